@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// One constexpr table per machine; all are compiled on every host, so any machine's files can be read anywhere.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "usdt/machine.hpp"
+#include "usdt/probe.hpp"
+
+namespace usdt::arch {
+
+enum class RegClass : std::uint8_t { gpr, zero, ip, fp, segment };
+
+/// One register name of the note dialect.
+struct Register {
+  std::string_view name;    ///< as written, without '%': "r10d", "ah", "w3", "d0"
+  std::string_view canon;   ///< full register of that file's machine: "r10", "rax" (i386: "eax"), "x3", "v0"
+  std::uint16_t bits;       ///< width of the name as written: 8, 16, 32, 64, 128
+  std::uint8_t shift;       ///< 8 for ah, bh, ch, dh
+  RegClass reg_class;
+  /// Index of the 8-byte word in the 64-bit kernel's pt_regs (x86-64: 0 = r15 .. 20 = ss; arm64 user_pt_regs:
+  /// 0..30 = x0..x30, 31 = sp, 32 = pc). i386 names map to the 64-bit kernel's words, whose low halves hold
+  /// them. -1 for what pt_regs does not hold (vector and segment registers, xzr).
+  std::int8_t pt_regs_word;
+};
+
+struct Arch {
+  Machine machine;
+  std::uint16_t elf_machine;   ///< e_machine: EM_X86_64 62, EM_386 3, EM_AARCH64 183
+  std::uint8_t word_size;      ///< bytes of a pointer and of an argument without a size
+  std::span<const Register> registers;
+  std::int8_t ip_word;         ///< pt_regs word of the instruction pointer
+
+  /// The register called `name`, or nullptr.
+  [[nodiscard]] const Register* find(std::string_view name) const noexcept;
+};
+
+/// The table of `machine`.
+[[nodiscard]] const Arch& for_machine(Machine machine) noexcept;
+/// The table for an ELF header's e_machine; nullptr for machines we do not read.
+[[nodiscard]] const Arch* for_elf_machine(std::uint16_t e_machine) noexcept;
+
+/// Where GCC keeps the upper half of an 8-byte value it prints as the 32-bit register `canon` (i386):
+/// the next hard register in GCC's order eax, edx, ecx, ebx, esi, edi, ebp. Empty for others.
+[[nodiscard]] std::string_view i386_pair_high(std::string_view canon) noexcept;
+
+/// The cost class of the instruction at the start of `bytes` (fewer than 16 at the end of a segment).
+[[nodiscard]] SiteClass classify_site(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
+
+}  // namespace usdt::arch

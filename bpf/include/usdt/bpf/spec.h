@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* The encoded argument spec: one layout for BPF programs (clang -target bpf), C and C++.
+ * User space writes it at attach time, BPF programs only read it. Any change of layout or meaning
+ * raises USDT_SPEC_VERSION. */
+#ifndef USDT_BPF_SPEC_H
+#define USDT_BPF_SPEC_H
+
+#include <linux/types.h>
+
+#define USDT_SPEC_VERSION 1
+
+/* What an argument is. */
+enum usdt_arg_kind {
+	USDT_ARG_UNREADABLE = 0, /* user space knows why: the plan keeps the reason */
+	USDT_ARG_CONST = 1,	 /* `value`, already cut to size and extended by sign */
+	USDT_ARG_REG = 2,	 /* bits `shift`.. of pt_regs word `reg` */
+	USDT_ARG_MEM = 3,	 /* `size` bytes of user memory at the address below */
+	USDT_ARG_ADDR = 4,	 /* the address itself, nothing is loaded */
+};
+
+/* Address of MEM and ADDR, modulo 2^64 (2^32 with ADDR32):
+ *     value + (IP ? instruction pointer : 0) + (reg) + (index << shift) */
+enum usdt_arg_flags {
+	USDT_ARG_SIGNED = 1 << 0,
+	USDT_ARG_FLOAT = 1 << 1,     /* bits of an IEEE 754 float or double */
+	USDT_ARG_ADDR32 = 1 << 2,    /* the address wraps at 2^32 (i386, addr32) */
+	USDT_ARG_IP = 1 << 3,	     /* add regs' instruction pointer at the hit */
+	USDT_ARG_INDEX_U32 = 1 << 4, /* index is the low 32 bits, zero-extended */
+	USDT_ARG_INDEX_S32 = 1 << 5, /* index is the low 32 bits, sign-extended */
+	USDT_ARG_PAIR = 1 << 6,	     /* REG: the upper 32 bits are in word `index` (i386) */
+};
+
+#define USDT_REG_NONE 0xff
+
+struct usdt_arg_spec {
+	__u64 value;	/* constant, or displacement in two's complement */
+	__u8 kind;	/* enum usdt_arg_kind */
+	__u8 flags;	/* enum usdt_arg_flags */
+	__u8 size;	/* bytes: 1 to 8 */
+	__u8 reg;	/* pt_regs word (8 bytes each) or USDT_REG_NONE */
+	__u8 index;	/* pt_regs word or USDT_REG_NONE */
+	__u8 shift;	/* MEM, ADDR: log2 of the scale; REG: bits to shift right (8 for %ah) */
+	__u8 capture;	/* stock program: 1 + string slot to fill from the pointed-to text, 0: none */
+	__u8 reserved;
+};
+
+/* One entry of the spec table; `args` has as many entries as the plan's longest spec. */
+struct usdt_spec {
+	__u64 user_cookie; /* the application's own, for usdt_cookie() */
+	__u32 arg_cnt;
+	__u32 reserved;
+	struct usdt_arg_spec args[];
+};
+
+/* The attach cookie. Bits 62..63 name the carrier; this version knows the table only. */
+enum usdt_carrier {
+	USDT_CARRIER_TABLE = 0, /* bits 0..31 index of the spec table, bits 32..61 site number */
+};
+#define USDT_COOKIE_CARRIER(cookie) ((__u32)((__u64)(cookie) >> 62))
+#define USDT_COOKIE_SITE(cookie) ((__u32)((__u64)(cookie) >> 32) & 0x3fffffffu)
+#define USDT_COOKIE_SPEC(cookie) ((__u32)(cookie))
+#define USDT_TABLE_COOKIE(site, spec) (((__u64)(site) << 32) | (__u32)(spec))
+#define USDT_MAX_SITES (1u << 30)
+/* A spec's arg_cnt and an argument's number fit a byte; arguments beyond are unreadable. */
+#define USDT_MAX_ARGS 255
+
+#ifdef __cplusplus
+#define USDT_STATIC_ASSERT(what) static_assert(what, #what)
+#else
+#define USDT_STATIC_ASSERT(what) _Static_assert(what, #what)
+#endif
+USDT_STATIC_ASSERT(sizeof(struct usdt_arg_spec) == 16);
+USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_arg_spec, kind) == 8);
+USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_arg_spec, reg) == 11);
+USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_arg_spec, capture) == 14);
+USDT_STATIC_ASSERT(sizeof(struct usdt_spec) == 16);
+USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_spec, args) == 16);
+
+#endif /* USDT_BPF_SPEC_H */

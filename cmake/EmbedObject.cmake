@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Turns the file OBJECT into the header HEADER with `NAME_object()`, a span over its bytes.
+file(READ ${OBJECT} hex HEX)
+string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+string(REGEX REPLACE "((0x..,){24})" "\\1\n    " bytes "${bytes}")
+file(WRITE ${HEADER} "// Generated from ${NAME}.bpf.c; do not edit.
+#pragma once
+#include <cstddef>
+#include <span>
+
+inline std::span<const std::byte> ${NAME}_object() {
+  alignas(8) static constexpr unsigned char bytes[] = {
+    ${bytes}};
+  return std::as_bytes(std::span(bytes));
+}
+")

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# usdt_module(NAME SOURCES... LINK earlier modules and libraries...): one stage of the pipeline.
+# usdt_test(NAME SOURCES... LINK... LABELS...): one GoogleTest program; its cases become CTest tests.
+
+add_library(usdt_options INTERFACE)
+target_compile_options(usdt_options INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
+                                              $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>)
+if(USDT_WERROR)
+  target_compile_options(usdt_options INTERFACE -Werror)
+endif()
+if(USDT_SANITIZE)
+  target_compile_options(usdt_options INTERFACE -fsanitize=${USDT_SANITIZE} -fno-omit-frame-pointer
+                                                -fno-sanitize-recover=all)
+  target_link_options(usdt_options INTERFACE -fsanitize=${USDT_SANITIZE})
+endif()
+
+set_property(GLOBAL PROPERTY USDT_MODULES "")
+
+function(usdt_module name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_library(usdt_${name} STATIC ${ARG_SOURCES})
+  target_include_directories(usdt_${name} PUBLIC
+    ${PROJECT_SOURCE_DIR}/sdk/include ${PROJECT_SOURCE_DIR}/bpf/include
+    ${PROJECT_SOURCE_DIR}/sdk/src ${PROJECT_SOURCE_DIR})
+  target_link_libraries(usdt_${name} PUBLIC ${ARG_LINK} PRIVATE usdt_options)
+  set_property(GLOBAL APPEND PROPERTY USDT_MODULES usdt_${name})
+endfunction()
+
+function(usdt_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} usdt_options GTest::gtest_main GTest::gmock)
+  target_compile_definitions(${name} PRIVATE USDT_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+                                             USDT_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
+    PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+endfunction()

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace usdt {
+
+/// The machine an ELF file was built for, whatever machine this code runs on.
+enum class Machine : std::uint8_t { x86_64, i386, aarch64 };
+
+/// "x86_64", "i386", "aarch64": the names of the JSON contract.
+[[nodiscard]] std::string_view to_string(Machine machine) noexcept;
+
+}  // namespace usdt

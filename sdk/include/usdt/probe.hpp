@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "usdt/address.hpp"
+#include "usdt/machine.hpp"
+
+namespace usdt {
+
+/// What a hit at a site costs, judged from the instruction bytes there. Which nop the running kernel can turn
+/// into a call is the planner's business (SiteClass does not depend on the kernel).
+enum class SiteClass : std::uint8_t {
+  unknown,       ///< the bytes are not in this file (separate debug file, archive member, outside any segment)
+  nop,           ///< one plain nop: a breakpoint, emulated by the kernel
+  nop_nop5,      ///< x86-64: `nop; nopl 0(%rax,%rax,1)` (libbpf/usdt Feb..May 2026)
+  nop_nop10,     ///< x86-64: `nop; cs nopw 0(%rax,%rax,1)` (libbpf/usdt since July 2026)
+  nop5,          ///< x86-64: a bare 5-byte nop; Linux 6.18 turns it into a call that writes below %rsp
+  nop10,         ///< x86-64: a bare 10-byte nop
+  emulated,      ///< another instruction the kernel emulates (push, jmp, call, multi-byte nop)
+  single_step,   ///< anything else: executed out of line under single-step, about 10 times a nop
+};
+/// "nop", "nop,nop5", ...: as the JSON contract's site.class prints it.
+[[nodiscard]] std::string_view to_string(SiteClass site_class) noexcept;
+
+/// The instruction bytes at a site, up to 16 of them.
+struct SiteBytes {
+  std::array<std::uint8_t, 16> data{};
+  std::uint8_t size = 0;
+};
+
+/// One stapsdt note: one place in one file where a probe was compiled in. Owns its strings.
+struct Site {
+  std::string provider;
+  std::string name;
+  std::string args_text;  ///< the note's third string, untouched
+  /// The note's three words as they stand (an archive member's after its relocations).
+  VirtAddr pc;
+  VirtAddr base;
+  VirtAddr semaphore;  ///< 0: none
+  /// A semaphore exists. Differs from semaphore != 0 only in an archive member, where the address may be 0.
+  bool has_semaphore = false;
+  /// pc and semaphore after the prelink correction (.stapsdt.base section address - base).
+  VirtAddr pc_adjusted;
+  VirtAddr semaphore_adjusted;
+  /// File offset of the site through its executable PT_LOAD; absent for separate debug files, archive members,
+  /// and addresses no segment covers.
+  std::optional<FileOffset> offset;
+  /// File offset of the semaphore's 2-byte counter through its writable PT_LOAD.
+  std::optional<FileOffset> semaphore_offset;
+  SiteBytes bytes;
+  SiteClass site_class = SiteClass::unknown;
+  /// Archive member the note is in ("malloc.o"), empty elsewhere.
+  std::string member;
+};
+
+/// Something a scan passed over without ending: "note at file offset 0x1f40: name is not terminated".
+struct ScanWarning {
+  FileOffset where;
+  std::string message;
+};
+
+}  // namespace usdt

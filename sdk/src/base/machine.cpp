@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "usdt/machine.hpp"
+
+namespace usdt {
+
+std::string_view to_string(Machine machine) noexcept {
+  switch (machine) {
+    case Machine::x86_64:
+      return "x86_64";
+    case Machine::i386:
+      return "i386";
+    case Machine::aarch64:
+      return "aarch64";
+  }
+  return "unknown";
+}
+
+}  // namespace usdt

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the planner asks an ELF file about symbols. libelf stays behind this header.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "usdt/address.hpp"
+#include "usdt/elf_file.hpp"
+#include "usdt/result.hpp"
+
+namespace usdt::elf {
+
+/// Answers by name, built lazily from .symtab, .dynsym and the separate debug file's .symtab, in one index.
+/// Holds what it needs by value: it may outlive the ElfFile.
+class SymbolIndex {
+ public:
+  /// Never fails: a file without symbols answers "not found" to everything.
+  explicit SymbolIndex(const ElfFile& file);
+  SymbolIndex(SymbolIndex&&) noexcept;
+  SymbolIndex& operator=(SymbolIndex&&) noexcept;
+  ~SymbolIndex();
+
+  /// The one defined address of `name`. Several table entries with the same address (aliases, .symtab and
+  /// .dynsym, symbol versions "name@@V") are one answer. Errors: not_found ("symbol 'x' is in neither
+  /// .symtab nor .dynsym nor a debug file"), invalid_argument (two addresses: "symbol 'x' has 2 addresses:
+  /// 0x.., 0x..": which one is meant cannot be told), not_supported (a thread-local or ifunc symbol, or
+  /// one that is undefined here and so lives in another file).
+  [[nodiscard]] Result<VirtAddr> address(std::string_view name) const;
+
+  /// Address of the GOT slot that holds the address of `name`: from GLOB_DAT relocations of .rel(a).dyn, else a
+  /// RELATIVE one or static .got word equal to the symbol's address. not_found where there is none.
+  [[nodiscard]] Result<VirtAddr> got_slot(std::string_view name) const;
+
+  /// _GLOBAL_OFFSET_TABLE_: what i386 @GOTOFF and @GOT are relative to (the symbol, else DT_PLTGOT, else
+  /// .got.plt, else .got).
+  [[nodiscard]] Result<VirtAddr> global_offset_table() const;
+
+  /// Which compilers' marks .comment carries.
+  struct Compilers {
+    bool gcc = false;
+    bool clang = false;
+  };
+  [[nodiscard]] Compilers compilers() const noexcept;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace usdt::elf
