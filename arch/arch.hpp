@@ -2,8 +2,8 @@
 // One constexpr table per machine; all are compiled on every host, so any machine's files can be read anywhere.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 
@@ -16,10 +16,10 @@ enum class RegClass : std::uint8_t { gpr, zero, ip, fp, segment };
 
 /// One register name of the note dialect.
 struct Register {
-  std::string_view name;    ///< as written, without '%': "r10d", "ah", "w3", "d0"
-  std::string_view canon;   ///< full register of that file's machine: "r10", "rax" (i386: "eax"), "x3", "v0"
-  std::uint16_t bits;       ///< width of the name as written: 8, 16, 32, 64, 128
-  std::uint8_t shift;       ///< 8 for ah, bh, ch, dh
+  std::string_view name;   ///< as written, without '%': "r10d", "ah", "w3", "d0"
+  std::string_view canon;  ///< full register of that file's machine: "r10", "rax" (i386: "eax"), "x3", "v0"
+  std::uint16_t bits;      ///< width of the name as written: 8, 16, 32, 64, 128
+  std::uint8_t shift;      ///< 8 for ah, bh, ch, dh
   RegClass reg_class;
   /// Index of the 8-byte word in the 64-bit kernel's pt_regs (x86-64: 0 = r15 .. 20 = ss; arm64 user_pt_regs:
   /// 0..30 = x0..x30, 31 = sp, 32 = pc). i386 names map to the 64-bit kernel's words, whose low halves hold
@@ -27,12 +27,25 @@ struct Register {
   std::int8_t pt_regs_word;
 };
 
+/// Instruction bytes that decide a site's cost: the first `size` bytes, where `mask` is set, equal `bytes`.
+struct SitePattern {
+  static constexpr std::size_t kMaxBytes = 11;
+
+  std::array<std::uint8_t, kMaxBytes> bytes;
+  std::array<std::uint8_t, kMaxBytes> mask;
+  std::uint8_t size;
+  SiteClass site_class;
+};
+
 struct Arch {
   Machine machine;
-  std::uint16_t elf_machine;   ///< e_machine: EM_X86_64 62, EM_386 3, EM_AARCH64 183
-  std::uint8_t word_size;      ///< bytes of a pointer and of an argument without a size
+  std::uint16_t elf_machine;  ///< e_machine: EM_X86_64 62, EM_386 3, EM_AARCH64 183
+  std::uint8_t word_size;     ///< bytes of a pointer and of an argument without a size
+  std::int8_t ip_word;        ///< pt_regs word of the instruction pointer
   std::span<const Register> registers;
-  std::int8_t ip_word;         ///< pt_regs word of the instruction pointer
+  /// Hash of `registers` by name, filled at compile time: 1 + position, 0 where free. Its size is a power of two.
+  std::span<const std::uint16_t> slots;
+  std::span<const SitePattern> sites;  ///< the first that fits decides; none fits: single_step
 
   /// The register called `name`, or nullptr.
   [[nodiscard]] const Register* find(std::string_view name) const noexcept;

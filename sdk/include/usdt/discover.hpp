@@ -36,7 +36,7 @@ struct TargetFile {
 [[nodiscard]] Result<std::vector<TargetFile>> files_of_process(pid_t pid);
 /// What a target on a command line means: a path, a glob of paths, a directory (walked, symbolic links to
 /// directories not followed), a soname, or a program name on PATH. `progress`, if set, is called with the number of
-/// files seen so far during a walk. not_found where nothing fits.
+/// files seen so far during a walk. not_found where nothing fits; a directory without ELF files answers with none.
 [[nodiscard]] Result<std::vector<TargetFile>> resolve_target(std::string_view target,
                                                              const std::function<void(std::size_t)>& progress = {});
 

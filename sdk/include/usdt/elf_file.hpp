@@ -32,6 +32,13 @@ struct ScanResult {
   std::optional<std::filesystem::path> debug_file;
 };
 
+/// Where to look beyond the file itself.
+struct OpenOptions {
+  /// Directories that hold separate debug files, as GDB's debug-file-directory: `DIR/.build-id/ab/cdef.debug` and
+  /// `DIR/path/of/the/file/NAME.debug`. Empty: only beside the file.
+  std::vector<std::filesystem::path> debug_dirs = {"/usr/lib/debug"};
+};
+
 /// An open ELF file or ar archive, of any of the three machines, either class, on any host. Reading it needs
 /// read permission on the file and nothing else. Move-only; all reading is of one open descriptor, so a file
 /// replaced on disk meanwhile cannot mix with it.
@@ -39,7 +46,7 @@ class ElfFile {
  public:
   /// Opens `path`. Errors: not_found, no_permission, io; malformed (not an ELF file or archive, truncated
   /// headers), not_supported (another machine, big-endian, not a regular file).
-  [[nodiscard]] static Result<ElfFile> open(const std::filesystem::path& path);
+  [[nodiscard]] static Result<ElfFile> open(const std::filesystem::path& path, const OpenOptions& options = {});
 
   ElfFile(ElfFile&&) noexcept;
   ElfFile& operator=(ElfFile&&) noexcept;

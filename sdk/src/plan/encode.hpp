@@ -16,7 +16,9 @@ struct ResolvedArg {
   usdt_arg_spec encoded{};
 };
 
-/// Resolves one argument of a site at (corrected) address `pc`, which is where the breakpoint will be; `symbols` may be null.
-[[nodiscard]] ResolvedArg resolve_arg(ArgSpec spec, const arch::Arch& arch, const elf::SymbolIndex* symbols, VirtAddr pc);
+/// Resolves one argument of a site at (corrected) address `pc`, which is where the breakpoint will be; `symbols` may be
+/// null.
+[[nodiscard]] ResolvedArg resolve_arg(ArgSpec spec, const arch::Arch& arch, const elf::SymbolIndex* symbols,
+                                      VirtAddr pc);
 
 }  // namespace usdt::plan

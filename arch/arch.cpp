@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "arch/arch.hpp"
+
+#include <algorithm>
+
+#include "arch/register_table.hpp"
+#include "arch/tables.hpp"
+
+namespace usdt::arch {
+
+const Register* Arch::find(std::string_view name) const noexcept {
+  constexpr std::size_t kLongestName = 5;  // "st(7)", "xmm31": longer text cannot match, so it need not be hashed
+  if (name.size() > kLongestName) return nullptr;
+  const std::size_t mask = slots.size() - 1;
+  for (std::size_t slot = hash_name(name) & mask; slots[slot] != 0; slot = (slot + 1) & mask) {
+    const Register& entry = registers[slots[slot] - 1U];
+    if (entry.name == name) return &entry;
+  }
+  return nullptr;
+}
+
+const Arch& for_machine(Machine machine) noexcept {
+  switch (machine) {
+    case Machine::x86_64:
+      return kX86_64;
+    case Machine::i386:
+      return kI386;
+    case Machine::aarch64:
+      break;
+  }
+  return kAarch64;
+}
+
+const Arch* for_elf_machine(std::uint16_t e_machine) noexcept {
+  for (const Arch* arch : {&kX86_64, &kI386, &kAarch64}) {
+    if (arch->elf_machine == e_machine) return arch;
+  }
+  return nullptr;
+}
+
+SiteClass classify_site(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
+  if (bytes.empty()) return SiteClass::unknown;
+  const auto fits = [bytes](const SitePattern& row) {
+    if (bytes.size() < row.size) return false;
+    for (std::size_t i = 0; i < row.size; ++i) {
+      if ((bytes[i] & row.mask[i]) != row.bytes[i]) return false;
+    }
+    return true;
+  };
+  const auto& sites = for_machine(machine).sites;
+  const auto row = std::find_if(sites.begin(), sites.end(), fits);
+  return row == sites.end() ? SiteClass::single_step : row->site_class;
+}
+
+}  // namespace usdt::arch

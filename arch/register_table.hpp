@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Compile-time building of a machine's register table and of the hash that finds a name in it. Private to arch/.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "arch/arch.hpp"
+
+namespace usdt::arch {
+
+/// Spreads register names (at most 5 bytes) well enough that a lookup probes 1.3 slots on average.
+constexpr std::size_t hash_name(std::string_view name) noexcept {
+  std::uint32_t hash = 2166136261U;
+  for (const char c : name) hash = (hash ^ static_cast<std::uint8_t>(c)) * 16777619U;
+  return hash ^ (hash >> 15);
+}
+
+/// The names PREFIX0 .. PREFIX(Count-1), as text that lives as long as the program.
+template <std::size_t Count>
+class NumberedNames {
+ public:
+  constexpr explicit NumberedNames(std::string_view prefix, std::string_view suffix = "") {
+    for (std::size_t i = 0; i < Count; ++i) {
+      auto& name = names_[i];
+      for (const char c : prefix) name.text[name.size++] = c;
+      if (i >= 10) name.text[name.size++] = static_cast<char>('0' + i / 10);
+      name.text[name.size++] = static_cast<char>('0' + i % 10);
+      for (const char c : suffix) name.text[name.size++] = c;
+    }
+  }
+  [[nodiscard]] constexpr std::string_view operator[](std::size_t i) const {
+    return {names_[i].text.data(), names_[i].size};
+  }
+  [[nodiscard]] static constexpr std::size_t size() noexcept { return Count; }
+
+ private:
+  struct Name {
+    std::array<char, 7> text{};
+    std::uint8_t size = 0;
+  };
+  std::array<Name, Count> names_{};
+};
+
+/// A register table under construction. Adding more than `Capacity` names, or one name twice, does not compile.
+template <std::size_t Capacity>
+struct RegisterTable {
+  static constexpr std::size_t kSlots = 1024;
+  static_assert(Capacity * 2 <= kSlots, "the hash stays at most half full");
+
+  std::array<Register, Capacity> registers{};
+  std::array<std::uint16_t, kSlots> slots{};
+  std::size_t count = 0;
+
+  constexpr void add(const Register& entry) {
+    std::size_t slot = hash_name(entry.name) % kSlots;
+    while (slots[slot] != 0) {
+      if (registers[slots[slot] - 1U].name == entry.name) throw "register named twice";
+      slot = (slot + 1) % kSlots;
+    }
+    registers[count++] = entry;
+    slots[slot] = static_cast<std::uint16_t>(count);
+  }
+
+  /// Every name of `names` as floating-point or vector registers; `canon` is null where each is its own.
+  template <std::size_t Count>
+  constexpr void add_vectors(const NumberedNames<Count>& names, std::uint16_t bits,
+                             const NumberedNames<Count>* canon = nullptr) {
+    for (std::size_t i = 0; i < Count; ++i) {
+      add({names[i], canon != nullptr ? (*canon)[i] : names[i], bits, 0, RegClass::fp, -1});
+    }
+  }
+
+  [[nodiscard]] constexpr std::span<const Register> all() const { return {registers.data(), count}; }
+};
+
+}  // namespace usdt::arch

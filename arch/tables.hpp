@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The machines' tables and what their rows are written with. Private to arch/.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "arch/arch.hpp"
+
+namespace usdt::arch {
+
+extern const Arch kX86_64;
+extern const Arch kI386;
+extern const Arch kAarch64;
+
+/// One row of a site table. Without `mask` all bytes count.
+constexpr SitePattern pattern(SiteClass site_class, std::initializer_list<std::uint8_t> bytes,
+                              std::initializer_list<std::uint8_t> mask = {}) {
+  SitePattern row{{}, {}, static_cast<std::uint8_t>(bytes.size()), site_class};
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    row.bytes[i] = bytes.begin()[i];
+    row.mask[i] = mask.size() != 0 ? mask.begin()[i] : 0xff;
+  }
+  return row;
+}
+
+}  // namespace usdt::arch

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Cuts an argument text into arguments, reads each one's size prefix, and hands the operand to the dialect's grammar.
+#include "parsers/args.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "parsers/operand.hpp"
+
+namespace usdt::parsers {
+namespace {
+
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+std::size_t skip_space(std::string_view text, std::size_t at) {
+  while (at < text.size() && is_space(text[at])) ++at;
+  return at;
+}
+
+/// `N@`, `-N@`, `Nf@`; sys/sdt.h writes no other form.
+struct Prefix {
+  std::size_t length = 0;  ///< 0: there is none
+  bool is_signed = false;
+  bool is_float = false;
+  std::string_view digits;
+};
+
+Prefix prefix_of(std::string_view text) {
+  Prefix prefix;
+  prefix.is_signed = text.starts_with('-');
+  std::size_t at = prefix.is_signed;
+  while (at < text.size() && is_digit(text[at])) ++at;
+  prefix.digits = text.substr(prefix.is_signed, at - prefix.is_signed);
+  if (prefix.digits.empty()) return {};
+  prefix.is_float = text.substr(at).starts_with('f');
+  at += prefix.is_float;
+  if (!text.substr(at).starts_with('@')) return {};
+  prefix.length = at + 1;
+  return prefix;
+}
+
+/// Follows the brackets and quotes of one argument.
+class Nesting {
+ public:
+  void step(char c) {
+    const bool escaped = escaped_;
+    escaped_ = quoted_ && !escaped && c == '\\';
+    if (c == '"' && !escaped) quoted_ = !quoted_;
+    if (quoted_) return;
+    if (c == '(' || c == '[') ++depth_;
+    if ((c == ')' || c == ']') && depth_ > 0) --depth_;
+  }
+  [[nodiscard]] bool open() const { return quoted_ || depth_ > 0; }
+
+ private:
+  std::size_t depth_ = 0;
+  bool quoted_ = false;
+  bool escaped_ = false;
+};
+
+/// Where the argument that starts at `at` ends. White space inside brackets or quotes belongs to it, unless a size
+/// prefix follows: then a bracket was left open, and the next argument must not pay for it.
+std::size_t end_of_argument(std::string_view text, std::size_t at, OuterComma outer_comma) {
+  Nesting nesting;
+  while (at < text.size()) {
+    if (!is_space(text[at])) {
+      nesting.step(text[at++]);
+      continue;
+    }
+    const std::size_t next = skip_space(text, at);
+    if (next == text.size() || prefix_of(text.substr(next)).length > 0) return at;
+    const bool comma = outer_comma == OuterComma::yes && (text[at - 1] == ',' || text[next] == ',');
+    if (!nesting.open() && !comma) return at;
+    at = next;
+  }
+  return at;
+}
+
+std::string explain(const Trouble& trouble, std::string_view operand) {
+  if (!trouble.reason.empty()) return std::string(trouble.reason);
+  if (operand.empty()) return "missing operand";
+  if (trouble.at == operand.data() + operand.size()) return "unexpected end of operand";
+  const auto byte = static_cast<unsigned char>(*trouble.at);
+  if (byte >= 0x20 && byte < 0x7f) return fmt::format("unexpected '{}' in operand", *trouble.at);
+  return fmt::format("unexpected byte 0x{:02x} in operand", byte);
+}
+
+/// Fills `spec` from the size digits; false where no argument can have that size.
+bool read_size(const Prefix& prefix, ArgSpec& spec) {
+  std::uint32_t size = 0;
+  const auto [end, error] = std::from_chars(prefix.digits.data(), prefix.digits.data() + prefix.digits.size(), size);
+  if (error != std::errc{}) {
+    spec.unreadable = Unreadable{fmt::format("argument size {} is too large", prefix.digits), spec.column};
+    return false;
+  }
+  spec.size = size;
+  if (size == 0) spec.unreadable = Unreadable{"argument size is 0", spec.column};
+  return size > 0;
+}
+
+void parse_one(std::string_view text, OperandParser parse, ArgSpec& spec) {
+  spec.text = text;
+  const Prefix prefix = prefix_of(text);
+  spec.is_signed = prefix.is_signed;
+  spec.is_float = prefix.is_float;
+  if (prefix.length > 0 && !read_size(prefix, spec)) return;
+  const std::string_view operand = text.substr(prefix.length);
+  Trouble trouble;
+  if (parse(operand, spec.operand, trouble)) return;
+  spec.operand = std::monostate{};
+  const auto column = static_cast<std::uint32_t>(trouble.at - text.data());
+  spec.unreadable = Unreadable{explain(trouble, operand), spec.column + column};
+}
+
+}  // namespace
+
+std::vector<ArgSpec> parse_each(std::string_view text, OuterComma outer_comma, OperandParser parse) {
+  std::vector<ArgSpec> specs;
+  std::size_t at = skip_space(text, 0);
+  if (at == text.size() || text[at] == ':') return specs;
+  // Twelve is the most sys/sdt.h can write; more is possible, so this is only where growth starts.
+  specs.reserve(std::clamp<std::size_t>(std::count(text.begin(), text.end(), '@'), 1, 12));
+  while (at < text.size()) {
+    const std::size_t end = end_of_argument(text, at, outer_comma);
+    ArgSpec& spec = specs.emplace_back();
+    spec.column = static_cast<std::uint32_t>(at);
+    parse_one(text.substr(at, end - at), parse, spec);
+    at = skip_space(text, end);
+  }
+  return specs;
+}
+
+std::string lower_case(std::string_view name) {
+  std::string lower(name);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
+std::vector<ArgSpec> parse_args(std::string_view text, Machine machine) {
+  return machine == Machine::aarch64 ? parse_aarch64(text) : parse_x86_att(text);
+}
+
+}  // namespace usdt::parsers

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "usdt/plan.hpp"
+#include "usdt/result.hpp"
+
+namespace usdt {
+
+/// How hits are delivered to the program.
+enum class Backend : std::uint8_t {
+  automatic,     ///< the best the kernel has
+  uprobe_multi,  ///< one BPF link per file; kernel >= 6.6
+  perf_uprobe,   ///< one perf event and BPF link per site; kernel >= 5.15
+};
+[[nodiscard]] std::string_view to_string(Backend backend) noexcept;
+
+/// A compiled BPF object: opened from bytes, loaded for one plan. Move-only; its programs and maps live as long as it.
+class BpfObject {
+ public:
+  /// Opens an object made by usdt_add_bpf() or clang. Errors: malformed, with libbpf's words.
+  [[nodiscard]] static Result<BpfObject> open(std::span<const std::byte> bytes, std::string_view name = "usdt");
+  [[nodiscard]] static Result<BpfObject> open(const std::filesystem::path& path);
+
+  BpfObject(BpfObject&&) noexcept;
+  BpfObject& operator=(BpfObject&&) noexcept;
+  ~BpfObject();
+
+  /// Sets `const volatile` variable `name` before the load. Errors: not_found, type_mismatch (another size),
+  /// invalid_argument (already loaded).
+  [[nodiscard]] Result<void> set_constant(std::string_view name, std::span<const std::byte> value);
+  template <class T>
+  [[nodiscard]] Result<void> set_constant(std::string_view name, const T& value) {
+    return set_constant(name, std::as_bytes(std::span(&value, 1)));
+  }
+  /// Sets a map's entries before the load. Errors: not_found, invalid_argument.
+  [[nodiscard]] Result<void> set_max_entries(std::string_view map, std::uint32_t entries);
+  /// Address of a global variable of .data or .bss, shared with the running program; nullptr before the load or if there
+  /// is none. Valid as long as the object.
+  [[nodiscard]] void* global(std::string_view name) noexcept;
+
+  /// Sizes the spec table for `plan`, loads the programs for `backend`, and fills the table. Errors: no_permission
+  /// (naming the capability), not_supported (backend), invalid_argument (loaded already; no spec table: the program does not
+  /// include usdt/bpf/usdt.bpf.h), io with the verifier's last lines.
+  [[nodiscard]] Result<void> load(const AttachPlan& plan, Backend backend = Backend::automatic);
+  [[nodiscard]] bool loaded() const noexcept;
+  /// What automatic turned into at load.
+  [[nodiscard]] Backend backend() const noexcept;
+
+  /// Descriptors, owned by the object; not_found, or invalid_argument before the load.
+  [[nodiscard]] Result<int> program_fd(std::string_view name) const;
+  [[nodiscard]] Result<int> map_fd(std::string_view name) const;
+
+ private:
+  struct Impl;
+  explicit BpfObject(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace usdt

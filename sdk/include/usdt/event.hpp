@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <bit>
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+
+#include "usdt/bpf/event.h"
+#include "usdt/plan.hpp"
+#include "usdt/result.hpp"
+
+namespace usdt {
+
+/// Why one argument of one hit has no value. `reason` is valid as long as the event's plan.
+struct ArgError {
+  std::string_view reason;
+  friend bool operator==(const ArgError&, const ArgError&) = default;
+};
+/// A value as typed by its site: signed, unsigned, floating, or why there is none.
+using Value = std::variant<std::int64_t, std::uint64_t, double, ArgError>;
+
+/// Text an argument points to.
+struct Text {
+  std::string_view bytes;  ///< without the NUL; valid as long as the event
+  bool truncated = false;  ///< longer than the string size of the trace
+};
+
+/// How the records of one plan are laid out (bpf/event.h), from numbers known at load.
+struct EventLayout {
+  std::uint32_t max_args = 0;
+  std::uint32_t string_slots = 0;
+  std::uint32_t string_size = 0;  ///< bytes of a slot: the longest text plus 2, so that truncation is certain
+
+  [[nodiscard]] std::uint32_t record_size() const noexcept {
+    const auto size = sizeof(usdt_event) + max_args * sizeof(usdt_event_arg) + string_slots * std::size_t{string_size};
+    return static_cast<std::uint32_t>((size + 7) / 8 * 8);
+  }
+};
+
+/// One hit, viewed in the record it came in. Cheap to copy, valid only inside the callback that received it.
+class Event {
+ public:
+  /// Fails with malformed where `record` has not the layout's size, or names a site the plan does not have.
+  [[nodiscard]] static Result<Event> from(std::span<const std::byte> record, const AttachPlan& plan,
+                                          const EventLayout& layout);
+
+  /// CLOCK_MONOTONIC, nanoseconds.
+  [[nodiscard]] std::uint64_t timestamp() const noexcept { return header_->ts; }
+  [[nodiscard]] std::uint32_t pid() const noexcept { return header_->pid; }
+  [[nodiscard]] std::uint32_t tid() const noexcept { return header_->tid; }
+  [[nodiscard]] std::uint32_t cpu() const noexcept { return header_->cpu; }
+  [[nodiscard]] std::string_view comm() const noexcept;
+  /// Where the breakpoint was in the process.
+  [[nodiscard]] ProcessAddr ip() const noexcept { return ProcessAddr(header_->ip); }
+  [[nodiscard]] const PlannedSite& site() const noexcept { return *site_; }
+  [[nodiscard]] std::uint32_t site_number() const noexcept { return header_->site; }
+  [[nodiscard]] const PlannedProbe& probe() const noexcept { return plan_->probes[site_->probe]; }
+
+  /// Arguments of this site.
+  [[nodiscard]] std::size_t arg_count() const noexcept { return args_->size(); }
+  [[nodiscard]] const Arg& arg_info(std::size_t n) const noexcept { return (*args_)[n]; }
+  /// Argument `n` as its site types it.
+  [[nodiscard]] Value value(std::size_t n) const noexcept;
+  /// Text captured for argument `n`. not_found: no such argument, or none was asked for (PlanOptions::strings);
+  /// otherwise the reason it could not be read.
+  [[nodiscard]] Result<Text> text(std::size_t n) const noexcept;
+
+  /// Argument `n` as a T of exactly its size, sign and kind; type_mismatch otherwise, not_found if there is none.
+  template <class T>
+    requires std::integral<T> || std::floating_point<T>
+  [[nodiscard]] Result<T> arg(std::size_t n) const {
+    auto bits = typed_bits(n, sizeof(T), std::is_signed_v<T> && std::integral<T>, std::floating_point<T>);
+    if (!bits) return fail(bits.error());
+    if constexpr (std::is_same_v<T, double>) {
+      return std::bit_cast<double>(*bits);
+    } else if constexpr (std::is_same_v<T, float>) {
+      return std::bit_cast<float>(static_cast<std::uint32_t>(*bits));
+    } else {
+      return static_cast<T>(*bits);
+    }
+  }
+
+ private:
+  Event() = default;
+  [[nodiscard]] Result<std::uint64_t> typed_bits(std::size_t n, std::size_t size, bool is_signed, bool is_float) const;
+  /// Empty when argument n has a value.
+  [[nodiscard]] std::string_view why_not(std::size_t n) const noexcept;
+
+  const usdt_event* header_ = nullptr;
+  const usdt_event_arg* slots_ = nullptr;
+  const char* strings_ = nullptr;
+  const AttachPlan* plan_ = nullptr;
+  const PlannedSite* site_ = nullptr;
+  const std::vector<Arg>* args_ = nullptr;
+  EventLayout layout_;
+};
+
+}  // namespace usdt

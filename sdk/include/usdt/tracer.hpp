@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "usdt/event.hpp"
+#include "usdt/link.hpp"
+#include "usdt/plan.hpp"
+#include "usdt/result.hpp"
+
+namespace usdt {
+
+struct TraceOptions {
+  Backend backend = Backend::automatic;
+  /// Longest text of a string argument, in bytes; longer ones are cut and marked.
+  std::uint32_t string_size = 200;
+  /// Size of the ring between kernel and consumer; rounded up to a power of two of at least one page.
+  std::uint32_t ring_bytes = 32u << 20;
+  /// Count only hits of processes that descend from the calling process: a command it started, and its children.
+  /// Wants kernel BTF for two offsets of task_struct.
+  bool descendants_only = false;
+};
+
+/// What became of the hits of one probe. hits == delivered + ring_full + discarded, always.
+struct ProbeCounts {
+  std::uint64_t hits = 0;       ///< the program ran for a process that counts
+  std::uint64_t delivered = 0;  ///< a callback got the event
+  std::uint64_t ring_full = 0;  ///< lost: the consumer was too slow for the ring
+  std::uint64_t discarded = 0;  ///< recorded, but the consumer had stopped taking events (--max-events)
+};
+
+/// A trace with the stock program: attached on start, typed events out. Single-threaded; the caller owns the loop.
+class Tracer {
+ public:
+  using Callback = std::function<void(const Event&)>;
+
+  /// Loads and attaches. `plan` must outlive the tracer. Errors as attach(), plus not_supported for descendants_only
+  /// without kernel BTF.
+  [[nodiscard]] static Result<Tracer> start(const AttachPlan& plan, const TraceOptions& options = {});
+
+  Tracer(Tracer&&) noexcept;
+  Tracer& operator=(Tracer&&) noexcept;
+  ~Tracer();
+
+  [[nodiscard]] const Link& link() const noexcept;
+  [[nodiscard]] const EventLayout& layout() const noexcept;
+
+  /// Hands over what is in the ring, then waits up to `wait` for more if there was nothing. At most `limit` events reach
+  /// `callback`; what the ring holds beyond stays there. Returns how many were handed over; 0 also when a signal came.
+  [[nodiscard]] Result<std::size_t> poll(const Callback& callback, std::chrono::milliseconds wait,
+                                         std::size_t limit = SIZE_MAX);
+
+  /// Detaches every site; events already in the ring stay readable.
+  void detach() noexcept;
+  /// After detach(): hands over the rest of the ring (`callback` null: counts it as discarded).
+  void drain(const Callback& callback);
+  /// Per probe of the plan, exact once drained.
+  [[nodiscard]] std::vector<ProbeCounts> counts() const;
+
+ private:
+  struct Impl;
+  explicit Tracer(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace usdt

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The whole public interface. In the order data moves:
+//
+//   where to look       pattern.hpp (provider:name globs), discover.hpp (files of a name, a process, a directory),
+//   select.hpp (both) what is there       elf_file.hpp -> probe.hpp (sites), arg.hpp and decode.hpp (their arguments)
+//   what to attach      plan.hpp; features.hpp (what this kernel offers)
+//   attaching           tracer.hpp (the stock program) or bpf_object.hpp and link.hpp (your own)
+//   values              event.hpp
+//   shared with BPF     bpf/spec.h, bpf/event.h; BPF programs include bpf/usdt.bpf.h
+//   everywhere          result.hpp, error.hpp, address.hpp, machine.hpp
+#pragma once
+
+#include "usdt/address.hpp"
+#include "usdt/arg.hpp"
+#include "usdt/bpf_object.hpp"
+#include "usdt/decode.hpp"
+#include "usdt/discover.hpp"
+#include "usdt/elf_file.hpp"
+#include "usdt/error.hpp"
+#include "usdt/event.hpp"
+#include "usdt/features.hpp"
+#include "usdt/link.hpp"
+#include "usdt/machine.hpp"
+#include "usdt/pattern.hpp"
+#include "usdt/plan.hpp"
+#include "usdt/probe.hpp"
+#include "usdt/result.hpp"
+#include "usdt/select.hpp"
+#include "usdt/tracer.hpp"

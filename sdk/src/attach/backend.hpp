@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the two backends have in common: sites of one file in, kernel links out. A link is a descriptor; closing it
+// detaches, also when the process dies.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sys/unique_fd.hpp"
+#include "usdt/plan.hpp"
+#include "usdt/result.hpp"
+
+namespace usdt::backends {
+
+/// Sites of one file, as parallel arrays (a view into a PlannedFile, or a part of one).
+struct SiteArrays {
+  std::span<const std::uint64_t> offsets;
+  std::span<const std::uint64_t> ref_ctr_offsets;
+  std::span<const std::uint64_t> cookies;
+
+  [[nodiscard]] SiteArrays part(std::size_t first, std::size_t count) const {
+    return {offsets.subspan(first, count), ref_ctr_offsets.subspan(first, count), cookies.subspan(first, count)};
+  }
+};
+
+/// Where to attach: a path that names the scanned inode, and whose hits.
+struct AttachTarget {
+  int program_fd = -1;
+  std::string path;  ///< /proc/self/fd/N
+  pid_t pid = 0;     ///< 0: every process
+};
+
+/// A site (index into the arrays) the kernel refused, and its errno.
+struct Refusal {
+  std::size_t index;
+  int os_error;
+};
+
+/// Links of one file. `refused` sites are left out, all others are attached.
+struct FileLinks {
+  std::vector<sys::UniqueFd> fds;
+  std::vector<Refusal> refused;
+};
+
+/// One link for all sites of the file; should the kernel refuse the batch for a site's sake, the site is found by bisection.
+[[nodiscard]] Result<FileLinks> attach_uprobe_multi(const AttachTarget& target, const SiteArrays& sites);
+/// One perf event and one link for each site.
+[[nodiscard]] Result<FileLinks> attach_perf_uprobe(const AttachTarget& target, const SiteArrays& sites);
+
+/// True for errors that blame the whole request (privilege, process, path, memory), false for those a single site may cause.
+[[nodiscard]] bool concerns_all_sites(int os_error) noexcept;
+
+}  // namespace usdt::backends

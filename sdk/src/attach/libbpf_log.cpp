@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "attach/libbpf_log.hpp"
+
+#include <cstdarg>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+namespace usdt::backends {
+namespace {
+
+thread_local std::string* sink = nullptr;
+
+__attribute__((format(printf, 2, 0))) int keep(libbpf_print_level level, const char* format, va_list args) {
+  if (!sink || level == LIBBPF_DEBUG) return 0;
+  va_list again;
+  va_copy(again, args);
+  const int length = std::vsnprintf(nullptr, 0, format, args);
+  std::string line(length > 0 ? static_cast<std::size_t>(length) : 0, '\0');
+  std::vsnprintf(line.data(), line.size() + 1, format, again);
+  va_end(again);
+  *sink += line;
+  return length;
+}
+
+std::vector<std::string_view> lines(std::string_view text) {
+  std::vector<std::string_view> all;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    if (end != 0) all.push_back(text.substr(0, end));
+    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+  }
+  return all;
+}
+
+}  // namespace
+
+LibbpfLog::LibbpfLog() : previous_(libbpf_set_print(keep)), previous_sink_(std::exchange(sink, &text_)) {}
+LibbpfLog::~LibbpfLog() {
+  sink = previous_sink_;
+  libbpf_set_print(previous_);
+}
+
+std::string LibbpfLog::last(std::string_view otherwise) const {
+  const auto all = lines(text_);
+  return std::string(all.empty() ? otherwise : all.back());
+}
+
+std::string LibbpfLog::tail() const {
+  std::vector<std::string_view> before;
+  for (std::string_view line : lines(text_)) {
+    if (line.starts_with("processed ")) break;
+    before.push_back(line);
+  }
+  std::string joined;
+  for (std::size_t i = before.size() > 3 ? before.size() - 3 : 0; i < before.size(); ++i) {
+    if (!joined.empty()) joined += "; ";
+    joined += before[i];
+  }
+  return joined;
+}
+
+}  // namespace usdt::backends

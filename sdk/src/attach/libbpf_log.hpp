@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <bpf/libbpf.h>
+
+#include <string>
+#include <string_view>
+
+namespace usdt::backends {
+
+/// Keeps what libbpf has to say on this thread while it lives, instead of letting it print. The application's own
+/// print function is put back afterwards.
+class LibbpfLog {
+ public:
+  LibbpfLog();
+  ~LibbpfLog();
+  LibbpfLog(const LibbpfLog&) = delete;
+  LibbpfLog& operator=(const LibbpfLog&) = delete;
+
+  /// The last line, or `otherwise`.
+  [[nodiscard]] std::string last(std::string_view otherwise) const;
+  /// The verifier's verdict: the last lines before its statistics, joined by "; ".
+  [[nodiscard]] std::string tail() const;
+
+ private:
+  libbpf_print_fn_t previous_;
+  std::string* previous_sink_;
+  std::string text_;
+};
+
+}  // namespace usdt::backends

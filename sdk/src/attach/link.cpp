@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "usdt/link.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "attach/backend.hpp"
+#include "attach/privilege.hpp"
+#include "sys/uapi.hpp"
+#include "usdt/features.hpp"
+
+namespace usdt {
+
+struct Link::Impl {
+  Backend backend = Backend::automatic;
+  std::vector<sys::UniqueFd> fds;
+  std::vector<SkippedSite> refused;
+  std::size_t attached = 0;
+};
+
+Link::Link(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Link::Link(Link&&) noexcept = default;
+Link& Link::operator=(Link&&) noexcept = default;
+Link::~Link() = default;
+
+Backend Link::backend() const noexcept { return impl_->backend; }
+std::size_t Link::attached() const noexcept { return impl_->attached; }
+const std::vector<SkippedSite>& Link::refused() const noexcept { return impl_->refused; }
+void Link::detach() noexcept {
+  impl_->fds.clear();
+  impl_->attached = 0;
+}
+
+namespace {
+
+/// The pid the kernel shall filter by; 0 where it cannot (before 6.10 uprobe_multi compared threads) or need not.
+Result<pid_t> kernel_pid_filter(const Scope& scope, Backend backend) {
+  const auto* one = std::get_if<OneProcess>(&scope);
+  if (!one) return 0;
+  if (::kill(one->pid, 0) != 0 && errno == ESRCH)
+    return fail(ErrorKind::not_found, fmt::format("no process {}", one->pid));
+  const bool exact = backend == Backend::perf_uprobe || probe_feature(Feature::uprobe_multi_pid).answer == Answer::yes;
+  return exact ? one->pid : 0;
+}
+
+std::string refusal_text(const backends::Refusal& refusal, const PlannedFile& file) {
+  const char* text = refusal.os_error == sys::enotsupp ? "ENOTSUPP" : std::strerror(refusal.os_error);
+  return fmt::format("the kernel refuses file offset 0x{:x}: {}", file.offsets[refusal.index], text);
+}
+
+Error explain(Error error, Backend backend, const PlannedFile& file) {
+  if (error.kind == ErrorKind::no_permission) {
+    if (auto privilege = backends::check_privilege(); !privilege) return privilege.error();
+  }
+  return error.within(fmt::format("attach {} by {}", file.target.path.string(), to_string(backend)));
+}
+
+Result<backends::FileLinks> attach_file(Backend backend, int program_fd, pid_t pid, const PlannedFile& file) {
+  const backends::AttachTarget target{program_fd, fmt::format("/proc/self/fd/{}", file.elf->fd()), pid};
+  const backends::SiteArrays sites{file.offsets, file.ref_ctr_offsets, file.cookies};
+  auto links = backend == Backend::uprobe_multi ? backends::attach_uprobe_multi(target, sites)
+                                                : backends::attach_perf_uprobe(target, sites);
+  if (!links) return fail(explain(links.error(), backend, file));
+  if (!file.elf->unchanged())
+    return fail(ErrorKind::changed,
+                fmt::format("{} was written to while it was being attached: run again", file.target.path.string()));
+  return links;
+}
+
+}  // namespace
+
+Result<Link> attach(BpfObject& object, std::string_view program, const AttachPlan& plan) {
+  if (!object.loaded()) {
+    if (auto loaded = object.load(plan); !loaded) return fail(loaded.error());
+  }
+  auto program_fd = object.program_fd(program);
+  if (!program_fd) return fail(program_fd.error());
+  auto pid = kernel_pid_filter(plan.scope, object.backend());
+  if (!pid) return fail(pid.error());
+
+  auto impl = std::make_unique<Link::Impl>();
+  impl->backend = object.backend();
+  for (std::size_t f = 0; f < plan.files.size(); ++f) {
+    const PlannedFile& file = plan.files[f];
+    if (file.offsets.empty()) continue;
+    auto links = attach_file(object.backend(), *program_fd, *pid, file);
+    if (!links) return fail(links.error());
+    impl->attached += file.offsets.size() - links->refused.size();
+    for (auto& fd : links->fds) impl->fds.push_back(std::move(fd));
+    for (const backends::Refusal& refusal : links->refused) {
+      const PlannedSite& site = plan.sites[file.sites[refusal.index]];
+      impl->refused.push_back({site.probe, site.file, site.pc, refusal_text(refusal, file)});
+    }
+  }
+  if (impl->attached == 0) {
+    if (impl->refused.empty()) return fail(ErrorKind::not_found, "the plan has no site to attach");
+    return fail(ErrorKind::not_supported, fmt::format("no site could be attached: {}", impl->refused.front().reason));
+  }
+  return Link(std::move(impl));
+}
+
+}  // namespace usdt

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the files of this room share about an open ElfFile.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "elf/file.hpp"
+#include "elf/image.hpp"
+#include "usdt/elf_file.hpp"
+
+namespace usdt::elf {
+
+/// Everything known about a file once it is open; immutable, so that an ElfFile and its SymbolIndex can share it.
+struct OpenedFile {
+  std::filesystem::path path;
+  File file;
+  ElfKind kind;
+  Image image;  ///< an archive's: of its first ELF member
+  OpenOptions options;
+};
+
+/// Collects warnings up to a number people can still read; a hostile section could hold millions.
+class Warnings {
+ public:
+  explicit Warnings(std::vector<ScanWarning>& out) : out_(out) {}
+  void add(std::uint64_t file_offset, std::string message);
+  /// Goes before every further message: which of several files or members is meant.
+  void set_prefix(std::string prefix) { prefix_ = std::move(prefix); }
+
+  static constexpr std::size_t kMax = 256;
+
+ private:
+  std::vector<ScanWarning>& out_;
+  std::string prefix_;
+};
+
+/// One range of bytes that holds notes.
+struct NoteRange {
+  std::uint64_t offset = 0;   ///< in the image
+  std::uint64_t size = 0;     ///< as the header claims
+  std::uint64_t align = 4;    ///< of names and descriptors
+  std::size_t section = 0;    ///< index of its section header; 0 for a segment
+  bool only_stapsdt = false;  ///< a section named .note.stapsdt, where a foreign owner is worth a warning
+};
+
+/// Where stapsdt notes can be: every section named .note.stapsdt that has bytes; where section names are unknown, every
+/// SHT_NOTE section.
+[[nodiscard]] std::vector<NoteRange> stapsdt_sections(const Image& image);
+/// The PT_NOTE segments that have bytes.
+[[nodiscard]] std::vector<NoteRange> note_segments(const Image& image);
+/// The GNU build id in lower-case hex, empty where there is none.
+[[nodiscard]] std::string build_id(const File& file, const Image& image);
+
+/// Reads all stapsdt notes of one object as sites with their strings and raw words.
+void collect_notes(const File& file, const Image& image, std::vector<Site>& sites, Warnings& warnings);
+/// Fills in what the main file knows of `sites`: prelink correction, file offsets, bytes, class. `base` is the address
+/// of .stapsdt.base, 0 where unknown.
+void place_sites(const File& file, const Image& image, std::uint64_t base, std::vector<Site>& sites);
+
+/// One entry of a SHT_REL or SHT_RELA section.
+struct Relocation {
+  std::uint64_t offset = 0;  ///< in the section it applies to (ET_REL), else an address
+  std::uint32_t symbol = 0;  ///< index in the linked symbol table
+  std::uint32_t type = 0;
+  std::optional<std::uint64_t> addend;  ///< SHT_RELA; else the addend is the word in place
+};
+/// The entries of `section`, whose bytes are `table`.
+[[nodiscard]] std::vector<Relocation> relocations_of(const Image& image, const Section& section, ByteView table);
+
+/// The offsets in `notes` (the bytes of section `section` of a relocatable object) that a relocation filled in. Applies
+/// them on the way.
+[[nodiscard]] std::vector<std::uint64_t> relocate_notes(const File& file, const Image& image, std::size_t section,
+                                                        std::span<std::uint8_t> notes, Warnings& warnings);
+
+/// One member of an archive.
+struct Member {
+  std::string name;
+  std::uint64_t start = 0;  ///< file offset of its contents
+  std::uint64_t size = 0;   ///< bytes
+};
+/// Calls `visit` for each member, symbol tables and name tables left out, until it returns false. Returns the warning
+/// that describes where the archive breaks off, if it does.
+std::optional<ScanWarning> for_each_member(const File& file, const std::function<bool(const Member&)>& visit);
+/// True when the file starts as an ELF object / as an ar archive / as a thin archive.
+enum class Magic : std::uint8_t { elf, archive, thin_archive, other };
+[[nodiscard]] Magic magic_of(const File& file, std::uint64_t at);
+
+/// The separate debug file of `main`.
+struct DebugFile {
+  std::filesystem::path path;
+  File file;
+  Image image;
+};
+/// Looks for it as GDB does ("Debugging Information in Separate Files"): by build id, then by .gnu_debuglink with its
+/// CRC. A candidate that is not of the same build is passed over.
+[[nodiscard]] std::optional<DebugFile> find_debug_file(const OpenedFile& main);
+
+}  // namespace usdt::elf
+
+namespace usdt {
+
+struct ElfFile::Impl {
+  std::shared_ptr<const elf::OpenedFile> opened;
+};
+
+}  // namespace usdt

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// In a relocatable object the words of a note are still relocations. Applied as a linker would with every section at
+// address 0, they give addresses relative to the site's section, which is what readelf -n prints.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "elf/elf_impl.hpp"
+
+namespace usdt::elf {
+namespace {
+
+/// The relocation that stores an address: R_X86_64_64, R_386_32, R_AARCH64_ABS64.
+std::uint32_t address_relocation(Machine machine) noexcept {
+  switch (machine) {
+    case Machine::x86_64:
+      return R_X86_64_64;
+    case Machine::i386:
+      return R_386_32;
+    case Machine::aarch64:
+      return R_AARCH64_ABS64;
+  }
+  return 0;
+}
+
+void store_word(std::span<std::uint8_t> bytes, std::uint64_t at, std::uint64_t value, bool is64) noexcept {
+  for (std::uint64_t i = 0; i < (is64 ? 8U : 4U); ++i) bytes[at + i] = static_cast<std::uint8_t>(value >> (8 * i));
+}
+
+/// One relocation section's way of filling in one note section.
+class Relocator {
+ public:
+  Relocator(const File& file, const Image& image, const Section& relocations, Warnings& warnings)
+      : image_(image), relocations_(relocations), warnings_(warnings), table_(section_bytes(file, image, relocations)) {
+    if (relocations.link < image.sections.size()) {
+      symbols_ = section_bytes(file, image, image.sections[relocations.link]);
+    }
+  }
+
+  void apply(std::span<std::uint8_t> notes, std::vector<std::uint64_t>& filled) {
+    for (const Relocation& r : relocations_of(image_, relocations_, table_)) {
+      const auto value = symbol_value(r.symbol);
+      if (r.type != address_relocation(image_.machine) || !value || !within(r.offset, word_, notes.size())) {
+        warnings_.add(image_.start + relocations_.offset,
+                      fmt::format("relocation of type {} for note byte {:#x}: not applied", r.type, r.offset));
+        continue;
+      }
+      const std::uint64_t addend = r.addend ? *r.addend : load_word(notes, r.offset, image_.is64);
+      store_word(notes, r.offset, *value + addend, image_.is64);
+      filled.push_back(r.offset);
+    }
+  }
+
+ private:
+  [[nodiscard]] std::optional<std::uint64_t> symbol_value(std::uint32_t index) const noexcept {
+    const std::uint64_t entry = image_.is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+    if (!within(index * entry, entry, symbols_.size())) return std::nullopt;
+    return image_.is64 ? little(load<Elf64_Sym>(symbols_, index * entry).st_value)
+                       : little(load<Elf32_Sym>(symbols_, index * entry).st_value);
+  }
+
+  const Image& image_;
+  const Section& relocations_;
+  Warnings& warnings_;
+  Bytes table_;
+  Bytes symbols_;
+  std::uint64_t word_ = image_.is64 ? 8 : 4;
+};
+
+}  // namespace
+
+std::vector<Relocation> relocations_of(const Image& image, const Section& section, ByteView table) {
+  std::vector<Relocation> all;
+  const bool has_addend = section.type == SHT_RELA;
+  const std::uint64_t word = image.is64 ? 8 : 4;
+  const std::uint64_t entry = (has_addend ? 3 : 2) * word;
+  all.reserve(table.size() / entry);
+  for (std::uint64_t at = 0; within(at, entry, table.size()); at += entry) {
+    Relocation r;
+    r.offset = load_word(table, at, image.is64);
+    const std::uint64_t info = load_word(table, at + word, image.is64);
+    r.symbol = static_cast<std::uint32_t>(image.is64 ? ELF64_R_SYM(info) : ELF32_R_SYM(info));
+    r.type = static_cast<std::uint32_t>(image.is64 ? ELF64_R_TYPE(info) : ELF32_R_TYPE(info));
+    if (has_addend) r.addend = load_word(table, at + 2 * word, image.is64);
+    all.push_back(r);
+  }
+  return all;
+}
+
+std::vector<std::uint64_t> relocate_notes(const File& file, const Image& image, std::size_t section,
+                                          std::span<std::uint8_t> notes, Warnings& warnings) {
+  std::vector<std::uint64_t> filled;
+  for (const Section& s : image.sections) {
+    if ((s.type != SHT_REL && s.type != SHT_RELA) || s.info != section) continue;
+    Relocator(file, image, s, warnings).apply(notes, filled);
+  }
+  std::ranges::sort(filled);
+  return filled;
+}
+
+}  // namespace usdt::elf

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// From note ranges to sites: first what the notes say, then what the main file knows about those places.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "arch/arch.hpp"
+#include "elf/elf_impl.hpp"
+#include "elf/notes.hpp"
+
+namespace usdt::elf {
+namespace {
+
+// Half a million probes; a range beyond that is a lie not worth its memory.
+constexpr std::uint64_t kMaxNoteRange = 64ULL << 20;
+
+/// Reads the notes of one object, range by range.
+class NoteCollector {
+ public:
+  NoteCollector(const File& file, const Image& image, std::vector<Site>& sites, Warnings& warnings)
+      : file_(file), image_(image), sites_(sites), warnings_(warnings) {}
+
+  void collect(const NoteRange& range) {
+    Bytes bytes = read(range);
+    std::vector<std::uint64_t> relocated;
+    if (image_.type == ET_REL && range.section != 0) {
+      relocated = relocate_notes(file_, image_, range.section, bytes, warnings_);
+    }
+    sites_.reserve(sites_.size() + bytes.size() / 64);  // a stapsdt note of an ELF64 file has 60 bytes or more
+    NoteReader reader(bytes, range.align);
+    while (const auto note = reader.next()) take(*note, range, relocated);
+    if (const auto& damage = reader.damage()) {
+      warn(range, damage->offset,
+           fmt::format("claims {} bytes, {} are left: the rest is not read", damage->claimed, damage->left));
+    }
+  }
+
+ private:
+  void warn(const NoteRange& range, std::uint64_t at, std::string_view what) {
+    const std::uint64_t where = image_.start + range.offset + at;
+    warnings_.add(where, fmt::format("note at file offset {:#x}: {}", where, what));
+  }
+
+  Bytes read(const NoteRange& range) {
+    Bytes bytes;
+    if (range.offset < image_.size) {
+      const std::uint64_t size = std::min({range.size, image_.size - range.offset, kMaxNoteRange});
+      bytes = file_.bytes(image_.start + range.offset, size);
+    }
+    if (bytes.size() < range.size) {
+      const std::uint64_t where = image_.start + range.offset;
+      warnings_.add(where, fmt::format("notes at file offset {:#x}: {} bytes claimed, only {} could be read", where,
+                                       range.size, bytes.size()));
+    }
+    return bytes;
+  }
+
+  void take(const Note& note, const NoteRange& range, const std::vector<std::uint64_t>& relocated) {
+    if (note.owner.substr(0, 7) != kStapsdtOwner.substr(0, 7)) {
+      if (range.only_stapsdt)
+        warn(range, note.offset, fmt::format("foreign owner '{}', skipped", printable(note.owner)));
+      return;
+    }
+    const auto record = parse_stapsdt(note, image_.is64);
+    if (!record) return warn(range, note.offset, fmt::format("{}, skipped", record.error()));
+    Site& site = sites_.emplace_back();
+    site.provider = record->provider;
+    site.name = record->name;
+    site.args_text = record->args;
+    site.pc = VirtAddr(record->pc);
+    site.base = VirtAddr(record->base);
+    site.semaphore = VirtAddr(record->semaphore);
+    const std::uint64_t word = note.desc_offset + (image_.is64 ? 16 : 8);
+    site.has_semaphore = record->semaphore != 0 || std::ranges::binary_search(relocated, word);
+    site.pc_adjusted = site.pc;
+    site.semaphore_adjusted = site.semaphore;
+  }
+
+  static std::string printable(std::string_view owner) {
+    std::string text;
+    for (const char c : owner.substr(0, std::min<std::size_t>(owner.find('\0'), 32))) {
+      text += c >= ' ' && c <= '~' ? c : '?';
+    }
+    return text;
+  }
+
+  const File& file_;
+  const Image& image_;
+  std::vector<Site>& sites_;
+  Warnings& warnings_;
+};
+
+/// Serves small reads at ascending offsets from one block, so that neighbouring sites share a system call.
+class BlockReader {
+ public:
+  explicit BlockReader(const File& file) : file_(file) {}
+
+  /// Copies up to out.size() (at most kMargin) bytes from `offset`; returns how many there are.
+  std::size_t read(std::uint64_t offset, std::span<std::uint8_t> out) {
+    if (filled_ == 0 || offset < start_ || offset - start_ >= kBlock) {
+      start_ = offset / kBlock * kBlock;
+      filled_ = file_.read(start_, block_);
+    }
+    const std::uint64_t skip = offset - start_;
+    if (skip >= filled_) return 0;
+    const std::size_t size = std::min<std::size_t>(out.size(), filled_ - skip);
+    std::copy_n(block_.begin() + static_cast<std::ptrdiff_t>(skip), size, out.begin());
+    return size;
+  }
+
+  static constexpr std::size_t kMargin = sizeof(SiteBytes::data);
+
+ private:
+  static constexpr std::size_t kBlock = 4096;
+  const File& file_;
+  std::array<std::uint8_t, kBlock + kMargin> block_{};
+  std::uint64_t start_ = 0;
+  std::size_t filled_ = 0;
+};
+
+/// Moves `site` by as much as prelink(8) moved the file since its notes were written: notes are in no loaded segment
+/// and keep their words, .stapsdt.base is loaded and moves along. The semaphore moves with everything else.
+void correct_prelink(const Image& image, std::uint64_t base, Site& site) noexcept {
+  if (base == 0 || site.base.value == 0) return;
+  const std::uint64_t shift = base - site.base.value;
+  site.pc_adjusted = VirtAddr(image.wrap(site.pc.value + shift));
+  if (site.semaphore.value != 0) site.semaphore_adjusted = VirtAddr(image.wrap(site.semaphore.value + shift));
+}
+
+}  // namespace
+
+void Warnings::add(std::uint64_t file_offset, std::string message) {
+  if (out_.size() > kMax) return;
+  if (out_.size() == kMax) message = "further warnings are left out";
+  out_.push_back({FileOffset(file_offset), prefix_ + message});
+}
+
+void collect_notes(const File& file, const Image& image, std::vector<Site>& sites, Warnings& warnings) {
+  for (const ScanWarning& w : image.warnings) warnings.add(w.where.value, w.message);
+  const std::size_t before = sites.size();
+  NoteCollector collector(file, image, sites, warnings);
+  for (const NoteRange& range : stapsdt_sections(image)) collector.collect(range);
+  if (sites.size() != before || image.is_debug_file()) return;
+  for (const NoteRange& range : note_segments(image)) collector.collect(range);
+}
+
+void place_sites(const File& file, const Image& image, std::uint64_t base, std::vector<Site>& sites) {
+  if (image.type == ET_REL) return;
+  const bool has_code = !image.is_debug_file();
+  BlockReader reader(file);
+  for (Site& site : sites) {
+    correct_prelink(image, base, site);
+    if (!has_code) continue;
+    site.offset = code_offset(image, site.pc_adjusted);
+    if (site.has_semaphore) site.semaphore_offset = data_offset(image, site.semaphore_adjusted, 2);
+    if (!site.offset) continue;
+    const std::uint64_t most =
+        std::min<std::uint64_t>(site.bytes.data.size(), code_bytes_from(image, site.pc_adjusted));
+    site.bytes.size = static_cast<std::uint8_t>(
+        reader.read(site.offset->value, std::span(site.bytes.data).first(static_cast<std::size_t>(most))));
+    if (site.bytes.size != 0) {
+      site.site_class = arch::classify_site(image.machine, std::span(site.bytes.data).first(site.bytes.size));
+    }
+  }
+}
+
+}  // namespace usdt::elf

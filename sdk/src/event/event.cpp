@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "usdt/event.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace usdt {
+namespace {
+
+/// A negative errno of usdt_read() or bpf_probe_read_user_str() in words.
+std::string_view read_error(std::int32_t error) noexcept {
+  switch (-error) {
+    case EFAULT:
+      return "memory could not be read (EFAULT: unmapped or paged out)";
+    case EOPNOTSUPP:
+      return "operand is unreadable";
+    default:
+      return "memory could not be read";
+  }
+}
+
+}  // namespace
+
+Result<Event> Event::from(std::span<const std::byte> record, const AttachPlan& plan, const EventLayout& layout) {
+  if (record.size() != layout.record_size())
+    return fail(ErrorKind::malformed,
+                fmt::format("event record has {} bytes, not {}", record.size(), layout.record_size()));
+  Event event;
+  event.header_ = reinterpret_cast<const usdt_event*>(record.data());
+  event.slots_ = reinterpret_cast<const usdt_event_arg*>(record.data() + sizeof(usdt_event));
+  event.strings_ = reinterpret_cast<const char*>(event.slots_ + layout.max_args);
+  event.plan_ = &plan;
+  event.layout_ = layout;
+  if (event.header_->site >= plan.sites.size())
+    return fail(ErrorKind::malformed,
+                fmt::format("event record of site {}, but the plan has {}", event.header_->site, plan.sites.size()));
+  event.site_ = &plan.sites[event.header_->site];
+  event.args_ = &plan.args[event.site_->args];
+  return event;
+}
+
+std::string_view Event::comm() const noexcept {
+  return {header_->comm, ::strnlen(header_->comm, sizeof(header_->comm))};
+}
+
+std::string_view Event::why_not(std::size_t n) const noexcept {
+  if (n >= args_->size()) return "no such argument";
+  if (!(*args_)[n].readable) return (*args_)[n].reason;
+  if (n >= layout_.max_args || n >= header_->arg_cnt) return "argument was not recorded";
+  return slots_[n].error ? read_error(slots_[n].error) : std::string_view{};
+}
+
+Value Event::value(std::size_t n) const noexcept {
+  if (const auto why = why_not(n); !why.empty()) return ArgError{why};
+  const Arg& arg = (*args_)[n];
+  const std::uint64_t bits = slots_[n].bits;
+  if (arg.spec.is_float)
+    return arg.size == sizeof(float) ? double{std::bit_cast<float>(static_cast<std::uint32_t>(bits))}
+                                     : std::bit_cast<double>(bits);
+  if (arg.spec.is_signed) return static_cast<std::int64_t>(bits);
+  return bits;
+}
+
+Result<Text> Event::text(std::size_t n) const noexcept {
+  if (const auto why = why_not(n); !why.empty()) return fail(ErrorKind::not_found, std::string(why));
+  const std::uint8_t capture = plan_->specs[site_->spec].args[n].capture;
+  if (capture == 0 || capture > layout_.string_slots) return fail(ErrorKind::not_found, "no text was asked for");
+  const std::int32_t length = slots_[n].text;
+  if (length <= 0) {
+    if (slots_[n].bits == 0) return fail(ErrorKind::not_found, "null pointer");
+    return fail(ErrorKind::io, std::string(read_error(length)));
+  }
+  const char* start = strings_ + (capture - 1u) * std::size_t{layout_.string_size};
+  const auto limit = static_cast<std::size_t>(layout_.string_size) - 2;
+  const auto size = std::min(static_cast<std::size_t>(length) - 1, limit + 1);
+  return Text{{start, std::min(size, limit)}, size > limit};
+}
+
+Result<std::uint64_t> Event::typed_bits(std::size_t n, std::size_t size, bool is_signed, bool is_float) const {
+  if (const auto why = why_not(n); !why.empty())
+    return fail(ErrorKind::not_found, fmt::format("arg{}: {}", n, why));
+  const Arg& arg = (*args_)[n];
+  if (arg.size != size || arg.spec.is_float != is_float || (!is_float && arg.spec.is_signed != is_signed))
+    return fail(ErrorKind::type_mismatch, fmt::format("arg{} is {}, not {}{}", n, type_name(arg),
+                                                      is_float ? 'f' : is_signed ? 'i' : 'u', 8 * size));
+  return slots_[n].bits;
+}
+
+}  // namespace usdt

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "usdt/tracer.hpp"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <ctime>
+
+#include "btf/kernel_btf.hpp"
+#include "trace.bpf.hpp"
+
+namespace usdt {
+namespace {
+
+/// Rounds without an event before the consumer asks to be woken. Until then it looks again every millisecond: at a high rate a
+/// wake-up per event would cost the traced program more than the event itself.
+constexpr unsigned idle_rounds_before_sleep = 16;
+constexpr std::chrono::milliseconds busy_pause{1};
+
+/// /proc/self/ns/pid of the initial namespace has this inode (PROC_PID_INIT_INO, include/linux/proc_ns.h).
+constexpr ino_t initial_pid_namespace = 0xEFFFFFFCu;
+
+struct FreeRing {
+  void operator()(ring_buffer* ring) const noexcept { ring_buffer__free(ring); }
+};
+
+std::uint32_t ring_size(std::uint32_t wanted) {
+  const auto page = static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE));
+  return std::bit_ceil(std::clamp(wanted, page, 1u << 31));
+}
+
+/// Makes pids those of the tracer's own namespace where that is not the initial one.
+Result<bool> use_pid_namespace(BpfObject& object) {
+  struct stat ns {};
+  if (::stat("/proc/self/ns/pid", &ns) != 0) return fail(os_failure(ErrorKind::io, "/proc/self/ns/pid", errno));
+  if (ns.st_ino == initial_pid_namespace) return false;
+  if (auto set = object.set_constant("usdt_pidns_dev", std::uint64_t{ns.st_dev}); !set) return fail(set.error());
+  if (auto set = object.set_constant("usdt_pidns_ino", std::uint64_t{ns.st_ino}); !set) return fail(set.error());
+  return true;
+}
+
+Result<void> keep_descendants_only(BpfObject& object) {
+  auto types = kernel_btf::KernelBtf::load();
+  if (!types) return fail(types.error());
+  auto tgid = types->member_offset("task_struct", "tgid");
+  if (!tgid) return fail(tgid.error());
+  auto parent = types->member_offset("task_struct", "real_parent");
+  if (!parent) return fail(parent.error());
+  if (auto set = object.set_constant("usdt_task_tgid_offset", *tgid); !set) return set;
+  if (auto set = object.set_constant("usdt_task_parent_offset", *parent); !set) return set;
+  return object.set_constant("usdt_ancestor_tgid", static_cast<std::uint32_t>(::getpid()));
+}
+
+Result<void> set_filters(BpfObject& object, const AttachPlan& plan, const TraceOptions& options) {
+  auto nested = use_pid_namespace(object);
+  if (!nested) return fail(nested.error());
+  if (const auto* one = std::get_if<OneProcess>(&plan.scope))
+    return object.set_constant("usdt_filter_tgid", static_cast<std::uint32_t>(one->pid));
+  if (!options.descendants_only) return {};
+  if (*nested)
+    return fail(ErrorKind::not_supported, "following children inside a pid namespace: the tracer's own pid is not known");
+  return keep_descendants_only(object);
+}
+
+Result<void> set_layout(BpfObject& object, const AttachPlan& plan, const EventLayout& layout, std::uint32_t ring_bytes) {
+  if (auto set = object.set_constant("usdt_record_size", layout.record_size()); !set) return set;
+  if (auto set = object.set_constant("usdt_string_slots", layout.string_slots); !set) return set;
+  if (auto set = object.set_constant("usdt_string_size", layout.string_size); !set) return set;
+  if (auto set = object.set_max_entries("usdt_events", ring_size(ring_bytes)); !set) return set;
+  return object.set_max_entries("usdt_stats", static_cast<std::uint32_t>(plan.sites.size()));
+}
+
+}  // namespace
+
+struct Tracer::Impl {
+  Impl(const AttachPlan& p, BpfObject o, Link l, EventLayout e)
+      : plan(p), object(std::move(o)), link(std::move(l)), layout(e), counts(p.probes.size()) {}
+
+  static int on_record(void* context, void* data, std::size_t size);
+  std::size_t consume(const Callback& sink, std::size_t most);
+
+  const AttachPlan& plan;
+  BpfObject object;
+  Link link;
+  EventLayout layout;
+  std::unique_ptr<ring_buffer, FreeRing> ring;
+  std::uint32_t* asleep = nullptr;
+  unsigned idle_rounds = 0;
+  std::vector<ProbeCounts> counts;  // delivered and discarded; the rest is in the kernel
+  // The consume() call under way.
+  const Callback* callback = nullptr;
+  std::size_t taken = 0;
+  std::size_t limit = 0;
+};
+
+Tracer::Tracer(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Tracer::Tracer(Tracer&&) noexcept = default;
+Tracer& Tracer::operator=(Tracer&&) noexcept = default;
+Tracer::~Tracer() = default;
+
+const Link& Tracer::link() const noexcept { return impl_->link; }
+const EventLayout& Tracer::layout() const noexcept { return impl_->layout; }
+
+Result<Tracer> Tracer::start(const AttachPlan& plan, const TraceOptions& options) {
+  auto object = BpfObject::open(trace_object(), "usdt");
+  if (!object) return fail(object.error());
+  EventLayout layout{plan.max_args, plan.string_slots, 0};
+  if (layout.string_slots > 0) layout.string_size = options.string_size + 2;
+  if (auto set = set_layout(*object, plan, layout, options.ring_bytes); !set) return fail(set.error());
+  if (auto set = set_filters(*object, plan, options); !set) return fail(set.error());
+  if (auto loaded = object->load(plan, options.backend); !loaded) return fail(loaded.error());
+  auto events = object->map_fd("usdt_events");
+  if (!events) return fail(events.error());
+  auto link = attach(*object, "usdt_trace_hit", plan);
+  if (!link) return fail(link.error());
+
+  auto impl = std::make_unique<Impl>(plan, std::move(*object), std::move(*link), layout);
+  impl->ring.reset(ring_buffer__new(*events, Impl::on_record, impl.get(), nullptr));
+  if (!impl->ring) return fail(os_failure(ErrorKind::io, "map the event ring", errno));
+  impl->asleep = static_cast<std::uint32_t*>(impl->object.global("usdt_consumer_asleep"));
+  if (!impl->asleep) return fail(ErrorKind::io, "map the stock program's globals");
+  return Tracer(std::move(impl));
+}
+
+int Tracer::Impl::on_record(void* context, void* data, std::size_t size) {
+  auto& self = *static_cast<Impl*>(context);
+  auto event = Event::from({static_cast<const std::byte*>(data), size}, self.plan, self.layout);
+  if (!event) return 0;
+  ProbeCounts& probe = self.counts[event->site().probe];
+  if (*self.callback) {
+    (*self.callback)(*event);
+    ++probe.delivered;
+  } else {
+    ++probe.discarded;
+  }
+  // libbpf stops after this record on a negative result.
+  return ++self.taken < self.limit ? 0 : -ECANCELED;
+}
+
+std::size_t Tracer::Impl::consume(const Callback& sink, std::size_t most) {
+  if (most == 0) return 0;
+  callback = &sink;
+  taken = 0;
+  limit = most;
+  ring_buffer__consume(ring.get());
+  return taken;
+}
+
+Result<std::size_t> Tracer::poll(const Callback& callback, std::chrono::milliseconds wait, std::size_t limit) {
+  Impl& self = *impl_;
+  if (const std::size_t n = self.consume(callback, limit)) {
+    self.idle_rounds = 0;
+    return n;
+  }
+  if (self.idle_rounds < idle_rounds_before_sleep) {
+    ++self.idle_rounds;
+    const auto pause = std::min(wait, busy_pause);
+    const timespec nap{0, std::chrono::nanoseconds(pause).count()};
+    ::nanosleep(&nap, nullptr);
+    return self.consume(callback, limit);
+  }
+  std::atomic_ref<std::uint32_t> asleep(*self.asleep);
+  asleep.store(1);
+  // An event may have come before the program saw the flag.
+  if (const std::size_t n = self.consume(callback, limit)) {
+    asleep.store(0);
+    self.idle_rounds = 0;
+    return n;
+  }
+  self.callback = &callback;
+  self.taken = 0;
+  self.limit = limit;
+  const int woken = ring_buffer__poll(self.ring.get(), static_cast<int>(wait.count()));
+  asleep.store(0);
+  if (woken < 0 && woken != -EINTR && woken != -ECANCELED)
+    return fail(os_failure(ErrorKind::io, "wait for events", -woken));
+  if (self.taken > 0) self.idle_rounds = 0;
+  return self.taken;
+}
+
+void Tracer::detach() noexcept { impl_->link.detach(); }
+
+void Tracer::drain(const Callback& callback) {
+  while (impl_->consume(callback, SIZE_MAX) > 0) {
+  }
+}
+
+std::vector<ProbeCounts> Tracer::counts() const {
+  std::vector<ProbeCounts> all = impl_->counts;
+  auto stats = impl_->object.map_fd("usdt_stats");
+  if (!stats) return all;
+  std::vector<usdt_site_stats> per_cpu(static_cast<std::size_t>(std::max(libbpf_num_possible_cpus(), 1)));
+  for (std::uint32_t site = 0; site < impl_->plan.sites.size(); ++site) {
+    if (bpf_map_lookup_elem(*stats, &site, per_cpu.data()) != 0) continue;
+    ProbeCounts& probe = all[impl_->plan.sites[site].probe];
+    for (const usdt_site_stats& cpu : per_cpu) {
+      probe.hits += cpu.hits;
+      probe.ring_full += cpu.ring_full;
+    }
+  }
+  return all;
+}
+
+}  // namespace usdt

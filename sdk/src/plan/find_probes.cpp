@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <algorithm>
+#include <utility>
+
+#include "usdt/plan.hpp"
+
+namespace usdt {
+
+Result<ProbeFile> find_probes(const TargetFile& target, const std::vector<ProbePattern>& patterns) {
+  Result<ElfFile> elf = ElfFile::open(target.access);
+  if (!elf) return fail(std::move(elf.error()));
+  Result<ScanResult> scanned = elf->scan();
+  if (!scanned) return fail(std::move(scanned.error()));
+
+  std::vector<Site>& sites = scanned->sites;
+  if (!patterns.empty()) {
+    std::erase_if(sites, [&patterns](const Site& site) {
+      return std::none_of(patterns.begin(), patterns.end(),
+                          [&site](const ProbePattern& pattern) { return pattern.matches(site.provider, site.name); });
+    });
+  }
+  return ProbeFile{.target = target,
+                   .elf = std::make_shared<const ElfFile>(std::move(*elf)),
+                   .sites = std::move(sites),
+                   .warnings = std::move(scanned->warnings)};
+}
+
+}  // namespace usdt

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Where the breakpoint of a site goes, or why none may. Private to plan/.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <tl/expected.hpp>
+
+#include "usdt/plan.hpp"
+
+namespace usdt::plan {
+
+struct Placement {
+  FileOffset offset;
+  std::uint64_t semaphore = 0;  ///< file offset, 0: none
+  std::uint8_t shift = 0;       ///< bytes from the site to the breakpoint: 1 on the nop10 of `nop,nop10`
+};
+
+/// The unexpected value is the reason of SkippedSite.
+[[nodiscard]] tl::expected<Placement, std::string> place(const Site& site, const ElfFile& file,
+                                                         const PlanOptions& options);
+
+}  // namespace usdt::plan

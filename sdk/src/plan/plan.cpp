@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "usdt/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "plan/decoder.hpp"
+#include "plan/placement.hpp"
+#include "plan/spec_table.hpp"
+
+namespace usdt {
+namespace {
+
+using plan::ResolvedArg;
+
+/// What all sites with one argument text share.
+struct ArgTemplate {
+  std::uint32_t args = 0;              ///< index into AttachPlan::args
+  std::vector<usdt_arg_spec> encoded;  ///< for a breakpoint at address 0
+  bool ip_relative = false;            ///< some value is a distance from the breakpoint
+  std::uint32_t spec = 0;              ///< index into AttachPlan::specs, unless ip_relative
+};
+
+/// The arguments' numbers fit a byte of the spec; what is beyond keeps its place and says why it has no value.
+void reject_surplus(std::vector<ResolvedArg>& args) {
+  for (std::size_t i = USDT_MAX_ARGS; i < args.size(); ++i) {
+    Arg& arg = args[i].arg;
+    if (arg.readable) arg.reason_column = arg.spec.column;
+    if (arg.readable) arg.reason = fmt::format("argument {}: only the first {} can be read", i, USDT_MAX_ARGS);
+    arg.readable = false;
+  }
+}
+
+/// Gives a string slot to each argument in `wanted` that can be a pointer. Returns the number of slots.
+std::uint32_t assign_captures(std::vector<usdt_arg_spec>& args, const std::vector<std::uint8_t>& wanted,
+                              unsigned pointer_size) {
+  constexpr std::uint32_t kMostSlots = 254;  // usdt_arg_spec::capture is 1 + slot in a byte
+  std::uint32_t slots = 0;
+  for (std::size_t i = 0; i < args.size() && slots < kMostSlots; ++i) {
+    usdt_arg_spec& arg = args[i];
+    const bool pointer =
+        arg.kind != USDT_ARG_UNREADABLE && arg.size == pointer_size && (arg.flags & USDT_ARG_FLOAT) == 0;
+    if (pointer && std::find(wanted.begin(), wanted.end(), i) != wanted.end()) {
+      arg.capture = static_cast<std::uint8_t>(++slots);
+    }
+  }
+  return slots;
+}
+
+/// Whether the file, and not the text alone, decided how to read an argument.
+bool depends_on_file(const std::vector<ResolvedArg>& args) {
+  return std::any_of(args.begin(), args.end(), [](const ResolvedArg& each) { return !each.arg.needs.empty(); });
+}
+
+struct NameHash {
+  std::size_t operator()(const std::pair<std::string_view, std::string_view>& name) const noexcept {
+    const std::hash<std::string_view> hash;
+    return hash(name.first) * 31 + hash(name.second);
+  }
+};
+
+class Planner {
+ public:
+  explicit Planner(const PlanOptions& options) : options_(options), specs_(options.user_cookie) {
+    plan_.scope = options.scope;
+  }
+
+  void add(const ProbeFile& file);
+  [[nodiscard]] AttachPlan take() && {
+    plan_.specs = std::move(specs_).take();
+    return std::move(plan_);
+  }
+
+ private:
+  /// The file being planned, and what was found out about its names and texts.
+  struct Current {
+    std::uint32_t file;
+    ArgDecoder decoder;
+    std::unordered_map<std::pair<std::string_view, std::string_view>, std::uint32_t, NameHash> probes;
+    std::unordered_map<std::string_view, std::uint32_t> templates;
+  };
+
+  std::uint32_t probe_of(const Site& site, Current& current);
+  const ArgTemplate& template_of(const Site& site, Current& current);
+  std::uint32_t make_template(std::string_view text, Current& current);
+  std::uint32_t spec_of(const ArgTemplate& args, VirtAddr breakpoint);
+  void add_site(const Site& site, std::uint32_t probe, const plan::Placement& placement, Current& current);
+
+  const PlanOptions& options_;
+  AttachPlan plan_;
+  plan::SpecTable specs_;
+  std::vector<ArgTemplate> templates_;
+  std::map<std::pair<Machine, std::string>, std::uint32_t> shared_templates_;  ///< texts that mean the same anywhere
+};
+
+void Planner::add(const ProbeFile& file) {
+  Current current{static_cast<std::uint32_t>(plan_.files.size()), ArgDecoder(*file.elf), {}, {}};
+  plan_.files.push_back(
+      {.target = file.target, .elf = file.elf, .offsets = {}, .ref_ctr_offsets = {}, .cookies = {}, .sites = {}});
+  for (const Site& site : file.sites) {
+    const std::uint32_t probe = probe_of(site, current);
+    auto placement = plan::place(site, *file.elf, options_);
+    if (placement) {
+      add_site(site, probe, *placement, current);
+    } else {
+      plan_.skipped.push_back(
+          {.probe = probe, .file = current.file, .pc = site.pc, .reason = std::move(placement.error())});
+    }
+  }
+}
+
+std::uint32_t Planner::probe_of(const Site& site, Current& current) {
+  const auto next = static_cast<std::uint32_t>(plan_.probes.size());
+  const auto [it, fresh] = current.probes.try_emplace({site.provider, site.name}, next);
+  if (fresh) plan_.probes.push_back({.file = current.file, .provider = site.provider, .name = site.name});
+  return it->second;
+}
+
+const ArgTemplate& Planner::template_of(const Site& site, Current& current) {
+  const auto [it, fresh] = current.templates.try_emplace(site.args_text, 0);
+  if (fresh) it->second = make_template(site.args_text, current);
+  return templates_[it->second];
+}
+
+std::uint32_t Planner::make_template(std::string_view text, Current& current) {
+  const arch::Arch& arch = current.decoder.impl().arch;
+  const std::pair key(arch.machine, std::string(text));
+  if (const auto known = shared_templates_.find(key); known != shared_templates_.end()) return known->second;
+
+  std::vector<ResolvedArg> resolved = current.decoder.impl().resolve(text, VirtAddr{});
+  reject_surplus(resolved);
+  const auto number = static_cast<std::uint32_t>(templates_.size());
+  if (!depends_on_file(resolved)) shared_templates_.emplace(key, number);
+
+  ArgTemplate made;
+  made.args = static_cast<std::uint32_t>(plan_.args.size());
+  std::vector<Arg>& args = plan_.args.emplace_back();
+  for (ResolvedArg& each : resolved) {
+    if (made.encoded.size() < USDT_MAX_ARGS) made.encoded.push_back(each.encoded);
+    made.ip_relative |= (each.encoded.flags & USDT_ARG_IP) != 0;
+    args.push_back(std::move(each.arg));
+  }
+  const std::uint32_t slots = assign_captures(made.encoded, options_.strings, arch.word_size);
+  plan_.string_slots = std::max(plan_.string_slots, slots);
+  plan_.max_args = std::max(plan_.max_args, static_cast<std::uint32_t>(made.encoded.size()));
+  if (!made.ip_relative) made.spec = specs_.intern(made.encoded);
+  templates_.push_back(std::move(made));
+  return number;
+}
+
+/// The distances of a template are from address 0; those of the spec are from `breakpoint`.
+std::uint32_t Planner::spec_of(const ArgTemplate& args, VirtAddr breakpoint) {
+  if (!args.ip_relative) return args.spec;
+  std::vector<usdt_arg_spec> encoded = args.encoded;
+  for (usdt_arg_spec& arg : encoded) {
+    if ((arg.flags & USDT_ARG_IP) != 0) arg.value -= breakpoint.value;
+  }
+  return specs_.intern(encoded);
+}
+
+void Planner::add_site(const Site& site, std::uint32_t probe, const plan::Placement& placement, Current& current) {
+  const ArgTemplate& args = template_of(site, current);
+  const std::uint32_t spec = spec_of(args, site.pc_adjusted + placement.shift);
+  const auto number = static_cast<std::uint32_t>(plan_.sites.size());
+  plan_.sites.push_back({.probe = probe,
+                         .file = current.file,
+                         .spec = spec,
+                         .pc = site.pc,
+                         .offset = placement.offset,
+                         .args = args.args});
+  PlannedFile& file = plan_.files[current.file];
+  file.offsets.push_back(placement.offset.value);
+  file.ref_ctr_offsets.push_back(placement.semaphore);
+  file.cookies.push_back(USDT_TABLE_COOKIE(number, spec));
+  file.sites.push_back(number);
+}
+
+}  // namespace
+
+Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const PlanOptions& options) {
+  std::size_t sites = 0;
+  for (const ProbeFile& file : files) {
+    if (file.elf == nullptr) {
+      return fail(ErrorKind::invalid_argument, fmt::format("{}: not scanned", file.target.path.string()));
+    }
+    sites += file.sites.size();
+  }
+  if (sites == 0) return fail(ErrorKind::not_found, "no site to attach to");
+  if (sites > USDT_MAX_SITES) {
+    return fail(ErrorKind::limit, fmt::format("{} sites: at most {} can be told apart", sites, USDT_MAX_SITES));
+  }
+  Planner planner(options);
+  for (const ProbeFile& file : files) planner.add(file);
+  AttachPlan plan = std::move(planner).take();
+  if (plan.sites.empty()) {
+    const SkippedSite& first = plan.skipped.front();
+    const PlannedProbe& probe = plan.probes[first.probe];
+    return fail(ErrorKind::not_supported, fmt::format("none of {} sites can be attached; {}:{} at {:#x}: {}", sites,
+                                                      probe.provider, probe.name, first.pc.value, first.reason));
+  }
+  return plan;
+}
+
+}  // namespace usdt

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "plan/spec_table.hpp"
+
+#include <cstring>
+#include <functional>
+#include <string_view>
+
+namespace usdt::plan {
+namespace {
+
+/// usdt_arg_spec has no padding (asserted in spec.h), so that its bytes are its value.
+std::string_view bytes_of(const std::vector<usdt_arg_spec>& args) {
+  return {reinterpret_cast<const char*>(args.data()), args.size() * sizeof(usdt_arg_spec)};
+}
+
+}  // namespace
+
+std::uint32_t SpecTable::intern(const std::vector<usdt_arg_spec>& args) {
+  const std::string_view bytes = bytes_of(args);
+  const std::size_t hash = std::hash<std::string_view>{}(bytes);
+  for (auto [it, end] = by_hash_.equal_range(hash); it != end; ++it) {
+    if (bytes_of(specs_[it->second].args) == bytes) return it->second;
+  }
+  const auto number = static_cast<std::uint32_t>(specs_.size());
+  specs_.push_back({.user_cookie = user_cookie_, .args = args});
+  by_hash_.emplace(hash, number);
+  return number;
+}
+
+}  // namespace usdt::plan

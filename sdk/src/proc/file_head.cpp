@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "proc/file_head.hpp"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <string_view>
+
+#include "sys/unique_fd.hpp"
+
+namespace usdt::proc {
+namespace {
+
+// BINPRM_BUF_SIZE: the kernel itself reads no more of a "#!" line.
+constexpr std::size_t kHeadBytes = 256;
+
+FileHead judge(std::string_view head) {
+  FileHead result;
+  const auto byte = [&](std::size_t at) { return static_cast<std::uint8_t>(head[at]); };
+  if (head.starts_with(std::string_view(ELFMAG, SELFMAG))) {
+    result.format = FileFormat::elf;
+    // e_machine is bytes 18 and 19 in both classes, in the file's own byte order.
+    if (head.size() >= 20) {
+      const bool little = byte(EI_DATA) == ELFDATA2LSB;
+      const int machine = little ? byte(18) | byte(19) << 8 : byte(19) | byte(18) << 8;
+      result.ident = {byte(EI_CLASS), byte(EI_DATA), static_cast<std::uint16_t>(machine)};
+    }
+  } else if (head.starts_with("!<arch>\n")) {
+    result.format = FileFormat::archive;
+  } else if (head.starts_with("#!")) {
+    result.format = FileFormat::script;
+    result.script_line = head.substr(2, head.find('\n') - 2);
+  }
+  return result;
+}
+
+}  // namespace
+
+ElfIdent host_ident() noexcept {
+#if defined(__x86_64__)
+  return {ELFCLASS64, ELFDATA2LSB, EM_X86_64};
+#elif defined(__aarch64__)
+  return {ELFCLASS64, ELFDATA2LSB, EM_AARCH64};
+#elif defined(__i386__)
+  return {ELFCLASS32, ELFDATA2LSB, EM_386};
+#else
+#error "add the host's ELF class, byte order and machine"
+#endif
+}
+
+std::optional<FileHead> read_head_at(int dir, const char* path) {
+  // Opening a device may act on it, so what is not a regular file is not opened at all; O_NONBLOCK covers the race.
+  struct stat st {};
+  if (::fstatat(dir, path, &st, 0) != 0) return std::nullopt;
+  if (!S_ISREG(st.st_mode)) {
+    errno = EINVAL;
+    return std::nullopt;
+  }
+  const sys::UniqueFd fd(::openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd) return std::nullopt;
+  std::array<char, kHeadBytes> head;
+  const ssize_t n = ::pread(fd.get(), head.data(), head.size(), 0);
+  if (n < 0) return std::nullopt;
+  return judge({head.data(), static_cast<std::size_t>(n)});
+}
+
+std::optional<FileHead> read_head(const char* path) { return read_head_at(AT_FDCWD, path); }
+
+}  // namespace usdt::proc

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// files_of_process: what /proc/PID/maps names, and how to open exactly that inode.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "proc/file_head.hpp"
+#include "proc/maps.hpp"
+#include "sys/unique_fd.hpp"
+#include "usdt/discover.hpp"
+
+namespace usdt {
+namespace fs = std::filesystem;
+namespace {
+
+using proc::Mapping;
+
+constexpr std::string_view kDeleted = " (deleted)";
+
+std::optional<struct stat> stat_of(const fs::path& path) {
+  struct stat st {};
+  if (::stat(path.c_str(), &st) != 0) return std::nullopt;
+  return st;
+}
+
+bool same_inode(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
+
+Error process_error(pid_t pid, int os_error) {
+  if (os_error == ENOENT || os_error == ESRCH) {
+    return {ErrorKind::not_found, fmt::format("no process {}", pid), os_error};
+  }
+  if (os_error == EACCES || os_error == EPERM) {
+    return {ErrorKind::no_permission,
+            fmt::format("process {} is another user's: run as root or with CAP_SYS_PTRACE", pid), os_error};
+  }
+  return os_failure(ErrorKind::io, fmt::format("process {}: read its maps", pid), os_error);
+}
+
+/// All of a /proc file, whose size stat(2) does not know.
+Result<std::string> read_proc(const std::string& path, pid_t pid) {
+  const sys::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return fail(process_error(pid, errno));
+  std::string text;
+  std::array<char, 16384> block;
+  while (true) {
+    const ssize_t n = ::read(fd.get(), block.data(), block.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail(process_error(pid, errno));
+    if (n == 0) return text;
+    text.append(block.data(), static_cast<std::size_t>(n));
+  }
+}
+
+/// One process's view of its files.
+class ProcessFiles {
+ public:
+  explicit ProcessFiles(pid_t pid) : pid_(pid), root_(fmt::format("/proc/{}", pid)) {
+    exe_ = stat_of(root_ / "exe");
+    std::error_code ec;
+    exe_path_ = fs::read_symlink(root_ / "exe", ec).string();
+    const auto ours = stat_of("/proc/self/ns/mnt");
+    const auto theirs = stat_of(root_ / "ns/mnt");
+    our_namespace_ = ours && theirs && same_inode(*ours, *theirs);
+  }
+
+  Result<std::vector<TargetFile>> list() {
+    auto text = read_proc((root_ / "maps").string(), pid_);
+    if (!text) return fail(text.error());
+    std::vector<Mapping> mappings = executable_files(proc::parse_maps(*text));
+    std::ranges::stable_partition(mappings, [&](const Mapping& m) { return is_main(m); });
+    std::vector<TargetFile> out;
+    for (const Mapping& mapping : mappings) {
+      TargetFile file = locate(mapping);
+      if (may_hold_probes(file)) out.push_back(std::move(file));
+    }
+    if (!out.empty()) return out;
+    // A zombie has no maps either, but says nothing; a process that went away meanwhile is gone from /proc.
+    if (!stat_of(root_)) return fail(process_error(pid_, ESRCH));
+    return fail(ErrorKind::not_found, fmt::format("process {} maps no program: it is a kernel thread or has ended "
+                                                  "without being waited for",
+                                                  pid_));
+  }
+
+ private:
+  static std::vector<Mapping> executable_files(std::vector<Mapping> all) {
+    std::vector<Mapping> out;
+    std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>> seen;
+    for (Mapping& m : all) {
+      // What has no '/' is no file: [vdso], [heap], anon_inode:[perf_event].
+      if (!m.executable || m.inode == 0 || !m.path.starts_with('/')) continue;
+      if (seen.emplace(m.major, m.minor, m.inode).second) out.push_back(std::move(m));
+    }
+    return out;
+  }
+
+  [[nodiscard]] bool is_main(const Mapping& m) const {
+    return m.path == exe_path_ && (!exe_ || m.inode == exe_->st_ino || !on_mapped_device(*exe_, m));
+  }
+
+  static bool on_mapped_device(const struct stat& st, const Mapping& m) {
+    return st.st_dev == makedev(m.major, m.minor);
+  }
+
+  [[nodiscard]] fs::path map_file(const Mapping& m) const {
+    return root_ / fmt::format("map_files/{:x}-{:x}", m.start.value, m.end.value);
+  }
+
+  /// True when `path` is the mapped inode. btrfs and overlayfs show stat(2) another device than maps: there the inode
+  /// number has to agree and, where we may look, what the kernel itself opens for the mapping.
+  [[nodiscard]] bool is_mapped_file(const fs::path& path, const Mapping& m) const {
+    const auto st = stat_of(path);
+    if (!st || !S_ISREG(st->st_mode)) return false;
+    if (on_mapped_device(*st, m)) return st->st_ino == m.inode;
+    if (const auto direct = stat_of(map_file(m))) return same_inode(*st, *direct);
+    return st->st_ino == m.inode;
+  }
+
+  [[nodiscard]] fs::path direct_access(const Mapping& m) const {
+    // /proc/PID/exe needs less privilege than map_files (CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN).
+    return is_main(m) ? root_ / "exe" : map_file(m);
+  }
+
+  [[nodiscard]] TargetFile locate(const Mapping& m) const {
+    // The path as it stands comes first: a file may really be called "x (deleted)".
+    if (our_namespace_ && is_mapped_file(m.path, m)) return {m.path, m.path};
+    if (fs::path inside = root_ / "root" / m.path.substr(1); is_mapped_file(inside, m)) return {m.path, inside};
+    const bool deleted = m.path.ends_with(kDeleted);
+    return {m.path.substr(0, m.path.size() - (deleted ? kDeleted.size() : 0)), direct_access(m), deleted};
+  }
+
+  /// Mapped code of another format (a JIT's memfd, a Wine program) has no notes. What cannot be opened stays: its
+  /// error is for whoever wants it read.
+  static bool may_hold_probes(const TargetFile& file) {
+    const auto head = proc::read_head(file.access.c_str());
+    return head ? head->format == proc::FileFormat::elf : errno == EACCES || errno == EPERM;
+  }
+
+  pid_t pid_;
+  fs::path root_;
+  std::optional<struct stat> exe_;
+  std::string exe_path_;
+  bool our_namespace_ = false;
+};
+
+}  // namespace
+
+Result<std::vector<TargetFile>> files_of_process(pid_t pid) {
+  if (pid <= 0) return fail(process_error(pid, ESRCH));
+  return ProcessFiles(pid).list();
+}
+
+}  // namespace usdt

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "sys/syscalls.hpp"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "sys/uapi.hpp"
+
+namespace usdt::sys {
+namespace {
+
+thread_local Syscalls* replaced = nullptr;
+
+int result(long r) { return r < 0 ? -errno : static_cast<int>(r); }
+
+}  // namespace
+
+int Syscalls::bpf(int cmd, void* attr, unsigned size) { return result(::syscall(SYS_bpf, cmd, attr, size)); }
+
+int Syscalls::perf_event_open(perf_event_attr* attr, pid_t pid, int cpu, int group_fd, unsigned long flags) {
+  return result(::syscall(SYS_perf_event_open, attr, pid, cpu, group_fd, flags | PERF_FLAG_FD_CLOEXEC));
+}
+
+int Syscalls::uprobe() {
+#if defined(__x86_64__)
+  return result(::syscall(nr_uprobe));
+#else
+  return -ENOSYS;
+#endif
+}
+
+Syscalls& syscalls() noexcept {
+  static Syscalls kernel;
+  return replaced ? *replaced : kernel;
+}
+
+ScopedSyscalls::ScopedSyscalls(Syscalls& replacement) noexcept : previous_(replaced) { replaced = &replacement; }
+ScopedSyscalls::~ScopedSyscalls() { replaced = previous_; }
+
+}  // namespace usdt::sys

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The seam between this library and the kernel. Tests replace it, so that refusing kernels are ordinary input.
+#pragma once
+
+#include <linux/perf_event.h>
+#include <sys/types.h>
+
+#include <cstdint>
+
+namespace usdt::sys {
+
+/// Each returns >= 0, or a negative errno.
+class Syscalls {
+ public:
+  virtual ~Syscalls() = default;
+  virtual int bpf(int cmd, void* attr, unsigned size);
+  virtual int perf_event_open(perf_event_attr* attr, pid_t pid, int cpu, int group_fd, unsigned long flags);
+  /// uprobe(2) called from outside a trampoline: only its errno tells something.
+  virtual int uprobe();
+};
+
+/// This thread's system calls: the kernel's, unless a ScopedSyscalls stands in.
+[[nodiscard]] Syscalls& syscalls() noexcept;
+
+/// Replaces this thread's system calls for its life.
+class ScopedSyscalls {
+ public:
+  explicit ScopedSyscalls(Syscalls& replacement) noexcept;
+  ~ScopedSyscalls();
+  ScopedSyscalls(const ScopedSyscalls&) = delete;
+  ScopedSyscalls& operator=(const ScopedSyscalls&) = delete;
+
+ private:
+  Syscalls* previous_;
+};
+
+}  // namespace usdt::sys

@@ -1,0 +1,109 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""A command started under the tracer: its exit code, its threads, its children, its word size."""
+
+import signal
+
+import puppet
+from harness import check, check_equal, main, require_m32, scenario
+from puppet import check_beats, probe_of
+
+M32 = ["-m32", "-idirafter", "/usr/include/x86_64-linux-gnu"]
+
+
+@scenario
+def exit_code_of_the_child_is_passed_on(run):
+    program = puppet.build(run)
+    for code in (0, 1, 7, 255):
+        result = run.trace(probe_of(program), command=[program, "fire:3", f"exit:{code}"])
+        result.check_code(code)
+        result.check_accounted(3, lost=0)
+
+
+@scenario
+def death_of_the_child_by_a_signal_is_128_plus_its_number(run):
+    program = puppet.build(run)
+    for number in (signal.SIGTERM, signal.SIGSEGV, signal.SIGKILL):
+        result = run.trace(probe_of(program), command=[program, "fire:3", f"die:{int(number)}"])
+        result.check_code(128 + number)
+        result.check_accounted(3, lost=0)
+
+
+@scenario
+def command_that_cannot_run_is_named(run):
+    program = puppet.build(run)
+    result = run.trace(probe_of(program), command=["/nonexistent/command"])
+    check(result.code in (1, 2, 126, 127), result.describe())
+    check("/nonexistent/command" in result.stderr, f"the command is not named\n{result.describe()}")
+
+
+@scenario
+def first_and_last_hit_of_a_short_child_are_seen(run):
+    program = puppet.build(run)
+    for _ in range(10):
+        result = run.trace(probe_of(program), command=[program, "fire:1"])
+        result.check_code(0)
+        check_beats(result.events, [0])
+        result.check_accounted(1, lost=0)
+
+
+@scenario
+def output_of_the_child_is_its_own(run):
+    program = puppet.build(run)
+    result = run.trace(probe_of(program), command=["sh", "-c", f"echo to-stdout; echo to-stderr >&2; {program} fire:2"])
+    check("to-stdout" in result.stdout.splitlines(), f"standard output of the child\n{result.describe()}")
+    check("to-stderr" in result.stderr.splitlines(), f"standard error of the child\n{result.describe()}")
+    result.check_accounted(2, lost=0)
+
+
+@scenario
+def threads_are_seen_each_in_its_own_order(run):
+    program = puppet.build(run)
+    result = run.trace(probe_of(program), command=[program, "threads:8:1000"])
+    result.check_code(0)
+    result.check_accounted(8000, lost=0)
+    by_tid = {}
+    for event in sorted(result.events, key=lambda event: event["ts"]):
+        by_tid.setdefault(event["tid"], []).append(event["args"][0])
+    check_equal(sorted(len(numbers) for numbers in by_tid.values()), [1000] * 8, "hits per thread")
+    check_equal(all(numbers == sorted(numbers) for numbers in by_tid.values()), True, "order within each thread")
+    check_equal(sorted(sum(by_tid.values(), [])), list(range(8000)), "each beat once")
+
+
+@scenario
+def children_of_the_child_are_followed(run):
+    program = puppet.build(run)
+    result = run.trace(probe_of(program), command=[program, "fire:5", "fork:100", "fire:5"])
+    result.check_code(0)
+    result.check_accounted(110, lost=0)
+    check_equal(len({event["pid"] for event in result.events}), 2, "processes seen")
+    command = ["sh", "-c", f"{program} fire:5; ({program} fire:6 & wait); sh -c '{program} fire:7'; exit 3"]
+    result = run.trace(probe_of(program), command=command)
+    result.check_code(3)
+    result.check_accounted(18, lost=0)
+
+
+@scenario
+def only_the_child_and_its_children_are_seen(run):
+    program = puppet.build(run)
+    stranger = puppet.Puppet(run, program)
+    tracing = run.trace_start(probe_of(program), command=[program, "watch:0", "fire:10"])
+    for _ in range(50):
+        stranger.order("fire:2")
+    result = tracing.finish()
+    check_equal(stranger.pid in {event["pid"] for event in result.events}, False, "a stranger's events are shown")
+    check_equal(len(result.events), 10, "events of the child")
+
+
+@scenario
+def a_32_bit_child_is_traced(run):
+    require_m32()
+    program = puppet.build(run, flags=M32)
+    result = run.trace(probe_of(program), command=[program, "fire:200", "fork:10"])
+    result.check_code(0)
+    result.check_accounted(210, lost=0)
+    check_equal([args[0] for args in puppet.beats(result.events)], [*range(200), *range(200, 210)], "beats")
+
+
+if __name__ == "__main__":
+    main()

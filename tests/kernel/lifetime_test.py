@@ -1,0 +1,142 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a trace leaves behind (nothing), and how it ends: signals, limits, the child's end."""
+
+import signal
+import time
+
+import puppet
+from harness import check, check_equal, interrupt_all, main, scenario
+from puppet import Puppet, check_beats, probe_of
+
+
+@scenario
+def semaphore_is_up_while_attached_and_down_after(run):
+    program = puppet.build(run)
+    target = Puppet(run, program)
+    check_equal(target.semaphore(), 0, "semaphore before")
+    tracing = run.trace_start(probe_of(program))
+    target.wait_attached()
+    check_equal(target.semaphore(), 1, "semaphore while attached")
+    target.order("fire:25")
+    tracing.signal(signal.SIGINT)
+    result = tracing.finish()
+    result.check_code(0)
+    check_beats(result.events, range(25))
+    result.check_accounted(25, lost=0)
+    target.wait_clean()
+
+
+@scenario
+def sigkill_leaves_nothing_behind_and_the_program_runs_on(run):
+    program = puppet.build(run)
+    target = Puppet(run, program)
+    tracing = run.trace_start(probe_of(program))
+    target.wait_attached()
+    target.order("fire:1000")
+    tracing.signal(signal.SIGKILL)
+    check_equal(tracing.finish().code, -signal.SIGKILL, "exit of the killed tracer")
+    target.wait_clean()
+    target.order("fire:1000")
+    target.send("exit:9")
+    check_equal(target.process.wait(20), 9, "exit code of the program")
+
+
+@scenario
+def two_tracers_of_one_probe_do_not_disturb_each_other(run):
+    program = puppet.build(run)
+    target = Puppet(run, program)
+    first = run.trace_start(probe_of(program))
+    target.wait_attached()
+    second = run.trace_start(probe_of(program), "--max-events", 7)
+    while target.semaphore() != 2:
+        check(second.alive(), f"second tracer ended: {second.stderr()}")
+        time.sleep(0.01)
+    target.order("fire:7")
+    check_equal(len(second.finish().events), 7, "events of the second tracer")
+    target.order("fire:3")
+    first.signal(signal.SIGINT)
+    check_beats(first.finish().events, range(10))
+    target.wait_clean()
+
+
+def end_by_signal(run, number):
+    program = puppet.build(run)
+    target = Puppet(run, program)
+    tracing = run.trace_start(probe_of(program), "-p", target.pid)
+    target.wait_attached()
+    target.order("fire:5000")
+    tracing.signal(number)
+    result = tracing.finish(20)
+    result.check_code(0)
+    result.check_accounted(5000)
+    target.wait_clean()
+
+
+@scenario
+def ctrl_c_drains_and_summarises(run):
+    end_by_signal(run, signal.SIGINT)
+
+
+@scenario
+def sigterm_drains_and_summarises(run):
+    end_by_signal(run, signal.SIGTERM)
+
+
+@scenario
+def ctrl_c_at_a_terminal_ends_child_and_trace(run):
+    program = puppet.build(run)
+    tracing = run.trace_start(probe_of(program), command=[program, "fire:300", "pause:0"],
+                              start_new_session=True)
+    time.sleep(1.0)
+    interrupt_all(tracing.process)
+    result = tracing.finish(60)
+    check(result.code in (0, 128 + signal.SIGINT), result.describe())
+    result.check_accounted(300, lost=0)
+
+
+@scenario
+def max_events_stops_at_the_limit(run):
+    program = puppet.build(run)
+    target = Puppet(run, program)
+    tracing = run.trace_start(probe_of(program), "-p", target.pid, "--max-events", 10)
+    target.wait_attached()
+    target.order("fire:500")
+    result = tracing.finish(20)
+    result.check_code(0)
+    check_beats(result.events, range(10))
+    check_equal(result.summary["events"], 10, "events in the summary")
+    target.wait_clean()
+
+
+@scenario
+def duration_ends_the_trace(run):
+    program = puppet.build(run)
+    target = Puppet(run, program)
+    start = time.monotonic()
+    tracing = run.trace_start(probe_of(program), "--duration", 1)
+    target.wait_attached()
+    target.order("fire:12")
+    result = tracing.finish(20)
+    took = time.monotonic() - start
+    result.check_code(0)
+    result.check_accounted(12, lost=0)
+    check(0.95 <= took < 8, f"--duration 1 took {took:.2f} s")
+    target.wait_clean()
+
+
+@scenario
+def end_of_the_traced_process_ends_the_trace(run):
+    program = puppet.build(run)
+    target = Puppet(run, program)
+    tracing = run.trace_start(probe_of(program), "-p", target.pid)
+    target.wait_attached()
+    target.send("fire:40")
+    target.send("exit:0")
+    result = tracing.finish(20)
+    result.check_code(0)
+    result.check_accounted(40, lost=0)
+
+
+if __name__ == "__main__":
+    main()

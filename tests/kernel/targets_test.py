@@ -1,0 +1,177 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Which process and which file a trace means, and what it says when there is none."""
+
+import os
+import shutil
+import signal
+import subprocess
+import threading
+
+import puppet
+from harness import check, check_equal, main, require_program, scenario
+from puppet import PROBE, Puppet, check_beats, probe_of
+
+
+@scenario
+def pid_filter_keeps_other_processes_of_the_binary_out(run):
+    program = puppet.build(run)
+    one, other = Puppet(run, program), Puppet(run, program)
+    tracing = run.trace_start(probe_of(program), "-p", one.pid)
+    one.wait_attached()
+    other.order("fire:50")
+    one.order("fire:100")
+    other.order("fire:50")
+    tracing.signal(signal.SIGINT)
+    result = tracing.finish()
+    result.check_code(0)
+    check_equal({event["pid"] for event in result.events}, {one.pid}, "pids seen")
+    check_beats(result.events, range(100))
+    result.check_accounted(100, lost=0)
+    one.wait_clean()
+
+
+@scenario
+def without_a_pid_every_process_of_the_binary_is_seen(run):
+    program = puppet.build(run)
+    one, other = Puppet(run, program), Puppet(run, program)
+    tracing = run.trace_start(probe_of(program))
+    one.wait_attached()
+    other.wait_attached()
+    one.order("fire:30")
+    other.order("fire:20")
+    tracing.signal(signal.SIGINT)
+    result = tracing.finish()
+    result.check_accounted(50, lost=0)
+    check_equal({event["pid"] for event in result.events}, {one.pid, other.pid}, "pids seen")
+    one.wait_clean()
+    other.wait_clean()
+
+
+def trace_by_pid(run, target, probe):
+    tracing = run.trace_start(probe, "-p", target.pid)
+    target.wait_attached()
+    target.order("fire:60")
+    tracing.signal(signal.SIGINT)
+    result = tracing.finish()
+    result.check_code(0)
+    check_beats(result.events, range(60))
+    result.check_accounted(60, lost=0)
+    target.wait_clean()
+
+
+@scenario
+def provider_and_name_alone_are_found_in_the_process(run):
+    trace_by_pid(run, Puppet(run, puppet.build(run)), PROBE)
+
+
+@scenario
+def deleted_binary_that_still_runs_is_traced_by_pid(run):
+    program = puppet.build(run)
+    kept = shutil.copy(program, run.dir / "kept")
+    target = Puppet(run, program)
+    program.unlink()
+    target.memory = puppet.Memory(target.pid, kept, f"{program} (deleted)")
+    trace_by_pid(run, target, PROBE)
+
+
+@scenario
+def replaced_binary_is_traced_as_it_runs_not_as_it_is_on_disk(run):
+    program, newer = puppet.build(run), puppet.build(run, "newer", ["-DPUPPET_PAD"])
+    kept = shutil.copy(program, run.dir / "kept")
+    target = Puppet(run, program)
+    os.replace(newer, program)
+    target.memory = puppet.Memory(target.pid, kept, f"{program} (deleted)")
+    trace_by_pid(run, target, PROBE)
+
+
+@scenario
+def binary_replaced_while_attaching_is_a_trace_or_a_clear_error(run):
+    program, newer = puppet.build(run), puppet.build(run, "newer", ["-DPUPPET_PAD"])
+    originals = [program.read_bytes(), newer.read_bytes(), b"\x7fELF torn", b""]
+    done = threading.Event()
+
+    def replace_for_ever():
+        number = 0
+        while not done.is_set():
+            fresh = run.dir / "fresh"
+            fresh.write_bytes(originals[number % len(originals)])
+            os.replace(fresh, program)
+            number += 1
+
+    thread = threading.Thread(target=replace_for_ever)
+    thread.start()
+    try:
+        for _ in range(25):
+            result = run.trace(probe_of(program), "--duration", 0.01, timeout=20)
+            check(result.code in (0, 1, 2), f"neither a trace nor an error\n{result.describe()}")
+            check(result.code == 0 or str(program) in result.stderr, f"the error names no file\n{result.describe()}")
+    finally:
+        done.set()
+        thread.join()
+
+
+def check_refused(result, *words):
+    """An error of its own: a code that is not success, and a message with these words."""
+    check(result.code in (1, 2), f"exit code of a refused trace\n{result.describe()}")
+    for word in words:
+        check(word.lower() in result.stderr.lower(), f"the message does not say {word!r}\n{result.describe()}")
+    check_equal(result.events, [], "events of a refused trace")
+
+
+@scenario
+def pid_that_is_gone_is_named(run):
+    program = puppet.build(run)
+    ended = run.start(program, "exit:0")
+    ended.wait()
+    check_refused(run.trace(probe_of(program), "-p", ended.pid, "--duration", 5), str(ended.pid))
+
+
+@scenario
+def probe_that_matches_nothing_is_named(run):
+    program = puppet.build(run)
+    check_refused(run.trace(f"usdt:{program}:puppet:nosuch", "--duration", 5), "nosuch")
+    check_refused(run.trace(f"usdt:{program}:nosuch:*", command=[program, "exit:0"]), "nosuch")
+
+
+@scenario
+def file_that_does_not_exist_is_named(run):
+    puppet.require_root()
+    check_refused(run.trace("usdt:/nonexistent/file:a:b", "--duration", 5), "/nonexistent/file",
+                  "no such file")
+
+
+@scenario
+def file_without_probes_and_file_that_is_no_elf_are_told_apart(run):
+    puppet.require_root()
+    text = run.dir / "text"
+    text.write_text("not an ELF file\n")
+    check_refused(run.trace(f"usdt:{text}:a:b", "--duration", 5), str(text), "ELF")
+    check_refused(run.trace("usdt:/bin/true:a:b", "--duration", 5), "a:b")
+
+
+@scenario
+def malformed_probe_and_unknown_option_are_usage_errors(run):
+    puppet.require_root()
+    for words in (["usdt:::"], [], ["--nonsense"]):
+        done = subprocess.run([run.tool, *words], capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
+        check_equal(done.returncode, 2, f"exit code of usdt-trace {words}\n{done.stderr}")
+        check(done.stderr.strip() != "", f"usdt-trace {words} says nothing on stderr")
+
+
+@scenario
+def missing_privilege_names_the_capability(run):
+    require_program("setpriv")
+    program = puppet.build(run)
+    run.dir.chmod(0o755)
+    tool = shutil.copy(run.tool, run.dir / "usdt-trace")
+    drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
+    done = subprocess.run([*drop, tool, probe_of(program), "--duration", "5"], capture_output=True, text=True,
+                          timeout=30, stdin=subprocess.DEVNULL)
+    check_equal(done.returncode, 1, f"exit code without privilege\n{done.stderr}")
+    named = [name for name in ("CAP_BPF", "CAP_PERFMON", "CAP_SYS_ADMIN") if name in done.stderr]
+    check(bool(named), f"no capability named\n{done.stderr}")
+
+
+if __name__ == "__main__":
+    main()

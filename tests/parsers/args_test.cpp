@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the golden pairs cannot show: the text itself, odd bytes, size and depth, and that arguments are independent.
+#include "parsers/args.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "describe.hpp"
+
+namespace usdt::parsers {
+namespace {
+
+constexpr std::array kMachines = {Machine::x86_64, Machine::i386, Machine::aarch64};
+
+std::string repeat(std::string_view part, std::size_t times) {
+  std::string text;
+  for (std::size_t i = 0; i < times; ++i) text += part;
+  return text;
+}
+
+TEST(ArgTexts, that_are_empty_or_begin_with_a_colon_have_no_arguments) {
+  for (const Machine machine : kMachines) {
+    EXPECT_TRUE(parse_args("", machine).empty());
+    EXPECT_TRUE(parse_args(" \t ", machine).empty());
+    EXPECT_TRUE(parse_args(":", machine).empty());
+    EXPECT_TRUE(parse_args(": 8@%rax", machine).empty());
+  }
+}
+
+TEST(ArgTexts, keep_every_argument_as_it_stands_with_its_column) {
+  const std::vector<ArgSpec> specs = parse_x86_att("  -4@%eax\t8@8( %rdi )  8@junk! ");
+  ASSERT_EQ(specs.size(), 3u);
+  EXPECT_EQ(specs[0].text, "-4@%eax");
+  EXPECT_EQ(specs[0].column, 2u);
+  EXPECT_EQ(specs[1].text, "8@8( %rdi )");
+  EXPECT_EQ(specs[1].column, 10u);
+  EXPECT_EQ(specs[2].text, "8@junk!");
+  EXPECT_EQ(specs[2].column, 23u);
+  EXPECT_EQ(specs[2].unreadable, (Unreadable{"unexpected '!' in operand", 29}));
+}
+
+TEST(ArgTexts, keep_a_post_index_amount_in_the_text_of_its_argument) {
+  const std::vector<ArgSpec> specs = parse_aarch64("8@[sp], 16 8@[sp] , #-8 8@x1");
+  ASSERT_EQ(specs.size(), 3u);
+  EXPECT_EQ(specs[0].text, "8@[sp], 16");
+  EXPECT_EQ(specs[1].text, "8@[sp] , #-8");
+  EXPECT_EQ(specs[2].text, "8@x1");
+}
+
+TEST(ArgTexts, keep_size_sign_and_float_of_an_operand_that_does_not_parse) {
+  const std::vector<ArgSpec> specs = parse_x86_att("-2@? 8f@? -4f@?");
+  ASSERT_EQ(specs.size(), 3u);
+  EXPECT_EQ(specs[0].size, 2u);
+  EXPECT_TRUE(specs[0].is_signed);
+  EXPECT_EQ(specs[1].size, 8u);
+  EXPECT_TRUE(specs[1].is_float);
+  EXPECT_EQ(specs[2].size, 4u);
+  EXPECT_TRUE(specs[2].is_signed && specs[2].is_float);
+  for (const ArgSpec& spec : specs) EXPECT_TRUE(std::holds_alternative<std::monostate>(spec.operand));
+}
+
+TEST(ArgTexts, name_bytes_that_cannot_be_printed_by_their_number) {
+  const std::vector<ArgSpec> specs = parse_x86_att("8@%rax\x01 8@\x7f(%rax) 8@8\xff");
+  ASSERT_EQ(specs.size(), 3u);
+  EXPECT_EQ(specs[0].unreadable->reason, "unexpected byte 0x01 in operand");
+  EXPECT_EQ(specs[1].unreadable->reason, "unexpected byte 0x7f in operand");
+  EXPECT_EQ(specs[2].unreadable->reason, "unexpected byte 0xff in operand");
+}
+
+TEST(ArgTexts, end_an_open_bracket_or_quote_at_the_next_size_prefix) {
+  for (const std::string_view odd :
+       {"8@(%rax", "8@8(%rax,%rbx", "8@\"open", "8@\"open\\", "8@[x0", "8@((((", "8@[x0, #:lo12:"}) {
+    for (const Machine machine : kMachines) {
+      const std::vector<ArgSpec> specs = parse_args(std::string(odd) + " -4@5 4f@6", machine);
+      ASSERT_EQ(specs.size(), 3u) << odd;
+      EXPECT_EQ(specs[0].text, odd);
+      EXPECT_TRUE(specs[0].unreadable);
+      EXPECT_EQ(specs[1].text, "-4@5");
+      EXPECT_FALSE(specs[1].unreadable);
+      EXPECT_EQ(specs[2].text, "4f@6");
+    }
+  }
+}
+
+TEST(ArgTexts, decode_an_argument_the_same_whatever_stands_beside_it) {
+  const std::vector<std::string_view> parts = {
+      "-8@8(%rdi)", "1@16(%rdi,%rsi,2)", "8@(%rax", "4@$5",     "8@[x0, x1]", "8@[x0",
+      "8@\"a",      "8@[sp], 16",        "8@a-b",   "8@%st(1)", "0@x",        "8@"};
+  for (const Machine machine : kMachines) {
+    for (const std::string_view left : parts) {
+      for (const std::string_view right : parts) {
+        const std::vector<ArgSpec> alone = parse_args(right, machine);
+        const std::vector<ArgSpec> beside = parse_args(std::string(left) + " " + std::string(right), machine);
+        ASSERT_EQ(beside.back().text, alone.back().text) << left;
+        EXPECT_EQ(beside.back().operand, alone.back().operand) << left;
+        EXPECT_EQ(beside.front(), parse_args(left, machine).front()) << right;
+      }
+    }
+  }
+}
+
+TEST(HostileTexts, are_read_in_time_that_grows_with_their_length_only) {
+  constexpr std::size_t kMany = 20000;
+  const std::vector<std::string> texts = {
+      repeat("(", kMany),           "8@" + repeat("(", kMany),    "8@" + repeat("-", kMany),
+      "8@" + repeat("\"\\", kMany), repeat("8@ ", kMany),         "8@$" + repeat("1+", kMany),
+      repeat("8@$1+(", kMany),      "8@[" + repeat(" x", kMany),  repeat("1 ", kMany),
+      "8@" + repeat("9", kMany),    repeat("9", kMany) + "@%rax", "8@" + repeat("9*", kMany) + "9",
+      repeat(", ", kMany),          repeat("8@[x0], ", kMany),    "8@" + repeat("(1)+", kMany) + "1",
+      repeat("\"", kMany),          repeat("8@\" ", kMany),       "8@$" + repeat("0", kMany)};
+  const auto start = std::chrono::steady_clock::now();
+  for (const std::string& text : texts) {
+    for (const Machine machine : kMachines) {
+      EXPECT_EQ(broken_invariant(text, parse_args(text, machine)), "") << text.substr(0, 20);
+    }
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+}
+
+TEST(HostileTexts, that_nest_too_deeply_are_refused_not_followed) {
+  const std::string deep = "8@$" + repeat("(", 1000) + "1" + repeat(")", 1000);
+  EXPECT_EQ(parse_x86_att(deep).at(0).unreadable->reason, "expression is nested too deeply");
+  const std::string fine = "8@$" + repeat("(", 30) + "1" + repeat(")", 30);
+  EXPECT_EQ(describe(parse_x86_att(fine).at(0)), "u8 const 1");
+}
+
+}  // namespace
+}  // namespace usdt::parsers

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "usdt/pattern.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+namespace usdt {
+namespace {
+
+TEST(GlobMatch, compares_plain_text_whole) {
+  EXPECT_TRUE(glob_match("", ""));
+  EXPECT_TRUE(glob_match("gc__start", "gc__start"));
+  EXPECT_FALSE(glob_match("gc__start", "gc__start2"));
+  EXPECT_FALSE(glob_match("gc__start", "gc__star"));
+  EXPECT_FALSE(glob_match("", "x"));
+}
+
+TEST(GlobMatch, lets_a_star_stand_for_any_run_anywhere) {
+  EXPECT_TRUE(glob_match("*", ""));
+  EXPECT_TRUE(glob_match("*", "anything"));
+  EXPECT_TRUE(glob_match("gc*", "gc__start"));
+  EXPECT_TRUE(glob_match("*start", "gc__start"));
+  EXPECT_TRUE(glob_match("*__*", "gc__start"));
+  EXPECT_TRUE(glob_match("a*b*c", "aXbYbZc"));
+  EXPECT_TRUE(glob_match("**a**", "a"));
+  EXPECT_FALSE(glob_match("a*b*c", "aXcYb"));
+  EXPECT_FALSE(glob_match("*x*", "gc__start"));
+}
+
+TEST(GlobMatch, lets_a_question_mark_stand_for_one_character) {
+  EXPECT_TRUE(glob_match("a?c", "abc"));
+  EXPECT_FALSE(glob_match("a?c", "ac"));
+  EXPECT_FALSE(glob_match("?", ""));
+  EXPECT_TRUE(glob_match("*?c", "abc"));
+}
+
+TEST(GlobMatch, knows_classes_ranges_and_their_negation) {
+  EXPECT_TRUE(glob_match("arg[0-9]", "arg7"));
+  EXPECT_FALSE(glob_match("arg[0-9]", "argx"));
+  EXPECT_TRUE(glob_match("[!a-c]x", "dx"));
+  EXPECT_FALSE(glob_match("[!a-c]x", "bx"));
+  EXPECT_TRUE(glob_match("[^a]", "b"));
+  EXPECT_TRUE(glob_match("[]x]", "]"));
+  EXPECT_TRUE(glob_match("[!]]", "x"));
+  EXPECT_TRUE(glob_match("[a-]", "-"));
+  EXPECT_TRUE(glob_match("[\\]]", "]"));
+  EXPECT_TRUE(glob_match("*[0-9]", "a1b2"));
+}
+
+TEST(GlobMatch, takes_an_unclosed_bracket_and_a_last_backslash_as_they_stand) {
+  EXPECT_TRUE(glob_match("a[b", "a[b"));
+  EXPECT_FALSE(glob_match("a[b", "ab"));
+  EXPECT_TRUE(glob_match("*[[", "x[["));
+  EXPECT_TRUE(glob_match("a\\", "a\\"));
+}
+
+TEST(GlobMatch, quotes_with_a_backslash) {
+  EXPECT_TRUE(glob_match("a\\*b", "a*b"));
+  EXPECT_FALSE(glob_match("a\\*b", "aXb"));
+  EXPECT_TRUE(glob_match("\\\\", "\\"));
+  EXPECT_TRUE(glob_match("\\[a]", "[a]"));
+}
+
+TEST(GlobMatch, stays_fast_for_hostile_patterns) {
+  std::string stars;
+  for (int i = 0; i < 200; ++i) stars += "*a";
+  const std::string text(20000, 'a');
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_FALSE(glob_match(stars + "b", text));
+  EXPECT_FALSE(glob_match("*" + std::string(300, '[') + "b", std::string(20000, '[')));
+  EXPECT_FALSE(glob_match("*[a" + std::string(300, 'a') + "]b", text));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+}
+
+TEST(HasGlob, sees_only_what_no_backslash_quotes) {
+  EXPECT_TRUE(has_glob("a*"));
+  EXPECT_TRUE(has_glob("?"));
+  EXPECT_TRUE(has_glob("/lib/[ab]"));
+  EXPECT_TRUE(has_glob("\\\\*"));
+  EXPECT_FALSE(has_glob("a\\*b"));
+  EXPECT_FALSE(has_glob("/usr/bin/python3.11"));
+  EXPECT_FALSE(has_glob("trailing\\"));
+}
+
+struct Case {
+  const char* text;
+  const char* target;
+  const char* provider;
+  const char* name;
+};
+
+class PatternForms : public testing::TestWithParam<Case> {};
+
+TEST_P(PatternForms, parse_and_come_back_from_their_own_text) {
+  const Case& expected = GetParam();
+  const Result<ProbePattern> pattern = ProbePattern::parse(expected.text);
+  ASSERT_TRUE(pattern) << expected.text << ": " << pattern.error().message;
+  EXPECT_EQ(pattern->target, expected.target) << expected.text;
+  EXPECT_EQ(pattern->provider, expected.provider) << expected.text;
+  EXPECT_EQ(pattern->name, expected.name) << expected.text;
+  const Result<ProbePattern> again = ProbePattern::parse(pattern->str());
+  ASSERT_TRUE(again) << pattern->str();
+  EXPECT_EQ(again->str(), pattern->str());
+  EXPECT_EQ(again->target, pattern->target);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, PatternForms,
+    testing::Values(Case{"usdt:/bin/x:python:gc__start", "/bin/x", "python", "gc__start"},
+                    Case{"/bin/x:python:gc__start", "/bin/x", "python", "gc__start"},
+                    Case{"python:gc__start", "", "python", "gc__start"},
+                    Case{"usdt:/bin/x:gc__start", "/bin/x", "*", "gc__start"},
+                    Case{"u:/bin/x:gc__start", "/bin/x", "*", "gc__start"}, Case{"u:c:setjmp", "c", "*", "setjmp"},
+                    Case{"U:/bin/x:p:n", "/bin/x", "p", "n"}, Case{"u:/bin/x:p:n", "/bin/x", "p", "n"},
+                    Case{"usdt:*:*", "*", "*", "*"}, Case{"usdt:/a/*:p*:[a-z]?", "/a/*", "p*", "[a-z]?"},
+                    Case{"*:*", "", "*", "*"}, Case{"usdt::p:n", "", "p", "n"}, Case{":p:n", "", "p", "n"},
+                    Case{"usdt::n", "", "*", "n"}, Case{"usdt:/with:colon:p:n", "/with:colon", "p", "n"},
+                    Case{"/with:two:colons:p:n", "/with:two:colons", "p", "n"},
+                    // Two parts are always PROVIDER:NAME, so a provider may be called like a prefix.
+                    Case{"usdt:n", "", "usdt", "n"}, Case{"u:n", "", "u", "n"}, Case{"usdt:usdt:p:n", "usdt", "p", "n"},
+                    // A quoted colon separates nothing.
+                    Case{"p:a\\:b", "", "p", "a\\:b"}, Case{"/bin/x:p\\:q:n", "/bin/x", "p\\:q", "n"}));
+
+struct Bad {
+  const char* text;
+  const char* message;
+  std::uint32_t column;
+};
+
+class BadPatterns : public testing::TestWithParam<Bad> {};
+
+TEST_P(BadPatterns, say_what_is_wrong_and_where) {
+  const Result<ProbePattern> pattern = ProbePattern::parse(GetParam().text);
+  ASSERT_FALSE(pattern) << GetParam().text;
+  EXPECT_EQ(pattern.error().kind, ErrorKind::syntax);
+  EXPECT_EQ(pattern.error().message, GetParam().message);
+  EXPECT_EQ(pattern.error().column, GetParam().column);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BadPatterns,
+                         testing::Values(Bad{"", "no ':' in '': write PROVIDER:NAME", 0},
+                                         Bad{"malloc", "no ':' in 'malloc': write PROVIDER:NAME", 6},
+                                         Bad{"a\\:b", "no ':' in 'a\\:b': write PROVIDER:NAME", 4},
+                                         Bad{"p:", "empty probe name", 2}, Bad{"usdt:/x:p:", "empty probe name", 10},
+                                         Bad{":n", "empty provider", 0}, Bad{"usdt:/x::n", "empty provider", 8}));
+
+TEST(ProbePattern, matches_provider_and_name_by_their_globs) {
+  const Result<ProbePattern> pattern = ProbePattern::parse("usdt:/x:py*:gc__*");
+  ASSERT_TRUE(pattern);
+  EXPECT_TRUE(pattern->matches("python", "gc__start"));
+  EXPECT_FALSE(pattern->matches("ruby", "gc__start"));
+  EXPECT_FALSE(pattern->matches("python", "line"));
+  EXPECT_TRUE(ProbePattern{}.matches("anything", "at all"));
+}
+
+}  // namespace
+}  // namespace usdt

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Which byte of a site gets the breakpoint, and which sites get none.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tiny_elf.hpp"
+#include "usdt/plan.hpp"
+
+namespace usdt {
+namespace {
+
+using test::TinyElf;
+using testing::HasSubstr;
+
+Site site(SiteClass site_class, std::uint64_t at = 0) {
+  Site made;
+  made.provider = "app";
+  made.name = "probe";
+  made.args_text = "-4@counter(%rip) 8@%rip";
+  made.pc = made.pc_adjusted = VirtAddr(TinyElf::kText + at);
+  made.offset = FileOffset(TinyElf::kTextOffset + at);
+  made.site_class = site_class;
+  return made;
+}
+
+ProbeFile file_with(std::vector<Site> sites, std::string text = {}, Machine machine = Machine::x86_64) {
+  TinyElf elf = test::sample_elf(machine);
+  elf.text = std::move(text);
+  ProbeFile file;
+  file.elf = elf.open();
+  file.sites = std::move(sites);
+  return file;
+}
+
+/// The plan of `lone`, beside a plain nop site (at 0x800) that can always be attached.
+AttachPlan plan_beside_a_nop(const Site& lone, const PlanOptions& options, std::string text = {},
+                             Machine machine = Machine::x86_64) {
+  auto plan = plan_attach({file_with({site(SiteClass::nop, 0x800), lone}, std::move(text), machine)}, options);
+  EXPECT_TRUE(plan) << plan.error().message;
+  return plan ? std::move(*plan) : AttachPlan{};
+}
+
+const PlanOptions kNop5{.nops = NopOptimisation::nop5};
+PlanOptions nop10() { return PlanOptions{.nops = NopOptimisation::nop10}; }
+
+TEST(BareNop5, IsNotTouchedWhereTheKernelWouldOverwriteTheRedZone) {
+  const AttachPlan plan = plan_beside_a_nop(site(SiteClass::nop5, 0x10), kNop5);
+  ASSERT_EQ(plan.skipped.size(), 1U);
+  EXPECT_THAT(plan.skipped[0].reason, HasSubstr("red zone"));
+  EXPECT_EQ(plan.skipped[0].pc, VirtAddr(TinyElf::kText + 0x10));
+  EXPECT_EQ(plan.files[0].offsets.size(), 1U);
+}
+
+TEST(BareNop5, IsUsedWhereTheUserInsistsOrTheKernelIsSafe) {
+  for (const PlanOptions& options : {PlanOptions{}, nop10(),
+                                     PlanOptions{.nops = NopOptimisation::nop5, .allow_unsafe_nop5 = true}}) {
+    const AttachPlan plan = plan_beside_a_nop(site(SiteClass::nop5, 0x10), options);
+    EXPECT_TRUE(plan.skipped.empty());
+    EXPECT_EQ(plan.files[0].offsets.at(1), 0x1010U);
+  }
+}
+
+TEST(BareNop5, IsSafeBehindACodedRedZoneGuard) {
+  const std::string guarded("\x48\x8d\x64\x24\x80\x0f\x1f\x44\x00\x00", 10);
+  EXPECT_TRUE(plan_beside_a_nop(site(SiteClass::nop5, 5), kNop5, guarded).skipped.empty());
+  const std::string other("\x48\x8d\x64\x24\x90\x0f\x1f\x44\x00\x00", 10);
+  EXPECT_EQ(plan_beside_a_nop(site(SiteClass::nop5, 5), kNop5, other).skipped.size(), 1U);
+}
+
+TEST(BareNop5, IsSafeOnI386WhichHasNoRedZone) {
+  Site lone = site(SiteClass::nop5, 0x10);
+  EXPECT_TRUE(plan_beside_a_nop(lone, kNop5, {}, Machine::i386).skipped.empty());
+}
+
+TEST(NopPairs, WithNop5AreHitOnTheLeadingNopAlways) {
+  for (const NopOptimisation nops : {NopOptimisation::none, NopOptimisation::nop5, NopOptimisation::nop10}) {
+    const AttachPlan plan = plan_beside_a_nop(site(SiteClass::nop_nop5, 0x10), {.nops = nops});
+    EXPECT_EQ(plan.files[0].offsets.at(1), 0x1010U);
+  }
+}
+
+TEST(NopPairs, WithNop10AreHitOnTheNop10OnlyWhereTheKernelOptimisesIt) {
+  EXPECT_EQ(plan_beside_a_nop(site(SiteClass::nop_nop10, 0x10), {}).files[0].offsets.at(1), 0x1010U);
+  EXPECT_EQ(plan_beside_a_nop(site(SiteClass::nop_nop10, 0x10), kNop5).files[0].offsets.at(1), 0x1010U);
+  EXPECT_EQ(plan_beside_a_nop(site(SiteClass::nop_nop10, 0x10), nop10()).files[0].offsets.at(1), 0x1011U);
+}
+
+TEST(NopPairs, ThatStraddleAPageAreHitOnTheLeadingNop) {
+  EXPECT_EQ(plan_beside_a_nop(site(SiteClass::nop_nop10, 0xff5), nop10()).files[0].offsets.at(1), 0x1ff6U);
+  EXPECT_EQ(plan_beside_a_nop(site(SiteClass::nop_nop10, 0xff6), nop10()).files[0].offsets.at(1), 0x1ff6U);
+}
+
+TEST(NopPairs, HitOnTheNop10CorrectDistancesByTheOneByteBehindTheSite) {
+  const AttachPlan plain = plan_beside_a_nop(site(SiteClass::nop_nop10, 0x10), {});
+  const AttachPlan moved = plan_beside_a_nop(site(SiteClass::nop_nop10, 0x10), nop10());
+  const auto& at_site = plain.specs[plain.sites[1].spec].args;
+  const auto& behind = moved.specs[moved.sites[1].spec].args;
+  EXPECT_EQ(behind[0].value, at_site[0].value - 1);
+  EXPECT_EQ(behind[1].value, at_site[1].value - 1) << "the site's own address";
+  EXPECT_EQ(moved.sites[1].pc, VirtAddr(TinyElf::kText + 0x10));
+  EXPECT_EQ(moved.sites[1].offset, FileOffset(0x1011));
+}
+
+TEST(Sites, WithoutCodeInTheFileSayWhereToAttachInstead) {
+  Site member = site(SiteClass::unknown);
+  member.offset.reset();
+  member.member = "malloc.o";
+  EXPECT_THAT(plan_beside_a_nop(member, {}).skipped.at(0).reason, HasSubstr("in archive member malloc.o"));
+}
+
+TEST(Sites, WhoseSemaphoreCannotBeIncrementedAreSkipped) {
+  Site lone = site(SiteClass::nop, 0x10);
+  lone.has_semaphore = true;
+  lone.semaphore = lone.semaphore_adjusted = VirtAddr(0x77000);
+  EXPECT_THAT(plan_beside_a_nop(lone, {}).skipped.at(0).reason, HasSubstr("semaphore at 0x77000"));
+}
+
+}  // namespace
+}  // namespace usdt

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fake_task.hpp"
+#include "tiny_elf.hpp"
+#include "usdt/plan.hpp"
+
+namespace usdt {
+namespace {
+
+using test::TinyElf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// A site `at` bytes into the sample file's code.
+Site site(std::string name, std::string args, std::uint64_t at = 0) {
+  Site made;
+  made.provider = "app";
+  made.name = std::move(name);
+  made.args_text = std::move(args);
+  made.pc = made.pc_adjusted = VirtAddr(TinyElf::kText + at);
+  made.offset = FileOffset(TinyElf::kTextOffset + at);
+  made.site_class = SiteClass::nop;
+  return made;
+}
+
+ProbeFile file_with(std::vector<Site> sites, Machine machine = Machine::x86_64) {
+  ProbeFile file;
+  file.target = {.path = "/usr/bin/app", .access = "/usr/bin/app"};
+  file.elf = test::sample_elf(machine).open();
+  file.sites = std::move(sites);
+  return file;
+}
+
+AttachPlan plan_of(const std::vector<ProbeFile>& files, const PlanOptions& options = {}) {
+  auto plan = plan_attach(files, options);
+  EXPECT_TRUE(plan) << plan.error().message;
+  return plan ? std::move(*plan) : AttachPlan{};
+}
+
+TEST(Plan, HasOneEntryPerSiteInEachArray) {
+  Site counted = site("start", "8@%rdi", 0x10);
+  counted.has_semaphore = true;
+  counted.semaphore_offset = FileOffset(0x2020);
+  const AttachPlan plan = plan_of({file_with({counted, site("done", "-4@%eax", 0x20)})});
+
+  ASSERT_EQ(plan.files.size(), 1U);
+  const PlannedFile& file = plan.files[0];
+  EXPECT_THAT(file.offsets, ElementsAre(0x1010, 0x1020));
+  EXPECT_THAT(file.ref_ctr_offsets, ElementsAre(0x2020, 0));
+  EXPECT_THAT(file.cookies, ElementsAre(USDT_TABLE_COOKIE(0, 0), USDT_TABLE_COOKIE(1, 1)));
+  EXPECT_THAT(file.sites, ElementsAre(0, 1));
+  EXPECT_EQ(plan.probes[plan.sites[1].probe].name, "done");
+  EXPECT_EQ(plan.sites[0].pc, VirtAddr(TinyElf::kText + 0x10));
+  EXPECT_EQ(plan.args[plan.sites[1].args][0].spec.text, "-4@%eax");
+  EXPECT_EQ(plan.max_args, 1U);
+}
+
+TEST(Plan, WritesEqualSpecsOnceOverAllFiles) {
+  const AttachPlan plan =
+      plan_of({file_with({site("a", "8@%rdi"), site("b", "8@%rdi", 1), site("c", "8@%rsi", 2)}),
+               file_with({site("a", "8@%rdi"), site("d", "8@%r15", 3)})},
+              {.user_cookie = 99});
+  EXPECT_EQ(plan.specs.size(), 3U);
+  EXPECT_EQ(plan.args.size(), 3U);
+  EXPECT_EQ(plan.specs[0].user_cookie, 99U);
+  EXPECT_EQ(plan.sites[0].spec, plan.sites[1].spec);
+  EXPECT_EQ(plan.sites[0].spec, plan.sites[3].spec);
+  EXPECT_NE(plan.sites[0].spec, plan.sites[2].spec);
+}
+
+TEST(Plan, KeepsMachinesApartWhereOneTextMeansTwoThings) {
+  const AttachPlan plan = plan_of({file_with({site("a", "4@(%eax)")}, Machine::x86_64),
+                                   file_with({site("a", "4@(%eax)")}, Machine::i386)});
+  EXPECT_EQ(plan.args[plan.sites[0].args][0].base, "rax");
+  EXPECT_EQ(plan.args[plan.sites[1].args][0].base, "eax");
+}
+
+TEST(Plan, GroupsSitesOfOneNameIntoOneProbePerFile) {
+  const AttachPlan plan = plan_of({file_with({site("a", ""), site("a", "4@$1", 1), site("b", "", 2)}),
+                                   file_with({site("a", "")})});
+  EXPECT_EQ(plan.probes.size(), 3U);
+  EXPECT_EQ(plan.sites[0].probe, plan.sites[1].probe);
+  EXPECT_NE(plan.sites[0].probe, plan.sites[3].probe);
+  EXPECT_EQ(plan.probes[plan.sites[3].probe].file, 1U);
+}
+
+TEST(Plan, MeasuresSymbolsFromEachSitesOwnBreakpoint) {
+  const AttachPlan plan = plan_of({file_with({site("a", "-4@counter(%rip)", 0x10), site("a", "-4@counter(%rip)", 0x50)})});
+  EXPECT_EQ(plan.args.size(), 1U);
+  ASSERT_EQ(plan.specs.size(), 2U);
+  EXPECT_EQ(plan.specs[plan.sites[0].spec].args[0].value, 0x14010 - (TinyElf::kText + 0x10));
+  EXPECT_EQ(plan.specs[plan.sites[1].spec].args[0].value, 0x14010 - (TinyElf::kText + 0x50));
+}
+
+TEST(Plan, MeasuresSymbolsFromTheCorrectedAddress) {
+  Site moved = site("a", "-4@counter(%rip)", 0x10);
+  moved.pc = VirtAddr(0x999);
+  const AttachPlan plan = plan_of({file_with({moved})});
+  EXPECT_EQ(plan.specs[0].args[0].value, 0x14010 - (TinyElf::kText + 0x10));
+  EXPECT_EQ(plan.sites[0].pc, VirtAddr(0x999));
+}
+
+TEST(Plan, GivesStringSlotsToWhatCanBeAPointer) {
+  const AttachPlan plan = plan_of({file_with({site("a", "4@%eax 8@%rdi -8@8(%rsp) 8f@%rsi 8@%nope 8@%rdx"),
+                                              site("b", "8@%rdi", 1)})},
+                                  {.strings = {0, 1, 2, 3, 4}});
+  const auto& args = plan.specs[plan.sites[0].spec].args;
+  std::vector<int> captures;
+  for (const auto& arg : args) captures.push_back(arg.capture);
+  EXPECT_THAT(captures, ElementsAre(0, 1, 2, 0, 0, 0));
+  EXPECT_EQ(plan.specs[plan.sites[1].spec].args[0].capture, 0) << "argument 0 is wanted, and it is the first slot";
+  EXPECT_EQ(plan.string_slots, 2U);
+}
+
+TEST(Plan, TakesFourByteValuesForStringsOfI386) {
+  const AttachPlan plan = plan_of({file_with({site("a", "4@%eax 8@(%esp)")}, Machine::i386)}, {.strings = {0, 1}});
+  EXPECT_EQ(plan.specs[0].args[0].capture, 1);
+  EXPECT_EQ(plan.specs[0].args[1].capture, 0);
+}
+
+TEST(Plan, ReadsTheFirst255ArgumentsAndNamesTheRest) {
+  std::string text = "4@$0";
+  for (int i = 1; i < 300; ++i) text += " 4@$" + std::to_string(i);
+  const AttachPlan plan = plan_of({file_with({site("a", text)})});
+  EXPECT_EQ(plan.specs[0].args.size(), 255U);
+  EXPECT_EQ(plan.max_args, 255U);
+  const auto& args = plan.args[0];
+  ASSERT_EQ(args.size(), 300U);
+  EXPECT_TRUE(args[254].readable);
+  EXPECT_FALSE(args[255].readable);
+  EXPECT_THAT(args[299].reason, HasSubstr("argument 299"));
+}
+
+TEST(Plan, KeepsTwoNotesOfOneSite) {
+  Site first = site("a", "");
+  Site second = site("b", "");
+  second.has_semaphore = true;
+  second.semaphore_offset = FileOffset(0x2020);
+  const AttachPlan plan = plan_of({file_with({first, second})});
+  EXPECT_THAT(plan.files[0].offsets, ElementsAre(0x1000, 0x1000));
+  EXPECT_THAT(plan.files[0].ref_ctr_offsets, ElementsAre(0, 0x2020));
+}
+
+TEST(Plan, OfNothingIsAnError) {
+  EXPECT_EQ(plan_attach({}).error().kind, ErrorKind::not_found);
+  EXPECT_EQ(plan_attach({file_with({})}).error().kind, ErrorKind::not_found);
+  EXPECT_EQ(plan_attach({ProbeFile{}}).error().kind, ErrorKind::invalid_argument);
+}
+
+TEST(Plan, OfSkippedSitesOnlyIsAnErrorWithTheFirstReason) {
+  Site lost = site("a", "");
+  lost.offset.reset();
+  const auto plan = plan_attach({file_with({lost, lost})});
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().kind, ErrorKind::not_supported);
+  EXPECT_THAT(plan.error().message, HasSubstr("none of 2 sites"));
+  EXPECT_THAT(plan.error().message, HasSubstr("address 0x11000 is in no executable segment"));
+}
+
+}  // namespace
+}  // namespace usdt

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Operands without symbols: the value each encoded spec yields.
+#include <gtest/gtest.h>
+
+#include "fake_task.hpp"
+#include "tiny_elf.hpp"
+
+namespace usdt {
+namespace {
+
+using test::FakeTask;
+using test::resolve_text;
+
+constexpr std::uint64_t signed_bits(std::int64_t value) { return static_cast<std::uint64_t>(value); }
+
+/// The value of `text` in `task`; a failed expectation where it is unreadable.
+std::uint64_t value(const FakeTask& task, std::string_view text) {
+  const plan::ResolvedArg resolved = resolve_text(text, task.arch.machine);
+  EXPECT_TRUE(resolved.arg.readable) << text << ": " << resolved.arg.reason;
+  const auto read = task.read(resolved.encoded);
+  EXPECT_TRUE(read) << text << ": nothing at its address";
+  return read.value_or(0xbadbadbadbad);
+}
+
+TEST(Constants, AreCutToTheirSizeAndExtendedByTheirSign) {
+  const FakeTask task(Machine::x86_64);
+  EXPECT_EQ(value(task, "-4@$-1"), signed_bits(-1));
+  EXPECT_EQ(value(task, "4@$-1"), 0xffffffffU);
+  EXPECT_EQ(value(task, "-1@$255"), signed_bits(-1));
+  EXPECT_EQ(value(task, "2@$-2"), 0xfffeU);
+  EXPECT_EQ(value(task, "8@$18446744073709551614"), signed_bits(-2));
+  EXPECT_EQ(value(task, "-8@$-9223372036854775808"), 0x8000000000000000U);
+  EXPECT_EQ(resolve_text("4@$-1", Machine::x86_64).arg.const_bits, 0xffffffffU);
+  EXPECT_EQ(resolve_text("-4@$-1", Machine::x86_64).arg.const_bits, signed_bits(-1));
+}
+
+TEST(Constants, OfFloatsAreBits) {
+  const plan::ResolvedArg one = resolve_text("4f@$0xbf800000", Machine::x86_64);
+  EXPECT_EQ(one.encoded.value, 0xbf800000U);
+  EXPECT_EQ(one.encoded.flags, USDT_ARG_FLOAT);
+}
+
+TEST(Registers, AreReadInTheWidthOfTheValue) {
+  FakeTask task(Machine::x86_64);
+  task.set("rax", 0x1122334455668bff);
+  EXPECT_EQ(value(task, "8@%rax"), 0x1122334455668bffU);
+  EXPECT_EQ(value(task, "4@%eax"), 0x55668bffU);
+  EXPECT_EQ(value(task, "-4@%rax"), 0x55668bffU);
+  EXPECT_EQ(value(task, "-2@%ax"), signed_bits(-29697));
+  EXPECT_EQ(value(task, "1@%al"), 0xffU);
+  EXPECT_EQ(value(task, "-1@%al"), signed_bits(-1));
+  EXPECT_EQ(value(task, "1@%ah"), 0x8bU);
+  EXPECT_EQ(value(task, "-1@%ah"), signed_bits(-117));
+}
+
+TEST(Registers, OfI386AreTheLowHalves) {
+  FakeTask task(Machine::i386);
+  task.set("ebx", 0xdeadbeef00000000U | 0x80000001U);
+  EXPECT_EQ(value(task, "4@%ebx"), 0x80000001U);
+  EXPECT_EQ(value(task, "-4@%ebx"), signed_bits(-2147483647));
+}
+
+TEST(Registers, OfArm64IncludeTheZeroRegister) {
+  FakeTask task(Machine::aarch64);
+  task.set("x30", 7);
+  task.set("sp", 0x7000);
+  EXPECT_EQ(value(task, "8@lr"), 7U);
+  EXPECT_EQ(value(task, "8@sp"), 0x7000U);
+  EXPECT_EQ(value(task, "4@wzr"), 0U);
+  EXPECT_EQ(value(task, "8@xzr"), 0U);
+}
+
+TEST(Registers, HoldFloatsAsBits) {
+  FakeTask task(Machine::aarch64);
+  task.set("x2", 0xffffffff3f800000U);
+  EXPECT_EQ(value(task, "4f@x2"), 0x3f800000U);
+}
+
+TEST(InstructionPointer, IsAValueItself) {
+  FakeTask task(Machine::x86_64);
+  task.set_ip(0x555555555010);
+  const auto resolved = resolve_text("8@%rip", Machine::x86_64, nullptr, VirtAddr(0x1010));
+  ASSERT_TRUE(resolved.arg.readable);
+  EXPECT_EQ(task.read(resolved.encoded), 0x555555555010U);
+}
+
+TEST(RegisterPairs, JoinTwoRegistersWhereGccMadeTheFile) {
+  FakeTask task(Machine::i386);
+  task.set("edx", 0xaaaaaaaa89abcdefU);
+  task.set("ecx", 0xbbbbbbbb01234567U);
+  const auto elf = test::sample_elf(Machine::i386).open();
+  const elf::SymbolIndex symbols(*elf);
+  const auto resolved = resolve_text("-8@%edx", Machine::i386, &symbols);
+  ASSERT_TRUE(resolved.arg.readable) << resolved.arg.reason;
+  EXPECT_EQ(resolved.arg.pair_high, "ecx");
+  EXPECT_EQ(resolved.arg.needs, Needs{"reg-pair"});
+  EXPECT_EQ(task.read(resolved.encoded), 0x0123456789abcdefU);
+}
+
+TEST(RegisterPairs, AreNotGuessedWhereGccIsNotAloneOrUnknown) {
+  const std::string gcc = "GCC: (Debian 12.2.0-14) 12.2.0";
+  const std::string clang = "Debian clang version 14.0.6";
+  for (const std::string& comment : {std::string(), clang, gcc + '\0' + clang}) {
+    test::TinyElf made = test::sample_elf(Machine::i386);
+    made.comment = comment;
+    const elf::SymbolIndex symbols(*made.open());
+    const auto resolved = resolve_text("8@%eax", Machine::i386, &symbols);
+    EXPECT_FALSE(resolved.arg.readable) << comment;
+    EXPECT_EQ(resolved.arg.pair_high, "edx");
+    EXPECT_EQ(resolved.encoded.kind, USDT_ARG_UNREADABLE);
+  }
+}
+
+TEST(Memory, IsReadInExactlyItsSize) {
+  FakeTask task(Machine::x86_64);
+  task.set("rbp", 0x7ffd0000);
+  task.store(0x7ffd0000 - 20, 0xfffffff6, 4);
+  EXPECT_EQ(value(task, "-4@-20(%rbp)"), signed_bits(-10));
+  EXPECT_EQ(value(task, "4@-20(%rbp)"), 0xfffffff6U);
+  EXPECT_EQ(task.read(resolve_text("8@-20(%rbp)", Machine::x86_64).encoded), std::nullopt);
+}
+
+TEST(Memory, AddsBaseIndexScaleAndDisplacement) {
+  FakeTask task(Machine::x86_64);
+  task.set("rax", 0x1000);
+  task.set("rcx", 3);
+  task.store(0x1000 + 3 * 8 + 16, 42, 2);
+  task.store(3 * 4 + 0x600, 43, 1);
+  task.store(0x1003, 44, 1);
+  EXPECT_EQ(value(task, "2@16(%rax,%rcx,8)"), 42U);
+  EXPECT_EQ(value(task, "1@0x600(,%rcx,4)"), 43U);
+  EXPECT_EQ(value(task, "1@(%rax,%rcx)"), 44U);
+  EXPECT_EQ(value(task, "2@-16+32(%rax,%rcx,8)"), 42U);
+}
+
+TEST(Memory, OfI386WrapsAtFourGigabytes) {
+  FakeTask task(Machine::i386);
+  task.set("ebp", 0xffffffff00000010U);
+  task.set("eax", 0xfffffff0U);
+  task.store(0xfffffff8, 5, 4);
+  task.store(0x20, 6, 4);
+  EXPECT_EQ(value(task, "4@-24(%ebp)"), 5U);
+  EXPECT_EQ(value(task, "4@32(%eax,%ebp)"), 6U);
+}
+
+TEST(Memory, OfX8664WithThirtyTwoBitRegistersWrapsToo) {
+  FakeTask task(Machine::x86_64);
+  task.set("rax", 0xdeadbeefffffffffU);
+  task.set("rcx", 2);
+  task.store(0x5, 9, 1);
+  EXPECT_EQ(value(task, "1@2(%eax,%ecx,2)"), 9U);
+}
+
+TEST(Memory, OfArm64KnowsItsIndexForms) {
+  FakeTask task(Machine::aarch64);
+  task.set("x0", 0x10000);
+  task.set("x1", 0xffffffffU);
+  task.set("x2", 2);
+  task.set("sp", 0x20000);
+  task.store(0x10000 + 0xffffffffULL * 4, 1, 4);
+  task.store(0x10000 - 4, 2, 4);
+  task.store(0x10010, 3, 8);
+  task.store(0x10002, 4, 1);
+  task.store(0x20000, 5, 8);
+  task.store(0x20010, 6, 8);
+  EXPECT_EQ(value(task, "4@[x0, w1, uxtw 2]"), 1U);
+  EXPECT_EQ(value(task, "4@[x0, w1, sxtw 2]"), 2U);
+  EXPECT_EQ(value(task, "8@[x0, x2, lsl 3]"), 3U);
+  EXPECT_EQ(value(task, "1@[x0, x2]"), 4U);
+  EXPECT_EQ(value(task, "8@[sp], 16"), 5U);
+  EXPECT_EQ(value(task, "8@[sp, 16]!"), 6U);
+  EXPECT_EQ(value(task, "8@[sp, #16]"), 6U);
+  EXPECT_EQ(value(task, "8@[sp, xzr]"), 5U);
+}
+
+}  // namespace
+}  // namespace usdt

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Operands with symbols, in a position-independent file loaded somewhere else than where it was linked.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fake_task.hpp"
+#include "tiny_elf.hpp"
+
+namespace usdt {
+namespace {
+
+using test::FakeTask;
+using testing::HasSubstr;
+
+constexpr std::uint64_t kPc = test::TinyElf::kText + 0x40;
+
+/// One task of `machine`, stopped at kPc of the sample file, which was loaded `bias` higher than linked.
+struct Loaded {
+  explicit Loaded(Machine machine, std::uint64_t bias)
+      : bias(bias), elf(test::sample_elf(machine).open()), symbols(*elf), task(machine) {
+    task.set_ip(kPc + bias);
+  }
+  [[nodiscard]] plan::ResolvedArg resolve(std::string_view text) const {
+    return test::resolve_text(text, task.arch.machine, &symbols, VirtAddr(kPc));
+  }
+  [[nodiscard]] std::uint64_t value(std::string_view text) const {
+    const plan::ResolvedArg resolved = resolve(text);
+    EXPECT_TRUE(resolved.arg.readable) << text << ": " << resolved.arg.reason;
+    const auto read = task.read(resolved.encoded);
+    EXPECT_TRUE(read) << text << ": nothing at its address";
+    return read.value_or(0xbadbadbadbad);
+  }
+
+  std::uint64_t bias;
+  std::shared_ptr<const ElfFile> elf;
+  elf::SymbolIndex symbols;
+  FakeTask task;
+};
+
+class PlainSymbols : public testing::TestWithParam<std::uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(LoadBias, PlainSymbols, testing::Values(0U, 0x555555554000U, 0xffffffffffff0000U));
+
+TEST_P(PlainSymbols, AreFoundWhereverTheFileIsLoaded) {
+  Loaded loaded(Machine::x86_64, GetParam());
+  loaded.task.store(0x14010 + loaded.bias, 0xfffffff9, 4);
+  loaded.task.store(0x14100 + 24 + loaded.bias, 77, 8);
+  EXPECT_EQ(loaded.value("-4@counter(%rip)"), static_cast<std::uint64_t>(-7));
+  EXPECT_EQ(loaded.value("8@24+table(%rip)"), 77U);
+  EXPECT_EQ(loaded.value("8@table+24(%rip)"), 77U);
+  EXPECT_TRUE(loaded.resolve("-4@counter(%rip)").arg.pc_relative);
+}
+
+TEST_P(PlainSymbols, AreAddressesAsConstants) {
+  const Loaded loaded(Machine::x86_64, GetParam());
+  EXPECT_EQ(loaded.value("8@$counter"), 0x14010 + loaded.bias);
+  EXPECT_EQ(loaded.value("8@$table+4"), 0x14104 + loaded.bias);
+  EXPECT_EQ(loaded.resolve("8@$counter").encoded.kind, USDT_ARG_ADDR);
+}
+
+TEST(Symbols, WithoutABaseRegisterTakeAnIndex) {
+  Loaded loaded(Machine::x86_64, 0);
+  loaded.task.set("rdi", 5);
+  loaded.task.store(0x14100 + 40, 11, 8);
+  EXPECT_EQ(loaded.value("8@table(,%rdi,8)"), 11U);
+  loaded.task.set("rdi", 40);
+  EXPECT_EQ(loaded.value("8@table(%rdi)"), 11U);
+}
+
+TEST(Symbols, OfI386AreThirtyTwoBitAddresses) {
+  Loaded loaded(Machine::i386, 0xf7000000);
+  loaded.task.store(0xf7014010, 12, 4);
+  EXPECT_EQ(loaded.value("4@counter"), 12U);
+  EXPECT_EQ(loaded.value("4@$counter+4"), 0xf7014014U);
+}
+
+TEST(GlobalOffsetTable, SlotsAreReadForTheAddressTheyHold) {
+  Loaded loaded(Machine::x86_64, 0x7f0000000000);
+  loaded.task.store(0x14818 + loaded.bias, 0x7fffdeadbeef, 8);
+  EXPECT_EQ(loaded.value("8@elsewhere@GOTPCREL(%rip)"), 0x7fffdeadbeefU);
+  EXPECT_EQ(loaded.resolve("8@elsewhere@GOTPCREL(%rip)").arg.needs, (Needs{"symbol", "got"}));
+}
+
+TEST(GlobalOffsetTable, WithoutASlotTheSymbolsAddressIsTheValue) {
+  const Loaded loaded(Machine::x86_64, 0x7f0000000000);
+  EXPECT_EQ(loaded.value("8@counter@GOTPCREL(%rip)"), 0x14010 + loaded.bias);
+}
+
+TEST(GlobalOffsetTable, WithoutSlotAndDefinitionThereIsNoValue) {
+  const Loaded loaded(Machine::x86_64, 0);
+  const Arg arg = loaded.resolve("8@slotless_elsewhere@GOTPCREL(%rip)").arg;
+  EXPECT_FALSE(arg.readable);
+  EXPECT_THAT(arg.reason, HasSubstr("'slotless_elsewhere'"));
+}
+
+TEST(GlobalOffsetTable, OfI386IsReachedThroughItsBaseRegister) {
+  Loaded loaded(Machine::i386, 0xf7000000);
+  loaded.task.set("ebx", test::TinyElf::kGot + loaded.bias);
+  loaded.task.store(0xf7014818, 0xf7aa0000, 4);
+  loaded.task.store(0xf7014104, 13, 4);
+  loaded.task.set("edx", 1);
+  EXPECT_EQ(loaded.value("4@elsewhere@GOT(%ebx)"), 0xf7aa0000U);
+  EXPECT_EQ(loaded.value("4@4+table@GOTOFF(%ebx)"), 13U);
+  EXPECT_EQ(loaded.value("4@table@GOTOFF(%ebx,%edx,4)"), 13U);
+  EXPECT_EQ(loaded.resolve("4@table@GOTOFF(%ebx)").encoded.flags & USDT_ARG_IP, 0);
+}
+
+TEST(PageOffsets, OfArm64AreTheLowTwelveBits) {
+  Loaded loaded(Machine::aarch64, 0xaaaa00000000);
+  loaded.task.set("x0", 0x14000 + loaded.bias);
+  loaded.task.store(0x14104 + loaded.bias, 21, 4);
+  loaded.task.store(0x14818 + loaded.bias, 0x1234, 8);
+  EXPECT_EQ(loaded.value("4@[x0, #:lo12:table+4]"), 21U);
+  EXPECT_EQ(loaded.value("8@[x0, #:got_lo12:elsewhere]"), 0x1234U);
+}
+
+struct Puzzle {
+  std::string_view text;
+  std::string_view reason;
+};
+void PrintTo(const Puzzle& puzzle, std::ostream* out) { *out << puzzle.text; }
+class PuzzlingSymbols : public testing::TestWithParam<Puzzle> {};
+INSTANTIATE_TEST_SUITE_P(Names, PuzzlingSymbols,
+                         testing::Values(Puzzle{"8@twice(%rip)", "0x14020, 0x14030"},
+                                         Puzzle{"8@.LC1(%rip)", "'.LC1' is in neither .symtab nor .dynsym"},
+                                         Puzzle{"8@per_thread(%rip)", "thread-local"},
+                                         Puzzle{"8@elsewhere(%rip)", "undefined here"}));
+
+TEST_P(PuzzlingSymbols, AreUnreadableAndNotGuessed) {
+  const Loaded loaded(Machine::x86_64, 0);
+  const plan::ResolvedArg resolved = loaded.resolve(GetParam().text);
+  EXPECT_FALSE(resolved.arg.readable);
+  EXPECT_THAT(resolved.arg.reason, HasSubstr(std::string(GetParam().reason)));
+  EXPECT_EQ(resolved.arg.reason_column, 2U);
+  EXPECT_EQ(resolved.encoded.kind, USDT_ARG_UNREADABLE);
+}
+
+}  // namespace
+}  // namespace usdt

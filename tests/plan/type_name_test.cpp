@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <gtest/gtest.h>
+
+#include "fake_task.hpp"
+
+namespace usdt {
+namespace {
+
+std::string type_of(std::string_view text, Machine machine = Machine::x86_64) {
+  return type_name(test::resolve_text(text, machine).arg);
+}
+
+TEST(TypeNames, SayWidthAndSign) {
+  EXPECT_EQ(type_of("1@%al"), "u8");
+  EXPECT_EQ(type_of("-2@%ax"), "i16");
+  EXPECT_EQ(type_of("-4@$7"), "i32");
+  EXPECT_EQ(type_of("8@(%rsp)"), "u64");
+}
+
+TEST(TypeNames, SayFloat) {
+  EXPECT_EQ(type_of("4f@%eax"), "f32");
+  EXPECT_EQ(type_of("8f@(%rsp)"), "f64");
+}
+
+TEST(TypeNames, UseTheMachinesWordWhereTheTextHasNoSize) {
+  EXPECT_EQ(type_of("%rdi"), "u64");
+  EXPECT_EQ(type_of("%edi", Machine::i386), "u32");
+}
+
+TEST(TypeNames, MarkSizesThatNoTypeHas) {
+  EXPECT_EQ(type_of("16@(%rsp)"), "?128");
+  EXPECT_EQ(type_of("3@(%rsp)"), "?24");
+  EXPECT_EQ(type_of("2f@(%rsp)"), "?16");
+}
+
+}  // namespace
+}  // namespace usdt

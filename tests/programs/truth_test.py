@@ -1,0 +1,126 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Generated programs, built many ways, traced and compared with their own logs: no value may be wrong.
+
+Each build is a scenario. `--full` adds the rest of the matrix (several minutes); CTest runs the pruned one.
+"""
+
+import itertools
+import sys
+
+import emitgen
+import formgen
+import truth
+from harness import check, check_equal, main, notes, require_m32, require_root, require_x86_64, scenario
+
+COMPILERS = {"gcc": ("gcc", False), "clang": ("clang", False), "gxx": ("g++", True), "clangxx": ("clang++", True)}
+LINKS = {"pie": ["-fPIE", "-pie"], "nopie": ["-fno-pie", "-no-pie"], "static": ["-fno-pie", "-static"],
+         "staticpie": ["-fPIE", "-static-pie"], "shared": ["-fPIC"]}
+# sys/sdt.h is an architecture's header on Debian although it is the same for all; found last, it serves -m32 too.
+M32 = ["-m32", "-idirafter", "/usr/include/x86_64-linux-gnu"]
+
+PRUNED = """
+gcc-O0-pie gcc-O2-pie gcc-O3-pie gcc-O2-nopie gcc-O2-static gcc-O2-staticpie gcc-O2-shared gcc-O0-shared
+clang-O0-pie clang-O2-pie clang-O2-nopie clang-O2-static clang-O3-shared
+gxx-O0-nopie gxx-O2-pie gxx-O3-shared clangxx-O2-pie clangxx-O2-shared
+gcc-O0-pie-m32 gcc-O2-pie-m32 gcc-O2-nopie-m32 gcc-O2-shared-m32 gxx-O2-pie-m32 clang-O2-pie-m32
+""".split()
+FULL = [f"{compiler}-{level}-{link}{bits}" for compiler, level, link, bits in
+        itertools.product(COMPILERS, ("O0", "O1", "O2", "O3", "Os"), LINKS, ("", "-m32"))]
+
+
+def build(run, name):
+    """Builds the named combination; returns (program, file that holds the probes)."""
+    compiler_key, level, link, *bits = name.split("-")
+    compiler, cpp = COMPILERS[compiler_key]
+    if bits:
+        require_m32()
+    else:
+        require_x86_64()
+    source = run.dir / ("emitter.cpp" if cpp else "emitter.c")
+    source.write_text(emitgen.program(seed=name, cpp=cpp))
+    flags = [f"-{level}", "-pthread", *LINKS[link], *(M32 if bits else [])]
+    entry = run.build("main.o", ["truth_main.c"], [f"-{level}", "-fPIC", "-c", *(M32 if bits else [])])
+    if link != "shared":
+        program = run.build("emitter", [source, entry], flags, compiler)
+        return program, program
+    library = run.build("libemitter.so", [source], [*flags, "-shared"], compiler)
+    program = run.build("emitter", [entry, library], [*flags, f"-Wl,-rpath,{run.dir}"], compiler)
+    return program, library
+
+
+def trace_and_compare(run, program, probes, mode, rounds, holder, options=()):
+    log = run.dir / f"{mode}.log"
+    result = run.trace(probes, *options, command=["env", f"TRUTH_LOG={log}", program, mode, rounds])
+    result.check_code(0)
+    tally = truth.compare(result, log, notes(holder))
+    print(f"  {mode}: {tally}")
+
+
+def check_combination(run, name):
+    require_root()
+    program, holder = build(run, name)
+    trace_and_compare(run, program, f"usdt:{holder}:truth:*", "values", 6, holder)
+    trace_and_compare(run, program, f"usdt:{holder}:truth:*", "threads", 4, holder)
+    trace_and_compare(run, program, f"usdt:{holder}:text:*", "texts", 12, holder,
+                      ["--print", "arg0, str(arg1), hex(arg2)"])
+
+
+def _register(name):
+    def combination(run):
+        check_combination(run, name)
+
+    combination.__name__ = name
+    scenario(combination)
+
+
+for combination_name in FULL if "--full" in sys.argv else PRUNED:
+    _register(combination_name)
+
+
+@scenario
+def guarded_probes_of_a_child_are_seen_from_the_first_hit(run):
+    require_root()
+    program = run.build("guarded", ["guarded.c"], ["-O2"])
+    log = run.dir / "guarded.log"
+    command = ["env", f"TRUTH_LOG={log}", program, 500]
+    result = run.trace(f"usdt:{program}:guarded:*", command=command)
+    result.check_code(0)
+    tally = truth.compare(result, log, notes(program))
+    check_equal(tally.hits, 501, "hits logged: the semaphores must be up before main()")
+
+
+def check_forms(run, i386, flags):
+    require_root()
+    require_x86_64()
+    first, second = run.dir / "forms.c", run.dir / "forms_second.c"
+    first.write_text(formgen.program(i386))
+    second.write_text(formgen.SECOND_UNIT)
+    program = run.build("forms", [first, second], ["-O1", *flags])
+    log = run.dir / "forms.log"
+    result = run.trace(f"usdt:{program}:forms:*", command=["env", f"TRUTH_LOG={log}", program])
+    result.check_code(0)
+    found = notes(program)
+    check(len(found) > 20, f"only {len(found)} forms were built")
+    print(f"  {truth.compare(result, log, found, limit=1.0)}")
+
+
+@scenario
+def hand_made_forms_pie(run):
+    check_forms(run, False, ["-mno-red-zone", "-fPIE", "-pie"])
+
+
+@scenario
+def hand_made_forms_nopie(run):
+    check_forms(run, False, ["-mno-red-zone", "-fno-pie", "-no-pie"])
+
+
+@scenario
+def hand_made_forms_i386(run):
+    require_m32()
+    check_forms(run, True, ["-m32", "-fno-pic", "-no-pie"])
+
+
+if __name__ == "__main__":
+    sys.argv = [word for word in sys.argv if word != "--full"]
+    main()

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include "common/json.hpp"
+#include "usdt/decode.hpp"
+
+namespace usdt::tools {
+
+/// One ARG object of the JSON contract (version 1): text, size, signed, float, kind, readable, reason, needs, and by
+/// kind the keys that say where the value is.
+void write_arg(JsonWriter& json, const Arg& arg);
+
+}  // namespace usdt::tools

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "common/json.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "common/utf8.hpp"
+
+namespace usdt::tools {
+namespace {
+
+void put(JsonWriter& json, std::string_view text) {
+  json.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+}
+
+}  // namespace
+
+void json_key(JsonWriter& json, std::string_view name) {
+  json.Key(name.data(), static_cast<rapidjson::SizeType>(name.size()));
+}
+
+void json_text(JsonWriter& json, std::string_view text) {
+  is_utf8(text) ? put(json, text) : put(json, replace_invalid_utf8(text));
+}
+
+void json_text_or_null(JsonWriter& json, std::string_view text) {
+  if (text.empty()) {
+    json.Null();
+  } else {
+    json_text(json, text);
+  }
+}
+
+void json_hex(JsonWriter& json, std::uint64_t value) { put(json, fmt::format("{:#x}", value)); }
+
+}  // namespace usdt::tools

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What every JSON line of the tools is written with.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+namespace usdt::tools {
+
+using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
+
+void json_key(JsonWriter& json, std::string_view name);
+/// A string of any bytes: what is not UTF-8 becomes U+FFFD.
+void json_text(JsonWriter& json, std::string_view text);
+/// `text`, or null where it is empty.
+void json_text_or_null(JsonWriter& json, std::string_view text);
+/// An address or offset as the contract writes them: "0x1f40".
+void json_hex(JsonWriter& json, std::uint64_t value);
+
+}  // namespace usdt::tools

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "child.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <thread>
+#include <utility>
+
+namespace usdt_trace {
+namespace {
+
+/// In the child: wait for the word, then become the command. Only async-signal-safe calls.
+[[noreturn]] void run_command(int go, int failure, char* const* argv) {
+  char word = 0;
+  ssize_t n = 0;
+  do n = ::read(go, &word, 1);
+  while (n < 0 && errno == EINTR);
+  if (n != 1) ::_exit(127);  // the tracer gave up
+  ::signal(SIGPIPE, SIG_DFL);
+  ::signal(SIGINT, SIG_DFL);
+  ::signal(SIGTERM, SIG_DFL);
+  ::execvp(argv[0], argv);
+  const int error = errno;
+  [[maybe_unused]] const ssize_t told = ::write(failure, &error, sizeof(error));
+  ::_exit(127);
+}
+
+}  // namespace
+
+usdt::Result<Child> Child::fork(const std::vector<std::string>& command) {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  std::vector<char*> argv;
+  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  int go[2], failure[2];
+  if (::pipe2(go, O_CLOEXEC) != 0) return usdt::fail(usdt::os_failure(usdt::ErrorKind::io, "pipe", errno));
+  if (::pipe2(failure, O_CLOEXEC) != 0) {
+    const int error = errno;
+    ::close(go[0]);
+    ::close(go[1]);
+    return usdt::fail(usdt::os_failure(usdt::ErrorKind::io, "pipe", error));
+  }
+  Child child;
+  child.pid_ = ::fork();
+  if (child.pid_ == 0) {
+    ::close(go[1]);
+    run_command(go[0], failure[1], argv.data());
+  }
+  const int error = errno;
+  ::close(go[0]);
+  ::close(failure[1]);
+  child.go_ = go[1];
+  child.failure_ = failure[0];
+  if (child.pid_ < 0) return usdt::fail(usdt::os_failure(usdt::ErrorKind::io, "fork", error));
+  return child;
+}
+
+Child::Child(Child&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)),
+      go_(std::exchange(other.go_, -1)),
+      failure_(std::exchange(other.failure_, -1)),
+      code_(other.code_) {}
+
+Child::~Child() {
+  if (go_ >= 0) ::close(go_);
+  if (failure_ >= 0) ::close(failure_);
+  if (pid_ > 0 && !ended()) stop(std::chrono::seconds(2));
+}
+
+usdt::Result<void> Child::release() {
+  const char word = 1;
+  if (::write(go_, &word, 1) != 1) return usdt::fail(usdt::os_failure(usdt::ErrorKind::io, "start the command", errno));
+  ::close(std::exchange(go_, -1));
+  int error = 0;
+  ssize_t n = 0;
+  do n = ::read(failure_, &error, sizeof(error));
+  while (n < 0 && errno == EINTR);
+  ::close(std::exchange(failure_, -1));
+  if (n == sizeof(error)) return usdt::fail(usdt::os_failure(usdt::ErrorKind::io, "start the command", error));
+  return {};
+}
+
+std::optional<int> Child::ended() {
+  if (code_ || pid_ < 0) return code_;
+  int status = 0;
+  // Adopted orphans are reaped here too, and forgotten.
+  for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+    if (pid == pid_) code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  return code_;
+}
+
+void Child::stop(std::chrono::milliseconds grace) {
+  if (pid_ <= 0 || ended()) return;
+  ::kill(pid_, SIGTERM);
+  const auto deadline = std::chrono::steady_clock::now() + grace;
+  while (!ended() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  if (ended()) return;
+  ::kill(pid_, SIGKILL);
+  int status = 0;
+  ::waitpid(pid_, &status, 0);
+  code_ = 128 + SIGKILL;
+}
+
+}  // namespace usdt_trace

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "usdt/result.hpp"
+
+namespace usdt_trace {
+
+/// A command held between fork and exec until tracing has begun, so that none of its hits is missed.
+class Child {
+ public:
+  /// Forks. The calling process becomes a subreaper: orphaned grandchildren stay its descendants.
+  [[nodiscard]] static usdt::Result<Child> fork(const std::vector<std::string>& command);
+  Child(Child&& other) noexcept;
+  Child& operator=(Child&&) = delete;
+  /// Kills it if it was not released, or still runs.
+  ~Child();
+
+  [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+  /// Lets it exec. Error: why exec failed.
+  [[nodiscard]] usdt::Result<void> release();
+  /// Its exit code (128 + signal), once it has ended.
+  [[nodiscard]] std::optional<int> ended();
+  /// SIGTERM, and SIGKILL if it is still there after `grace`.
+  void stop(std::chrono::milliseconds grace);
+
+ private:
+  Child() = default;
+  pid_t pid_ = -1;
+  int go_ = -1;      ///< closing or writing lets the child go on
+  int failure_ = -1; ///< exec's errno comes here; closed by a successful exec
+  std::optional<int> code_;
+};
+
+}  // namespace usdt_trace

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "flags.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <map>
+
+namespace usdt_trace {
+namespace {
+
+constexpr int usage_error = 2;
+
+constexpr const char* description =
+    "Shows the values that running programs pass at their USDT probes.\n"
+    "PROBE is usdt:PATH:PROVIDER:NAME, PATH:PROVIDER:NAME or PROVIDER:NAME; PATH may be a soname; globs anywhere.\n"
+    "usdt-list prints names that can be pasted here.";
+
+constexpr const char* examples =
+    "Examples:\n"
+    "  usdt-trace usdt:/usr/bin/python3.11:python:gc__start\n"
+    "  usdt-trace -p 1234 'postgresql:query__start' --print 'str(arg0)'\n"
+    "  usdt-trace 'libstdcxx:throw' -- ./program --its-flag\n";
+
+struct RawFlags {
+  std::vector<std::string> probes;
+  std::string print;
+  std::string backend = "auto";
+  std::string format = "text";
+  std::vector<std::string> disabled;
+};
+
+void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
+  app.footer(examples);
+  app.set_version_flag("-V,--version", "usdt-trace " USDT_VERSION);
+  app.add_option("probe", raw.probes, "Probes to trace")->type_name("PROBE")->required();
+  app.add_option("-p,--pid", flags.pid, "Only this process")->type_name("PID");
+  app.add_option("--print", raw.print, "What to show: argN, str(argN), hex(argN), ...; default: every argument")
+      ->type_name("LIST");
+  app.add_option("-M,--max-events", flags.max_events, "Stop after N events")->type_name("N");
+  app.add_option("-d,--duration", flags.duration_seconds, "Stop after SECS seconds")->type_name("SECS");
+  app.add_option("-f,--format", raw.format, "text or json (one object a line)")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("FORMAT");
+  app.add_option("-Z,--string-size", flags.string_size, "Longest string in bytes")
+      ->check(CLI::Range(1, 65536))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--ring-size", flags.ring_megabytes, "Event ring in MiB")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("MIB")
+      ->capture_default_str();
+  app.add_flag("!--no-follow", flags.follow, "With a command: only its own process, not its children");
+  app.add_flag("--strict", flags.strict, "Exit with 3 if events were lost or a value asked for was unreadable");
+  app.add_flag("-q,--quiet", flags.quiet, "No notices but errors and the loss line");
+  app.add_option("--backend", raw.backend, "auto, uprobe_multi or perf_uprobe")
+      ->check(CLI::IsMember({"auto", "uprobe_multi", "perf_uprobe"}))
+      ->type_name("NAME");
+  app.add_option("--disable-feature", raw.disabled, "Do without a kernel feature, to try its fallback")
+      ->type_name("NAME");
+  app.add_flag("--allow-unsafe-nop5", flags.allow_unsafe_nop5,
+               "Attach to bare nop5 sites although this kernel may then corrupt the program's red zone");
+}
+
+usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
+  for (const std::string& text : raw.probes) {
+    auto pattern = usdt::ProbePattern::parse(text);
+    if (!pattern) return usdt::fail(pattern.error());
+    flags.patterns.push_back(std::move(*pattern));
+  }
+  if (!raw.print.empty()) {
+    auto list = parse_print_list(raw.print);
+    if (!list) return usdt::fail(list.error());
+    flags.print = std::move(*list);
+  }
+  for (const std::string& name : raw.disabled) {
+    auto feature = usdt::feature_by_name(name);
+    if (!feature) return usdt::fail(feature.error());
+    usdt::disable_feature(*feature);
+  }
+  flags.format = raw.format == "json" ? Format::json : Format::text;
+  if (raw.backend == "uprobe_multi") flags.backend = usdt::Backend::uprobe_multi;
+  if (raw.backend == "perf_uprobe") flags.backend = usdt::Backend::perf_uprobe;
+  if (flags.pid && *flags.pid <= 0)
+    return usdt::fail(usdt::ErrorKind::invalid_argument, fmt::format("-p {}: not a process id", *flags.pid));
+  if (flags.duration_seconds && !(*flags.duration_seconds >= 0))
+    return usdt::fail(usdt::ErrorKind::invalid_argument, "--duration: not a number of seconds");
+  if (flags.pid && !flags.command.empty())
+    return usdt::fail(usdt::ErrorKind::invalid_argument, "-p and a command exclude each other");
+  return {};
+}
+
+}  // namespace
+
+std::optional<Flags> parse_flags(int argc, char** argv, int& exit_code) {
+  Flags flags;
+  RawFlags raw;
+  // What follows "--" is the command, untouched by our own options.
+  std::vector<std::string> own(argv + 1, argv + argc);
+  if (const auto dashes = std::find(own.begin(), own.end(), "--"); dashes != own.end()) {
+    flags.command.assign(dashes + 1, own.end());
+    own.erase(dashes, own.end());
+  }
+  CLI::App app(description, "usdt-trace");
+  declare(app, flags, raw);
+  std::reverse(own.begin(), own.end());  // CLI11 takes its vector from the back
+  try {
+    app.parse(own);
+  } catch (const CLI::ParseError& error) {
+    exit_code = app.exit(error) == 0 ? 0 : usage_error;
+    return std::nullopt;
+  }
+  if (auto sense = interpret(flags, raw); !sense) {
+    fmt::print(stderr, "usdt-trace: {}\n", sense.error().message);
+    exit_code = usage_error;
+    return std::nullopt;
+  }
+  return flags;
+}
+
+}  // namespace usdt_trace

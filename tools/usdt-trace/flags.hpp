@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "print_list.hpp"
+#include "usdt/usdt.hpp"
+
+namespace usdt_trace {
+
+enum class Format : std::uint8_t { text, json };
+
+/// The command line, parsed and checked for sense.
+struct Flags {
+  std::vector<usdt::ProbePattern> patterns;
+  std::optional<pid_t> pid;
+  std::vector<std::string> command;  ///< after "--"
+  PrintList print;                   ///< empty: every argument
+  std::uint64_t max_events = UINT64_MAX;
+  std::optional<double> duration_seconds;
+  Format format = Format::text;
+  std::uint32_t string_size = 200;
+  std::uint32_t ring_megabytes = 32;
+  usdt::Backend backend = usdt::Backend::automatic;
+  bool follow = true;
+  bool strict = false;
+  bool allow_unsafe_nop5 = false;
+  bool quiet = false;
+};
+
+/// Parses argv; prints help, version or a usage error itself. Returns the exit code in `exit_code` and nothing when the
+/// program shall end.
+[[nodiscard]] std::optional<Flags> parse_flags(int argc, char** argv, int& exit_code);
+
+}  // namespace usdt_trace

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// One readable line for each event:
+//     14:03:07.123456 python3.11       4711    python:function__entry  arg0=94210342342340 arg1=... arg2=12
+#include <fmt/format.h>
+
+#include <ctime>
+#include <iterator>
+
+#include "output.hpp"
+
+namespace usdt_trace {
+namespace {
+
+using Buffer = fmt::memory_buffer;
+
+void append(Buffer& out, std::string_view text) { out.append(text.data(), text.data() + text.size()); }
+
+/// `"text"` with C escapes for what a terminal should not get; bytes from 0x80 on pass, being mostly UTF-8.
+void append_quoted(Buffer& out, const usdt::Text& text) {
+  out.push_back('"');
+  for (const char c : text.bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out.push_back('\\');
+      out.push_back(c);
+    } else if (c == '\n') {
+      append(out, "\\n");
+    } else if (c == '\t') {
+      append(out, "\\t");
+    } else if (byte < 0x20 || byte == 0x7f) {
+      fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
+    } else {
+      out.push_back(c);
+    }
+  }
+  append(out, text.truncated ? "\"..." : "\"");
+}
+
+/// An unsigned word that can only be an address of this kind of process: Linux maps x86-64 and arm64 programs, heaps, libraries
+/// and stacks at 0x55... to 0x7f..., where no ordinary count is.
+bool looks_like_address(const usdt::Arg& arg, std::uint64_t value) {
+  return arg.size == 8 && value >= 0x5500'0000'0000 && value < 0x8000'0000'0000;
+}
+
+class TextOutput final : public Output {
+ public:
+  TextOutput(const usdt::AttachPlan& plan, const PrintList& print) : plan_(plan), print_(print) {
+    timespec real{}, monotonic{};
+    ::clock_gettime(CLOCK_REALTIME, &real);
+    ::clock_gettime(CLOCK_MONOTONIC, &monotonic);
+    wall_offset_ns_ = (real.tv_sec - monotonic.tv_sec) * 1'000'000'000LL + (real.tv_nsec - monotonic.tv_nsec);
+    for (const usdt::PlannedProbe& probe : plan.probes)
+      names_.push_back(fmt::format("{}:{}", probe.provider, probe.name));
+  }
+
+  void event(const usdt::Event& event) override {
+    append_time(event.timestamp());
+    fmt::format_to(std::back_inserter(out_), " {:<15} {:<7} {}", event.comm(), event.pid(), names_[event.site().probe]);
+    if (print_.empty()) {
+      for (std::size_t n = 0; n < event.arg_count(); ++n) {
+        fmt::format_to(std::back_inserter(out_), " arg{}=", n);
+        append_value(event, n, false);
+      }
+    }
+    for (const PrintItem& item : print_) {
+      out_.push_back(' ');
+      append(out_, item.label);
+      out_.push_back('=');
+      if (item.form == PrintItem::Form::text)
+        append_text(event, item.arg);
+      else
+        append_value(event, item.arg, item.form == PrintItem::Form::hex);
+    }
+    out_.push_back('\n');
+  }
+
+  void summary(const Summary&) override {}
+
+  bool flush() override {
+    const bool written = write_out({out_.data(), out_.size()});
+    out_.clear();
+    return written;
+  }
+
+ private:
+  void append_time(std::uint64_t monotonic_ns) {
+    const std::int64_t wall = static_cast<std::int64_t>(monotonic_ns) + wall_offset_ns_;
+    const std::time_t second = wall / 1'000'000'000;
+    if (second != clock_second_) {
+      clock_second_ = second;
+      std::tm local{};
+      ::localtime_r(&second, &local);
+      clock_ = fmt::format("{:02}:{:02}:{:02}", local.tm_hour, local.tm_min, local.tm_sec);
+    }
+    fmt::format_to(std::back_inserter(out_), "{}.{:06}", clock_, wall % 1'000'000'000 / 1000);
+  }
+
+  void append_error(std::string_view reason) {
+    ++unreadable_;
+    fmt::format_to(std::back_inserter(out_), "<{}>", reason);
+  }
+
+  void append_value(const usdt::Event& event, std::size_t n, bool hex) {
+    const usdt::Value value = event.value(n);
+    const auto back = std::back_inserter(out_);
+    if (const auto* error = std::get_if<usdt::ArgError>(&value)) return append_error(error->reason);
+    const usdt::Arg& arg = event.arg_info(n);
+    if (const auto* number = std::get_if<double>(&value)) {
+      // The shortest text that reads back as the same float.
+      arg.size == sizeof(float) ? fmt::format_to(back, "{}", static_cast<float>(*number))
+                                : fmt::format_to(back, "{}", *number);
+    } else if (const auto* wide = std::get_if<std::uint64_t>(&value)) {
+      hex || looks_like_address(arg, *wide) ? fmt::format_to(back, "{:#x}", *wide) : fmt::format_to(back, "{}", *wide);
+    } else {
+      const std::int64_t whole = std::get<std::int64_t>(value);
+      const std::uint64_t bits = static_cast<std::uint64_t>(whole) << (64 - 8 * arg.size) >> (64 - 8 * arg.size);
+      hex ? fmt::format_to(back, "{:#x}", bits) : fmt::format_to(back, "{}", whole);
+    }
+  }
+
+  void append_text(const usdt::Event& event, std::size_t n) {
+    auto text = event.text(n);
+    text ? append_quoted(out_, *text) : append_error(text.error().message);
+  }
+
+  const usdt::AttachPlan& plan_;
+  const PrintList& print_;
+  std::vector<std::string> names_;
+  Buffer out_;
+  std::int64_t wall_offset_ns_ = 0;
+  std::time_t clock_second_ = -1;
+  std::string clock_;
+};
+
+}  // namespace
+
+std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const PrintList& print) {
+  return std::make_unique<TextOutput>(plan, print);
+}
+
+}  // namespace usdt_trace

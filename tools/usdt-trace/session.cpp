@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "session.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <optional>
+
+#include "child.hpp"
+#include "output.hpp"
+
+namespace usdt_trace {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// design.md section 7.
+enum ExitCode : int { success = 0, run_time_failure = 1, usage = 2, strict_failure = 3 };
+
+std::atomic<int> signals_seen{0};
+
+/// The first Ctrl-C or SIGTERM ends the trace in order, the second at once: the kernel then drops the links.
+void on_signal(int number) {
+  if (signals_seen.fetch_add(1) == 0) return;
+  ::signal(number, SIG_DFL);
+  ::raise(number);
+}
+
+void catch_signals() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+  ::sigaction(SIGHUP, &action, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+}
+
+int complain(const usdt::Error& error) {
+  fmt::print(stderr, "usdt-trace: {}\n", error.message);
+  const bool their_input = error.kind == usdt::ErrorKind::syntax || error.kind == usdt::ErrorKind::invalid_argument;
+  return their_input ? usage : run_time_failure;
+}
+
+/// Watches whether a process of others is still there.
+class ProcessWatch {
+ public:
+  explicit ProcessWatch(pid_t pid) : fd_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))) {}
+  ~ProcessWatch() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  ProcessWatch(const ProcessWatch&) = delete;
+  ProcessWatch& operator=(const ProcessWatch&) = delete;
+  [[nodiscard]] bool ended() const {
+    pollfd entry{fd_, POLLIN, 0};
+    return fd_ >= 0 && ::poll(&entry, 1, 0) == 1;
+  }
+
+ private:
+  int fd_;
+};
+
+class Session {
+ public:
+  explicit Session(const Flags& flags) : flags_(flags) {}
+
+  usdt::Result<int> run() {
+    started_ = Clock::now();
+    if (auto held = hold_command(); !held) return usdt::fail(held.error());
+    if (auto planned = plan(); !planned) return usdt::fail(planned.error());
+    if (auto attached = attach(); !attached) return usdt::fail(attached.error());
+    if (child_) {
+      if (auto released = child_->release(); !released) return usdt::fail(released.error().within(flags_.command[0]));
+    }
+    auto followed = follow();
+    finish();
+    if (!followed) return usdt::fail(followed.error());
+    return exit_code();
+  }
+
+ private:
+  usdt::Result<void> hold_command() {
+    if (flags_.command.empty()) return {};
+    auto program = usdt::find_program(flags_.command[0]);
+    if (!program) return usdt::fail(program.error());
+    program_ = *program;
+    auto child = Child::fork(flags_.command);
+    if (!child) return usdt::fail(child.error());
+    child_.emplace(std::move(*child));
+    return {};
+  }
+
+  usdt::Result<void> plan() {
+    usdt::SearchScope scope;
+    scope.pid = flags_.pid;
+    if (child_) scope.program = program_;
+    auto selection = usdt::select_probes(flags_.patterns, scope);
+    if (!selection) return usdt::fail(selection.error());
+    for (const usdt::ProbeFile& file : selection->files) {
+      for (const usdt::ScanWarning& warning : file.warnings)
+        notice(fmt::format("{}: {}", file.target.path.string(), warning.message));
+    }
+    usdt::PlanOptions options;
+    if (flags_.pid) options.scope = usdt::OneProcess{*flags_.pid};
+    options.nops = usdt::nop_optimisation();
+    options.allow_unsafe_nop5 = flags_.allow_unsafe_nop5;
+    for (const PrintItem& item : flags_.print)
+      if (item.form == PrintItem::Form::text) options.strings.push_back(item.arg);
+    auto planned = usdt::plan_attach(selection->files, options);
+    if (!planned) return usdt::fail(planned.error());
+    plan_ = std::move(*planned);
+    return check_print_list();
+  }
+
+  /// An argument no site has is a mistake, one that some sites lack is not.
+  usdt::Result<void> check_print_list() const {
+    for (const PrintItem& item : flags_.print) {
+      const bool exists = std::any_of(plan_.args.begin(), plan_.args.end(),
+                                      [&](const auto& args) { return item.arg < args.size(); });
+      if (exists) continue;
+      const usdt::PlannedProbe& probe = plan_.probes.front();
+      return usdt::fail(usdt::ErrorKind::invalid_argument,
+                        fmt::format("--print {}: no such argument: {}:{}({}); arguments count from arg0", item.label,
+                                    probe.provider, probe.name, signature(plan_.args[plan_.sites.front().args])));
+    }
+    return {};
+  }
+
+  static std::string signature(const std::vector<usdt::Arg>& args) {
+    std::vector<std::string> types;
+    for (const usdt::Arg& arg : args) types.push_back(usdt::type_name(arg));
+    return fmt::format("{}", fmt::join(types, ", "));
+  }
+
+  usdt::Result<void> attach() {
+    usdt::TraceOptions options;
+    options.backend = flags_.backend;
+    options.string_size = flags_.string_size;
+    options.ring_bytes = flags_.ring_megabytes << 20;
+    options.descendants_only = child_ && flags_.follow;
+    if (child_ && !flags_.follow) plan_.scope = usdt::OneProcess{child_->pid()};
+    auto tracer = usdt::Tracer::start(plan_, options);
+    if (!tracer && options.descendants_only && tracer.error().kind == usdt::ErrorKind::not_supported) {
+      notice(fmt::format("only the command's own process is traced, not its children: {}", tracer.error().message));
+      options.descendants_only = false;
+      plan_.scope = usdt::OneProcess{child_->pid()};
+      tracer = usdt::Tracer::start(plan_, options);
+    }
+    if (!tracer) return usdt::fail(tracer.error());
+    tracer_.emplace(std::move(*tracer));
+    output_ = flags_.format == Format::json ? json_output(plan_, flags_.print) : text_output(plan_, flags_.print);
+    const auto took = std::chrono::duration<double, std::milli>(Clock::now() - started_).count();
+    report_skipped();
+    notice(fmt::format("attached {} site{} of {} probe{} in {} file{} by {} after {:.1f} ms",
+                       tracer_->link().attached(), plural(tracer_->link().attached()), plan_.probes.size(),
+                       plural(plan_.probes.size()), plan_.files.size(), plural(plan_.files.size()),
+                       usdt::to_string(tracer_->link().backend()), took));
+    return {};
+  }
+
+  static const char* plural(std::size_t n) { return n == 1 ? "" : "s"; }
+
+  [[nodiscard]] std::vector<usdt::SkippedSite> skipped() const {
+    std::vector<usdt::SkippedSite> all = plan_.skipped;
+    const auto& refused = tracer_->link().refused();
+    all.insert(all.end(), refused.begin(), refused.end());
+    return all;
+  }
+
+  void report_skipped() const {
+    constexpr std::size_t most = 10;
+    const auto all = skipped();
+    for (std::size_t i = 0; i < std::min(all.size(), most); ++i)
+      notice(fmt::format("not attached: {} at {:#x}: {}", full_name(plan_, plan_.probes[all[i].probe]), all[i].pc.value,
+                         all[i].reason));
+    if (all.size() > most) notice(fmt::format("not attached: {} more sites", all.size() - most));
+  }
+
+  [[nodiscard]] bool target_ended(const std::optional<ProcessWatch>& watch) {
+    return (child_ && child_->ended()) || (watch && watch->ended());
+  }
+
+  usdt::Result<void> follow() {
+    std::optional<ProcessWatch> watch;
+    if (flags_.pid) watch.emplace(*flags_.pid);
+    const auto deadline = flags_.duration_seconds ? Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                                                       std::chrono::duration<double>(*flags_.duration_seconds))
+                                                  : Clock::time_point::max();
+    const usdt::Tracer::Callback show = [this](const usdt::Event& event) { output_->event(event); };
+    constexpr std::chrono::milliseconds longest_wait{50};
+    constexpr std::size_t batch = 4096;
+    while (signals_seen == 0 && shown_ < flags_.max_events && !target_ended(watch)) {
+      const auto left = deadline - Clock::now();
+      if (left <= Clock::duration::zero()) break;
+      const auto wait = std::min(longest_wait, std::chrono::ceil<std::chrono::milliseconds>(left));
+      auto events = tracer_->poll(show, wait, std::min<std::uint64_t>(batch, flags_.max_events - shown_));
+      if (!events) return usdt::fail(events.error());
+      shown_ += *events;
+      if (!output_->flush()) {
+        reader_gone_ = true;
+        break;
+      }
+    }
+    return {};
+  }
+
+  /// Detaches, hands over what is still in the ring, and accounts for every hit.
+  void finish() {
+    tracer_->detach();
+    const usdt::Tracer::Callback show = [this](const usdt::Event& event) { output_->event(event); };
+    while (shown_ < flags_.max_events && !reader_gone_) {
+      auto events = tracer_->poll(show, std::chrono::milliseconds(0), std::min<std::uint64_t>(4096, flags_.max_events - shown_));
+      if (!events || *events == 0) break;
+      shown_ += *events;
+      reader_gone_ = !output_->flush();
+    }
+    tracer_->drain(nullptr);
+    summary_ = {tracer_->counts(), skipped()};
+    output_->summary(summary_);
+    if (!reader_gone_) reader_gone_ = !output_->flush();
+    print_ledger();
+    if (child_ && !child_->ended()) {
+      child_->stop(std::chrono::seconds(2));
+      stopped_child_ = true;
+    }
+  }
+
+  /// Always printed, zeroes included.
+  void print_ledger() const {
+    const usdt::ProbeCounts total = summary_.total();
+    fmt::print(stderr, "{} events of {} hits; lost: {} ring_full, {} discarded\n", total.delivered, total.hits,
+               total.ring_full, total.discarded);
+    for (std::size_t i = 0; i < summary_.probes.size(); ++i) {
+      const usdt::ProbeCounts& probe = summary_.probes[i];
+      if (probe.ring_full + probe.discarded == 0) continue;
+      fmt::print(stderr, "  {}: {} ring_full, {} discarded\n", full_name(plan_, plan_.probes[i]), probe.ring_full,
+                 probe.discarded);
+    }
+    if (total.ring_full > 0)
+      fmt::print(stderr, "  a larger --ring-size than {} MiB loses fewer\n", flags_.ring_megabytes);
+  }
+
+  [[nodiscard]] int exit_code() {
+    const bool lost = summary_.total().ring_full > 0;
+    if (flags_.strict && (lost || output_->unreadable() > 0)) return strict_failure;
+    if (child_ && !stopped_child_) return child_->ended().value_or(success);
+    return success;
+  }
+
+  void notice(const std::string& text) const {
+    if (!flags_.quiet) fmt::print(stderr, "{}\n", text);
+  }
+
+  const Flags& flags_;
+  Clock::time_point started_;
+  std::filesystem::path program_;
+  std::optional<Child> child_;
+  usdt::AttachPlan plan_;
+  std::optional<usdt::Tracer> tracer_;
+  std::unique_ptr<Output> output_;
+  Summary summary_;
+  std::uint64_t shown_ = 0;
+  bool reader_gone_ = false;
+  bool stopped_child_ = false;
+};
+
+}  // namespace
+
+int run(const Flags& flags) {
+  catch_signals();
+  Session session(flags);
+  auto code = session.run();
+  return code ? *code : complain(code.error());
+}
+
+}  // namespace usdt_trace
