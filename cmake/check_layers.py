@@ -43,6 +43,7 @@ PUBLIC_STAGE = {
     "usdt/bpf_object.hpp": "attach",
     "usdt/link.hpp": "attach",
     "usdt/event.hpp": "event",
+    "usdt/consumer.hpp": "event",
     "usdt/tracer.hpp": "event",
     "usdt/testing/event_builder.hpp": "event",
     "usdt/usdt.hpp": "public",

@@ -92,7 +92,11 @@ const auto default_amount = [](auto& ctx) {
 // Grammar.
 
 const auto blank = x3::omit[*x3::char_(" \t\n\v\f\r")];
+// Not x3::digit: the ctype parsers assert that bytes are ASCII.
+const auto digit = x3::char_('0', '9');
 const auto name = x3::char_("a-zA-Z") >> *x3::char_("a-zA-Z0-9");
+// A name that goes on like a symbol or an expression is no register's.
+const auto plain_name = name >> !x3::char_("_.$@+*-");
 const auto comma = blank >> ',' >> blank;
 const ExpressionParser<x3::parser> expression;
 
@@ -105,9 +109,9 @@ const auto offset = -x3::lit('#') >>
                     (relocated | expression[keep_number("a symbol here needs a relocation such as :lo12:")] |
                      refuse("expected a register or a number"));
 
-const auto extend = x3::raw[+x3::alpha][keep_extend] >> blank >>
-                    ((-x3::lit('#') >> x3::raw[+x3::digit][keep_amount]) | x3::eps[default_amount]);
-const auto index = x3::raw[name >> !x3::char_("_.$")][keep(&Draft::index)] >>
+const auto extend = x3::raw[+x3::char_("a-zA-Z")][keep_extend] >> blank >>
+                    ((-x3::lit('#') >> x3::raw[+digit][keep_amount]) | x3::eps[default_amount]);
+const auto index = x3::raw[plain_name][keep(&Draft::index)] >>
                    -(comma >> (extend | refuse("expected lsl, uxtw, sxtw, uxtx or sxtx")));
 const auto close = blank >> (']' | refuse("missing ']'"));
 const auto pre = x3::lit('!')[writes_back(Writeback::pre)];
@@ -121,10 +125,12 @@ const auto immediate =
     (('#' >> (relocated | expression[keep_expression] | refuse("expected a number or a symbol after '#'"))) |
      relocated | expression[keep_number("a symbol without '#' or brackets may be a value or its address")]) >>
     x3::eps[is(Kind::constant)];
-const auto lane = x3::char_("vV") >> +x3::digit >> &x3::lit('.') >>
-                  refuse("a vector register's lanes are not one value");
-const auto reg = x3::raw[name][keep(&Draft::reg)] >> x3::eoi >> x3::eps[is(Kind::reg)];
-const auto operand = (memory | reg | lane | immediate | refuse({})) >> (x3::eoi | refuse({}));
+const auto lane = x3::char_("vV") >> +digit >> &x3::lit('.') >> refuse("a vector register's lanes are not one value");
+const auto reg = x3::raw[plain_name][keep(&Draft::reg)] >> x3::eps[is(Kind::reg)];
+const x3::rule<struct OperandRule> operand = "operand";
+const auto operand_def = (memory | reg | lane | immediate | refuse({})) >> (x3::eoi | refuse({}));
+
+BOOST_SPIRIT_DEFINE(operand)
 
 bool finish_memory(const Draft& draft, MemOperand& memory_operand, Trouble& trouble) {
   // A post-index amount changes the base after the access; it is no part of the address.
@@ -151,7 +157,7 @@ bool parse_operand(std::string_view text, Operand& out, Trouble& trouble) {
   if (!draft.reloc.empty()) draft.expression.reloc = draft.reloc;
   switch (draft.kind) {
     case Kind::reg:
-      out.emplace<RegOperand>(lower_case(draft.reg));
+      out = RegOperand{lower_case(draft.reg)};
       return true;
     case Kind::constant:
       return to_constant(draft.expression, out.emplace<ConstOperand>(), trouble);

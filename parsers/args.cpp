@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "parsers/operand.hpp"
@@ -42,23 +43,27 @@ Prefix prefix_of(std::string_view text) {
   return prefix;
 }
 
-/// Follows the brackets and quotes of one argument.
-class Nesting {
- public:
-  void step(char c) {
-    const bool escaped = escaped_;
-    escaped_ = quoted_ && !escaped && c == '\\';
-    if (c == '"' && !escaped) quoted_ = !quoted_;
-    if (quoted_) return;
-    if (c == '(' || c == '[') ++depth_;
-    if ((c == ')' || c == ']') && depth_ > 0) --depth_;
+/// The characters that can say anything about where an argument ends. Most cannot, and the cutting loop sees them all.
+constexpr auto kStructural = [] {
+  std::array<bool, 256> table{};
+  for (const char special : {'(', ')', '[', ']', '"', '\\', ' ', '\t', '\n', '\v', '\f', '\r'}) {
+    table[static_cast<unsigned char>(special)] = true;
   }
-  [[nodiscard]] bool open() const { return quoted_ || depth_ > 0; }
+  return table;
+}();
 
- private:
-  std::size_t depth_ = 0;
-  bool quoted_ = false;
-  bool escaped_ = false;
+/// The brackets and quotes that are open at one place of an argument.
+struct Nesting {
+  std::size_t depth = 0;
+  bool quoted = false;
+
+  [[nodiscard]] bool open() const { return quoted || depth > 0; }
+  void step(char c) {
+    if (c == '"') quoted = !quoted;
+    if (quoted) return;
+    if (c == '(' || c == '[') ++depth;
+    if ((c == ')' || c == ']') && depth > 0) --depth;
+  }
 };
 
 /// Where the argument that starts at `at` ends. White space inside brackets or quotes belongs to it, unless a size
@@ -66,15 +71,20 @@ class Nesting {
 std::size_t end_of_argument(std::string_view text, std::size_t at, OuterComma outer_comma) {
   Nesting nesting;
   while (at < text.size()) {
-    if (!is_space(text[at])) {
-      nesting.step(text[at++]);
-      continue;
+    const char c = text[at];
+    if (!kStructural[static_cast<unsigned char>(c)]) {
+      ++at;
+    } else if (!is_space(c)) {
+      const bool escape = c == '\\' && nesting.quoted && at + 1 < text.size() && !is_space(text[at + 1]);
+      nesting.step(c);
+      at += escape ? 2 : 1;
+    } else {
+      const std::size_t next = skip_space(text, at);
+      if (next == text.size() || prefix_of(text.substr(next)).length > 0) return at;
+      const bool comma = outer_comma == OuterComma::yes && (text[at - 1] == ',' || text[next] == ',');
+      if (!nesting.open() && !comma) return at;
+      at = next;
     }
-    const std::size_t next = skip_space(text, at);
-    if (next == text.size() || prefix_of(text.substr(next)).length > 0) return at;
-    const bool comma = outer_comma == OuterComma::yes && (text[at - 1] == ',' || text[next] == ',');
-    if (!nesting.open() && !comma) return at;
-    at = next;
   }
   return at;
 }

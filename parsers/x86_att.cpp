@@ -69,16 +69,18 @@ const auto require_register = [](auto& ctx) {
 // Grammar.
 
 const auto blank = x3::omit[*x3::char_(" \t\n\v\f\r")];
+// Not x3::digit: the ctype parsers assert that bytes are ASCII.
+const auto digit = x3::char_('0', '9');
 const auto name = +x3::char_("a-zA-Z0-9");
 const auto unnamed = refuse("expected a register name after '%'");
 const ExpressionParser<x3::parser> expression;
 
 const auto base = '%' >> (x3::raw[name][keep(&Draft::base)] | unnamed) >> blank;
 const auto index = '%' >> (x3::raw[name][keep(&Draft::index)] | unnamed) >> blank;
-const auto scale = (x3::raw[+x3::digit][keep_scale] | refuse("expected a scale of 1, 2, 4 or 8")) >> blank;
-// As in GNU as, "(%rax,1)" is "(%rax)".
+const auto scale = (x3::raw[+digit][keep_scale] | refuse("expected a scale of 1, 2, 4 or 8")) >> blank;
+// As in GNU as, "(%rax,1)" is "(%rax)" and "(%rax,%rcx,)" is "(%rax,%rcx)".
 const auto scaled_index =
-    (index >> -(',' >> blank >> scale)) | (&x3::digit >> scale) | refuse("expected an index register");
+    (index >> -(',' >> blank >> (&x3::lit(')') | scale))) | (&digit >> scale) | refuse("expected an index register");
 const auto address = '(' >> blank >> -base >> -(',' >> blank >> scaled_index) >>
                      (&x3::lit(')') | refuse("missing ')'")) >> x3::eps[require_register] >> ')';
 const auto memory = (expression[keep_expression] >> -address) | address;
@@ -88,9 +90,12 @@ const auto constant =
     (expression[keep_expression] | refuse("expected a number or a symbol after '$'")) >> x3::eps[is(Kind::constant)];
 // "%st(1)" is a register's whole name; "%fs:" begins a memory operand.
 const auto reg = '%' >>
-                 (x3::raw[name >> -('(' >> x3::digit >> ')')][keep(&Draft::reg)] | unnamed) >> x3::eps[is(Kind::reg)] >>
+                 (x3::raw[name >> -('(' >> digit >> ')')][keep(&Draft::reg)] | unnamed) >> x3::eps[is(Kind::reg)] >>
                  -(x3::lit(':')[keep_segment] >> (memory | refuse("expected a memory operand after ':'")));
-const auto operand = (constant | reg | memory | refuse({})) >> (x3::eoi | refuse({}));
+const x3::rule<struct OperandRule> operand = "operand";
+const auto operand_def = (constant | reg | memory | refuse({})) >> (x3::eoi | refuse({}));
+
+BOOST_SPIRIT_DEFINE(operand)
 
 bool finish_memory(const Draft& draft, MemOperand& memory_operand, Trouble& trouble) {
   if (!to_displacement(draft.expression, memory_operand.disp, trouble)) return false;
@@ -112,7 +117,7 @@ bool parse_operand(std::string_view text, Operand& out, Trouble& trouble) {
   }
   switch (draft.kind) {
     case Kind::reg:
-      out.emplace<RegOperand>(lower_case(draft.reg));
+      out = RegOperand{lower_case(draft.reg)};
       return true;
     case Kind::constant:
       return to_constant(draft.expression, out.emplace<ConstOperand>(), trouble);

@@ -69,7 +69,7 @@ def main():
         for name, argv in tracers.items():
             if argv:
                 lines, said = delivered(run, program, argv, given.hits)
-                print(f"{name}: delivered {lines} of {given.hits} hits; says: {said[-3:] or 'nothing about lost events'}")
+                print(f"{name}: delivered {lines} of {given.hits} hits; says {said[-3:] or 'nothing of lost events'}")
     finally:
         run.close()
 

@@ -10,15 +10,12 @@ import statistics
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/kernel"))
-
-import puppet  # noqa: E402
-from harness import Run, wait_until  # noqa: E402,F401
+sys.path[:0] = [str(ROOT / "tests/kernel"), str(ROOT / "tests/programs")]  # puppet and the harness
 
 
 def options(description, **defaults):
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--tool", default=os.environ.get("USDT_TRACE", "usdt-trace"))
+    parser.add_argument("--tool", default=os.environ.get("USDT_TRACE", str(ROOT / "build/bin/usdt-trace")))
     for name, value in defaults.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
     given = parser.parse_args()

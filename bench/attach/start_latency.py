@@ -19,8 +19,8 @@ def attach_ms(run, program, argv):
     tracer = run.start(*[str(word).replace("PID", str(target.pid)) for word in argv], stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
     seen = int(wait_line(target.process))
-    tracer.send_signal(2)
-    tracer.wait(60)
+    tracer.kill()  # bpftrace 0.17 does not answer Ctrl-C while it is still attaching
+    tracer.wait()
     target.process.kill()
     target.process.wait()
     return (seen - start) / 1e6

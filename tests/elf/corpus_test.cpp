@@ -67,7 +67,8 @@ ElfKind kind_named(const std::string& name) {
 class Corpus : public testing::Test {
  protected:
   void SetUp() override {
-    if (!fs::exists(corpus_dir() / "probes-dev.tsv")) GTEST_SKIP() << "no corpus at " << corpus_dir() << " (USDT_CORPUS)";
+    if (!fs::exists(corpus_dir() / "probes-dev.tsv"))
+      GTEST_SKIP() << "no corpus at " << corpus_dir() << " (USDT_CORPUS)";
     const auto unpacked = run_in(dir_, "tar xf " + fs::absolute(corpus_dir() / "bin-dev.tar.xz").string());
     ASSERT_EQ(unpacked.status, 0) << unpacked.output;
   }
@@ -115,9 +116,7 @@ TEST_F(Corpus, EveryFileIsOfTheKindTheTableSays) {
     ASSERT_TRUE(file) << file.error().message;
     EXPECT_EQ(file->kind(), kind_named(rows.front()[12])) << path;
     const std::string arch = path.substr(0, path.find('/'));
-    EXPECT_EQ(file->machine(), arch == "amd64"   ? Machine::x86_64
-                               : arch == "arm64" ? Machine::aarch64
-                                                 : Machine::i386);
+    EXPECT_EQ(file->machine(), arch == "amd64" ? Machine::x86_64 : arch == "arm64" ? Machine::aarch64 : Machine::i386);
   }
 }
 
@@ -126,8 +125,8 @@ TEST_F(Corpus, EverySiteWithAnOffsetIsANop) {
   for (const auto& [path, rows] : rows_by_file()) {
     for (const Site& site : scan_file(dir_ / ("dev/" + path)).sites) {
       if (!site.offset) continue;
-      EXPECT_EQ(site.site_class, SiteClass::nop) << path << " " << site.provider << ":" << site.name << " at "
-                                                 << hex(site.pc.value);
+      EXPECT_EQ(site.site_class, SiteClass::nop)
+          << path << " " << site.provider << ":" << site.name << " at " << hex(site.pc.value);
       EXPECT_GT(site.bytes.size, 0U);
       ++sites;
     }

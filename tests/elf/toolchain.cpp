@@ -8,7 +8,7 @@
 #include <array>
 #include <cstdio>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <stdexcept>
 
 namespace usdt::test {
@@ -48,7 +48,7 @@ CommandResult run_in(const TempDir& dir, const std::string& command) {
 bool can_compile(const std::string& flags) {
   const TempDir dir;
   dir.write("t.c", "#include <sys/sdt.h>\n#include <stdio.h>\nint main(void) { DTRACE_PROBE(a, b); return 0; }\n");
-  return run_in(dir, fmt::format("cc {} t.c -o t", flags)).status == 0;
+  return run_in(dir, fmt::format("{} {} t.c -o t", kCc, flags)).status == 0;
 }
 
 ScanResult scan_file(const fs::path& path, const OpenOptions& options) {
@@ -73,8 +73,9 @@ Error open_error(const fs::path& path) {
 }
 
 std::string read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::ostringstream bytes;
+  bytes << std::ifstream(path, std::ios::binary).rdbuf();
+  return std::move(bytes).str();
 }
 
 }  // namespace usdt::test

@@ -36,6 +36,8 @@ struct CommandResult {
 };
 /// Runs `command` in `dir`.
 [[nodiscard]] CommandResult run_in(const TempDir& dir, const std::string& command);
+/// The C compiler as a shell command, with sys/sdt.h in reach for -m32 too: it is installed for the host's machine.
+inline constexpr std::string_view kCc = "cc -idirafter /usr/include/$(cc -print-multiarch)";
 /// True when a C program for `flags` ("-m32") that includes sys/sdt.h can be built here.
 [[nodiscard]] bool can_compile(const std::string& flags);
 

@@ -105,5 +105,23 @@ def a_32_bit_child_is_traced(run):
     check_equal([args[0] for args in puppet.beats(result.events)], [*range(200), *range(200, 210)], "beats")
 
 
+@scenario
+def the_perf_event_backend_sees_the_same(run):
+    program = puppet.build(run)
+    command = [program, "fire:200", "fork:10", "exit:4"]
+    result = run.trace(probe_of(program), "--backend", "perf_uprobe", command=command)
+    result.check_code(4)
+    result.check_accounted(210, lost=0)
+    check_equal([args[0] for args in puppet.beats(result.events)], [*range(200), *range(200, 210)], "beats")
+
+
+@scenario
+def no_follow_keeps_to_the_command_itself(run):
+    program = puppet.build(run)
+    result = run.trace(probe_of(program), "--no-follow", command=[program, "fire:5", "fork:100", "fire:5"])
+    result.check_code(0)
+    check_beats(result.events, range(10))
+
+
 if __name__ == "__main__":
     main()

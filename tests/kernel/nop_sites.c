@@ -8,21 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOTE(name)                                                                                                     \
-	".pushsection .note.stapsdt,\"?\",\"note\"\n.balign 4\n.4byte 992f-991f,994f-993f,3\n991: .asciz \"stapsdt\"\n"  \
-	"992: .balign 4\n993: .8byte 990b, _.stapsdt.base, 0\n.asciz \"nops\"\n.asciz \"" name "\"\n"                    \
-	".asciz \"8@%rdi 8@-24(%rsp) -8@-128(%rsp)\"\n994: .balign 4\n.popsection\n"
+#define NOTE(name)                                                                                                \
+  ".pushsection .note.stapsdt,\"?\",\"note\"\n.balign 4\n.4byte 992f-991f,994f-993f,3\n991: .asciz \"stapsdt\"\n" \
+  "992: .balign 4\n993: .8byte 990b, _.stapsdt.base, 0\n.asciz \"nops\"\n.asciz \"" name                          \
+  "\"\n"                                                                                                          \
+  ".asciz \"8@%rdi 8@-24(%rsp) -8@-128(%rsp)\"\n994: .balign 4\n.popsection\n"
 
 /* uint64_t NAME(uint64_t seed): the number of the 16 locals that no longer are seed + n at the end. */
-#define RED_ZONE_FUNCTION(name, site)                                                                                  \
-	__asm__(".text\n.globl " name "\n.type " name ",@function\n" name ":\n"                                          \
-		".set n, 0\n.rept 16\n lea n(%rdi), %rax\n mov %rax, -8-8*n(%rsp)\n .set n, n+1\n.endr\n"                 \
-		"990: " site "\n" NOTE(name) "xor %eax, %eax\n"                                                            \
-		".set n, 0\n.rept 16\n lea n(%rdi), %rcx\n xor %edx, %edx\n cmp %rcx, -8-8*n(%rsp)\n setne %dl\n"         \
-		" add %rdx, %rax\n .set n, n+1\n.endr\n ret\n.size " name ", .-" name "\n")
+/* clang-format off */
+#define RED_ZONE_FUNCTION(name, site)                                                                       \
+  __asm__(".text\n.globl " name "\n.type " name ",@function\n" name ":\n"                                   \
+          ".set n, 0\n.rept 16\n lea n(%rdi), %rax\n mov %rax, -8-8*n(%rsp)\n .set n, n+1\n.endr\n"         \
+          "990: " site "\n" NOTE(name) "xor %eax, %eax\n"                                                   \
+          ".set n, 0\n.rept 16\n lea n(%rdi), %rcx\n xor %edx, %edx\n cmp %rcx, -8-8*n(%rsp)\n setne %dl\n" \
+          " add %rdx, %rax\n .set n, n+1\n.endr\n ret\n.size " name ", .-" name "\n")
+/* clang-format on */
 
-__asm__(".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n.weak _.stapsdt.base\n"
-	".hidden _.stapsdt.base\n_.stapsdt.base: .space 1\n.size _.stapsdt.base,1\n.popsection");
+__asm__(
+    ".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n.weak _.stapsdt.base\n"
+    ".hidden _.stapsdt.base\n_.stapsdt.base: .space 1\n.size _.stapsdt.base,1\n.popsection");
 
 #define NOP5 ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00"
 #define NOP10 ".byte 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00"
@@ -39,19 +43,17 @@ uint64_t nop_nop10(uint64_t seed);
 uint64_t nop10(uint64_t seed);
 
 static const struct {
-	const char *name;
-	uint64_t (*function)(uint64_t seed);
+  const char* name;
+  uint64_t (*function)(uint64_t seed);
 } forms[] = {{"plain", plain}, {"nop5", nop5}, {"nop_nop5", nop_nop5}, {"nop_nop10", nop_nop10}, {"nop10", nop10}};
 
-int main(int argc, char **argv)
-{
-	const uint64_t rounds = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
-	uint64_t corrupted = 0;
+int main(int argc, char** argv) {
+  const uint64_t rounds = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
+  uint64_t corrupted = 0;
 
-	for (size_t i = 0; argc > 1 && i < sizeof(forms) / sizeof(forms[0]); i++)
-		if (!strcmp(argv[1], forms[i].name))
-			for (uint64_t round = 0; round < rounds; round++)
-				corrupted += forms[i].function(round * 0x123456789) != 0;
-	printf("%llu\n", (unsigned long long)corrupted);
-	return 0;
+  for (size_t i = 0; argc > 1 && i < sizeof(forms) / sizeof(forms[0]); i++)
+    if (!strcmp(argv[1], forms[i].name))
+      for (uint64_t round = 0; round < rounds; round++) corrupted += forms[i].function(round * 0x123456789) != 0;
+  printf("%llu\n", (unsigned long long)corrupted);
+  return 0;
 }

@@ -7,7 +7,8 @@ are. A lone nop5 must then be left alone, with the reason; `nop,nop5` and `nop,n
 """
 
 import puppet  # noqa: F401  (finds the shared harness)
-from harness import check, check_equal, main, notes, require_root, require_x86_64, scenario
+from elf_view import notes
+from harness import check, check_equal, main, require_root, require_x86_64, scenario
 
 ROUNDS = 3000
 STEP = 0x123456789

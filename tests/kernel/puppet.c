@@ -26,107 +26,87 @@ static _Atomic long long beats;
 #ifdef PUPPET_PAD
 /* Moves every later site, so that two builds of this file differ in their offsets. */
 void puppet_pad(void);
-void puppet_pad(void)
-{
-	__asm__ volatile(".rept 4096\n nop\n .endr");
-}
+void puppet_pad(void) { __asm__ volatile(".rept 4096\n nop\n .endr"); }
 #endif
 
-static long long now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ll + now.tv_nsec;
+static long long now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000000000ll + now.tv_nsec;
 }
 
-__attribute__((noinline)) static void beat(long long n)
-{
-	const char *text = "beat text";
-	DTRACE_PROBE3(puppet, beat, n, text, 3 * n);
+__attribute__((noinline)) static void beat(long long n) {
+  const char* text = "beat text";
+  DTRACE_PROBE3(puppet, beat, n, text, 3 * n);
 }
 
-static void fire(long count)
-{
-	for (long i = 0; i < count; i++)
-		beat(beats++);
+static void fire(long count) {
+  for (long i = 0; i < count; i++) beat(beats++);
 }
 
-static void *fire_thread(void *count)
-{
-	fire((long)(intptr_t)count);
-	return NULL;
+static void* fire_thread(void* count) {
+  fire((long)(intptr_t)count);
+  return NULL;
 }
 
-static void fire_threads(long threads, long count)
-{
-	pthread_t ids[64];
-	if (threads > 64)
-		abort();
-	for (long i = 0; i < threads; i++)
-		if (pthread_create(&ids[i], NULL, fire_thread, (void *)(intptr_t)count))
-			abort();
-	for (long i = 0; i < threads; i++)
-		pthread_join(ids[i], NULL);
+static void fire_threads(long threads, long count) {
+  pthread_t ids[64];
+  if (threads > 64) abort();
+  for (long i = 0; i < threads; i++)
+    if (pthread_create(&ids[i], NULL, fire_thread, (void*)(intptr_t)count)) abort();
+  for (long i = 0; i < threads; i++) pthread_join(ids[i], NULL);
 }
 
-static void fire_forked(long count)
-{
-	const pid_t child = fork();
-	if (child < 0)
-		abort();
-	if (child == 0) {
-		fire(count);
-		_exit(0);
-	}
-	waitpid(child, NULL, 0);
+static void fire_forked(long count) {
+  const pid_t child = fork();
+  if (child < 0) abort();
+  if (child == 0) {
+    fire(count);
+    _exit(0);
+  }
+  waitpid(child, NULL, 0);
 }
 
-static long long watch(void)
-{
-	while (puppet_beat_semaphore == 0)
-		;
-	return now_ns();
+static long long watch(void) {
+  while (puppet_beat_semaphore == 0)
+    ;
+  return now_ns();
 }
 
 /* One order; answers with the time it took, in ns, or with the time watched for. */
-static void obey(char *order)
-{
-	char *colon = strchr(order, ':');
-	if (!colon)
-		exit(64);
-	const long first = strtol(colon + 1, &colon, 10);
-	const long second = *colon == ':' ? strtol(colon + 1, NULL, 10) : 0;
-	const long long start = now_ns();
-	long long answer = 0;
+static void obey(char* order) {
+  char* colon = strchr(order, ':');
+  if (!colon) exit(64);
+  const long first = strtol(colon + 1, &colon, 10);
+  const long second = *colon == ':' ? strtol(colon + 1, NULL, 10) : 0;
+  const long long start = now_ns();
+  long long answer = 0;
 
-	if (!strncmp(order, "fire:", 5))
-		fire(first);
-	else if (!strncmp(order, "threads:", 8))
-		fire_threads(first, second);
-	else if (!strncmp(order, "fork:", 5))
-		fire_forked(first);
-	else if (!strncmp(order, "die:", 4))
-		raise((int)first);
-	else if (!strncmp(order, "exit:", 5))
-		exit((int)first);
-	else if (!strncmp(order, "pause:", 6))
-		pause();
-	else if (!strncmp(order, "watch:", 6))
-		answer = watch();
-	else
-		exit(64);
-	printf("%lld\n", answer ? answer : now_ns() - start);
-	fflush(stdout);
+  if (!strncmp(order, "fire:", 5))
+    fire(first);
+  else if (!strncmp(order, "threads:", 8))
+    fire_threads(first, second);
+  else if (!strncmp(order, "fork:", 5))
+    fire_forked(first);
+  else if (!strncmp(order, "die:", 4))
+    raise((int)first);
+  else if (!strncmp(order, "exit:", 5))
+    exit((int)first);
+  else if (!strncmp(order, "pause:", 6))
+    pause();
+  else if (!strncmp(order, "watch:", 6))
+    answer = watch();
+  else
+    exit(64);
+  printf("%lld\n", answer ? answer : now_ns() - start);
+  fflush(stdout);
 }
 
-int main(int argc, char **argv)
-{
-	char line[256];
+int main(int argc, char** argv) {
+  char line[256];
 
-	for (int i = 1; i < argc; i++)
-		obey(argv[i]);
-	if (argc == 1)
-		while (fgets(line, sizeof(line), stdin))
-			obey(line);
-	return 0;
+  for (int i = 1; i < argc; i++) obey(argv[i]);
+  if (argc == 1)
+    while (fgets(line, sizeof(line), stdin)) obey(line);
+  return 0;
 }

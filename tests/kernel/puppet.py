@@ -8,7 +8,8 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "programs"))
 
-from harness import Memory, check_equal, note, require_root, wait_line, wait_until  # noqa: E402
+from elf_view import Memory, note  # noqa: E402
+from harness import check_equal, require_root, wait_line, wait_until  # noqa: E402
 
 PROBE = "puppet:beat"
 
@@ -21,8 +22,10 @@ def build(run, name="puppet", flags=(), compiler="gcc"):
 class Puppet:
     """A running puppet that waits for orders."""
 
-    def __init__(self, run, program, mapped_as=None):
-        self.process = run.start(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    def __init__(self, run, program, mapped_as=None, argv=None, **popen):
+        """`program` is the file to read notes from; `argv` starts it some other way, mapped under another name."""
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "bufsize": 0}
+        self.process = run.start(*(argv or [program]), **pipes, **popen)
         self.pid = self.process.pid
         self.site = note(program, "beat")
         self.memory = Memory(self.pid, program, mapped_as)

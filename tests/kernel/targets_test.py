@@ -48,14 +48,14 @@ def without_a_pid_every_process_of_the_binary_is_seen(run):
     other.wait_clean()
 
 
-def trace_by_pid(run, target, probe):
+def trace_by_pid(run, target, probe, first=0):
     tracing = run.trace_start(probe, "-p", target.pid)
     target.wait_attached()
     target.order("fire:60")
     tracing.signal(signal.SIGINT)
     result = tracing.finish()
     result.check_code(0)
-    check_beats(result.events, range(60))
+    check_beats(result.events, range(first, first + 60))
     result.check_accounted(60, lost=0)
     target.wait_clean()
 
@@ -83,6 +83,40 @@ def replaced_binary_is_traced_as_it_runs_not_as_it_is_on_disk(run):
     os.replace(newer, program)
     target.memory = puppet.Memory(target.pid, kept, f"{program} (deleted)")
     trace_by_pid(run, target, PROBE)
+
+
+@scenario
+def process_that_runs_from_a_memfd_is_traced_by_pid(run):
+    program = puppet.build(run)
+    fd = os.memfd_create("puppet", 0)
+    os.write(fd, program.read_bytes())
+    target = Puppet(run, program, "/memfd:puppet (deleted)", argv=[f"/proc/self/fd/{fd}"], pass_fds=[fd])
+    os.close(fd)
+    trace_by_pid(run, target, PROBE)
+
+
+@scenario
+def process_in_another_mount_namespace_is_traced_by_its_own_path(run):
+    require_program("unshare")
+    program = puppet.build(run)
+    inside = run.dir / "inside"
+    inside.mkdir()
+    script = f"mount -t tmpfs none {inside} && cp {program} {inside}/hidden && exec {inside}/hidden"
+    argv = ["unshare", "-m", "--propagation", "private", "sh", "-c", script]
+    target = Puppet(run, program, inside / "hidden", argv=argv)
+    check_equal((inside / "hidden").exists(), False, "the file is visible only in the namespace")
+    trace_by_pid(run, target, f"usdt:{inside}/hidden:{PROBE}")
+    trace_by_pid(run, target, PROBE, first=60)
+
+
+@scenario
+def pids_are_those_the_tracer_sees_not_those_of_a_pid_namespace(run):
+    require_program("unshare")
+    program = puppet.build(run)
+    result = run.trace(probe_of(program), command=["unshare", "--pid", "--fork", program, "fire:5"])
+    result.check_code(0)
+    check_beats(result.events, range(5))
+    check(all(event["pid"] > 1 for event in result.events), "pid 1 is the program's own view")
 
 
 @scenario

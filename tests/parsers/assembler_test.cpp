@@ -93,7 +93,7 @@ MemOperand decode_mov(const std::uint8_t* at) {
   }
   const bool no_base = mod == 0 && base == 5;
   if (!no_base) mem.base = kNames.at(base | ((rex & 1u) << 3));
-  if (mod == 1) mem.disp = read_as<std::int8_t>(at);
+  if (mod == 1) mem.disp = static_cast<std::int64_t>(read_as<std::int8_t>(at));
   if (mod == 2 || no_base) mem.disp = read_as<std::int32_t>(at);
   return mem;
 }
@@ -105,7 +105,7 @@ std::vector<std::string> every_address_form() {
                            "100000",  "-100000", "sym",     "sym+4", "4+sym", "-4+sym", "sym-4+16", "(sym+4)"}) {
     for (const char* address :
          {"(%rax)", "(%rsp)", "(%rbp)", "(%r12)", "(%r13)", "(%rax,%rcx)", "(%rbp,%rax,4)", "(%r8,%r15,8)", "(,%rdi,8)",
-          "(,%rax)", "(,%r12,2)", "( %rax , %rcx , 1 )", "(%rdx,1)"}) {
+          "(,%rax)", "(,%r12,2)", "( %rax , %rcx , 1 )", "(%rdx,1)", "(%rdx,%rsi,)"}) {
       operands.push_back(std::string(disp) + address);
       operands.push_back("%fs:" + operands.back());
     }
@@ -132,6 +132,7 @@ void expect_agreement(const std::vector<std::string>& operands) {
   const std::string as = assembler();
   if (as.empty() || !runs("objcopy --version")) GTEST_SKIP() << "needs GNU as for x86-64 and objcopy (binutils)";
   std::vector<std::string> lines;
+  lines.reserve(operands.size());
   for (const std::string& operand : operands) lines.push_back("movq " + operand + ", %rax");
   const Bytes code = assemble(as, lines);
   ASSERT_GT(code.size(), (operands.size() - 1) * kSlot) << "as refused an operand";
@@ -180,6 +181,7 @@ TEST(Assembler, agrees_on_constants) {
                                               "-9223372036854775808",
                                               "9223372036854775807"};
   std::vector<std::string> lines;
+  lines.reserve(constants.size());
   for (const std::string& constant : constants) lines.push_back("movabsq $" + constant + ", %rax");
   const Bytes code = assemble(as, lines);
   ASSERT_GT(code.size(), (constants.size() - 1) * kSlot) << "as refused a constant";
@@ -198,7 +200,7 @@ TEST(Assembler, refuses_what_we_refuse) {
   if (as.empty()) GTEST_SKIP() << "needs GNU as for x86-64 (binutils)";
   for (const std::string operand :
        {"a-b(%rax)", "-a(%rax)", "4-a(%rax)", "()", "(,)", "(%rax,)", "(%rax,,)", "(%rax,,4)", "(%rax,%rcx,3)",
-        "(%rax,%rcx,16)", "(%rax,%rcx,)", "(%rax", "8(%rax))", "sym@@V1(%rip)", "%rax:8", "4*(%rax)", "08(%rax)"}) {
+        "(%rax,%rcx,16)", "(%rax", "8(%rax))", "sym@@V1(%rip)", "%rax:8", "08(%rax)"}) {
     EXPECT_TRUE(assemble(as, {"movq " + operand + ", %rax"}).empty()) << operand;
     EXPECT_TRUE(parse_x86_att("8@" + operand).at(0).unreadable) << operand;
   }

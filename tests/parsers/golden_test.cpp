@@ -49,6 +49,7 @@ TEST_P(GoldenPairs, come_out_as_written) {
     SCOPED_TRACE(path + ":" + std::to_string(pair.line) + ": " + pair.text);
     const std::vector<ArgSpec> specs = parse_args(pair.text, GetParam().machine);
     std::vector<std::string> got;
+    got.reserve(specs.size());
     for (const ArgSpec& spec : specs) got.push_back(describe(spec));
     EXPECT_EQ(got, pair.expected);
     EXPECT_EQ(broken_invariant(pair.text, specs), "");

@@ -61,15 +61,15 @@ std::optional<std::uint64_t> FakeTask::read(const usdt_arg_spec& spec) const {
   if (!raw) return raw;
   const unsigned unused = 64 - 8U * spec.size;
   const std::uint64_t top = *raw << unused;
-  return (spec.flags & USDT_ARG_SIGNED) != 0
-             ? static_cast<std::uint64_t>(static_cast<std::int64_t>(top) >> unused)
-             : top >> unused;
+  return (spec.flags & USDT_ARG_SIGNED) != 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(top) >> unused)
+                                             : top >> unused;
 }
 
 plan::ResolvedArg resolve_text(std::string_view text, Machine machine, const elf::SymbolIndex* symbols, VirtAddr pc) {
   std::vector<ArgSpec> specs = parsers::parse_args(text, machine);
   EXPECT_EQ(specs.size(), 1U) << text;
-  return plan::resolve_arg(specs.empty() ? ArgSpec{} : std::move(specs.front()), arch::for_machine(machine), symbols, pc);
+  return plan::resolve_arg(specs.empty() ? ArgSpec{} : std::move(specs.front()), arch::for_machine(machine), symbols,
+                           pc);
 }
 
 }  // namespace usdt::test

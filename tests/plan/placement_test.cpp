@@ -52,8 +52,8 @@ TEST(BareNop5, IsNotTouchedWhereTheKernelWouldOverwriteTheRedZone) {
 }
 
 TEST(BareNop5, IsUsedWhereTheUserInsistsOrTheKernelIsSafe) {
-  for (const PlanOptions& options : {PlanOptions{}, nop10(),
-                                     PlanOptions{.nops = NopOptimisation::nop5, .allow_unsafe_nop5 = true}}) {
+  for (const PlanOptions& options :
+       {PlanOptions{}, nop10(), PlanOptions{.nops = NopOptimisation::nop5, .allow_unsafe_nop5 = true}}) {
     const AttachPlan plan = plan_beside_a_nop(site(SiteClass::nop5, 0x10), options);
     EXPECT_TRUE(plan.skipped.empty());
     EXPECT_EQ(plan.files[0].offsets.at(1), 0x1010U);

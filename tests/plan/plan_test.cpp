@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "usdt/plan.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fake_task.hpp"
 #include "tiny_elf.hpp"
-#include "usdt/plan.hpp"
 
 namespace usdt {
 namespace {
@@ -58,10 +59,9 @@ TEST(Plan, HasOneEntryPerSiteInEachArray) {
 }
 
 TEST(Plan, WritesEqualSpecsOnceOverAllFiles) {
-  const AttachPlan plan =
-      plan_of({file_with({site("a", "8@%rdi"), site("b", "8@%rdi", 1), site("c", "8@%rsi", 2)}),
-               file_with({site("a", "8@%rdi"), site("d", "8@%r15", 3)})},
-              {.user_cookie = 99});
+  const AttachPlan plan = plan_of({file_with({site("a", "8@%rdi"), site("b", "8@%rdi", 1), site("c", "8@%rsi", 2)}),
+                                   file_with({site("a", "8@%rdi"), site("d", "8@%r15", 3)})},
+                                  {.user_cookie = 99});
   EXPECT_EQ(plan.specs.size(), 3U);
   EXPECT_EQ(plan.args.size(), 3U);
   EXPECT_EQ(plan.specs[0].user_cookie, 99U);
@@ -71,15 +71,15 @@ TEST(Plan, WritesEqualSpecsOnceOverAllFiles) {
 }
 
 TEST(Plan, KeepsMachinesApartWhereOneTextMeansTwoThings) {
-  const AttachPlan plan = plan_of({file_with({site("a", "4@(%eax)")}, Machine::x86_64),
-                                   file_with({site("a", "4@(%eax)")}, Machine::i386)});
+  const AttachPlan plan =
+      plan_of({file_with({site("a", "4@(%eax)")}, Machine::x86_64), file_with({site("a", "4@(%eax)")}, Machine::i386)});
   EXPECT_EQ(plan.args[plan.sites[0].args][0].base, "rax");
   EXPECT_EQ(plan.args[plan.sites[1].args][0].base, "eax");
 }
 
 TEST(Plan, GroupsSitesOfOneNameIntoOneProbePerFile) {
-  const AttachPlan plan = plan_of({file_with({site("a", ""), site("a", "4@$1", 1), site("b", "", 2)}),
-                                   file_with({site("a", "")})});
+  const AttachPlan plan =
+      plan_of({file_with({site("a", ""), site("a", "4@$1", 1), site("b", "", 2)}), file_with({site("a", "")})});
   EXPECT_EQ(plan.probes.size(), 3U);
   EXPECT_EQ(plan.sites[0].probe, plan.sites[1].probe);
   EXPECT_NE(plan.sites[0].probe, plan.sites[3].probe);
@@ -87,7 +87,8 @@ TEST(Plan, GroupsSitesOfOneNameIntoOneProbePerFile) {
 }
 
 TEST(Plan, MeasuresSymbolsFromEachSitesOwnBreakpoint) {
-  const AttachPlan plan = plan_of({file_with({site("a", "-4@counter(%rip)", 0x10), site("a", "-4@counter(%rip)", 0x50)})});
+  const AttachPlan plan =
+      plan_of({file_with({site("a", "-4@counter(%rip)", 0x10), site("a", "-4@counter(%rip)", 0x50)})});
   EXPECT_EQ(plan.args.size(), 1U);
   ASSERT_EQ(plan.specs.size(), 2U);
   EXPECT_EQ(plan.specs[plan.sites[0].spec].args[0].value, 0x14010 - (TinyElf::kText + 0x10));
@@ -103,14 +104,14 @@ TEST(Plan, MeasuresSymbolsFromTheCorrectedAddress) {
 }
 
 TEST(Plan, GivesStringSlotsToWhatCanBeAPointer) {
-  const AttachPlan plan = plan_of({file_with({site("a", "4@%eax 8@%rdi -8@8(%rsp) 8f@%rsi 8@%nope 8@%rdx"),
-                                              site("b", "8@%rdi", 1)})},
-                                  {.strings = {0, 1, 2, 3, 4}});
+  const AttachPlan plan =
+      plan_of({file_with({site("a", "4@%eax 8@%rdi -8@8(%rsp) 8f@%rsi 8@%nope 8@%rdx"), site("b", "8@%rdi", 1)})},
+              {.strings = {0, 1, 2, 3, 4}});
   const auto& args = plan.specs[plan.sites[0].spec].args;
   std::vector<int> captures;
   for (const auto& arg : args) captures.push_back(arg.capture);
   EXPECT_THAT(captures, ElementsAre(0, 1, 2, 0, 0, 0));
-  EXPECT_EQ(plan.specs[plan.sites[1].spec].args[0].capture, 0) << "argument 0 is wanted, and it is the first slot";
+  EXPECT_EQ(plan.specs[plan.sites[1].spec].args[0].capture, 1) << "slots are counted anew in each spec";
   EXPECT_EQ(plan.string_slots, 2U);
 }
 

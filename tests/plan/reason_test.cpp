@@ -13,7 +13,7 @@ using testing::HasSubstr;
 struct Refusal {
   Machine machine;
   std::string_view text;
-  std::string_view reason;    ///< part of it
+  std::string_view reason;  ///< part of it
   std::uint32_t column = 0;
 };
 
@@ -49,13 +49,11 @@ INSTANTIATE_TEST_SUITE_P(
                     Refusal{kX32, "8@%ax", "8 bytes do not fit the 16-bit register ax", 3},
                     Refusal{kX32, "8@%esi", "its other half is in edi if GCC made this code", 3}));
 
-INSTANTIATE_TEST_SUITE_P(Sizes, Unreadable,
-                         testing::Values(Refusal{kX64, "24@(%rsp)", "24-byte value"},
-                                         Refusal{kX64, "3@(%rsp)", "3-byte value"},
-                                         Refusal{kX64, "16@$1", "16-byte value"},
-                                         Refusal{kArm, "16@[sp, 8]", "16-byte value"},
-                                         Refusal{kX64, "2f@%ax", "2-byte float"},
-                                         Refusal{kX64, "16f@(%rsp)", "16-byte float"}));
+INSTANTIATE_TEST_SUITE_P(
+    Sizes, Unreadable,
+    testing::Values(Refusal{kX64, "24@(%rsp)", "24-byte value"}, Refusal{kX64, "3@(%rsp)", "3-byte value"},
+                    Refusal{kX64, "16@$1", "16-byte value"}, Refusal{kArm, "16@[sp, 8]", "16-byte value"},
+                    Refusal{kX64, "2f@%ax", "2-byte float"}, Refusal{kX64, "16f@(%rsp)", "16-byte float"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Addresses, Unreadable,

@@ -16,9 +16,9 @@ constexpr std::uint64_t kPc = test::TinyElf::kText + 0x40;
 
 /// One task of `machine`, stopped at kPc of the sample file, which was loaded `bias` higher than linked.
 struct Loaded {
-  explicit Loaded(Machine machine, std::uint64_t bias)
-      : bias(bias), elf(test::sample_elf(machine).open()), symbols(*elf), task(machine) {
-    task.set_ip(kPc + bias);
+  explicit Loaded(Machine machine, std::uint64_t load_bias)
+      : bias(load_bias), elf(test::sample_elf(machine).open()), symbols(*elf), task(machine) {
+    task.set_ip(kPc + load_bias);
   }
   [[nodiscard]] plan::ResolvedArg resolve(std::string_view text) const {
     return test::resolve_text(text, task.arch.machine, &symbols, VirtAddr(kPc));

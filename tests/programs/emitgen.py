@@ -47,6 +47,9 @@ FLOATS = [Type("float", "f4", 4), Type("double", "f8", 8)]
 FORMS = {"constant": 10, "parameter": 20, "expression": 10, "volatile_local": 10, "global": 12, "static_global": 12,
          "volatile_global": 6, "array_constant": 6, "array_index": 8, "pointer_index": 8, "field": 10, "deref": 8,
          "nested_field": 6, "address": 3}
+# Registers an operand's address takes. With 12 operands they run out on i386 ("impossible constraints", as sys/sdt.h
+# warns), so a program has a budget for each probe.
+ADDRESS_REGISTERS = {"array_index": 1, "pointer_index": 2, "field": 1, "deref": 1}
 PRIVATE_FORMS = ("constant", "parameter", "expression", "volatile_local")  # safe in several threads at once
 
 PROLOGUE = """\
@@ -111,10 +114,10 @@ static inline __attribute__((always_inline)) void multi(uint32_t id, int64_t val
 	DTRACE_PROBE2(truth, multi, id, value);
 	truth_open("multi"); truth_u(id); truth_i(value); truth_close();
 }
-#define SHAPE(log, value)                                                                                              \\
-	do {                                                                                                           \\
-		DTRACE_PROBE1(truth, shape, value);                                                                    \\
-		truth_open("shape"); log(value); truth_close();                                                        \\
+#define SHAPE(log, value) \\
+	do { \\
+		DTRACE_PROBE1(truth, shape, value); \\
+		truth_open("shape"); log(value); truth_close(); \\
 	} while (0)
 static int16_t multi_table[16];
 TRUTH_NOINLINE static void multi_constants(void) { multi(1, -1); multi(2, INT64_MIN); multi(3, INT64_MAX); }
@@ -184,7 +187,8 @@ TRUTH_NOINLINE static void run_cpp(unsigned round)
 """
 
 TEXTS = ["", "a", "hello world", "tab\\there", "quote \\\" backslash \\\\", "caf\\303\\251 \\342\\202\\254",
-         "SELECT * FROM t WHERE name = 'x'", "newline\\nend", "x" * 60]
+         "SELECT * FROM t WHERE name = 'x'", "newline\\nend", "bytes \\377\\376 end", "x" * 60,
+         "\\303\\251" * 20]
 
 TEXT = """
 TRUTH_NOINLINE static void run_text(unsigned round)
@@ -196,6 +200,9 @@ TRUTH_NOINLINE static void run_text(unsigned round)
 	unsigned mask = (unsigned)draw(round);
 	DTRACE_PROBE3(text, line, round, pointer, mask);
 	truth_open("line"); truth_u(round); truth_s(pointer); truth_u(mask); truth_close();
+	const char *const wild = round & 1 ? NULL : (const char *)(uintptr_t)8;
+	DTRACE_PROBE3(text, wild, (uint16_t)round, wild, round);
+	truth_open("wild"); truth_u((uint16_t)round); truth_error(); truth_u(round); truth_close();
 	DTRACE_PROBE3(text, fixed, (int8_t)-3, literal, (uint8_t)255);
 	truth_open("fixed"); truth_i(-3); truth_s(literal); truth_u(255); truth_close();
 	snprintf(stack, sizeof(stack), "round %%u", round);
@@ -220,7 +227,8 @@ def _log_call(kind, expression):
 class Probe:
     """One noinline function that fires one probe; `shared` when it touches global data."""
 
-    def __init__(self, number, rng, cpp):
+    def __init__(self, number, rng, cpp, address_registers):
+        self.spare_registers = address_registers
         self.name, self.rng, self.cpp = f"p{number}", rng, cpp
         self.file_scope, self.prepare, self.parameters, self.call, self.locals, self.values = [], [], [], [], [], []
         self.shared = False
@@ -236,6 +244,9 @@ class Probe:
             form = "parameter"  # a floating constant is `.LC0(%rip)`: a label no file keeps
         if self.forms == FORMS and self.rng.random() < 0.004:
             form = "thread_local"
+        self.spare_registers -= ADDRESS_REGISTERS.get(form, 0)
+        if self.spare_registers < 0:
+            form = "parameter"
         expression = getattr(self, f"_{form}")(kind, f"{self.name}_{index}")
         self.values.append((kind, expression))
 
@@ -316,8 +327,9 @@ class Probe:
         return f"*{name}"
 
     def _field(self, kind, name):
-        self._stored(f"static struct {name}_t {{ char pad[{self.rng.randrange(1, 40)}]; {kind.name} field; }} {name}_a;",
-                     name, kind, f"{name}_a.field")
+        padding = self.rng.randrange(1, 40)
+        self._stored(f"static struct {name}_t {{ char pad[{padding}]; {kind.name} field; }} {name}_a;", name, kind,
+                     f"{name}_a.field")
         self._pass(f"struct {name}_t *{name}", f"&{name}_a")
         return f"{name}->field"
 
@@ -338,19 +350,20 @@ class Probe:
         probe = f"DTRACE_PROBE{count or ''}(truth, {self.name}{arguments});"
         logs = " ".join(_log_call(kind.log, text) for kind, text in values)
         body = [*self.locals, probe, "truth_barrier();", f'truth_open("{self.name}"); {logs} truth_close();']
-        lines = [*self.file_scope, f"TRUTH_NOINLINE static void fire_{self.name}({', '.join(self.parameters) or 'void'})",
-                 "{", *[f"\t{line}" for line in body], "}"]
+        parameters = ", ".join(self.parameters) or "void"
+        lines = [*self.file_scope, f"TRUTH_NOINLINE static void fire_{self.name}({parameters})", "{",
+                 *[f"\t{line}" for line in body], "}"]
         caller = [f"TRUTH_NOINLINE static void run_{self.name}(unsigned round)", "{", "\t(void)round;",
                   *[f"\t{line}" for line in self.prepare], "\ttruth_barrier();",
                   f"\tfire_{self.name}({', '.join(self.call)});", "}"]
         return "\n".join([*lines, *caller, ""])
 
 
-def program(seed, cpp=False, probes=40):
+def program(seed, cpp=False, probes=40, address_registers=12):
     """The text of one generated program without main(): truth_run, truth_threads and truth_texts."""
     rng = random.Random(seed)
     bits = EDGES + [rng.getrandbits(rng.choice([8, 16, 32, 48, 64])) for _ in range(110)]
-    made = [Probe(number, rng, cpp) for number in range(probes)]
+    made = [Probe(number, rng, cpp, address_registers) for number in range(probes)]
     parts = [PROLOGUE.format(seed=seed, bits=", ".join(f"{value:#x}ull" for value in bits)), MULTI]
     parts += [CPP] if cpp else []
     parts += [probe.source() for probe in made]

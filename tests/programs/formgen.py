@@ -89,9 +89,9 @@ def _common(data, word):
     yield Form("none", "", ())
     yield Form("symbol_address", f"{word}@$form_data {word}@$form_data+8",
                (u("(uintptr_t)form_data"), u("(uintptr_t)form_data + 8")))
-    yield Form("missing_symbol", f"{word}@nosuch(%rip) 8@.LC999(%rip) -4@$4" if word == 8 else
-               "4@nosuch 8@.LC999 -4@$4", (ERROR, ERROR, i(4)))
-    yield Form("twice", "4@form_defined_twice(%rip) -4@$6" if word == 8 else "4@form_defined_twice -4@$6", (ERROR, i(6)))
+    base = "(%rip)" if word == 8 else ""
+    yield Form("missing_symbol", f"{word}@nosuch{base} 8@.LC999{base} -4@$4", (ERROR, ERROR, i(4)))
+    yield Form("twice", f"4@form_defined_twice{base} -4@$6", (ERROR, i(6)))
 
 
 def forms_x86_64():
@@ -103,8 +103,8 @@ def forms_x86_64():
                "push $0xabcd; mov %rsp, form_stack(%rip)", "pop %rax")
     yield Form("noncanonical", "8@(%rdi) -4@$8", (ERROR, i(8)), "movabs $0x8000000000000000, %rdi")
     yield Form("kernel_address", "8@(%rdi) -4@$9", (ERROR, i(9)), "movabs $0xffffffff81000000, %rdi")
-    yield Form("wide", "8@%xmm3 8f@%xmm4", (maybe(5), "TRUTH_ADD(\"%s{\\\"maybe\\\":\\\"f8:0x1p+1\\\"}\", truth_comma());"),
-               "mov $5, %eax; movq %rax, %xmm3; movabs $0x4000000000000000, %rax; movq %rax, %xmm4")
+    yield Form("vector", "8@%xmm3 -8@%xmm4", (maybe(5), maybe(7)),
+               "mov $5, %eax; movq %rax, %xmm3; mov $7, %eax; movq %rax, %xmm4")
     yield Form("thread_local", "8@%fs:form_tls@tpoff 8@%fs:0", (maybe(4242), maybe("(uintptr_t)form_self()")))
     yield Form("got", "8@form_data@GOTPCREL(%rip)", (maybe("(uintptr_t)form_data"),))
 
@@ -135,11 +135,17 @@ static int form_static __attribute__((used)) = -77;
 static int form_defined_twice __attribute__((used)) = 1;
 void *form_stack __attribute__((used));
 __thread uintptr_t form_tls = 4242;
-static inline void *form_self(void) {{ void *self; __asm__ volatile("mov %%{segment}:0, %0" : "=r"(self)); return self; }}
-#define NOTE(name, args, word)                                                                                        \\
-	".pushsection .note.stapsdt,\\"?\\",\\"note\\"\\n.balign 4\\n.4byte 992f-991f,994f-993f,3\\n991:.asciz \\"stapsdt\\"\\n" \\
-	"992:.balign 4\\n993:" word " 990b\\n" word " _.stapsdt.base\\n" word " 0\\n.asciz \\"forms\\"\\n.asciz \\"" name "\\"\\n" \\
-	".asciz \\"" args "\\"\\n994:.balign 4\\n.popsection\\n"
+static inline void *form_self(void)
+{{
+	void *self;
+	__asm__ volatile("mov %%{segment}:0, %0" : "=r"(self));
+	return self;
+}}
+#define NOTE(name, args, word) \\
+	".pushsection .note.stapsdt,\\"?\\",\\"note\\"\\n.balign 4\\n.4byte 992f-991f,994f-993f,3\\n" \\
+	"991:.asciz \\"stapsdt\\"\\n992:.balign 4\\n" \\
+	"993:" word " 990b\\n" word " _.stapsdt.base\\n" word " 0\\n" \\
+	".asciz \\"forms\\"\\n.asciz \\"" name "\\"\\n.asciz \\"" args "\\"\\n994:.balign 4\\n.popsection\\n"
 __asm__(".pushsection .stapsdt.base,\\"aG\\",\\"progbits\\",.stapsdt.base,comdat\\n.weak _.stapsdt.base\\n"
 	".hidden _.stapsdt.base\\n_.stapsdt.base: .space 1\\n.size _.stapsdt.base,1\\n.popsection");
 """

@@ -12,7 +12,6 @@ import dataclasses
 import json
 import os
 import pathlib
-import re
 import select
 import shutil
 import signal
@@ -24,8 +23,6 @@ import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 SKIP_CODE = 77
-NOP = 0x90
-INT3 = 0xCC
 
 
 class Skip(Exception):
@@ -113,21 +110,14 @@ def require_file(path):
 
 
 def require_m32():
-    probe = subprocess.run(["gcc", "-m32", "-x", "c", "-", "-o", "/dev/null"], input=b"#include <stdio.h>\nint main(){}",
-                           capture_output=True)
-    if probe.returncode != 0:
+    argv = ["gcc", "-m32", "-x", "c", "-", "-o", "/dev/null"]
+    if subprocess.run(argv, input=b"#include <stdio.h>\nint main(){}", capture_output=True).returncode != 0:
         raise Skip("gcc -m32 does not link here (gcc-multilib is not installed)")
 
 
 def require_x86_64():
     if os.uname().machine != "x86_64":
         raise Skip(f"x86-64 machine code, this machine is {os.uname().machine}")
-
-
-def kernel_version():
-    """(major, minor) of the running kernel."""
-    major, minor = re.match(r"(\d+)\.(\d+)", os.uname().release).groups()
-    return int(major), int(minor)
 
 
 # --- what the tool says ---------------------------------------------------------------------------------------------
@@ -175,6 +165,9 @@ class Result:
         check_equal(self.summary["events"], len(self.events), "events in the summary")
         check_equal(len(self.events) + lost_now, hits, f"delivered + lost {self.summary['lost']}, program's own count")
         check_equal(self.summary["hits"], hits, "hits in the summary")
+        for key in ("events", "hits"):
+            by_probe = sum(probe[key] for probe in self.summary["probes"])
+            check_equal(by_probe, self.summary[key], f"sum of {key} by probe")
         if lost is not None:
             check_equal(lost_now, lost, f"lost {self.summary['lost']}")
 
@@ -294,78 +287,6 @@ def wait_line(process, timeout=20.0):
         check(byte != b"", f"{process.args} ended without a line")
         line += byte
     return line.decode().strip()
-
-
-# --- the files' own view, from binutils, never from the code under test -----------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True)
-class Note:
-    provider: str
-    name: str
-    pc: int
-    semaphore: int
-    args: str
-
-
-_NOTE = re.compile(r"Provider: (\S+)\s+Name: (\S+)\s+Location: (0x[0-9a-f]+), Base: 0x[0-9a-f]+, "
-                   r"Semaphore: (0x[0-9a-f]+)\n\s+Arguments:[ ]?([^\n]*)")
-
-
-def notes(path):
-    """The stapsdt notes of a file as readelf prints them."""
-    text = subprocess.run(["readelf", "-nW", str(path)], capture_output=True, text=True).stdout
-    return [Note(provider, name, int(pc, 16), int(semaphore, 16), args.rstrip())
-            for provider, name, pc, semaphore, args in _NOTE.findall(text)]
-
-
-def note(path, name):
-    found = [candidate for candidate in notes(path) if candidate.name == name]
-    check(bool(found), f"no note {name} in {path}")
-    return found[0]
-
-
-def file_offset(path, vaddr):
-    """Where the file holds a virtual address, through its LOAD segments."""
-    text = subprocess.run(["readelf", "-lW", str(path)], capture_output=True, text=True).stdout
-    for offset, start, size in re.findall(r"LOAD\s+(0x\w+) (0x\w+) 0x\w+ (0x\w+)", text):
-        if int(start, 16) <= vaddr < int(start, 16) + int(size, 16):
-            return vaddr - int(start, 16) + int(offset, 16)
-    raise Failure(f"{path}: no segment holds {vaddr:#x}")
-
-
-class Memory:
-    """A running process's code and semaphores, read through /proc/PID/mem."""
-
-    def __init__(self, pid, path, mapped_as=None):
-        self.pid, self.path = pid, path
-        self._mapped_as = str(mapped_as or path)
-
-    def _bias(self, pc):
-        """Load address minus link address, from the executable mapping that holds `pc`."""
-        offset = file_offset(self.path, pc)
-        for line in pathlib.Path(f"/proc/{self.pid}/maps").read_text().splitlines():
-            span, permissions, start, _, _, name = (line.split(None, 5) + [""])[:6]
-            low, high = (int(word, 16) for word in span.split("-"))
-            mapped = int(start, 16)
-            if "x" in permissions and name == self._mapped_as and mapped <= offset < mapped + high - low:
-                return low + offset - mapped - pc
-        raise Failure(f"process {self.pid} has not mapped {self._mapped_as}")
-
-    def _read(self, vaddr, size, pc):
-        with open(f"/proc/{self.pid}/mem", "rb", buffering=0) as memory:
-            memory.seek(vaddr + self._bias(pc))
-            return memory.read(size)
-
-    def site(self, site, size=1):
-        """The bytes at a site now: a breakpoint shows as 0xcc."""
-        return self._read(site.pc, size, site.pc)
-
-    def attached(self, site):
-        return self.site(site)[0] == INT3
-
-    def semaphore(self, site):
-        return int.from_bytes(self._read(site.semaphore, 2, site.pc), "little")
 
 
 def interrupt_all(process):

@@ -11,8 +11,9 @@ import shutil
 import subprocess
 import time
 
-from harness import (Memory, Skip, check, check_equal, main, note, require_file, require_program, require_root,
-                     scenario, wait_line, wait_until)
+from elf_view import Memory, note
+from harness import (Skip, check, check_equal, main, require_file, require_program, require_root, scenario, wait_line,
+                     wait_until)
 
 PYTHON = "/usr/bin/python3.11"
 PHP = "/usr/bin/php8.2"
@@ -175,8 +176,8 @@ def postgres_checkpoint_done_equals_the_server_log(run):
         tracing = run.trace_start(f"usdt:{POSTGRES_BIN}/postgres:postgresql:checkpoint__done")
         server.wait_semaphore("checkpoint__done")
         for round_number in range(3):
-            server.sql(f"CREATE TABLE c{round_number} AS SELECT g FROM generate_series(1, {1000 * round_number + 10}) g",
-                       "CHECKPOINT")
+            rows = 1000 * round_number + 10
+            server.sql(f"CREATE TABLE c{round_number} AS SELECT g FROM generate_series(1, {rows}) g", "CHECKPOINT")
         time.sleep(0.1)
         tracing.signal(2)
         result = tracing.finish()

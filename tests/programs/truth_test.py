@@ -11,7 +11,8 @@ import sys
 import emitgen
 import formgen
 import truth
-from harness import check, check_equal, main, notes, require_m32, require_root, require_x86_64, scenario
+from elf_view import notes
+from harness import check, check_equal, main, require_m32, require_root, require_x86_64, scenario
 
 COMPILERS = {"gcc": ("gcc", False), "clang": ("clang", False), "gxx": ("g++", True), "clangxx": ("clang++", True)}
 LINKS = {"pie": ["-fPIE", "-pie"], "nopie": ["-fno-pie", "-no-pie"], "static": ["-fno-pie", "-static"],
@@ -38,7 +39,7 @@ def build(run, name):
     else:
         require_x86_64()
     source = run.dir / ("emitter.cpp" if cpp else "emitter.c")
-    source.write_text(emitgen.program(seed=name, cpp=cpp))
+    source.write_text(emitgen.program(seed=name, cpp=cpp, address_registers=3 if bits else 12))
     flags = [f"-{level}", "-pthread", *LINKS[link], *(M32 if bits else [])]
     entry = run.build("main.o", ["truth_main.c"], [f"-{level}", "-fPIC", "-c", *(M32 if bits else [])])
     if link != "shared":
@@ -88,6 +89,31 @@ def guarded_probes_of_a_child_are_seen_from_the_first_hit(run):
     result.check_code(0)
     tally = truth.compare(result, log, notes(program))
     check_equal(tally.hits, 501, "hits logged: the semaphores must be up before main()")
+
+
+@scenario
+def the_perf_event_backend_shows_the_same_values(run):
+    require_root()
+    program, holder = build(run, "gcc-O2-shared")
+    trace_and_compare(run, program, f"usdt:{holder}:truth:*", "values", 2, holder, ["--backend", "perf_uprobe"])
+
+
+@scenario
+def long_text_is_cut_and_marked(run):
+    require_root()
+    program, holder = build(run, "gcc-O2-pie")
+    log = run.dir / "texts.log"
+    result = run.trace(f"usdt:{holder}:text:line", "--string-size", 16, "--print", "arg0, str(arg1)",
+                       command=["env", f"TRUTH_LOG={log}", program, "texts", 30])
+    result.check_code(0)
+    lines = [args for probe, args in next(iter(truth.read_log(log).values())) if probe == "line"]
+    check_equal(len(result.events), len(lines), "hits")
+    for event, (_, logged, _) in zip(result.events, lines):
+        whole = bytes.fromhex(logged.removeprefix("s:"))
+        cut = len(whole) > 16
+        check_equal(event.get("truncated", []), [1] if cut else [], f"mark of {whole!r}")
+        expected = whole[:16].decode("utf-8", "ignore" if cut else "replace")
+        check_equal(event["args"][1], expected, f"text of {whole!r}")
 
 
 def check_forms(run, i386, flags):

@@ -2,11 +2,11 @@
 // What every JSON line of the tools is written with.
 #pragma once
 
-#include <cstdint>
-#include <string_view>
-
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
+
+#include <cstdint>
+#include <string_view>
 
 namespace usdt::tools {
 

@@ -21,4 +21,6 @@ void print_notice(std::string_view tool, std::string_view text) {
   fmt::print(stderr, "{}: {}\n", tool, printable(text));
 }
 
+std::string counted(std::size_t n, std::string_view what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
+
 }  // namespace usdt::tools

@@ -197,7 +197,10 @@ class Session {
     constexpr std::size_t batch = 4096;
     while (signals_seen == 0 && shown_ < flags_.max_events && !target_ended(watch)) {
       const auto left = deadline - Clock::now();
-      if (left <= Clock::duration::zero()) break;
+      if (left <= Clock::duration::zero()) {
+        limit_reached_ = true;
+        break;
+      }
       const auto wait = std::min(longest_wait, std::chrono::ceil<std::chrono::milliseconds>(left));
       auto events = tracer_->poll(show, wait, std::min<std::uint64_t>(batch, flags_.max_events - shown_));
       if (!events) return usdt::fail(events.error());
@@ -207,6 +210,7 @@ class Session {
         break;
       }
     }
+    limit_reached_ |= shown_ >= flags_.max_events;
     return {};
   }
 
@@ -225,10 +229,7 @@ class Session {
     output_->summary(summary_);
     if (!reader_gone_) reader_gone_ = !output_->flush();
     print_ledger();
-    if (child_ && !child_->ended()) {
-      child_->stop(std::chrono::seconds(2));
-      stopped_child_ = true;
-    }
+    if (child_) child_->stop(std::chrono::seconds(2));
   }
 
   /// Always printed, zeroes included.
@@ -249,8 +250,8 @@ class Session {
   [[nodiscard]] int exit_code() {
     const bool lost = summary_.total().ring_full > 0;
     if (flags_.strict && (lost || output_->unreadable() > 0)) return strict_failure;
-    if (child_ && !stopped_child_) return child_->ended().value_or(success);
-    return success;
+    const bool ended_by_itself = child_ && signals_seen == 0 && !limit_reached_;
+    return ended_by_itself ? child_->ended().value_or(success) : static_cast<int>(success);
   }
 
   void notice(const std::string& text) const {
@@ -267,7 +268,7 @@ class Session {
   Summary summary_;
   std::uint64_t shown_ = 0;
   bool reader_gone_ = false;
-  bool stopped_child_ = false;
+  bool limit_reached_ = false;
 };
 
 }  // namespace

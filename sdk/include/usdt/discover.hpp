@@ -34,10 +34,17 @@ struct TargetFile {
 /// Every file process `pid` has mapped executable, each inode once, main program first. Works for other mount
 /// namespaces, containers, deleted and replaced binaries and memfds. not_found: no such process; no_permission.
 [[nodiscard]] Result<std::vector<TargetFile>> files_of_process(pid_t pid);
+/// The same over every process that may be looked at, each inode once. Processes that end meanwhile, kernel threads and
+/// those of other users are passed over.
+[[nodiscard]] Result<std::vector<TargetFile>> files_of_all_processes();
 /// What a target on a command line means: a path, a glob of paths, a directory (walked, symbolic links to
 /// directories not followed), a soname, or a program name on PATH. `progress`, if set, is called with the number of
 /// files seen so far during a walk. not_found where nothing fits; a directory without ELF files answers with none.
 [[nodiscard]] Result<std::vector<TargetFile>> resolve_target(std::string_view target,
                                                              const std::function<void(std::size_t)>& progress = {});
+
+/// True if `target`, a word resolve_target() would take, means this file of a process: its path, a path to the same
+/// inode, a directory above it, its file name or soname ("libpq", "pq"), or a glob of path or name.
+[[nodiscard]] bool target_means(std::string_view target, const TargetFile& file);
 
 }  // namespace usdt

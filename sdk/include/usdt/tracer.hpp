@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <vector>
 
 #include "usdt/event.hpp"
@@ -68,5 +69,10 @@ class Tracer {
   explicit Tracer(std::unique_ptr<Impl> impl) noexcept;
   std::unique_ptr<Impl> impl_;
 };
+
+/// A whole trace in one call on the calling thread: attaches, hands events to `on_event` until `stop` is requested (seen
+/// within 100 ms), detaches, drains, and returns the counts per probe of the plan. Errors as Tracer::start().
+[[nodiscard]] Result<std::vector<ProbeCounts>> trace(const AttachPlan& plan, std::stop_token stop,
+                                                     const Tracer::Callback& on_event, const TraceOptions& options = {});
 
 }  // namespace usdt

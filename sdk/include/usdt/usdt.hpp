@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The whole public interface. In the order data moves:
 //
-//   where to look       pattern.hpp (provider:name globs), discover.hpp (files of a name, a process, a directory),
-//   select.hpp (both) what is there       elf_file.hpp -> probe.hpp (sites), arg.hpp and decode.hpp (their arguments)
+//   where to look       pattern.hpp (provider:name globs), discover.hpp (files of a path, name, process, directory)
+//                       select.hpp (from patterns to probes in one step)
+//   what is there       elf_file.hpp -> probe.hpp (sites), arg.hpp and decode.hpp (their arguments)
 //   what to attach      plan.hpp; features.hpp (what this kernel offers)
 //   attaching           tracer.hpp (the stock program) or bpf_object.hpp and link.hpp (your own)
-//   values              event.hpp
+//   values              event.hpp; consumer.hpp for records of your own
 //   shared with BPF     bpf/spec.h, bpf/event.h; BPF programs include bpf/usdt.bpf.h
 //   everywhere          result.hpp, error.hpp, address.hpp, machine.hpp
 #pragma once
@@ -13,6 +14,7 @@
 #include "usdt/address.hpp"
 #include "usdt/arg.hpp"
 #include "usdt/bpf_object.hpp"
+#include "usdt/consumer.hpp"
 #include "usdt/decode.hpp"
 #include "usdt/discover.hpp"
 #include "usdt/elf_file.hpp"

@@ -27,14 +27,21 @@ std::string_view as_text(ByteView bytes) noexcept {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+/// Linkers fill the gap before an aligned input section with zeroes. A zero word is such fill, and not the namesz of a
+/// nameless note, when the next word is zero too or a note with a proper owner starts there.
+bool is_fill(ByteView bytes, std::uint64_t at) noexcept {
+  if (!within(at, 4, bytes.size()) || load<std::uint32_t>(bytes, at) != 0) return false;
+  if (!within(at, 8, bytes.size())) return true;
+  const std::uint64_t namesz = little(load<std::uint32_t>(bytes, at + 4));
+  if (namesz == 0) return true;
+  const std::uint64_t name = at + 4 + kHeaderSize;
+  return within(name, namesz, bytes.size()) && bytes[name] != 0 && bytes[name + namesz - 1] == 0;
+}
+
 }  // namespace
 
 std::optional<Note> NoteReader::next() noexcept {
-  // Linkers fill gaps between input sections with zeroes; an all-zero header is such a gap, not a note.
-  while (within(at_, 4, bytes_.size()) && load<std::uint32_t>(bytes_, at_) == 0 &&
-         (!within(at_, 8, bytes_.size()) || load<std::uint32_t>(bytes_, at_ + 4) == 0)) {
-    at_ += 4;
-  }
+  while (is_fill(bytes_, at_)) at_ += 4;
   const std::uint64_t left = bytes_.size() - at_;
   if (left < 4) return std::nullopt;
   if (left < kHeaderSize) {

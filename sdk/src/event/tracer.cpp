@@ -8,28 +8,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cerrno>
-#include <ctime>
 
 #include "btf/kernel_btf.hpp"
+#include "event/ring.hpp"
 #include "trace.bpf.hpp"
 
 namespace usdt {
 namespace {
 
-/// Rounds without an event before the consumer asks to be woken. Until then it looks again every millisecond: at a high rate a
-/// wake-up per event would cost the traced program more than the event itself.
-constexpr unsigned idle_rounds_before_sleep = 16;
-constexpr std::chrono::milliseconds busy_pause{1};
-
 /// /proc/self/ns/pid of the initial namespace has this inode (PROC_PID_INIT_INO, include/linux/proc_ns.h).
 constexpr ino_t initial_pid_namespace = 0xEFFFFFFCu;
-
-struct FreeRing {
-  void operator()(ring_buffer* ring) const noexcept { ring_buffer__free(ring); }
-};
 
 std::uint32_t ring_size(std::uint32_t wanted) {
   const auto page = static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE));
@@ -80,24 +70,28 @@ Result<void> set_layout(BpfObject& object, const AttachPlan& plan, const EventLa
 }  // namespace
 
 struct Tracer::Impl {
-  Impl(const AttachPlan& p, BpfObject o, Link l, EventLayout e)
-      : plan(p), object(std::move(o)), link(std::move(l)), layout(e), counts(p.probes.size()) {}
+  Impl(const AttachPlan& p, BpfObject o, Link l, EventLayout e, event::Ring r)
+      : plan(p), object(std::move(o)), link(std::move(l)), layout(e), ring(std::move(r)), counts(p.probes.size()) {}
 
-  static int on_record(void* context, void* data, std::size_t size);
-  std::size_t consume(const Callback& sink, std::size_t most);
+  /// Gives one record to `callback` (none: discards it) and counts it.
+  void deliver(std::span<const std::byte> record, const Callback& callback) {
+    auto event = Event::from(record, plan, layout);
+    if (!event) return;  // not one of ours: hits then differ from the sum of the rest, which the account shows
+    ProbeCounts& probe = counts[event->site().probe];
+    if (!callback) {
+      ++probe.discarded;
+      return;
+    }
+    callback(*event);
+    ++probe.delivered;
+  }
 
   const AttachPlan& plan;
   BpfObject object;
   Link link;
   EventLayout layout;
-  std::unique_ptr<ring_buffer, FreeRing> ring;
-  std::uint32_t* asleep = nullptr;
-  unsigned idle_rounds = 0;
+  event::Ring ring;
   std::vector<ProbeCounts> counts;  // delivered and discarded; the rest is in the kernel
-  // The consume() call under way.
-  const Callback* callback = nullptr;
-  std::size_t taken = 0;
-  std::size_t limit = 0;
 };
 
 Tracer::Tracer(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -107,6 +101,19 @@ Tracer::~Tracer() = default;
 
 const Link& Tracer::link() const noexcept { return impl_->link; }
 const EventLayout& Tracer::layout() const noexcept { return impl_->layout; }
+
+Result<std::vector<ProbeCounts>> trace(const AttachPlan& plan, std::stop_token stop, const Tracer::Callback& on_event,
+                                       const TraceOptions& options) {
+  auto tracer = Tracer::start(plan, options);
+  if (!tracer) return fail(tracer.error());
+  while (!stop.stop_requested()) {
+    auto events = tracer->poll(on_event, std::chrono::milliseconds(100));
+    if (!events) return fail(events.error());
+  }
+  tracer->detach();
+  tracer->drain(on_event);
+  return tracer->counts();
+}
 
 Result<Tracer> Tracer::start(const AttachPlan& plan, const TraceOptions& options) {
   auto object = BpfObject::open(trace_object(), "usdt");
@@ -121,74 +128,22 @@ Result<Tracer> Tracer::start(const AttachPlan& plan, const TraceOptions& options
   auto link = attach(*object, "usdt_trace_hit", plan);
   if (!link) return fail(link.error());
 
-  auto impl = std::make_unique<Impl>(plan, std::move(*object), std::move(*link), layout);
-  impl->ring.reset(ring_buffer__new(*events, Impl::on_record, impl.get(), nullptr));
-  if (!impl->ring) return fail(os_failure(ErrorKind::io, "map the event ring", errno));
-  impl->asleep = static_cast<std::uint32_t*>(impl->object.global("usdt_consumer_asleep"));
-  if (!impl->asleep) return fail(ErrorKind::io, "map the stock program's globals");
-  return Tracer(std::move(impl));
-}
-
-int Tracer::Impl::on_record(void* context, void* data, std::size_t size) {
-  auto& self = *static_cast<Impl*>(context);
-  auto event = Event::from({static_cast<const std::byte*>(data), size}, self.plan, self.layout);
-  if (!event) return 0;
-  ProbeCounts& probe = self.counts[event->site().probe];
-  if (*self.callback) {
-    (*self.callback)(*event);
-    ++probe.delivered;
-  } else {
-    ++probe.discarded;
-  }
-  // libbpf stops after this record on a negative result.
-  return ++self.taken < self.limit ? 0 : -ECANCELED;
-}
-
-std::size_t Tracer::Impl::consume(const Callback& sink, std::size_t most) {
-  if (most == 0) return 0;
-  callback = &sink;
-  taken = 0;
-  limit = most;
-  ring_buffer__consume(ring.get());
-  return taken;
+  auto* asleep = static_cast<std::uint32_t*>(object->global("usdt_consumer_asleep"));
+  if (!asleep) return fail(ErrorKind::io, "map the stock program's globals");
+  auto ring = event::Ring::open(*events, asleep);
+  if (!ring) return fail(ring.error());
+  return Tracer(std::make_unique<Impl>(plan, std::move(*object), std::move(*link), layout, std::move(*ring)));
 }
 
 Result<std::size_t> Tracer::poll(const Callback& callback, std::chrono::milliseconds wait, std::size_t limit) {
-  Impl& self = *impl_;
-  if (const std::size_t n = self.consume(callback, limit)) {
-    self.idle_rounds = 0;
-    return n;
-  }
-  if (self.idle_rounds < idle_rounds_before_sleep) {
-    ++self.idle_rounds;
-    const auto pause = std::min(wait, busy_pause);
-    const timespec nap{0, std::chrono::nanoseconds(pause).count()};
-    ::nanosleep(&nap, nullptr);
-    return self.consume(callback, limit);
-  }
-  std::atomic_ref<std::uint32_t> asleep(*self.asleep);
-  asleep.store(1);
-  // An event may have come before the program saw the flag.
-  if (const std::size_t n = self.consume(callback, limit)) {
-    asleep.store(0);
-    self.idle_rounds = 0;
-    return n;
-  }
-  self.callback = &callback;
-  self.taken = 0;
-  self.limit = limit;
-  const int woken = ring_buffer__poll(self.ring.get(), static_cast<int>(wait.count()));
-  asleep.store(0);
-  if (woken < 0 && woken != -EINTR && woken != -ECANCELED)
-    return fail(os_failure(ErrorKind::io, "wait for events", -woken));
-  if (self.taken > 0) self.idle_rounds = 0;
-  return self.taken;
+  return impl_->ring.poll([&](std::span<const std::byte> record) { impl_->deliver(record, callback); }, wait, limit);
 }
 
 void Tracer::detach() noexcept { impl_->link.detach(); }
 
 void Tracer::drain(const Callback& callback) {
-  while (impl_->consume(callback, SIZE_MAX) > 0) {
+  const auto on_record = [&](std::span<const std::byte> record) { impl_->deliver(record, callback); };
+  while (impl_->ring.consume(on_record) > 0) {
   }
 }
 

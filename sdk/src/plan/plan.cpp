@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -58,10 +57,14 @@ bool depends_on_file(const std::vector<ResolvedArg>& args) {
   return std::any_of(args.begin(), args.end(), [](const ResolvedArg& each) { return !each.arg.needs.empty(); });
 }
 
-struct NameHash {
-  std::size_t operator()(const std::pair<std::string_view, std::string_view>& name) const noexcept {
-    const std::hash<std::string_view> hash;
-    return hash(name.first) * 31 + hash(name.second);
+/// Sites outlive the planning, so that keys are views of their strings.
+using ProbeName = std::pair<std::string_view, std::string_view>;
+using MachineText = std::pair<Machine, std::string_view>;
+
+struct KeyHash {
+  template <class First>
+  std::size_t operator()(const std::pair<First, std::string_view>& key) const noexcept {
+    return std::hash<First>{}(key.first) * 31 + std::hash<std::string_view>{}(key.second);
   }
 };
 
@@ -82,7 +85,7 @@ class Planner {
   struct Current {
     std::uint32_t file;
     ArgDecoder decoder;
-    std::unordered_map<std::pair<std::string_view, std::string_view>, std::uint32_t, NameHash> probes;
+    std::unordered_map<ProbeName, std::uint32_t, KeyHash> probes;
     std::unordered_map<std::string_view, std::uint32_t> templates;
   };
 
@@ -96,7 +99,7 @@ class Planner {
   AttachPlan plan_;
   plan::SpecTable specs_;
   std::vector<ArgTemplate> templates_;
-  std::map<std::pair<Machine, std::string>, std::uint32_t> shared_templates_;  ///< texts that mean the same anywhere
+  std::unordered_map<MachineText, std::uint32_t, KeyHash> shared_templates_;  ///< what means the same in any file
 };
 
 void Planner::add(const ProbeFile& file) {
@@ -130,7 +133,7 @@ const ArgTemplate& Planner::template_of(const Site& site, Current& current) {
 
 std::uint32_t Planner::make_template(std::string_view text, Current& current) {
   const arch::Arch& arch = current.decoder.impl().arch;
-  const std::pair key(arch.machine, std::string(text));
+  const MachineText key(arch.machine, text);
   if (const auto known = shared_templates_.find(key); known != shared_templates_.end()) return known->second;
 
   std::vector<ResolvedArg> resolved = current.decoder.impl().resolve(text, VirtAddr{});
@@ -141,6 +144,7 @@ std::uint32_t Planner::make_template(std::string_view text, Current& current) {
   ArgTemplate made;
   made.args = static_cast<std::uint32_t>(plan_.args.size());
   std::vector<Arg>& args = plan_.args.emplace_back();
+  args.reserve(resolved.size());
   for (ResolvedArg& each : resolved) {
     if (made.encoded.size() < USDT_MAX_ARGS) made.encoded.push_back(each.encoded);
     made.ip_relative |= (each.encoded.flags & USDT_ARG_IP) != 0;

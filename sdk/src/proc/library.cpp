@@ -8,9 +8,11 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <utility>
 
 #include "proc/file_head.hpp"
 #include "proc/library_search.hpp"
+#include "proc/programs.hpp"
 #include "usdt/discover.hpp"
 
 namespace usdt {
@@ -81,19 +83,25 @@ Result<fs::path> find_library(std::string_view soname) {
   return fail(ErrorKind::not_found, fmt::format("no library '{}' in {}", soname, search.describe()));
 }
 
+proc::ProgramsOnPath proc::programs_on_path(std::string_view name) {
+  ProgramsOnPath found;
+  found.path_list = search_path();
+  for (const std::string& directory : split_path(found.path_list)) {
+    fs::path path = fs::path(directory) / name;
+    if (!is_regular(path)) continue;
+    auto& list = ::access(path.c_str(), X_OK) == 0 ? found.executable : found.refused;
+    list.push_back(std::move(path));
+  }
+  return found;
+}
+
 Result<fs::path> find_program(std::string_view name) {
   if (name.empty()) return fail(ErrorKind::invalid_argument, "empty program name");
   if (name.find('/') != name.npos) return check_program(name);
-  const std::string list = search_path();
-  std::optional<fs::path> refused;
-  for (const std::string& directory : proc::split_path(list)) {
-    fs::path path = fs::path(directory) / name;
-    if (!is_regular(path)) continue;
-    if (::access(path.c_str(), X_OK) == 0) return path;
-    if (!refused) refused = path;
-  }
-  if (refused) return not_executable(*refused);
-  return fail(ErrorKind::not_found, fmt::format("no program '{}' on PATH ({})", name, list));
+  const proc::ProgramsOnPath found = proc::programs_on_path(name);
+  if (!found.executable.empty()) return found.executable.front();
+  if (!found.refused.empty()) return not_executable(found.refused.front());
+  return fail(ErrorKind::not_found, fmt::format("no program '{}' on PATH ({})", name, found.path_list));
 }
 
 }  // namespace usdt

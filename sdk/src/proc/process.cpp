@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // files_of_process: what /proc/PID/maps names, and how to open exactly that inode.
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -9,10 +10,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "proc/file_head.hpp"
@@ -78,7 +83,8 @@ class ProcessFiles {
     auto text = read_proc((root_ / "maps").string(), pid_);
     if (!text) return fail(text.error());
     std::vector<Mapping> mappings = executable_files(proc::parse_maps(*text));
-    std::ranges::stable_partition(mappings, [&](const Mapping& m) { return is_main(m); });
+    // clang 14 cannot instantiate libstdc++ 12's std::ranges::stable_partition.
+    std::stable_partition(mappings.begin(), mappings.end(), [&](const Mapping& m) { return is_main(m); });
     std::vector<TargetFile> out;
     for (const Mapping& mapping : mappings) {
       TargetFile file = locate(mapping);
@@ -158,6 +164,26 @@ class ProcessFiles {
 Result<std::vector<TargetFile>> files_of_process(pid_t pid) {
   if (pid <= 0) return fail(process_error(pid, ESRCH));
   return ProcessFiles(pid).list();
+}
+
+Result<std::vector<TargetFile>> files_of_all_processes() {
+  const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir("/proc"), ::closedir);
+  if (!proc) return fail(os_failure(ErrorKind::io, "/proc", errno));
+  std::vector<TargetFile> out;
+  std::set<std::pair<dev_t, ino_t>> seen;
+  while (const dirent* entry = ::readdir(proc.get())) {
+    const std::string_view name = entry->d_name;
+    pid_t pid = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (error != std::errc() || end != name.data() + name.size()) continue;
+    auto files = files_of_process(pid);
+    if (!files) continue;
+    for (TargetFile& file : *files) {
+      const auto st = stat_of(file.access);
+      if (st && seen.emplace(st->st_dev, st->st_ino).second) out.push_back(std::move(file));
+    }
+  }
+  return out;
 }
 
 }  // namespace usdt

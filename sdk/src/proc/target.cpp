@@ -14,6 +14,7 @@
 
 #include "proc/file_head.hpp"
 #include "proc/library_search.hpp"
+#include "proc/programs.hpp"
 #include "proc/walk.hpp"
 #include "usdt/discover.hpp"
 #include "usdt/pattern.hpp"
@@ -62,13 +63,22 @@ Result<std::vector<TargetFile>> of_glob(const std::string& pattern) {
   return fail(ErrorKind::not_found, fmt::format("no ELF file matches '{}'", pattern));
 }
 
+/// The program that a name means. A wrapper script has no probes: an ELF file of that name further down PATH goes
+/// first.
+Result<fs::path> program_for_probes(const std::string& name) {
+  for (fs::path& path : proc::programs_on_path(name).executable) {
+    if (may_hold_probes(path)) return std::move(path);
+  }
+  return find_program(name);
+}
+
 /// A name without '/': what looks like a library is one first, anything else is a program first ("python3" is not
 /// libpython3.so).
 Result<std::vector<TargetFile>> of_name(const std::string& name) {
   const bool library_first = name.starts_with("lib") || name.find(".so") != name.npos;
-  auto first = library_first ? find_library(name) : find_program(name);
+  auto first = library_first ? find_library(name) : program_for_probes(name);
   if (!first && first.error().kind == ErrorKind::no_permission) return fail(first.error());
-  if (!first) first = library_first ? find_program(name) : find_library(name);
+  if (!first) first = library_first ? program_for_probes(name) : find_library(name);
   if (first) return std::vector<TargetFile>{{*first, *first}};
   return fail(ErrorKind::not_found, fmt::format("no file, program on PATH or shared library is called '{}'", name));
 }
@@ -93,6 +103,22 @@ Result<std::vector<TargetFile>> resolve_target(std::string_view target, const Pr
   if (has_glob(text)) return of_glob(text);
   if (text.find('/') != text.npos) return fail(os_failure(ErrorKind::io, text, stat_error));
   return of_name(text);
+}
+
+bool target_means(std::string_view target, const TargetFile& file) {
+  const std::string path = file.path.string();
+  const std::string name = file.path.filename().string();
+  if (target == path || glob_match(target, path) || glob_match(target, name)) return true;
+  if (target.find('/') == target.npos) {
+    return name.starts_with(fmt::format("{}.so", target)) || name.starts_with(fmt::format("lib{}.so", target));
+  }
+  struct stat wanted {
+  }, mapped{};
+  if (::stat(std::string(target).c_str(), &wanted) != 0) return false;
+  if (S_ISDIR(wanted.st_mode)) {
+    return path.starts_with(target.ends_with('/') ? std::string(target) : fmt::format("{}/", target));
+  }
+  return ::stat(file.access.c_str(), &mapped) == 0 && wanted.st_dev == mapped.st_dev && wanted.st_ino == mapped.st_ino;
 }
 
 }  // namespace usdt

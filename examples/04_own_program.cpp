@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Attaches a BPF program of our own to probes (id, customer, ...) and reads its typed records: 04_own_program PROBE, as root.
+#include <chrono>
+#include <iostream>
+#include <thread>
+#include <usdt/usdt.hpp>
+
+#include "own_program.bpf.hpp"  // made by usdt_add_bpf()
+#include "own_program.h"
+
+namespace {
+
+usdt::Result<usdt::ConsumeStats> watch(const char* probe, std::stop_token stop) {
+  auto pattern = usdt::ProbePattern::parse(probe);
+  if (!pattern) return usdt::fail(pattern.error());
+  auto selection = usdt::select_probes({*pattern});
+  if (!selection) return usdt::fail(selection.error());
+  auto plan = usdt::plan_attach(selection->files, {.user_cookie = 7, .nops = usdt::nop_optimisation()});
+  if (!plan) return usdt::fail(plan.error());
+
+  auto object = usdt::BpfObject::open(own_program_object());
+  if (!object) return usdt::fail(object.error());
+  auto link = usdt::attach(*object, "on_hit", *plan);
+  if (!link) return usdt::fail(link.error());
+
+  return usdt::consume<order>(*object, "events", stop, [](const order& o) {
+    std::cout << "order " << o.id << " by " << o.customer << " in process " << o.pid << " (cookie " << o.cookie << ")\n";
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "usage: 04_own_program PROBE\n";
+    return 2;
+  }
+  std::stop_source stop;
+  std::jthread timer([&] {
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    stop.request_stop();
+  });
+  const auto stats = watch(argv[1], stop.get_token());
+  if (!stats) std::cerr << stats.error().message << '\n';
+  return stats ? 0 : 1;
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// For testing a consumer of events without a kernel, a privilege or a traced program:
+//
+//     auto plan = usdt::testing::synthetic_plan("db", "query", usdt::Machine::x86_64, "8@%rdi -4@%esi", {0});
+//     auto record = usdt::testing::EventBuilder(plan).pid(42).arg(0, 0x1000).text(0, "select 1").arg(1, -1).build();
+//     my_callback(*usdt::Event::from(record, plan, usdt::testing::layout_of(plan)));
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "usdt/decode.hpp"
+#include "usdt/event.hpp"
+#include "usdt/plan.hpp"
+
+namespace usdt::testing {
+
+/// A plan of one probe with one site whose note would read `args_text`; `strings` as in PlanOptions.
+[[nodiscard]] inline AttachPlan synthetic_plan(std::string provider, std::string name, Machine machine,
+                                               std::string_view args_text, std::vector<std::uint8_t> strings = {}) {
+  AttachPlan plan;
+  plan.files.push_back({{"/synthetic", "/synthetic", false}, nullptr, {0}, {0}, {0}, {0}});
+  plan.probes.push_back({0, std::move(provider), std::move(name)});
+  plan.sites.push_back({});
+  plan.args.push_back(ArgDecoder(machine).decode(args_text));
+  EncodedSpec spec;
+  spec.args.resize(plan.args[0].size());
+  for (const std::uint8_t n : strings) {
+    if (n < spec.args.size()) spec.args[n].capture = static_cast<std::uint8_t>(++plan.string_slots);
+  }
+  plan.max_args = static_cast<std::uint32_t>(spec.args.size());
+  plan.specs.push_back(std::move(spec));
+  return plan;
+}
+
+/// The layout a trace of `plan` would use with strings of up to `string_size` bytes.
+[[nodiscard]] inline EventLayout layout_of(const AttachPlan& plan, std::uint32_t string_size = 200) {
+  return {plan.max_args, plan.string_slots, plan.string_slots ? string_size + 2 : 0};
+}
+
+/// Fabricates the record of one hit, as the stock program would have written it.
+class EventBuilder {
+ public:
+  explicit EventBuilder(const AttachPlan& plan, std::uint32_t string_size = 200)
+      : plan_(plan), layout_(layout_of(plan, string_size)), bytes_(layout_.record_size()) {
+    header().arg_cnt = plan.max_args;
+    set_comm("synthetic");
+  }
+
+  EventBuilder& site(std::uint32_t number) { return header().site = number, *this; }
+  EventBuilder& timestamp(std::uint64_t ns) { return header().ts = ns, *this; }
+  EventBuilder& pid(std::uint32_t pid) { return header().pid = header().tid = pid, *this; }
+  EventBuilder& tid(std::uint32_t tid) { return header().tid = tid, *this; }
+  EventBuilder& cpu(std::uint32_t cpu) { return header().cpu = cpu, *this; }
+  EventBuilder& comm(std::string_view name) { return set_comm(name), *this; }
+
+  /// The value of argument `n`; a float as its bits, as in a register.
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  EventBuilder& arg(std::size_t n, T value) {
+    if constexpr (std::is_same_v<T, double>)
+      slot(n).bits = std::bit_cast<std::uint64_t>(value);
+    else if constexpr (std::is_same_v<T, float>)
+      slot(n).bits = std::bit_cast<std::uint32_t>(value);
+    else
+      slot(n).bits = static_cast<std::uint64_t>(value);
+    return *this;
+  }
+  /// Argument `n` could not be read: a negative errno.
+  EventBuilder& error(std::size_t n, std::int32_t negative_errno) { return slot(n).error = negative_errno, *this; }
+  /// The text argument `n` points to; longer than the string size: cut as the kernel would.
+  EventBuilder& text(std::size_t n, std::string_view text) {
+    const std::uint8_t capture = plan_.specs[plan_.sites[header().site].spec].args[n].capture;
+    if (capture == 0) return *this;
+    const std::size_t size = std::min<std::size_t>(text.size(), layout_.string_size - 1);
+    char* at = reinterpret_cast<char*>(&slot(layout_.max_args)) + (capture - 1u) * std::size_t{layout_.string_size};
+    std::memcpy(at, text.data(), size);
+    at[size] = '\0';
+    slot(n).text = static_cast<std::int32_t>(size + 1);
+    return *this;
+  }
+
+  [[nodiscard]] std::vector<std::byte> build() const { return bytes_; }
+
+ private:
+  usdt_event& header() { return *reinterpret_cast<usdt_event*>(bytes_.data()); }
+  usdt_event_arg& slot(std::size_t n) {
+    return reinterpret_cast<usdt_event_arg*>(bytes_.data() + sizeof(usdt_event))[n];
+  }
+  void set_comm(std::string_view name) {
+    std::memset(header().comm, 0, sizeof(header().comm));
+    std::memcpy(header().comm, name.data(), std::min(name.size(), sizeof(header().comm) - 1));
+  }
+
+  const AttachPlan& plan_;
+  EventLayout layout_;
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace usdt::testing

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "usdt/result.hpp"
+
+struct ring_buffer;
+
+namespace usdt::event {
+
+/// Reads one BPF ring buffer. Does not wait while there is work; waits in a way that costs the traced programs nothing.
+class Ring {
+ public:
+  using OnRecord = std::function<void(std::span<const std::byte>)>;
+
+  /// `asleep`, if the program has such a flag, is a word shared with it: it is set while this side sleeps, and the program wakes
+  /// it only then. Without one, records must wake us themselves.
+  [[nodiscard]] static Result<Ring> open(int map_fd, std::uint32_t* asleep);
+  Ring(Ring&&) noexcept;
+  Ring& operator=(Ring&&) noexcept;
+  ~Ring();
+
+  /// Hands over at most `limit` records that are there now.
+  std::size_t consume(const OnRecord& on_record, std::size_t limit = SIZE_MAX);
+  /// The same, after waiting up to `wait` for a record if there is none. 0 also when a signal came.
+  [[nodiscard]] Result<std::size_t> poll(const OnRecord& on_record, std::chrono::milliseconds wait,
+                                         std::size_t limit = SIZE_MAX);
+
+ private:
+  struct State;
+  explicit Ring(std::unique_ptr<State> state) noexcept;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace usdt::event

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <functional>
+#include <vector>
+
+#include "sys/syscalls.hpp"
+#include "sys/uapi.hpp"
+
+namespace usdt::testing {
+
+/// A kernel made of lambdas. Descriptors it hands out are real ones (of /dev/null), so that closing them is checked too.
+class FakeKernel : public sys::Syscalls {
+ public:
+  std::function<int(const sys::ProgLoad&)> prog_load = [](const sys::ProgLoad&) { return descriptor(); };
+  std::function<int(const sys::LinkCreateUprobeMulti&)> link_multi = [](const auto&) { return descriptor(); };
+  std::function<int(const sys::LinkCreatePerfEvent&)> link_perf = [](const auto&) { return descriptor(); };
+  std::function<int(const perf_event_attr&, pid_t)> open_event = [](const perf_event_attr&, pid_t) {
+    return descriptor();
+  };
+  int uprobe_result = -ENOSYS;
+
+  static int descriptor() { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
+
+  int bpf(int cmd, void* attr, unsigned) override {
+    if (cmd == sys::bpf_prog_load_cmd) return prog_load(*static_cast<sys::ProgLoad*>(attr));
+    if (cmd != sys::bpf_link_create_cmd) return -EINVAL;
+    const auto* multi = static_cast<sys::LinkCreateUprobeMulti*>(attr);
+    if (multi->attach_type == sys::bpf_attach_trace_uprobe_multi) return link_multi(*multi);
+    return link_perf(*static_cast<sys::LinkCreatePerfEvent*>(attr));
+  }
+  int perf_event_open(perf_event_attr* attr, pid_t pid, int, int, unsigned long) override {
+    return open_event(*attr, pid);
+  }
+  int uprobe() override { return uprobe_result; }
+};
+
+}  // namespace usdt::testing

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Each case runs in a process of its own (CTest), because certain answers are kept for the process.
+#include "usdt/features.hpp"
+
+#include <gtest/gtest.h>
+
+#include "fake_syscalls.hpp"
+
+namespace usdt {
+namespace {
+
+using testing::FakeKernel;
+
+TEST(Features, a_kernel_without_uprobe_multi_answers_einval_for_a_directory) {
+  FakeKernel kernel;
+  kernel.link_multi = [](const auto&) { return -EINVAL; };
+  const sys::ScopedSyscalls scoped(kernel);
+  EXPECT_EQ(probe_feature(Feature::uprobe_multi).answer, Answer::no);
+  EXPECT_NE(probe_feature(Feature::uprobe_multi_pid).answer, Answer::yes);
+}
+
+TEST(Features, a_kernel_with_uprobe_multi_answers_ebadf_for_a_directory_and_einval_for_pid_minus_one) {
+  FakeKernel kernel;
+  kernel.link_multi = [](const sys::LinkCreateUprobeMulti& attr) {
+    return static_cast<std::int32_t>(attr.pid) < 0 ? -EINVAL : -EBADF;
+  };
+  const sys::ScopedSyscalls scoped(kernel);
+  EXPECT_EQ(probe_feature(Feature::uprobe_multi).answer, Answer::yes);
+  EXPECT_EQ(probe_feature(Feature::uprobe_multi_pid).answer, Answer::yes);
+}
+
+TEST(Features, a_thread_filtering_kernel_looks_pid_minus_one_up) {
+  FakeKernel kernel;
+  kernel.link_multi = [](const auto&) { return -EBADF; };
+  const sys::ScopedSyscalls scoped(kernel);
+  EXPECT_EQ(probe_feature(Feature::uprobe_multi_pid).answer, Answer::no);
+}
+
+TEST(Features, lack_of_privilege_is_no_answer_and_is_asked_again) {
+  FakeKernel kernel;
+  kernel.prog_load = [](const auto&) { return -EPERM; };
+  const sys::ScopedSyscalls scoped(kernel);
+  EXPECT_EQ(probe_feature(Feature::uprobe_multi).answer, Answer::unknown);
+  EXPECT_EQ(probe_feature(Feature::attach_cookie).answer, Answer::unknown);
+  kernel.prog_load = [](const auto&) { return FakeKernel::descriptor(); };
+  EXPECT_EQ(probe_feature(Feature::attach_cookie).answer, Answer::yes);
+}
+
+TEST(Features, a_kernel_that_loads_programs_but_not_this_helper_has_no_cookies) {
+  FakeKernel kernel;
+  kernel.prog_load = [](const sys::ProgLoad& attr) {
+    const bool calls = *reinterpret_cast<const std::uint64_t*>(attr.insns) == 0x000000ae00000085;
+    return calls ? -EINVAL : FakeKernel::descriptor();
+  };
+  const sys::ScopedSyscalls scoped(kernel);
+  EXPECT_EQ(probe_feature(Feature::attach_cookie).answer, Answer::no);
+}
+
+TEST(Features, the_errno_of_the_uprobe_call_tells_which_nops_are_optimised) {
+  FakeKernel kernel;
+  kernel.uprobe_result = -EPROTO;
+  const sys::ScopedSyscalls scoped(kernel);
+  EXPECT_EQ(nop_optimisation(), NopOptimisation::nop10);
+}
+
+TEST(Features, a_nop5_kernel_is_known_by_enxio) {
+  FakeKernel kernel;
+  kernel.uprobe_result = -ENXIO;
+  const sys::ScopedSyscalls scoped(kernel);
+  EXPECT_EQ(nop_optimisation(), NopOptimisation::nop5);
+}
+
+TEST(Features, not_knowing_counts_as_the_dangerous_kind) {
+  FakeKernel kernel;
+  kernel.uprobe_result = -EPERM;
+  const sys::ScopedSyscalls scoped(kernel);
+  EXPECT_EQ(nop_optimisation(), NopOptimisation::nop5);
+}
+
+TEST(Features, a_disabled_feature_is_answered_no) {
+  FakeKernel kernel;
+  kernel.link_multi = [](const auto&) { return -EBADF; };
+  const sys::ScopedSyscalls scoped(kernel);
+  disable_feature(Feature::uprobe_multi);
+  EXPECT_EQ(probe_feature(Feature::uprobe_multi).answer, Answer::no);
+  EXPECT_EQ(feature_by_name("uprobe_multi").value(), Feature::uprobe_multi);
+  EXPECT_NE(feature_by_name("warp").error().message.find("uprobe_multi_pid"), std::string::npos);
+}
+
+TEST(Features, the_running_kernel_is_never_wrongly_denied_a_feature_it_shows) {
+  for (const FeatureState& state : probe_features()) {
+    EXPECT_FALSE(state.detail.empty()) << to_string(state.feature);
+  }
+  // Whoever has uprobe_multi (6.6) has cookies (5.15) and semaphores (4.20).
+  if (probe_feature(Feature::uprobe_multi).answer == Answer::yes) {
+    EXPECT_NE(probe_feature(Feature::attach_cookie).answer, Answer::no);
+    EXPECT_NE(probe_feature(Feature::ref_ctr).answer, Answer::no);
+  }
+}
+
+}  // namespace
+}  // namespace usdt

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "usdt/elf_file.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "image_builder.hpp"
+#include "toolchain.hpp"
+
+namespace usdt::test {
+namespace {
+
+class OpenFile : public testing::Test {
+ protected:
+  ElfFile open(std::string_view bytes) {
+    auto file = ElfFile::open(dir_.write("file", bytes));
+    if (!file) throw std::runtime_error(file.error().message);
+    return std::move(*file);
+  }
+  TempDir dir_;
+};
+
+TEST_F(OpenFile, KnowsItsPathMachineAndKind) {
+  const auto kind = [&](std::uint16_t machine, bool is64, std::uint16_t type) {
+    const ElfFile file = open(ImageBuilder(is64, machine, type)
+                                  .section(".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x1000, "code")
+                                  .build());
+    EXPECT_EQ(file.path(), dir_ / "file");
+    return std::pair(file.machine(), file.kind());
+  };
+  EXPECT_EQ(kind(EM_X86_64, true, ET_EXEC), std::pair(Machine::x86_64, ElfKind::executable));
+  EXPECT_EQ(kind(EM_386, false, ET_DYN), std::pair(Machine::i386, ElfKind::dynamic));
+  EXPECT_EQ(kind(EM_AARCH64, true, ET_REL), std::pair(Machine::aarch64, ElfKind::relocatable));
+}
+
+TEST_F(OpenFile, KeepsReadingItsInodeWhenThePathIsReplaced) {
+  const ElfFile file = open(library_with(stapsdt_note({.name = "old"})));
+  std::filesystem::rename(dir_.write("new", library_with(stapsdt_note({.name = "new"}))), dir_ / "file");
+  EXPECT_EQ(file.scan()->sites.at(0).name, "old");
+  EXPECT_EQ(scan_file(dir_ / "file").sites.at(0).name, "new");
+}
+
+TEST_F(OpenFile, NoticesAWriteInPlace) {
+  const ElfFile file = open(library_with(stapsdt_note({})));
+  EXPECT_TRUE(file.unchanged());
+  dir_.write("file", "something else");
+  EXPECT_FALSE(file.unchanged());
+}
+
+TEST_F(OpenFile, ClosesItsDescriptorWithIt) {
+  int fd = -1;
+  {
+    const ElfFile file = open(library_with(""));
+    fd = file.fd();
+    EXPECT_EQ(::lseek(fd, 0, SEEK_CUR), 0) << "open, and its position was never used";
+  }
+  EXPECT_EQ(::lseek(fd, 0, SEEK_CUR), -1);
+}
+
+TEST_F(OpenFile, CanBeMoved) {
+  ElfFile first = open(library_with(stapsdt_note({.name = "a"})));
+  ElfFile second = std::move(first);
+  EXPECT_EQ(second.scan()->sites.size(), 1U);
+}
+
+TEST_F(OpenFile, TellsItsBuildIdFromSectionOrSegment) {
+  const std::string id = note(std::string_view("GNU\0", 4), NT_GNU_BUILD_ID, "\x01\xab\xff");
+  EXPECT_EQ(open(ImageBuilder().section(".note.gnu.build-id", SHT_NOTE, 0, 0, id).build()).build_id(), "01abff");
+  EXPECT_EQ(open(ImageBuilder().segment(PT_NOTE, PF_R, 0, id).build()).build_id(), "01abff");
+  EXPECT_EQ(open(library_with("")).build_id(), "");
+}
+
+TEST_F(OpenFile, WithoutProbesIsNoError) {
+  const ElfFile file = open(ImageBuilder().section(".text", SHT_PROGBITS, 0, 0, "code").build());
+  const auto result = file.scan();
+  ASSERT_TRUE(result);
+  EXPECT_TRUE(result->sites.empty());
+  EXPECT_TRUE(result->warnings.empty());
+}
+
+TEST(SiteClassNames, AreThoseOfTheJsonContract) {
+  EXPECT_EQ(to_string(SiteClass::nop), "nop");
+  EXPECT_EQ(to_string(SiteClass::nop_nop5), "nop,nop5");
+  EXPECT_EQ(to_string(SiteClass::nop_nop10), "nop,nop10");
+  EXPECT_EQ(to_string(SiteClass::single_step), "single-step");
+}
+
+}  // namespace
+}  // namespace usdt::test

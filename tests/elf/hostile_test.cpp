@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Files that lie, end early, or are no ELF files at all: a clear error or a warning each, never a crash or a hang.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <random>
+
+#include "elf/symbols.hpp"
+#include "image_builder.hpp"
+#include "toolchain.hpp"
+
+namespace usdt::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class Hostile : public testing::Test {
+ protected:
+  Error error_of(std::string_view bytes) { return open_error(dir_.write("file", bytes)); }
+  /// Reads all that can be read of `image`; that this returns is the test.
+  ScanResult survive(const std::string& image) {
+    const auto file = ElfFile::open(dir_.write("file", image), {.debug_dirs = {dir_.path()}});
+    if (!file) {
+      EXPECT_THAT(file.error().message, HasSubstr((dir_ / "file").string()));
+      return {};
+    }
+    const elf::SymbolIndex symbols(*file);
+    EXPECT_FALSE(symbols.address("no such symbol"));
+    EXPECT_FALSE(symbols.got_slot("no such symbol"));
+    (void)symbols.global_offset_table();
+    (void)symbols.compilers();
+    return file->scan().value();
+  }
+  TempDir dir_;
+};
+
+TEST_F(Hostile, AMissingFileIsNotFound) {
+  const Error error = open_error(dir_ / "absent");
+  EXPECT_EQ(error.kind, ErrorKind::not_found);
+  EXPECT_THAT(error.message, HasSubstr((dir_ / "absent").string()));
+}
+TEST_F(Hostile, ADirectoryIsNamedAsSuch) {
+  const Error error = open_error(dir_.path());
+  EXPECT_EQ(error.kind, ErrorKind::not_supported);
+  EXPECT_THAT(error.message, HasSubstr("a directory"));
+}
+TEST_F(Hostile, AFifoDoesNotBlock) {
+  ASSERT_EQ(::mkfifo((dir_ / "fifo").c_str(), 0600), 0);
+  const Error error = open_error(dir_ / "fifo");
+  EXPECT_EQ(error.kind, ErrorKind::not_supported);
+  EXPECT_THAT(error.message, HasSubstr("a FIFO"));
+}
+TEST_F(Hostile, ASocketIsNotARegularFile) {
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, (dir_ / "sock").c_str(), sizeof(address.sun_path) - 1);
+  ASSERT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  EXPECT_EQ(open_error(dir_ / "sock").kind, ErrorKind::not_supported);
+  ::close(fd);
+}
+TEST_F(Hostile, ACharacterDeviceIsNamedAsSuch) {
+  EXPECT_THAT(open_error("/dev/null").message, HasSubstr("a character device"));
+}
+TEST_F(Hostile, AnEmptyFileIsCalledEmpty) {
+  const Error error = error_of("");
+  EXPECT_EQ(error.kind, ErrorKind::malformed);
+  EXPECT_THAT(error.message, HasSubstr("empty file"));
+}
+TEST_F(Hostile, TextIsShownAsText) {
+  EXPECT_THAT(error_of("#!/bin/sh\n").message, HasSubstr("not an ELF file or archive: begins with \"#!/b\""));
+}
+TEST_F(Hostile, BytesAreShownAsBytes) {
+  EXPECT_THAT(error_of("\x89PNG").message, HasSubstr("begins with 89 50 4e 47"));
+}
+TEST_F(Hostile, AFileOfTwoBytesIsNoElfFile) { EXPECT_THAT(error_of("MZ").message, HasSubstr("begins with \"MZ\"")); }
+
+TEST_F(Hostile, OtherByteOrdersMachinesAndTypesAreNotSupported) {
+  std::string image = library_with(stapsdt_note({}));
+  const auto error_with = [&](std::size_t at, char value) {
+    std::string changed = image;
+    changed[at] = value;
+    return error_of(changed);
+  };
+  EXPECT_THAT(error_with(EI_DATA, ELFDATA2MSB).message, HasSubstr("big-endian"));
+  EXPECT_EQ(error_with(EI_DATA, ELFDATA2MSB).kind, ErrorKind::not_supported);
+  EXPECT_EQ(error_with(EI_DATA, 9).kind, ErrorKind::malformed);
+  EXPECT_EQ(error_with(EI_CLASS, 7).kind, ErrorKind::malformed);
+  EXPECT_THAT(error_with(offsetof(Elf64_Ehdr, e_machine), '\x15').message,
+              AllOf(HasSubstr("another machine"), HasSubstr("e_machine 21")));
+  EXPECT_THAT(error_with(offsetof(Elf64_Ehdr, e_type), ET_CORE).message, HasSubstr("core dump"));
+  EXPECT_EQ(error_with(offsetof(Elf64_Ehdr, e_type), 0).kind, ErrorKind::not_supported);
+}
+
+TEST_F(Hostile, X32IsNotMistakenForX86_64) {
+  const std::string image = ImageBuilder(false, EM_X86_64).section("x", SHT_PROGBITS, 0, 0, "x").build();
+  EXPECT_EQ(error_of(image).kind, ErrorKind::not_supported);
+}
+
+TEST_F(Hostile, TruncationAnywhereGivesAnErrorOrAWarning) {
+  const std::string image = library_with(stapsdt_note({.pc = 0x1000}) + stapsdt_note({.pc = 0x1001}));
+  for (std::size_t size = 0; size < image.size(); ++size) {
+    const auto file = ElfFile::open(dir_.write("file", image.substr(0, size)), {.debug_dirs = {}});
+    if (!file) {
+      EXPECT_THAT(file.error().message, HasSubstr((dir_ / "file").string()));
+      continue;
+    }
+    EXPECT_FALSE(file->scan()->warnings.empty()) << "cut at " << size;
+  }
+}
+
+TEST_F(Hostile, ProgramHeadersBeyondTheFileAreAnError) {
+  std::string image = library_with(stapsdt_note({}));
+  edit_header(image, [](Elf64_Ehdr& h) { h.e_phoff = 0xffffffffffffff00ULL; });
+  EXPECT_THAT(error_of(image).message, HasSubstr("truncated ELF file"));
+  edit_header(image, [](Elf64_Ehdr& h) { h.e_phnum = 0xfffe; });
+  EXPECT_EQ(error_of(image).kind, ErrorKind::limit);
+}
+
+TEST_F(Hostile, ASectionThatReachesBeyondTheFileIsReadAsFarAsItGoes) {
+  std::string image = library_with(stapsdt_note({}));
+  edit_section(image, 1, [](Elf64_Shdr& s) { s.sh_size = 0xffffffffffffffffULL; });
+  const ScanResult result = survive(image);
+  ASSERT_EQ(result.sites.size(), 1U);
+  EXPECT_THAT(result.warnings.at(0).message, HasSubstr("bytes claimed, only"));
+}
+
+TEST_F(Hostile, OverlappingSectionsGiveTheirNotesTwiceAndNothingElse) {
+  std::string image = library_with(stapsdt_note({}));
+  Elf64_Shdr notes{};
+  edit_section(image, 1, [&](Elf64_Shdr& s) { notes = s; });
+  edit_section(image, 2, [&](Elf64_Shdr& s) { s = notes; });
+  EXPECT_EQ(survive(image).sites.size(), 2U);
+}
+
+TEST_F(Hostile, SixtyFiveThousandSectionsAreCountedBySectionZero) {
+  constexpr std::size_t kSections = 70000;
+  std::string image = library_with(stapsdt_note({}));
+  Elf64_Shdr empty{};
+  edit_section(image, 0, [&](Elf64_Shdr& s) {
+    s.sh_size = kSections;
+    s.sh_link = 3;
+  });
+  edit_header(image, [](Elf64_Ehdr& h) {
+    h.e_shnum = 0;
+    h.e_shstrndx = SHN_XINDEX;
+  });
+  for (std::size_t i = 4; i < kSections; ++i) image.append(reinterpret_cast<const char*>(&empty), sizeof empty);
+  const ScanResult result = survive(image);
+  EXPECT_EQ(result.sites.size(), 1U);
+  EXPECT_TRUE(result.warnings.empty());
+}
+
+TEST_F(Hostile, AbsurdCountsInASparseFileCostNoMemory) {
+  std::string image = library_with(stapsdt_note({}));
+  edit_section(image, 0, [](Elf64_Shdr& s) { s.sh_size = 0x0fffffffffffffffULL; });
+  edit_section(image, 1, [](Elf64_Shdr& s) { s.sh_size = 1ULL << 40; });
+  edit_header(image, [](Elf64_Ehdr& h) { h.e_shnum = 0; });
+  const auto path = dir_.write("file", image);
+  ASSERT_EQ(::truncate(path.c_str(), off_t{1} << 40), 0);
+  const ScanResult result = scan_file(path, {.debug_dirs = {}});
+  EXPECT_EQ(result.sites.size(), 1U);
+  EXPECT_FALSE(result.warnings.empty());
+}
+
+TEST_F(Hostile, AFileThatShrinksWhileOpenEndsEarly) {
+  const auto path = dir_.write("file", library_with(stapsdt_note({})));
+  const auto file = ElfFile::open(path, {.debug_dirs = {}});
+  ASSERT_TRUE(file);
+  EXPECT_TRUE(file->unchanged());
+  ASSERT_EQ(::truncate(path.c_str(), 10), 0);
+  EXPECT_FALSE(file->unchanged());
+  const auto result = file->scan();
+  ASSERT_TRUE(result);
+  EXPECT_TRUE(result->sites.empty());
+  EXPECT_FALSE(result->warnings.empty());
+}
+
+TEST_F(Hostile, RandomDamageIsSurvived) {
+  const std::string sound = library_with(stapsdt_note({.pc = 0x1000, .semaphore = 0x3000}) + stapsdt_note({}));
+  std::mt19937 random(1);  // the same damage in every run
+  std::size_t opened = 0;
+  for (int round = 0; round < 1000; ++round) {
+    std::string image = sound;
+    for (int i = 0; i < 4; ++i) image[EI_NIDENT + random() % (image.size() - EI_NIDENT)] = static_cast<char>(random());
+    opened += survive(image).sites.empty() ? 0U : 1U;
+  }
+  EXPECT_GT(opened, 50U) << "the damage must leave something to read";
+}
+
+}  // namespace
+}  // namespace usdt::test

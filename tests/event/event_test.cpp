@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "usdt/event.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <limits>
+
+#include "usdt/testing/event_builder.hpp"
+
+namespace usdt {
+namespace {
+
+using testing::EventBuilder;
+using testing::layout_of;
+using testing::synthetic_plan;
+
+AttachPlan x86_plan(std::string_view args, std::vector<std::uint8_t> strings = {}) {
+  return synthetic_plan("p", "n", Machine::x86_64, args, std::move(strings));
+}
+
+TEST(Event, gives_values_the_type_their_site_states) {
+  const AttachPlan plan = x86_plan("-4@%edi 8@%rsi 8f@%rdx 4f@%ecx");
+  const auto record = EventBuilder(plan).arg(0, -7).arg(1, UINT64_MAX).arg(2, 0.25).arg(3, 1.5F).build();
+  const auto event = Event::from(record, plan, layout_of(plan));
+  ASSERT_TRUE(event) << event.error().message;
+  EXPECT_EQ(std::get<std::int64_t>(event->value(0)), -7);
+  EXPECT_EQ(std::get<std::uint64_t>(event->value(1)), UINT64_MAX);
+  EXPECT_EQ(std::get<double>(event->value(2)), 0.25);
+  EXPECT_EQ(std::get<double>(event->value(3)), 1.5);
+}
+
+TEST(Event, hands_out_an_argument_only_as_the_type_it_has) {
+  const AttachPlan plan = x86_plan("-4@%edi 8f@%rdx");
+  const auto record = EventBuilder(plan).arg(0, INT32_MIN).arg(1, 2.5).build();
+  const auto event = Event::from(record, plan, layout_of(plan));
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->arg<std::int32_t>(0).value(), INT32_MIN);
+  EXPECT_EQ(event->arg<double>(1).value(), 2.5);
+  for (const auto& wrong : {event->arg<std::int64_t>(0).error(), event->arg<std::uint32_t>(0).error(),
+                            event->arg<float>(1).error(), event->arg<std::int64_t>(1).error()})
+    EXPECT_EQ(wrong.kind, ErrorKind::type_mismatch) << wrong.message;
+  EXPECT_EQ(event->arg<std::int64_t>(0).error().message, "arg0 is i32, not i64");
+  EXPECT_EQ(event->arg<int>(9).error().kind, ErrorKind::not_found);
+}
+
+TEST(Event, shows_why_an_argument_has_no_value) {
+  const AttachPlan plan = x86_plan("8@(%rdi) 8@%xmm0 8@?? 4@%eax");
+  const auto record = EventBuilder(plan).error(0, -EFAULT).error(1, -EOPNOTSUPP).arg(3, 5U).build();
+  const auto event = Event::from(record, plan, layout_of(plan));
+  ASSERT_TRUE(event);
+  for (const std::size_t n : {0, 1, 2}) {
+    const Value value = event->value(n);
+    ASSERT_TRUE(std::holds_alternative<ArgError>(value)) << n;
+    EXPECT_FALSE(std::get<ArgError>(value).reason.empty());
+  }
+  EXPECT_EQ(std::get<std::uint64_t>(event->value(3)), 5U);
+}
+
+TEST(Event, marks_text_that_was_cut_and_only_that) {
+  const AttachPlan plan = x86_plan("8@%rdi 8@%rsi 8@%rdx", {0, 1, 2});
+  const auto record = EventBuilder(plan, 4).arg(0, 1).text(0, "abcd").arg(1, 1).text(1, "abcde").arg(2, 1).text(2, "").build();
+  const auto event = Event::from(record, plan, layout_of(plan, 4));
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->text(0)->bytes, "abcd");
+  EXPECT_FALSE(event->text(0)->truncated);
+  EXPECT_EQ(event->text(1)->bytes, "abcd");
+  EXPECT_TRUE(event->text(1)->truncated);
+  EXPECT_EQ(event->text(2)->bytes, "");
+}
+
+TEST(Event, tells_a_null_pointer_from_unreadable_memory) {
+  const AttachPlan plan = x86_plan("8@%rdi 8@%rsi", {0, 1});
+  auto record = EventBuilder(plan).arg(0, 0).arg(1, 0x1000).build();
+  auto* args = reinterpret_cast<usdt_event_arg*>(record.data() + sizeof(usdt_event));
+  args[0].text = args[1].text = -EFAULT;
+  const auto event = Event::from(record, plan, layout_of(plan));
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->text(0).error().message, "null pointer");
+  EXPECT_NE(event->text(1).error().message.find("could not be read"), std::string::npos);
+}
+
+TEST(Event, refuses_a_record_of_another_size_or_of_no_site) {
+  const AttachPlan plan = x86_plan("-4@%edi");
+  auto record = EventBuilder(plan).build();
+  EXPECT_EQ(Event::from(std::span(record).first(record.size() - 1), plan, layout_of(plan)).error().kind,
+            ErrorKind::malformed);
+  const auto of_no_site = EventBuilder(plan).site(7).build();
+  EXPECT_EQ(Event::from(of_no_site, plan, layout_of(plan)).error().kind, ErrorKind::malformed);
+}
+
+}  // namespace
+}  // namespace usdt

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Any bytes as an argument text, in both dialects: nothing is lost, and an argument means the same alone.
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+#include "parsers/args.hpp"
+#include "tests/parsers/describe.hpp"
+
+namespace {
+
+using usdt::ArgSpec;
+using usdt::parsers::parse_args;
+
+void require(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "broken: %s\n", what);
+  std::abort();
+}
+
+void check(std::string_view text, usdt::Machine machine) {
+  const std::vector<ArgSpec> specs = parse_args(text, machine);
+  const std::string broken = usdt::parsers::broken_invariant(text, specs);
+  require(broken.empty(), broken.c_str());
+  for (const ArgSpec& spec : specs) {
+    if (spec.text.front() == ':') continue;  // alone it would say "no arguments"
+    const std::vector<ArgSpec> alone = parse_args(spec.text, machine);
+    require(alone.size() == 1, "an argument alone is not one argument");
+    require(alone[0].operand == spec.operand, "an argument alone means something else");
+    require(alone[0].size == spec.size, "an argument alone has another size");
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  // A copy of exactly that length: a read behind it is the sanitizer's to see.
+  const std::vector<char> text(data, data + size);
+  for (const usdt::Machine machine : {usdt::Machine::x86_64, usdt::Machine::aarch64}) {
+    check({text.data(), text.size()}, machine);
+  }
+  return 0;
+}

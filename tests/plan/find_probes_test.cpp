@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// From a program made by a real compiler to its plan.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "elf/toolchain.hpp"
+#include "usdt/plan.hpp"
+
+namespace usdt {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr std::string_view kProgram = R"(
+#define _SDT_HAS_SEMAPHORES 1
+#include <sys/sdt.h>
+unsigned short shop_sale_semaphore __attribute__((section(".probes")));
+unsigned short shop_refund_semaphore __attribute__((section(".probes")));
+int main(int argc, char** argv) {
+  (void)argv;
+  DTRACE_PROBE2(shop, sale, argc, 7);
+  DTRACE_PROBE1(shop, refund, argc);
+  return 0;
+}
+)";
+
+std::vector<std::string> names(const ProbeFile& file) {
+  std::vector<std::string> all;
+  for (const Site& site : file.sites) all.push_back(site.provider + ":" + site.name);
+  return all;
+}
+
+ProbePattern pattern(std::string_view text) {
+  const auto parsed = ProbePattern::parse(text);
+  EXPECT_TRUE(parsed) << text;
+  return parsed.value_or(ProbePattern{});
+}
+
+class FindProbes : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!test::can_compile("")) GTEST_SKIP() << "no C compiler with sys/sdt.h";
+    dir_.write("shop.c", kProgram);
+    const auto built = test::run_in(dir_, "cc -O2 shop.c -o shop");
+    ASSERT_EQ(built.status, 0) << built.output;
+    target_ = {.path = "/opt/shop", .access = dir_ / "shop"};
+  }
+
+  test::TempDir dir_;
+  TargetFile target_;
+};
+
+TEST_F(FindProbes, TakesEverySiteWithoutPatterns) {
+  const auto found = find_probes(target_, {});
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_THAT(names(*found), ElementsAre("shop:sale", "shop:refund"));
+  EXPECT_EQ(found->target.path, "/opt/shop");
+  EXPECT_TRUE(found->warnings.empty());
+}
+
+TEST_F(FindProbes, KeepsTheSitesThatAnyPatternMatches) {
+  EXPECT_THAT(names(*find_probes(target_, {pattern("shop:r*")})), ElementsAre("shop:refund"));
+  EXPECT_THAT(names(*find_probes(target_, {pattern("nothing:*"), pattern("*:sale")})), ElementsAre("shop:sale"));
+  EXPECT_THAT(names(*find_probes(target_, {pattern("sh:op")})), ElementsAre());
+}
+
+TEST_F(FindProbes, LeadsToAPlanWithTheOffsetsAndSemaphoresOfTheNotes) {
+  const auto found = find_probes(target_, {pattern("shop:sale")});
+  ASSERT_TRUE(found) << found.error().message;
+  const auto plan = plan_attach({*found});
+  ASSERT_TRUE(plan) << plan.error().message;
+  const Site& site = found->sites[0];
+  EXPECT_THAT(plan->files[0].offsets, ElementsAre(site.offset->value));
+  EXPECT_THAT(plan->files[0].ref_ctr_offsets, ElementsAre(site.semaphore_offset->value));
+  EXPECT_EQ(plan->files[0].elf, found->elf);
+  const auto& args = plan->specs[0].args;
+  ASSERT_EQ(args.size(), 2U);
+  EXPECT_EQ(args[1].kind, USDT_ARG_CONST);
+  EXPECT_EQ(args[1].value, 7U);
+}
+
+TEST(FindProbesErrors, SayWhyAFileCannotBeOpened) {
+  const auto found = find_probes({.path = "/bin/x", .access = "/nonexistent/x"}, {});
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().kind, ErrorKind::not_found);
+}
+
+}  // namespace
+}  // namespace usdt

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "proc/maps.hpp"
+
+#include <gtest/gtest.h>
+
+namespace usdt::proc {
+namespace {
+
+TEST(Maps, ALineGivesItsRangeDeviceInodeAndPath) {
+  const auto maps = parse_maps(
+      "7f0a1c000000-7f0a1c028000 r-xp 00001000 fe:01 131104                     /usr/lib/x86_64-linux-gnu/libc.so.6\n");
+  ASSERT_EQ(maps.size(), 1U);
+  EXPECT_EQ(maps[0].start, ProcessAddr(0x7f0a1c000000));
+  EXPECT_EQ(maps[0].end, ProcessAddr(0x7f0a1c028000));
+  EXPECT_TRUE(maps[0].executable);
+  EXPECT_EQ(maps[0].major, 0xfeU);
+  EXPECT_EQ(maps[0].minor, 1U);
+  EXPECT_EQ(maps[0].inode, 131104U);
+  EXPECT_EQ(maps[0].path, "/usr/lib/x86_64-linux-gnu/libc.so.6");
+}
+
+TEST(Maps, APathKeepsItsSpacesAndItsDeletedMark) {
+  const auto maps = parse_maps("1000-2000 r-xp 00000000 00:2e 7 /tmp/my  program (deleted)\n");
+  ASSERT_EQ(maps.size(), 1U);
+  EXPECT_EQ(maps[0].path, "/tmp/my  program (deleted)");
+}
+
+TEST(Maps, AnEscapedNewlineIsANewlineAgain) {
+  const auto maps = parse_maps("1000-2000 r-xp 00000000 00:2e 7 /tmp/two\\012lines\n");
+  ASSERT_EQ(maps.size(), 1U);
+  EXPECT_EQ(maps[0].path, "/tmp/two\nlines");
+}
+
+TEST(Maps, AnAnonymousMappingHasNoPath) {
+  const auto maps = parse_maps("1000-2000 rw-p 00000000 00:00 0 \n2000-3000 ---p 00000000 00:00 0");
+  ASSERT_EQ(maps.size(), 2U);
+  EXPECT_EQ(maps[0].path, "");
+  EXPECT_FALSE(maps[1].executable);
+}
+
+TEST(Maps, AnInodeOf64BitsIsWhole) {
+  const auto maps = parse_maps("1000-2000 r-xp 00000000 00:2e 18446744073709551615 /x\n");
+  ASSERT_EQ(maps.size(), 1U);
+  EXPECT_EQ(maps[0].inode, UINT64_MAX);
+}
+
+TEST(Maps, LinesOfAnotherFormArePassedOver) {
+  EXPECT_TRUE(parse_maps("").empty());
+  EXPECT_TRUE(parse_maps("\n\n").empty());
+  EXPECT_TRUE(parse_maps("1000-").empty());
+  EXPECT_TRUE(parse_maps("xyz-2000 r-xp 00000000 00:2e 7 /x\n").empty());
+  EXPECT_TRUE(parse_maps("1000-2000 r-\n").empty());
+  EXPECT_TRUE(parse_maps("1000-99999999999999999 r-xp 0 00:2e 7 /x\n").empty());
+  EXPECT_EQ(parse_maps("nonsense\n1000-2000 r-xp 0 00:2e 7 /x\nnonsense").size(), 1U);
+}
+
+}  // namespace
+}  // namespace usdt::proc

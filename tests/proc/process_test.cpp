@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <grp.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "support.hpp"
+#include "usdt/discover.hpp"
+
+namespace usdt {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string contents(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// True when opening `file` reaches a copy of the sleeper.
+bool is_sleeper(const TargetFile& file) { return contents(file.access) == contents(PROC_SLEEPER); }
+
+std::vector<TargetFile> files_of(pid_t pid) {
+  auto files = files_of_process(pid);
+  EXPECT_TRUE(files) << files.error().message;
+  return files.value_or(std::vector<TargetFile>{});
+}
+
+TEST(FilesOfProcess, OwnFilesAreListedOnceMainProgramFirst) {
+  const auto files = files_of(::getpid());
+  ASSERT_FALSE(files.empty());
+  EXPECT_EQ(files[0].path, fs::read_symlink("/proc/self/exe"));
+  std::set<std::pair<dev_t, ino_t>> inodes;
+  for (const TargetFile& file : files) {
+    struct stat st {};
+    ASSERT_EQ(::stat(file.access.c_str(), &st), 0) << file.access;
+    EXPECT_TRUE(inodes.emplace(st.st_dev, st.st_ino).second) << file.path << " is listed twice";
+    EXPECT_EQ(file.access, file.path) << "a file of our own namespace opens by its path";
+    EXPECT_FALSE(file.deleted);
+  }
+  EXPECT_TRUE(
+      std::ranges::any_of(files, [](const auto& f) { return f.path.filename().string().starts_with("libc."); }));
+}
+
+TEST(FilesOfProcess, APathWithBlanksAndANewlineIsReadBack) {
+  test::TempDir dir;
+  const auto program = dir.copy(PROC_SLEEPER, "my  odd\nprogram (deleted)");
+  const auto child = test::Child::running(program);
+  ASSERT_GT(child.pid, 0);
+  const auto files = files_of(child.pid);
+  ASSERT_FALSE(files.empty());
+  EXPECT_EQ(files[0].path, program);
+  EXPECT_EQ(files[0].access, program);
+  EXPECT_FALSE(files[0].deleted);
+}
+
+TEST(FilesOfProcess, ADeletedProgramOpensThroughProc) {
+  test::TempDir dir;
+  const auto program = dir.copy(PROC_SLEEPER, "program");
+  const auto child = test::Child::running(program);
+  ASSERT_GT(child.pid, 0);
+  fs::remove(program);
+  const auto files = files_of(child.pid);
+  ASSERT_FALSE(files.empty());
+  EXPECT_EQ(files[0].path, program);
+  EXPECT_TRUE(files[0].deleted);
+  EXPECT_THAT(files[0].access.string(), StartsWith("/proc/"));
+  EXPECT_TRUE(is_sleeper(files[0]));
+}
+
+TEST(FilesOfProcess, AReplacedProgramIsTheOneThatRunsNotTheOneOnDisk) {
+  test::TempDir dir;
+  const auto program = dir.copy(PROC_SLEEPER, "program");
+  const auto child = test::Child::running(program);
+  ASSERT_GT(child.pid, 0);
+  fs::rename(dir.write("new",
+                       "\x7f"
+                       "ELF, an upgrade"),
+             program);
+  const auto files = files_of(child.pid);
+  ASSERT_FALSE(files.empty());
+  EXPECT_TRUE(files[0].deleted);
+  EXPECT_TRUE(is_sleeper(files[0])) << files[0].access;
+}
+
+TEST(FilesOfProcess, AMemfdProgramKeepsItsName) {
+  const int fd = ::memfd_create("usdt test program", MFD_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  const std::string bytes = contents(PROC_SLEEPER);
+  ASSERT_EQ(::write(fd, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  const test::Child child([&] {
+    char* argv[] = {const_cast<char*>("memfd"), nullptr};
+    ::fexecve(fd, argv, environ);
+  });
+  ::close(fd);
+  ASSERT_GT(child.pid, 0);
+  const auto files = files_of(child.pid);
+  ASSERT_FALSE(files.empty());
+  EXPECT_EQ(files[0].path, "/memfd:usdt test program");
+  EXPECT_TRUE(files[0].deleted);
+  EXPECT_THAT(files[0].access.string(), EndsWith("/exe"));
+  EXPECT_TRUE(is_sleeper(files[0]));
+}
+
+TEST(FilesOfProcess, AFileOfAnotherMountNamespaceOpensBelowItsRoot) {
+  test::TempDir dir;
+  const fs::path inside = dir.path() / "mnt";
+  fs::create_directory(inside);
+  const test::Child child([&] {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return;
+    if (::mount("tmpfs", inside.c_str(), "tmpfs", 0, nullptr) != 0) return;
+    fs::copy_file(PROC_SLEEPER, inside / "program");
+    ::execl((inside / "program").c_str(), "program", nullptr);
+  });
+  if (child.pid < 0) GTEST_SKIP() << "no privilege to make a mount namespace";
+  const auto files = files_of(child.pid);
+  ASSERT_FALSE(files.empty());
+  EXPECT_EQ(files[0].path, inside / "program");
+  EXPECT_EQ(files[0].access,
+            fs::path("/proc") / std::to_string(child.pid) / "root" / (inside / "program").relative_path());
+  EXPECT_FALSE(files[0].deleted);
+  EXPECT_TRUE(is_sleeper(files[0]));
+}
+
+TEST(FilesOfProcess, AProcessThatIsGoneIsNotFound) {
+  auto child = test::Child::running(PROC_SLEEPER);
+  const pid_t pid = child.pid;
+  child.end();
+  for (const pid_t gone : {pid, 0, -1}) {
+    const auto files = files_of_process(gone);
+    ASSERT_FALSE(files);
+    EXPECT_EQ(files.error().kind, ErrorKind::not_found);
+    EXPECT_EQ(files.error().message, "no process " + std::to_string(gone));
+  }
+}
+
+TEST(FilesOfProcess, AZombieMapsNoProgram) {
+  const pid_t pid = ::fork();
+  if (pid == 0) ::_exit(0);
+  siginfo_t info{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT), 0);
+  const auto files = files_of_process(pid);
+  ::waitpid(pid, nullptr, 0);
+  ASSERT_FALSE(files);
+  EXPECT_EQ(files.error().kind, ErrorKind::not_found);
+  EXPECT_THAT(files.error().message, HasSubstr("maps no program"));
+}
+
+TEST(FilesOfProcess, AnotherUsersProcessIsNoPermissionAndSaysWhatToDo) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
+  const auto target = test::Child::running(PROC_SLEEPER);
+  ASSERT_GT(target.pid, 0);
+  const pid_t looker = ::fork();
+  if (looker == 0) {
+    if (::setgroups(0, nullptr) != 0 || ::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(2);
+    const auto files = files_of_process(target.pid);
+    const bool right = !files && files.error().kind == ErrorKind::no_permission &&
+                       files.error().message.find("CAP_SYS_PTRACE") != std::string::npos;
+    ::_exit(right ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(looker, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "1: another answer, 2: could not change user";
+}
+
+TEST(FilesOfAllProcesses, OurOwnProgramIsAmongThem) {
+  const auto files = files_of_all_processes();
+  ASSERT_TRUE(files) << files.error().message;
+  const auto self = fs::read_symlink("/proc/self/exe");
+  EXPECT_EQ(std::ranges::count_if(*files, [&](const TargetFile& f) { return f.path == self; }), 1);
+}
+
+}  // namespace
+}  // namespace usdt

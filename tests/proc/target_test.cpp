@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "support.hpp"
+#include "usdt/discover.hpp"
+
+namespace usdt {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr std::string_view kElf =
+    "\x7f"
+    "ELF\x02\x01\x01";
+
+std::vector<fs::path> paths(const Result<std::vector<TargetFile>>& files) {
+  std::vector<fs::path> out;
+  EXPECT_TRUE(files) << files.error().message;
+  for (const TargetFile& file : files.value_or(std::vector<TargetFile>{})) out.push_back(file.path);
+  return out;
+}
+
+TEST(ResolveTarget, APathIsTakenAsItIsWhateverItHolds) {
+  test::TempDir dir;
+  const auto text = dir.write("notes.txt", "hello");
+  EXPECT_EQ(paths(resolve_target(text.string())), std::vector{text});
+}
+
+TEST(ResolveTarget, APathWithGlobCharactersThatExistsMeansItself) {
+  test::TempDir dir;
+  const auto odd = dir.write("lib[1]*.so", kElf);
+  dir.write("lib1x.so", kElf);
+  EXPECT_EQ(paths(resolve_target(odd.string())), std::vector{odd});
+}
+
+TEST(ResolveTarget, AGlobNamesElfFilesOnly) {
+  test::TempDir dir;
+  const auto a = dir.write("a.so", kElf);
+  const auto b = dir.write("b.so", kElf);
+  dir.write("c.so", "linker script");
+  dir.write("d.so/inner", kElf);
+  EXPECT_EQ(paths(resolve_target((dir.path() / "*.so").string())), (std::vector{a, b}));
+  EXPECT_EQ(resolve_target((dir.path() / "*.none").string()).error().kind, ErrorKind::not_found);
+}
+
+TEST(ResolveTarget, ADirectoryIsWalked) {
+  test::TempDir dir;
+  const auto a = dir.write("x/a", kElf);
+  EXPECT_EQ(paths(resolve_target(dir.path().string())), std::vector{a});
+  EXPECT_THAT(paths(resolve_target((dir.path() / "x").string() + "/")), SizeIs(1));
+}
+
+TEST(ResolveTarget, ANameIsALibraryOrAProgram) {
+  EXPECT_THAT(paths(resolve_target("libc.so.6")), SizeIs(1));
+  test::TempDir dir;
+  const auto program = dir.copy(PROC_SLEEPER, "sleeper-of-test");
+  const test::ScopedEnv env("PATH", dir.path().string());
+  EXPECT_EQ(paths(resolve_target("sleeper-of-test")), std::vector{program});
+}
+
+TEST(ResolveTarget, AnElfProgramIsPreferredToAWrapperScriptEarlierOnPath) {
+  test::TempDir dir;
+  fs::permissions(dir.write("shims/sleeper-of-test", "#!/bin/sh\n"), fs::perms::owner_all);
+  const auto program = dir.copy(PROC_SLEEPER, "bin/sleeper-of-test");
+  const test::ScopedEnv env("PATH", (dir.path() / "shims").string() + ":" + (dir.path() / "bin").string());
+  EXPECT_EQ(paths(resolve_target("sleeper-of-test")), std::vector{program});
+}
+
+TEST(ResolveTarget, WhatFitsNothingIsNotFoundAndNamed) {
+  for (const char* target : {"no-such-thing-at-all", "/no/such/path", "libno-such.so.7"}) {
+    const auto files = resolve_target(target);
+    ASSERT_FALSE(files) << target;
+    EXPECT_EQ(files.error().kind, ErrorKind::not_found) << target;
+    EXPECT_THAT(files.error().message, HasSubstr(target));
+  }
+  EXPECT_EQ(resolve_target("").error().kind, ErrorKind::invalid_argument);
+}
+
+TEST(ResolveTarget, ADeviceOrFifoIsNoTarget) {
+  test::TempDir dir;
+  ASSERT_EQ(::mkfifo((dir.path() / "fifo").c_str(), 0600), 0);
+  EXPECT_EQ(resolve_target((dir.path() / "fifo").string()).error().kind, ErrorKind::invalid_argument);
+  EXPECT_EQ(resolve_target("/dev/null").error().kind, ErrorKind::invalid_argument);
+}
+
+TEST(TargetMeans, APathANameAGlobAndASonameFit) {
+  const TargetFile file{"/usr/lib/x/libpq.so.5.15", "/usr/lib/x/libpq.so.5.15"};
+  for (const char* target :
+       {"/usr/lib/x/libpq.so.5.15", "libpq.so.5.15", "libpq*", "/usr/*/libpq.so*", "libpq", "pq"}) {
+    EXPECT_TRUE(target_means(target, file)) << target;
+  }
+  for (const char* target : {"libp", "q", "/usr/lib/x/libpq.so", "/etc", "libpq.so.6"}) {
+    EXPECT_FALSE(target_means(target, file)) << target;
+  }
+}
+
+}  // namespace
+}  // namespace usdt

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "proc/walk.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "support.hpp"
+
+namespace usdt::proc {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr std::string_view kElf =
+    "\x7f"
+    "ELF\x02\x01\x01";
+constexpr std::string_view kArchive = "!<arch>\nrest";
+
+TEST(Walk, ElfFilesAndArchivesAreFoundByContentAtAnyDepth) {
+  test::TempDir dir;
+  const auto a = dir.write("a", kElf);
+  const auto b = dir.write("deep/er/b.txt", kArchive);
+  dir.write("script", "#!/bin/sh\n");
+  dir.write("empty", "");
+  dir.write("short",
+            "\x7f"
+            "EL");
+  EXPECT_THAT(walk_directory(dir.path(), {}), ElementsAre(a, b));
+}
+
+TEST(Walk, EachInodeIsOneFileUnderItsOwnName) {
+  test::TempDir dir;
+  const auto file = dir.write("lib/z.so.1", kElf);
+  fs::create_symlink(file, dir.path() / "a.so");
+  fs::create_hard_link(file, dir.path() / "lib/zz.so");
+  const auto found = walk_directory(dir.path(), {});
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].parent_path(), dir.path() / "lib") << "a link's name was preferred to the file's";
+}
+
+TEST(Walk, ALinkToAFileElsewhereCountsAndALinkToADirectoryDoesNot) {
+  test::TempDir dir, elsewhere;
+  fs::create_symlink(elsewhere.write("prog", kElf), dir.path() / "prog");
+  elsewhere.write("sub/hidden", kElf);
+  fs::create_directory_symlink(elsewhere.path() / "sub", dir.path() / "sub");
+  fs::create_directory_symlink(dir.path(), dir.path() / "loop");
+  fs::create_symlink("nowhere", dir.path() / "dangling");
+  EXPECT_THAT(walk_directory(dir.path(), {}), ElementsAre(dir.path() / "prog"));
+}
+
+TEST(Walk, AFifoDoesNotBlockIt) {
+  test::TempDir dir;
+  ASSERT_EQ(::mkfifo((dir.path() / "fifo").c_str(), 0600), 0);
+  const auto file = dir.write("file", kElf);
+  EXPECT_THAT(walk_directory(dir.path(), {}), ElementsAre(file));
+}
+
+TEST(Walk, UnreadableEntriesDoNotEndIt) {
+  test::TempDir dir;
+  ASSERT_EQ(::chmod(dir.path().c_str(), 0755), 0);
+  fs::permissions(dir.write("closed/in", kElf).parent_path(), fs::perms::none);
+  fs::permissions(dir.write("secret", kElf), fs::perms::none);
+  const auto file = dir.write("z-file", kElf);
+  const pid_t looker = ::fork();
+  if (looker == 0) {
+    // Root reads everything, so it looks as nobody.
+    if (::geteuid() == 0 && ::setuid(65534) != 0) ::_exit(2);
+    ::_exit(walk_directory(dir.path(), {}) == std::vector{file} ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(looker, &status, 0), looker);
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "1: other files were found, 2: could not change user";
+  fs::permissions(dir.path() / "closed", fs::perms::owner_all);
+}
+
+TEST(Walk, ProgressCountsFiles) {
+  test::TempDir dir;
+  dir.write("a", kElf);
+  dir.write("b/c", "text");
+  std::vector<std::size_t> seen;
+  (void)walk_directory(dir.path(), [&](std::size_t n) { seen.push_back(n); });
+  EXPECT_THAT(seen, ElementsAre(1U, 2U));
+}
+
+TEST(Walk, ADirectoryThatIsNotThereHasNoFiles) { EXPECT_THAT(walk_directory("/no/such/place", {}), IsEmpty()); }
+
+}  // namespace
+}  // namespace usdt::proc

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "common/utf8.hpp"
+
+#include <gtest/gtest.h>
+
+namespace usdt::tools {
+namespace {
+
+TEST(Utf8, accepts_what_rfc_3629_accepts) {
+  for (const char* good : {"", "plain", "\xc3\xa9", "\xe2\x82\xac", "\xed\x9f\xbf", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf"})
+    EXPECT_TRUE(is_utf8(good)) << good;
+}
+
+TEST(Utf8, refuses_overlong_forms_surrogates_and_loose_bytes) {
+  for (const char* bad : {"\x80", "\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf8", "\xc3",
+                          "a\xff"})
+    EXPECT_FALSE(is_utf8(bad)) << bad;
+}
+
+TEST(Utf8, replaces_only_the_bytes_that_are_not_text) {
+  EXPECT_EQ(replace_invalid_utf8("a\xff\xc3\xa9\xe2\x82"), "a\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd");
+}
+
+TEST(Utf8, drops_half_a_character_left_by_a_cut) {
+  EXPECT_EQ(without_partial_utf8("ab\xe2\x82"), "ab");
+  EXPECT_EQ(without_partial_utf8("ab\xe2"), "ab");
+  EXPECT_EQ(without_partial_utf8("ab\xe2\x82\xac"), "ab\xe2\x82\xac");
+  EXPECT_EQ(without_partial_utf8("ab"), "ab");
+}
+
+}  // namespace
+}  // namespace usdt::tools

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <string_view>
+
+namespace usdt_list {
+
+inline constexpr std::string_view kTool = "usdt-list";
+
+/// design.md section 7.
+enum ExitCode : int {
+  kFound = 0,
+  kNothing = 1,  ///< nothing matched
+  kTrouble = 2,  ///< wrong usage, or a target that cannot be read (others are still listed)
+};
+
+}  // namespace usdt_list

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "flags.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+
+#include "common/report.hpp"
+#include "exit_code.hpp"
+
+namespace usdt_list {
+namespace {
+
+constexpr const char* kDescription =
+    "Lists the USDT probes of programs, libraries and running processes, with the types of their arguments.\n"
+    "WHAT is a file, a directory, a glob, a soname, a program on PATH, or a probe: usdt:PATH:PROVIDER:NAME,\n"
+    "PATH:PROVIDER:NAME or PROVIDER:NAME, globs anywhere. Every name listed can be pasted into usdt-trace.";
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  usdt-list python3.11                          one line for each probe\n"
+    "  usdt-list -v libstdc++.so.6 'libstdcxx:*'     semaphores and signatures of some\n"
+    "  usdt-list -p 1234                             all files that process 1234 runs, deleted ones too\n"
+    "  usdt-list -f json /usr/lib | jq -r .name      one JSON object for each site\n"
+    "Exit code: 0 found, 1 nothing matched, 2 wrong usage or an unreadable target.";
+
+struct RawFlags {
+  std::vector<std::string> words;
+  std::vector<std::string> libraries;
+  std::string format = "text";
+};
+
+void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
+  app.footer(kFooter);
+  app.set_version_flag("-V,--version", "usdt-list " USDT_VERSION);
+  app.add_option("what", raw.words, "Where to look, or which probes")->type_name("WHAT");
+  app.add_option("-p,--pid", flags.pids, "Files mapped by these processes")
+      ->type_name("PID[,PID]")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("-l,--lib", raw.libraries, "A library by name: libpq.so.5, libpq or pq")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  app.add_flag("-v,--verbose", flags.verbosity, "-v: semaphores and signatures; -vv: every site and argument");
+  app.add_option("-f,--format", raw.format, "text, or json: one object a line for each site")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("FORMAT");
+}
+
+/// What exists under that very name is a file, even with a ':' in it; else a ':' makes a probe.
+bool is_pattern(const std::string& word) {
+  std::error_code ec;
+  return word.find(':') != word.npos && !std::filesystem::exists(word, ec);
+}
+
+/// "usdt:/usr/bin/python3.11", without provider and name, means the file.
+std::string_view target_behind_prefix(std::string_view word) {
+  static constexpr std::string_view kPrefix = "usdt:";
+  if (!word.starts_with(kPrefix)) return {};
+  word.remove_prefix(kPrefix.size());
+  return word.find(':') == word.npos && word.find('/') != word.npos ? word : std::string_view();
+}
+
+bool interpret(Flags& flags, const RawFlags& raw) {
+  flags.format = raw.format == "json" ? Format::json : Format::text;
+  flags.targets = raw.libraries;
+  for (const std::string& word : raw.words) {
+    if (!is_pattern(word)) {
+      flags.targets.push_back(word);
+    } else if (const auto target = target_behind_prefix(word); !target.empty()) {
+      flags.targets.emplace_back(target);
+    } else if (auto pattern = usdt::ProbePattern::parse(word)) {
+      flags.patterns.push_back(std::move(*pattern));
+    } else {
+      usdt::tools::print_error(kTool, pattern.error(), word);
+      return false;
+    }
+  }
+  for (const pid_t pid : flags.pids) {
+    if (pid > 0) continue;
+    usdt::tools::print_notice(kTool, fmt::format("-p {}: not a process id", pid));
+    return false;
+  }
+  if (!flags.targets.empty() || !flags.patterns.empty() || !flags.pids.empty()) return true;
+  usdt::tools::print_notice(kTool, "nothing to list: name a file, a library, a probe or a process (-p); see --help");
+  return false;
+}
+
+}  // namespace
+
+std::optional<Flags> parse_flags(int argc, char** argv, int& exit_code) {
+  Flags flags;
+  RawFlags raw;
+  CLI::App app(kDescription, std::string(kTool));
+  declare(app, flags, raw);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const bool asked = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);  // --help, --version
+    asked ? static_cast<void>(app.exit(error))
+          : usdt::tools::print_notice(kTool, fmt::format("{}; see --help", error.what()));
+    exit_code = asked ? kFound : kTrouble;
+    return std::nullopt;
+  }
+  if (interpret(flags, raw)) return flags;
+  exit_code = kTrouble;
+  return std::nullopt;
+}
+
+}  // namespace usdt_list

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "usdt/pattern.hpp"
+
+namespace usdt_list {
+
+enum class Format : std::uint8_t { text, json };
+
+/// The command line, parsed and checked for sense.
+struct Flags {
+  std::vector<std::string> targets;          ///< paths, directories, globs, sonames, program names
+  std::vector<usdt::ProbePattern> patterns;  ///< with a target or without
+  std::vector<pid_t> pids;
+  int verbosity = 0;
+  Format format = Format::text;
+};
+
+/// Parses argv; prints help, version or a usage error itself. Nothing when the program shall end with `exit_code`.
+[[nodiscard]] std::optional<Flags> parse_flags(int argc, char** argv, int& exit_code);
+
+}  // namespace usdt_list

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// One scanned file as it will be shown: its sites decoded, and grouped into probes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "usdt/usdt.hpp"
+
+namespace usdt_list {
+
+/// A site with its arguments.
+struct ListedSite {
+  const usdt::Site* site = nullptr;
+  std::vector<usdt::Arg> args;
+};
+
+/// All sites of one provider:name of one file.
+struct ListedProbe {
+  std::string name;  ///< "usdt:PATH:PROVIDER:NAME": pastes into usdt-trace
+  std::vector<ListedSite> sites;
+};
+
+/// A path that opens the file from here: its own, or one below /proc for deleted files and other mount namespaces.
+[[nodiscard]] std::string paste_path(const usdt::TargetFile& file);
+
+/// The sites of `file` in file order. `file` must outlive the result.
+[[nodiscard]] std::vector<ListedSite> decode_sites(const usdt::ProbeFile& file);
+/// The same grouped, sorted by provider and name.
+[[nodiscard]] std::vector<ListedProbe> group_probes(const usdt::ProbeFile& file);
+
+}  // namespace usdt_list

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// usdt-list: parse flags, call the SDK, print.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/progress.hpp"
+#include "common/report.hpp"
+#include "common/terminal.hpp"
+#include "exit_code.hpp"
+#include "flags.hpp"
+#include "print.hpp"
+#include "requests.hpp"
+
+namespace usdt_list {
+namespace {
+
+using usdt::tools::counted;
+using usdt::tools::print_error;
+using usdt::tools::print_notice;
+
+/// One run: every request scanned and printed, then what there is to say about them.
+class Lister {
+ public:
+  explicit Lister(const Flags& flags) : flags_(flags), terminal_(usdt::tools::Terminal::of(STDOUT_FILENO)) {}
+
+  int run() {
+    const Requests requests = find_requests(flags_, progress_);
+    progress_.clear();
+    for (const usdt::Error& error : requests.errors) complain(error);
+    std::size_t scanned = 0;
+    for (const Request& request : requests.files) {
+      if (!request.named) progress_.show("scanning", ++scanned);
+      list(request);
+      if (out_.error() != 0) return output_failed();
+    }
+    progress_.clear();
+    out_.flush();
+    if (out_.error() != 0) return output_failed();
+    if (skipped_ > 0)
+      print_notice(kTool,
+                   fmt::format("passed over {}, the first: {}", counted(skipped_, "unreadable file"), why_skipped_));
+    if (!found_) explain_nothing(requests);
+    if (trouble_) return kTrouble;
+    return found_ ? kFound : kNothing;
+  }
+
+ private:
+  void complain(const usdt::Error& error) {
+    progress_.clear();
+    print_error(kTool, error);
+    trouble_ = true;
+  }
+
+  void list(const Request& request) {
+    auto file = usdt::find_probes(request.file, request.patterns);
+    if (!file) {
+      if (request.named) return complain(file.error());
+      if (++skipped_ == 1) why_skipped_ = file.error().message;
+      return;
+    }
+    warn(*file);
+    if (file->sites.empty()) return;
+    found_ = true;
+    progress_.clear();
+    flags_.format == Format::json ? print_json(*file, out_) : print_text(*file, flags_.verbosity, terminal_, out_);
+    out_.flush();
+  }
+
+  void warn(const usdt::ProbeFile& file) {
+    for (const usdt::ScanWarning& warning : file.warnings) {
+      progress_.clear();
+      print_notice(kTool, fmt::format("{}: warning: {}", file.target.access.string(), warning.message));
+    }
+  }
+
+  /// Nobody reads any more: no news. A full disk is.
+  int output_failed() {
+    if (out_.error() != EPIPE) {
+      print_error(kTool, usdt::os_failure(usdt::ErrorKind::io, "write to standard output", out_.error()));
+    }
+    return kTrouble;
+  }
+
+  /// What was looked at, so that a typo and an empty file can be told apart.
+  void explain_nothing(const Requests& requests) {
+    for (const std::string& target : requests.nowhere) {
+      print_notice(kTool, flags_.pids.empty() ? fmt::format("no ELF file in '{}'", target)
+                                              : fmt::format("'{}' is not among the files of process {}", target,
+                                                            fmt::join(flags_.pids, ",")));
+    }
+    if (requests.files.empty()) return;
+    constexpr std::size_t kShown = 5;
+    if (requests.files.size() > kShown) {
+      print_notice(kTool, fmt::format("{} in {} files", nothing(), requests.files.size()));
+      return;
+    }
+    for (const Request& request : requests.files) explain_file(request);
+  }
+
+  [[nodiscard]] std::string nothing() const {
+    if (flags_.patterns.empty()) return "no probes";
+    std::vector<std::string> wanted;
+    for (const usdt::ProbePattern& p : flags_.patterns) wanted.push_back(fmt::format("{}:{}", p.provider, p.name));
+    return fmt::format("no probe matches {}", fmt::join(wanted, ", "));
+  }
+
+  void explain_file(const Request& request) {
+    const auto all = usdt::find_probes(request.file, {});
+    if (!all) return;  // said already
+    std::set<std::string> providers;
+    std::set<std::pair<std::string, std::string>> probes;
+    for (const usdt::Site& site : all->sites) {
+      providers.insert(site.provider);
+      probes.emplace(site.provider, site.name);
+    }
+    const std::string path = request.file.access.string();
+    if (probes.empty()) return print_notice(kTool, fmt::format("{} has no probes", path));
+    print_notice(kTool, fmt::format("{}; {} has {} of {} {}", nothing(), path, counted(probes.size(), "probe"),
+                                    providers.size() == 1 ? "provider" : "providers", fmt::join(providers, ", ")));
+  }
+
+  const Flags& flags_;
+  const usdt::tools::Terminal terminal_;
+  usdt::tools::Progress progress_;
+  Output out_;
+  bool found_ = false;
+  bool trouble_ = false;
+  std::size_t skipped_ = 0;
+  std::string why_skipped_;
+};
+
+}  // namespace
+}  // namespace usdt_list
+
+int main(int argc, char** argv) {
+  int exit_code = usdt_list::kFound;
+  const auto flags = usdt_list::parse_flags(argc, argv, exit_code);
+  return flags ? usdt_list::Lister(*flags).run() : exit_code;
+}
