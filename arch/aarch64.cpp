@@ -44,12 +44,12 @@ constexpr auto kRegisters = [] {
   table.add({"wsp", "sp", 32, 0, RegClass::gpr, kSp});
   table.add({"xzr", "xzr", 64, 0, RegClass::zero, -1});
   table.add({"wzr", "xzr", 32, 0, RegClass::zero, -1});
-  table.add_vectors(kB, 8, &kV);
-  table.add_vectors(kH, 16, &kV);
-  table.add_vectors(kS, 32, &kV);
-  table.add_vectors(kD, 64, &kV);
-  table.add_vectors(kQ, 128, &kV);
-  table.add_vectors(kV, 128);
+  table.add_vectors(kB, 8, kV);
+  table.add_vectors(kH, 16, kV);
+  table.add_vectors(kS, 32, kV);
+  table.add_vectors(kD, 64, kV);
+  table.add_vectors(kQ, 128, kV);
+  table.add_vectors(kV, 128, kV);
   return table;
 }();
 

@@ -64,13 +64,10 @@ struct RegisterTable {
     slots[slot] = static_cast<std::uint16_t>(count);
   }
 
-  /// Every name of `names` as floating-point or vector registers; `canon` is null where each is its own.
+  /// Every name of `names` as floating-point or vector registers that are parts of those of `canon`.
   template <std::size_t Count>
-  constexpr void add_vectors(const NumberedNames<Count>& names, std::uint16_t bits,
-                             const NumberedNames<Count>* canon = nullptr) {
-    for (std::size_t i = 0; i < Count; ++i) {
-      add({names[i], canon != nullptr ? (*canon)[i] : names[i], bits, 0, RegClass::fp, -1});
-    }
+  constexpr void add_vectors(const NumberedNames<Count>& names, std::uint16_t bits, const NumberedNames<Count>& canon) {
+    for (std::size_t i = 0; i < Count; ++i) add({names[i], canon[i], bits, 0, RegClass::fp, -1});
   }
 
   [[nodiscard]] constexpr std::span<const Register> all() const { return {registers.data(), count}; }

@@ -71,12 +71,12 @@ inline constexpr NumberedNames<8> kStParen("st(", ")");
 /// Vector, MMX, x87 and segment registers: names a note may hold and no uprobe can read.
 template <class Table>
 constexpr void add_unreadable(Table& table) {
-  table.add_vectors(kXmm, 128);
-  table.add_vectors(kYmm, 256);
-  table.add_vectors(kZmm, 512);
-  table.add_vectors(kMm, 64);
-  table.add_vectors(kSt, 80);
-  table.add_vectors(kStParen, 80, &kSt);
+  table.add_vectors(kXmm, 128, kXmm);
+  table.add_vectors(kYmm, 256, kYmm);
+  table.add_vectors(kZmm, 512, kZmm);
+  table.add_vectors(kMm, 64, kMm);
+  table.add_vectors(kSt, 80, kSt);
+  table.add_vectors(kStParen, 80, kSt);
   table.add({"st", "st0", 80, 0, RegClass::fp, -1});
   for (const std::string_view name : {"cs", "ds", "es", "fs", "gs", "ss"}) {
     table.add({name, name, 16, 0, RegClass::segment, -1});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Attaches a BPF program of our own to probes (id, customer, ...) and reads its typed records: 04_own_program PROBE, as root.
+// Attaches a BPF program of our own to probes (id, customer, ...) and reads its typed records: 04_own_program PROBE, as
+// root.
 #include <chrono>
 #include <iostream>
 #include <thread>
@@ -24,7 +25,8 @@ usdt::Result<usdt::ConsumeStats> watch(const char* probe, std::stop_token stop) 
   if (!link) return usdt::fail(link.error());
 
   return usdt::consume<order>(*object, "events", stop, [](const order& o) {
-    std::cout << "order " << o.id << " by " << o.customer << " in process " << o.pid << " (cookie " << o.cookie << ")\n";
+    std::cout << "order " << o.id << " by " << o.customer << " in process " << o.pid << " (cookie " << o.cookie
+              << ")\n";
   });
 }
 

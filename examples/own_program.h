@@ -5,8 +5,8 @@
 #include <linux/types.h>
 
 struct order {
-	__u64 id;
-	__u64 cookie;
-	__u32 pid;
-	char customer[44];
+  __u64 id;
+  __u64 cookie;
+  __u32 pid;
+  char customer[44];
 };

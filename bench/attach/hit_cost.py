@@ -7,7 +7,7 @@ taken from one more run of each, into a counter."""
 import re
 import subprocess
 
-import paired
+import paired  # first: it makes the tests' modules importable
 import puppet
 from harness import Run
 

@@ -6,7 +6,7 @@ the same witness for both tools."""
 import subprocess
 import time
 
-import paired
+import paired  # first: it makes the tests' modules importable
 import puppet
 from harness import Run, wait_line
 

@@ -87,9 +87,9 @@ TEST(Registers, OfI386HaveNoSixtyFourBitNames) {
 
 TEST(Registers, OfArm64AreTheWordsOfUserPtRegs) {
   for (int i = 0; i <= 30; ++i) {
-    const std::string x = "x" + std::to_string(i);
+    const std::string x = std::string("x").append(std::to_string(i));
     expect_register(Machine::aarch64, {x, x, 64, 0, i});
-    expect_register(Machine::aarch64, {"w" + std::to_string(i), x, 32, 0, i});
+    expect_register(Machine::aarch64, {std::string("w").append(std::to_string(i)), x, 32, 0, i});
   }
   for (const Expected& expected : {
            Expected{"sp", "sp", 64, 0, 31},

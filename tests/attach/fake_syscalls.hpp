@@ -12,7 +12,8 @@
 
 namespace usdt::testing {
 
-/// A kernel made of lambdas. Descriptors it hands out are real ones (of /dev/null), so that closing them is checked too.
+/// A kernel made of lambdas. Descriptors it hands out are real ones (of /dev/null), so that closing them is checked
+/// too.
 class FakeKernel : public sys::Syscalls {
  public:
   std::function<int(const sys::ProgLoad&)> prog_load = [](const sys::ProgLoad&) { return descriptor(); };

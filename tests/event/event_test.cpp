@@ -59,7 +59,8 @@ TEST(Event, shows_why_an_argument_has_no_value) {
 
 TEST(Event, marks_text_that_was_cut_and_only_that) {
   const AttachPlan plan = x86_plan("8@%rdi 8@%rsi 8@%rdx", {0, 1, 2});
-  const auto record = EventBuilder(plan, 4).arg(0, 1).text(0, "abcd").arg(1, 1).text(1, "abcde").arg(2, 1).text(2, "").build();
+  const auto record =
+      EventBuilder(plan, 4).arg(0, 1).text(0, "abcd").arg(1, 1).text(1, "abcde").arg(2, 1).text(2, "").build();
   const auto event = Event::from(record, plan, layout_of(plan, 4));
   ASSERT_TRUE(event);
   EXPECT_EQ(event->text(0)->bytes, "abcd");

@@ -162,5 +162,20 @@ def end_of_the_traced_process_ends_the_trace(run):
     result.check_accounted(40, lost=0)
 
 
+@scenario
+def a_process_that_ends_while_it_is_being_attached_never_hangs_the_trace(run):
+    program = puppet.build(run)
+    for delay_ms in range(0, 120, 6):
+        target = Puppet(run, program)
+        tracing = run.trace_start(probe_of(program), "-p", target.pid)
+        time.sleep(delay_ms / 1000)
+        target.process.kill()
+        target.process.wait()
+        result = tracing.finish(15)
+        check(result.code in (0, 1), result.describe())
+        named = str(target.pid) in result.stderr
+        check(result.code == 0 or named, f"the error does not name the process\n{result.describe()}")
+
+
 if __name__ == "__main__":
     main()

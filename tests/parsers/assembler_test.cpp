@@ -93,7 +93,7 @@ MemOperand decode_mov(const std::uint8_t* at) {
   }
   const bool no_base = mod == 0 && base == 5;
   if (!no_base) mem.base = kNames.at(base | ((rex & 1u) << 3));
-  if (mod == 1) mem.disp = static_cast<std::int64_t>(read_as<std::int8_t>(at));
+  if (mod == 1) mem.disp = (*at ^ 0x80) - 0x80;  // sign-extends the byte
   if (mod == 2 || no_base) mem.disp = read_as<std::int32_t>(at);
   return mem;
 }

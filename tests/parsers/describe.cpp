@@ -53,7 +53,7 @@ std::string broken_spec(const ArgSpec& spec) {
 
 std::string describe(const ArgSpec& spec) {
   const char* letter = spec.is_float ? "f" : spec.is_signed ? "s" : "u";
-  const std::string head = letter + (spec.size ? fmt::to_string(*spec.size) : "") + " ";
+  const std::string head = fmt::format("{}{} ", letter, spec.size ? fmt::to_string(*spec.size) : "");
   if (spec.unreadable) return head + fmt::format("unreadable {}: {}", spec.unreadable->column, spec.unreadable->reason);
   return head + std::visit([](const auto& operand) { return describe_operand(operand); }, spec.operand);
 }

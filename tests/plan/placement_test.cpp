@@ -72,6 +72,27 @@ TEST(BareNop5, IsSafeOnI386WhichHasNoRedZone) {
   EXPECT_TRUE(plan_beside_a_nop(lone, kNop5, {}, Machine::i386).skipped.empty());
 }
 
+Site with_bytes(Site made, std::initializer_list<std::uint8_t> bytes) {
+  std::copy(bytes.begin(), bytes.end(), made.bytes.data.begin());
+  made.bytes.size = static_cast<std::uint8_t>(bytes.size());
+  return made;
+}
+
+TEST(RefusedInstructions, AreSkippedInThePlanBecauseTheKernelWouldDropThemSilently) {
+  const Site bare_nop10 =
+      with_bytes(site(SiteClass::nop10, 0x10), {0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00});
+  for (const PlanOptions& options : {PlanOptions{}, kNop5}) {
+    const AttachPlan plan = plan_beside_a_nop(bare_nop10, options);
+    ASSERT_EQ(plan.skipped.size(), 1U);
+    EXPECT_THAT(plan.skipped[0].reason, HasSubstr("66 2e 0f 1f 84"));
+  }
+  EXPECT_TRUE(plan_beside_a_nop(bare_nop10, nop10()).skipped.empty());
+  EXPECT_EQ(plan_beside_a_nop(with_bytes(site(SiteClass::single_step), {0xcc}), {}).skipped.size(), 1U);
+  EXPECT_EQ(plan_beside_a_nop(with_bytes(site(SiteClass::single_step), {0xf0, 0x48, 0x01}), {}).skipped.size(), 1U);
+  EXPECT_TRUE(
+      plan_beside_a_nop(with_bytes(site(SiteClass::single_step), {0xf3, 0x0f, 0x1e, 0xfa}), {}).skipped.empty());
+}
+
 TEST(NopPairs, WithNop5AreHitOnTheLeadingNopAlways) {
   for (const NopOptimisation nops : {NopOptimisation::none, NopOptimisation::nop5, NopOptimisation::nop10}) {
     const AttachPlan plan = plan_beside_a_nop(site(SiteClass::nop_nop5, 0x10), {.nops = nops});

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """usdt-list on files: what it prints, how it understands its command line, and what it answers to odd input."""
 
+import fcntl
 import json
 import os
 import pty
 import re
+import struct
 import subprocess
+import termios
 import unittest
 
 import tool
@@ -84,6 +87,7 @@ usdt:DIR/app:db:query\t(u64, i32, f64, u32)\tsemaphore\t1 site\t1 unreadable
     @staticmethod
     def on_terminal(environment, *arguments):
         leader, follower = pty.openpty()
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("4H", 40, 160, 0, 0))
         clean = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
         with subprocess.Popen([tool.USDT_LIST, *arguments], stdout=follower, stdin=subprocess.DEVNULL,
                               env={**clean, **environment}) as process:

@@ -23,8 +23,15 @@ struct BadList {
 };
 
 TEST(PrintList, says_where_it_does_not_understand) {
-  for (const BadList& bad : {BadList{"", 0}, {"arg", 0}, {"arg0,", 4}, {"arg0 arg1", 5}, {"str(arg0", 0}, {"ustr(arg0)", 0},
-                             {"arg0, foo(arg1)", 4}, {"arg256", 0}, {"arg-1", 0}}) {
+  for (const BadList& bad : {BadList{"", 0},
+                             {"arg", 0},
+                             {"arg0,", 4},
+                             {"arg0 arg1", 5},
+                             {"str(arg0", 0},
+                             {"ustr(arg0)", 0},
+                             {"arg0, foo(arg1)", 4},
+                             {"arg256", 5},
+                             {"arg-1", 0}}) {
     const auto list = parse_print_list(bad.text);
     ASSERT_FALSE(list) << bad.text;
     EXPECT_EQ(list.error().kind, usdt::ErrorKind::syntax);

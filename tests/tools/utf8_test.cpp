@@ -7,13 +7,14 @@ namespace usdt::tools {
 namespace {
 
 TEST(Utf8, accepts_what_rfc_3629_accepts) {
-  for (const char* good : {"", "plain", "\xc3\xa9", "\xe2\x82\xac", "\xed\x9f\xbf", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf"})
+  for (const char* good :
+       {"", "plain", "\xc3\xa9", "\xe2\x82\xac", "\xed\x9f\xbf", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf"})
     EXPECT_TRUE(is_utf8(good)) << good;
 }
 
 TEST(Utf8, refuses_overlong_forms_surrogates_and_loose_bytes) {
-  for (const char* bad : {"\x80", "\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf8", "\xc3",
-                          "a\xff"})
+  for (const char* bad :
+       {"\x80", "\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf8", "\xc3", "a\xff"})
     EXPECT_FALSE(is_utf8(bad)) << bad;
 }
 

@@ -1,29 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "listing.hpp"
 
-#include <fmt/format.h>
-
 #include <map>
 #include <string_view>
 #include <utility>
 
 namespace usdt_list {
-namespace {
-
-/// Characters that a pattern takes for a glob are quoted, so that the name means itself.
-std::string quoted(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '*' || c == '?' || c == '[' || c == '\\' || c == ':') out += '\\';
-    out += c;
-  }
-  return out;
-}
-
-}  // namespace
-
-std::string paste_path(const usdt::TargetFile& file) { return file.access.string(); }
-
 std::vector<ListedSite> decode_sites(const usdt::ProbeFile& file) {
   const usdt::ArgDecoder decoder(*file.elf);
   std::vector<ListedSite> out;
@@ -40,7 +22,7 @@ std::vector<ListedProbe> group_probes(const usdt::ProbeFile& file) {
   }
   std::vector<ListedProbe> out;
   for (auto& [key, probe] : groups) {
-    probe.name = fmt::format("usdt:{}:{}:{}", paste_path(file.target), quoted(key.first), quoted(key.second));
+    probe.name = usdt::probe_name(file.target, key.first, key.second);
     out.push_back(std::move(probe));
   }
   return out;

@@ -21,9 +21,6 @@ struct ListedProbe {
   std::vector<ListedSite> sites;
 };
 
-/// A path that opens the file from here: its own, or one below /proc for deleted files and other mount namespaces.
-[[nodiscard]] std::string paste_path(const usdt::TargetFile& file);
-
 /// The sites of `file` in file order. `file` must outlive the result.
 [[nodiscard]] std::vector<ListedSite> decode_sites(const usdt::ProbeFile& file);
 /// The same grouped, sorted by provider and name.

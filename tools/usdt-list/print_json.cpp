@@ -91,7 +91,7 @@ void write_site(JsonWriter& json, const FileKeys& file, const ListedSite& listed
 
 void print_json(const usdt::ProbeFile& file, Output& out) {
   FileKeys keys;
-  keys.path = paste_path(file.target);
+  keys.path = file.target.access.string();
   if (file.target.path != file.target.access) keys.mapped_path = file.target.path.string();
   keys.arch = to_string(file.elf->machine());
   keys.build_id = file.elf->build_id();

@@ -95,18 +95,24 @@ class TextPrinter {
   }
 
  private:
-  /// Columns as wide as their widest cell, but a long name or signature pushes only its own line.
+  /// Columns as wide as their widest cell, but a cell too long for the terminal pushes only its own line.
   void measure(const std::vector<Row>& rows) {
-    constexpr std::size_t kRest = 24;  // "  semaphore  3 sites" and some air
-    const std::size_t signature_limit = std::max<std::size_t>(terminal_.width / 3, 20);
+    constexpr std::size_t kAfterName = 30;       // a short signature and what follows it
+    constexpr std::size_t kAfterSignature = 24;  // "  semaphore  3 sites" and some air
+    name_width_ = widest(rows, &Row::name, room(kAfterName, 60));
+    signature_width_ = widest(rows, &Row::signature, room(name_width_ + kAfterSignature, 12));
+  }
+
+  [[nodiscard]] std::size_t room(std::size_t taken, std::size_t at_least) const {
+    return std::max(terminal_.width > taken ? terminal_.width - taken : 0, at_least);
+  }
+
+  static std::size_t widest(const std::vector<Row>& rows, std::string Row::*cell, std::size_t limit) {
+    std::size_t width = 0;
     for (const Row& row : rows) {
-      if (row.signature.size() <= signature_limit) signature_width_ = std::max(signature_width_, row.signature.size());
+      if ((row.*cell).size() <= limit) width = std::max(width, (row.*cell).size());
     }
-    const std::size_t taken = signature_width_ + kRest;
-    const std::size_t name_limit = std::max<std::size_t>(terminal_.width > taken ? terminal_.width - taken : 0, 60);
-    for (const Row& row : rows) {
-      if (row.name.size() <= name_limit) name_width_ = std::max(name_width_, row.name.size());
-    }
+    return width;
   }
 
   static std::string padding(const std::string& cell, std::size_t width) {

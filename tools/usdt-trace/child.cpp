@@ -100,7 +100,8 @@ void Child::stop(std::chrono::milliseconds grace) {
   if (pid_ <= 0 || ended()) return;
   ::kill(pid_, SIGTERM);
   const auto deadline = std::chrono::steady_clock::now() + grace;
-  while (!ended() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  while (!ended() && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   if (ended()) return;
   ::kill(pid_, SIGKILL);
   int status = 0;

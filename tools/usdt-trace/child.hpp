@@ -33,8 +33,8 @@ class Child {
  private:
   Child() = default;
   pid_t pid_ = -1;
-  int go_ = -1;      ///< closing or writing lets the child go on
-  int failure_ = -1; ///< exec's errno comes here; closed by a successful exec
+  int go_ = -1;       ///< closing or writing lets the child go on
+  int failure_ = -1;  ///< exec's errno comes here; closed by a successful exec
   std::optional<int> code_;
 };
 

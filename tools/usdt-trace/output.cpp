@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "output.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,7 +19,7 @@ usdt::ProbeCounts Summary::total() const {
 }
 
 std::string full_name(const usdt::AttachPlan& plan, const usdt::PlannedProbe& probe) {
-  return fmt::format("usdt:{}:{}:{}", plan.files[probe.file].target.path.string(), probe.provider, probe.name);
+  return usdt::probe_name(plan.files[probe.file].target, probe.provider, probe.name);
 }
 
 bool write_out(std::string_view data) {

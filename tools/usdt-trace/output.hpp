@@ -12,7 +12,7 @@ namespace usdt_trace {
 
 /// The final account of a trace.
 struct Summary {
-  std::vector<usdt::ProbeCounts> probes;  ///< parallel to AttachPlan::probes
+  std::vector<usdt::ProbeCounts> probes;   ///< parallel to AttachPlan::probes
   std::vector<usdt::SkippedSite> skipped;  ///< by the planner and by the kernel
 
   [[nodiscard]] usdt::ProbeCounts total() const;

@@ -14,7 +14,9 @@ namespace {
 
 using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
 
-void put(Writer& json, std::string_view text) { json.String(text.data(), static_cast<rapidjson::SizeType>(text.size())); }
+void put(Writer& json, std::string_view text) {
+  json.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+}
 void key(Writer& json, std::string_view name) { json.Key(name.data(), static_cast<rapidjson::SizeType>(name.size())); }
 
 class JsonOutput final : public Output {

@@ -36,8 +36,8 @@ void append_quoted(Buffer& out, const usdt::Text& text) {
   append(out, text.truncated ? "\"..." : "\"");
 }
 
-/// An unsigned word that can only be an address of this kind of process: Linux maps x86-64 and arm64 programs, heaps, libraries
-/// and stacks at 0x55... to 0x7f..., where no ordinary count is.
+/// An unsigned word that can only be an address of this kind of process: Linux maps x86-64 and arm64 programs, heaps,
+/// libraries and stacks at 0x55... to 0x7f..., where no ordinary count is.
 bool looks_like_address(const usdt::Arg& arg, std::uint64_t value) {
   return arg.size == 8 && value >= 0x5500'0000'0000 && value < 0x8000'0000'0000;
 }

@@ -18,8 +18,8 @@ using ParsedItem = std::pair<Form, std::uint8_t>;
 const x3::uint_parser<std::uint8_t, 10, 1, 3> number;
 const auto argument = x3::lexeme["arg" >> number];
 const auto plain = x3::rule<struct PlainRule, ParsedItem>("argN") = x3::attr(Form::value) >> argument;
-const auto text = x3::rule<struct TextRule, ParsedItem>("str(argN)") = "str" >> x3::attr(Form::text) >> '(' >>
-                                                                       argument >> ')';
+const auto text = x3::rule<struct TextRule, ParsedItem>("str(argN)") = "str" >> x3::attr(Form::text) >> '(' >> argument
+                                                                       >> ')';
 const auto hex = x3::rule<struct HexRule, ParsedItem>("hex(argN)") = "hex" >> x3::attr(Form::hex) >> '(' >> argument >>
                                                                      ')';
 const auto item = plain | text | hex;

@@ -51,7 +51,9 @@ int complain(const usdt::Error& error) {
 /// Watches whether a process of others is still there.
 class ProcessWatch {
  public:
-  explicit ProcessWatch(pid_t pid) : fd_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))) {}
+  explicit ProcessWatch(pid_t pid) : fd_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))) {
+    gone_ = fd_ < 0 && errno == ESRCH;
+  }
   ~ProcessWatch() {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -59,11 +61,12 @@ class ProcessWatch {
   ProcessWatch& operator=(const ProcessWatch&) = delete;
   [[nodiscard]] bool ended() const {
     pollfd entry{fd_, POLLIN, 0};
-    return fd_ >= 0 && ::poll(&entry, 1, 0) == 1;
+    return gone_ || (fd_ >= 0 && ::poll(&entry, 1, 0) == 1);
   }
 
  private:
   int fd_;
+  bool gone_;
 };
 
 class Session {
@@ -72,6 +75,8 @@ class Session {
 
   usdt::Result<int> run() {
     started_ = Clock::now();
+    // Before anything else is known of it: whatever the process does from now on is seen.
+    if (flags_.pid) watch_.emplace(*flags_.pid);
     if (auto held = hold_command(); !held) return usdt::fail(held.error());
     if (auto planned = plan(); !planned) return usdt::fail(planned.error());
     if (auto attached = attach(); !attached) return usdt::fail(attached.error());
@@ -121,8 +126,8 @@ class Session {
   /// An argument no site has is a mistake, one that some sites lack is not.
   usdt::Result<void> check_print_list() const {
     for (const PrintItem& item : flags_.print) {
-      const bool exists = std::any_of(plan_.args.begin(), plan_.args.end(),
-                                      [&](const auto& args) { return item.arg < args.size(); });
+      const bool exists =
+          std::any_of(plan_.args.begin(), plan_.args.end(), [&](const auto& args) { return item.arg < args.size(); });
       if (exists) continue;
       const usdt::PlannedProbe& probe = plan_.probes.front();
       return usdt::fail(usdt::ErrorKind::invalid_argument,
@@ -182,21 +187,23 @@ class Session {
     if (all.size() > most) notice(fmt::format("not attached: {} more sites", all.size() - most));
   }
 
-  [[nodiscard]] bool target_ended(const std::optional<ProcessWatch>& watch) {
-    return (child_ && child_->ended()) || (watch && watch->ended());
+  [[nodiscard]] bool target_ended() { return (child_ && child_->ended()) || (watch_ && watch_->ended()); }
+
+  [[nodiscard]] Clock::time_point deadline() const {
+    // A century stands for ever, and does not overflow the clock.
+    constexpr double longest = 100.0 * 365 * 24 * 3600;
+    if (!flags_.duration_seconds || *flags_.duration_seconds >= longest) return Clock::time_point::max();
+    return Clock::now() +
+           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*flags_.duration_seconds));
   }
 
   usdt::Result<void> follow() {
-    std::optional<ProcessWatch> watch;
-    if (flags_.pid) watch.emplace(*flags_.pid);
-    const auto deadline = flags_.duration_seconds ? Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                                                       std::chrono::duration<double>(*flags_.duration_seconds))
-                                                  : Clock::time_point::max();
+    const auto end = deadline();
     const usdt::Tracer::Callback show = [this](const usdt::Event& event) { output_->event(event); };
     constexpr std::chrono::milliseconds longest_wait{50};
     constexpr std::size_t batch = 4096;
-    while (signals_seen == 0 && shown_ < flags_.max_events && !target_ended(watch)) {
-      const auto left = deadline - Clock::now();
+    while (signals_seen == 0 && shown_ < flags_.max_events && !target_ended()) {
+      const auto left = end - Clock::now();
       if (left <= Clock::duration::zero()) {
         limit_reached_ = true;
         break;
@@ -219,7 +226,8 @@ class Session {
     tracer_->detach();
     const usdt::Tracer::Callback show = [this](const usdt::Event& event) { output_->event(event); };
     while (shown_ < flags_.max_events && !reader_gone_) {
-      auto events = tracer_->poll(show, std::chrono::milliseconds(0), std::min<std::uint64_t>(4096, flags_.max_events - shown_));
+      auto events =
+          tracer_->poll(show, std::chrono::milliseconds(0), std::min<std::uint64_t>(4096, flags_.max_events - shown_));
       if (!events || *events == 0) break;
       shown_ += *events;
       reader_gone_ = !output_->flush();
@@ -261,6 +269,7 @@ class Session {
   const Flags& flags_;
   Clock::time_point started_;
   std::filesystem::path program_;
+  std::optional<ProcessWatch> watch_;
   std::optional<Child> child_;
   usdt::AttachPlan plan_;
   std::optional<usdt::Tracer> tracer_;

@@ -71,10 +71,10 @@ struct Unreadable {
 /// One argument of a site, as its note describes it: what it is and where its bytes are.
 /// Produced by the argument grammars; names are text until `arch/` gives them a meaning.
 struct ArgSpec {
-  std::string text;                    ///< the argument as it stands: "-4@-20(%rbp)"
-  std::optional<std::uint32_t> size;   ///< bytes; absent if the text has no "N@" (then the machine's word)
-  bool is_signed = false;              ///< "-N@"
-  bool is_float = false;               ///< "Nf@"
+  std::string text;                   ///< the argument as it stands: "-4@-20(%rbp)"
+  std::optional<std::uint32_t> size;  ///< bytes; absent if the text has no "N@" (then the machine's word)
+  bool is_signed = false;             ///< "-N@"
+  bool is_float = false;              ///< "Nf@"
   /// monostate: the operand did not parse, and `unreadable` says where and why.
   std::variant<std::monostate, ConstOperand, RegOperand, MemOperand> operand;
   /// Set when the text alone already rules a value out (syntax). What needs the machine or the file is

@@ -41,13 +41,13 @@ class BpfObject {
   }
   /// Sets a map's entries before the load. Errors: not_found, invalid_argument.
   [[nodiscard]] Result<void> set_max_entries(std::string_view map, std::uint32_t entries);
-  /// Address of a global variable of .data or .bss, shared with the running program; nullptr before the load or if there
-  /// is none. Valid as long as the object.
+  /// Address of a global variable of .data or .bss, shared with the running program; nullptr before the load or if
+  /// there is none. Valid as long as the object.
   [[nodiscard]] void* global(std::string_view name) noexcept;
 
   /// Sizes the spec table for `plan`, loads the programs for `backend`, and fills the table. Errors: no_permission
-  /// (naming the capability), not_supported (backend), invalid_argument (loaded already; no spec table: the program does not
-  /// include usdt/bpf/usdt.bpf.h), io with the verifier's last lines.
+  /// (naming the capability), not_supported (backend), invalid_argument (loaded already; no spec table: the program
+  /// does not include usdt/bpf/usdt.bpf.h), io with the verifier's last lines.
   [[nodiscard]] Result<void> load(const AttachPlan& plan, Backend backend = Backend::automatic);
   [[nodiscard]] bool loaded() const noexcept;
   /// What automatic turned into at load.

@@ -21,8 +21,8 @@ struct ConsumeStats {
   std::uint64_t wrong_size = 0;  ///< not exactly sizeof(T): counted, never guessed at
 };
 
-/// Reads ring buffer `map` of a loaded object on the calling thread until `stop` is requested (seen within 100 ms), then
-/// drains it. Errors: not_found (no such map), io.
+/// Reads ring buffer `map` of a loaded object on the calling thread until `stop` is requested (seen within 100 ms),
+/// then drains it. Errors: not_found (no such map), io.
 [[nodiscard]] Result<void> consume_records(BpfObject& object, std::string_view map, std::stop_token stop,
                                            const std::function<void(std::span<const std::byte>)>& on_record);
 
@@ -30,7 +30,7 @@ struct ConsumeStats {
 ///     struct query { std::uint64_t id; char sql[64]; };
 ///     auto stats = usdt::consume<query>(object, "events", stop, [](const query& q) { ... });
 template <class T, class Callback>
-  requires std::is_trivially_copyable_v<T> && std::is_invocable_v<Callback, const T&>
+requires std::is_trivially_copyable_v<T> && std::is_invocable_v<Callback, const T&>
 [[nodiscard]] Result<ConsumeStats> consume(BpfObject& object, std::string_view map, std::stop_token stop,
                                            Callback callback) {
   ConsumeStats stats;

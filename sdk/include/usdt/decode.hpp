@@ -16,11 +16,11 @@ namespace usdt {
 
 /// A register operand as its machine sees it.
 struct RegInfo {
-  std::string name;       ///< as written: "r10d"
-  std::string canon;      ///< full register: "r10"; i386 "eax"; arm64 "x3", "v0"
-  std::uint16_t bits = 0; ///< width of the name as written
-  std::uint8_t shift = 0; ///< 8 for ah, bh, ch, dh
-  bool floating = false;  ///< a vector or floating-point register
+  std::string name;        ///< as written: "r10d"
+  std::string canon;       ///< full register: "r10"; i386 "eax"; arm64 "x3", "v0"
+  std::uint16_t bits = 0;  ///< width of the name as written
+  std::uint8_t shift = 0;  ///< 8 for ah, bh, ch, dh
+  bool floating = false;   ///< a vector or floating-point register
 };
 
 /// What a value needs beyond registers and memory: "symbol", "got", "segment-base", "reg-pair".
@@ -29,17 +29,17 @@ using Needs = std::vector<std::string>;
 /// One argument with everything known about it before a kernel is involved.
 struct Arg {
   ArgSpec spec;
-  std::uint32_t size = 0;   ///< bytes; the machine's word where the text has none
+  std::uint32_t size = 0;  ///< bytes; the machine's word where the text has none
   /// A value can be fetched at a hit; else `reason` says why not.
   bool readable = false;
   std::string reason;
   std::uint32_t reason_column = 0;  ///< zero-based, in the site's argument text
-  RegInfo reg;              ///< for RegOperand
-  std::string pair_high;    ///< i386: register that holds the upper half of an 8-byte value, else empty
-  std::string base;         ///< MemOperand: canonical base register, empty if none
-  std::string index;        ///< MemOperand: canonical index register, empty if none
-  bool pc_relative = false; ///< MemOperand: the base is the instruction pointer
-  std::uint64_t const_bits = 0;  ///< ConstOperand without symbol: value cut to size, extended by sign
+  RegInfo reg;                      ///< for RegOperand
+  std::string pair_high;            ///< i386: register that holds the upper half of an 8-byte value, else empty
+  std::string base;                 ///< MemOperand: canonical base register, empty if none
+  std::string index;                ///< MemOperand: canonical index register, empty if none
+  bool pc_relative = false;         ///< MemOperand: the base is the instruction pointer
+  std::uint64_t const_bits = 0;     ///< ConstOperand without symbol: value cut to size, extended by sign
   Needs needs;
 };
 

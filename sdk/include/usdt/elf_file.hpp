@@ -17,16 +17,16 @@ namespace usdt {
 
 /// What kind of ELF file this is, as far as probing goes.
 enum class ElfKind : std::uint8_t {
-  executable,    ///< ET_EXEC
-  dynamic,       ///< ET_DYN: shared object, PIE, static PIE
-  debug,         ///< a separate debug file: sections without the code
-  relocatable,   ///< ET_REL
-  archive,       ///< ar archive of relocatable members
+  executable,   ///< ET_EXEC
+  dynamic,      ///< ET_DYN: shared object, PIE, static PIE
+  debug,        ///< a separate debug file: sections without the code
+  relocatable,  ///< ET_REL
+  archive,      ///< ar archive of relocatable members
 };
 
 /// The probes of one file.
 struct ScanResult {
-  std::vector<Site> sites;              ///< in file order
+  std::vector<Site> sites;  ///< in file order
   std::vector<ScanWarning> warnings;
   /// Set when the notes came from a separate debug file because the file itself has none.
   std::optional<std::filesystem::path> debug_file;

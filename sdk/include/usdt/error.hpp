@@ -10,16 +10,16 @@ namespace usdt {
 
 /// What kind of failure an Error is. Programs branch on this, people read the message.
 enum class ErrorKind : std::uint8_t {
-  invalid_argument,   ///< the caller passed something that cannot be meant
-  syntax,             ///< text that does not parse; `Error::column` says where
-  not_found,          ///< the named file, process, probe or symbol does not exist
-  no_permission,      ///< the kernel or the file system refused for lack of privilege
-  not_supported,      ///< this kernel, machine or file kind cannot do it
-  malformed,          ///< a file whose bytes contradict its format
-  changed,            ///< a file or process changed or vanished while it was being used
-  limit,              ///< a resource or size limit was reached
-  io,                 ///< an operating system call failed for another reason
-  type_mismatch,      ///< a value was asked for as another type than it has
+  invalid_argument,  ///< the caller passed something that cannot be meant
+  syntax,            ///< text that does not parse; `Error::column` says where
+  not_found,         ///< the named file, process, probe or symbol does not exist
+  no_permission,     ///< the kernel or the file system refused for lack of privilege
+  not_supported,     ///< this kernel, machine or file kind cannot do it
+  malformed,         ///< a file whose bytes contradict its format
+  changed,           ///< a file or process changed or vanished while it was being used
+  limit,             ///< a resource or size limit was reached
+  io,                ///< an operating system call failed for another reason
+  type_mismatch,     ///< a value was asked for as another type than it has
 };
 
 /// The kind's name as printed in messages and JSON: lower case, words joined by '_'.

@@ -71,7 +71,7 @@ class Event {
 
   /// Argument `n` as a T of exactly its size, sign and kind; type_mismatch otherwise, not_found if there is none.
   template <class T>
-    requires std::integral<T> || std::floating_point<T>
+  requires std::integral<T> || std::floating_point<T>
   [[nodiscard]] Result<T> arg(std::size_t n) const {
     auto bits = typed_bits(n, sizeof(T), std::is_signed_v<T> && std::integral<T>, std::floating_point<T>);
     if (!bits) return fail(bits.error());

@@ -35,9 +35,9 @@ class Link {
 };
 
 /// Attaches program `program` of `object` to every site of `plan`, loading the object first if needed. Sites the kernel
-/// refuses are left out and reported by refused(); that none could be attached is an error. Each file is attached by the very inode
-/// that was scanned. Errors: no_permission, not_found (process gone, no such program), changed (the file was written to
-/// since it was scanned; nothing stays attached), limit (descriptors), not_supported.
+/// refuses are left out and reported by refused(); that none could be attached is an error. Each file is attached by
+/// the very inode that was scanned. Errors: no_permission, not_found (process gone, no such program), changed (the file
+/// was written to since it was scanned; nothing stays attached), limit (descriptors), not_supported.
 [[nodiscard]] Result<Link> attach(BpfObject& object, std::string_view program, const AttachPlan& plan);
 
 }  // namespace usdt

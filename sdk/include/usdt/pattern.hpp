@@ -14,10 +14,10 @@ namespace usdt {
 [[nodiscard]] bool has_glob(std::string_view text) noexcept;
 
 /// Which probes are meant: `usdt:TARGET:PROVIDER:NAME`, `TARGET:PROVIDER:NAME`, `PROVIDER:NAME`,
-/// `usdt:TARGET:NAME` as in bpftrace, `u:TARGET:NAME` as in bcc (and `U:` for `usdt:`). Globs are allowed in every part.
-/// The target may contain ':': the last two parts are provider and name.
+/// `usdt:TARGET:NAME` as in bpftrace, `u:TARGET:NAME` as in bcc (and `U:` for `usdt:`). Globs are allowed in every
+/// part. The target may contain ':': the last two parts are provider and name.
 struct ProbePattern {
-  std::string target;          ///< path, directory, glob or soname; empty: whatever the scope (pid, command) maps
+  std::string target;  ///< path, directory, glob or soname; empty: whatever the scope (pid, command) maps
   std::string provider = "*";
   std::string name = "*";
 

@@ -102,7 +102,7 @@ struct AttachPlan {
   Scope scope;
   std::vector<PlannedFile> files;
   std::vector<PlannedProbe> probes;
-  std::vector<PlannedSite> sites;      ///< a site's index is the site number in its cookie
+  std::vector<PlannedSite> sites;  ///< a site's index is the site number in its cookie
   std::vector<SkippedSite> skipped;
   std::vector<EncodedSpec> specs;
   std::vector<std::vector<Arg>> args;  ///< distinct decoded argument lists

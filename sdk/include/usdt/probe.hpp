@@ -15,14 +15,14 @@ namespace usdt {
 /// What a hit at a site costs, judged from the instruction bytes there. Which nop the running kernel can turn
 /// into a call is the planner's business (SiteClass does not depend on the kernel).
 enum class SiteClass : std::uint8_t {
-  unknown,       ///< the bytes are not in this file (separate debug file, archive member, outside any segment)
-  nop,           ///< one plain nop: a breakpoint, emulated by the kernel
-  nop_nop5,      ///< x86-64: `nop; nopl 0(%rax,%rax,1)` (libbpf/usdt Feb..May 2026)
-  nop_nop10,     ///< x86-64: `nop; cs nopw 0(%rax,%rax,1)` (libbpf/usdt since July 2026)
-  nop5,          ///< x86-64: a bare 5-byte nop; Linux 6.18 turns it into a call that writes below %rsp
-  nop10,         ///< x86-64: a bare 10-byte nop
-  emulated,      ///< another instruction the kernel emulates (push, jmp, call, multi-byte nop)
-  single_step,   ///< anything else: executed out of line under single-step, about 10 times a nop
+  unknown,      ///< the bytes are not in this file (separate debug file, archive member, outside any segment)
+  nop,          ///< one plain nop: a breakpoint, emulated by the kernel
+  nop_nop5,     ///< x86-64: `nop; nopl 0(%rax,%rax,1)` (libbpf/usdt Feb..May 2026)
+  nop_nop10,    ///< x86-64: `nop; cs nopw 0(%rax,%rax,1)` (libbpf/usdt since July 2026)
+  nop5,         ///< x86-64: a bare 5-byte nop; Linux 6.18 turns it into a call that writes below %rsp
+  nop10,        ///< x86-64: a bare 10-byte nop
+  emulated,     ///< another instruction the kernel emulates (push, jmp, call, multi-byte nop)
+  single_step,  ///< anything else: executed out of line under single-step, about 10 times a nop
 };
 /// "nop", "nop,nop5", ...: as the JSON contract's site.class prints it.
 [[nodiscard]] std::string_view to_string(SiteClass site_class) noexcept;

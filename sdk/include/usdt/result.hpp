@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #pragma once
 
-#include <utility>
-
 #include <tl/expected.hpp>
+#include <utility>
 
 #include "usdt/error.hpp"
 

@@ -52,8 +52,9 @@ class Tracer {
   [[nodiscard]] const Link& link() const noexcept;
   [[nodiscard]] const EventLayout& layout() const noexcept;
 
-  /// Hands over what is in the ring, then waits up to `wait` for more if there was nothing. At most `limit` events reach
-  /// `callback`; what the ring holds beyond stays there. Returns how many were handed over; 0 also when a signal came.
+  /// Hands over what is in the ring, then waits up to `wait` for more if there was nothing. At most `limit` events
+  /// reach `callback`; what the ring holds beyond stays there. Returns how many were handed over; 0 also when a signal
+  /// came.
   [[nodiscard]] Result<std::size_t> poll(const Callback& callback, std::chrono::milliseconds wait,
                                          std::size_t limit = SIZE_MAX);
 
@@ -70,9 +71,10 @@ class Tracer {
   std::unique_ptr<Impl> impl_;
 };
 
-/// A whole trace in one call on the calling thread: attaches, hands events to `on_event` until `stop` is requested (seen
-/// within 100 ms), detaches, drains, and returns the counts per probe of the plan. Errors as Tracer::start().
+/// A whole trace in one call on the calling thread: attaches, hands events to `on_event` until `stop` is requested
+/// (seen within 100 ms), detaches, drains, and returns the counts per probe of the plan. Errors as Tracer::start().
 [[nodiscard]] Result<std::vector<ProbeCounts>> trace(const AttachPlan& plan, std::stop_token stop,
-                                                     const Tracer::Callback& on_event, const TraceOptions& options = {});
+                                                     const Tracer::Callback& on_event,
+                                                     const TraceOptions& options = {});
 
 }  // namespace usdt

@@ -46,12 +46,14 @@ struct FileLinks {
   std::vector<Refusal> refused;
 };
 
-/// One link for all sites of the file; should the kernel refuse the batch for a site's sake, the site is found by bisection.
+/// One link for all sites of the file; should the kernel refuse the batch for a site's sake, the site is found by
+/// bisection.
 [[nodiscard]] Result<FileLinks> attach_uprobe_multi(const AttachTarget& target, const SiteArrays& sites);
 /// One perf event and one link for each site.
 [[nodiscard]] Result<FileLinks> attach_perf_uprobe(const AttachTarget& target, const SiteArrays& sites);
 
-/// True for errors that blame the whole request (privilege, process, path, memory), false for those a single site may cause.
+/// True for errors that blame the whole request (privilege, process, path, memory), false for those a single site may
+/// cause.
 [[nodiscard]] bool concerns_all_sites(int os_error) noexcept;
 
 }  // namespace usdt::backends

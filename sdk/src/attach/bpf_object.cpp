@@ -138,7 +138,8 @@ Result<void> fill_table(int fd, const AttachPlan& plan) {
     header.user_cookie = spec.user_cookie;
     header.arg_cnt = static_cast<std::uint32_t>(spec.args.size());
     std::memcpy(at, &header, sizeof(header));
-    if (!spec.args.empty()) std::memcpy(at + sizeof(header), spec.args.data(), spec.args.size() * sizeof(usdt_arg_spec));
+    if (!spec.args.empty())
+      std::memcpy(at + sizeof(header), spec.args.data(), spec.args.size() * sizeof(usdt_arg_spec));
     at += size;
   }
   ::munmap(mapped, length);
@@ -163,7 +164,8 @@ Error explain_load(int error, const std::string& log) {
     if (auto privilege = backends::check_privilege(); !privilege) return privilege.error();
   }
   if (probe_feature(Feature::attach_cookie).answer == Answer::no)
-    return Error{ErrorKind::not_supported, "this kernel has no BPF attach cookies: Linux 5.15 or newer is needed", error};
+    return Error{ErrorKind::not_supported, "this kernel has no BPF attach cookies: Linux 5.15 or newer is needed",
+                 error};
   return os_failure(ErrorKind::io, fmt::format("load the BPF object{}{}", log.empty() ? "" : ": ", log), error);
 }
 
@@ -174,7 +176,8 @@ Result<BpfObject> BpfObject::open(std::span<const std::byte> bytes, std::string_
   LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = owned_name.c_str());
   backends::LibbpfLog log;
   bpf_object* object = bpf_object__open_mem(bytes.data(), bytes.size(), &options);
-  if (!object) return fail(ErrorKind::malformed, fmt::format("BPF object '{}': {}", name, log.last("cannot be opened")));
+  if (!object)
+    return fail(ErrorKind::malformed, fmt::format("BPF object '{}': {}", name, log.last("cannot be opened")));
   return BpfObject(std::make_unique<Impl>(object));
 }
 

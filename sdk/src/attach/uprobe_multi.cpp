@@ -79,7 +79,8 @@ class Bisection {
 }  // namespace
 
 bool concerns_all_sites(int os_error) noexcept {
-  static constexpr int whole[] = {EPERM, EACCES, ENOENT, ESRCH, EBADF, ENOMEM, EMFILE, ENFILE, ENOSYS, E2BIG, EFAULT, EINTR};
+  static constexpr int whole[] = {EPERM,  EACCES, ENOENT, ESRCH, EBADF,  ENOMEM,
+                                  EMFILE, ENFILE, ENOSYS, E2BIG, EFAULT, EINTR};
   return std::find(std::begin(whole), std::end(whole), os_error) != std::end(whole);
 }
 

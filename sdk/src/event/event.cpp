@@ -80,12 +80,14 @@ Result<Text> Event::text(std::size_t n) const noexcept {
 }
 
 Result<std::uint64_t> Event::typed_bits(std::size_t n, std::size_t size, bool is_signed, bool is_float) const {
-  if (const auto why = why_not(n); !why.empty())
-    return fail(ErrorKind::not_found, fmt::format("arg{}: {}", n, why));
+  if (const auto why = why_not(n); !why.empty()) return fail(ErrorKind::not_found, fmt::format("arg{}: {}", n, why));
   const Arg& arg = (*args_)[n];
   if (arg.size != size || arg.spec.is_float != is_float || (!is_float && arg.spec.is_signed != is_signed))
     return fail(ErrorKind::type_mismatch, fmt::format("arg{} is {}, not {}{}", n, type_name(arg),
-                                                      is_float ? 'f' : is_signed ? 'i' : 'u', 8 * size));
+                                                      is_float    ? 'f'
+                                                      : is_signed ? 'i'
+                                                                  : 'u',
+                                                      8 * size));
   return slots_[n].bits;
 }
 

@@ -11,8 +11,8 @@
 namespace usdt::event {
 namespace {
 
-/// Rounds without a record before this side asks to be woken. Until then it looks again every millisecond: at a high rate
-/// a wake-up for each event would cost the traced program more than the event itself.
+/// Rounds without a record before this side asks to be woken. Until then it looks again every millisecond: at a high
+/// rate a wake-up for each event would cost the traced program more than the event itself.
 constexpr unsigned idle_rounds_before_sleep = 16;
 constexpr std::chrono::milliseconds busy_pause{1};
 

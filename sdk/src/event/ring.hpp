@@ -19,8 +19,8 @@ class Ring {
  public:
   using OnRecord = std::function<void(std::span<const std::byte>)>;
 
-  /// `asleep`, if the program has such a flag, is a word shared with it: it is set while this side sleeps, and the program wakes
-  /// it only then. Without one, records must wake us themselves.
+  /// `asleep`, if the program has such a flag, is a word shared with it: it is set while this side sleeps, and the
+  /// program wakes it only then. Without one, records must wake us themselves.
   [[nodiscard]] static Result<Ring> open(int map_fd, std::uint32_t* asleep);
   Ring(Ring&&) noexcept;
   Ring& operator=(Ring&&) noexcept;

@@ -55,11 +55,13 @@ Result<void> set_filters(BpfObject& object, const AttachPlan& plan, const TraceO
     return object.set_constant("usdt_filter_tgid", static_cast<std::uint32_t>(one->pid));
   if (!options.descendants_only) return {};
   if (*nested)
-    return fail(ErrorKind::not_supported, "following children inside a pid namespace: the tracer's own pid is not known");
+    return fail(ErrorKind::not_supported,
+                "following children inside a pid namespace: the tracer's own pid is not known");
   return keep_descendants_only(object);
 }
 
-Result<void> set_layout(BpfObject& object, const AttachPlan& plan, const EventLayout& layout, std::uint32_t ring_bytes) {
+Result<void> set_layout(BpfObject& object, const AttachPlan& plan, const EventLayout& layout,
+                        std::uint32_t ring_bytes) {
   if (auto set = object.set_constant("usdt_record_size", layout.record_size()); !set) return set;
   if (auto set = object.set_constant("usdt_string_slots", layout.string_slots); !set) return set;
   if (auto set = object.set_constant("usdt_string_size", layout.string_size); !set) return set;

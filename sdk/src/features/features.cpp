@@ -60,7 +60,8 @@ FeatureState probe_uprobe_multi() {
   // A directory is no target: EBADF from kernels that know the attach type, EINVAL from those that do not.
   const int error = provoke_uprobe_multi(0);
   if (error == -EBADF) return state(Feature::uprobe_multi, Answer::yes, "EBADF for a link on a directory");
-  if (error == -EINVAL) return state(Feature::uprobe_multi, Answer::no, "EINVAL for a link on a directory; needs >= 6.6");
+  if (error == -EINVAL)
+    return state(Feature::uprobe_multi, Answer::no, "EINVAL for a link on a directory; needs >= 6.6");
   return unsure(Feature::uprobe_multi, "BPF_LINK_CREATE", error);
 }
 
@@ -89,7 +90,8 @@ FeatureState probe_ref_ctr() {
     return state(Feature::ref_ctr, Answer::yes, "the uprobe event source has ref_ctr_offset");
   if (::stat("/sys/bus/event_source/devices/uprobe", &st) == 0)
     return state(Feature::ref_ctr, Answer::no, "the uprobe event source has no ref_ctr_offset; needs >= 4.20");
-  return state(Feature::ref_ctr, Answer::unknown, "/sys/bus/event_source/devices/uprobe is not there: is /sys mounted?");
+  return state(Feature::ref_ctr, Answer::unknown,
+               "/sys/bus/event_source/devices/uprobe is not there: is /sys mounted?");
 }
 
 /// uprobe(2) from outside a trampoline: ENXIO in the nop5 era, EPROTO since nop10 (7.2), ENOSYS before both.
@@ -119,8 +121,8 @@ FeatureState ask(Feature feature) {
   return state(feature, Answer::unknown, "no such feature");
 }
 
-constexpr std::array<std::string_view, 6> names{"uprobe_multi", "uprobe_multi_pid", "attach_cookie",
-                                                "ref_ctr",      "nop5",             "nop10"};
+constexpr std::array<std::string_view, 6> names{"uprobe_multi", "uprobe_multi_pid", "attach_cookie", "ref_ctr", "nop5",
+                                                "nop10"};
 
 std::recursive_mutex kept_mutex;
 std::array<std::optional<FeatureState>, names.size()> kept;

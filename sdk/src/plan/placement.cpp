@@ -37,6 +37,34 @@ bool nop10_fits_page(FileOffset offset) {
   return offset.value % kPage + kNop10 <= kPage;
 }
 
+bool nop10_is_optimised(FileOffset offset, const PlanOptions& options) {
+  return options.nops == NopOptimisation::nop10 && nop10_fits_page(offset);
+}
+
+/// What x86 uprobes refuse (is_prefix_bad() and is_trap_insn(), arch/x86/kernel/uprobes.c and kernel/events/uprobes.c):
+/// segment and lock prefixes, and int3. Should no process have the file mapped when a probe is registered, the kernel
+/// finds out only when one maps it, and then tells nobody: the probe would never fire.
+bool kernel_refuses(const SiteBytes& bytes) {
+  for (std::size_t i = 0; i < bytes.size; ++i) {
+    switch (bytes.data[i]) {
+      case 0x26:  // es
+      case 0x2e:  // cs, as in nop10
+      case 0x36:  // ss
+      case 0x3e:  // ds
+      case 0xf0:  // lock
+        return true;
+      case 0x66:  // operand size
+      case 0x67:  // address size
+      case 0xf2:  // repne
+      case 0xf3:  // rep
+        break;
+      default:
+        return i == 0 && bytes.data[0] == 0xcc;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 tl::expected<Placement, std::string> place(const Site& site, const ElfFile& file, const PlanOptions& options) {
@@ -47,6 +75,14 @@ tl::expected<Placement, std::string> place(const Site& site, const ElfFile& file
   }
   Placement placement{.offset = *site.offset};
   if (site.semaphore_offset) placement.semaphore = site.semaphore_offset->value;
+  if (file.machine() == Machine::aarch64) return placement;
+
+  const bool bare_nop10 = site.site_class == SiteClass::nop10 && nop10_is_optimised(*site.offset, options);
+  if (kernel_refuses(site.bytes) && !bare_nop10) {
+    return tl::unexpected(
+        fmt::format("this kernel takes no probe on the instruction there ({:02x})",
+                    fmt::join(site.bytes.data.begin(), site.bytes.data.begin() + site.bytes.size, " ")));
+  }
   if (file.machine() != Machine::x86_64) return placement;
 
   if (site.site_class == SiteClass::nop5 && options.nops == NopOptimisation::nop5 && !options.allow_unsafe_nop5 &&
@@ -56,7 +92,7 @@ tl::expected<Placement, std::string> place(const Site& site, const ElfFile& file
                     "program's red zone below the stack pointer"));
   }
   const FileOffset nop10 = *site.offset + 1;
-  if (site.site_class == SiteClass::nop_nop10 && options.nops == NopOptimisation::nop10 && nop10_fits_page(nop10)) {
+  if (site.site_class == SiteClass::nop_nop10 && nop10_is_optimised(nop10, options)) {
     placement.offset = nop10;
     placement.shift = 1;
   }

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "usdt/select.hpp"
 
-#include <dirent.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
-#include <memory>
 #include <set>
 #include <utility>
 
@@ -48,40 +45,10 @@ class Candidates {
   std::map<Inode, std::size_t> by_inode_;
 };
 
-/// True if a pattern's target means `file` of a process: its path, its file name, or a glob of either.
-bool target_means(const std::string& target, const TargetFile& file) {
-  const std::string path = file.path.string();
-  const std::string name = file.path.filename().string();
-  if (glob_match(target, path) || glob_match(target, name)) return true;
-  if (target.find('/') == std::string::npos) return name.starts_with(target + ".so");
-  const auto wanted = inode_of(target);
-  return wanted && wanted == inode_of(file.access);
-}
-
-Result<std::vector<TargetFile>> files_of_every_process() {
-  std::vector<TargetFile> all;
-  std::set<Inode> seen;
-  const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir("/proc"), ::closedir);
-  if (!proc) return fail(ErrorKind::io, "/proc cannot be read");
-  while (const dirent* entry = ::readdir(proc.get())) {
-    char* end = nullptr;
-    const long pid = std::strtol(entry->d_name, &end, 10);
-    if (pid <= 0 || *end) continue;
-    // Processes that end meanwhile, kernel threads and those of others are passed over.
-    auto files = files_of_process(static_cast<pid_t>(pid));
-    if (!files) continue;
-    for (TargetFile& file : *files) {
-      const auto inode = inode_of(file.access);
-      if (inode && seen.insert(*inode).second) all.push_back(std::move(file));
-    }
-  }
-  return all;
-}
-
 Result<std::vector<TargetFile>> files_in_scope(const SearchScope& scope) {
   if (scope.pid) return files_of_process(*scope.pid);
   if (scope.program) return files_of_program(*scope.program);
-  return files_of_every_process();
+  return files_of_all_processes();
 }
 
 std::string scope_name(const SearchScope& scope) {
@@ -175,7 +142,21 @@ Error nothing_matches(const std::vector<ProbePattern>& patterns, const Selection
                                             fmt::join(names, ", "), fmt::join(selection.looked, ", "), there)};
 }
 
+/// Characters that a pattern takes for a glob or a border are quoted, so that the name means itself.
+std::string quoted(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '*' || c == '?' || c == '[' || c == '\\' || c == ':') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
 }  // namespace
+
+std::string probe_name(const TargetFile& file, std::string_view provider, std::string_view name) {
+  return fmt::format("usdt:{}:{}:{}", file.access.string(), quoted(provider), quoted(name));
+}
 
 Result<Selection> select_probes(const std::vector<ProbePattern>& patterns, const SearchScope& scope) {
   Search search(scope);

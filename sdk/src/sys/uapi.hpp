@@ -9,9 +9,9 @@ namespace usdt::sys {
 // bpf(2) commands, program and attach types: include/uapi/linux/bpf.h.
 inline constexpr int bpf_prog_load_cmd = 5;
 inline constexpr int bpf_obj_get_info_by_fd_cmd = 15;
-inline constexpr int bpf_link_create_cmd = 28;             // 5.7
+inline constexpr int bpf_link_create_cmd = 28;  // 5.7
 inline constexpr std::uint32_t bpf_prog_type_kprobe = 2;
-inline constexpr std::uint32_t bpf_attach_perf_event = 41;         // 5.15
+inline constexpr std::uint32_t bpf_attach_perf_event = 41;          // 5.15
 inline constexpr std::uint32_t bpf_attach_trace_uprobe_multi = 48;  // 6.6, commit 89ae89f53d20
 
 /// union bpf_attr's link_create with the uprobe_multi member (6.6, commit 89ae89f53d20).

@@ -6,11 +6,9 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 __u64 hits;
 
-USDT_PROGRAM(on_hit)
-{
-	__u64 first;
+USDT_PROGRAM(on_hit) {
+  __u64 first;
 
-	if (usdt_arg(ctx, 0, &first) == 0 && first != 0)
-		__sync_fetch_and_add(&hits, 1);
-	return 0;
+  if (usdt_arg(ctx, 0, &first) == 0 && first != 0) __sync_fetch_and_add(&hits, 1);
+  return 0;
 }

@@ -13,14 +13,14 @@
 #include <linux/types.h>
 
 struct usdt_event {
-	__u64 ts;	/* CLOCK_MONOTONIC, ns */
-	__u64 ip;	/* address of the breakpoint in the process */
-	__u32 pid;	/* thread group, in the tracer's pid namespace */
+	__u64 ts;  /* CLOCK_MONOTONIC, ns */
+	__u64 ip;  /* address of the breakpoint in the process */
+	__u32 pid; /* thread group, in the tracer's pid namespace */
 	__u32 tid;
 	__u32 cpu;
-	__u32 site;	/* the plan's site number */
+	__u32 site; /* the plan's site number */
 	char comm[16];
-	__u32 arg_cnt;	/* entries of args[] that are filled */
+	__u32 arg_cnt; /* entries of args[] that are filled */
 	__u32 reserved;
 };
 

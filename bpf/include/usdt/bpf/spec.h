@@ -33,14 +33,14 @@ enum usdt_arg_flags {
 #define USDT_REG_NONE 0xff
 
 struct usdt_arg_spec {
-	__u64 value;	/* constant, or displacement in two's complement */
-	__u8 kind;	/* enum usdt_arg_kind */
-	__u8 flags;	/* enum usdt_arg_flags */
-	__u8 size;	/* bytes: 1 to 8 */
-	__u8 reg;	/* pt_regs word (8 bytes each) or USDT_REG_NONE */
-	__u8 index;	/* pt_regs word or USDT_REG_NONE */
-	__u8 shift;	/* MEM, ADDR: log2 of the scale; REG: bits to shift right (8 for %ah) */
-	__u8 capture;	/* stock program: 1 + string slot to fill from the pointed-to text, 0: none */
+	__u64 value;  /* constant, or displacement in two's complement */
+	__u8 kind;    /* enum usdt_arg_kind */
+	__u8 flags;   /* enum usdt_arg_flags */
+	__u8 size;    /* bytes: 1 to 8 */
+	__u8 reg;     /* pt_regs word (8 bytes each) or USDT_REG_NONE */
+	__u8 index;   /* pt_regs word or USDT_REG_NONE */
+	__u8 shift;   /* MEM, ADDR: log2 of the scale; REG: bits to shift right (8 for %ah) */
+	__u8 capture; /* stock program: 1 + string slot to fill from the pointed-to text, 0: none */
 	__u8 reserved;
 };
 

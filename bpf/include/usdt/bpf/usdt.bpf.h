@@ -52,30 +52,30 @@ enum {
 /* The instruction pointer's word in pt_regs, and which words hold general registers (arch/ has the same tables). */
 #if defined(__TARGET_ARCH_x86)
 #define USDT_IP_WORD 16
-#define USDT_FOR_EACH_REG(X) \
-	X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(16) X(19)
+#define USDT_FOR_EACH_REG(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(16) X(19)
 #elif defined(__TARGET_ARCH_arm64)
 #define USDT_IP_WORD 32
-#define USDT_FOR_EACH_REG(X)                                                                                      \
-	X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18)    \
-	X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
+/* clang-format off */
+#define USDT_FOR_EACH_REG(X)                                                                           \
+	X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16)    \
+	X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
+/* clang-format on */
 #else
 #error "define __TARGET_ARCH_x86 or __TARGET_ARCH_arm64"
 #endif
 
 /* One load with a constant offset. In assembler, because clang would merge the cases of a switch into a load at a
  * variable offset from the context, which the verifier refuses ("dereference of modified ctx ptr"). */
-#define USDT_LOAD_WORD(dst, regs, word) \
-	asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(dst) : "r"(regs), "i"((word) * 8))
+#define USDT_LOAD_WORD(dst, regs, word) asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(dst) : "r"(regs), "i"((word)*8))
 
 static __always_inline __u64 usdt_reg(void *regs, __u8 word)
 {
 	__u64 value = 0;
 
 	switch (word) {
-#define USDT_CASE(n)                             \
-	case n:                                  \
-		USDT_LOAD_WORD(value, regs, n);  \
+#define USDT_CASE(n)                            \
+	case n:                                 \
+		USDT_LOAD_WORD(value, regs, n); \
 		break;
 		USDT_FOR_EACH_REG(USDT_CASE)
 #undef USDT_CASE
@@ -195,14 +195,14 @@ static __always_inline __u32 usdt_site(const struct usdt_ctx *ctx)
 }
 
 /* A program for USDT sites; the body sees `const struct usdt_ctx *ctx`. */
-#define USDT_PROGRAM(name)                                                           \
-	static __always_inline int name##_hit(const struct usdt_ctx *ctx);           \
-	SEC("uprobe")                                                                \
-	int name(void *regs)                                                         \
-	{                                                                            \
-		struct usdt_ctx ctx = usdt_context(regs);                            \
-		return name##_hit(&ctx);                                             \
-	}                                                                            \
+#define USDT_PROGRAM(name)                                                 \
+	static __always_inline int name##_hit(const struct usdt_ctx *ctx); \
+	SEC("uprobe")                                                      \
+	int name(void *regs)                                               \
+	{                                                                  \
+		struct usdt_ctx ctx = usdt_context(regs);                  \
+		return name##_hit(&ctx);                                   \
+	}                                                                  \
 	static __always_inline int name##_hit(const struct usdt_ctx *ctx)
 
 #endif /* USDT_BPF_H */

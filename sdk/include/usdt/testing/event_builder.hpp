@@ -62,8 +62,7 @@ class EventBuilder {
 
   /// The value of argument `n`; a float as its bits, as in a register.
   template <class T>
-    requires std::is_arithmetic_v<T>
-  EventBuilder& arg(std::size_t n, T value) {
+  requires std::is_arithmetic_v<T> EventBuilder& arg(std::size_t n, T value) {
     if constexpr (std::is_same_v<T, double>)
       slot(n).bits = std::bit_cast<std::uint64_t>(value);
     else if constexpr (std::is_same_v<T, float>)
