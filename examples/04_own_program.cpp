@@ -11,7 +11,7 @@
 
 namespace {
 
-usdt::Result<usdt::ConsumeStats> watch(const char* probe, std::stop_token stop) {
+usdt::Result<usdt::ConsumeStats> watch(const char* probe, const std::stop_token& stop) {
   auto pattern = usdt::ProbePattern::parse(probe);
   if (!pattern) return usdt::fail(pattern.error());
   auto selection = usdt::select_probes({*pattern});

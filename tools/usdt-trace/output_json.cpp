@@ -21,7 +21,7 @@ void key(Writer& json, std::string_view name) { json.Key(name.data(), static_cas
 
 class JsonOutput final : public Output {
  public:
-  JsonOutput(const usdt::AttachPlan& plan, const PrintList& print) : plan_(plan), print_(print), json_(out_) {
+  JsonOutput(const usdt::AttachPlan& plan, const PrintList& print) : print_(print), json_(out_) {
     for (const usdt::PlannedProbe& probe : plan.probes) names_.push_back(full_name(plan, probe));
     for (const usdt::PlannedSite& site : plan.sites) pcs_.push_back(fmt::format("{:#x}", site.pc.value));
   }
@@ -162,7 +162,6 @@ class JsonOutput final : public Output {
     put_text(text->truncated ? usdt::tools::without_partial_utf8(text->bytes) : text->bytes);
   }
 
-  const usdt::AttachPlan& plan_;
   const PrintList& print_;
   std::vector<std::string> names_;
   std::vector<std::string> pcs_;

@@ -44,7 +44,7 @@ bool looks_like_address(const usdt::Arg& arg, std::uint64_t value) {
 
 class TextOutput final : public Output {
  public:
-  TextOutput(const usdt::AttachPlan& plan, const PrintList& print) : plan_(plan), print_(print) {
+  TextOutput(const usdt::AttachPlan& plan, const PrintList& print) : print_(print) {
     timespec real{}, monotonic{};
     ::clock_gettime(CLOCK_REALTIME, &real);
     ::clock_gettime(CLOCK_MONOTONIC, &monotonic);
@@ -123,7 +123,6 @@ class TextOutput final : public Output {
     text ? append_quoted(out_, *text) : append_error(text.error().message);
   }
 
-  const usdt::AttachPlan& plan_;
   const PrintList& print_;
   std::vector<std::string> names_;
   Buffer out_;

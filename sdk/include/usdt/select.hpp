@@ -22,8 +22,8 @@ struct SearchScope {
   std::optional<std::filesystem::path> program;  ///< this program and the libraries it needs
 };
 
-/// The full name of a probe, "usdt:PATH:PROVIDER:NAME", which ProbePattern::parse() takes for exactly this probe. PATH is
-/// what opens the file: below /proc for deleted files and those of other mount namespaces.
+/// The full name of a probe, "usdt:PATH:PROVIDER:NAME", which ProbePattern::parse() takes for exactly this probe. PATH
+/// is what opens the file: below /proc for deleted files and those of other mount namespaces.
 [[nodiscard]] std::string probe_name(const TargetFile& file, std::string_view provider, std::string_view name);
 
 struct Selection {

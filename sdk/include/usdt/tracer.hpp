@@ -73,7 +73,7 @@ class Tracer {
 
 /// A whole trace in one call on the calling thread: attaches, hands events to `on_event` until `stop` is requested
 /// (seen within 100 ms), detaches, drains, and returns the counts per probe of the plan. Errors as Tracer::start().
-[[nodiscard]] Result<std::vector<ProbeCounts>> trace(const AttachPlan& plan, std::stop_token stop,
+[[nodiscard]] Result<std::vector<ProbeCounts>> trace(const AttachPlan& plan, const std::stop_token& stop,
                                                      const Tracer::Callback& on_event,
                                                      const TraceOptions& options = {});
 

@@ -5,7 +5,7 @@
 
 namespace usdt {
 
-Result<void> consume_records(BpfObject& object, std::string_view map, std::stop_token stop,
+Result<void> consume_records(BpfObject& object, std::string_view map, const std::stop_token& stop,
                              const std::function<void(std::span<const std::byte>)>& on_record) {
   auto fd = object.map_fd(map);
   if (!fd) return fail(fd.error());

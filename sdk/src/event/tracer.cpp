@@ -104,8 +104,8 @@ Tracer::~Tracer() = default;
 const Link& Tracer::link() const noexcept { return impl_->link; }
 const EventLayout& Tracer::layout() const noexcept { return impl_->layout; }
 
-Result<std::vector<ProbeCounts>> trace(const AttachPlan& plan, std::stop_token stop, const Tracer::Callback& on_event,
-                                       const TraceOptions& options) {
+Result<std::vector<ProbeCounts>> trace(const AttachPlan& plan, const std::stop_token& stop,
+                                       const Tracer::Callback& on_event, const TraceOptions& options) {
   auto tracer = Tracer::start(plan, options);
   if (!tracer) return fail(tracer.error());
   while (!stop.stop_requested()) {

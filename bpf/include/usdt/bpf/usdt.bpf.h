@@ -83,60 +83,52 @@ static __always_inline __u64 usdt_reg(void *regs, __u8 word)
 	return value;
 }
 
-/* The address of a MEM or ADDR argument (spec.h has the formula). */
-static __always_inline __u64 usdt_address(void *regs, const struct usdt_arg_spec *spec)
-{
-	__u64 address = spec->value, word;
-	__u8 flags = spec->flags;
-
-	if (flags & USDT_ARG_IP) {
-		USDT_LOAD_WORD(word, regs, USDT_IP_WORD);
-		address += word;
-	}
-	if (spec->reg != USDT_REG_NONE)
-		address += usdt_reg(regs, spec->reg);
-	if (spec->index != USDT_REG_NONE) {
-		word = usdt_reg(regs, spec->index);
-		if (flags & USDT_ARG_INDEX_U32)
-			word = (__u32)word;
-		if (flags & USDT_ARG_INDEX_S32)
-			word = (__s64)(__s32)word;
-		address += word << (spec->shift & 7);
-	}
-	return flags & USDT_ARG_ADDR32 ? (__u32)address : address;
-}
-
-/* The value one spec describes, extended to 64 bits by its sign; floats as their bits. */
+/* The value one spec describes, extended to 64 bits by its sign; floats as their bits. The two registers are picked at
+ * one place each: every further one would cost the verifier, and so the start of a trace, as much again. */
 static __always_inline int usdt_read(void *regs, const struct usdt_arg_spec *spec, __u64 *value)
 {
 	/* 1 to 8 in a form that every verifier since 5.15 can see; the planner writes no other. */
-	__u32 size = ((spec->size - 1) & 7) + 1;
-	__u64 bits = 0;
-	__u32 spare;
+	__u32 size = ((spec->size - 1) & 7) + 1, spare = 64 - 8 * size;
+	__u64 base = 0, index = 0, address = spec->value, bits = 0;
+	__u8 kind = spec->kind, flags = spec->flags;
 
 	*value = 0;
-	switch (spec->kind) {
-	case USDT_ARG_CONST:
+	if (kind == USDT_ARG_CONST) {
 		*value = spec->value;
 		return 0;
-	case USDT_ARG_REG:
-		bits = usdt_reg(regs, spec->reg) >> (spec->shift & 63);
-		if (spec->flags & USDT_ARG_PAIR)
-			bits = (__u32)bits | usdt_reg(regs, spec->index) << 32;
-		break;
-	case USDT_ARG_ADDR:
-		bits = usdt_address(regs, spec);
-		break;
-	case USDT_ARG_MEM:
-		/* Exactly `size` bytes: the next one may be on an unmapped page. */
-		if (bpf_probe_read_user(&bits, size, (const void *)usdt_address(regs, spec)))
-			return -USDT_EFAULT;
-		break;
-	default:
-		return -USDT_EOPNOTSUPP;
 	}
-	spare = 64 - 8 * size;
-	*value = spec->flags & USDT_ARG_SIGNED ? (__u64)((__s64)(bits << spare) >> spare) : bits << spare >> spare;
+	if (kind != USDT_ARG_REG && kind != USDT_ARG_MEM && kind != USDT_ARG_ADDR)
+		return -USDT_EOPNOTSUPP;
+	if (spec->reg != USDT_REG_NONE)
+		base = usdt_reg(regs, spec->reg);
+	if (spec->index != USDT_REG_NONE)
+		index = usdt_reg(regs, spec->index);
+
+	if (kind == USDT_ARG_REG) {
+		bits = base >> (spec->shift & 63);
+		if (flags & USDT_ARG_PAIR)
+			bits = (__u32)bits | index << 32;
+	} else {
+		if (flags & USDT_ARG_IP) {
+			USDT_LOAD_WORD(bits, regs, USDT_IP_WORD);
+			address += bits;
+		}
+		if (flags & USDT_ARG_INDEX_U32)
+			index = (__u32)index;
+		if (flags & USDT_ARG_INDEX_S32)
+			index = (__s64)(__s32)index;
+		address += base + (index << (spec->shift & 7));
+		if (flags & USDT_ARG_ADDR32)
+			address = (__u32)address;
+		bits = address;
+		if (kind == USDT_ARG_MEM) {
+			bits = 0;
+			/* Exactly `size` bytes: the next one may be on an unmapped page. */
+			if (bpf_probe_read_user(&bits, size, (const void *)address))
+				return -USDT_EFAULT;
+		}
+	}
+	*value = flags & USDT_ARG_SIGNED ? (__u64)((__s64)(bits << spare) >> spare) : bits << spare >> spare;
 	return 0;
 }
 
