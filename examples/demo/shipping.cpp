@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A probe with a semaphore: a counter the tracer raises while it listens. What is costly to make only for the probe,
 // here the label, is made only then.
-#define _SDT_HAS_SEMAPHORES 1
+#define _SDT_HAS_SEMAPHORES 1  // NOLINT(bugprone-reserved-identifier): the switch of sys/sdt.h
 #include "shipping.hpp"
 
 #include <sys/sdt.h>
