@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "usdt/result.hpp"
@@ -27,7 +28,7 @@ class KernelBtf {
   [[nodiscard]] Result<std::uint32_t> member_offset(std::string_view structure, std::string_view member) const;
 
  private:
-  explicit KernelBtf(std::vector<std::byte> bytes) noexcept : bytes_(std::move(bytes)) {}
+  explicit KernelBtf(std::vector<std::byte>&& bytes) noexcept : bytes_(std::move(bytes)) {}
   [[nodiscard]] Result<void> index_types();
   [[nodiscard]] const btf_type* type(std::uint32_t id) const noexcept;
   [[nodiscard]] std::string_view name(std::uint32_t offset) const noexcept;
