@@ -36,7 +36,7 @@ struct {
 	__type(value, struct usdt_site_stats);
 } usdt_stats SEC(".maps");
 
-#define MAX_GENERATIONS 16
+#define MAX_GENERATIONS 64
 
 /* True if the current process is usdt_ancestor_tgid's child, or its child's child ... The tracer is a subreaper, so
  * orphans come back to it and stay descendants. */

@@ -66,7 +66,7 @@ Result<backends::FileLinks> attach_file(Backend backend, int program_fd, pid_t p
   if (!links) return fail(explain(links.error(), backend, file));
   if (!file.elf->unchanged())
     return fail(ErrorKind::changed,
-                fmt::format("{} was written to while it was being attached: run again", file.target.path.string()));
+                fmt::format("{} changed on disk while it was being attached: run again", file.target.path.string()));
   return links;
 }
 
