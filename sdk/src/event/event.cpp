@@ -68,8 +68,7 @@ Result<Text> Event::text(std::size_t n) const noexcept {
   if (const auto why = why_not(n); !why.empty()) return fail(ErrorKind::not_found, std::string(why));
   const std::uint8_t capture = plan_->specs[site_->spec].args[n].capture;
   if (capture == 0 || capture > layout_.string_slots)
-    return fail(ErrorKind::not_found,
-                fmt::format("no text was captured: {} is not asked for or no pointer", type_name((*args_)[n])));
+    return fail(ErrorKind::not_found, fmt::format("no text was captured for this {}", type_name((*args_)[n])));
   const std::int32_t length = slots_[n].text;
   if (length <= 0) {
     if (slots_[n].bits == 0) return fail(ErrorKind::not_found, "null pointer");
