@@ -22,9 +22,9 @@
  *     1011111   float in memory              type 3, reg R, displacement 18
  *     1101111   float in a register          type 3, reg R
  *
- * Forms are written highest bit first. A type is log2 of the size, and 4 if signed. Displacements and constants are two's
- * complement. R is 4 bits on x86 (the pt_regs word, and 15 for the stack pointer, word 19) and 5 on arm64 (the word).
- * Zero bits are no argument list: there is none without a count. */
+ * Forms are written highest bit first. A type is log2 of the size, and 4 if signed. Displacements and constants are
+ * two's complement. R is 4 bits on x86 (the pt_regs word, and 15 for the stack pointer, word 19) and 5 on arm64 (the
+ * word). Zero bits are no argument list: there is none without a count. */
 #ifndef USDT_BPF_COOKIE_H
 #define USDT_BPF_COOKIE_H
 
@@ -42,9 +42,9 @@
 
 /* Forms by their lowest four bits, those that end in 1111 by the three above. */
 enum usdt_packed_form {
-	USDT_FORM_REG = 0x0,	   /* 0, 2, 4 .. e */
-	USDT_FORM_NEAR = 0x1,	   /* 1, 5, 9, d */
-	USDT_FORM_MEM = 0x3,	   /* 3, b */
+	USDT_FORM_REG = 0x0,  /* 0, 2, 4 .. e */
+	USDT_FORM_NEAR = 0x1, /* 1, 5, 9, d */
+	USDT_FORM_MEM = 0x3,  /* 3, b */
 	USDT_FORM_CONST = 0x7,
 	USDT_FORM_UNREADABLE = 0x0f,
 	USDT_FORM_WIDE_CONST = 0x1f,
@@ -57,20 +57,21 @@ enum usdt_packed_form {
 
 #define USDT_INLINE static inline __attribute__((always_inline))
 
-/* Bits of the argument that begins at bit 0 of `rest`; 0 for a form there is not. */
+/* Bits of the argument that begins at bit 0 of `rest`; 0 for a form there is not. Without a branch, so that compilers
+ * see that stepping to argument 2 is what was done for argument 1, and one step more. */
 USDT_INLINE __u32 usdt_packed_width(__u64 rest, __u32 reg_bits)
 {
-	/* One byte a form: of 1, 3, .. d, and of the seven that end in 1111. */
+	/* One byte a form, by bits 1..3: of those that end in 0, in 1 (1111 is none of them), and by bits 4..6 in 1111.
+	 */
 	const __u64 near = 15 + reg_bits, mem = 24 + reg_bits;
+	const __u64 even = 0x0101010101010101ull * (4 + reg_bits);
 	const __u64 odd = near | mem << 8 | near << 16 | 17ull << 24 | near << 32 | mem << 40 | near << 48;
 	const __u64 longer = 11 | 42ull << 8 | 42ull << 16 | (10ull + reg_bits) << 24 | (24ull + 2 * reg_bits) << 32 |
 			     (28ull + reg_bits) << 40 | (10ull + reg_bits) << 48;
+	const __u64 is_odd = -(rest & 1), is_longer = -(((rest & 0xf) + 1) >> 4);
+	const __u64 table = even ^ ((even ^ odd) & is_odd);
 
-	if (!(rest & 1))
-		return 4 + reg_bits;
-	if ((rest & 0xf) == 0xf)
-		return (__u32)(longer >> ((rest >> 1) & 0x38)) & 0xff;
-	return (__u32)(odd >> ((rest << 2) & 0x38)) & 0xff;
+	return (__u32)(table >> ((rest << 2) & 0x38) | (longer >> ((rest >> 1) & 0x38) & is_longer)) & 0xff;
 }
 
 /* The lowest `bits` of `field`, extended by sign. */
@@ -79,11 +80,20 @@ USDT_INLINE __u64 usdt_packed_signed(__u64 field, __u32 bits)
 	return (__u64)((__s64)(field << (64 - bits)) >> (64 - bits));
 }
 
+/* A register field as a word of pt_regs. x86: the stack pointer has no word below 16, word 15 (orig_ax) is no register.
+ */
+USDT_INLINE __u8 usdt_packed_reg(__u64 field, __u32 reg_bits)
+{
+	const __u32 reg = (__u32)field & ((1u << reg_bits) - 1);
+
+	return (__u8)(reg_bits == USDT_REG_BITS_X86 ? reg + ((reg == 15) << 2) : reg);
+}
+
 /* The argument that begins at bit 0 of `rest`, as the table would hold it. */
 USDT_INLINE struct usdt_arg_spec usdt_unpack_arg(__u64 rest, __u32 reg_bits, __u32 addr32)
 {
 	struct usdt_arg_spec arg;
-	__u32 form = 0, type, size, reg, spare;
+	__u32 form = 0, type, size;
 	__u64 fields;
 
 	/* How many bits lead to the type: 1, 2, 3, 4 or 7. */
@@ -104,18 +114,13 @@ USDT_INLINE struct usdt_arg_spec usdt_unpack_arg(__u64 rest, __u32 reg_bits, __u
 	}
 	type = fields & 7;
 	size = 1u << (type & 3);
-	spare = 64 - 8 * size;
 	fields >>= 3;
-	reg = (__u32)fields & ((1u << reg_bits) - 1);
-	/* x86: the stack pointer has no word below 16, word 15 (orig_ax) is no register. */
-	if (reg_bits == USDT_REG_BITS_X86)
-		reg += (reg == 15) << 2;
 
 	arg.value = 0;
 	arg.kind = USDT_ARG_MEM;
 	arg.flags = (__u8)((type & 4 ? USDT_ARG_SIGNED : 0) | (addr32 ? USDT_ARG_ADDR32 : 0));
 	arg.size = (__u8)size;
-	arg.reg = (__u8)reg;
+	arg.reg = usdt_packed_reg(fields, reg_bits);
 	arg.index = USDT_REG_NONE;
 	arg.shift = 0;
 	arg.capture = 0;
@@ -144,10 +149,7 @@ USDT_INLINE struct usdt_arg_spec usdt_unpack_arg(__u64 rest, __u32 reg_bits, __u
 	case USDT_FORM_INDEXED:
 		arg.value = usdt_packed_signed(fields >> reg_bits, 12);
 		fields >>= reg_bits + 12;
-		reg = (__u32)fields & ((1u << reg_bits) - 1);
-		if (reg_bits == USDT_REG_BITS_X86)
-			reg += (reg == 15) << 2;
-		arg.index = (__u8)reg;
+		arg.index = usdt_packed_reg(fields, reg_bits);
 		arg.shift = (__u8)((fields >> reg_bits) & 3);
 		break;
 	case USDT_FORM_IP:
@@ -161,7 +163,8 @@ USDT_INLINE struct usdt_arg_spec usdt_unpack_arg(__u64 rest, __u32 reg_bits, __u
 		arg.flags = type & 4 ? USDT_ARG_SIGNED : 0;
 		arg.reg = USDT_REG_NONE;
 		arg.value = usdt_packed_signed(fields, form == USDT_FORM_CONST ? 10 : 32);
-		arg.value = type & 4 ? (__u64)((__s64)(arg.value << spare) >> spare) : arg.value << spare >> spare;
+		if (!(type & 4))
+			arg.value = arg.value << (64 - 8 * size) >> (64 - 8 * size);
 		break;
 	default: /* unreadable, which has a size instead of a type */
 		arg.kind = USDT_ARG_UNREADABLE;

@@ -21,6 +21,10 @@ enum {
 	USDT_EOPNOTSUPP = 95,
 };
 
+/* 0, which the verifier cannot know. A value that is this or that constant, by the path taken, would make it explore
+ * what follows once for each; with this mixed in (usdt_forget) it does so once. */
+__u64 usdt_zero __attribute__((weak)) = 0;
+
 /* Some spec of the plan has windows. */
 const volatile __u8 usdt_windows __attribute__((weak)) = 0;
 
@@ -78,6 +82,14 @@ struct usdt_ctx {
 #define USDT_LOAD_REG(dst, regs, offset) \
 	asm volatile("%0 = *(" USDT_LOAD " *)(%1 + %2)" : "=r"(dst) : "r"(regs), "i"(offset))
 
+/* Programs with a spec of their own are the exception: there, all follows from what is known. */
+static __always_inline __u64 usdt_forget(const struct usdt_ctx *ctx, __u64 value)
+{
+	if (ctx->carriers & USDT_CARRIER_BIT(USDT_CARRIER_LINK))
+		return value;
+	return value ^ *(volatile __u64 *)&usdt_zero;
+}
+
 static __always_inline __u64 usdt_reg(void *regs, __u8 word)
 {
 	__u64 value = 0;
@@ -109,6 +121,16 @@ static __always_inline long usdt_copy(const struct usdt_ctx *ctx, void *to, __u3
 	return bpf_probe_read_user(to, size, (const void *)address);
 }
 
+static __always_inline void usdt_init_window(const struct usdt_ctx *ctx, struct usdt_window *window)
+{
+	const __u64 zero = usdt_forget(ctx, 0);
+
+	window->number = zero;
+	window->failed = zero;
+	for (int i = 0; i < USDT_WINDOW_BYTES / 8 + 1; i++)
+		window->words[i] = zero;
+}
+
 /* The 8 bytes at `address`, which is within a window of its spec; false if the window cannot be read as a whole. */
 static __always_inline bool usdt_read_window(const struct usdt_ctx *ctx, __u8 in, __u64 address, __u64 *bits)
 {
@@ -120,9 +142,9 @@ static __always_inline bool usdt_read_window(const struct usdt_ctx *ctx, __u8 in
 		if (window->failed & 1ull << number)
 			return false;
 		size = ((ctx->spec->window_size[number] - 1) & (USDT_WINDOW_BYTES - 1)) + 1;
-		window->number = number;
+		window->number = usdt_forget(ctx, number);
 		if (usdt_copy(ctx, window->words, size, address - offset)) {
-			window->number = 0;
+			window->number = usdt_forget(ctx, 0);
 			window->failed |= 1ull << number;
 			return false;
 		}
@@ -133,12 +155,20 @@ static __always_inline bool usdt_read_window(const struct usdt_ctx *ctx, __u8 in
 	return true;
 }
 
+/* The lowest `size` bytes of a register or of memory as a number of 64 bits. */
+static __always_inline __u64 usdt_extend(__u64 bits, __u32 size, bool is_signed)
+{
+	const __u32 spare = 64 - 8 * size;
+
+	return is_signed ? (__u64)((__s64)(bits << spare) >> spare) : bits << spare >> spare;
+}
+
 /* The value one spec describes, extended to 64 bits by its sign; floats as their bits. The two registers are picked at
  * one place each: every further one would cost the verifier, and so the start of a trace, as much again. */
 static __always_inline int usdt_read(const struct usdt_ctx *ctx, const struct usdt_arg_spec *spec, __u64 *value)
 {
 	/* 1 to 8 in a form that every verifier since 5.15 can see; the planner writes no other. */
-	__u32 size = ((spec->size - 1) & 7) + 1, spare = 64 - 8 * size;
+	__u32 size = ((spec->size - 1) & 7) + 1;
 	__u64 base = 0, index = 0, bits = 0;
 	__u8 kind = spec->kind, flags = spec->flags;
 
@@ -178,7 +208,7 @@ static __always_inline int usdt_read(const struct usdt_ctx *ctx, const struct us
 			}
 		}
 	}
-	*value = flags & USDT_ARG_SIGNED ? (__u64)((__s64)(bits << spare) >> spare) : bits << spare >> spare;
+	*value = usdt_extend(bits, size, flags & USDT_ARG_SIGNED);
 	return 0;
 }
 

@@ -81,7 +81,8 @@ enum usdt_carrier {
 #define USDT_LINK_ARGS 32
 
 /* Addresses without attach cookies. Code is mapped by pages, so the low 12 bits of a site's address are the same in
- * every process; sites that share them are given to different programs, which makes the group number part of the key. */
+ * every process; sites that share them are given to different programs, which makes the group number part of the key.
+ */
 #define USDT_IP_KEY(group, ip) ((__u32)(group) << 12 | ((__u32)(ip)&0xfffu))
 
 #ifdef __cplusplus

@@ -17,7 +17,8 @@
  *
  * The same text serves each carrier of specs (spec.h): user space picks one when it loads the program (usdt::attach),
  * sizes and fills what it needs, and the verifier removes the rest. There is no limit on sites, distinct specs or
- * arguments to tune here. Wants clang >= 14; works with and without vmlinux.h. Define __TARGET_ARCH_x86, _i386 or _arm64. */
+ * arguments to tune here. Wants clang >= 14; works with and without vmlinux.h. Define __TARGET_ARCH_x86, _i386 or
+ * _arm64. */
 #ifndef USDT_BPF_H
 #define USDT_BPF_H
 
@@ -116,15 +117,18 @@ static __always_inline struct usdt_ctx usdt_context(void *regs, struct usdt_wind
 	struct usdt_ctx ctx = {.regs = regs, .window = window, .carriers = usdt_carriers, .sleepable = sleepable};
 
 	if (usdt_windows)
-		__builtin_memset(window, 0, sizeof(*window));
-	ctx.cookie = usdt_find_cookie(&ctx);
+		usdt_init_window(&ctx, window);
 	if (usdt_may_be(&ctx, USDT_CARRIER_LINK)) {
 		ctx.spec = usdt_own_spec();
-		if (usdt_link_vary)
-			ctx.vary = usdt_find_spec(&ctx);
-	} else if (!usdt_is_packed(&ctx)) {
-		ctx.spec = usdt_find_spec(&ctx);
+		if (!usdt_link_vary)
+			return ctx;
+		ctx.cookie = usdt_find_cookie(&ctx);
+		ctx.vary = usdt_find_spec(&ctx);
+		return ctx;
 	}
+	ctx.cookie = usdt_find_cookie(&ctx);
+	if (!usdt_is_packed(&ctx))
+		ctx.spec = usdt_find_spec(&ctx);
 	return ctx;
 }
 
@@ -142,6 +146,20 @@ struct usdt_cursor {
 	__u64 rest; /* packed: what begins with argument `next` */
 };
 
+static __always_inline struct usdt_arg_spec usdt_unpack(const struct usdt_ctx *ctx, __u64 rest)
+{
+	struct usdt_arg_spec spec = usdt_unpack_arg(rest, USDT_REG_BITS, USDT_PACKED_ADDR32(ctx->cookie));
+
+	spec.value = usdt_forget(ctx, spec.value);
+	spec.kind = usdt_forget(ctx, spec.kind);
+	spec.flags = usdt_forget(ctx, spec.flags);
+	spec.size = usdt_forget(ctx, spec.size);
+	spec.reg = usdt_forget(ctx, spec.reg);
+	spec.index = usdt_forget(ctx, spec.index);
+	spec.shift = usdt_forget(ctx, spec.shift);
+	return spec;
+}
+
 static __always_inline bool usdt_next_packed(const struct usdt_ctx *ctx, struct usdt_cursor *at,
 					     struct usdt_arg_spec *spec)
 {
@@ -149,7 +167,7 @@ static __always_inline bool usdt_next_packed(const struct usdt_ctx *ctx, struct 
 		return false;
 	if (at->next == 0)
 		at->rest = ctx->cookie;
-	*spec = usdt_unpack_arg(at->rest, USDT_REG_BITS, USDT_PACKED_ADDR32(ctx->cookie));
+	*spec = usdt_unpack(ctx, at->rest);
 	at->rest >>= usdt_packed_width(at->rest, USDT_REG_BITS) & 63;
 	at->next++;
 	return true;
@@ -178,28 +196,57 @@ static __always_inline bool usdt_next_spec(const struct usdt_ctx *ctx, struct us
 	return usdt_is_packed(ctx) ? usdt_next_packed(ctx, at, spec) : usdt_stored_spec(ctx, at->next++, spec);
 }
 
-/* Argument `n`'s spec; false if there is no such argument at this site. */
-static __always_inline bool usdt_find_arg(const struct usdt_ctx *ctx, __u32 n, struct usdt_arg_spec *spec)
+/* What begins with argument `n` of a packed spec; false if there is no such argument. */
+static __always_inline bool usdt_find_packed(const struct usdt_ctx *ctx, __u32 n, __u64 *rest)
 {
-	__u64 rest = ctx->cookie;
-
-	if (!usdt_is_packed(ctx))
-		return usdt_stored_spec(ctx, n, spec);
+	*rest = ctx->cookie;
 	if (n >= USDT_PACKED_ARGS || n >= USDT_PACKED_COUNT(ctx->cookie))
 		return false;
 	for (__u32 i = 0; i < USDT_PACKED_ARGS - 1 && i < n; i++)
-		rest >>= usdt_packed_width(rest, USDT_REG_BITS) & 63;
-	*spec = usdt_unpack_arg(rest, USDT_REG_BITS, USDT_PACKED_ADDR32(ctx->cookie));
+		*rest >>= usdt_packed_width(*rest, USDT_REG_BITS) & 63;
 	return true;
+}
+
+/* Argument `n`'s spec; false if there is no such argument at this site. */
+static __always_inline bool usdt_find_arg(const struct usdt_ctx *ctx, __u32 n, struct usdt_arg_spec *spec)
+{
+	__u64 rest;
+
+	if (!usdt_is_packed(ctx))
+		return usdt_stored_spec(ctx, n, spec);
+	if (!usdt_find_packed(ctx, n, &rest))
+		return false;
+	*spec = usdt_unpack(ctx, rest);
+	return true;
+}
+
+/* A packed register, which most arguments are, without the detour of a spec. */
+static __always_inline __u64 usdt_read_packed_reg(const struct usdt_ctx *ctx, __u64 rest)
+{
+	const __u64 value = usdt_reg(ctx->regs, usdt_packed_reg(rest >> 4, USDT_REG_BITS));
+
+	return usdt_extend(value, 1u << ((rest >> 1) & 3), rest & 8);
 }
 
 /* usdt_arg() without a type: the value extended to 64 bits by its own sign, floats as their bits. */
 static __always_inline int usdt_arg_bits(const struct usdt_ctx *ctx, __u32 n, __u64 *bits)
 {
 	struct usdt_arg_spec spec;
+	__u64 rest;
 
 	*bits = 0;
-	return usdt_find_arg(ctx, n, &spec) ? usdt_read(ctx, &spec, bits) : -USDT_ENOENT;
+	if (usdt_is_packed(ctx)) {
+		if (!usdt_find_packed(ctx, n, &rest))
+			return -USDT_ENOENT;
+		if (!(rest & 1)) {
+			*bits = usdt_read_packed_reg(ctx, rest);
+			return 0;
+		}
+		spec = usdt_unpack(ctx, rest);
+	} else if (!usdt_stored_spec(ctx, n, &spec)) {
+		return -USDT_ENOENT;
+	}
+	return usdt_read(ctx, &spec, bits);
 }
 
 /* Whether a value fits `size` bytes, signed or not. */
@@ -213,14 +260,14 @@ static __always_inline bool usdt_fits(__u64 bits, __u32 size)
 /* Argument `n` (from 0) into *p, a variable of any integer or pointer type. 0, or: -ENOENT no such argument at this
  * site, -EFAULT its memory cannot be read now, -EOPNOTSUPP its operand is unreadable (usdt-list says why), -ERANGE the
  * value does not fit the variable. *p is 0 on error. Floats: a __u64 takes the bits (usdt/bits.hpp turns them back). */
-#define usdt_arg(ctx, n, p)                                            \
-	({                                                             \
-		__u64 usdt_bits_;                                      \
-		int usdt_error_ = usdt_arg_bits(ctx, n, &usdt_bits_);  \
+#define usdt_arg(ctx, n, p)                                               \
+	({                                                                \
+		__u64 usdt_bits_;                                         \
+		int usdt_error_ = usdt_arg_bits(ctx, n, &usdt_bits_);     \
 		if (!usdt_error_ && !usdt_fits(usdt_bits_, sizeof(*(p)))) \
-			usdt_error_ = -USDT_ERANGE;                    \
-		*(p) = (typeof(*(p)))(usdt_error_ ? 0 : usdt_bits_);   \
-		usdt_error_;                                           \
+			usdt_error_ = -USDT_ERANGE;                       \
+		*(p) = (typeof(*(p)))(usdt_error_ ? 0 : usdt_bits_);      \
+		usdt_error_;                                              \
 	})
 
 /* The text argument `n` points to. Bytes written with the NUL (a longer text is cut to `size`), or a negative errno. */
@@ -274,21 +321,23 @@ static __always_inline __u64 usdt_cookie(const struct usdt_ctx *ctx)
 /* The plan's number of this site; USDT_NO_SITE if the plan was made without (CarrierOptions::site_numbers). */
 static __always_inline __u32 usdt_site(const struct usdt_ctx *ctx)
 {
+	if (usdt_may_be(ctx, USDT_CARRIER_LINK))
+		return USDT_COOKIE_SITE(usdt_find_cookie(ctx));
 	if (!usdt_is_packed(ctx))
 		return USDT_COOKIE_SITE(ctx->cookie);
 	return usdt_site_bits > 30 ? USDT_NO_SITE : USDT_PACKED_SITE(ctx->cookie, usdt_site_bits);
 }
 
-#define USDT_PROGRAM_IN(section, name, may_sleep)                                     \
-	static __always_inline int name##_hit(const struct usdt_ctx *ctx);            \
-	SEC(section)                                                                  \
-	int name(void *regs)                                                          \
-	{                                                                             \
-		struct usdt_window window;                                            \
-		struct usdt_ctx ctx = usdt_context(regs, &window, may_sleep);         \
-                                                                                      \
-		return name##_hit(&ctx);                                              \
-	}                                                                             \
+#define USDT_PROGRAM_IN(section, name, may_sleep)                             \
+	static __always_inline int name##_hit(const struct usdt_ctx *ctx);    \
+	SEC(section)                                                          \
+	int name(void *regs)                                                  \
+	{                                                                     \
+		struct usdt_window window;                                    \
+		struct usdt_ctx ctx = usdt_context(regs, &window, may_sleep); \
+                                                                              \
+		return name##_hit(&ctx);                                      \
+	}                                                                     \
 	static __always_inline int name##_hit(const struct usdt_ctx *ctx)
 
 /* A program for USDT sites; the body sees `const struct usdt_ctx *ctx`. */
