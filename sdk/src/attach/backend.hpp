@@ -43,6 +43,7 @@ struct Refusal {
 /// Links of one file. `refused` sites are left out, all others are attached.
 struct FileLinks {
   std::vector<sys::UniqueFd> fds;
+  std::vector<sys::UniqueFd> events;  ///< perf events below the links
   std::vector<Refusal> refused;
 };
 

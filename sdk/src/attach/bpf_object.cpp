@@ -167,8 +167,8 @@ Result<BpfObject> BpfObject::open(std::span<const std::byte> bytes, std::string_
   std::string owned_name(name);
   auto object = LoadedObject::open(bytes, owned_name);
   if (!object) return fail(object.error());
-  return BpfObject(std::make_unique<Impl>(std::vector(bytes.begin(), bytes.end()), std::move(owned_name),
-                                          std::move(*object)));
+  return BpfObject(
+      std::make_unique<Impl>(std::vector(bytes.begin(), bytes.end()), std::move(owned_name), std::move(*object)));
 }
 
 Result<BpfObject> BpfObject::open(const std::filesystem::path& path) {
@@ -264,8 +264,7 @@ const CarrierPlan& BpfObject::carriers() const noexcept { return impl_->carriers
 
 Result<int> BpfObject::program_fd(std::string_view name, std::size_t copy) const {
   if (copy >= impl_->copies.size()) return fail(ErrorKind::invalid_argument, fmt::format("no program copy {}", copy));
-  const bpf_program* program =
-      bpf_object__find_program_by_name(impl_->copies[copy].get(), std::string(name).c_str());
+  const bpf_program* program = bpf_object__find_program_by_name(impl_->copies[copy].get(), std::string(name).c_str());
   if (!program) return fail(ErrorKind::not_found, fmt::format("the BPF object has no program '{}'", name));
   const int fd = bpf_program__fd(program);
   if (fd < 0) return fail(ErrorKind::invalid_argument, fmt::format("program '{}' is not loaded", name));

@@ -4,24 +4,18 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 
 #include "attach/backend.hpp"
+#include "attach/link_impl.hpp"
 #include "attach/privilege.hpp"
 #include "sys/uapi.hpp"
 #include "usdt/features.hpp"
 
 namespace usdt {
-
-struct Link::Impl {
-  Backend backend = Backend::automatic;
-  Carrier carrier = Carrier::automatic;
-  std::string carrier_text;
-  std::vector<sys::UniqueFd> fds;
-  std::vector<SkippedSite> refused;
-  std::size_t attached = 0;
-};
 
 Link::Link(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 Link::Link(Link&&) noexcept = default;
@@ -35,6 +29,7 @@ std::size_t Link::attached() const noexcept { return impl_->attached; }
 const std::vector<SkippedSite>& Link::refused() const noexcept { return impl_->refused; }
 void Link::detach() noexcept {
   impl_->fds.clear();
+  impl_->events.clear();
   impl_->attached = 0;
 }
 
@@ -96,7 +91,8 @@ Result<Link> attach(BpfObject& object, std::string_view program, const AttachPla
     auto links = attach_link(object.backend(), *program_fd, *pid, plan.files[planned.file], planned);
     if (!links) return fail(links.error());
     impl->attached += planned.offsets.size() - links->refused.size();
-    for (auto& fd : links->fds) impl->fds.push_back(std::move(fd));
+    std::move(links->fds.begin(), links->fds.end(), std::back_inserter(impl->fds));
+    std::move(links->events.begin(), links->events.end(), std::back_inserter(impl->events));
     for (const backends::Refusal& refusal : links->refused) {
       const PlannedSite& site = plan.sites[planned.sites[refusal.index]];
       impl->refused.push_back({site.probe, site.file, site.pc, refusal_text(refusal, planned)});

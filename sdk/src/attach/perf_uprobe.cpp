@@ -56,7 +56,7 @@ void make_room_for(std::size_t descriptors) {
 
 /// 0 with both descriptors appended, or a positive errno.
 int attach_site(const AttachTarget& target, const EventSource& source, const SiteArrays& sites, std::size_t i,
-                std::vector<sys::UniqueFd>& fds) {
+                FileLinks& links) {
   const std::uint64_t ref_ctr = sites.ref_ctr_offsets[i];
   // The interface has 32 bits for it.
   if (ref_ctr >> (64 - source.ref_ctr_shift)) return EOVERFLOW;
@@ -78,8 +78,8 @@ int attach_site(const AttachTarget& target, const EventSource& source, const Sit
   link.bpf_cookie = sites.cookies[i];
   const int link_fd = sys::syscalls().bpf(sys::bpf_link_create_cmd, &link, sizeof(link));
   if (link_fd < 0) return -link_fd;
-  fds.emplace_back(link_fd);
-  fds.push_back(std::move(event));
+  links.fds.emplace_back(link_fd);
+  links.events.push_back(std::move(event));
   return 0;
 }
 
@@ -92,7 +92,7 @@ Result<FileLinks> attach_perf_uprobe(const AttachTarget& target, const SiteArray
   make_room_for(2 * sites.offsets.size() + spare);
   FileLinks links;
   for (std::size_t i = 0; i < sites.offsets.size(); ++i) {
-    const int error = attach_site(target, *source, sites, i, links.fds);
+    const int error = attach_site(target, *source, sites, i, links);
     if (error == EMFILE)
       return fail(Error{ErrorKind::limit,
                         fmt::format("perf uprobes: out of descriptors at site {} of {}; raise `ulimit -n`", i + 1,

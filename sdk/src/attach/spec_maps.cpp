@@ -95,8 +95,8 @@ Result<void> set_spec_constants(const LoadedObject& object, const AttachPlan& pl
 Result<void> fill_specs(const LoadedObject& object, const AttachPlan& plan, const CarrierPlan& carriers) {
   if (!carriers.ips.empty()) {
     const std::size_t bytes = carriers.ips.size() * sizeof(std::uint64_t);
-    auto written = write_map(object, kAddresses, bytes,
-                             [&](std::byte* to) { std::memcpy(to, carriers.ips.data(), bytes); });
+    auto written =
+        write_map(object, kAddresses, bytes, [&](std::byte* to) { std::memcpy(to, carriers.ips.data(), bytes); });
     if (!written) return written;
   }
   if (!carriers.needs_table) return {};

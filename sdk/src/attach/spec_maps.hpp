@@ -8,8 +8,8 @@
 
 namespace usdt::backends {
 
-/// Before the first copy of the program is loaded: sizes the maps. Errors: invalid_argument (the object does not include
-/// usdt.bpf.h, or one of another version).
+/// Before the first copy of the program is loaded: sizes the maps. Errors: invalid_argument (the object does not
+/// include usdt.bpf.h, or one of another version).
 [[nodiscard]] Result<void> size_specs(const LoadedObject& object, const AttachPlan& plan, const CarrierPlan& carriers);
 /// Before each copy is loaded: the constants that tell it how specs reach it.
 [[nodiscard]] Result<void> set_spec_constants(const LoadedObject& object, const AttachPlan& plan,

@@ -8,6 +8,8 @@ namespace usdt::sys {
 
 // bpf(2) commands, program and attach types: include/uapi/linux/bpf.h.
 inline constexpr int bpf_prog_load_cmd = 5;
+inline constexpr int bpf_obj_pin_cmd = 6;
+inline constexpr int bpf_obj_get_cmd = 7;
 inline constexpr int bpf_obj_get_info_by_fd_cmd = 15;
 inline constexpr int bpf_link_create_cmd = 28;  // 5.7
 inline constexpr std::uint32_t bpf_prog_type_kprobe = 2;
@@ -40,6 +42,41 @@ struct LinkCreatePerfEvent {
   std::uint64_t bpf_cookie = 0;
 };
 static_assert(sizeof(LinkCreatePerfEvent) == 24);
+
+/// union bpf_attr for BPF_OBJ_PIN and BPF_OBJ_GET (4.4).
+struct ObjectPath {
+  std::uint64_t path = 0;
+  std::uint32_t bpf_fd = 0;
+  std::uint32_t file_flags = 0;
+};
+static_assert(sizeof(ObjectPath) == 16);
+
+/// union bpf_attr for BPF_OBJ_GET_INFO_BY_FD (4.13).
+struct ObjectInfo {
+  std::uint32_t bpf_fd = 0;
+  std::uint32_t info_len = 0;
+  std::uint64_t info = 0;
+};
+static_assert(sizeof(ObjectInfo) == 16);
+
+inline constexpr std::uint32_t bpf_link_type_uprobe_multi = 12;  // 6.6
+
+/// The start of struct bpf_link_info, with its uprobe_multi member (6.8, commit e56fdbfb06e2).
+struct LinkInfo {
+  std::uint32_t type = 0;
+  std::uint32_t id = 0;
+  std::uint32_t prog_id = 0;
+  std::uint32_t padding = 0;
+  std::uint64_t uprobe_path = 0;
+  std::uint64_t uprobe_offsets = 0;
+  std::uint64_t uprobe_ref_ctr_offsets = 0;
+  std::uint64_t uprobe_cookies = 0;
+  std::uint32_t uprobe_path_size = 0;
+  std::uint32_t uprobe_count = 0;
+  std::uint32_t uprobe_flags = 0;
+  std::uint32_t uprobe_pid = 0;
+};
+static_assert(sizeof(LinkInfo) == 64);
 
 /// The part of union bpf_attr's BPF_PROG_LOAD that a probe program needs.
 struct ProgLoad {

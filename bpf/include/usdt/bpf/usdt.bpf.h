@@ -182,9 +182,12 @@ static __always_inline bool usdt_stored_spec(const struct usdt_ctx *ctx, __u32 n
 		return false;
 	*spec = ctx->spec->args[n];
 	if (own && usdt_link_vary & 1u << n) {
-		if (!ctx->vary || n >= usdt_max_args)
+		const struct usdt_spec *vary = ctx->vary;
+
+		if (!vary || n >= usdt_max_args)
 			return false;
-		spec->value = ctx->vary->args[n].value;
+		asm volatile("" : "+r"(vary)); /* else clang adds the offset before the test */
+		spec->value = vary->args[n].value;
 	}
 	return true;
 }

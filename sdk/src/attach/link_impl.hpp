@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What a Link owns. Private to attach/.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sys/unique_fd.hpp"
+#include "usdt/link.hpp"
+
+namespace usdt {
+
+struct Link::Impl {
+  Backend backend = Backend::automatic;
+  Carrier carrier = Carrier::automatic;
+  std::string carrier_text;
+  std::vector<sys::UniqueFd> fds;     ///< kernel links
+  std::vector<sys::UniqueFd> events;  ///< perf events below them
+  std::vector<SkippedSite> refused;
+  std::size_t attached = 0;
+};
+
+}  // namespace usdt
