@@ -19,7 +19,7 @@ enum class Carrier : std::uint8_t {
   cookie,     ///< packed in the 64-bit attach cookie
   table,      ///< one lookup per hit in a map sized from the plan
   per_link,   ///< constants of a program of their own: one program for each spec, or each shape of spec
-  ip_hash,    ///< kernels without attach cookies (before 5.15): the cookie is looked up by the site's address
+  ip_hash,    ///< kernels without attach cookies (before 5.15): the table, by the site's address
 };
 [[nodiscard]] std::string_view to_string(Carrier carrier) noexcept;
 /// The carrier called `name` ("cookie", "per-link", ...). not_found, naming them all.
@@ -30,16 +30,16 @@ struct CarrierOptions {
   bool attach_cookies = true;  ///< the kernel has them (features.hpp); here a plain value: planning is pure
   /// Packed cookies hold the site's number for usdt_site(); without it more specs fit.
   bool site_numbers = true;
-  /// Programs a plan may be loaded as. What is beyond shares one program, and the table.
+  /// Programs a plan may be loaded as. What is beyond shares programs: cookies and the table.
   std::uint32_t max_programs = 64;
 };
 
 /// What sets one copy of the program apart from the others: constants of the load.
 struct PlannedProgram {
-  std::uint32_t carriers = 0;  ///< bits of usdt_carrier that its hits may come with
-  EncodedSpec link_spec;       ///< per_link
-  std::uint32_t link_vary = 0; ///< per_link: bit n: argument n's value differs between its sites
-  std::uint32_t ip_group = 0;  ///< ip_hash
+  std::uint32_t carriers = 0;   ///< usdt_carriers of usdt.bpf.h
+  EncodedSpec link_spec = {};   ///< per_link
+  std::uint32_t link_vary = 0;  ///< per_link: bit n: argument n's value differs between its sites
+  std::uint32_t ip_group = 0;   ///< ip_hash
 };
 
 /// One kernel link: sites of one file that run one program, as the parallel arrays of BPF_LINK_CREATE.
@@ -57,16 +57,16 @@ struct CarrierPlan {
   Carrier carrier = Carrier::table;  ///< what automatic turned into: that of most sites
   std::vector<PlannedProgram> programs;
   std::vector<PlannedLink> links;
-  bool needs_table = false;         ///< some site's spec is looked up in the table
-  bool windows = false;             ///< some spec has windows
-  std::uint32_t site_bits = 0;      ///< usdt_site_bits
-  std::uint64_t user_cookie = 0;    ///< of all sites, where it is the same
-  std::vector<std::uint64_t> ips;   ///< ip_hash: cookies by USDT_IP_KEY
-  std::size_t in_cookie = 0;        ///< sites by how their spec travels
+  bool needs_table = false;        ///< some site's spec is looked up in the table
+  bool windows = false;            ///< some spec has windows
+  std::uint32_t site_bits = 0;     ///< usdt_site_bits
+  std::uint64_t user_cookie = 0;   ///< of all sites, where it is the same
+  std::vector<std::uint64_t> ips;  ///< ip_hash: cookies of the table by USDT_IP_KEY
+  std::size_t in_cookie = 0;       ///< sites by how their spec travels
   std::size_t in_table = 0;
   std::size_t in_program = 0;
 
-  /// "cookie", "table", "per-link (3 programs)", "cookie (87 sites) and table (13)".
+  /// "cookie", "table", "per-link (3 programs)", "cookie (87 sites), table (13 sites)".
   [[nodiscard]] std::string describe() const;
 };
 

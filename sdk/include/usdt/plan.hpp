@@ -90,7 +90,7 @@ struct PlannedFile {
   std::shared_ptr<const ElfFile> elf;  ///< keeps the scanned inode open: attaching goes to /proc/self/fd/N
   std::vector<std::uint64_t> offsets;
   std::vector<std::uint64_t> ref_ctr_offsets;  ///< 0: no semaphore
-  std::vector<std::uint32_t> sites;  ///< indices into AttachPlan::sites
+  std::vector<std::uint32_t> sites;            ///< indices into AttachPlan::sites
 };
 
 /// An encoded spec, deduplicated over all sites of the plan.

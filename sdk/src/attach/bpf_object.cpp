@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -83,7 +84,7 @@ struct BpfObject::Impl {
   std::vector<Mapping> mappings;
   CarrierPlan carriers;
   Backend backend = Backend::automatic;
-  bool loaded = false;
+  std::atomic<bool> loaded = false;
   std::mutex mutex;  ///< of loading, and of `mappings`
 };
 
@@ -111,6 +112,7 @@ Error explain_load(int error, const std::string& log) {
   if (error == EPERM || error == EACCES) {
     if (auto privilege = backends::check_privilege(); !privilege) return privilege.error();
   }
+  if (error == EMFILE || error == ENFILE) return os_failure(ErrorKind::limit, "load the BPF object", error);
   return os_failure(ErrorKind::io, fmt::format("load the BPF object{}{}", log.empty() ? "" : ": ", log), error);
 }
 

@@ -74,7 +74,8 @@ Result<backends::FileLinks> attach_link(Backend backend, int program_fd, pid_t p
 
 Result<Link> attach(BpfObject& object, std::string_view program, const AttachPlan& plan) {
   if (!object.loaded()) {
-    if (auto loaded = object.load(plan); !loaded) return fail(loaded.error());
+    // Another thread may be first.
+    if (auto loaded = object.load(plan); !loaded && !object.loaded()) return fail(loaded.error());
   }
   auto pid = kernel_pid_filter(plan.scope, object.backend());
   if (!pid) return fail(pid.error());

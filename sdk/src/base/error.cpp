@@ -44,6 +44,10 @@ Error os_failure(ErrorKind kind, std::string_view message, int os_error) {
   if (os_error == EPERM || os_error == EACCES) kind = ErrorKind::no_permission;
   if (os_error == ENOENT || os_error == ESRCH) kind = ErrorKind::not_found;
   // ENOTSUPP (524) is the kernel's own and has no text in the C library.
+  if (os_error == EMFILE || os_error == ENFILE) {
+    kind = ErrorKind::limit;
+    return Error{kind, fmt::format("{}: out of descriptors: raise `ulimit -n`", message), os_error};
+  }
   const char* text = os_error == 524 ? "Operation not supported (ENOTSUPP)" : std::strerror(os_error);
   return Error{kind, fmt::format("{}: {}", message, text), os_error};
 }

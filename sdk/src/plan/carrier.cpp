@@ -52,25 +52,26 @@ class Carriers {
       return spec.user_cookie == plan.specs.front().user_cookie;
     });
     if (same_user_cookie_) out_.user_cookie = plan.specs.front().user_cookie;
+    ways_.reserve(plan.sites.size());
   }
 
   Result<CarrierPlan> run() {
-    Carrier wanted = options_.carrier;
-    if (wanted == Carrier::automatic) wanted = choose();
-    std::vector<Way> ways;
-    if (wanted == Carrier::per_link) {
-      ways = programs_of_their_own();
-    } else {
-      auto common = one_program(wanted);
-      if (!common) return fail(common.error());
-      ways = std::move(*common);
+    out_.carrier = options_.carrier == Carrier::automatic ? choose() : options_.carrier;
+    Result<void> done;
+    switch (out_.carrier) {
+      case Carrier::per_link:
+        programs_of_their_own();
+        break;
+      case Carrier::ip_hash:
+        done = hash_addresses();
+        break;
+      default:
+        done = shared_programs();
+        break;
     }
-    if (wanted == Carrier::ip_hash) {
-      if (auto spread = hash_addresses(ways); !spread) return fail(spread.error());
-    }
-    make_links(ways);
-    out_.carrier = wanted;
-    if (wanted == Carrier::cookie && out_.in_table > out_.in_cookie) out_.carrier = Carrier::table;
+    if (!done) return fail(done.error());
+    make_links();
+    if (out_.carrier == Carrier::cookie && out_.in_table > out_.in_cookie) out_.carrier = Carrier::table;
     out_.windows = has_windows();
     return std::move(out_);
   }
@@ -80,6 +81,11 @@ class Carriers {
     if (!options_.attach_cookies) return Carrier::ip_hash;
     const bool one = plan_.specs.size() == 1 && plan_.specs[0].args.size() <= USDT_LINK_ARGS;
     return one ? Carrier::per_link : Carrier::cookie;
+  }
+
+  std::uint32_t add_program(PlannedProgram program) {
+    out_.programs.push_back(std::move(program));
+    return static_cast<std::uint32_t>(out_.programs.size() - 1);
   }
 
   /// The site's spec as a cookie, if that is possible at all.
@@ -92,24 +98,34 @@ class Carriers {
 
   std::uint64_t table_cookie(std::uint32_t site) const { return USDT_TABLE_COOKIE(site, plan_.sites[site].spec); }
 
-  /// A cookie for the program that all share, and what it must then be able to read.
-  std::uint64_t shared_cookie(std::uint32_t site, bool may_pack, PlannedProgram& program) {
-    const auto cookie = may_pack ? packed(site) : std::nullopt;
-    ++(cookie ? out_.in_cookie : out_.in_table);
-    program.carriers |= cookie ? kCookieBit : kTableBit;
-    out_.needs_table |= !cookie;
-    return cookie ? *cookie : table_cookie(site);
+  /// One program reads cookies, another the table: one that could do both would be slower to verify than both.
+  Way by_table(std::uint32_t site) {
+    if (!table_program_) table_program_ = add_program({.carriers = kTableBit});
+    ++out_.in_table;
+    out_.needs_table = true;
+    return {*table_program_, table_cookie(site)};
+  }
+  Way by_cookie_or_table(std::uint32_t site) {
+    const auto cookie = packed(site);
+    if (!cookie) return by_table(site);
+    if (!cookie_program_) cookie_program_ = add_program({.carriers = kCookieBit});
+    ++out_.in_cookie;
+    return {*cookie_program_, *cookie};
   }
 
-  Result<std::vector<Way>> one_program(Carrier wanted) {
-    PlannedProgram& program = out_.programs.emplace_back();
-    std::vector<Way> ways;
-    ways.reserve(plan_.sites.size());
-    for (std::uint32_t site = 0; site < plan_.sites.size(); ++site) {
-      ways.push_back({0, shared_cookie(site, wanted != Carrier::table, program)});
-      if (options_.carrier == Carrier::cookie && out_.in_table > 0) return fail(does_not_fit(site));
+  /// `cookie` or `table`. Two programs are too many where only one is allowed.
+  Result<void> shared_programs() {
+    const auto count = static_cast<std::uint32_t>(plan_.sites.size());
+    bool pack = out_.carrier == Carrier::cookie;
+    for (std::uint32_t site = 0; pack && site < count; ++site) {
+      const bool must = options_.carrier == Carrier::cookie;
+      if ((!must && options_.max_programs > 1) || packed(site)) continue;
+      if (must) return fail(does_not_fit(site));
+      pack = false;
     }
-    return ways;
+    for (std::uint32_t site = 0; site < count; ++site)
+      ways_.push_back(pack ? by_cookie_or_table(site) : by_table(site));
+    return {};
   }
 
   Error does_not_fit(std::uint32_t number) const {
@@ -122,49 +138,57 @@ class Carriers {
                         probe.provider, probe.name, site.pc.value, why)};
   }
 
-  /// Which specs get a program, by spec number: each its own if there are few, else each shape. The most used come
-  /// first, and where the programs run out the rest shares one.
-  std::vector<Way> programs_of_their_own() {
+  /// Specs that may have a program in common, and the number of their sites.
+  struct Group {
+    std::vector<std::uint32_t> specs;
+    std::size_t sites = 0;
+  };
+
+  /// Each spec alone if there are few, else by shape; the most used first. `whole`: all specs are in some group.
+  std::vector<Group> group_specs(bool& whole) const {
+    const bool by_shape = plan_.specs.size() > options_.max_programs;
     std::vector<std::size_t> uses(plan_.specs.size());
     for (const PlannedSite& site : plan_.sites) ++uses[site.spec];
-    const bool by_shape = plan_.specs.size() > options_.max_programs;
-    std::map<std::string, std::vector<std::uint32_t>> groups;
+    std::map<std::string, Group> groups;
+    whole = true;
     for (std::uint32_t spec = 0; spec < plan_.specs.size(); ++spec) {
       if (uses[spec] == 0) continue;
-      groups[by_shape ? shape_of(plan_.specs[spec]) : std::string(reinterpret_cast<const char*>(&spec), sizeof(spec))]
-          .push_back(spec);
+      if (plan_.specs[spec].args.size() > USDT_LINK_ARGS) {
+        whole = false;
+        continue;
+      }
+      Group& group = groups[by_shape ? shape_of(plan_.specs[spec]) : fmt::format("{:08x}", spec)];
+      group.specs.push_back(spec);
+      group.sites += uses[spec];
     }
-    std::vector<std::pair<std::size_t, const std::vector<std::uint32_t>*>> order;
-    for (const auto& [key, specs] : groups) {
-      if (plan_.specs[specs.front()].args.size() > USDT_LINK_ARGS) continue;
-      std::size_t sites = 0;
-      for (const std::uint32_t spec : specs) sites += uses[spec];
-      order.emplace_back(sites, &specs);
-    }
-    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-    const bool all = order.size() == groups.size() && order.size() <= options_.max_programs;
-    if (!all && order.size() >= options_.max_programs) order.resize(options_.max_programs - 1);
+    std::vector<Group> order;
+    order.reserve(groups.size());
+    for (auto& [key, group] : groups) order.push_back(std::move(group));
+    std::stable_sort(order.begin(), order.end(), [](const Group& a, const Group& b) { return a.sites > b.sites; });
+    return order;
+  }
 
-    constexpr std::uint32_t kShared = 0xffffffff;
-    std::vector<std::uint32_t> program_of(plan_.specs.size(), kShared);
-    for (const auto& [sites, specs] : order) {
-      for (const std::uint32_t spec : *specs) program_of[spec] = static_cast<std::uint32_t>(out_.programs.size());
-      out_.programs.push_back(program_for(*specs));
+  /// A program for each group; where the programs run out, the rest shares two, and one of them the table.
+  void programs_of_their_own() {
+    constexpr std::uint32_t kNone = 0xffffffff;
+    const std::uint32_t most = options_.max_programs;
+    bool whole = false;
+    std::vector<Group> groups = group_specs(whole);
+    if (!whole || groups.size() > most) groups.resize(std::min<std::size_t>(groups.size(), most > 2 ? most - 2 : 0));
+    std::vector<std::uint32_t> program_of(plan_.specs.size(), kNone);
+    for (const Group& group : groups) {
+      const std::uint32_t program = add_program(program_for(group.specs));
+      for (const std::uint32_t spec : group.specs) program_of[spec] = program;
     }
-    PlannedProgram shared;
-    std::vector<Way> ways;
-    ways.reserve(plan_.sites.size());
     for (std::uint32_t site = 0; site < plan_.sites.size(); ++site) {
       const std::uint32_t program = program_of[plan_.sites[site].spec];
-      if (program == kShared) {
-        ways.push_back({static_cast<std::uint32_t>(out_.programs.size()), shared_cookie(site, true, shared)});
+      if (program == kNone) {
+        ways_.push_back(most > 1 ? by_cookie_or_table(site) : by_table(site));
       } else {
-        ways.push_back({program, table_cookie(site)});
+        ways_.push_back({program, table_cookie(site)});
         ++out_.in_program;
       }
     }
-    if (shared.carriers != 0) out_.programs.push_back(std::move(shared));
-    return ways;
   }
 
   PlannedProgram program_for(const std::vector<std::uint32_t>& specs) {
@@ -181,39 +205,38 @@ class Carriers {
     return program;
   }
 
-  /// Sites that share the low 12 bits of their address go to different programs.
-  Result<void> hash_addresses(std::vector<Way>& ways) {
+  /// The table, found by address. Sites that share the low 12 bits of their address go to different programs.
+  Result<void> hash_addresses() {
     constexpr std::size_t kKeys = 4096;
     std::vector<std::uint32_t> taken(kKeys);
-    for (std::uint32_t file = 0; file < plan_.files.size(); ++file) {
-      const PlannedFile& planned = plan_.files[file];
-      for (std::size_t i = 0; i < planned.sites.size(); ++i) {
-        const std::uint32_t site = planned.sites[i];
+    ways_.resize(plan_.sites.size());
+    for (const PlannedFile& file : plan_.files) {
+      for (std::size_t i = 0; i < file.sites.size(); ++i) {
         // Segments are mapped by pages, so that the offset in the file tells as much as the address.
-        const std::uint32_t group = taken[planned.offsets[i] % kKeys]++;
+        const std::uint32_t group = taken[file.offsets[i] % kKeys]++;
         if (group >= options_.max_programs)
           return fail(ErrorKind::limit, fmt::format("ip-hash: {} sites whose addresses end in {:#05x} want a program "
                                                     "each, and {} is the limit",
-                                                    group + 1, planned.offsets[i] % kKeys, options_.max_programs));
-        if (out_.ips.size() <= group * kKeys) out_.ips.resize((group + 1) * kKeys);
-        out_.ips[USDT_IP_KEY(group, planned.offsets[i])] = ways[site].cookie;
-        ways[site] = {group, 0};
+                                                    group + 1, file.offsets[i] % kKeys, options_.max_programs));
+        if (group == out_.programs.size()) {
+          add_program({.carriers = kTableBit | kIpHashBit, .ip_group = group});
+          out_.ips.resize((group + 1) * kKeys);
+        }
+        out_.ips[USDT_IP_KEY(group, file.offsets[i])] = table_cookie(file.sites[i]);
+        ways_[file.sites[i]] = {group, 0};
       }
     }
-    out_.programs[0].carriers |= kIpHashBit;
-    for (std::uint32_t group = 1; group * kKeys < out_.ips.size(); ++group) {
-      out_.programs.push_back(out_.programs[0]);
-      out_.programs.back().ip_group = group;
-    }
+    out_.in_table = plan_.sites.size();
+    out_.needs_table = true;
     return {};
   }
 
-  void make_links(const std::vector<Way>& ways) {
+  void make_links() {
     for (std::uint32_t file = 0; file < plan_.files.size(); ++file) {
       const PlannedFile& planned = plan_.files[file];
       std::map<std::uint32_t, PlannedLink> by_program;
       for (std::size_t i = 0; i < planned.sites.size(); ++i) {
-        const Way& way = ways[planned.sites[i]];
+        const Way& way = ways_[planned.sites[i]];
         PlannedLink& link = by_program[way.program];
         link.offsets.push_back(planned.offsets[i]);
         link.ref_ctr_offsets.push_back(planned.ref_ctr_offsets[i]);
@@ -238,6 +261,8 @@ class Carriers {
   const AttachPlan& plan_;
   const CarrierOptions& options_;
   CarrierPlan out_;
+  std::vector<Way> ways_;  ///< by site
+  std::optional<std::uint32_t> cookie_program_, table_program_;
   unsigned site_bits_ = 0;
   bool same_user_cookie_ = false;
 };
@@ -269,7 +294,7 @@ std::string CarrierPlan::describe() const {
   add("per-link", in_program, own > 1 ? fmt::format("{} programs", own) : "");
   add("cookie", in_cookie, "");
   add("table", in_table, "");
-  return carrier == Carrier::ip_hash ? "ip-hash to " + text : text;
+  return carrier == Carrier::ip_hash ? "ip-hash" : text;
 }
 
 Result<CarrierPlan> plan_carriers(const AttachPlan& plan, const CarrierOptions& options) {

@@ -59,13 +59,12 @@ struct usdt_spec {
 	struct usdt_arg_spec args[];
 };
 
-/* How a spec reaches the program. Each program knows by a constant which of these it may meet, so that the verifier
- * removes the others; of cookie and table, bits 62..63 of the attach cookie tell. */
+/* How a spec reaches the program. A constant of each program says which it is, and the verifier removes the others. */
 enum usdt_carrier {
-	USDT_CARRIER_TABLE = 0,	  /* bits 0..31 index of the spec table, bits 32..61 site number */
-	USDT_CARRIER_COOKIE = 1,  /* the whole spec: see cookie.h */
-	USDT_CARRIER_LINK = 2,	  /* in the program's own constants; the cookie is the table's */
-	USDT_CARRIER_IP_HASH = 3, /* kernels without attach cookies: the cookie is looked up by address */
+	USDT_CARRIER_TABLE = 0,	  /* cookie: bits 0..31 index of the spec table, bits 32..61 site number */
+	USDT_CARRIER_COOKIE = 1,  /* cookie: the whole spec, see cookie.h */
+	USDT_CARRIER_LINK = 2,	  /* in the program's own constants; the cookie is as for the table */
+	USDT_CARRIER_IP_HASH = 3, /* beside TABLE: a kernel without attach cookies, they are looked up by address */
 };
 #define USDT_CARRIER_BIT(carrier) (1u << (carrier))
 

@@ -26,7 +26,7 @@
 
 /* The layout this program was built with: user space refuses to fill in another. */
 const volatile __u32 usdt_spec_version __attribute__((weak)) = USDT_SPEC_VERSION;
-/* Bits of enum usdt_carrier that a hit of this program may come with. */
+/* USDT_CARRIER_BIT of this program's carrier, and IP_HASH. */
 const volatile __u32 usdt_carriers __attribute__((weak)) = USDT_CARRIER_BIT(USDT_CARRIER_TABLE);
 /* Longest argument list of the plan. */
 const volatile __u32 usdt_max_args __attribute__((weak)) = 12;
@@ -70,17 +70,14 @@ __u64 usdt_unread_hits __attribute__((weak)) = 0;
 
 #define USDT_NO_SITE (~0u)
 
-static __always_inline bool usdt_may_be(const struct usdt_ctx *ctx, enum usdt_carrier carrier)
+static __always_inline bool usdt_carried_by(const struct usdt_ctx *ctx, enum usdt_carrier carrier)
 {
 	return ctx->carriers & USDT_CARRIER_BIT(carrier);
 }
 
-/* Whether the spec of this hit is packed in its cookie. */
 static __always_inline bool usdt_is_packed(const struct usdt_ctx *ctx)
 {
-	if (!usdt_may_be(ctx, USDT_CARRIER_COOKIE))
-		return false;
-	return !usdt_may_be(ctx, USDT_CARRIER_TABLE) || USDT_COOKIE_CARRIER(ctx->cookie) == USDT_CARRIER_COOKIE;
+	return usdt_carried_by(ctx, USDT_CARRIER_COOKIE);
 }
 
 static __always_inline __u64 usdt_find_cookie(const struct usdt_ctx *ctx)
@@ -88,7 +85,7 @@ static __always_inline __u64 usdt_find_cookie(const struct usdt_ctx *ctx)
 	__u64 *cookie;
 	__u32 key;
 
-	if (!usdt_may_be(ctx, USDT_CARRIER_IP_HASH))
+	if (!usdt_carried_by(ctx, USDT_CARRIER_IP_HASH))
 		return bpf_get_attach_cookie(ctx->regs);
 	key = USDT_IP_KEY(usdt_ip_group, usdt_ip(ctx->regs));
 	cookie = bpf_map_lookup_elem(&usdt_ips, &key);
@@ -118,7 +115,7 @@ static __always_inline struct usdt_ctx usdt_context(void *regs, struct usdt_wind
 
 	if (usdt_windows)
 		usdt_init_window(&ctx, window);
-	if (usdt_may_be(&ctx, USDT_CARRIER_LINK)) {
+	if (usdt_carried_by(&ctx, USDT_CARRIER_LINK)) {
 		ctx.spec = usdt_own_spec();
 		if (!usdt_link_vary)
 			return ctx;
@@ -176,7 +173,7 @@ static __always_inline bool usdt_next_packed(const struct usdt_ctx *ctx, struct 
 /* Argument `n` of a spec in memory: of the table, or of the program. */
 static __always_inline bool usdt_stored_spec(const struct usdt_ctx *ctx, __u32 n, struct usdt_arg_spec *spec)
 {
-	const bool own = usdt_may_be(ctx, USDT_CARRIER_LINK);
+	const bool own = usdt_carried_by(ctx, USDT_CARRIER_LINK);
 
 	if (!ctx->spec || n >= (own ? USDT_LINK_ARGS : usdt_max_args) || n >= ctx->spec->arg_cnt)
 		return false;
@@ -324,7 +321,7 @@ static __always_inline __u64 usdt_cookie(const struct usdt_ctx *ctx)
 /* The plan's number of this site; USDT_NO_SITE if the plan was made without (CarrierOptions::site_numbers). */
 static __always_inline __u32 usdt_site(const struct usdt_ctx *ctx)
 {
-	if (usdt_may_be(ctx, USDT_CARRIER_LINK))
+	if (usdt_carried_by(ctx, USDT_CARRIER_LINK))
 		return USDT_COOKIE_SITE(usdt_find_cookie(ctx));
 	if (!usdt_is_packed(ctx))
 		return USDT_COOKIE_SITE(ctx->cookie);

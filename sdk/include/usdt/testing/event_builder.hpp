@@ -25,7 +25,7 @@ namespace usdt::testing {
 [[nodiscard]] inline AttachPlan synthetic_plan(std::string provider, std::string name, Machine machine,
                                                std::string_view args_text, std::vector<std::uint8_t> strings = {}) {
   AttachPlan plan;
-  plan.files.push_back({{"/synthetic", "/synthetic", false}, nullptr, {0}, {0}, {0}, {0}});
+  plan.files.push_back({{"/synthetic", "/synthetic", false}, nullptr, {0}, {0}, {0}});
   plan.probes.push_back({0, std::move(provider), std::move(name)});
   plan.sites.push_back({});
   plan.args.push_back(ArgDecoder(machine).decode(args_text));

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+// Programs as users write them, one for each helper of usdt.bpf.h; own_programs_test.cpp says what they must have seen.
+#include <usdt/bpf/usdt.bpf.h>
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define MOST 8
+
+__u64 hits;
+__u64 values[MOST];
+__s64 errors[MOST];
+__s64 sizes[MOST];
+__s64 kinds[MOST];
+__u64 count;
+__u64 cookie;
+__u64 site;
+char text[64];
+__s64 text_length;
+
+USDT_PROGRAM(read_all) {
+#pragma unroll
+  for (int n = 0; n < MOST; n++) {
+    errors[n] = usdt_arg_bits(ctx, n, &values[n]);
+    sizes[n] = usdt_arg_size(ctx, n);
+    kinds[n] = usdt_arg_kind(ctx, n);
+  }
+  count = usdt_arg_cnt(ctx);
+  cookie = usdt_cookie(ctx);
+  site = usdt_site(ctx);
+  hits++;
+  return 0;
+}
+
+USDT_PROGRAM(read_typed) {
+  const char* pointer;
+  __u8 byte;
+  int number;
+  __u16 word;
+
+  errors[0] = usdt_arg(ctx, 0, &pointer);
+  errors[1] = usdt_arg(ctx, 1, &number);
+  errors[2] = usdt_arg(ctx, 1, &byte);
+  errors[3] = usdt_arg(ctx, 2, &word);
+  values[0] = (__u64)pointer;
+  values[1] = number;
+  values[2] = byte;
+  values[3] = word;
+  hits++;
+  return 0;
+}
+
+USDT_PROG(take_typed, const char* pointer, int number, __u16 word) {
+  values[0] = (__u64)pointer;
+  values[1] = number;
+  values[2] = word;
+  cookie = usdt_cookie(ctx);
+  hits++;
+  return 0;
+}
+
+USDT_PROG(take_nothing) {
+  hits++;
+  return 0;
+}
+
+USDT_PROGRAM(read_memory) {
+  errors[0] = usdt_arg_bits(ctx, 0, &values[0]);
+  text_length = usdt_str(ctx, 1, text, sizeof(text));
+  hits++;
+  return 0;
+}
+
+USDT_PROGRAM_SLEEPABLE(read_memory_sleeping) {
+  errors[0] = usdt_arg_bits(ctx, 0, &values[0]);
+  text_length = usdt_str(ctx, 1, text, sizeof(text));
+  hits++;
+  return 0;
+}
+
+USDT_PROG_SLEEPABLE(take_typed_sleeping, __u64 number) {
+  values[0] = number;
+  hits++;
+  return 0;
+}

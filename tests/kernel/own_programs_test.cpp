@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The helpers of usdt.bpf.h, under each carrier: this process passes its own probes and compares what programs saw.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include "own_programs.bpf.hpp"
+#include "probed.hpp"
+#include "refused.bpf.hpp"
+#include "usdt/usdt.hpp"
+
+namespace usdt {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kText[] = "some text";
+
+AttachPlan plan_of(const std::string& name, PlanOptions options = {}) {
+  options.scope = OneProcess{::getpid()};
+  options.nops = nop_optimisation();
+  auto pattern =
+      ProbePattern::parse("usdt:" + std::filesystem::read_symlink("/proc/self/exe").string() + ":own:" + name);
+  auto selection = select_probes({*pattern}, {});
+  EXPECT_TRUE(selection) << selection.error().message;
+  auto plan = plan_attach(selection->files, options);
+  EXPECT_TRUE(plan) << plan.error().message;
+  return std::move(*plan);
+}
+
+std::size_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+/// One program of own_programs.bpf.c on the sites of a plan.
+class Attached {
+ public:
+  Attached(const char* program, AttachPlan plan, const LoadOptions& options = {})
+      : plan_(std::move(plan)), object_(std::move(*BpfObject::open(own_programs_object()))) {
+    auto loaded = object_.load(plan_, options);
+    if (!loaded) throw std::runtime_error(loaded.error().message);
+    auto link = attach(object_, program, plan_);
+    if (!link) throw std::runtime_error(link.error().message);
+    link_.emplace(std::move(*link));
+  }
+
+  template <class T = std::uint64_t>
+  T seen(const char* variable, std::size_t n = 0) {
+    T value;
+    std::memcpy(&value, static_cast<const char*>(object_.global(variable)) + n * sizeof(T), sizeof(T));
+    return value;
+  }
+  std::int64_t error(std::size_t n) { return seen<std::int64_t>("errors", n); }
+  std::string text() { return static_cast<const char*>(object_.global("text")); }
+  Link& link() { return *link_; }
+  void drop() { link_.reset(); }
+  BpfObject& object() { return object_; }
+  const AttachPlan& plan() { return plan_; }
+
+ private:
+  AttachPlan plan_;
+  BpfObject object_;
+  std::optional<Link> link_;
+};
+
+class OwnPrograms : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "not root";
+  }
+};
+
+class EachCarrier : public OwnPrograms, public testing::WithParamInterface<Carrier> {};
+
+INSTANTIATE_TEST_SUITE_P(OwnPrograms, EachCarrier,
+                         testing::Values(Carrier::automatic, Carrier::table, Carrier::per_link, Carrier::ip_hash),
+                         [](const auto& param) {
+                           std::string name(to_string(param.param));
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST_P(EachCarrier, shows_every_value_its_size_and_kind_or_why_there_is_none) {
+  Attached on("read_all", plan_of("mixed", {.user_cookie = 99}), {.carrier = GetParam()});
+  probed::mixed(kText, -5, 65535, -128);
+  EXPECT_EQ(on.seen("hits"), 1U);
+  EXPECT_EQ(on.seen("count"), 6U);
+  EXPECT_EQ(on.seen("values", 0), reinterpret_cast<std::uintptr_t>(kText));
+  EXPECT_EQ(on.seen<std::int64_t>("values", 1), -5);
+  EXPECT_EQ(on.seen("values", 2), 65535U);
+  EXPECT_EQ(on.seen<std::int64_t>("values", 3), -7);
+  EXPECT_EQ(on.seen<std::int64_t>("values", 4), -128);
+  for (std::size_t n = 0; n < 5; ++n) EXPECT_EQ(on.error(n), 0) << n;
+  EXPECT_EQ(on.error(5), -EOPNOTSUPP) << "a vector register is not handed to probes";
+  EXPECT_EQ(on.error(6), -ENOENT) << "there is no such argument";
+  constexpr int sizes[] = {8, -4, 2, -4, -1, 8, 0};
+  constexpr int kinds[] = {USDT_ARG_REG, USDT_ARG_MEM,        USDT_ARG_MEM, USDT_ARG_CONST,
+                           USDT_ARG_REG, USDT_ARG_UNREADABLE, -ENOENT};
+  for (std::size_t n = 0; n < 7; ++n) {
+    EXPECT_EQ(on.seen<std::int64_t>("sizes", n), sizes[n]) << n;
+    EXPECT_EQ(on.seen<std::int64_t>("kinds", n), kinds[n]) << n;
+  }
+  EXPECT_EQ(on.seen("cookie"), 99U);
+  EXPECT_EQ(on.seen("site"), 0U);
+}
+
+TEST_P(EachCarrier, gives_typed_variables_what_fits_them) {
+  Attached on("read_typed", plan_of("typed"), {.carrier = GetParam()});
+  probed::typed(kText, -1000, 65535);
+  EXPECT_EQ(on.seen("values", 0), reinterpret_cast<std::uintptr_t>(kText));
+  EXPECT_EQ(on.seen<std::int64_t>("values", 1), -1000);
+  EXPECT_EQ(on.error(2), -ERANGE) << "-1000 is no byte";
+  EXPECT_EQ(on.seen("values", 2), 0U);
+  EXPECT_EQ(on.seen("values", 3), 65535U);
+  EXPECT_EQ(on.error(0), 0);
+  EXPECT_EQ(on.error(1), 0);
+  EXPECT_EQ(on.error(3), 0);
+}
+
+TEST_P(EachCarrier, runs_a_typed_program_with_true_values_only) {
+  {
+    Attached on("take_typed", plan_of("typed", {.user_cookie = 1}), {.carrier = GetParam()});
+    probed::typed(kText, -1000, 65535);
+    EXPECT_EQ(on.seen("hits"), 1U);
+    EXPECT_EQ(on.seen("values", 0), reinterpret_cast<std::uintptr_t>(kText));
+    EXPECT_EQ(on.seen<std::int64_t>("values", 1), -1000);
+    EXPECT_EQ(on.seen("values", 2), 65535U);
+    EXPECT_EQ(on.seen("cookie"), 1U);
+    EXPECT_EQ(on.seen("usdt_unread_hits"), 0U);
+  }
+  Attached on("take_typed", plan_of("partly"), {.carrier = GetParam()});
+  for (int i = 0; i < 3; ++i) probed::partly(kText, 7);
+  EXPECT_EQ(on.seen("hits"), 0U);
+  EXPECT_EQ(on.seen("usdt_unread_hits"), 3U);
+}
+
+TEST_P(EachCarrier, tells_sites_of_a_plan_apart) {
+  Attached on("read_all", plan_of("*"), {.carrier = GetParam()});
+  const auto site_of = [&](const char* name) {
+    for (std::uint32_t i = 0; i < on.plan().sites.size(); ++i)
+      if (on.plan().probes[on.plan().sites[i].probe].name == name) return i;
+    return 0xffffffffU;
+  };
+  probed::typed(kText, 1, 2);
+  EXPECT_EQ(on.seen("site"), site_of("typed"));
+  probed::mixed(kText, 1, 2, 3);
+  EXPECT_EQ(on.seen("site"), site_of("mixed"));
+  probed::partly(kText, 1);
+  EXPECT_EQ(on.seen("site"), site_of("partly"));
+}
+
+TEST_P(EachCarrier, keeps_the_user_cookie_of_each_probe) {
+  Attached on("read_all", plan_of("*", {.user_cookie_of = [](const Site& site) { return site.name.size() * 1000; }}),
+              {.carrier = GetParam()});
+  probed::typed(kText, 1, 2);
+  EXPECT_EQ(on.seen("cookie"), 5000U);
+  probed::partly(kText, 1);
+  EXPECT_EQ(on.seen("cookie"), 6000U);
+}
+
+/// A page that has content and is not in memory of this process yet.
+class AbsentPage {
+ public:
+  AbsentPage() {
+    std::FILE* file = std::tmpfile();
+    std::vector<char> bytes(8192, 'x');
+    const std::uint64_t number = 42;
+    std::memcpy(bytes.data(), &number, sizeof(number));
+    std::memcpy(bytes.data() + 4090, "over the edge", 14);
+    std::fwrite(bytes.data(), 1, bytes.size(), file);
+    std::fflush(file);
+    start_ = static_cast<char*>(::mmap(nullptr, 8192, PROT_READ, MAP_PRIVATE, ::fileno(file), 0));
+    ::madvise(start_, 8192, MADV_RANDOM);  // no faulting of the neighbours
+    std::fclose(file);
+  }
+  ~AbsentPage() { ::munmap(start_, 8192); }
+  AbsentPage(const AbsentPage&) = delete;
+  AbsentPage& operator=(const AbsentPage&) = delete;
+  [[nodiscard]] const std::uint64_t* number() const { return reinterpret_cast<const std::uint64_t*>(start_); }
+  [[nodiscard]] const char* text() const { return start_ + 4090; }
+
+ private:
+  char* start_;
+};
+
+TEST_P(EachCarrier, says_that_memory_is_paged_out_unless_the_program_may_sleep) {
+  const AbsentPage page;
+  {
+    Attached on("read_memory", plan_of("memory"), {.carrier = GetParam()});
+    probed::memory(page.number(), page.text());
+    ASSERT_EQ(on.seen("hits"), 1U);
+    EXPECT_EQ(on.error(0), -EFAULT);
+    EXPECT_EQ(on.seen<std::int64_t>("text_length"), -EFAULT);
+  }
+  Attached on("read_memory_sleeping", plan_of("memory"), {.carrier = GetParam()});
+  probed::memory(page.number(), page.text());
+  ASSERT_EQ(on.seen("hits"), 1U);
+  EXPECT_EQ(on.error(0), 0);
+  EXPECT_EQ(on.seen("values", 0), 42U);
+  EXPECT_EQ(on.text(), "over the edge");
+  EXPECT_EQ(on.seen<std::int64_t>("text_length"), 14);
+  probed::memory(nullptr, nullptr);
+  EXPECT_EQ(on.error(0), -EFAULT);
+  EXPECT_EQ(on.seen<std::int64_t>("text_length"), -EFAULT);
+}
+
+TEST_F(OwnPrograms, take_the_cookie_carrier_where_it_is_asked_for) {
+  Attached on("take_typed", plan_of("typed"), {.carrier = Carrier::cookie});
+  EXPECT_EQ(on.link().carrier(), Carrier::cookie);
+  probed::typed(kText, -3, 4);
+  EXPECT_EQ(on.seen<std::int64_t>("values", 1), -3);
+  Attached sleeping("take_typed_sleeping", plan_of("memory"), {.carrier = Carrier::cookie});
+  const std::uint64_t number = 77;
+  probed::memory(&number, kText);
+  EXPECT_EQ(sleeping.seen("values", 0), 77U);
+}
+
+TEST_F(OwnPrograms, may_leave_site_numbers_out) {
+  Attached on("read_all", plan_of("typed"), {.carrier = Carrier::cookie, .site_numbers = false});
+  probed::typed(kText, 1, 2);
+  EXPECT_EQ(on.seen("site"), 0xffffffffU);
+}
+
+TEST_F(OwnPrograms, of_another_version_are_refused) {
+  auto object = BpfObject::open(own_programs_object());
+  ASSERT_TRUE(object->set_constant("usdt_spec_version", std::uint32_t{USDT_SPEC_VERSION + 1}));
+  const auto loaded = object->load(plan_of("typed"));
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().kind, ErrorKind::invalid_argument);
+  EXPECT_THAT(loaded.error().message, HasSubstr("compile it again"));
+}
+
+TEST_F(OwnPrograms, the_verifier_refuses_are_refused_with_its_last_line) {
+  const std::size_t before = open_descriptors();
+  {
+    auto object = BpfObject::open(refused_object());
+    const auto loaded = object->load(plan_of("typed"));
+    ASSERT_FALSE(loaded);
+    EXPECT_THAT(loaded.error().message, HasSubstr("invalid mem access 'scalar'"));
+  }
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+TEST_F(OwnPrograms, that_run_out_of_descriptors_say_so_and_leave_nothing) {
+  const AttachPlan plan = plan_of("*");
+  const std::size_t before = open_descriptors();
+  rlimit old{};
+  ::getrlimit(RLIMIT_NOFILE, &old);
+  {
+    auto object = BpfObject::open(own_programs_object());
+    const rlimit few{before + 20, old.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+    const auto loaded = object->load(plan, {.carrier = Carrier::per_link});
+    ::setrlimit(RLIMIT_NOFILE, &old);
+    ASSERT_FALSE(loaded);
+    EXPECT_EQ(loaded.error().kind, ErrorKind::limit);
+    EXPECT_THAT(loaded.error().message, HasSubstr("ulimit -n"));
+  }
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+TEST_F(OwnPrograms, stay_attached_while_they_are_pinned) {
+  const std::filesystem::path pin = "/sys/fs/bpf/usdt-test-" + std::to_string(::getpid());
+  Attached on("read_all", plan_of("*"), {.carrier = Carrier::per_link});
+  const auto pinned = on.link().pin(pin);
+  if (!pinned && pinned.error().kind == ErrorKind::invalid_argument) GTEST_SKIP() << pinned.error().message;
+  ASSERT_TRUE(pinned) << pinned.error().message;
+  EXPECT_EQ(on.link().pin(pin).error().os_error, EEXIST);
+  const std::size_t sites = on.link().attached();
+  on.drop();
+  probed::typed(kText, 1, 2);
+  EXPECT_EQ(on.seen("hits"), 1U);
+  {
+    auto again = Link::open(pin);
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(again->attached(), sites);
+    EXPECT_EQ(again->carrier(), Carrier::per_link);
+    EXPECT_EQ(again->backend(), on.object().backend());
+    ASSERT_TRUE(Link::unpin(pin));
+    probed::typed(kText, 1, 2);
+    EXPECT_EQ(on.seen("hits"), 2U) << "the opened link still holds it";
+  }
+  probed::typed(kText, 1, 2);
+  EXPECT_EQ(on.seen("hits"), 2U);
+  EXPECT_EQ(Link::open(pin).error().kind, ErrorKind::not_found);
+}
+
+TEST_F(OwnPrograms, may_be_attached_by_several_threads_at_once) {
+  std::atomic<int> good = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      constexpr Carrier carriers[] = {Carrier::automatic, Carrier::table, Carrier::per_link, Carrier::ip_hash};
+      for (int i = 0; i < 3; ++i) {
+        Attached on("read_all", plan_of("typed"), {.carrier = carriers[t % 4]});
+        probed::typed(kText, 1, 2);
+        good += on.seen("hits") > 0;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(good, 24);
+}
+
+TEST_F(OwnPrograms, of_one_object_may_be_attached_by_several_threads_at_once) {
+  const AttachPlan plan = plan_of("typed");
+  auto object = BpfObject::open(own_programs_object());
+  std::mutex mutex;
+  std::vector<Link> links;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      auto link = attach(*object, "read_all", plan);
+      ASSERT_TRUE(link) << link.error().message;
+      const std::lock_guard lock(mutex);
+      links.push_back(std::move(*link));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_EQ(links.size(), 8U);
+  probed::typed(kText, 1, 2);
+  EXPECT_EQ(*static_cast<const std::uint64_t*>(object->global("hits")), 8U);
+}
+
+}  // namespace
+}  // namespace usdt
