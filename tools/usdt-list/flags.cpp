@@ -42,7 +42,7 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_option("-l,--lib", raw.libraries, "A library by name: libpq.so.5, libpq or pq")
       ->type_name("NAME")
       ->allow_extra_args(false);
-  app.add_flag("-v,--verbose", flags.verbosity, "-v: semaphores and signatures; -vv: every site and argument");
+  app.add_flag("-v,--verbose", flags.verbosity, "-v: semaphores, signatures and costs; -vv: every site and argument");
   app.add_option("-f,--format", raw.format, "text, or json: one object a line for each site")
       ->check(CLI::IsMember({"text", "json"}))
       ->type_name("FORMAT");
