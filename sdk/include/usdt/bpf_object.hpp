@@ -21,6 +21,10 @@ enum class Backend : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(Backend backend) noexcept;
 
+/// What `wanted` means on this kernel: never automatic. Errors: not_supported (uprobe_multi before 6.6), no_permission
+/// (naming the capability, where the kernel could not be asked for lack of it).
+[[nodiscard]] Result<Backend> choose_backend(Backend wanted = Backend::automatic);
+
 /// A compiled BPF object: opened from bytes, loaded for one plan. Move-only; its programs and maps live as long as it.
 class BpfObject {
  public:

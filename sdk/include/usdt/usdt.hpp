@@ -27,6 +27,7 @@
 #include "usdt/machine.hpp"
 #include "usdt/pattern.hpp"
 #include "usdt/plan.hpp"
+#include "usdt/privilege.hpp"
 #include "usdt/probe.hpp"
 #include "usdt/result.hpp"
 #include "usdt/select.hpp"

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "attach/libbpf_log.hpp"
-#include "attach/privilege.hpp"
 #include "sys/uapi.hpp"
 #include "usdt/features.hpp"
+#include "usdt/privilege.hpp"
 
 namespace usdt {
 
@@ -146,22 +146,10 @@ Result<void> fill_table(int fd, const AttachPlan& plan) {
   return {};
 }
 
-Result<Backend> choose(Backend wanted) {
-  if (wanted == Backend::perf_uprobe) return wanted;
-  const FeatureState multi = probe_feature(Feature::uprobe_multi);
-  if (multi.answer == Answer::yes) return Backend::uprobe_multi;
-  if (wanted == Backend::uprobe_multi && multi.answer == Answer::no)
-    return fail(ErrorKind::not_supported, fmt::format("uprobe_multi: not supported: {}", multi.detail));
-  if (multi.answer == Answer::unknown) {
-    if (auto privilege = backends::check_privilege(); !privilege) return fail(privilege.error());
-  }
-  return wanted == Backend::automatic ? Backend::perf_uprobe : wanted;
-}
-
 /// A load failed: because of privilege, a missing feature, or the program itself.
 Error explain_load(int error, const std::string& log) {
   if (error == EPERM || error == EACCES) {
-    if (auto privilege = backends::check_privilege(); !privilege) return privilege.error();
+    if (auto privilege = check_privilege(); !privilege) return privilege.error();
   }
   if (probe_feature(Feature::attach_cookie).answer == Answer::no)
     return Error{ErrorKind::not_supported, "this kernel has no BPF attach cookies: Linux 5.15 or newer is needed",
@@ -170,6 +158,18 @@ Error explain_load(int error, const std::string& log) {
 }
 
 }  // namespace
+
+Result<Backend> choose_backend(Backend wanted) {
+  if (wanted == Backend::perf_uprobe) return wanted;
+  const FeatureState multi = probe_feature(Feature::uprobe_multi);
+  if (multi.answer == Answer::yes) return Backend::uprobe_multi;
+  if (wanted == Backend::uprobe_multi && multi.answer == Answer::no)
+    return fail(ErrorKind::not_supported, fmt::format("uprobe_multi: not supported: {}", multi.detail));
+  if (multi.answer == Answer::unknown) {
+    if (auto privilege = check_privilege(); !privilege) return fail(privilege.error());
+  }
+  return wanted == Backend::automatic ? Backend::perf_uprobe : wanted;
+}
 
 Result<BpfObject> BpfObject::open(std::span<const std::byte> bytes, std::string_view name) {
   const std::string owned_name(name);
@@ -220,7 +220,7 @@ void* BpfObject::global(std::string_view name) noexcept {
 
 Result<void> BpfObject::load(const AttachPlan& plan, Backend backend) {
   if (impl_->loaded) return fail(ErrorKind::invalid_argument, "the BPF object is loaded for a plan already");
-  auto chosen = choose(backend);
+  auto chosen = choose_backend(backend);
   if (!chosen) return fail(chosen.error());
   if (auto sized = size_table(impl_->object, plan); !sized) return sized;
   if (auto set = set_constant("usdt_max_args", plan.max_args); !set) return set;

@@ -8,9 +8,9 @@
 #include <cstring>
 
 #include "attach/backend.hpp"
-#include "attach/privilege.hpp"
 #include "sys/uapi.hpp"
 #include "usdt/features.hpp"
+#include "usdt/privilege.hpp"
 
 namespace usdt {
 
@@ -53,7 +53,7 @@ std::string refusal_text(const backends::Refusal& refusal, const PlannedFile& fi
 
 Error explain(Error error, Backend backend, const PlannedFile& file) {
   if (error.kind == ErrorKind::no_permission) {
-    if (auto privilege = backends::check_privilege(); !privilege) return privilege.error();
+    if (auto privilege = check_privilege(); !privilege) return privilege.error();
   }
   return error.within(fmt::format("attach {} by {}", file.target.path.string(), to_string(backend)));
 }
