@@ -78,11 +78,10 @@ class Page {
       const char* word = test.intact == Answer::yes ? "intact" : test.intact == Answer::no ? "overwritten" : "unknown";
       if (test.cost == usdt::CostClass::refused) word = "no probe";
       const Style style = test.cost == usdt::CostClass::refused ? Style::plain : style_of(test.intact);
-      std::string text;
-      if (test.calls != 0)
-        text = fmt::format("{} of {} calls, {}; ", test.overwritten, test.calls,
-                           test.cost ? to_string(*test.cost) : "no breakpoint");
-      row(to_string(test.form), word, style, text + test.detail);
+      const std::string count =
+          test.calls == 0 ? "" : fmt::format("changed by {} of {} calls; ", test.overwritten, test.calls);
+      const std::string cost = test.calls == 0 || !test.cost ? "" : fmt::format("{}: ", to_string(*test.cost));
+      row(to_string(test.form), word, style, count + cost + test.detail);
     }
   }
 

@@ -183,7 +183,7 @@ void judge(RedZoneTest& test, const Outcome& outcome, const RedZoneCode& code) {
   } else {
     test.intact = Answer::yes;
   }
-  test.detail = fmt::format("the site's bytes afterwards: {}", bytes_text(outcome, code.size));
+  test.detail = fmt::format("the site became {}", bytes_text(outcome, code.size));
 }
 
 RedZoneTest test_form(NopForm form, std::uint32_t calls) {
