@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* The stock program behind usdt-trace: one ring record for each hit, every loss counted. */
-#include <stdbool.h>
-
 #include <usdt/bpf/usdt.bpf.h>
 #include <usdt/bpf/event.h>
 
@@ -83,16 +81,15 @@ static __always_inline int capture(void *record, const struct usdt_arg_spec *spe
 static __always_inline void fill_args(void *record, const struct usdt_ctx *ctx)
 {
 	struct usdt_event_arg *args = record + sizeof(struct usdt_event);
+	struct usdt_cursor at = {};
+	struct usdt_arg_spec spec;
 
-	for (__u32 i = 0; i < usdt_max_args; i++) {
-		const struct usdt_arg_spec *spec = usdt_arg_at(ctx, i);
+	for (__u32 i = 0; i < usdt_max_args && usdt_next_spec(ctx, &at, &spec); i++) {
 		__u64 bits = 0;
 
-		if (!spec)
-			break;
-		args[i].error = usdt_read(ctx->regs, spec, &bits);
+		args[i].error = usdt_read(ctx, &spec, &bits);
 		args[i].bits = bits;
-		args[i].text = spec->capture && !args[i].error ? capture(record, spec, bits) : 0;
+		args[i].text = spec.capture && !args[i].error ? capture(record, &spec, bits) : 0;
 	}
 }
 
@@ -108,7 +105,7 @@ USDT_PROGRAM(usdt_trace_hit)
 	if (usdt_ancestor_tgid && !descends())
 		return 0;
 	stats = bpf_map_lookup_elem(&usdt_stats, &site);
-	if (!stats || !ctx->spec)
+	if (!stats || (!ctx->spec && !usdt_is_packed(ctx)))
 		return 0;
 	/* Atomic although per CPU: another task's hit may preempt this one. */
 	__sync_fetch_and_add(&stats->hits, 1);
@@ -123,9 +120,9 @@ USDT_PROGRAM(usdt_trace_hit)
 	event->tid = (__u32)pid_tgid;
 	event->cpu = bpf_get_smp_processor_id();
 	event->site = site;
-	USDT_LOAD_WORD(event->ip, ctx->regs, USDT_IP_WORD);
+	event->ip = usdt_ip(ctx->regs);
 	bpf_get_current_comm(event->comm, sizeof(event->comm));
-	event->arg_cnt = ctx->spec->arg_cnt;
+	event->arg_cnt = usdt_arg_cnt(ctx);
 	fill_args(event, ctx);
 	/* A busy consumer polls; only a sleeping one is woken, once. */
 	if (usdt_consumer_asleep) {

@@ -74,7 +74,7 @@ void expect_sound(const plan::ResolvedArg& resolved) {
   EXPECT_EQ(resolved.arg.readable, spec.kind != USDT_ARG_UNREADABLE);
   EXPECT_EQ(resolved.arg.readable, resolved.arg.reason.empty()) << resolved.arg.reason;
   EXPECT_EQ(spec.capture, 0);
-  EXPECT_EQ(spec.reserved, 0);
+  EXPECT_EQ(spec.window, 0);
   EXPECT_TRUE(spec.reg <= 32 || spec.reg == USDT_REG_NONE);
   EXPECT_TRUE(spec.index <= 32 || spec.index == USDT_REG_NONE);
   if (!resolved.arg.readable) return;

@@ -50,7 +50,6 @@ TEST(Plan, HasOneEntryPerSiteInEachArray) {
   const PlannedFile& file = plan.files[0];
   EXPECT_THAT(file.offsets, ElementsAre(0x1010, 0x1020));
   EXPECT_THAT(file.ref_ctr_offsets, ElementsAre(0x2020, 0));
-  EXPECT_THAT(file.cookies, ElementsAre(USDT_TABLE_COOKIE(0, 0), USDT_TABLE_COOKIE(1, 1)));
   EXPECT_THAT(file.sites, ElementsAre(0, 1));
   EXPECT_EQ(plan.probes[plan.sites[1].probe].name, "done");
   EXPECT_EQ(plan.sites[0].pc, VirtAddr(TinyElf::kText + 0x10));

@@ -27,6 +27,7 @@ struct RawFlags {
   std::vector<std::string> probes;
   std::string print;
   std::string backend = "auto";
+  std::string carrier = "auto";
   std::string format = "text";
   std::vector<std::string> disabled;
 };
@@ -57,6 +58,14 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_option("--backend", raw.backend, "auto, uprobe_multi or perf_uprobe")
       ->check(CLI::IsMember({"auto", "uprobe_multi", "perf_uprobe"}))
       ->type_name("NAME");
+  app.add_option("--carrier", raw.carrier, "How a site's argument spec reaches the BPF program: auto, cookie, table,\n"
+                                           "per-link or ip-hash")
+      ->check(CLI::IsMember({"auto", "cookie", "table", "per-link", "ip-hash"}))
+      ->type_name("NAME");
+  app.add_option("--max-programs", flags.max_programs, "Most BPF programs to load for --carrier per-link and ip-hash")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("N")
+      ->capture_default_str();
   app.add_option("--disable-feature", raw.disabled, "Do without a kernel feature, to try its fallback")
       ->type_name("NAME");
   app.add_flag("--allow-unsafe-nop5", flags.allow_unsafe_nop5,
@@ -80,6 +89,11 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
     usdt::disable_feature(*feature);
   }
   flags.format = raw.format == "json" ? Format::json : Format::text;
+  if (raw.carrier != "auto") {
+    auto carrier = usdt::carrier_by_name(raw.carrier);
+    if (!carrier) return usdt::fail(carrier.error());
+    flags.carrier = *carrier;
+  }
   if (raw.backend == "uprobe_multi") flags.backend = usdt::Backend::uprobe_multi;
   if (raw.backend == "perf_uprobe") flags.backend = usdt::Backend::perf_uprobe;
   if (flags.pid && *flags.pid <= 0)

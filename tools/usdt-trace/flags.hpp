@@ -27,6 +27,8 @@ struct Flags {
   std::uint32_t string_size = 200;
   std::uint32_t ring_megabytes = 32;
   usdt::Backend backend = usdt::Backend::automatic;
+  usdt::Carrier carrier = usdt::Carrier::automatic;
+  std::uint32_t max_programs = 64;
   bool follow = true;
   bool strict = false;
   bool allow_unsafe_nop5 = false;

@@ -146,6 +146,8 @@ class Session {
   usdt::Result<void> attach() {
     usdt::TraceOptions options;
     options.backend = flags_.backend;
+    options.carrier = flags_.carrier;
+    options.max_programs = flags_.max_programs;
     options.string_size = flags_.string_size;
     options.ring_bytes = flags_.ring_megabytes << 20;
     options.descendants_only = child_ && flags_.follow;
@@ -162,10 +164,10 @@ class Session {
     output_ = flags_.format == Format::json ? json_output(plan_, flags_.print) : text_output(plan_, flags_.print);
     const auto took = std::chrono::duration<double, std::milli>(Clock::now() - started_).count();
     report_skipped();
-    notice(fmt::format("attached {} site{} of {} probe{} in {} file{} by {} after {:.1f} ms",
+    notice(fmt::format("attached {} site{} of {} probe{} in {} file{} by {}, specs by {}, after {:.1f} ms",
                        tracer_->link().attached(), plural(tracer_->link().attached()), plan_.probes.size(),
                        plural(plan_.probes.size()), plan_.files.size(), plural(plan_.files.size()),
-                       usdt::to_string(tracer_->link().backend()), took));
+                       usdt::to_string(tracer_->link().backend()), tracer_->link().carrier_text(), took));
     return {};
   }
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "usdt/carrier.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/result.hpp"
 
@@ -24,6 +25,13 @@ enum class Backend : std::uint8_t {
 /// What `wanted` means on this kernel: never automatic. Errors: not_supported (uprobe_multi before 6.6), no_permission
 /// (naming the capability, where the kernel could not be asked for lack of it).
 [[nodiscard]] Result<Backend> choose_backend(Backend wanted = Backend::automatic);
+
+struct LoadOptions {
+  Backend backend = Backend::automatic;
+  Carrier carrier = Carrier::automatic;
+  bool site_numbers = true;         ///< CarrierOptions::site_numbers
+  std::uint32_t max_programs = 64;  ///< CarrierOptions::max_programs
+};
 
 /// A compiled BPF object: opened from bytes, loaded for one plan. Move-only; its programs and maps live as long as it.
 class BpfObject {
@@ -49,16 +57,20 @@ class BpfObject {
   /// there is none. Valid as long as the object.
   [[nodiscard]] void* global(std::string_view name) noexcept;
 
-  /// Sizes the spec table for `plan`, loads the programs for `backend`, and fills the table. Errors: no_permission
-  /// (naming the capability), not_supported (backend), invalid_argument (loaded already; no spec table: the program
-  /// does not include usdt/bpf/usdt.bpf.h), io with the verifier's last lines.
-  [[nodiscard]] Result<void> load(const AttachPlan& plan, Backend backend = Backend::automatic);
+  /// Decides how specs reach the program (plan_carriers), loads it for `options.backend`, several times where the
+  /// carrier wants it, and fills its maps. Errors: no_permission (naming the capability), not_supported (backend,
+  /// carrier), limit (carrier), invalid_argument (loaded already; not compiled with usdt/bpf/usdt.bpf.h, or with one of
+  /// another version), io with the verifier's last lines. After an error nothing stays in the kernel.
+  [[nodiscard]] Result<void> load(const AttachPlan& plan, const LoadOptions& options = {});
   [[nodiscard]] bool loaded() const noexcept;
   /// What automatic turned into at load.
   [[nodiscard]] Backend backend() const noexcept;
 
+  /// How the specs of the plan travel; empty before the load.
+  [[nodiscard]] const CarrierPlan& carriers() const noexcept;
+
   /// Descriptors, owned by the object; not_found, or invalid_argument before the load.
-  [[nodiscard]] Result<int> program_fd(std::string_view name) const;
+  [[nodiscard]] Result<int> program_fd(std::string_view name, std::size_t copy = 0) const;
   [[nodiscard]] Result<int> map_fd(std::string_view name) const;
 
  private:

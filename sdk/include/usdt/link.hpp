@@ -20,6 +20,9 @@ class Link {
   ~Link();
 
   [[nodiscard]] Backend backend() const noexcept;
+  /// How the specs of most sites travel, and that of all in words (CarrierPlan::describe).
+  [[nodiscard]] Carrier carrier() const noexcept;
+  [[nodiscard]] const std::string& carrier_text() const noexcept;
   /// Number of sites attached.
   [[nodiscard]] std::size_t attached() const noexcept;
   /// Sites of the plan that the kernel refused, each named by bisection with its errno; all others are attached.

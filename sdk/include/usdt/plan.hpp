@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,6 +50,8 @@ enum class NopOptimisation : std::uint8_t {
 struct PlanOptions {
   Scope scope = AllProcesses{};
   std::uint64_t user_cookie = 0;  ///< what usdt_cookie() returns in the program
+  /// The same for each site of its own (by provider and name, say); goes before `user_cookie`.
+  std::function<std::uint64_t(const Site&)> user_cookie_of = {};
   NopOptimisation nops = NopOptimisation::none;
   /// Attach to bare nop5 sites even where the kernel's optimisation may corrupt the traced program.
   bool allow_unsafe_nop5 = false;
@@ -81,13 +84,12 @@ struct PlannedProbe {
   std::string name;
 };
 
-/// One file's arrays as BPF_LINK_CREATE wants them: entry i of each describes site `sites[i]`.
+/// One file and its sites: entry i of each array describes site `sites[i]`.
 struct PlannedFile {
   TargetFile target;
   std::shared_ptr<const ElfFile> elf;  ///< keeps the scanned inode open: attaching goes to /proc/self/fd/N
   std::vector<std::uint64_t> offsets;
   std::vector<std::uint64_t> ref_ctr_offsets;  ///< 0: no semaphore
-  std::vector<std::uint64_t> cookies;
   std::vector<std::uint32_t> sites;  ///< indices into AttachPlan::sites
 };
 
@@ -102,7 +104,7 @@ struct AttachPlan {
   Scope scope;
   std::vector<PlannedFile> files;
   std::vector<PlannedProbe> probes;
-  std::vector<PlannedSite> sites;  ///< a site's index is the site number in its cookie
+  std::vector<PlannedSite> sites;  ///< a site's index is the site number of usdt_site()
   std::vector<SkippedSite> skipped;
   std::vector<EncodedSpec> specs;
   std::vector<std::vector<Arg>> args;  ///< distinct decoded argument lists

@@ -19,6 +19,8 @@ namespace usdt {
 
 struct TraceOptions {
   Backend backend = Backend::automatic;
+  Carrier carrier = Carrier::automatic;
+  std::uint32_t max_programs = 64;  ///< CarrierOptions::max_programs
   /// Longest text of a string argument, in bytes; longer ones are cut and marked.
   std::uint32_t string_size = 200;
   /// Size of the ring between kernel and consumer; rounded up to a power of two of at least one page.

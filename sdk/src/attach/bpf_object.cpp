@@ -2,7 +2,6 @@
 #include "usdt/bpf_object.hpp"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -10,15 +9,21 @@
 
 #include <cerrno>
 #include <cstring>
-#include <optional>
+#include <fstream>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 #include "attach/libbpf_log.hpp"
+#include "attach/loaded_object.hpp"
+#include "attach/spec_maps.hpp"
 #include "sys/uapi.hpp"
 #include "usdt/features.hpp"
 #include "usdt/privilege.hpp"
 
 namespace usdt {
+
+using backends::LoadedObject;
 
 std::string_view to_string(Backend backend) noexcept {
   switch (backend) {
@@ -33,13 +38,17 @@ std::string_view to_string(Backend backend) noexcept {
 }
 
 struct BpfObject::Impl {
-  explicit Impl(bpf_object* opened) : object(opened) {}
+  Impl(std::vector<std::byte> object_bytes, std::string object_name, LoadedObject opened)
+      : bytes(std::move(object_bytes)), name(std::move(object_name)) {
+    copies.push_back(std::move(opened));
+  }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   ~Impl() {
     for (const Mapping& m : mappings) ::munmap(m.start, m.length);
-    bpf_object__close(object);
   }
+
+  [[nodiscard]] const LoadedObject& first() const { return copies.front(); }
 
   /// The running program's copy of a section of globals, mapped on first use. (libbpf 1.1 maps it for skeletons only.)
   std::byte* mapped(bpf_map* map) {
@@ -53,15 +62,29 @@ struct BpfObject::Impl {
     return mappings.back().start;
   }
 
+  /// Opens one more copy, with the first one's maps and the application's constants.
+  Result<void> add_copy();
+  /// Loads a copy for each program, and fills the maps they share.
+  Result<void> load_copies(const AttachPlan& plan, const CarrierPlan& carried, Backend chosen);
+
   struct Mapping {
     bpf_map* map;
     std::byte* start;
     std::size_t length;
   };
-  bpf_object* object;
+  struct Constant {
+    std::string name;
+    std::vector<std::byte> value;
+  };
+  std::vector<std::byte> bytes;
+  std::string name;
+  std::vector<LoadedObject> copies;  ///< one for each program of the carrier plan; they share the first one's maps
+  std::vector<Constant> constants;   ///< set by the application, for the copies to come
   std::vector<Mapping> mappings;
-  bool loaded = false;
+  CarrierPlan carriers;
   Backend backend = Backend::automatic;
+  bool loaded = false;
+  std::mutex mutex;  ///< of loading, and of `mappings`
 };
 
 BpfObject::BpfObject(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -71,90 +94,59 @@ BpfObject::~BpfObject() = default;
 
 namespace {
 
-/// Where a global variable is: the map of its section, its offset there and its size.
-struct Variable {
-  bpf_map* map;
-  std::uint32_t offset;
-  std::uint32_t size;
-};
-
-bpf_map* section_map(bpf_object* object, std::string_view section) {
-  bpf_map* map = nullptr;
-  bpf_object__for_each_map(map, object) {
-    // libbpf names them "<object>.rodata"; user maps never contain a '.'.
-    if (std::string_view(bpf_map__name(map)).ends_with(section)) return map;
-  }
-  return nullptr;
-}
-
-std::optional<Variable> variable_in(bpf_object* object, const char* section, std::string_view name) {
-  const btf* types = bpf_object__btf(object);
-  const int id = types ? btf__find_by_name_kind(types, section, BTF_KIND_DATASEC) : -1;
-  bpf_map* map = section_map(object, section);
-  if (id < 0 || !map) return std::nullopt;
-  const btf_type* datasec = btf__type_by_id(types, static_cast<std::uint32_t>(id));
-  const btf_var_secinfo* info = btf_var_secinfos(datasec);
-  for (unsigned i = 0; i < btf_vlen(datasec); ++i, ++info) {
-    const btf_type* var = btf__type_by_id(types, info->type);
-    if (name == btf__name_by_offset(types, var->name_off)) return Variable{map, info->offset, info->size};
-  }
-  return std::nullopt;
-}
-
-/// Address of the variable in what the map will be loaded with.
-std::byte* address_of(const Variable& variable) {
-  std::size_t size = 0;
-  // libbpf 1.1 hands out const memory, later ones plain: before the load it is the caller's to write.
-  auto* start = static_cast<std::byte*>(const_cast<void*>(bpf_map__initial_value(variable.map, &size)));
-  return start && variable.offset + std::size_t{variable.size} <= size ? start + variable.offset : nullptr;
-}
-
-/// Spec table entry size for a plan: the header and its longest argument list.
-std::size_t entry_size(const AttachPlan& plan) {
-  return sizeof(usdt_spec) + std::size_t{plan.max_args} * sizeof(usdt_arg_spec);
-}
-
-Result<void> size_table(bpf_object* object, const AttachPlan& plan) {
-  bpf_map* table = bpf_object__find_map_by_name(object, "usdt_specs");
-  if (!table)
-    return fail(ErrorKind::invalid_argument,
-                "the BPF object has no spec table: its program must include usdt/bpf/usdt.bpf.h");
-  const int value = bpf_map__set_value_size(table, static_cast<std::uint32_t>(entry_size(plan)));
-  const int entries = bpf_map__set_max_entries(table, static_cast<std::uint32_t>(plan.specs.size()));
-  if (value || entries) return fail(os_failure(ErrorKind::io, "size the spec table", value ? -value : -entries));
-  return {};
-}
-
-/// Writes all specs through one mapping of the table: no system call per entry.
-Result<void> fill_table(int fd, const AttachPlan& plan) {
-  const std::size_t size = entry_size(plan);
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  const std::size_t length = (size * plan.specs.size() + page - 1) / page * page;
-  void* mapped = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (mapped == MAP_FAILED) return fail(os_failure(ErrorKind::io, "map the spec table", errno));
-  auto* at = static_cast<std::byte*>(mapped);
-  for (const EncodedSpec& spec : plan.specs) {
-    usdt_spec header{};
-    header.user_cookie = spec.user_cookie;
-    header.arg_cnt = static_cast<std::uint32_t>(spec.args.size());
-    std::memcpy(at, &header, sizeof(header));
-    if (!spec.args.empty())
-      std::memcpy(at + sizeof(header), spec.args.data(), spec.args.size() * sizeof(usdt_arg_spec));
-    at += size;
-  }
-  ::munmap(mapped, length);
-  return {};
-}
-
 /// A load failed: because of privilege, a missing feature, or the program itself.
 Error explain_load(int error, const std::string& log) {
   if (error == EPERM || error == EACCES) {
     if (auto privilege = check_privilege(); !privilege) return privilege.error();
   }
-  if (probe_feature(Feature::attach_cookie).answer == Answer::no)
-    return Error{ErrorKind::not_supported, "this kernel has no BPF attach cookies: Linux 5.15 or newer is needed",
-                 error};
   return os_failure(ErrorKind::io, fmt::format("load the BPF object{}{}", log.empty() ? "" : ": ", log), error);
+}
+
+/// Programs that sit on sites. An object may have others.
+bool is_site_program(const bpf_program* program) {
+  const std::string_view section = bpf_program__section_name(program);
+  return section.starts_with("uprobe") || section.starts_with("usdt");
+}
+
+/// The kernel ties a program to its kind of link when it is loaded.
+void set_types(const LoadedObject& object, Backend backend, bool with_others) {
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object.get()) {
+    if (!is_site_program(program)) {
+      if (!with_others) bpf_program__set_autoload(program, false);
+      continue;
+    }
+    const auto attach_type = backend == Backend::uprobe_multi ? sys::bpf_attach_trace_uprobe_multi : 0;
+    bpf_program__set_type(program, BPF_PROG_TYPE_KPROBE);
+    bpf_program__set_expected_attach_type(program, static_cast<bpf_attach_type>(attach_type));
+  }
+}
+
+/// All maps but the constants are the first copy's.
+Result<void> share_maps(const LoadedObject& first, const LoadedObject& copy) {
+  bpf_map* theirs = nullptr;
+  bpf_map* ours = nullptr;
+  while ((theirs = bpf_object__next_map(first.get(), theirs)) != nullptr) {
+    ours = bpf_object__next_map(copy.get(), ours);
+    if (std::string_view(bpf_map__name(theirs)).ends_with(".rodata")) continue;
+    if (const int error = bpf_map__reuse_fd(ours, bpf_map__fd(theirs)))
+      return fail(os_failure(ErrorKind::io, fmt::format("share the map '{}'", bpf_map__name(theirs)), -error));
+  }
+  return {};
+}
+
+Result<void> load_object(const LoadedObject& object) {
+  const backends::LibbpfLog log;
+  if (const int error = bpf_object__load(object.get())) return fail(explain_load(-error, log.tail()));
+  return {};
+}
+
+Result<std::vector<std::byte>> read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  std::vector<std::byte> bytes(file ? static_cast<std::size_t>(file.tellg()) : 0);
+  if (!file || !file.seekg(0).read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size())))
+    return fail(os_failure(ErrorKind::io, fmt::format("BPF object {}", path.string()), errno));
+  return bytes;
 }
 
 }  // namespace
@@ -172,36 +164,28 @@ Result<Backend> choose_backend(Backend wanted) {
 }
 
 Result<BpfObject> BpfObject::open(std::span<const std::byte> bytes, std::string_view name) {
-  const std::string owned_name(name);
-  LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = owned_name.c_str());
-  backends::LibbpfLog log;
-  bpf_object* object = bpf_object__open_mem(bytes.data(), bytes.size(), &options);
-  if (!object)
-    return fail(ErrorKind::malformed, fmt::format("BPF object '{}': {}", name, log.last("cannot be opened")));
-  return BpfObject(std::make_unique<Impl>(object));
+  std::string owned_name(name);
+  auto object = LoadedObject::open(bytes, owned_name);
+  if (!object) return fail(object.error());
+  return BpfObject(std::make_unique<Impl>(std::vector(bytes.begin(), bytes.end()), std::move(owned_name),
+                                          std::move(*object)));
 }
 
 Result<BpfObject> BpfObject::open(const std::filesystem::path& path) {
-  backends::LibbpfLog log;
-  bpf_object* object = bpf_object__open(path.c_str());
-  if (!object) return fail(os_failure(ErrorKind::malformed, fmt::format("BPF object {}", path.string()), errno));
-  return BpfObject(std::make_unique<Impl>(object));
+  auto bytes = read_file(path);
+  if (!bytes) return fail(bytes.error());
+  return open(*bytes, path.stem().stem().string());
 }
 
 Result<void> BpfObject::set_constant(std::string_view name, std::span<const std::byte> value) {
   if (impl_->loaded) return fail(ErrorKind::invalid_argument, fmt::format("constant '{}': the object is loaded", name));
-  const auto variable = variable_in(impl_->object, ".rodata", name);
-  std::byte* at = variable ? address_of(*variable) : nullptr;
-  if (!at) return fail(ErrorKind::not_found, fmt::format("the BPF object has no constant '{}'", name));
-  if (variable->size != value.size())
-    return fail(ErrorKind::type_mismatch,
-                fmt::format("constant '{}' has {} bytes, not {}", name, variable->size, value.size()));
-  std::memcpy(at, value.data(), value.size());
-  return {};
+  auto set = impl_->first().set_constant(name, value);
+  if (set) impl_->constants.push_back({std::string(name), {value.begin(), value.end()}});
+  return set;
 }
 
 Result<void> BpfObject::set_max_entries(std::string_view map, std::uint32_t entries) {
-  bpf_map* found = bpf_object__find_map_by_name(impl_->object, std::string(map).c_str());
+  bpf_map* found = impl_->first().map(std::string(map).c_str());
   if (!found) return fail(ErrorKind::not_found, fmt::format("the BPF object has no map '{}'", map));
   if (const int error = bpf_map__set_max_entries(found, entries))
     return fail(os_failure(ErrorKind::invalid_argument, fmt::format("map '{}' with {} entries", map, entries), -error));
@@ -209,8 +193,9 @@ Result<void> BpfObject::set_max_entries(std::string_view map, std::uint32_t entr
 }
 
 void* BpfObject::global(std::string_view name) noexcept {
+  const std::lock_guard lock(impl_->mutex);
   for (const char* section : {".bss", ".data"}) {
-    const auto variable = variable_in(impl_->object, section, name);
+    const auto variable = impl_->first().variable(section, name);
     if (!variable) continue;
     std::byte* start = impl_->loaded ? impl_->mapped(variable->map) : nullptr;
     return start ? start + variable->offset : nullptr;
@@ -218,33 +203,69 @@ void* BpfObject::global(std::string_view name) noexcept {
   return nullptr;
 }
 
-Result<void> BpfObject::load(const AttachPlan& plan, Backend backend) {
+Result<void> BpfObject::load(const AttachPlan& plan, const LoadOptions& options) {
+  const std::lock_guard lock(impl_->mutex);
   if (impl_->loaded) return fail(ErrorKind::invalid_argument, "the BPF object is loaded for a plan already");
-  auto chosen = choose_backend(backend);
-  if (!chosen) return fail(chosen.error());
-  if (auto sized = size_table(impl_->object, plan); !sized) return sized;
-  if (auto set = set_constant("usdt_max_args", plan.max_args); !set) return set;
-
-  bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, impl_->object) {
-    bpf_program__set_type(program, BPF_PROG_TYPE_KPROBE);
-    // The kernel ties a program to its kind of link when it is loaded.
-    const auto attach_type = *chosen == Backend::uprobe_multi ? sys::bpf_attach_trace_uprobe_multi : 0;
-    bpf_program__set_expected_attach_type(program, static_cast<bpf_attach_type>(attach_type));
+  auto backend = choose_backend(options.backend);
+  if (!backend) return fail(backend.error());
+  const bool cookies = probe_feature(Feature::attach_cookie).answer != Answer::no;
+  if (!cookies && options.carrier != Carrier::automatic && options.carrier != Carrier::ip_hash)
+    return fail(ErrorKind::not_supported,
+                fmt::format("carrier {}: this kernel has no BPF attach cookies (Linux 5.15); ip-hash does without",
+                            to_string(options.carrier)));
+  auto carriers = plan_carriers(plan, {.carrier = options.carrier,
+                                       .attach_cookies = cookies,
+                                       .site_numbers = options.site_numbers,
+                                       .max_programs = options.max_programs});
+  if (!carriers) return fail(carriers.error());
+  auto loaded = impl_->load_copies(plan, *carriers, *backend);
+  if (!loaded) {
+    // Nothing of a half-loaded set stays; the object is as it was opened, but used up.
+    impl_->copies.erase(impl_->copies.begin() + 1, impl_->copies.end());
+    return loaded;
   }
-  backends::LibbpfLog log;
-  if (const int error = bpf_object__load(impl_->object)) return fail(explain_load(-error, log.tail()));
+  impl_->backend = *backend;
+  impl_->carriers = std::move(*carriers);
   impl_->loaded = true;
-  impl_->backend = *chosen;
-  auto table = map_fd("usdt_specs");
-  return table ? fill_table(*table, plan) : fail(table.error());
+  return {};
+}
+
+Result<void> BpfObject::Impl::add_copy() {
+  auto copy = LoadedObject::open(bytes, name);
+  if (!copy) return fail(copy.error());
+  if (auto shared = share_maps(first(), *copy); !shared) return shared;
+  for (const Constant& each : constants) {
+    if (auto set = copy->set_constant(each.name, std::span<const std::byte>(each.value)); !set) return set;
+  }
+  copies.push_back(std::move(*copy));
+  return {};
+}
+
+Result<void> BpfObject::Impl::load_copies(const AttachPlan& plan, const CarrierPlan& carried, Backend chosen) {
+  if (auto sized = backends::size_specs(first(), plan, carried); !sized) return sized;
+  for (std::size_t i = 0; i < carried.programs.size(); ++i) {
+    if (i > 0) {
+      if (auto added = add_copy(); !added) return added;
+    }
+    const LoadedObject& copy = copies.back();
+    if (auto set = backends::set_spec_constants(copy, plan, carried, carried.programs[i]); !set) return set;
+    set_types(copy, chosen, i == 0);
+    if (auto done = load_object(copy); !done) {
+      if (carried.programs.size() == 1) return done;
+      return fail(done.error().within(fmt::format("program {} of {}", i + 1, carried.programs.size())));
+    }
+  }
+  return backends::fill_specs(first(), plan, carried);
 }
 
 bool BpfObject::loaded() const noexcept { return impl_->loaded; }
 Backend BpfObject::backend() const noexcept { return impl_->backend; }
+const CarrierPlan& BpfObject::carriers() const noexcept { return impl_->carriers; }
 
-Result<int> BpfObject::program_fd(std::string_view name) const {
-  const bpf_program* program = bpf_object__find_program_by_name(impl_->object, std::string(name).c_str());
+Result<int> BpfObject::program_fd(std::string_view name, std::size_t copy) const {
+  if (copy >= impl_->copies.size()) return fail(ErrorKind::invalid_argument, fmt::format("no program copy {}", copy));
+  const bpf_program* program =
+      bpf_object__find_program_by_name(impl_->copies[copy].get(), std::string(name).c_str());
   if (!program) return fail(ErrorKind::not_found, fmt::format("the BPF object has no program '{}'", name));
   const int fd = bpf_program__fd(program);
   if (fd < 0) return fail(ErrorKind::invalid_argument, fmt::format("program '{}' is not loaded", name));
@@ -252,7 +273,7 @@ Result<int> BpfObject::program_fd(std::string_view name) const {
 }
 
 Result<int> BpfObject::map_fd(std::string_view name) const {
-  const bpf_map* map = bpf_object__find_map_by_name(impl_->object, std::string(name).c_str());
+  const bpf_map* map = impl_->first().map(std::string(name).c_str());
   if (!map) return fail(ErrorKind::not_found, fmt::format("the BPF object has no map '{}'", name));
   const int fd = bpf_map__fd(map);
   if (fd < 0) return fail(ErrorKind::invalid_argument, fmt::format("map '{}' is not loaded", name));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "attach/libbpf_log.hpp"
 
+#include <atomic>
 #include <cstdarg>
 #include <cstdio>
 #include <utility>
@@ -10,9 +11,14 @@ namespace usdt::backends {
 namespace {
 
 thread_local std::string* sink = nullptr;
+std::atomic<libbpf_print_fn_t> applications{nullptr};
 
 __attribute__((format(printf, 2, 0))) int keep(libbpf_print_level level, const char* format, va_list args) {
-  if (!sink || level == LIBBPF_DEBUG) return 0;
+  if (!sink) {
+    const libbpf_print_fn_t print = applications;
+    return print ? print(level, format, args) : 0;
+  }
+  if (level == LIBBPF_DEBUG) return 0;
   va_list again;
   va_copy(again, args);
   const int length = std::vsnprintf(nullptr, 0, format, args);
@@ -35,11 +41,12 @@ std::vector<std::string_view> lines(std::string_view text) {
 
 }  // namespace
 
-LibbpfLog::LibbpfLog() : previous_(libbpf_set_print(keep)), previous_sink_(std::exchange(sink, &text_)) {}
-LibbpfLog::~LibbpfLog() {
-  sink = previous_sink_;
-  libbpf_set_print(previous_);
+LibbpfLog::LibbpfLog() : previous_(std::exchange(sink, &text_)) {
+  // libbpf has one function for the process: ours stays in place, and passes on what other threads' calls say.
+  const libbpf_print_fn_t before = libbpf_set_print(keep);
+  if (before != keep) applications = before;
 }
+LibbpfLog::~LibbpfLog() { sink = previous_; }
 
 std::string LibbpfLog::last(std::string_view otherwise) const {
   const auto all = lines(text_);

@@ -8,8 +8,8 @@
 
 namespace usdt::backends {
 
-/// Keeps what libbpf has to say on this thread while it lives, instead of letting it print. The application's own
-/// print function is put back afterwards.
+/// Keeps what libbpf has to say on this thread while it lives, instead of letting it print. What it says at other times
+/// goes to the application's own print function, or libbpf's.
 class LibbpfLog {
  public:
   LibbpfLog();
@@ -23,8 +23,7 @@ class LibbpfLog {
   [[nodiscard]] std::string tail() const;
 
  private:
-  libbpf_print_fn_t previous_;
-  std::string* previous_sink_;
+  std::string* previous_;
   std::string text_;
 };
 

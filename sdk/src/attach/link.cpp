@@ -16,6 +16,8 @@ namespace usdt {
 
 struct Link::Impl {
   Backend backend = Backend::automatic;
+  Carrier carrier = Carrier::automatic;
+  std::string carrier_text;
   std::vector<sys::UniqueFd> fds;
   std::vector<SkippedSite> refused;
   std::size_t attached = 0;
@@ -27,6 +29,8 @@ Link& Link::operator=(Link&&) noexcept = default;
 Link::~Link() = default;
 
 Backend Link::backend() const noexcept { return impl_->backend; }
+Carrier Link::carrier() const noexcept { return impl_->carrier; }
+const std::string& Link::carrier_text() const noexcept { return impl_->carrier_text; }
 std::size_t Link::attached() const noexcept { return impl_->attached; }
 const std::vector<SkippedSite>& Link::refused() const noexcept { return impl_->refused; }
 void Link::detach() noexcept {
@@ -46,9 +50,9 @@ Result<pid_t> kernel_pid_filter(const Scope& scope, Backend backend) {
   return exact ? one->pid : 0;
 }
 
-std::string refusal_text(const backends::Refusal& refusal, const PlannedFile& file) {
+std::string refusal_text(const backends::Refusal& refusal, const PlannedLink& link) {
   const char* text = refusal.os_error == sys::enotsupp ? "ENOTSUPP" : std::strerror(refusal.os_error);
-  return fmt::format("the kernel refuses file offset 0x{:x}: {}", file.offsets[refusal.index], text);
+  return fmt::format("the kernel refuses file offset 0x{:x}: {}", link.offsets[refusal.index], text);
 }
 
 Error explain(Error error, Backend backend, const PlannedFile& file) {
@@ -58,9 +62,10 @@ Error explain(Error error, Backend backend, const PlannedFile& file) {
   return error.within(fmt::format("attach {} by {}", file.target.path.string(), to_string(backend)));
 }
 
-Result<backends::FileLinks> attach_file(Backend backend, int program_fd, pid_t pid, const PlannedFile& file) {
+Result<backends::FileLinks> attach_link(Backend backend, int program_fd, pid_t pid, const PlannedFile& file,
+                                        const PlannedLink& link) {
   const backends::AttachTarget target{program_fd, fmt::format("/proc/self/fd/{}", file.elf->fd()), pid};
-  const backends::SiteArrays sites{file.offsets, file.ref_ctr_offsets, file.cookies};
+  const backends::SiteArrays sites{link.offsets, link.ref_ctr_offsets, link.cookies};
   auto links = backend == Backend::uprobe_multi ? backends::attach_uprobe_multi(target, sites)
                                                 : backends::attach_perf_uprobe(target, sites);
   if (!links) return fail(explain(links.error(), backend, file));
@@ -76,23 +81,25 @@ Result<Link> attach(BpfObject& object, std::string_view program, const AttachPla
   if (!object.loaded()) {
     if (auto loaded = object.load(plan); !loaded) return fail(loaded.error());
   }
-  auto program_fd = object.program_fd(program);
-  if (!program_fd) return fail(program_fd.error());
   auto pid = kernel_pid_filter(plan.scope, object.backend());
   if (!pid) return fail(pid.error());
 
   auto impl = std::make_unique<Link::Impl>();
   impl->backend = object.backend();
-  for (std::size_t f = 0; f < plan.files.size(); ++f) {
-    const PlannedFile& file = plan.files[f];
-    if (file.offsets.empty()) continue;
-    auto links = attach_file(object.backend(), *program_fd, *pid, file);
+  impl->carrier = object.carriers().carrier;
+  impl->carrier_text = object.carriers().describe();
+  for (const PlannedLink& planned : object.carriers().links) {
+    if (planned.file >= plan.files.size() || planned.sites.back() >= plan.sites.size())
+      return fail(ErrorKind::invalid_argument, "the BPF object was loaded for another plan");
+    auto program_fd = object.program_fd(program, planned.program);
+    if (!program_fd) return fail(program_fd.error());
+    auto links = attach_link(object.backend(), *program_fd, *pid, plan.files[planned.file], planned);
     if (!links) return fail(links.error());
-    impl->attached += file.offsets.size() - links->refused.size();
+    impl->attached += planned.offsets.size() - links->refused.size();
     for (auto& fd : links->fds) impl->fds.push_back(std::move(fd));
     for (const backends::Refusal& refusal : links->refused) {
-      const PlannedSite& site = plan.sites[file.sites[refusal.index]];
-      impl->refused.push_back({site.probe, site.file, site.pc, refusal_text(refusal, file)});
+      const PlannedSite& site = plan.sites[planned.sites[refusal.index]];
+      impl->refused.push_back({site.probe, site.file, site.pc, refusal_text(refusal, planned)});
     }
   }
   if (impl->attached == 0) {

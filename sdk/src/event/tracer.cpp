@@ -127,7 +127,8 @@ Result<Tracer> Tracer::start(const AttachPlan& plan, const TraceOptions& options
   if (layout.string_slots > 0) layout.string_size = options.string_size + 2;
   if (auto set = set_layout(*object, plan, layout, options.ring_bytes); !set) return fail(set.error());
   if (auto set = set_filters(*object, plan, options); !set) return fail(set.error());
-  if (auto loaded = object->load(plan, options.backend); !loaded) return fail(loaded.error());
+  const LoadOptions load{.backend = options.backend, .carrier = options.carrier, .max_programs = options.max_programs};
+  if (auto loaded = object->load(plan, load); !loaded) return fail(loaded.error());
   auto events = object->map_fd("usdt_events");
   if (!events) return fail(events.error());
   auto link = attach(*object, "usdt_trace_hit", plan);

@@ -23,7 +23,7 @@ struct ArgTemplate {
   std::uint32_t args = 0;              ///< index into AttachPlan::args
   std::vector<usdt_arg_spec> encoded;  ///< for a breakpoint at address 0
   bool ip_relative = false;            ///< some value is a distance from the breakpoint
-  std::uint32_t spec = 0;              ///< index into AttachPlan::specs, unless ip_relative
+  std::uint32_t spec = 0;              ///< index into AttachPlan::specs, where all its sites share one
 };
 
 /// The arguments' numbers fit a byte of the spec; what is beyond keeps its place and says why it has no value.
@@ -70,7 +70,7 @@ struct KeyHash {
 
 class Planner {
  public:
-  explicit Planner(const PlanOptions& options) : options_(options), specs_(options.user_cookie) {
+  explicit Planner(const PlanOptions& options) : options_(options) {
     plan_.scope = options.scope;
   }
 
@@ -92,7 +92,7 @@ class Planner {
   std::uint32_t probe_of(const Site& site, Current& current);
   const ArgTemplate& template_of(const Site& site, Current& current);
   std::uint32_t make_template(std::string_view text, Current& current);
-  std::uint32_t spec_of(const ArgTemplate& args, VirtAddr breakpoint);
+  std::uint32_t spec_of(const ArgTemplate& args, VirtAddr breakpoint, std::uint64_t user_cookie);
   void add_site(const Site& site, std::uint32_t probe, const plan::Placement& placement, Current& current);
 
   const PlanOptions& options_;
@@ -105,7 +105,7 @@ class Planner {
 void Planner::add(const ProbeFile& file) {
   Current current{static_cast<std::uint32_t>(plan_.files.size()), ArgDecoder(*file.elf), {}, {}};
   plan_.files.push_back(
-      {.target = file.target, .elf = file.elf, .offsets = {}, .ref_ctr_offsets = {}, .cookies = {}, .sites = {}});
+      {.target = file.target, .elf = file.elf, .offsets = {}, .ref_ctr_offsets = {}, .sites = {}});
   for (const Site& site : file.sites) {
     const std::uint32_t probe = probe_of(site, current);
     auto placement = plan::place(site, *file.elf, options_);
@@ -153,24 +153,25 @@ std::uint32_t Planner::make_template(std::string_view text, Current& current) {
   const std::uint32_t slots = assign_captures(made.encoded, options_.strings, arch.word_size);
   plan_.string_slots = std::max(plan_.string_slots, slots);
   plan_.max_args = std::max(plan_.max_args, static_cast<std::uint32_t>(made.encoded.size()));
-  if (!made.ip_relative) made.spec = specs_.intern(made.encoded);
+  if (!made.ip_relative && !options_.user_cookie_of) made.spec = specs_.intern(made.encoded, options_.user_cookie);
   templates_.push_back(std::move(made));
   return number;
 }
 
 /// The distances of a template are from address 0; those of the spec are from `breakpoint`.
-std::uint32_t Planner::spec_of(const ArgTemplate& args, VirtAddr breakpoint) {
-  if (!args.ip_relative) return args.spec;
+std::uint32_t Planner::spec_of(const ArgTemplate& args, VirtAddr breakpoint, std::uint64_t user_cookie) {
+  if (!args.ip_relative) return options_.user_cookie_of ? specs_.intern(args.encoded, user_cookie) : args.spec;
   std::vector<usdt_arg_spec> encoded = args.encoded;
   for (usdt_arg_spec& arg : encoded) {
     if ((arg.flags & USDT_ARG_IP) != 0) arg.value -= breakpoint.value;
   }
-  return specs_.intern(encoded);
+  return specs_.intern(encoded, user_cookie);
 }
 
 void Planner::add_site(const Site& site, std::uint32_t probe, const plan::Placement& placement, Current& current) {
   const ArgTemplate& args = template_of(site, current);
-  const std::uint32_t spec = spec_of(args, site.pc_adjusted + placement.shift);
+  const std::uint64_t user_cookie = options_.user_cookie_of ? options_.user_cookie_of(site) : options_.user_cookie;
+  const std::uint32_t spec = spec_of(args, site.pc_adjusted + placement.shift, user_cookie);
   const auto number = static_cast<std::uint32_t>(plan_.sites.size());
   plan_.sites.push_back({.probe = probe,
                          .file = current.file,
@@ -181,7 +182,6 @@ void Planner::add_site(const Site& site, std::uint32_t probe, const plan::Placem
   PlannedFile& file = plan_.files[current.file];
   file.offsets.push_back(placement.offset.value);
   file.ref_ctr_offsets.push_back(placement.semaphore);
-  file.cookies.push_back(USDT_TABLE_COOKIE(number, spec));
   file.sites.push_back(number);
 }
 

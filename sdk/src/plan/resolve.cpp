@@ -57,7 +57,7 @@ ResolvedArg Resolver::run() && {
                     .index = USDT_REG_NONE,
                     .shift = 0,
                     .capture = 0,
-                    .reserved = 0};
+                    .window = 0};
   }
   return std::move(out_);
 }

@@ -10,16 +10,14 @@
 
 namespace usdt::plan {
 
-/// Gives equal specs one number. All specs of a plan carry the same user cookie.
+/// Gives equal specs one number.
 class SpecTable {
  public:
-  explicit SpecTable(std::uint64_t user_cookie) : user_cookie_(user_cookie) {}
-  /// The number of the spec with these arguments, new or known.
-  [[nodiscard]] std::uint32_t intern(const std::vector<usdt_arg_spec>& args);
+  /// The number of the spec with these arguments and this user cookie, new or known.
+  [[nodiscard]] std::uint32_t intern(const std::vector<usdt_arg_spec>& args, std::uint64_t user_cookie);
   [[nodiscard]] std::vector<EncodedSpec> take() && { return std::move(specs_); }
 
  private:
-  std::uint64_t user_cookie_;
   std::vector<EncodedSpec> specs_;
   std::unordered_multimap<std::size_t, std::uint32_t> by_hash_;
 };

@@ -10,7 +10,7 @@
 #ifndef USDT_BPF_EVENT_H
 #define USDT_BPF_EVENT_H
 
-#include <linux/types.h>
+#include "types.h"
 
 struct usdt_event {
 	__u64 ts;  /* CLOCK_MONOTONIC, ns */

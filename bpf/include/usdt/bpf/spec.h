@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* The encoded argument spec: one layout for BPF programs (clang -target bpf), C and C++.
  * User space writes it at attach time, BPF programs only read it. Any change of layout or meaning
- * raises USDT_SPEC_VERSION. */
+ * raises USDT_SPEC_VERSION, which the loader compares with the program's. */
 #ifndef USDT_BPF_SPEC_H
 #define USDT_BPF_SPEC_H
 
-#include <linux/types.h>
+#include "types.h"
 
-#define USDT_SPEC_VERSION 1
+#define USDT_SPEC_VERSION 2
 
 /* What an argument is. */
 enum usdt_arg_kind {
@@ -41,21 +41,35 @@ struct usdt_arg_spec {
 	__u8 index;   /* pt_regs word or USDT_REG_NONE */
 	__u8 shift;   /* MEM, ADDR: log2 of the scale; REG: bits to shift right (8 for %ah) */
 	__u8 capture; /* stock program: 1 + string slot to fill from the pointed-to text, 0: none */
-	__u8 reserved;
+	__u8 window;  /* MEM: USDT_WINDOW(number, bytes from its start), 0: read alone */
 };
+
+/* Neighbouring memory operands on one base are one read: a window of at most 64 bytes. A spec has up to three. */
+#define USDT_WINDOW_BYTES 64
+#define USDT_WINDOWS 3
+#define USDT_WINDOW(number, offset) ((__u8)((number) << 6 | (offset))) /* number: 1..3 */
+#define USDT_WINDOW_NUMBER(window) ((window) >> 6)
+#define USDT_WINDOW_OFFSET(window) ((window)&63)
 
 /* One entry of the spec table; `args` has as many entries as the plan's longest spec. */
 struct usdt_spec {
 	__u64 user_cookie; /* the application's own, for usdt_cookie() */
 	__u32 arg_cnt;
-	__u32 reserved;
+	__u8 window_size[1 + USDT_WINDOWS]; /* bytes of windows 1..3; [0] is 0 */
 	struct usdt_arg_spec args[];
 };
 
-/* The attach cookie. Bits 62..63 name the carrier; this version knows the table only. */
+/* How a spec reaches the program. Each program knows by a constant which of these it may meet, so that the verifier
+ * removes the others; of cookie and table, bits 62..63 of the attach cookie tell. */
 enum usdt_carrier {
-	USDT_CARRIER_TABLE = 0, /* bits 0..31 index of the spec table, bits 32..61 site number */
+	USDT_CARRIER_TABLE = 0,	  /* bits 0..31 index of the spec table, bits 32..61 site number */
+	USDT_CARRIER_COOKIE = 1,  /* the whole spec: see cookie.h */
+	USDT_CARRIER_LINK = 2,	  /* in the program's own constants; the cookie is the table's */
+	USDT_CARRIER_IP_HASH = 3, /* kernels without attach cookies: the cookie is looked up by address */
 };
+#define USDT_CARRIER_BIT(carrier) (1u << (carrier))
+
+/* Cookies of the table. */
 #define USDT_COOKIE_CARRIER(cookie) ((__u32)((__u64)(cookie) >> 62))
 #define USDT_COOKIE_SITE(cookie) ((__u32)((__u64)(cookie) >> 32) & 0x3fffffffu)
 #define USDT_COOKIE_SPEC(cookie) ((__u32)(cookie))
@@ -63,6 +77,13 @@ enum usdt_carrier {
 #define USDT_MAX_SITES (1u << 30)
 /* A spec's arg_cnt and an argument's number fit a byte; arguments beyond are unreadable. */
 #define USDT_MAX_ARGS 255
+/* Arguments of a spec that can be a program's constant. */
+#define USDT_LINK_ARGS 32
+
+/* Addresses without attach cookies. Code is mapped by pages, so the low 12 bits of a site's address are the same in
+ * every process; sites that share them are given to different programs, which makes the group number part of the key.
+ */
+#define USDT_IP_KEY(group, ip) ((__u32)(group) << 12 | ((__u32)(ip)&0xfffu))
 
 #ifdef __cplusplus
 #define USDT_STATIC_ASSERT(what) static_assert(what, #what)
@@ -73,6 +94,7 @@ USDT_STATIC_ASSERT(sizeof(struct usdt_arg_spec) == 16);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_arg_spec, kind) == 8);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_arg_spec, reg) == 11);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_arg_spec, capture) == 14);
+USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_spec, window_size) == 12);
 USDT_STATIC_ASSERT(sizeof(struct usdt_spec) == 16);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_spec, args) == 16);
 

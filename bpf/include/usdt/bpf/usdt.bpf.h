@@ -3,28 +3,49 @@
  *
  *     #include <usdt/bpf/usdt.bpf.h>
  *
- *     USDT_PROGRAM(on_query)
+ *     USDT_PROG(on_query, const char *sql, int rows)   // runs with true values only
  *     {
- *             __u64 sql;
- *             if (usdt_arg(ctx, 0, &sql))
- *                     return 0;       // unreadable here: a negative errno, never a silent 0
  *             ...
  *     }
  *
- * USDT_PROGRAM looks the site's spec up once; the calls on `ctx` are inlined and look nothing up. User space sizes and
- * fills the table (usdt::attach), so there is no limit on sites, distinct specs or arguments to tune here.
- * Needs kernel 5.15: bpf_get_attach_cookie (7adfc6c9b315). */
+ *     USDT_PROGRAM(on_any)                             // or takes the arguments one by one
+ *     {
+ *             __u32 rows;
+ *             int error = usdt_arg(ctx, 1, &rows);     // 0, or why there is none: never a silent 0
+ *             ...
+ *     }
+ *
+ * The same text serves each carrier of specs (spec.h): user space picks one when it loads the program (usdt::attach),
+ * sizes and fills what it needs, and the verifier removes the rest. There is no limit on sites, distinct specs or
+ * arguments to tune here. Wants clang >= 14; works with and without vmlinux.h. Define __TARGET_ARCH_x86, _i386 or
+ * _arm64. */
 #ifndef USDT_BPF_H
 #define USDT_BPF_H
 
-#include <linux/bpf.h>
+#include "read.h"
 
-#include <bpf/bpf_helpers.h>
-
-#include "spec.h"
-
-/* Longest argument list of the plan; a constant to the verifier. */
+/* The layout this program was built with: user space refuses to fill in another. */
+const volatile __u32 usdt_spec_version __attribute__((weak)) = USDT_SPEC_VERSION;
+/* Bits of enum usdt_carrier that a hit of this program may come with. */
+const volatile __u32 usdt_carriers __attribute__((weak)) = USDT_CARRIER_BIT(USDT_CARRIER_TABLE);
+/* Longest argument list of the plan. */
 const volatile __u32 usdt_max_args __attribute__((weak)) = 12;
+/* Bits of the site number in packed cookies; above 30: they hold none. */
+const volatile __u32 usdt_site_bits __attribute__((weak)) = 0;
+/* The application's cookie, where it is the same for all sites. */
+const volatile __u64 usdt_user_cookie __attribute__((weak)) = 0;
+/* Kernels without attach cookies: this program's part of the sites. */
+const volatile __u32 usdt_ip_group __attribute__((weak)) = 0;
+
+/* Per-link programs: the spec itself, a struct usdt_spec. */
+const volatile struct {
+	__u64 user_cookie;
+	__u32 arg_cnt;
+	__u8 window_size[1 + USDT_WINDOWS];
+	struct usdt_arg_spec args[USDT_LINK_ARGS];
+} usdt_link __attribute__((weak)) = {};
+/* Arguments whose `value` (displacement or constant) differs between this program's sites: it is in the table. */
+const volatile __u32 usdt_link_vary __attribute__((weak)) = 0;
 
 /* Spec table: the loader sets max_entries and value_size from the plan. */
 struct {
@@ -35,166 +56,336 @@ struct {
 	__uint(value_size, sizeof(struct usdt_spec) + 12 * sizeof(struct usdt_arg_spec));
 } usdt_specs SEC(".maps") __attribute__((weak));
 
-/* One hit: the registers at the site, and what its spec says about them. */
-struct usdt_ctx {
-	void *regs; /* struct pt_regs of the uprobe */
-	const struct usdt_spec *spec;
-	__u64 cookie; /* the attach cookie */
-};
+/* USDT_IP_KEY to cookie, 0: none of ours. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u64));
+} usdt_ips SEC(".maps") __attribute__((weak));
 
-/* Errors of the calls below, as in errno.h, which BPF programs cannot include portably. */
-enum {
-	USDT_ENOENT = 2,
-	USDT_EFAULT = 14,
-	USDT_EOPNOTSUPP = 95,
-};
+/* Hits at which USDT_PROG did not run its body, because an argument could not be read. */
+__u64 usdt_unread_hits __attribute__((weak)) = 0;
 
-/* The instruction pointer's word in pt_regs, and which words hold general registers (arch/ has the same tables). */
-#if defined(__TARGET_ARCH_x86)
-#define USDT_IP_WORD 16
-#define USDT_FOR_EACH_REG(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(16) X(19)
-#elif defined(__TARGET_ARCH_arm64)
-#define USDT_IP_WORD 32
-/* clang-format off */
-#define USDT_FOR_EACH_REG(X)                                                                           \
-	X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16)    \
-	X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
-/* clang-format on */
-#else
-#error "define __TARGET_ARCH_x86 or __TARGET_ARCH_arm64"
-#endif
+#define USDT_NO_SITE (~0u)
 
-/* One load with a constant offset. In assembler, because clang would merge the cases of a switch into a load at a
- * variable offset from the context, which the verifier refuses ("dereference of modified ctx ptr"). */
-#define USDT_LOAD_WORD(dst, regs, word) asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(dst) : "r"(regs), "i"((word)*8))
-
-static __always_inline __u64 usdt_reg(void *regs, __u8 word)
+static __always_inline bool usdt_may_be(const struct usdt_ctx *ctx, enum usdt_carrier carrier)
 {
-	__u64 value = 0;
-
-	switch (word) {
-#define USDT_CASE(n)                            \
-	case n:                                 \
-		USDT_LOAD_WORD(value, regs, n); \
-		break;
-		USDT_FOR_EACH_REG(USDT_CASE)
-#undef USDT_CASE
-	}
-	return value;
+	return ctx->carriers & USDT_CARRIER_BIT(carrier);
 }
 
-/* The value one spec describes, extended to 64 bits by its sign; floats as their bits. The two registers are picked at
- * one place each: every further one would cost the verifier, and so the start of a trace, as much again. */
-static __always_inline int usdt_read(void *regs, const struct usdt_arg_spec *spec, __u64 *value)
+/* Whether the spec of this hit is packed in its cookie. */
+static __always_inline bool usdt_is_packed(const struct usdt_ctx *ctx)
 {
-	/* 1 to 8 in a form that every verifier since 5.15 can see; the planner writes no other. */
-	__u32 size = ((spec->size - 1) & 7) + 1, spare = 64 - 8 * size;
-	__u64 base = 0, index = 0, address = spec->value, bits = 0;
-	__u8 kind = spec->kind, flags = spec->flags;
-
-	*value = 0;
-	if (kind == USDT_ARG_CONST) {
-		*value = spec->value;
-		return 0;
-	}
-	if (kind != USDT_ARG_REG && kind != USDT_ARG_MEM && kind != USDT_ARG_ADDR)
-		return -USDT_EOPNOTSUPP;
-	if (spec->reg != USDT_REG_NONE)
-		base = usdt_reg(regs, spec->reg);
-	if (spec->index != USDT_REG_NONE)
-		index = usdt_reg(regs, spec->index);
-
-	if (kind == USDT_ARG_REG) {
-		bits = base >> (spec->shift & 63);
-		if (flags & USDT_ARG_PAIR)
-			bits = (__u32)bits | index << 32;
-	} else {
-		if (flags & USDT_ARG_IP) {
-			USDT_LOAD_WORD(bits, regs, USDT_IP_WORD);
-			address += bits;
-		}
-		if (flags & USDT_ARG_INDEX_U32)
-			index = (__u32)index;
-		if (flags & USDT_ARG_INDEX_S32)
-			index = (__s64)(__s32)index;
-		address += base + (index << (spec->shift & 7));
-		if (flags & USDT_ARG_ADDR32)
-			address = (__u32)address;
-		bits = address;
-		if (kind == USDT_ARG_MEM) {
-			bits = 0;
-			/* Exactly `size` bytes: the next one may be on an unmapped page. */
-			if (bpf_probe_read_user(&bits, size, (const void *)address))
-				return -USDT_EFAULT;
-		}
-	}
-	*value = flags & USDT_ARG_SIGNED ? (__u64)((__s64)(bits << spare) >> spare) : bits << spare >> spare;
-	return 0;
+	if (!usdt_may_be(ctx, USDT_CARRIER_COOKIE))
+		return false;
+	return !usdt_may_be(ctx, USDT_CARRIER_TABLE) || USDT_COOKIE_CARRIER(ctx->cookie) == USDT_CARRIER_COOKIE;
 }
 
-static __always_inline struct usdt_ctx usdt_context(void *regs)
+static __always_inline __u64 usdt_find_cookie(const struct usdt_ctx *ctx)
 {
-	struct usdt_ctx ctx = {.regs = regs, .cookie = bpf_get_attach_cookie(regs)};
-	__u32 key = USDT_COOKIE_SPEC(ctx.cookie);
+	__u64 *cookie;
+	__u32 key;
 
-	ctx.spec = (const struct usdt_spec *)bpf_map_lookup_elem(&usdt_specs, &key);
+	if (!usdt_may_be(ctx, USDT_CARRIER_IP_HASH))
+		return bpf_get_attach_cookie(ctx->regs);
+	key = USDT_IP_KEY(usdt_ip_group, usdt_ip(ctx->regs));
+	cookie = bpf_map_lookup_elem(&usdt_ips, &key);
+	return cookie ? *cookie : 0;
+}
+
+static __always_inline const struct usdt_spec *usdt_find_spec(const struct usdt_ctx *ctx)
+{
+	__u32 key = USDT_COOKIE_SPEC(ctx->cookie);
+
+	return (const struct usdt_spec *)bpf_map_lookup_elem(&usdt_specs, &key);
+}
+
+static __always_inline const struct usdt_spec *usdt_own_spec(void)
+{
+	const volatile void *own = &usdt_link;
+
+	/* Else clang would take the initialiser above for its value. */
+	asm volatile("" : "+r"(own));
+	return (const struct usdt_spec *)own;
+}
+
+/* Looks up what the carrier wants looked up, once for each hit. */
+static __always_inline struct usdt_ctx usdt_context(void *regs, struct usdt_window *window, bool sleepable)
+{
+	struct usdt_ctx ctx = {.regs = regs, .window = window, .carriers = usdt_carriers, .sleepable = sleepable};
+
+	if (usdt_windows)
+		usdt_init_window(&ctx, window);
+	if (usdt_may_be(&ctx, USDT_CARRIER_LINK)) {
+		ctx.spec = usdt_own_spec();
+		if (!usdt_link_vary)
+			return ctx;
+		ctx.cookie = usdt_find_cookie(&ctx);
+		ctx.vary = usdt_find_spec(&ctx);
+		return ctx;
+	}
+	ctx.cookie = usdt_find_cookie(&ctx);
+	if (!usdt_is_packed(&ctx))
+		ctx.spec = usdt_find_spec(&ctx);
 	return ctx;
 }
 
 /* Number of arguments of this site. */
 static __always_inline __u32 usdt_arg_cnt(const struct usdt_ctx *ctx)
 {
+	if (usdt_is_packed(ctx))
+		return USDT_PACKED_COUNT(ctx->cookie);
 	return ctx->spec ? ctx->spec->arg_cnt : 0;
 }
 
-static __always_inline const struct usdt_arg_spec *usdt_arg_at(const struct usdt_ctx *ctx, __u32 n)
+/* The specs of a site's arguments one after the other. */
+struct usdt_cursor {
+	__u32 next;
+	__u64 rest; /* packed: what begins with argument `next` */
+};
+
+static __always_inline struct usdt_arg_spec usdt_unpack(const struct usdt_ctx *ctx, __u64 rest)
 {
-	if (!ctx->spec || n >= usdt_max_args || n >= ctx->spec->arg_cnt)
-		return 0;
-	return &ctx->spec->args[n];
+	struct usdt_arg_spec spec = usdt_unpack_arg(rest, USDT_REG_BITS, USDT_PACKED_ADDR32(ctx->cookie));
+
+	spec.value = usdt_forget(ctx, spec.value);
+	spec.kind = usdt_forget(ctx, spec.kind);
+	spec.flags = usdt_forget(ctx, spec.flags);
+	spec.size = usdt_forget(ctx, spec.size);
+	spec.reg = usdt_forget(ctx, spec.reg);
+	spec.index = usdt_forget(ctx, spec.index);
+	spec.shift = usdt_forget(ctx, spec.shift);
+	return spec;
 }
 
-/* Argument `n` (from 0) into *value. 0, or: -ENOENT no such argument at this site, -EFAULT its memory cannot be read
- * now, -EOPNOTSUPP its operand is unreadable (usdt-list says why). *value is 0 on error. */
-static __always_inline int usdt_arg(const struct usdt_ctx *ctx, __u32 n, __u64 *value)
+static __always_inline bool usdt_next_packed(const struct usdt_ctx *ctx, struct usdt_cursor *at,
+					     struct usdt_arg_spec *spec)
 {
-	const struct usdt_arg_spec *spec = usdt_arg_at(ctx, n);
+	if (at->next >= USDT_PACKED_ARGS || at->next >= USDT_PACKED_COUNT(ctx->cookie))
+		return false;
+	if (at->next == 0)
+		at->rest = ctx->cookie;
+	*spec = usdt_unpack(ctx, at->rest);
+	at->rest >>= usdt_packed_width(at->rest, USDT_REG_BITS) & 63;
+	at->next++;
+	return true;
+}
 
-	*value = 0;
-	return spec ? usdt_read(ctx->regs, spec, value) : -USDT_ENOENT;
+/* Argument `n` of a spec in memory: of the table, or of the program. */
+static __always_inline bool usdt_stored_spec(const struct usdt_ctx *ctx, __u32 n, struct usdt_arg_spec *spec)
+{
+	const bool own = usdt_may_be(ctx, USDT_CARRIER_LINK);
+
+	if (!ctx->spec || n >= (own ? USDT_LINK_ARGS : usdt_max_args) || n >= ctx->spec->arg_cnt)
+		return false;
+	*spec = ctx->spec->args[n];
+	if (own && usdt_link_vary & 1u << n) {
+		if (!ctx->vary || n >= usdt_max_args)
+			return false;
+		spec->value = ctx->vary->args[n].value;
+	}
+	return true;
+}
+
+/* The next argument's spec; false after the last. */
+static __always_inline bool usdt_next_spec(const struct usdt_ctx *ctx, struct usdt_cursor *at,
+					   struct usdt_arg_spec *spec)
+{
+	return usdt_is_packed(ctx) ? usdt_next_packed(ctx, at, spec) : usdt_stored_spec(ctx, at->next++, spec);
+}
+
+/* What begins with argument `n` of a packed spec; false if there is no such argument. */
+static __always_inline bool usdt_find_packed(const struct usdt_ctx *ctx, __u32 n, __u64 *rest)
+{
+	*rest = ctx->cookie;
+	if (n >= USDT_PACKED_ARGS || n >= USDT_PACKED_COUNT(ctx->cookie))
+		return false;
+	for (__u32 i = 0; i < USDT_PACKED_ARGS - 1 && i < n; i++)
+		*rest >>= usdt_packed_width(*rest, USDT_REG_BITS) & 63;
+	return true;
+}
+
+/* Argument `n`'s spec; false if there is no such argument at this site. */
+static __always_inline bool usdt_find_arg(const struct usdt_ctx *ctx, __u32 n, struct usdt_arg_spec *spec)
+{
+	__u64 rest;
+
+	if (!usdt_is_packed(ctx))
+		return usdt_stored_spec(ctx, n, spec);
+	if (!usdt_find_packed(ctx, n, &rest))
+		return false;
+	*spec = usdt_unpack(ctx, rest);
+	return true;
+}
+
+/* A packed register, which most arguments are, without the detour of a spec. */
+static __always_inline __u64 usdt_read_packed_reg(const struct usdt_ctx *ctx, __u64 rest)
+{
+	const __u64 value = usdt_reg(ctx->regs, usdt_packed_reg(rest >> 4, USDT_REG_BITS));
+
+	return usdt_extend(value, 1u << ((rest >> 1) & 3), rest & 8);
+}
+
+/* usdt_arg() without a type: the value extended to 64 bits by its own sign, floats as their bits. */
+static __always_inline int usdt_arg_bits(const struct usdt_ctx *ctx, __u32 n, __u64 *bits)
+{
+	struct usdt_arg_spec spec;
+	__u64 rest;
+
+	*bits = 0;
+	if (usdt_is_packed(ctx)) {
+		if (!usdt_find_packed(ctx, n, &rest))
+			return -USDT_ENOENT;
+		if (!(rest & 1)) {
+			*bits = usdt_read_packed_reg(ctx, rest);
+			return 0;
+		}
+		spec = usdt_unpack(ctx, rest);
+	} else if (!usdt_stored_spec(ctx, n, &spec)) {
+		return -USDT_ENOENT;
+	}
+	return usdt_read(ctx, &spec, bits);
+}
+
+/* Whether a value fits `size` bytes, signed or not. */
+static __always_inline bool usdt_fits(__u64 bits, __u32 size)
+{
+	const __u32 spare = 64 - 8 * size;
+
+	return bits << spare >> spare == bits || (__u64)((__s64)(bits << spare) >> spare) == bits;
+}
+
+/* Argument `n` (from 0) into *p, a variable of any integer or pointer type. 0, or: -ENOENT no such argument at this
+ * site, -EFAULT its memory cannot be read now, -EOPNOTSUPP its operand is unreadable (usdt-list says why), -ERANGE the
+ * value does not fit the variable. *p is 0 on error. Floats: a __u64 takes the bits (usdt/bits.hpp turns them back). */
+#define usdt_arg(ctx, n, p)                                               \
+	({                                                                \
+		__u64 usdt_bits_;                                         \
+		int usdt_error_ = usdt_arg_bits(ctx, n, &usdt_bits_);     \
+		if (!usdt_error_ && !usdt_fits(usdt_bits_, sizeof(*(p)))) \
+			usdt_error_ = -USDT_ERANGE;                       \
+		*(p) = (typeof(*(p)))(usdt_error_ ? 0 : usdt_bits_);      \
+		usdt_error_;                                              \
+	})
+
+/* The text argument `n` points to. Bytes written with the NUL (a longer text is cut to `size`), or a negative errno. */
+static __always_inline long usdt_str(const struct usdt_ctx *ctx, __u32 n, char *to, __u32 size)
+{
+	const __u64 page = 4096;
+	__u64 address;
+	long length = usdt_arg_bits(ctx, n, &address);
+	char touched;
+
+	if (length)
+		return length;
+	length = bpf_probe_read_user_str(to, size, (const void *)address);
+	if (!ctx->sleepable || length >= 0)
+		return length;
+	/* Bring in the pages it may be on; one that is not there may be behind its end. */
+	if (bpf_copy_from_user(&touched, 1, (const void *)address))
+		return -USDT_EFAULT;
+	length = bpf_probe_read_user_str(to, size, (const void *)address);
+	if (length >= 0 || bpf_copy_from_user(&touched, 1, (const void *)((address | (page - 1)) + 1)))
+		return length;
+	return bpf_probe_read_user_str(to, size, (const void *)address);
 }
 
 /* Size of argument `n` in bytes; negative: signed, as the note writes it. 0: no such argument. */
 static __always_inline int usdt_arg_size(const struct usdt_ctx *ctx, __u32 n)
 {
-	const struct usdt_arg_spec *spec = usdt_arg_at(ctx, n);
+	struct usdt_arg_spec spec;
 
-	if (!spec)
+	if (!usdt_find_arg(ctx, n, &spec))
 		return 0;
-	return spec->flags & USDT_ARG_SIGNED ? -(int)spec->size : (int)spec->size;
+	return spec.flags & USDT_ARG_SIGNED ? -(int)spec.size : (int)spec.size;
+}
+
+/* What argument `n` is (enum usdt_arg_kind), or -ENOENT. */
+static __always_inline int usdt_arg_kind(const struct usdt_ctx *ctx, __u32 n)
+{
+	struct usdt_arg_spec spec;
+
+	return usdt_find_arg(ctx, n, &spec) ? spec.kind : -USDT_ENOENT;
 }
 
 /* The application's cookie (PlanOptions::user_cookie). */
 static __always_inline __u64 usdt_cookie(const struct usdt_ctx *ctx)
 {
+	if (usdt_is_packed(ctx))
+		return usdt_user_cookie;
 	return ctx->spec ? ctx->spec->user_cookie : 0;
 }
 
-/* The plan's number of this site. */
+/* The plan's number of this site; USDT_NO_SITE if the plan was made without (CarrierOptions::site_numbers). */
 static __always_inline __u32 usdt_site(const struct usdt_ctx *ctx)
 {
-	return USDT_COOKIE_SITE(ctx->cookie);
+	if (usdt_may_be(ctx, USDT_CARRIER_LINK))
+		return USDT_COOKIE_SITE(usdt_find_cookie(ctx));
+	if (!usdt_is_packed(ctx))
+		return USDT_COOKIE_SITE(ctx->cookie);
+	return usdt_site_bits > 30 ? USDT_NO_SITE : USDT_PACKED_SITE(ctx->cookie, usdt_site_bits);
 }
 
-/* A program for USDT sites; the body sees `const struct usdt_ctx *ctx`. */
-#define USDT_PROGRAM(name)                                                 \
-	static __always_inline int name##_hit(const struct usdt_ctx *ctx); \
-	SEC("uprobe")                                                      \
-	int name(void *regs)                                               \
-	{                                                                  \
-		struct usdt_ctx ctx = usdt_context(regs);                  \
-		return name##_hit(&ctx);                                   \
-	}                                                                  \
+#define USDT_PROGRAM_IN(section, name, may_sleep)                             \
+	static __always_inline int name##_hit(const struct usdt_ctx *ctx);    \
+	SEC(section)                                                          \
+	int name(void *regs)                                                  \
+	{                                                                     \
+		struct usdt_window window;                                    \
+		struct usdt_ctx ctx = usdt_context(regs, &window, may_sleep); \
+                                                                              \
+		return name##_hit(&ctx);                                      \
+	}                                                                     \
 	static __always_inline int name##_hit(const struct usdt_ctx *ctx)
+
+/* A program for USDT sites; the body sees `const struct usdt_ctx *ctx`. */
+#define USDT_PROGRAM(name) USDT_PROGRAM_IN("uprobe", name, false)
+/* The same, and reading memory that is paged out waits for it (kernel >= 6.0). */
+#define USDT_PROGRAM_SLEEPABLE(name) USDT_PROGRAM_IN("uprobe.s", name, true)
+
+/* USDT_PROG(name, type arg, ...): a program with the first arguments of the site as typed parameters, at most 12. Its
+ * body runs only if all of them could be read; hits where one could not are counted in usdt_unread_hits. `ctx` is there
+ * as well. */
+#define USDT_PROG(name, params...) USDT_PROG_IN("uprobe", name, false, ##params)
+#define USDT_PROG_SLEEPABLE(name, params...) USDT_PROG_IN("uprobe.s", name, true, ##params)
+
+#define USDT_NTH(ctx, _1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, n, ...) n
+#define USDT_COUNT(params...) USDT_NTH(ctx, ##params, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define USDT_VALUES_0(v)
+#define USDT_VALUES_1(v) , v[0]
+#define USDT_VALUES_2(v) USDT_VALUES_1(v), v[1]
+#define USDT_VALUES_3(v) USDT_VALUES_2(v), v[2]
+#define USDT_VALUES_4(v) USDT_VALUES_3(v), v[3]
+#define USDT_VALUES_5(v) USDT_VALUES_4(v), v[4]
+#define USDT_VALUES_6(v) USDT_VALUES_5(v), v[5]
+#define USDT_VALUES_7(v) USDT_VALUES_6(v), v[6]
+#define USDT_VALUES_8(v) USDT_VALUES_7(v), v[7]
+#define USDT_VALUES_9(v) USDT_VALUES_8(v), v[8]
+#define USDT_VALUES_10(v) USDT_VALUES_9(v), v[9]
+#define USDT_VALUES_11(v) USDT_VALUES_10(v), v[10]
+#define USDT_VALUES_12(v) USDT_VALUES_11(v), v[11]
+#define USDT_JOIN(a, b) a##b
+#define USDT_VALUES(n, v) USDT_JOIN(USDT_VALUES_, n)(v)
+
+#define USDT_PROG_IN(section, name, may_sleep, params...)                             \
+	static __always_inline int name##_body(const struct usdt_ctx *ctx, ##params); \
+	USDT_PROGRAM_IN(section, name, may_sleep)                                     \
+	{                                                                             \
+		__u64 values[12];                                                     \
+                                                                                      \
+		for (__u32 i = 0; i < USDT_COUNT(params); i++) {                      \
+			if (usdt_arg_bits(ctx, i, &values[i])) {                      \
+				__sync_fetch_and_add(&usdt_unread_hits, 1);           \
+				return 0;                                             \
+			}                                                             \
+		}                                                                     \
+		_Pragma("GCC diagnostic push");                                       \
+		_Pragma("GCC diagnostic ignored \"-Wint-conversion\"");               \
+		return name##_body(ctx USDT_VALUES(USDT_COUNT(params), values));      \
+		_Pragma("GCC diagnostic pop");                                        \
+	}                                                                             \
+	static __always_inline int name##_body(const struct usdt_ctx *ctx, ##params)
 
 #endif /* USDT_BPF_H */

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "usdt/bpf/spec.h"
+#include "usdt/plan.hpp"
+#include "usdt/result.hpp"
+
+namespace usdt {
+
+/// How the specs of a plan reach the program that runs at its sites.
+enum class Carrier : std::uint8_t {
+  automatic,  ///< per_link where one program does for all sites; else cookie, and table for what does not fit one
+  cookie,     ///< packed in the 64-bit attach cookie
+  table,      ///< one lookup per hit in a map sized from the plan
+  per_link,   ///< constants of a program of their own: one program for each spec, or each shape of spec
+  ip_hash,    ///< kernels without attach cookies (before 5.15): the cookie is looked up by the site's address
+};
+[[nodiscard]] std::string_view to_string(Carrier carrier) noexcept;
+/// The carrier called `name` ("cookie", "per-link", ...). not_found, naming them all.
+[[nodiscard]] Result<Carrier> carrier_by_name(std::string_view name);
+
+struct CarrierOptions {
+  Carrier carrier = Carrier::automatic;
+  bool attach_cookies = true;  ///< the kernel has them (features.hpp); here a plain value: planning is pure
+  /// Packed cookies hold the site's number for usdt_site(); without it more specs fit.
+  bool site_numbers = true;
+  /// Programs a plan may be loaded as. What is beyond shares one program, and the table.
+  std::uint32_t max_programs = 64;
+};
+
+/// What sets one copy of the program apart from the others: constants of the load.
+struct PlannedProgram {
+  std::uint32_t carriers = 0;  ///< bits of usdt_carrier that its hits may come with
+  EncodedSpec link_spec;       ///< per_link
+  std::uint32_t link_vary = 0; ///< per_link: bit n: argument n's value differs between its sites
+  std::uint32_t ip_group = 0;  ///< ip_hash
+};
+
+/// One kernel link: sites of one file that run one program, as the parallel arrays of BPF_LINK_CREATE.
+struct PlannedLink {
+  std::uint32_t file = 0;     ///< index into AttachPlan::files
+  std::uint32_t program = 0;  ///< index into CarrierPlan::programs
+  std::vector<std::uint64_t> offsets;
+  std::vector<std::uint64_t> ref_ctr_offsets;  ///< 0: no semaphore
+  std::vector<std::uint64_t> cookies;
+  std::vector<std::uint32_t> sites;  ///< indices into AttachPlan::sites
+};
+
+/// An attach plan, made ready for loading: which programs, which links, what they look up.
+struct CarrierPlan {
+  Carrier carrier = Carrier::table;  ///< what automatic turned into: that of most sites
+  std::vector<PlannedProgram> programs;
+  std::vector<PlannedLink> links;
+  bool needs_table = false;         ///< some site's spec is looked up in the table
+  bool windows = false;             ///< some spec has windows
+  std::uint32_t site_bits = 0;      ///< usdt_site_bits
+  std::uint64_t user_cookie = 0;    ///< of all sites, where it is the same
+  std::vector<std::uint64_t> ips;   ///< ip_hash: cookies by USDT_IP_KEY
+  std::size_t in_cookie = 0;        ///< sites by how their spec travels
+  std::size_t in_table = 0;
+  std::size_t in_program = 0;
+
+  /// "cookie", "table", "per-link (3 programs)", "cookie (87 sites) and table (13)".
+  [[nodiscard]] std::string describe() const;
+};
+
+/// Decides how each site of `plan` gets its spec. A pure function. Errors: limit (a spec that does not fit a forced
+/// cookie, naming the site; more programs than allowed for ip_hash).
+[[nodiscard]] Result<CarrierPlan> plan_carriers(const AttachPlan& plan, const CarrierOptions& options = {});
+
+}  // namespace usdt

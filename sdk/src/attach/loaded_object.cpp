@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "attach/loaded_object.hpp"
+
+#include <bpf/btf.h>
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "attach/libbpf_log.hpp"
+
+namespace usdt::backends {
+namespace {
+
+bpf_map* section_map(bpf_object* object, std::string_view section) {
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, object) {
+    // libbpf names them "<object>.rodata"; user maps never contain a '.'.
+    if (std::string_view(bpf_map__name(map)).ends_with(section)) return map;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Result<LoadedObject> LoadedObject::open(std::span<const std::byte> bytes, const std::string& name) {
+  LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = name.c_str());
+  const LibbpfLog log;
+  bpf_object* object = bpf_object__open_mem(bytes.data(), bytes.size(), &options);
+  if (!object)
+    return fail(ErrorKind::malformed, fmt::format("BPF object '{}': {}", name, log.last("cannot be opened")));
+  return LoadedObject(object);
+}
+
+bpf_map* LoadedObject::map(const char* name) const noexcept {
+  return bpf_object__find_map_by_name(object_.get(), name);
+}
+
+std::optional<Variable> LoadedObject::variable(const char* section, std::string_view name) const {
+  const btf* types = bpf_object__btf(object_.get());
+  const int id = types ? btf__find_by_name_kind(types, section, BTF_KIND_DATASEC) : -1;
+  bpf_map* map = section_map(object_.get(), section);
+  if (id < 0 || !map) return std::nullopt;
+  const btf_type* datasec = btf__type_by_id(types, static_cast<std::uint32_t>(id));
+  const btf_var_secinfo* info = btf_var_secinfos(datasec);
+  for (unsigned i = 0; i < btf_vlen(datasec); ++i, ++info) {
+    const btf_type* var = btf__type_by_id(types, info->type);
+    if (name == btf__name_by_offset(types, var->name_off)) return Variable{map, info->offset, info->size};
+  }
+  return std::nullopt;
+}
+
+std::span<std::byte> LoadedObject::constant(std::string_view name) const {
+  const auto found = variable(".rodata", name);
+  if (!found) return {};
+  std::size_t size = 0;
+  // libbpf 1.1 hands out const memory, later ones plain: before the load it is the caller's to write.
+  auto* start = static_cast<std::byte*>(const_cast<void*>(bpf_map__initial_value(found->map, &size)));
+  if (!start || found->offset + std::size_t{found->size} > size) return {};
+  return {start + found->offset, found->size};
+}
+
+Result<void> LoadedObject::set_constant(std::string_view name, std::span<const std::byte> value) const {
+  const std::span<std::byte> at = constant(name);
+  if (at.empty()) return fail(ErrorKind::not_found, fmt::format("the BPF object has no constant '{}'", name));
+  if (at.size() != value.size())
+    return fail(ErrorKind::type_mismatch,
+                fmt::format("constant '{}' has {} bytes, not {}", name, at.size(), value.size()));
+  std::memcpy(at.data(), value.data(), value.size());
+  return {};
+}
+
+}  // namespace usdt::backends

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// One libbpf object: a copy of the user's programs with constants of its own. Private to attach/.
+#pragma once
+
+#include <bpf/libbpf.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "usdt/result.hpp"
+
+namespace usdt::backends {
+
+/// Where a global variable is: the map of its section, its offset there and its size.
+struct Variable {
+  bpf_map* map;
+  std::uint32_t offset;
+  std::uint32_t size;
+};
+
+class LoadedObject {
+ public:
+  /// Errors: malformed, with libbpf's words.
+  [[nodiscard]] static Result<LoadedObject> open(std::span<const std::byte> bytes, const std::string& name);
+
+  [[nodiscard]] bpf_object* get() const noexcept { return object_.get(); }
+  [[nodiscard]] bpf_map* map(const char* name) const noexcept;
+  [[nodiscard]] std::optional<Variable> variable(const char* section, std::string_view name) const;
+
+  /// Bytes a `const volatile` variable will be loaded with; empty if there is none of that name.
+  [[nodiscard]] std::span<std::byte> constant(std::string_view name) const;
+  /// Sets a constant. not_found, type_mismatch (another size).
+  [[nodiscard]] Result<void> set_constant(std::string_view name, std::span<const std::byte> value) const;
+  template <class T>
+  [[nodiscard]] Result<void> set_constant(std::string_view name, const T& value) const {
+    return set_constant(name, std::as_bytes(std::span(&value, 1)));
+  }
+
+ private:
+  struct Close {
+    void operator()(bpf_object* object) const noexcept { bpf_object__close(object); }
+  };
+  explicit LoadedObject(bpf_object* object) noexcept : object_(object) {}
+  std::unique_ptr<bpf_object, Close> object_;
+};
+
+}  // namespace usdt::backends

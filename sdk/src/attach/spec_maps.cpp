@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "attach/spec_maps.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "plan/windows.hpp"
+
+namespace usdt::backends {
+namespace {
+
+constexpr const char* kTable = "usdt_specs";
+constexpr const char* kAddresses = "usdt_ips";
+
+/// Bytes of a table entry: the header and the plan's longest argument list.
+std::size_t entry_size(const AttachPlan& plan) {
+  return sizeof(usdt_spec) + std::size_t{plan.max_args} * sizeof(usdt_arg_spec);
+}
+
+Result<void> check_version(const LoadedObject& object) {
+  if (!object.map(kTable))
+    return fail(ErrorKind::invalid_argument,
+                "the BPF object has no spec table: its program must include usdt/bpf/usdt.bpf.h");
+  std::uint32_t version = 1;  // the first layout did not say
+  if (const auto said = object.constant("usdt_spec_version"); said.size() == sizeof(version))
+    std::memcpy(&version, said.data(), sizeof(version));
+  if (version == USDT_SPEC_VERSION) return {};
+  return fail(ErrorKind::invalid_argument,
+              fmt::format("the BPF object was compiled with version {} of usdt/bpf/spec.h, this library writes version "
+                          "{}: compile it again with the headers installed beside the library",
+                          version, USDT_SPEC_VERSION));
+}
+
+Result<void> size_map(const LoadedObject& object, const char* name, std::size_t value_size, std::size_t entries) {
+  bpf_map* map = object.map(name);
+  if (!map) return fail(ErrorKind::invalid_argument, fmt::format("the BPF object has no map '{}'", name));
+  int error = bpf_map__set_value_size(map, static_cast<std::uint32_t>(value_size));
+  if (!error) error = bpf_map__set_max_entries(map, static_cast<std::uint32_t>(std::max<std::size_t>(entries, 1)));
+  if (error) return fail(os_failure(ErrorKind::io, fmt::format("size the map '{}'", name), -error));
+  return {};
+}
+
+/// The program's own spec, as bytes of its constant `usdt_link`.
+struct OwnSpec {
+  std::array<std::byte, sizeof(usdt_spec) + USDT_LINK_ARGS * sizeof(usdt_arg_spec)> bytes{};
+};
+
+/// Hands the entries of an array map to `write` as memory.
+template <class Write>
+Result<void> write_map(const LoadedObject& object, const char* name, std::size_t bytes, const Write& write) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t length = (bytes + page - 1) / page * page;
+  void* mapped = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(object.map(name)), 0);
+  if (mapped == MAP_FAILED) return fail(os_failure(ErrorKind::io, fmt::format("map '{}' into memory", name), errno));
+  write(static_cast<std::byte*>(mapped));
+  ::munmap(mapped, length);
+  return {};
+}
+
+}  // namespace
+
+Result<void> size_specs(const LoadedObject& object, const AttachPlan& plan, const CarrierPlan& carriers) {
+  if (auto checked = check_version(object); !checked) return checked;
+  if (auto sized = size_map(object, kTable, entry_size(plan), carriers.needs_table ? plan.specs.size() : 1); !sized)
+    return sized;
+  return size_map(object, kAddresses, sizeof(std::uint64_t), carriers.ips.size());
+}
+
+Result<void> set_spec_constants(const LoadedObject& object, const AttachPlan& plan, const CarrierPlan& carriers,
+                                const PlannedProgram& program) {
+  OwnSpec own;
+  if ((program.carriers & USDT_CARRIER_BIT(USDT_CARRIER_LINK)) != 0)
+    plan::write_spec(own.bytes.data(), program.link_spec);
+  Result<void> set;
+  const auto constant = [&](std::string_view name, const auto& value) {
+    if (set) set = object.set_constant(name, value);
+  };
+  constant("usdt_max_args", plan.max_args);
+  constant("usdt_carriers", program.carriers);
+  constant("usdt_windows", static_cast<std::uint8_t>(carriers.windows));
+  constant("usdt_site_bits", carriers.site_bits);
+  constant("usdt_user_cookie", carriers.user_cookie);
+  constant("usdt_ip_group", program.ip_group);
+  constant("usdt_link", own);
+  constant("usdt_link_vary", program.link_vary);
+  return set;
+}
+
+Result<void> fill_specs(const LoadedObject& object, const AttachPlan& plan, const CarrierPlan& carriers) {
+  if (!carriers.ips.empty()) {
+    const std::size_t bytes = carriers.ips.size() * sizeof(std::uint64_t);
+    auto written = write_map(object, kAddresses, bytes,
+                             [&](std::byte* to) { std::memcpy(to, carriers.ips.data(), bytes); });
+    if (!written) return written;
+  }
+  if (!carriers.needs_table) return {};
+  const std::size_t size = entry_size(plan);
+  return write_map(object, kTable, size * plan.specs.size(), [&](std::byte* to) {
+    for (const EncodedSpec& spec : plan.specs) {
+      plan::write_spec(to, spec);
+      to += size;
+    }
+  });
+}
+
+}  // namespace usdt::backends

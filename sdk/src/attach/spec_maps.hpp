@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What a program that includes usdt.bpf.h wants to know of its plan. Private to attach/.
+#pragma once
+
+#include "attach/loaded_object.hpp"
+#include "usdt/carrier.hpp"
+#include "usdt/plan.hpp"
+
+namespace usdt::backends {
+
+/// Before the first copy of the program is loaded: sizes the maps. Errors: invalid_argument (the object does not include
+/// usdt.bpf.h, or one of another version).
+[[nodiscard]] Result<void> size_specs(const LoadedObject& object, const AttachPlan& plan, const CarrierPlan& carriers);
+/// Before each copy is loaded: the constants that tell it how specs reach it.
+[[nodiscard]] Result<void> set_spec_constants(const LoadedObject& object, const AttachPlan& plan,
+                                              const CarrierPlan& carriers, const PlannedProgram& program);
+/// After the load: writes the maps, each through one mapping, without a system call per entry.
+[[nodiscard]] Result<void> fill_specs(const LoadedObject& object, const AttachPlan& plan, const CarrierPlan& carriers);
+
+}  // namespace usdt::backends
