@@ -3,6 +3,7 @@
 #include "usdt/features.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "fake_syscalls.hpp"
 
@@ -85,6 +86,13 @@ TEST(Features, a_disabled_feature_is_answered_no) {
   EXPECT_EQ(probe_feature(Feature::uprobe_multi).answer, Answer::no);
   EXPECT_EQ(feature_by_name("uprobe_multi").value(), Feature::uprobe_multi);
   EXPECT_NE(feature_by_name("warp").error().message.find("uprobe_multi_pid"), std::string::npos);
+}
+
+TEST(Features, kernel_btf_is_there_exactly_where_its_file_is_and_can_be_switched_off) {
+  const bool there = ::access("/sys/kernel/btf/vmlinux", F_OK) == 0;
+  EXPECT_EQ(probe_feature(Feature::kernel_btf).answer == Answer::yes, there);
+  disable_feature(Feature::kernel_btf);
+  EXPECT_EQ(probe_feature(Feature::kernel_btf).answer, Answer::no);
 }
 
 TEST(Features, the_running_kernel_is_never_wrongly_denied_a_feature_it_shows) {

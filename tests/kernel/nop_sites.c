@@ -29,15 +29,18 @@ __asm__(
     ".hidden _.stapsdt.base\n_.stapsdt.base: .space 1\n.size _.stapsdt.base,1\n.popsection");
 
 #define NOP5 ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00"
+#define WIDE_NOP5 ".byte 0x66, 0x0f, 0x1f, 0x40, 0x00"
 #define NOP10 ".byte 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00"
 RED_ZONE_FUNCTION("plain", "nop");
 RED_ZONE_FUNCTION("nop5", NOP5);
+RED_ZONE_FUNCTION("wide_nop5", WIDE_NOP5);
 RED_ZONE_FUNCTION("nop_nop5", "nop\n" NOP5);
 RED_ZONE_FUNCTION("nop_nop10", "nop\n" NOP10);
 RED_ZONE_FUNCTION("nop10", NOP10);
 
 uint64_t plain(uint64_t seed);
 uint64_t nop5(uint64_t seed);
+uint64_t wide_nop5(uint64_t seed);
 uint64_t nop_nop5(uint64_t seed);
 uint64_t nop_nop10(uint64_t seed);
 uint64_t nop10(uint64_t seed);
@@ -45,7 +48,8 @@ uint64_t nop10(uint64_t seed);
 static const struct {
   const char* name;
   uint64_t (*function)(uint64_t seed);
-} forms[] = {{"plain", plain}, {"nop5", nop5}, {"nop_nop5", nop_nop5}, {"nop_nop10", nop_nop10}, {"nop10", nop10}};
+} forms[] = {{"plain", plain},       {"nop5", nop5},           {"wide_nop5", wide_nop5},
+             {"nop_nop5", nop_nop5}, {"nop_nop10", nop_nop10}, {"nop10", nop10}};
 
 int main(int argc, char** argv) {
   const uint64_t rounds = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;

@@ -19,7 +19,7 @@ def trace_form(run, form, pattern=None):
     require_root()
     require_x86_64()
     program = run.build("nop_sites", [puppet.HERE / "nop_sites.c"], ["-O1"])
-    check_equal(len(notes(program)), 5, "notes built")
+    check_equal(len(notes(program)), 6, "notes built")
     result = run.trace(f"usdt:{program}:nops:{pattern or form}", command=[program, form, ROUNDS])
     numbers = [line for line in result.stdout.splitlines() if line.isdigit()]
     return result, int(numbers[0]) if numbers else None
@@ -66,6 +66,11 @@ def check_traced_or_skipped(run, form):
 @scenario
 def bare_nop5_is_harmless_under_default_options(run):
     check_traced_or_skipped(run, "nop5")
+
+
+@scenario
+def a_nop5_in_another_encoding_is_harmless_under_default_options(run):
+    check_traced_or_skipped(run, "wide_nop5")
 
 
 @scenario

@@ -67,15 +67,40 @@ TEST(BareNop5, IsSafeBehindACodedRedZoneGuard) {
   EXPECT_EQ(plan_beside_a_nop(site(SiteClass::nop5, 5), kNop5, other).skipped.size(), 1U);
 }
 
-TEST(BareNop5, IsSafeOnI386WhichHasNoRedZone) {
-  Site lone = site(SiteClass::nop5, 0x10);
-  EXPECT_TRUE(plan_beside_a_nop(lone, kNop5, {}, Machine::i386).skipped.empty());
-}
-
 Site with_bytes(Site made, std::initializer_list<std::uint8_t> bytes) {
   std::copy(bytes.begin(), bytes.end(), made.bytes.data.begin());
   made.bytes.size = static_cast<std::uint8_t>(bytes.size());
   return made;
+}
+
+TEST(BareNop5, IsKnownInEveryEncodingBecauseTheKernelKnowsItInEveryEncoding) {
+  for (const auto& bytes : {std::initializer_list<std::uint8_t>{0x66, 0x0f, 0x1f, 0x40, 0x00, 0xc3},
+                            {0x0f, 0x1f, 0x44, 0x08, 0x10, 0xc3},
+                            {0x66, 0x66, 0x0f, 0x1f, 0x00, 0xc3},
+                            {0x48, 0x0f, 0x1f, 0x40, 0x00, 0xc3},
+                            {0x66, 0x66, 0x66, 0x66, 0x90, 0xc3}}) {
+    const Site lone = with_bytes(site(SiteClass::emulated, 0x10), bytes);
+    EXPECT_EQ(plan_beside_a_nop(lone, kNop5).skipped.size(), 1U) << int{*bytes.begin()};
+    EXPECT_TRUE(plan_beside_a_nop(lone, {}).skipped.empty());
+    EXPECT_TRUE(plan_beside_a_nop(lone, nop10()).skipped.empty());
+    EXPECT_TRUE(plan_beside_a_nop(lone, kNop5, {}, Machine::i386).skipped.empty());
+  }
+}
+
+TEST(BareNop5, IsNotSeenInNopsOfOtherLengths) {
+  for (const auto& bytes : {std::initializer_list<std::uint8_t>{0x66, 0x90, 0x0f, 0x1f, 0x00},
+                            {0x0f, 0x1f, 0x40, 0x00, 0x90},
+                            {0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00},
+                            {0x0f, 0x1f, 0x80, 0x00, 0x00, 0x00, 0x00},
+                            {0x0f, 0x1f, 0x04, 0x25, 0x00, 0x00, 0x00, 0x00},
+                            {0xe9, 0x00, 0x00, 0x00, 0x00}}) {
+    EXPECT_TRUE(plan_beside_a_nop(with_bytes(site(SiteClass::emulated, 0x10), bytes), kNop5).skipped.empty());
+  }
+}
+
+TEST(BareNop5, IsSafeOnI386WhichHasNoRedZone) {
+  Site lone = site(SiteClass::nop5, 0x10);
+  EXPECT_TRUE(plan_beside_a_nop(lone, kNop5, {}, Machine::i386).skipped.empty());
 }
 
 TEST(RefusedInstructions, AreSkippedInThePlanBecauseTheKernelWouldDropThemSilently) {

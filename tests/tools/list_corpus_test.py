@@ -92,7 +92,7 @@ class Corpus(unittest.TestCase):
     def test_sites_of_linked_files_show_the_instruction_there(self):
         for path, row, site in self.pairs():
             if row["pc_off"] == "-":
-                self.assertEqual(site["site"], {"bytes": "", "class": "unknown"}, path)
+                self.assertEqual((site["site"]["bytes"], site["site"]["class"]), ("", "unknown"), path)
             else:
                 self.assertRegex(site["site"]["class"], "nop", path)
                 self.assertRegex(site["site"]["bytes"], "^(90|1f2003d5)", path)

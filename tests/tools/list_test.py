@@ -46,14 +46,17 @@ usdt:DIR/app:app:start\t2 signatures\t-\t2 sites
   build id   c0ffee
   signature  (i32, u64)  -4@%edi 8@%rsi  1 site
   signature  (u64, u64)  8@%rdi 8@%rsi  1 site
+  cost       trap: breakpoint, nop emulated  2 sites
 usdt:DIR/app:app:stop\t()\tsemaphore\t1 site
   build id   c0ffee
   semaphore  ADDR, file offset ADDR
   signature  ()  no arguments  1 site
+  cost       trap: breakpoint, nop emulated  1 site
 usdt:DIR/app:db:query\t(u64, i32, f64, u32)\tsemaphore\t1 site\t1 unreadable
   build id   c0ffee
   semaphore  ADDR, file offset ADDR
   signature  (u64, i32, f64, u32)  8@%rax -4@$-1 8f@-16(%rbp) 4@no_such_symbol(%rip)  1 site
+  cost       trap: breakpoint, nop emulated  1 site
 """)
 
     def test_vv_adds_every_site_and_a_caret_below_what_cannot_be_read(self):
@@ -63,7 +66,8 @@ usdt:DIR/app:db:query\t(u64, i32, f64, u32)\tsemaphore\t1 site\t1 unreadable
   build id   c0ffee
   semaphore  ADDR, file offset ADDR
   signature  (u64, i32, f64, u32)  8@%rax -4@$-1 8f@-16(%rbp) 4@no_such_symbol(%rip)  1 site
-  site       pc ADDR  file offset ADDR  90  nop  (breakpoint, emulated)
+  cost       trap: breakpoint, nop emulated  1 site
+  site       pc ADDR  file offset ADDR  90  nop  (trap)
     args     8@%rax -4@$-1 8f@-16(%rbp) 4@no_such_symbol(%rip)
     arg0     u64  8@%rax                  register rax
     arg1     i32  -4@$-1                  constant -1
@@ -175,6 +179,22 @@ class Json(tool.TempDirCase):
         self.assertEqual(site["site"]["class"], "nop")
         self.assertRegex(site["site"]["bytes"], "^90")
 
+    def test_a_site_says_what_a_hit_costs_and_why_it_is_refused(self):
+        app = self.binary("app", SITES)
+        self.assertEqual({site["site"]["cost"] for site in usdt_list_json(app, check=0)}, {"trap"})
+        refused = usdt_list_json(self.member_of_an_archive(), check=0)[0]["site"]
+        self.assertEqual(refused["cost"], "refused")
+        self.assertIn("archive member a.o", refused["cost_reason"])
+
+    def test_the_cost_of_another_machines_file_is_not_known_here(self):
+        foreign = self.path("arm64")
+        with open(self.binary("app", SITES), "rb") as file:
+            data = bytearray(file.read())
+        data[18:20] = (183).to_bytes(2, "little")  # e_machine: EM_AARCH64
+        self.write("arm64", bytes(data))
+        self.assertNotIn("cost", usdt_list_json(foreign, "app:stop", check=0)[0]["site"])
+        self.assertIn("  cost       not known here", usdt_list("-v", foreign, "app:stop", check=0).stdout)
+
     def test_words_and_strings_are_those_of_readelf(self):
         app = self.binary("app", SITES)
         output = subprocess.run(["readelf", "-nW", app], capture_output=True, text=True, check=True,
@@ -206,11 +226,14 @@ class Json(tool.TempDirCase):
         raw = subprocess.run([tool.USDT_LIST, "-f", "json", app], capture_output=True, check=True).stdout
         self.assertEqual(json.loads(raw.decode("utf-8", "strict"))["provider"], "p\ufffd")
 
-    def test_a_member_of_an_archive_is_named_behind_its_file(self):
+    def member_of_an_archive(self):
         source = tool.Binary.source(SITES)
         subprocess.run(["gcc", "-x", "assembler", "-", "-c", "-o", self.path("a.o")], input=source, text=True, check=True)
         subprocess.run(["ar", "rc", self.path("lib.a"), self.path("a.o")], check=True)
-        sites = usdt_list_json(self.path("lib.a"), check=0)
+        return self.path("lib.a")
+
+    def test_a_member_of_an_archive_is_named_behind_its_file(self):
+        sites = usdt_list_json(self.member_of_an_archive(), check=0)
         self.assertEqual({site["file"] for site in sites}, {self.path("lib.a") + "(a.o)"})
         self.assertEqual({site["offset"] for site in sites}, {None})
 

@@ -72,25 +72,6 @@ std::string describe_operand(const usdt::Arg& arg) {
   return std::visit([&](const auto& operand) { return describe(arg, operand); }, arg.spec.operand);
 }
 
-std::string_view describe_cost(usdt::SiteClass site_class) {
-  switch (site_class) {
-    case usdt::SiteClass::unknown:
-      return {};
-    case usdt::SiteClass::nop:
-    case usdt::SiteClass::emulated:
-      return "breakpoint, emulated";
-    case usdt::SiteClass::nop_nop5:
-    case usdt::SiteClass::nop_nop10:
-      return "breakpoint, emulated; a call where the kernel optimises the long nop";
-    case usdt::SiteClass::nop5:
-    case usdt::SiteClass::nop10:
-      return "breakpoint, emulated, or a call where the kernel optimises it";
-    case usdt::SiteClass::single_step:
-      return "breakpoint and single step: about 10 times a nop";
-  }
-  return {};
-}
-
 std::string describe_bytes(const usdt::Site& site) {
   const std::size_t count = std::min<std::size_t>(site.bytes.size, telling_bytes(site));
   std::string out;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Words for people: where an argument's value is, and what a hit at a site costs.
+// Words for people: where an argument's value is, and which instruction is at a site.
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "usdt/usdt.hpp"
 
@@ -11,9 +10,6 @@ namespace usdt_list {
 
 /// "register rdi, low 32 bits", "memory at rbp-20", "memory at NBuffers+4, pc-relative", "constant -1".
 [[nodiscard]] std::string describe_operand(const usdt::Arg& arg);
-
-/// What the kernel does at a hit of such a site; empty for SiteClass::unknown.
-[[nodiscard]] std::string_view describe_cost(usdt::SiteClass site_class);
 
 /// "90 0f 1f 44 00 00": the instruction or pair of nops that the class is about; the first 8 bytes of others.
 [[nodiscard]] std::string describe_bytes(const usdt::Site& site);

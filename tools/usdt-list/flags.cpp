@@ -23,7 +23,9 @@ constexpr const char* kFooter =
     "  usdt-list -v libstdc++.so.6 'libstdcxx:*'     semaphores and signatures of some\n"
     "  usdt-list -p 1234                             all files that process 1234 runs, deleted ones too\n"
     "  usdt-list -f json /usr/lib | jq -r .name      one JSON object for each site\n"
-    "Exit code: 0 found, 1 nothing matched, 2 wrong usage or an unreadable target.";
+    "  usdt-list --doctor                            what this kernel offers, and which nops are safe to trace\n"
+    "Exit code: 0 found, 1 nothing matched, 2 wrong usage or an unreadable target; --doctor: 0 if it could be said, "
+    "else 2.";
 
 struct RawFlags {
   std::vector<std::string> words;
@@ -42,10 +44,17 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_option("-l,--lib", raw.libraries, "A library by name: libpq.so.5, libpq or pq")
       ->type_name("NAME")
       ->allow_extra_args(false);
-  app.add_flag("-v,--verbose", flags.verbosity, "-v: semaphores and signatures; -vv: every site and argument");
+  app.add_flag("-v,--verbose", flags.verbosity, "-v: semaphores, signatures and costs; -vv: every site and argument");
   app.add_option("-f,--format", raw.format, "text, or json: one object a line for each site")
       ->check(CLI::IsMember({"text", "json"}))
       ->type_name("FORMAT");
+  app.add_flag("--doctor", flags.doctor, "Tell what this kernel offers and test whether probes on nops harm programs");
+}
+
+/// Complains about a command line that does not mean anything.
+bool usage_error(std::string_view text) {
+  usdt::tools::print_notice(kTool, text);
+  return false;
 }
 
 /// What exists under that very name is a file, even with a ':' in it; else a ':' makes a probe.
@@ -78,13 +87,12 @@ bool interpret(Flags& flags, const RawFlags& raw) {
     }
   }
   for (const pid_t pid : flags.pids) {
-    if (pid > 0) continue;
-    usdt::tools::print_notice(kTool, fmt::format("-p {}: not a process id", pid));
-    return false;
+    if (pid <= 0) return usage_error(fmt::format("-p {}: not a process id", pid));
   }
-  if (!flags.targets.empty() || !flags.patterns.empty() || !flags.pids.empty()) return true;
-  usdt::tools::print_notice(kTool, "nothing to list: name a file, a library, a probe or a process (-p); see --help");
-  return false;
+  const bool lists = !flags.targets.empty() || !flags.patterns.empty() || !flags.pids.empty();
+  if (flags.doctor && lists) return usage_error("--doctor is about the kernel and takes no file, probe or process");
+  if (flags.doctor || lists) return true;
+  return usage_error("nothing to list: name a file, a library, a probe or a process (-p); see --help");
 }
 
 }  // namespace

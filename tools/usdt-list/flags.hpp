@@ -21,6 +21,7 @@ struct Flags {
   std::vector<pid_t> pids;
   int verbosity = 0;
   Format format = Format::text;
+  bool doctor = false;  ///< about the kernel; excludes everything above but the format
 };
 
 /// Parses argv; prints help, version or a usage error itself. Nothing when the program shall end with `exit_code`.

@@ -8,9 +8,15 @@
 namespace usdt_list {
 std::vector<ListedSite> decode_sites(const usdt::ProbeFile& file) {
   const usdt::ArgDecoder decoder(*file.elf);
+  const bool runs = usdt::runs_here(file.elf->machine());
+  const usdt::PlanOptions kernel{.nops = usdt::nop_optimisation()};
   std::vector<ListedSite> out;
   out.reserve(file.sites.size());
-  for (const usdt::Site& site : file.sites) out.push_back({&site, decoder.decode(site)});
+  for (const usdt::Site& site : file.sites) {
+    ListedSite listed{&site, decoder.decode(site), std::nullopt};
+    if (runs) listed.cost = usdt::site_cost(site, *file.elf, kernel);
+    out.push_back(std::move(listed));
+  }
   return out;
 }
 

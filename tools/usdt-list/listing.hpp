@@ -2,6 +2,7 @@
 // One scanned file as it will be shown: its sites decoded, and grouped into probes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,10 +10,11 @@
 
 namespace usdt_list {
 
-/// A site with its arguments.
+/// A site with its arguments, and what a hit costs on the running kernel (nothing if that does not run such files).
 struct ListedSite {
   const usdt::Site* site = nullptr;
   std::vector<usdt::Arg> args;
+  std::optional<usdt::SiteCost> cost;
 };
 
 /// All sites of one provider:name of one file.

@@ -12,6 +12,7 @@
 #include "common/progress.hpp"
 #include "common/report.hpp"
 #include "common/terminal.hpp"
+#include "doctor.hpp"
 #include "exit_code.hpp"
 #include "flags.hpp"
 #include "print.hpp"
@@ -141,5 +142,6 @@ class Lister {
 int main(int argc, char** argv) {
   int exit_code = usdt_list::kFound;
   const auto flags = usdt_list::parse_flags(argc, argv, exit_code);
-  return flags ? usdt_list::Lister(*flags).run() : exit_code;
+  if (!flags) return exit_code;
+  return flags->doctor ? usdt_list::run_doctor(flags->format) : usdt_list::Lister(*flags).run();
 }

@@ -83,6 +83,14 @@ void write_site(JsonWriter& json, const FileKeys& file, const ListedSite& listed
   json_text(json, hex_bytes(site.bytes));
   json_key(json, "class");
   json_text(json, to_string(site.site_class));
+  if (listed.cost) {
+    json_key(json, "cost");
+    json_text(json, to_string(listed.cost->cost));
+  }
+  if (listed.cost && listed.cost->cost == usdt::CostClass::refused) {
+    json_key(json, "cost_reason");
+    json_text(json, listed.cost->text);
+  }
   json.EndObject();
   json.EndObject();
 }

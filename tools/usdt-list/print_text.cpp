@@ -52,6 +52,16 @@ struct Row {
   std::string remark;     ///< "1 unreadable", most often empty
 };
 
+std::string cost_word(const ListedSite& listed) {
+  return listed.cost ? std::string(to_string(listed.cost->cost)) : "cost not known here";
+}
+
+/// "trap: breakpoint, nop emulated".
+std::string cost_text(const ListedSite& listed) {
+  return listed.cost ? fmt::format("{}: {}", cost_word(listed), listed.cost->text)
+                     : "not known here: this kernel does not run files of that machine";
+}
+
 std::string signature_column(const ListedProbe& probe) {
   std::vector<std::string> distinct;
   for (const ListedSite& site : probe.sites) {
@@ -147,6 +157,21 @@ class TextPrinter {
       const std::string text = variant.args_text.empty() ? "no arguments" : printable(variant.args_text);
       detail("signature", fmt::format("{}  {}  {}", variant.signature, text, counted(variant.sites, "site")));
     }
+    print_costs(probe);
+  }
+
+  void print_costs(const ListedProbe& probe) {
+    std::vector<std::pair<std::string, std::size_t>> costs;
+    for (const ListedSite& site : probe.sites) {
+      std::string text = cost_text(site);
+      const auto known = std::ranges::find(costs, text, &std::pair<std::string, std::size_t>::first);
+      if (known == costs.end()) {
+        costs.emplace_back(std::move(text), 1);
+      } else {
+        ++known->second;
+      }
+    }
+    for (const auto& [text, sites] : costs) detail("cost", fmt::format("{}  {}", text, counted(sites, "site")));
   }
 
   void print_semaphores(const ListedProbe& probe) {
@@ -163,6 +188,8 @@ class TextPrinter {
   }
 
   void print_sites(const ListedProbe& probe) {
+    const bool agree = std::ranges::all_of(
+        probe.sites, [&](const ListedSite& site) { return cost_text(site) == cost_text(probe.sites[0]); });
     for (const ListedSite& listed : probe.sites) {
       const usdt::Site& site = *listed.site;
       std::string text = fmt::format("pc {:#x}", site.pc.value);
@@ -170,7 +197,7 @@ class TextPrinter {
       if (!site.member.empty()) text += fmt::format("  in {}", printable(site.member));
       if (site.bytes.size != 0) {
         text += fmt::format("  {}  {}  ({})", describe_bytes(site), to_string(site.site_class),
-                            describe_cost(site.site_class));
+                            agree ? cost_word(listed) : cost_text(listed));
       }
       detail("site", text);
       if (!listed.args.empty()) out_.append(fmt::format("    {:<8} {}\n", "args", printable(site.args_text)));

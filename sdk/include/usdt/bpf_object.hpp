@@ -22,6 +22,10 @@ enum class Backend : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(Backend backend) noexcept;
 
+/// What `wanted` means on this kernel: never automatic. Errors: not_supported (uprobe_multi before 6.6), no_permission
+/// (naming the capability, where the kernel could not be asked for lack of it).
+[[nodiscard]] Result<Backend> choose_backend(Backend wanted = Backend::automatic);
+
 struct LoadOptions {
   Backend backend = Backend::automatic;
   Carrier carrier = Carrier::automatic;

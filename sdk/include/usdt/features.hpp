@@ -18,6 +18,7 @@ enum class Feature : std::uint8_t {
   ref_ctr,           ///< semaphores kept by the kernel: 4.20, commit 1cc33161a83d
   nop5,              ///< optimises nop5 with a call that writes below %rsp: 6.18 until reworked
   nop10,             ///< optimises nop10 safely: 7.2
+  kernel_btf,        ///< type information of the running kernel: 5.4, commit 341dfcf8d78e, CONFIG_DEBUG_INFO_BTF
 };
 
 enum class Answer : std::uint8_t { yes, no, unknown };

@@ -4,7 +4,8 @@
 //   where to look       pattern.hpp (provider:name globs), discover.hpp (files of a path, name, process, directory)
 //                       select.hpp (from patterns to probes in one step)
 //   what is there       elf_file.hpp -> probe.hpp (sites), arg.hpp and decode.hpp (their arguments)
-//   what to attach      plan.hpp; features.hpp (what this kernel offers)
+//   what to attach      plan.hpp, cost.hpp (what a hit will cost)
+//   this kernel         features.hpp (what it offers), red_zone.hpp (a self-test), privilege.hpp
 //   attaching           tracer.hpp (the stock program) or bpf_object.hpp and link.hpp (your own)
 //   values              event.hpp; consumer.hpp for records of your own
 //   shared with BPF     bpf/spec.h, bpf/event.h; BPF programs include bpf/usdt.bpf.h
@@ -17,6 +18,7 @@
 #include "usdt/carrier.hpp"
 #include "usdt/consumer.hpp"
 #include "usdt/cookie.hpp"
+#include "usdt/cost.hpp"
 #include "usdt/decode.hpp"
 #include "usdt/discover.hpp"
 #include "usdt/elf_file.hpp"
@@ -27,7 +29,9 @@
 #include "usdt/machine.hpp"
 #include "usdt/pattern.hpp"
 #include "usdt/plan.hpp"
+#include "usdt/privilege.hpp"
 #include "usdt/probe.hpp"
+#include "usdt/red_zone.hpp"
 #include "usdt/result.hpp"
 #include "usdt/select.hpp"
 #include "usdt/tracer.hpp"

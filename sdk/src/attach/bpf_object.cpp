@@ -17,10 +17,10 @@
 
 #include "attach/libbpf_log.hpp"
 #include "attach/loaded_object.hpp"
-#include "attach/privilege.hpp"
 #include "attach/spec_maps.hpp"
 #include "sys/uapi.hpp"
 #include "usdt/features.hpp"
+#include "usdt/privilege.hpp"
 
 namespace usdt {
 
@@ -95,22 +95,10 @@ BpfObject::~BpfObject() = default;
 
 namespace {
 
-Result<Backend> choose(Backend wanted) {
-  if (wanted == Backend::perf_uprobe) return wanted;
-  const FeatureState multi = probe_feature(Feature::uprobe_multi);
-  if (multi.answer == Answer::yes) return Backend::uprobe_multi;
-  if (wanted == Backend::uprobe_multi && multi.answer == Answer::no)
-    return fail(ErrorKind::not_supported, fmt::format("uprobe_multi: not supported: {}", multi.detail));
-  if (multi.answer == Answer::unknown) {
-    if (auto privilege = backends::check_privilege(); !privilege) return fail(privilege.error());
-  }
-  return wanted == Backend::automatic ? Backend::perf_uprobe : wanted;
-}
-
 /// A load failed: because of privilege, a missing feature, or the program itself.
 Error explain_load(int error, const std::string& log) {
   if (error == EPERM || error == EACCES) {
-    if (auto privilege = backends::check_privilege(); !privilege) return privilege.error();
+    if (auto privilege = check_privilege(); !privilege) return privilege.error();
   }
   if (error == EMFILE || error == ENFILE) return os_failure(ErrorKind::limit, "load the BPF object", error);
   return os_failure(ErrorKind::io, fmt::format("load the BPF object{}{}", log.empty() ? "" : ": ", log), error);
@@ -165,6 +153,18 @@ Result<std::vector<std::byte>> read_file(const std::filesystem::path& path) {
 
 }  // namespace
 
+Result<Backend> choose_backend(Backend wanted) {
+  if (wanted == Backend::perf_uprobe) return wanted;
+  const FeatureState multi = probe_feature(Feature::uprobe_multi);
+  if (multi.answer == Answer::yes) return Backend::uprobe_multi;
+  if (wanted == Backend::uprobe_multi && multi.answer == Answer::no)
+    return fail(ErrorKind::not_supported, fmt::format("uprobe_multi: not supported: {}", multi.detail));
+  if (multi.answer == Answer::unknown) {
+    if (auto privilege = check_privilege(); !privilege) return fail(privilege.error());
+  }
+  return wanted == Backend::automatic ? Backend::perf_uprobe : wanted;
+}
+
 Result<BpfObject> BpfObject::open(std::span<const std::byte> bytes, std::string_view name) {
   std::string owned_name(name);
   auto object = LoadedObject::open(bytes, owned_name);
@@ -208,7 +208,7 @@ void* BpfObject::global(std::string_view name) noexcept {
 Result<void> BpfObject::load(const AttachPlan& plan, const LoadOptions& options) {
   const std::lock_guard lock(impl_->mutex);
   if (impl_->loaded) return fail(ErrorKind::invalid_argument, "the BPF object is loaded for a plan already");
-  auto backend = choose(options.backend);
+  auto backend = choose_backend(options.backend);
   if (!backend) return fail(backend.error());
   const bool cookies = probe_feature(Feature::attach_cookie).answer != Answer::no;
   if (!cookies && options.carrier != Carrier::automatic && options.carrier != Carrier::ip_hash)

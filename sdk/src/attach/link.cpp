@@ -11,9 +11,9 @@
 
 #include "attach/backend.hpp"
 #include "attach/link_impl.hpp"
-#include "attach/privilege.hpp"
 #include "sys/uapi.hpp"
 #include "usdt/features.hpp"
+#include "usdt/privilege.hpp"
 
 namespace usdt {
 
@@ -52,7 +52,7 @@ std::string refusal_text(const backends::Refusal& refusal, const PlannedLink& li
 
 Error explain(Error error, Backend backend, const PlannedFile& file) {
   if (error.kind == ErrorKind::no_permission) {
-    if (auto privilege = backends::check_privilege(); !privilege) return privilege.error();
+    if (auto privilege = check_privilege(); !privilege) return privilege.error();
   }
   return error.within(fmt::format("attach {} by {}", file.target.path.string(), to_string(backend)));
 }

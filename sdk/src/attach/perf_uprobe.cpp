@@ -1,50 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A perf event of the dynamic uprobe event source for each site, and a BPF link with a cookie on it (kernel 5.15).
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
-#include <cstring>
 
 #include "attach/backend.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
+#include "sys/uprobe_source.hpp"
 
 namespace usdt::backends {
 namespace {
-
-/// What the uprobe event source wants in a perf_event_attr.
-struct EventSource {
-  std::uint32_t type = 0;
-  unsigned ref_ctr_shift = 32;
-};
-
-Result<std::string> read_small_file(const char* path) {
-  const sys::UniqueFd fd(::open(path, O_RDONLY | O_CLOEXEC));
-  if (!fd) return fail(os_failure(ErrorKind::io, path, errno));
-  char buffer[128];
-  const ssize_t n = ::read(fd.get(), buffer, sizeof(buffer));
-  if (n < 0) return fail(os_failure(ErrorKind::io, path, errno));
-  return std::string(buffer, static_cast<std::size_t>(n));
-}
-
-/// /sys/bus/event_source/devices/uprobe: "type" holds a number, "format/ref_ctr_offset" e.g. "config:32-63".
-Result<EventSource> event_source() {
-  auto type = read_small_file("/sys/bus/event_source/devices/uprobe/type");
-  if (!type) return fail(type.error().within("perf uprobes"));
-  EventSource source;
-  source.type = static_cast<std::uint32_t>(std::strtoul(type->c_str(), nullptr, 10));
-  if (auto format = read_small_file("/sys/bus/event_source/devices/uprobe/format/ref_ctr_offset")) {
-    const auto colon = format->find(':');
-    if (colon != std::string::npos)
-      source.ref_ctr_shift = static_cast<unsigned>(std::strtoul(format->c_str() + colon + 1, nullptr, 10));
-  }
-  return source;
-}
 
 /// Two descriptors a site: raise the soft limit as far as the hard one allows.
 void make_room_for(std::size_t descriptors) {
@@ -55,7 +23,7 @@ void make_room_for(std::size_t descriptors) {
 }
 
 /// 0 with both descriptors appended, or a positive errno.
-int attach_site(const AttachTarget& target, const EventSource& source, const SiteArrays& sites, std::size_t i,
+int attach_site(const AttachTarget& target, const sys::UprobeSource& source, const SiteArrays& sites, std::size_t i,
                 FileLinks& links) {
   const std::uint64_t ref_ctr = sites.ref_ctr_offsets[i];
   // The interface has 32 bits for it.
@@ -86,7 +54,7 @@ int attach_site(const AttachTarget& target, const EventSource& source, const Sit
 }  // namespace
 
 Result<FileLinks> attach_perf_uprobe(const AttachTarget& target, const SiteArrays& sites) {
-  auto source = event_source();
+  auto source = sys::uprobe_source();
   if (!source) return fail(source.error());
   const std::size_t spare = 256;
   make_room_for(2 * sites.offsets.size() + spare);

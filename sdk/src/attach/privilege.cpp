@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "attach/privilege.hpp"
+#include "usdt/privilege.hpp"
 
 #include <fmt/format.h>
 #include <linux/capability.h>
@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <string>
 
-namespace usdt::backends {
+namespace usdt {
 namespace {
 
 bool has(const std::array<__user_cap_data_struct, 2>& sets, unsigned capability) {
@@ -35,4 +35,4 @@ Result<void> check_privilege() {
                     EPERM});
 }
 
-}  // namespace usdt::backends
+}  // namespace usdt

@@ -15,4 +15,14 @@ std::string_view to_string(Machine machine) noexcept {
   return "unknown";
 }
 
+bool runs_here(Machine machine) noexcept {
+#if defined(__x86_64__)
+  return machine == Machine::x86_64 || machine == Machine::i386;
+#elif defined(__aarch64__)
+  return machine == Machine::aarch64;
+#else
+  return machine == Machine::i386;
+#endif
+}
+
 }  // namespace usdt

@@ -14,6 +14,7 @@
 #include "btf/kernel_btf.hpp"
 #include "event/ring.hpp"
 #include "trace.bpf.hpp"
+#include "usdt/features.hpp"
 
 namespace usdt {
 namespace {
@@ -37,6 +38,8 @@ Result<bool> use_pid_namespace(BpfObject& object) {
 }
 
 Result<void> keep_descendants_only(BpfObject& object) {
+  if (const FeatureState btf = probe_feature(Feature::kernel_btf); btf.answer == Answer::no)
+    return fail(ErrorKind::not_supported, fmt::format("following children: kernel BTF: {}", btf.detail));
   auto types = kernel_btf::KernelBtf::load();
   if (!types) return fail(types.error());
   auto tgid = types->member_offset("task_struct", "tgid");

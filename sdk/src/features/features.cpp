@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 
+#include "features/trivial_program.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
 #include "sys/unique_fd.hpp"
@@ -18,30 +19,19 @@
 namespace usdt {
 namespace {
 
+using features::insn_get_attach_cookie;
+using features::insn_move_r0;
+using features::load_trivial_program;
+
 FeatureState state(Feature feature, Answer answer, std::string detail) { return {feature, answer, std::move(detail)}; }
 
 FeatureState unsure(Feature feature, std::string_view call, int error) {
   return state(feature, Answer::unknown, fmt::format("{} from {}", std::strerror(-error), call));
 }
 
-/// A program that returns 0 after `first`, loaded with `attach_type`; -errno.
-int load_program(std::uint64_t first, std::uint32_t attach_type) {
-  const std::array<std::uint64_t, 3> code{first, 0x00000000000000b7 /* r0 = 0 */, 0x0000000000000095 /* exit */};
-  static constexpr char license[] = "Dual BSD/GPL";
-  sys::ProgLoad attr;
-  attr.insns = reinterpret_cast<std::uintptr_t>(code.data());
-  attr.insn_cnt = code.size();
-  attr.license = reinterpret_cast<std::uintptr_t>(license);
-  attr.expected_attach_type = attach_type;
-  return sys::syscalls().bpf(sys::bpf_prog_load_cmd, &attr, sizeof(attr));
-}
-
-constexpr std::uint64_t move_r0 = 0x00000000000000b7;
-constexpr std::uint64_t call_get_attach_cookie = 0x000000ae00000085;  // BPF_FUNC_get_attach_cookie is 174
-
 /// BPF_LINK_CREATE of one uprobe on "/" with `pid`: which errno comes back tells how far the kernel understood it.
 int provoke_uprobe_multi(std::uint32_t pid) {
-  const int prog = load_program(move_r0, sys::bpf_attach_trace_uprobe_multi);
+  const int prog = load_trivial_program(insn_move_r0, sys::bpf_attach_trace_uprobe_multi);
   if (prog < 0) return prog;
   const sys::UniqueFd owner(prog);
   const std::uint64_t offset = 0;
@@ -76,9 +66,9 @@ FeatureState probe_uprobe_multi_pid() {
 }
 
 FeatureState probe_attach_cookie() {
-  const sys::UniqueFd prog(load_program(call_get_attach_cookie, 0));
+  const sys::UniqueFd prog(load_trivial_program(insn_get_attach_cookie, 0));
   if (prog) return state(Feature::attach_cookie, Answer::yes, "a program calling bpf_get_attach_cookie loads");
-  const int plain = load_program(move_r0, 0);
+  const int plain = load_trivial_program(insn_move_r0, 0);
   if (plain < 0) return unsure(Feature::attach_cookie, "BPF_PROG_LOAD", plain);
   ::close(plain);
   return state(Feature::attach_cookie, Answer::no, "bpf_get_attach_cookie is refused; needs >= 5.15");
@@ -103,6 +93,16 @@ FeatureState probe_nop(Feature feature, int telling_errno, const char* name) {
   return unsure(feature, "uprobe(2)", error);
 }
 
+FeatureState probe_kernel_btf() {
+  static constexpr const char* path = "/sys/kernel/btf/vmlinux";
+  if (::access(path, R_OK) == 0) return state(Feature::kernel_btf, Answer::yes, path);
+  if (errno != ENOENT) return unsure(Feature::kernel_btf, path, -errno);
+  struct stat st {};
+  if (::stat("/sys/kernel", &st) != 0)
+    return state(Feature::kernel_btf, Answer::unknown, "/sys/kernel is not there: is /sys mounted?");
+  return state(Feature::kernel_btf, Answer::no, fmt::format("no {}; needs CONFIG_DEBUG_INFO_BTF", path));
+}
+
 FeatureState ask(Feature feature) {
   switch (feature) {
     case Feature::uprobe_multi:
@@ -117,12 +117,14 @@ FeatureState ask(Feature feature) {
       return probe_nop(feature, ENXIO, "ENXIO");
     case Feature::nop10:
       return probe_nop(feature, EPROTO, "EPROTO");
+    case Feature::kernel_btf:
+      return probe_kernel_btf();
   }
   return state(feature, Answer::unknown, "no such feature");
 }
 
-constexpr std::array<std::string_view, 6> names{"uprobe_multi", "uprobe_multi_pid", "attach_cookie", "ref_ctr", "nop5",
-                                                "nop10"};
+constexpr std::array<std::string_view, 7> names{"uprobe_multi", "uprobe_multi_pid", "attach_cookie", "ref_ctr", "nop5",
+                                                "nop10",        "kernel_btf"};
 
 std::recursive_mutex kept_mutex;
 std::array<std::optional<FeatureState>, names.size()> kept;

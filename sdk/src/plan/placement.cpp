@@ -30,16 +30,47 @@ bool red_zone_is_guarded(FileOffset offset, const ElfFile& file) {
          before == kGuard;
 }
 
-/// The kernel rewrites a nop10 only within one page; pages of the file and of memory coincide.
-bool nop10_fits_page(FileOffset offset) {
+/// The kernel rewrites a nop only within one page; pages of the file and of memory coincide.
+bool fits_page(FileOffset offset, std::uint64_t size) {
   constexpr std::uint64_t kPage = 4096;
-  constexpr std::uint64_t kNop10 = 10;
-  return offset.value % kPage + kNop10 <= kPage;
+  return offset.value % kPage + size <= kPage;
 }
 
 bool nop10_is_optimised(FileOffset offset, const PlanOptions& options) {
-  return options.nops == NopOptimisation::nop10 && nop10_fits_page(offset);
+  return options.nops == NopOptimisation::nop10 && fits_page(offset, 10);
 }
+
+bool is_x86_64_prefix(std::uint8_t byte) {
+  return byte == 0x66 || byte == 0x67 || byte == 0xf2 || byte == 0xf3 || (byte & 0xf0) == 0x40;  // 4x: rex
+}
+
+/// Bytes of the operand behind opcode 0f 1f: ModRM, SIB and displacement (Intel SDM volume 2, section 2.1).
+std::size_t operand_size(std::uint8_t modrm, std::uint8_t sib) {
+  const unsigned mod = modrm >> 6;
+  const unsigned rm = modrm & 7;
+  const bool has_sib = mod != 3 && rm == 4;
+  const bool bare_disp32 = mod == 0 && (rm == 5 || (has_sib && (sib & 7) == 5));
+  return 1U + has_sib + (mod == 1 ? 1U : 0U) + (mod == 2 || bare_disp32 ? 4U : 0U);
+}
+
+/// A nop at the start of `bytes`, however it is written.
+struct Nop {
+  std::size_t size = 0;  ///< 0: no nop
+  bool is_0f1f = false;  ///< else 90, with prefixes
+};
+
+Nop nop_at(const SiteBytes& bytes) {
+  std::size_t i = 0;
+  while (i < bytes.size && is_x86_64_prefix(bytes.data[i])) ++i;
+  if (i < bytes.size && bytes.data[i] == 0x90) return {i + 1, false};
+  if (i + 3 > bytes.size || bytes.data[i] != 0x0f || bytes.data[i + 1] != 0x1f) return {};
+  const std::uint8_t sib = i + 3 < bytes.size ? bytes.data[i + 3] : std::uint8_t{0};
+  return {i + 2 + operand_size(bytes.data[i + 2], sib), true};
+}
+
+/// 6.18 makes a call of every nop of 5 bytes, not only of the usual 0f 1f 44 00 00: 66 0f 1f 40 00 and 66 66 66 66 90
+/// too (measured on 6.18.44: red zone overwritten in 999 of 1000 calls of each).
+bool is_nop5(const Site& site) { return site.site_class == SiteClass::nop5 || nop_at(site.bytes).size == 5; }
 
 /// What x86 uprobes refuse (is_prefix_bad() and is_trap_insn(), arch/x86/kernel/uprobes.c and kernel/events/uprobes.c):
 /// segment and lock prefixes, and int3. Should no process have the file mapped when a probe is registered, the kernel
@@ -65,6 +96,27 @@ bool kernel_refuses(const SiteBytes& bytes) {
   return false;
 }
 
+/// Moves the breakpoint to the nop that this kernel makes a safe call of.
+tl::expected<Placement, std::string> place_x86_64(Placement placement, const Site& site, const ElfFile& file,
+                                                  const PlanOptions& options) {
+  const FileOffset at = *site.offset;
+  if (options.nops == NopOptimisation::nop5 && is_nop5(site)) {
+    if (!options.allow_unsafe_nop5 && !red_zone_is_guarded(at, file)) {
+      return tl::unexpected(
+          std::string("a bare 5-byte nop: this kernel would turn it into a call that overwrites the "
+                      "program's red zone below the stack pointer"));
+    }
+    placement.optimised = fits_page(at, 5);
+  }
+  if (site.site_class == SiteClass::nop10) placement.optimised = nop10_is_optimised(at, options);
+  if (site.site_class == SiteClass::nop_nop10 && nop10_is_optimised(at + 1, options)) {
+    placement.offset = at + 1;
+    placement.shift = 1;
+    placement.optimised = true;
+  }
+  return placement;
+}
+
 }  // namespace
 
 tl::expected<Placement, std::string> place(const Site& site, const ElfFile& file, const PlanOptions& options) {
@@ -83,20 +135,8 @@ tl::expected<Placement, std::string> place(const Site& site, const ElfFile& file
         fmt::format("this kernel takes no probe on the instruction there ({:02x})",
                     fmt::join(site.bytes.data.begin(), site.bytes.data.begin() + site.bytes.size, " ")));
   }
-  if (file.machine() != Machine::x86_64) return placement;
-
-  if (site.site_class == SiteClass::nop5 && options.nops == NopOptimisation::nop5 && !options.allow_unsafe_nop5 &&
-      !red_zone_is_guarded(*site.offset, file)) {
-    return tl::unexpected(
-        std::string("a bare 5-byte nop: this kernel would turn it into a call that overwrites the "
-                    "program's red zone below the stack pointer"));
-  }
-  const FileOffset nop10 = *site.offset + 1;
-  if (site.site_class == SiteClass::nop_nop10 && nop10_is_optimised(nop10, options)) {
-    placement.offset = nop10;
-    placement.shift = 1;
-  }
-  return placement;
+  placement.long_nop = site.site_class == SiteClass::nop5 || bare_nop10 || nop_at(site.bytes).is_0f1f;
+  return file.machine() == Machine::x86_64 ? place_x86_64(placement, site, file, options) : placement;
 }
 
 }  // namespace usdt::plan

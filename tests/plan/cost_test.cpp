@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What a hit costs on a kernel: the planner's decisions in one word and one sentence.
+#include "usdt/cost.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tiny_elf.hpp"
+
+namespace usdt {
+namespace {
+
+using test::TinyElf;
+using testing::HasSubstr;
+
+constexpr std::initializer_list<std::uint8_t> kNop10Bytes = {0x66, 0x2e, 0x0f, 0x1f, 0x84,
+                                                             0x00, 0x00, 0x00, 0x00, 0x00};
+
+Site site(SiteClass site_class, std::initializer_list<std::uint8_t> bytes = {0x90}, std::uint64_t at = 0x10) {
+  Site made;
+  made.provider = "app";
+  made.name = "probe";
+  made.pc = made.pc_adjusted = VirtAddr(TinyElf::kText + at);
+  made.offset = FileOffset(TinyElf::kTextOffset + at);
+  made.site_class = site_class;
+  std::copy(bytes.begin(), bytes.end(), made.bytes.data.begin());
+  made.bytes.size = static_cast<std::uint8_t>(bytes.size());
+  return made;
+}
+
+SiteCost cost(const Site& of, const PlanOptions& options, Machine machine = Machine::x86_64) {
+  return site_cost(of, *test::sample_elf(machine).open(), options);
+}
+
+SiteCost cost(const Site& of, NopOptimisation nops) { return cost(of, PlanOptions{.nops = nops}); }
+
+constexpr NopOptimisation kEveryKernel[] = {NopOptimisation::none, NopOptimisation::nop5, NopOptimisation::nop10};
+
+TEST(Cost, OfAPlainNopIsATrapOnEveryKernel) {
+  for (const NopOptimisation nops : kEveryKernel) {
+    EXPECT_EQ(cost(site(SiteClass::nop), nops).cost, CostClass::trap);
+  }
+  EXPECT_EQ(cost(site(SiteClass::nop), {}, Machine::aarch64).cost, CostClass::trap);
+}
+
+TEST(Cost, OfANop10PairIsACallOnlyWhereTheKernelOptimisesIt) {
+  EXPECT_EQ(cost(site(SiteClass::nop_nop10), NopOptimisation::nop10).cost, CostClass::optimised);
+  for (const NopOptimisation nops : {NopOptimisation::none, NopOptimisation::nop5}) {
+    const SiteCost leading = cost(site(SiteClass::nop_nop10), nops);
+    EXPECT_EQ(leading.cost, CostClass::trap);
+    EXPECT_THAT(leading.text, HasSubstr("this kernel does not optimise nop10"));
+  }
+  const SiteCost straddling = cost(site(SiteClass::nop_nop10, {0x90}, 0xff6), NopOptimisation::nop10);
+  EXPECT_EQ(straddling.cost, CostClass::trap);
+  EXPECT_THAT(straddling.text, HasSubstr("straddles a page"));
+}
+
+TEST(Cost, OfANop5PairIsATrapOnEveryKernelAndSaysWhy) {
+  EXPECT_THAT(cost(site(SiteClass::nop_nop5), NopOptimisation::nop5).text, HasSubstr("overwrites the red zone"));
+  EXPECT_THAT(cost(site(SiteClass::nop_nop5), NopOptimisation::none).text, HasSubstr("does not optimise nop5"));
+  EXPECT_THAT(cost(site(SiteClass::nop_nop5), NopOptimisation::nop10).text, HasSubstr("does not optimise nop5"));
+  for (const NopOptimisation nops : kEveryKernel) {
+    EXPECT_EQ(cost(site(SiteClass::nop_nop5), nops).cost, CostClass::trap);
+  }
+}
+
+TEST(Cost, OfABareNop5IsRefusedWhereACallWouldOverwriteTheRedZone) {
+  const Site nop5 = site(SiteClass::nop5, {0x0f, 0x1f, 0x44, 0x00, 0x00});
+  const SiteCost refused = cost(nop5, NopOptimisation::nop5);
+  EXPECT_EQ(refused.cost, CostClass::refused);
+  EXPECT_THAT(refused.text, HasSubstr("red zone"));
+  const PlanOptions insisting{.nops = NopOptimisation::nop5, .allow_unsafe_nop5 = true};
+  EXPECT_EQ(cost(nop5, insisting).cost, CostClass::optimised);
+  EXPECT_EQ(cost(nop5, NopOptimisation::nop10).cost, CostClass::trap);
+}
+
+TEST(Cost, OfALongNopIsASingleStepOnKernelsThatEmulateOnlyTheShortOne) {
+  const Site nop5 = site(SiteClass::nop5, {0x0f, 0x1f, 0x44, 0x00, 0x00});
+  const Site nop3 = site(SiteClass::emulated, {0x0f, 0x1f, 0x00});
+  EXPECT_EQ(cost(nop5, NopOptimisation::none).cost, CostClass::single_step);
+  EXPECT_EQ(cost(nop3, NopOptimisation::none).cost, CostClass::single_step);
+  EXPECT_EQ(cost(nop3, NopOptimisation::nop5).cost, CostClass::emulated);
+  EXPECT_EQ(cost(site(SiteClass::emulated, {0x66, 0x90}), NopOptimisation::none).cost, CostClass::emulated);
+}
+
+TEST(Cost, OfABareNop10IsRefusedWhereTheKernelDoesNotTakeItsPrefix) {
+  const Site nop10 = site(SiteClass::nop10, kNop10Bytes);
+  EXPECT_EQ(cost(nop10, NopOptimisation::none).cost, CostClass::refused);
+  EXPECT_EQ(cost(nop10, NopOptimisation::nop5).cost, CostClass::refused);
+  EXPECT_EQ(cost(nop10, NopOptimisation::nop10).cost, CostClass::optimised);
+}
+
+TEST(Cost, OfOtherInstructionsIsTheSameOnEveryKernel) {
+  for (const NopOptimisation nops : kEveryKernel) {
+    EXPECT_EQ(cost(site(SiteClass::emulated, {0x55}), nops).cost, CostClass::emulated);
+    EXPECT_EQ(cost(site(SiteClass::single_step, {0x48, 0x89, 0xe5}), nops).cost, CostClass::single_step);
+  }
+  EXPECT_EQ(cost(site(SiteClass::single_step, {0xcc}), {}).cost, CostClass::refused);
+}
+
+TEST(Cost, OfASiteWithoutCodeIsTheReasonThePlanGives) {
+  Site member = site(SiteClass::unknown, {});
+  member.offset.reset();
+  member.member = "malloc.o";
+  const SiteCost none = cost(member, {});
+  EXPECT_EQ(none.cost, CostClass::refused);
+  EXPECT_THAT(none.text, HasSubstr("in archive member malloc.o"));
+}
+
+TEST(Cost, IsRefusedForExactlyTheSitesThePlanSkips) {
+  const std::vector<Site> sites = {site(SiteClass::nop), site(SiteClass::nop5, {0x0f, 0x1f, 0x44, 0x00, 0x00}, 0x20),
+                                   site(SiteClass::nop10, kNop10Bytes, 0x40), site(SiteClass::nop_nop10, {0x90}, 0x60)};
+  for (const NopOptimisation nops : kEveryKernel) {
+    ProbeFile file;
+    file.elf = test::sample_elf(Machine::x86_64).open();
+    file.sites = sites;
+    const auto plan = plan_attach({file}, {.nops = nops});
+    ASSERT_TRUE(plan) << plan.error().message;
+    std::vector<std::string> refused;
+    for (const Site& each : sites) {
+      const SiteCost of = site_cost(each, *file.elf, {.nops = nops});
+      if (of.cost == CostClass::refused) refused.push_back(of.text);
+    }
+    std::vector<std::string> skipped;
+    for (const SkippedSite& each : plan->skipped) skipped.push_back(each.reason);
+    EXPECT_EQ(refused, skipped);
+  }
+}
+
+}  // namespace
+}  // namespace usdt

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <fmt/format.h>
+
+#include <string>
+
+#include "doctor.hpp"
+
+namespace usdt_list {
+namespace {
+
+using usdt::Answer;
+using usdt::tools::Style;
+
+Style style_of(Answer answer) {
+  return answer == Answer::yes ? Style::name : answer == Answer::no ? Style::bad : Style::mark;
+}
+
+class Page {
+ public:
+  Page(const Diagnosis& diagnosis, const usdt::tools::Terminal& terminal, Output& out)
+      : all_(diagnosis), terminal_(terminal), out_(out) {}
+
+  void print() {
+    out_.append(fmt::format("Linux {}, {}\n", all_.release, all_.machine));
+    print_features();
+    print_tracing();
+    print_red_zone();
+    print_verdicts();
+  }
+
+ private:
+  void heading(std::string_view text) { out_.append("\n" + styled(text, Style::bold, terminal_.colour) + "\n"); }
+
+  /// `text` goes on below itself where the terminal ends.
+  void row(std::string_view label, std::string_view word, Style style, std::string_view text) {
+    constexpr std::size_t kText = 33;  // column of `text`
+    out_.append(fmt::format("  {:<17} {}{} ", label, styled(word, style, terminal_.colour),
+                            std::string(word.size() < 12 ? 12 - word.size() : 0, ' ')));
+    const std::size_t width = terminal_.width > kText + 20 ? terminal_.width - kText : 20;
+    while (terminal_.interactive && text.size() > width) {
+      const std::size_t space = text.rfind(' ', width);
+      if (space == text.npos || space == 0) break;
+      out_.append(fmt::format("{}\n{:{}}", text.substr(0, space), "", kText));
+      text.remove_prefix(space + 1);
+    }
+    out_.append(fmt::format("{}\n", text));
+  }
+
+  void print_features() {
+    heading("Kernel features");
+    for (const usdt::FeatureState& each : all_.features) {
+      // That a kernel does not optimise a nop is no lack.
+      const bool nop = each.feature == usdt::Feature::nop5 || each.feature == usdt::Feature::nop10;
+      const Style style = nop && each.answer != Answer::unknown ? Style::plain : style_of(each.answer);
+      row(to_string(each.feature), to_string(each.answer), style, each.detail);
+    }
+  }
+
+  void print_tracing() {
+    heading("Tracing");
+    const std::string refusal = all_.privilege ? "" : all_.privilege.error().message;
+    row("privilege", all_.privilege ? "yes" : "no", all_.privilege ? Style::name : Style::bad,
+        all_.privilege ? "CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN" : refusal);
+    if (all_.backend) {
+      row("backend", "yes", Style::name, to_string(*all_.backend));
+    } else if (all_.privilege || all_.backend.error().message != refusal) {
+      row("backend", "unknown", Style::mark, all_.backend.error().message);
+    } else {
+      row("backend", "unknown", Style::mark, "the kernel tells only who may trace");
+    }
+  }
+
+  void print_red_zone() {
+    heading("Red zone: a leaf function keeps values in the 128 bytes below %rsp across a probe on a nop");
+    if (all_.red_zone.empty())
+      return row("self-test", "-", Style::dim, "not applicable: only x86-64 has a red zone and such nops");
+    for (const usdt::RedZoneTest& test : all_.red_zone) {
+      const char* word = test.intact == Answer::yes ? "intact" : test.intact == Answer::no ? "overwritten" : "unknown";
+      if (test.cost == usdt::CostClass::refused) word = "no probe";
+      const Style style = test.cost == usdt::CostClass::refused ? Style::plain : style_of(test.intact);
+      const std::string count =
+          test.calls == 0 ? "" : fmt::format("changed by {} of {} calls; ", test.overwritten, test.calls);
+      const std::string cost = test.calls == 0 || !test.cost ? "" : fmt::format("{}: ", to_string(*test.cost));
+      row(to_string(test.form), word, style, count + cost + test.detail);
+    }
+  }
+
+  void print_verdicts() {
+    if (all_.verdicts.empty()) return;
+    heading("Verdict");
+    for (const Verdict& verdict : all_.verdicts) {
+      const Style style = !verdict.known ? Style::mark : verdict.used ? Style::name : Style::bad;
+      row(fmt::format("{} sites", to_string(verdict.form)), verdict.used ? "used" : "not used", style, verdict.text);
+    }
+  }
+
+  const Diagnosis& all_;
+  const usdt::tools::Terminal& terminal_;
+  Output& out_;
+};
+
+}  // namespace
+
+void print_diagnosis(const Diagnosis& diagnosis, const usdt::tools::Terminal& terminal, Output& out) {
+  Page(diagnosis, terminal, out).print();
+}
+
+}  // namespace usdt_list
