@@ -31,6 +31,15 @@ class SymbolIndex {
   /// one that is undefined here and so lives in another file).
   [[nodiscard]] Result<VirtAddr> address(std::string_view name) const;
 
+  /// Offset of the thread-local variable `name` in its module's block: where `name`@dtpoff points, from the block's
+  /// start. Bytes; no address. Errors: those of address(), and not_supported for a symbol that is no such variable.
+  [[nodiscard]] Result<std::uint64_t> thread_offset(std::string_view name) const;
+  /// The same from the thread pointer, which lies behind the block: `name`@tpoff, negative in two's complement. x86
+  /// only. Errors: those of thread_offset(), not_supported in a library, whose block is placed at run time.
+  [[nodiscard]] Result<std::uint64_t> thread_pointer_offset(std::string_view name) const;
+  /// True for a program, false for a library: what a process is started from, not what it loads.
+  [[nodiscard]] bool is_program() const noexcept;
+
   /// Address of the GOT slot that holds the address of `name`: from GLOB_DAT relocations of .rel(a).dyn, else a
   /// RELATIVE one or static .got word equal to the symbol's address. not_found where there is none.
   [[nodiscard]] Result<VirtAddr> got_slot(std::string_view name) const;
