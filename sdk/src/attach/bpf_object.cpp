@@ -15,6 +15,7 @@
 
 #include "attach/libbpf_log.hpp"
 #include "attach/privilege.hpp"
+#include "attach/thread_base.hpp"
 #include "sys/uapi.hpp"
 #include "usdt/features.hpp"
 
@@ -125,8 +126,22 @@ Result<void> size_table(bpf_object* object, const AttachPlan& plan) {
   return {};
 }
 
+/// Writes `spec` at `at`; its thread-local arguments as unreadable ones where the program cannot read them.
+void write_entry(std::byte* at, const EncodedSpec& spec, bool thread_locals) {
+  usdt_spec header{};
+  header.user_cookie = spec.user_cookie;
+  header.arg_cnt = static_cast<std::uint32_t>(spec.args.size());
+  std::memcpy(at, &header, sizeof(header));
+  at += sizeof(header);
+  for (usdt_arg_spec arg : spec.args) {
+    if (!thread_locals && backends::is_thread_local(arg)) arg.kind = USDT_ARG_UNREADABLE;
+    std::memcpy(at, &arg, sizeof(arg));
+    at += sizeof(arg);
+  }
+}
+
 /// Writes all specs through one mapping of the table: no system call per entry.
-Result<void> fill_table(int fd, const AttachPlan& plan) {
+Result<void> fill_table(int fd, const AttachPlan& plan, bool thread_locals) {
   const std::size_t size = entry_size(plan);
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t length = (size * plan.specs.size() + page - 1) / page * page;
@@ -134,12 +149,7 @@ Result<void> fill_table(int fd, const AttachPlan& plan) {
   if (mapped == MAP_FAILED) return fail(os_failure(ErrorKind::io, "map the spec table", errno));
   auto* at = static_cast<std::byte*>(mapped);
   for (const EncodedSpec& spec : plan.specs) {
-    usdt_spec header{};
-    header.user_cookie = spec.user_cookie;
-    header.arg_cnt = static_cast<std::uint32_t>(spec.args.size());
-    std::memcpy(at, &header, sizeof(header));
-    if (!spec.args.empty())
-      std::memcpy(at + sizeof(header), spec.args.data(), spec.args.size() * sizeof(usdt_arg_spec));
+    write_entry(at, spec, thread_locals);
     at += size;
   }
   ::munmap(mapped, length);
@@ -224,6 +234,8 @@ Result<void> BpfObject::load(const AttachPlan& plan, Backend backend) {
   if (!chosen) return fail(chosen.error());
   if (auto sized = size_table(impl_->object, plan); !sized) return sized;
   if (auto set = set_constant("usdt_max_args", plan.max_args); !set) return set;
+  const auto thread_locals = backends::has_thread_locals(plan) ? backends::set_thread_base(*this) : Result<bool>(true);
+  if (!thread_locals) return fail(thread_locals.error());
 
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, impl_->object) {
@@ -237,7 +249,7 @@ Result<void> BpfObject::load(const AttachPlan& plan, Backend backend) {
   impl_->loaded = true;
   impl_->backend = *chosen;
   auto table = map_fd("usdt_specs");
-  return table ? fill_table(*table, plan) : fail(table.error());
+  return table ? fill_table(*table, plan, *thread_locals) : fail(table.error());
 }
 
 bool BpfObject::loaded() const noexcept { return impl_->loaded; }

@@ -49,6 +49,8 @@ enum {
 	USDT_EOPNOTSUPP = 95,
 };
 
+#include "thread.h"
+
 /* The instruction pointer's word in pt_regs, and which words hold general registers (arch/ has the same tables). */
 #if defined(__TARGET_ARCH_x86)
 #define USDT_IP_WORD 16
@@ -89,7 +91,7 @@ static __always_inline int usdt_read(void *regs, const struct usdt_arg_spec *spe
 {
 	/* 1 to 8 in a form that every verifier since 5.15 can see; the planner writes no other. */
 	__u32 size = ((spec->size - 1) & 7) + 1, spare = 64 - 8 * size;
-	__u64 base = 0, index = 0, address = spec->value, bits = 0;
+	__u64 base = 0, index = 0, address = spec->value, bits = 0, thread = 0;
 	__u8 kind = spec->kind, flags = spec->flags;
 
 	*value = 0;
@@ -117,7 +119,13 @@ static __always_inline int usdt_read(void *regs, const struct usdt_arg_spec *spe
 			index = (__u32)index;
 		if (flags & USDT_ARG_INDEX_S32)
 			index = (__s64)(__s32)index;
-		address += base + (index << (spec->shift & 7));
+		if (usdt_thread_args && flags & USDT_ARG_THREAD) {
+			int error = usdt_thread_base(&thread, flags & USDT_ARG_ADDR32);
+
+			if (error)
+				return error;
+		}
+		address += base + (index << (spec->shift & 7)) + thread;
 		if (flags & USDT_ARG_ADDR32)
 			address = (__u32)address;
 		bits = address;
@@ -155,7 +163,8 @@ static __always_inline const struct usdt_arg_spec *usdt_arg_at(const struct usdt
 }
 
 /* Argument `n` (from 0) into *value. 0, or: -ENOENT no such argument at this site, -EFAULT its memory cannot be read
- * now, -EOPNOTSUPP its operand is unreadable (usdt-list says why). *value is 0 on error. */
+ * now, -EOPNOTSUPP its operand is unreadable (usdt-list says why), -ENODATA it is thread-local and this kernel does not
+ * say where threads keep theirs. *value is 0 on error. */
 static __always_inline int usdt_arg(const struct usdt_ctx *ctx, __u32 n, __u64 *value)
 {
 	const struct usdt_arg_spec *spec = usdt_arg_at(ctx, n);
