@@ -144,6 +144,23 @@ TEST(ThreadLocals, WithTheThreadPointerInARegisterNeedNoSegment) {
   EXPECT_EQ(loaded.resolve("4@per_thread@dtpoff(%rax)").encoded.flags, 0);
 }
 
+TEST(ThreadLocals, OfAProgramAreNotGuessedWhereTheLinkerIsNotKnown) {
+  const std::string gcc = "GCC: (Debian 12.2.0-14) 12.2.0";
+  for (const std::string linker : {"mold 1.10.1 (compatible with GNU ld)", "Linker: Wild version 0.4"}) {
+    test::TinyElf made = test::sample_elf(Machine::x86_64);
+    made.program = true;
+    for (const std::string& comment : {linker + '\0' + gcc, gcc + '\0' + linker, std::string()}) {
+      made.comment = comment;
+      const Arg arg = Loaded(made, 0).resolve("4@per_thread@dtpoff(%rax)").arg;
+      EXPECT_FALSE(arg.readable) << comment;
+      EXPECT_THAT(arg.reason, HasSubstr("linker"));
+      EXPECT_TRUE(Loaded(made, 0).resolve("4@%fs:per_thread@tpoff").arg.readable) << comment;
+    }
+    made.comment = gcc + '\0' + "Linker: LLD 14.0.6";
+    EXPECT_TRUE(Loaded(made, 0).resolve("4@per_thread@dtpoff(%rax)").arg.readable);
+  }
+}
+
 TEST(ThreadLocals, OfALibraryAreCountedFromItsBlock) {
   Loaded loaded(Machine::x86_64, 0x7f0000000000);
   loaded.task.set("rax", 0x555500000000);

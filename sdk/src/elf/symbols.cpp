@@ -33,13 +33,24 @@ void add_tables(NameIndex& index, const File& file, const Image& image, std::uin
   }
 }
 
+/// .comment is a row of strings; linkers write "Linker: LLD 14.0.6", "mold 1.10.1 (compatible with GNU ld)".
+bool names_other_linker(std::string_view comment) {
+  for (std::size_t at = 0; at < comment.size(); at = std::min(comment.find('\0', at), comment.size() - 1) + 1) {
+    const std::string_view mark = comment.substr(at, comment.find('\0', at) - at);
+    if (mark.starts_with("mold ")) return true;
+    if (mark.starts_with("Linker: ") && mark.find("LLD ") == std::string_view::npos) return true;
+  }
+  return false;
+}
+
 SymbolIndex::Compilers compilers_in(const File& file, const Image& image) {
   const Section* comment = image.find(".comment");
   if (comment == nullptr) return {};
   const Bytes bytes = section_bytes(file, image, *comment);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   return {.gcc = text.find("GCC: (") != std::string_view::npos,
-          .clang = text.find("clang version") != std::string_view::npos};
+          .clang = text.find("clang version") != std::string_view::npos,
+          .other_linker = names_other_linker(text)};
 }
 
 Result<VirtAddr> address_of(std::string_view name, const NameEntry& entry) {

@@ -77,4 +77,20 @@ Result<std::uint64_t> SymbolIndex::thread_pointer_offset(std::string_view name) 
   return *block + *offset;
 }
 
+/// GNU ld, gold and lld make local-dynamic code of a program local-exec: they replace the call of __tls_get_addr() by a
+/// load of the thread pointer, and the offsets with it ("ELF Handling For Thread-Local Storage", linker optimizations;
+/// seen with binutils 2.40 and lld 14, --no-relax or not). mold 1.10 leaves the offsets alone and subtracts the block's
+/// size from the thread pointer.
+Result<std::uint64_t> SymbolIndex::thread_base_offset(std::string_view name) const {
+  if (!is_program()) return thread_offset(name);
+  const Compilers marks = compilers();
+  if (marks.other_linker || (!marks.gcc && !marks.clang)) {
+    return fail(ErrorKind::not_supported,
+                fmt::format("thread-local symbol '{}' counts from a base that the program's linker chose: .comment "
+                            "does not name one that is known",
+                            name));
+  }
+  return thread_pointer_offset(name);
+}
+
 }  // namespace usdt::elf

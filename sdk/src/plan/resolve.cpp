@@ -204,10 +204,9 @@ std::optional<std::uint64_t> Resolver::got_address(const SymbolRef& symbol) {
   return answer(symbols_->global_offset_table(), symbol);
 }
 
-std::optional<std::uint64_t> Resolver::thread_offset(const SymbolRef& symbol, bool from_thread_pointer) {
+std::optional<std::uint64_t> Resolver::thread_offset(const SymbolRef& symbol, bool dynamic) {
   if (symbols_ == nullptr) return symbol_address(symbol);
-  const auto found =
-      from_thread_pointer ? symbols_->thread_pointer_offset(symbol.name) : symbols_->thread_offset(symbol.name);
+  const auto found = dynamic ? symbols_->thread_base_offset(symbol.name) : symbols_->thread_pointer_offset(symbol.name);
   if (found) return *found;
   reject(found.error().message, symbol.name);
   return std::nullopt;

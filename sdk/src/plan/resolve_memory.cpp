@@ -216,9 +216,7 @@ void Resolver::symbolic_address(const MemOperand& operand, AddressRegisters regs
 }
 
 /// `%fs:sym@tpoff`, or `sym@tpoff(%rax)` with the thread pointer in the register; `sym@dtpoff(%rax)` with the start of
-/// the module's block in it. In a program the linker has replaced the call that finds the block by a load of the thread
-/// pointer, and the offsets with it ("ELF Handling For Thread-Local Storage", linker optimizations, local dynamic to
-/// local exec); the text of the note still says @dtpoff.
+/// the module's block in it.
 void Resolver::thread_local_address(const MemOperand& operand, AddressRegisters regs, Reloc reloc) {
   const SymbolRef& symbol = *operand.symbol;
   const bool dynamic = reloc == Reloc::dtp_offset;
@@ -236,8 +234,7 @@ void Resolver::thread_local_address(const MemOperand& operand, AddressRegisters 
     reject(fmt::format("thread-local: relocation '{}' with {}", symbol.reloc, beside), symbol.reloc);
     return;
   }
-  const bool from_thread_pointer = !dynamic || (symbols_ != nullptr && symbols_->is_program());
-  if (const auto offset = thread_offset(symbol, from_thread_pointer)) out_.encoded.value += *offset;
+  if (const auto offset = thread_offset(symbol, dynamic)) out_.encoded.value += *offset;
 }
 
 /// `sym@GOTPCREL(%rip)`, `sym@GOT(%ebx)`: the word in the slot is the symbol's address. A linker that knew the

@@ -69,8 +69,8 @@ class Resolver {
   [[nodiscard]] std::optional<std::uint64_t> symbol_address(const SymbolRef& symbol);
   [[nodiscard]] std::optional<std::uint64_t> slot_address(const SymbolRef& symbol);
   [[nodiscard]] std::optional<std::uint64_t> got_address(const SymbolRef& symbol);
-  /// Of a thread-local symbol: from the thread pointer, or from the start of its module's block.
-  [[nodiscard]] std::optional<std::uint64_t> thread_offset(const SymbolRef& symbol, bool from_thread_pointer);
+  /// Of a thread-local symbol: @dtpoff or @tpoff.
+  [[nodiscard]] std::optional<std::uint64_t> thread_offset(const SymbolRef& symbol, bool dynamic);
   [[nodiscard]] std::optional<std::uint64_t> answer(const Result<VirtAddr>& found, const SymbolRef& symbol);
 
   /// Makes `address` (as linked) a location relative to the instruction pointer at the hit, whatever the load bias.
