@@ -36,6 +36,8 @@ PUBLIC_STAGE = {
     "usdt/pattern.hpp": "parsers",
     "usdt/elf_file.hpp": "elf",
     "usdt/discover.hpp": "proc",
+    "usdt/carrier.hpp": "plan",
+    "usdt/cookie.hpp": "plan",
     "usdt/decode.hpp": "plan",
     "usdt/plan.hpp": "plan",
     "usdt/select.hpp": "plan",

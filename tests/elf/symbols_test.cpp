@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <sstream>
 
 #include "toolchain.hpp"
 
@@ -136,6 +137,30 @@ TEST_P(Symbols, ComeWithTheMarkOfTheirCompiler) {
   EXPECT_FALSE(index().compilers().clang);
 }
 
+/// The value of TLS symbol `name` as readelf prints it.
+std::uint64_t readelf_tls(const TempDir& dir, const std::string& file, const std::string& name) {
+  const auto out =
+      run_in(dir, fmt::format("readelf -sW {} | grep ' TLS ' | grep -w {} | awk '{{print $2; exit}}'", file, name));
+  return std::strtoull(out.output.c_str(), nullptr, 16);
+}
+
+TEST_P(Symbols, ThatAreThreadLocalHaveTheOffsetReadelfShows) {
+  dir_.write("tls.c",
+             "__thread int padding[5] = {1};\nstatic __thread int hidden_tls;\n__thread long exported_tls = 2;\n"
+             "int *padded(int i) { return padding + i; }\nint *hidden(void) { return &hidden_tls; }\n");
+  ASSERT_EQ(run_in(dir_, fmt::format("cc {} -fPIC -shared tls.c -o tls.so", GetParam())).status, 0);
+  const SymbolIndex symbols = index("tls.so");
+  for (const char* name : {"padding", "hidden_tls", "exported_tls"}) {
+    const auto offset = symbols.thread_offset(name);
+    ASSERT_TRUE(offset) << offset.error().message;
+    EXPECT_EQ(*offset, readelf_tls(dir_, "tls.so", name)) << name;
+  }
+  EXPECT_NE(*symbols.thread_offset("hidden_tls"), 0U);
+  EXPECT_EQ(symbols.thread_offset("padded").error().kind, ErrorKind::not_supported) << "a function";
+  EXPECT_EQ(symbols.thread_offset("nowhere").error().kind, ErrorKind::not_found);
+  EXPECT_EQ(symbols.thread_pointer_offset("padding").error().kind, ErrorKind::not_supported) << "in a library";
+}
+
 INSTANTIATE_TEST_SUITE_P(Machines, Symbols, testing::Values("-m64", "-m32"));
 
 /// A slot that no symbolic relocation names: the linker bound it. The instruction that loads it is kept as written by
@@ -173,6 +198,68 @@ target: .quad   1
 
 INSTANTIATE_TEST_SUITE_P(Kinds, BoundSlot,
                          testing::Values("-no-pie", "-pie", "-pie -Wl,-z,pack-relative-relocs", "-static"));
+
+struct Linking {
+  const char* flags;
+  const char* word;  ///< what the assembler calls the offset from the thread pointer
+};
+void PrintTo(const Linking& linking, std::ostream* out) { *out << linking.flags; }
+
+/// The linker writes the distance into .data where the program asks for it.
+class ThreadPointer : public testing::TestWithParam<Linking> {};
+
+TEST_P(ThreadPointer, IsAsFarFromAVariableAsTheLinkerSays) {
+  const TempDir dir;
+  dir.write("tls.c", fmt::format(R"(
+__thread char first = 1;
+__thread char large[65] __attribute__((aligned(64)));
+static __thread int last __attribute__((used));
+__asm__(".section distance,\"aw\"\n.long first@{0}, large@{0}, last@{0}\n.previous");
+int main(void) {{ return first + large[2]; }}
+)",
+                                 GetParam().word));
+  const auto built = run_in(dir, fmt::format("cc {} tls.c -o prog", GetParam().flags));
+  if (built.status != 0) GTEST_SKIP() << built.output;
+  ASSERT_EQ(run_in(dir, "objcopy -O binary --only-section=distance prog words").status, 0);
+  std::istringstream words(run_in(dir, "od -An -v -w4 -td4 words").output);
+  const auto file = ElfFile::open(dir / "prog");
+  ASSERT_TRUE(file);
+  const SymbolIndex symbols(*file);
+  EXPECT_TRUE(symbols.is_program());
+  for (const char* name : {"first", "large", "last"}) {
+    const auto offset = symbols.thread_pointer_offset(name);
+    ASSERT_TRUE(offset) << offset.error().message;
+    std::int64_t distance = 0;
+    ASSERT_TRUE(words >> distance);
+    EXPECT_LT(distance, 0);
+    EXPECT_EQ(static_cast<std::int64_t>(*offset), distance) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, ThreadPointer,
+                         testing::Values(Linking{"-no-pie", "tpoff"}, Linking{"-fPIE -pie", "tpoff"},
+                                         Linking{"-static", "tpoff"}, Linking{"-fPIE -static-pie", "tpoff"},
+                                         Linking{"-fuse-ld=gold -pie", "tpoff"}, Linking{"-fuse-ld=lld -pie", "tpoff"},
+                                         Linking{"-m32 -no-pie", "ntpoff"}, Linking{"-m32 -pie", "ntpoff"}));
+
+TEST(Programs, AreToldFromLibraries) {
+  const auto is_program = [](const std::filesystem::path& path) {
+    const auto file = ElfFile::open(path, {.debug_dirs = {}});
+    EXPECT_TRUE(file) << path;
+    return SymbolIndex(*file).is_program();
+  };
+  const TempDir dir;
+  dir.write("main.c", "int main(void) { return 0; }\n");
+  for (const char* made : {"-pie -o pie", "-no-pie -o nopie", "-static -o static", "-fPIE -static-pie -o staticpie",
+                           "-fPIC -shared -o lib.so"}) {
+    ASSERT_EQ(run_in(dir, fmt::format("cc main.c {}", made)).status, 0) << made;
+  }
+  for (const char* name : {"pie", "nopie", "static", "staticpie"}) EXPECT_TRUE(is_program(dir / name)) << name;
+  EXPECT_FALSE(is_program(dir / "lib.so"));
+  // A library with an interpreter, which a shell can start.
+  const auto libc = run_in(dir, "cc -print-file-name=libc.so.6").output;
+  EXPECT_FALSE(is_program(libc.substr(0, libc.find('\n'))));
+}
 
 TEST(Compilers, AreToldApartByComment) {
   const TempDir dir;

@@ -57,6 +57,16 @@ TEST(Event, shows_why_an_argument_has_no_value) {
   EXPECT_EQ(std::get<std::uint64_t>(event->value(3)), 5U);
 }
 
+TEST(Event, says_that_a_thread_local_value_needs_kernel_types) {
+  const AttachPlan plan = x86_plan("8@%fs:16");
+  const auto record = EventBuilder(plan).error(0, -ENODATA).build();
+  const auto event = Event::from(record, plan, layout_of(plan));
+  ASSERT_TRUE(event);
+  const Value value = event->value(0);
+  ASSERT_TRUE(std::holds_alternative<ArgError>(value));
+  EXPECT_NE(std::get<ArgError>(value).reason.find("(BTF)"), std::string_view::npos);
+}
+
 TEST(Event, marks_text_that_was_cut_and_only_that) {
   const AttachPlan plan = x86_plan("8@%rdi 8@%rsi 8@%rdx", {0, 1, 2});
   const auto record =

@@ -37,6 +37,7 @@ std::uint64_t FakeTask::address(const usdt_arg_spec& spec) const {
     }
     sum += index << spec.shift;
   }
+  if ((spec.flags & USDT_ARG_THREAD) != 0) sum += thread_pointer;
   return (spec.flags & USDT_ARG_ADDR32) != 0 ? static_cast<std::uint32_t>(sum) : sum;
 }
 

@@ -29,6 +29,7 @@ struct FakeTask {
   const arch::Arch& arch;
   std::array<std::uint64_t, 34> words{};
   std::map<std::uint64_t, std::uint8_t> memory;
+  std::uint64_t thread_pointer = 0;
 
  private:
   [[nodiscard]] std::uint64_t address(const usdt_arg_spec& spec) const;

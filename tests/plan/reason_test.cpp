@@ -65,9 +65,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Refusal{kX64, "8@(%rax,%rsp)", "the stack pointer cannot be an index", 9},
                     Refusal{kX64, "8@16(%rip)", "relative to the instruction pointer without a symbol", 6},
                     Refusal{kX32, "4@8(%eip)", "register eip cannot address memory", 5},
-                    Refusal{kX64, "8@%fs:16", "thread-local: in segment %fs", 3},
-                    Refusal{kX32, "4@%gs:(%eax)", "thread-local: in segment %gs", 3},
-                    Refusal{kX64, "8@%fs:tl@tpoff", "thread-local", 3},
+                    Refusal{kX64, "8@%gs:16", "in segment %gs, which is not the thread's on x86_64", 3},
+                    Refusal{kX32, "4@%fs:(%eax)", "in segment %fs, which is not the thread's on i386", 3},
+                    Refusal{kX64, "8@%fs:(%eax)", "32-bit address register in segment %fs", 3},
+                    Refusal{kX64, "8@%fs:16(%rip)", "relative to the instruction pointer", 10},
                     Refusal{kArm, "8@[w0]", "register w0 cannot be a base", 3},
                     Refusal{kArm, "8@[xzr, 8]", "register xzr cannot be a base", 3},
                     Refusal{kArm, "8@[x0, w1]", "32-bit index w1 without uxtw or sxtw", 7},
@@ -82,6 +83,21 @@ INSTANTIATE_TEST_SUITE_P(
                     Refusal{kX64, "8@f@GOTPCREL(%rax)", "relocation 'GOTPCREL' with base register rax", 4},
                     Refusal{kX32, "4@f@GOTOFF", "relocation 'GOTOFF' with no base register", 4},
                     Refusal{kX64, "8@f@PLT(%rip)", "relocation 'PLT' of symbol 'f' is not supported", 4}));
+
+INSTANTIATE_TEST_SUITE_P(
+    ThreadLocals, Unreadable,
+    testing::Values(Refusal{kX64, "8@%fs:tl@tpoff", "symbol 'tl' has an address only in a linked file", 6},
+                    Refusal{kX64, "8@tl@dtpoff(%rax)", "symbol 'tl' has an address only in a linked file", 2},
+                    Refusal{kX64, "8@%fs:counter", "symbol 'counter' in segment %fs without an offset", 6},
+                    Refusal{kX64, "8@%fs:f@GOTPCREL(%rip)", "symbol 'f' in segment %fs without an offset", 3},
+                    Refusal{kX64, "8@tl@tpoff", "relocation 'tpoff' with no base register", 5},
+                    Refusal{kX64, "8@tl@tpoff(%rip)", "relocation 'tpoff' with base register rip", 5},
+                    Refusal{kX64, "8@tl@dtpoff", "relocation 'dtpoff' with no base register", 5},
+                    Refusal{kX64, "8@%fs:tl@dtpoff(%rax)", "relocation 'dtpoff' with segment %fs", 9},
+                    Refusal{kX64, "8@%fs:tl@ntpoff", "relocation 'ntpoff' is not supported on x86_64", 9},
+                    Refusal{kX32, "4@%gs:tl@tpoff", "relocation 'tpoff' is not supported on i386", 9},
+                    Refusal{kX64, "8@tl@gottpoff(%rip)", "relocation 'gottpoff' of symbol 'tl' is not supported", 5},
+                    Refusal{kArm, "8@[x0, #:tprel_lo12:tl]", "relocation 'tprel_lo12' of symbol 'tl' is not", 9}));
 
 TEST(UnreadableArguments, KeepWhatTheirTextSays) {
   const Arg vector = test::resolve_text("8@%xmm3", kX64).arg;
@@ -120,6 +136,7 @@ TEST(Needs, NameWhatIsBeyondRegistersAndMemory) {
   EXPECT_EQ(needs("4@12+t@GOTOFF(%eax)", kX32), (Needs{"symbol", "got"}));
   EXPECT_EQ(needs("4@%gs:tl@ntpoff", kX32), (Needs{"symbol", "segment-base"}));
   EXPECT_EQ(needs("8@%fs:(%rax)", kX64), Needs{"segment-base"});
+  EXPECT_EQ(needs("8@tl@dtpoff(%rax)", kX64), Needs{"symbol"});
   EXPECT_EQ(needs("4@[x0, #:lo12:s]", kArm), Needs{"symbol"});
   EXPECT_EQ(needs("8@%esi", kX32), Needs{"reg-pair"});
   EXPECT_EQ(needs("8@%rsi", kX64), Needs{});

@@ -151,6 +151,32 @@ TEST(Memory, OfX8664WithThirtyTwoBitRegistersWrapsToo) {
   EXPECT_EQ(value(task, "1@2(%eax,%ecx,2)"), 9U);
 }
 
+TEST(Memory, InTheThreadsSegmentAddsItsBase) {
+  FakeTask task(Machine::x86_64);
+  task.thread_pointer = 0x7f0000001000;
+  task.set("rax", signed_bits(-64));
+  task.set("rcx", 2);
+  task.store(0x7f0000001028, 0xcafe, 8);
+  task.store(0x7f0000001000 - 68, 31, 4);
+  task.store(0x7f0000001000 - 56, 32, 4);
+  EXPECT_EQ(value(task, "8@%fs:0x28"), 0xcafeU);
+  EXPECT_EQ(value(task, "4@%fs:-4(%rax)"), 31U);
+  EXPECT_EQ(value(task, "4@%fs:(%rax,%rcx,4)"), 32U);
+  const usdt_arg_spec spec = resolve_text("4@%fs:-4(%rax)", Machine::x86_64).encoded;
+  EXPECT_EQ(spec.kind, USDT_ARG_MEM);
+  EXPECT_EQ(spec.flags, USDT_ARG_THREAD);
+}
+
+TEST(Memory, InTheThreadsSegmentOfI386WrapsBehindItsBase) {
+  FakeTask task(Machine::i386);
+  task.thread_pointer = 0xf7000100;
+  task.set("eax", 0xffffffe0U);
+  task.store(0xf70000e0, 33, 4);
+  EXPECT_EQ(value(task, "4@%gs:(%eax)"), 33U);
+  EXPECT_EQ(value(task, "4@%gs:0xffffffe0"), 33U);
+  EXPECT_EQ(resolve_text("4@%gs:(%eax)", Machine::i386).encoded.flags, USDT_ARG_THREAD | USDT_ARG_ADDR32);
+}
+
 TEST(Memory, OfArm64KnowsItsIndexForms) {
   FakeTask task(Machine::aarch64);
   task.set("x0", 0x10000);

@@ -16,8 +16,9 @@ constexpr std::uint64_t kPc = test::TinyElf::kText + 0x40;
 
 /// One task of `machine`, stopped at kPc of the sample file, which was loaded `bias` higher than linked.
 struct Loaded {
-  explicit Loaded(Machine machine, std::uint64_t load_bias)
-      : bias(load_bias), elf(test::sample_elf(machine).open()), symbols(*elf), task(machine) {
+  explicit Loaded(Machine machine, std::uint64_t load_bias) : Loaded(test::sample_elf(machine), load_bias) {}
+  Loaded(const test::TinyElf& made, std::uint64_t load_bias)
+      : bias(load_bias), elf(made.open()), symbols(*elf), task(made.machine) {
     task.set_ip(kPc + load_bias);
   }
   [[nodiscard]] plan::ResolvedArg resolve(std::string_view text) const {
@@ -104,6 +105,83 @@ TEST(GlobalOffsetTable, OfI386IsReachedThroughItsBaseRegister) {
   EXPECT_EQ(loaded.resolve("4@table@GOTOFF(%ebx)").encoded.flags & USDT_ARG_IP, 0);
 }
 
+/// A task of the sample file as a program: its thread-local block of 0x29 bytes ends up 0x30 before the thread pointer.
+Loaded program(Machine machine, std::uint64_t thread_pointer) {
+  test::TinyElf made = test::sample_elf(machine);
+  made.program = true;
+  Loaded loaded(made, 0);
+  loaded.task.thread_pointer = thread_pointer;
+  return loaded;
+}
+
+TEST(ThreadLocals, OfAProgramLieBeforeTheThreadPointer) {
+  Loaded loaded = program(Machine::x86_64, 0x7f0000001000);
+  loaded.task.store(0x7f0000001000 - 0x30 + 8, 0xfffffff9, 4);
+  loaded.task.store(0x7f0000001000 - 0x30 + 8 + 12, 34, 4);
+  loaded.task.set("rcx", 3);
+  EXPECT_EQ(loaded.value("-4@%fs:per_thread@tpoff"), static_cast<std::uint64_t>(-7));
+  EXPECT_EQ(loaded.value("4@%fs:12+per_thread@tpoff"), 34U);
+  EXPECT_EQ(loaded.value("4@%fs:per_thread@tpoff(,%rcx,4)"), 34U);
+  const usdt_arg_spec spec = loaded.resolve("4@%fs:per_thread@tpoff").encoded;
+  EXPECT_EQ(spec.value, static_cast<std::uint64_t>(-0x28));
+  EXPECT_EQ(spec.flags, USDT_ARG_THREAD);
+  EXPECT_EQ(loaded.resolve("4@%fs:per_thread@tpoff").arg.needs, (Needs{"symbol", "segment-base"}));
+}
+
+TEST(ThreadLocals, OfAnI386ProgramLikewise) {
+  Loaded loaded = program(Machine::i386, 0xf7000100);
+  loaded.task.store(0xf7000100 - 0x30 + 8, 35, 4);
+  EXPECT_EQ(loaded.value("4@%gs:per_thread@ntpoff"), 35U);
+  EXPECT_EQ(loaded.resolve("4@%gs:per_thread@ntpoff").encoded.flags, USDT_ARG_THREAD | USDT_ARG_ADDR32);
+}
+
+TEST(ThreadLocals, WithTheThreadPointerInARegisterNeedNoSegment) {
+  Loaded loaded = program(Machine::x86_64, 0);
+  loaded.task.set("rax", 0x7f0000001000);
+  loaded.task.store(0x7f0000001000 - 0x30 + 8, 36, 4);
+  EXPECT_EQ(loaded.value("4@per_thread@tpoff(%rax)"), 36U);
+  EXPECT_EQ(loaded.value("4@per_thread@dtpoff(%rax)"), 36U) << "the linker has put the thread pointer there";
+  EXPECT_EQ(loaded.resolve("4@per_thread@dtpoff(%rax)").encoded.flags, 0);
+}
+
+TEST(ThreadLocals, OfAProgramAreNotGuessedWhereTheLinkerIsNotKnown) {
+  const std::string gcc = "GCC: (Debian 12.2.0-14) 12.2.0";
+  for (const std::string linker : {"mold 1.10.1 (compatible with GNU ld)", "Linker: Wild version 0.4"}) {
+    test::TinyElf made = test::sample_elf(Machine::x86_64);
+    made.program = true;
+    for (const std::string& comment : {linker + '\0' + gcc, gcc + '\0' + linker, std::string()}) {
+      made.comment = comment;
+      const Arg arg = Loaded(made, 0).resolve("4@per_thread@dtpoff(%rax)").arg;
+      EXPECT_FALSE(arg.readable) << comment;
+      EXPECT_THAT(arg.reason, HasSubstr("linker"));
+      EXPECT_TRUE(Loaded(made, 0).resolve("4@%fs:per_thread@tpoff").arg.readable) << comment;
+    }
+    made.comment = gcc + '\0' + "Linker: LLD 14.0.6";
+    EXPECT_TRUE(Loaded(made, 0).resolve("4@per_thread@dtpoff(%rax)").arg.readable);
+  }
+}
+
+TEST(ThreadLocals, OfALibraryAreCountedFromItsBlock) {
+  Loaded loaded(Machine::x86_64, 0x7f0000000000);
+  loaded.task.set("rax", 0x555500000000);
+  loaded.task.store(0x555500000008, 37, 4);
+  EXPECT_EQ(loaded.value("4@per_thread@dtpoff(%rax)"), 37U);
+}
+
+TEST(ThreadLocals, AreAsFarAwayAsTheirBlockIsLargeRoundedUp) {
+  test::TinyElf made = test::sample_elf(Machine::x86_64);
+  made.program = true;
+  made.tls_size = 0x40;
+  made.tls_align = 0x40;
+  EXPECT_EQ(Loaded(made, 0).resolve("8@%fs:per_thread@tpoff").encoded.value, static_cast<std::uint64_t>(-0x38));
+  made.tls_size = 0x41;
+  EXPECT_EQ(Loaded(made, 0).resolve("8@%fs:per_thread@tpoff").encoded.value, static_cast<std::uint64_t>(-0x78));
+  made.tls_align = 0;
+  EXPECT_EQ(Loaded(made, 0).resolve("8@%fs:per_thread@tpoff").encoded.value, static_cast<std::uint64_t>(-0x39));
+  made.tls_align = 24;
+  EXPECT_THAT(Loaded(made, 0).resolve("8@%fs:per_thread@tpoff").arg.reason, HasSubstr("no power of 2"));
+}
+
 TEST(PageOffsets, OfArm64AreTheLowTwelveBits) {
   Loaded loaded(Machine::aarch64, 0xaaaa00000000);
   loaded.task.set("x0", 0x14000 + loaded.bias);
@@ -119,11 +197,16 @@ struct Puzzle {
 };
 void PrintTo(const Puzzle& puzzle, std::ostream* out) { *out << puzzle.text; }
 class PuzzlingSymbols : public testing::TestWithParam<Puzzle> {};
-INSTANTIATE_TEST_SUITE_P(Names, PuzzlingSymbols,
-                         testing::Values(Puzzle{"8@twice(%rip)", "0x14020, 0x14030"},
-                                         Puzzle{"8@.LC1(%rip)", "'.LC1' is in neither .symtab nor .dynsym"},
-                                         Puzzle{"8@per_thread(%rip)", "thread-local"},
-                                         Puzzle{"8@elsewhere(%rip)", "undefined here"}));
+INSTANTIATE_TEST_SUITE_P(
+    Names, PuzzlingSymbols,
+    testing::Values(Puzzle{"8@twice(%rip)", "0x14020, 0x14030"},
+                    Puzzle{"8@.LC1(%rip)", "'.LC1' is in neither .symtab nor .dynsym"},
+                    Puzzle{"8@per_thread(%rip)", "thread-local"}, Puzzle{"8@elsewhere(%rip)", "undefined here"},
+                    Puzzle{"8@counter@dtpoff(%rax)", "'counter' is not thread-local"},
+                    Puzzle{"8@.LTL1@dtpoff(%rax)", "'.LTL1' is in neither .symtab"},
+                    Puzzle{"8@per_thread_twice@dtpoff(%rax)", "2 thread-local offsets: 0x10, 0x18"},
+                    Puzzle{"8@per_thread_elsewhere@dtpoff(%rax)", "undefined here"},
+                    Puzzle{"8@per_thread@tpoff(%rax)", "of a library"}));
 
 TEST_P(PuzzlingSymbols, AreUnreadableAndNotGuessed) {
   const Loaded loaded(Machine::x86_64, 0);

@@ -135,21 +135,21 @@ class Writer {
     header.e_ident[EI_CLASS] = Bits::kClass;
     header.e_ident[EI_DATA] = ELFDATA2LSB;
     header.e_ident[EI_VERSION] = EV_CURRENT;
-    header.e_type = ET_DYN;
+    header.e_type = elf_.program ? ET_EXEC : ET_DYN;
     header.e_machine = arch::for_machine(elf_.machine).elf_machine;
     header.e_version = EV_CURRENT;
     header.e_phoff = sizeof header;
     header.e_shoff = static_cast<decltype(header.e_shoff)>(image_.size());
     header.e_ehsize = sizeof header;
     header.e_phentsize = sizeof(typename Bits::Phdr);
-    header.e_phnum = 2;
+    header.e_phnum = 3;
     header.e_shentsize = sizeof(typename Bits::Shdr);
     header.e_shnum = static_cast<std::uint16_t>(headers_.size());
     header.e_shstrndx = static_cast<std::uint16_t>(names);
     std::memcpy(image_.data(), &header, sizeof header);
-    const typename Bits::Phdr loads[] = {load(PF_R | PF_X, TinyElf::kText, TinyElf::kTextOffset),
-                                         load(PF_R | PF_W, TinyElf::kData, kDataOffset)};
-    std::memcpy(image_.data() + sizeof header, loads, sizeof loads);
+    const typename Bits::Phdr segments[] = {load(PF_R | PF_X, TinyElf::kText, TinyElf::kTextOffset),
+                                            load(PF_R | PF_W, TinyElf::kData, kDataOffset), thread_locals()};
+    std::memcpy(image_.data() + sizeof header, segments, sizeof segments);
     for (const auto& each : headers_) append(image_, each);
     return std::move(image_);
   }
@@ -162,6 +162,14 @@ class Writer {
     header.p_offset = static_cast<decltype(header.p_offset)>(offset);
     header.p_filesz = header.p_memsz = static_cast<decltype(header.p_filesz)>(kSegmentSize);
     header.p_align = 0x1000;
+    return header;
+  }
+
+  [[nodiscard]] typename Bits::Phdr thread_locals() const {
+    auto header = load(PF_R, TinyElf::kData, kDataOffset);
+    header.p_type = PT_TLS;
+    header.p_memsz = static_cast<decltype(header.p_memsz)>(elf_.tls_size);
+    header.p_align = static_cast<decltype(header.p_align)>(elf_.tls_align);
     return header;
   }
 
@@ -201,6 +209,9 @@ TinyElf sample_elf(Machine machine) {
                       {"twice", 0x14020},
                       {"twice", 0x14030},
                       {"per_thread", 0x8, STT_TLS},
+                      {"per_thread_twice", 0x10, STT_TLS},
+                      {"per_thread_twice", 0x18, STT_TLS},
+                      {"per_thread_elsewhere", 0, STT_TLS, false},
                       {"elsewhere", 0, STT_OBJECT, false},
                       {"slotless_elsewhere", 0, STT_OBJECT, false},
                       {"exported", 0x14040},

@@ -37,6 +37,10 @@ struct TinyElf {
   std::vector<TinySymbol> symbols = {};
   std::vector<TinySlot> slots = {};
   std::string text = {};  ///< the first bytes of the code
+  bool program = false;   ///< ET_EXEC; else a shared library
+  /// Bytes and alignment of the thread-local segment.
+  std::uint64_t tls_size = 0x29;
+  std::uint64_t tls_align = 0x10;
 
   /// Writes the file and opens it.
   [[nodiscard]] std::shared_ptr<const ElfFile> open() const;

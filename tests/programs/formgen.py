@@ -94,6 +94,12 @@ def _common(data, word):
     yield Form("twice", f"4@form_defined_twice{base} -4@$6", (ERROR, i(6)))
 
 
+def _set_fs(base):
+    """arch_prctl(ARCH_SET_FS); the base so far is left in %rbx, and restored from there."""
+    keep = "" if "%rbx" in base else "mov %fs:0, %rbx; "
+    return f"{keep}{base}; mov $158, %eax; mov $0x1002, %edi; syscall"
+
+
 def forms_x86_64():
     data = "lea form_data(%rip), %rsi"
     yield from [*_registers_x86_64(), _constants(), *_common(data, 8)]
@@ -105,7 +111,17 @@ def forms_x86_64():
     yield Form("kernel_address", "8@(%rdi) -4@$9", (ERROR, i(9)), "movabs $0xffffffff81000000, %rdi")
     yield Form("vector", "8@%xmm3 -8@%xmm4", (maybe(5), maybe(7)),
                "mov $5, %eax; movq %rax, %xmm3; mov $7, %eax; movq %rax, %xmm4")
-    yield Form("thread_local", "8@%fs:form_tls@tpoff 8@%fs:0", (maybe(4242), maybe("(uintptr_t)form_self()")))
+    yield Form("thread_local", "8@%fs:form_tls@tpoff 8@%fs:0 8@%fs:(%rsi) 2@%fs:-8(%rsi,%rcx,4) "
+               "8@form_tls@tpoff(%rdi) 8@8+form_tls@tpoff-8(%rdi)",
+               (u(4242), u("(uintptr_t)form_self()"), u(4242), u(4242), u(4242), u(4242)),
+               "mov form_tls@gottpoff(%rip), %rsi; mov $2, %ecx; mov %fs:0, %rdi")
+    yield Form("thread_wild", "8@%fs:(%rdi) 8@%gs:0 4@%fs:(%esi) 8@form_tls@gottpoff(%rip) 8@%fs:form_data -4@$7",
+               (ERROR, ERROR, ERROR, ERROR, ERROR, i(7)), "movabs $0x4000000000000000, %rdi")
+    # A base whose first word is not itself cannot be told from one the kernel has not seen.
+    yield Form("thread_pointer_odd", "8@%fs:8 -4@$8", (ERROR, i(8)), _set_fs("lea form_data(%rip), %rsi"),
+               _set_fs("mov %rbx, %rsi"))
+    yield Form("thread_pointer_own", "8@%fs:8", (u(0xFEED),), _set_fs("lea form_thread(%rip), %rsi"),
+               _set_fs("mov %rbx, %rsi"))
     yield Form("got", "8@form_data@GOTPCREL(%rip)", (maybe("(uintptr_t)form_data"),))
 
 
@@ -124,7 +140,11 @@ def forms_i386():
     yield Form("wrapping", "4@0xfffffff8(%esi) 8@4294967288(%esi)",
                (u(DATA[0] & 0xFFFFFFFF), u(DATA[0])), "mov $form_data+8, %esi")
     yield Form("pair", "8@%eax", (maybe(0x1234567890ABCDEF),), "mov $0x90abcdef, %eax; mov $0x12345678, %edx")
-    yield Form("thread_local", "4@%gs:form_tls@ntpoff", (maybe(4242),))
+    yield Form("thread_local", "4@%gs:form_tls@ntpoff 4@%gs:0 4@%gs:(%esi) 2@%gs:-8(%esi,%ecx,4) "
+               "4@form_tls@ntpoff(%edi)", (u(4242), u("(uintptr_t)form_self()"), u(4242), u(4242), u(4242)),
+               "mov $form_tls@ntpoff, %esi; mov $2, %ecx; mov %gs:0, %edi")
+    yield Form("thread_wild", "4@%gs:(%edi) 4@%fs:0 4@%gs:form_tls@tpoff -4@$7", (ERROR, ERROR, ERROR, i(7)),
+               "mov %gs:0, %edi; neg %edi")
 
 
 PROLOGUE = """\
@@ -135,6 +155,7 @@ static int form_static __attribute__((used)) = -77;
 static int form_defined_twice __attribute__((used)) = 1;
 void *form_stack __attribute__((used));
 __thread uintptr_t form_tls = 4242;
+void *form_thread[2] __attribute__((used)) = {{ form_thread, (void *)0xfeed }};
 static inline void *form_self(void)
 {{
 	void *self;
@@ -164,7 +185,7 @@ def program(i386):
     """The program's text; a second unit (SECOND_UNIT) must be linked to it, for the symbol that exists twice."""
     forms = list(forms_i386() if i386 else forms_x86_64())
     word = ".4byte" if i386 else ".8byte"
-    clobbers = "eax ebx ecx edx esi edi" if i386 else "rax rbx rcx rdx rsi rdi xmm3 xmm4"
+    clobbers = "eax ebx ecx edx esi edi" if i386 else "rax rbx rcx rdx rsi rdi r11 xmm3 xmm4"
     clobber_list = ", ".join(f'"{name}"' for name in clobbers.split())
     parts = [PROLOGUE.format(data=", ".join(f"{value:#x}ull" for value in DATA), segment="gs" if i386 else "fs")]
     for form in forms:

@@ -10,9 +10,7 @@ from harness import check, check_equal
 
 # Operands whose value a tracer cannot know, with the reason; anything else unreadable is a failure.
 EXPLAINED = {".L": "a local label of the constant pool, which no symbol table keeps",
-             "@dtpoff": "thread-local storage", "@gottpoff": "thread-local storage",
-             "@tpoff": "thread-local storage", "@ntpoff": "thread-local storage", "%fs:": "thread-local storage",
-             "%gs:": "thread-local storage", "%xmm": "vector register, not saved by the kernel's breakpoint"}
+             "%xmm": "vector register, not saved by the kernel's breakpoint"}
 UNREADABLE_LIMIT = 0.05
 
 

@@ -18,6 +18,7 @@
 #include "attach/libbpf_log.hpp"
 #include "attach/loaded_object.hpp"
 #include "attach/spec_maps.hpp"
+#include "attach/thread_base.hpp"
 #include "sys/uapi.hpp"
 #include "usdt/features.hpp"
 #include "usdt/privilege.hpp"
@@ -245,12 +246,14 @@ Result<void> BpfObject::Impl::add_copy() {
 
 Result<void> BpfObject::Impl::load_copies(const AttachPlan& plan, const CarrierPlan& carried, Backend chosen) {
   if (auto sized = backends::size_specs(first(), plan, carried); !sized) return sized;
+  const backends::ThreadBase thread_base = backends::find_thread_base(plan);
   for (std::size_t i = 0; i < carried.programs.size(); ++i) {
     if (i > 0) {
       if (auto added = add_copy(); !added) return added;
     }
     const LoadedObject& copy = copies.back();
     if (auto set = backends::set_spec_constants(copy, plan, carried, carried.programs[i]); !set) return set;
+    if (auto set = backends::set_thread_base(copy, thread_base); !set) return set;
     set_types(copy, chosen, i == 0);
     if (auto done = load_object(copy); !done) {
       if (carried.programs.size() == 1) return done;

@@ -62,8 +62,8 @@ Result<FileLinks> attach_perf_uprobe(const AttachTarget& target, const SiteArray
   for (std::size_t i = 0; i < sites.offsets.size(); ++i) {
     const int error = attach_site(target, *source, sites, i, links);
     if (error == EMFILE)
-      return fail(os_failure(ErrorKind::limit,
-                             fmt::format("perf uprobes: site {} of {}", i + 1, sites.offsets.size()), error));
+      return fail(
+          os_failure(ErrorKind::limit, fmt::format("perf uprobes: site {} of {}", i + 1, sites.offsets.size()), error));
     if (error && concerns_all_sites(error)) return fail(os_failure(ErrorKind::io, "perf uprobe", error));
     if (error) links.refused.push_back({i, error});
   }

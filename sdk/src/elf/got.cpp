@@ -81,22 +81,22 @@ class GotReader {
   GotSlots slots_;
 };
 
-/// Where DT_PLTGOT points, which is _GLOBAL_OFFSET_TABLE_ on i386 and x86-64.
-std::optional<std::uint64_t> dynamic_pltgot(const File& file, const Image& image) {
+}  // namespace
+
+std::optional<std::uint64_t> dynamic_value(const OpenedFile& opened, std::uint64_t wanted) {
+  const Image& image = opened.image;
   const auto dynamic = std::ranges::find(image.segments, PT_DYNAMIC, &Segment::type);
   if (dynamic == image.segments.end()) return std::nullopt;
   constexpr std::uint64_t kMax = 1 << 16;
-  const Bytes bytes = file.bytes(image.start + dynamic->offset, std::min(dynamic->filesz, kMax));
+  const Bytes bytes = opened.file.bytes(image.start + dynamic->offset, std::min(dynamic->filesz, kMax));
   const std::uint64_t word = image.is64 ? 8 : 4;
   for (std::uint64_t at = 0; within(at, 2 * word, bytes.size()); at += 2 * word) {
     const std::uint64_t tag = load_word(bytes, at, image.is64);
     if (tag == DT_NULL) break;
-    if (tag == DT_PLTGOT) return load_word(bytes, at + word, image.is64);
+    if (tag == wanted) return load_word(bytes, at + word, image.is64);
   }
   return std::nullopt;
 }
-
-}  // namespace
 
 GotSlots read_got(const OpenedFile& opened) { return GotReader(opened).read(); }
 
@@ -116,7 +116,8 @@ Result<VirtAddr> SymbolIndex::got_slot(std::string_view name) const {
 Result<VirtAddr> SymbolIndex::global_offset_table() const {
   if (auto symbol = address("_GLOBAL_OFFSET_TABLE_")) return symbol;
   const Image& image = impl_->opened->image;
-  if (const auto pltgot = dynamic_pltgot(impl_->opened->file, image)) return VirtAddr(*pltgot);
+  // On i386 and x86-64 that is where DT_PLTGOT points.
+  if (const auto pltgot = dynamic_value(*impl_->opened, DT_PLTGOT)) return VirtAddr(*pltgot);
   for (const char* name : {".got.plt", ".got"}) {
     if (const Section* section = image.find(name)) return VirtAddr(section->addr);
   }

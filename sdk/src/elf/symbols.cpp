@@ -33,29 +33,35 @@ void add_tables(NameIndex& index, const File& file, const Image& image, std::uin
   }
 }
 
+/// .comment is a row of strings; linkers write "Linker: LLD 14.0.6", "mold 1.10.1 (compatible with GNU ld)".
+bool names_other_linker(std::string_view comment) {
+  for (std::size_t at = 0; at < comment.size(); at = std::min(comment.find('\0', at), comment.size() - 1) + 1) {
+    const std::string_view mark = comment.substr(at, comment.find('\0', at) - at);
+    if (mark.starts_with("mold ")) return true;
+    if (mark.starts_with("Linker: ") && mark.find("LLD ") == std::string_view::npos) return true;
+  }
+  return false;
+}
+
 SymbolIndex::Compilers compilers_in(const File& file, const Image& image) {
   const Section* comment = image.find(".comment");
   if (comment == nullptr) return {};
   const Bytes bytes = section_bytes(file, image, *comment);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   return {.gcc = text.find("GCC: (") != std::string_view::npos,
-          .clang = text.find("clang version") != std::string_view::npos};
+          .clang = text.find("clang version") != std::string_view::npos,
+          .other_linker = names_other_linker(text)};
 }
 
 Result<VirtAddr> address_of(std::string_view name, const NameEntry& entry) {
   const bool special = entry.thread_local_storage || entry.ifunc || entry.absolute;
-  if (entry.addresses > 1) {
-    return fail(ErrorKind::invalid_argument,
-                fmt::format("symbol '{}' has {} addresses: {:#x}, {:#x}{}: which one is meant cannot be told", name,
-                            entry.addresses == 2 ? "2" : "3 or more", entry.value, entry.other,
-                            entry.addresses == 2 ? "" : ", ..."));
-  }
-  if (entry.addresses == 1 && special) {
+  if (entry.addresses.count > 1) return fail(ambiguous(name, entry.addresses, "addresses"));
+  if (entry.addresses.count == 1 && special) {
     return fail(ErrorKind::invalid_argument,
                 fmt::format("symbol '{}' names several things, one at {:#x}: which one is meant cannot be told", name,
-                            entry.value));
+                            entry.addresses.first));
   }
-  if (entry.addresses == 1) return VirtAddr(entry.value);
+  if (entry.addresses.count == 1) return VirtAddr(entry.addresses.first);
   const char* what = entry.thread_local_storage ? "is thread-local: it has an address per thread"
                      : entry.ifunc              ? "is an indirect function: its address is chosen at run time"
                      : entry.absolute           ? "is an absolute value, not an address in the file"
@@ -64,6 +70,27 @@ Result<VirtAddr> address_of(std::string_view name, const NameEntry& entry) {
 }
 
 }  // namespace
+
+Error ambiguous(std::string_view name, const Values& values, std::string_view what) {
+  return {ErrorKind::invalid_argument,
+          fmt::format("symbol '{}' has {} {}: {:#x}, {:#x}{}: which one is meant cannot be told", name,
+                      values.count == 2 ? "2" : "3 or more", what, values.first, values.second,
+                      values.count == 2 ? "" : ", ...")};
+}
+
+Error in_no_table(std::string_view name) {
+  return {ErrorKind::not_found, fmt::format("symbol '{}' is in neither .symtab nor .dynsym nor a debug file", name)};
+}
+
+void Values::add(std::uint64_t value) noexcept {
+  if (count == 0) {
+    first = value;
+    count = 1;
+  } else if (value != first && (count == 1 || (count == 2 && value != second))) {
+    second = count == 1 ? value : second;
+    ++count;
+  }
+}
 
 SymbolTable::SymbolTable(const File& file, const Image& image, const Section& section)
     : is64_(image.is64),
@@ -92,7 +119,13 @@ void NameIndex::add_symbol(const Symbol& symbol, bool position_independent, std:
   if (symbol.name.empty() || symbol.type == STT_FILE || symbol.type == STT_SECTION) return;
   NameEntry& entry = names_[symbol.name];
   if (symbol.type == STT_TLS) {
+    // Not an address, and not moved by prelink: an offset in the block that PT_TLS describes.
     entry.thread_local_storage = true;
+    if (symbol.section == SHN_UNDEF) {
+      entry.undefined = true;
+    } else {
+      entry.thread_offsets.add(symbol.value);
+    }
   } else if (symbol.section == SHN_UNDEF) {
     entry.undefined = true;
   } else if (symbol.type == STT_GNU_IFUNC) {
@@ -100,14 +133,7 @@ void NameIndex::add_symbol(const Symbol& symbol, bool position_independent, std:
   } else if (symbol.section == SHN_ABS && position_independent) {
     entry.absolute = true;
   } else {
-    const std::uint64_t value = symbol.value + shift;
-    if (entry.addresses == 0) {
-      entry.value = value;
-      entry.addresses = 1;
-    } else if (value != entry.value && (entry.addresses == 1 || (entry.addresses == 2 && value != entry.other))) {
-      entry.other = entry.addresses == 1 ? value : entry.other;
-      ++entry.addresses;
-    }
+    entry.addresses.add(symbol.value + shift);
   }
 }
 
@@ -136,8 +162,7 @@ Result<VirtAddr> SymbolIndex::address(std::string_view name) const {
                 fmt::format("symbol '{}' has no address before the relocatable object is linked", name));
   }
   if (const NameEntry* entry = impl_->index().find(name)) return address_of(name, *entry);
-  return fail(ErrorKind::not_found,
-              fmt::format("symbol '{}' is in neither .symtab nor .dynsym nor a debug file", name));
+  return fail(in_no_table(name));
 }
 
 SymbolIndex::Compilers SymbolIndex::compilers() const noexcept {

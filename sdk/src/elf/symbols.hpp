@@ -31,6 +31,19 @@ class SymbolIndex {
   /// one that is undefined here and so lives in another file).
   [[nodiscard]] Result<VirtAddr> address(std::string_view name) const;
 
+  /// Offset of the thread-local variable `name` in its module's block. Bytes; no address. Errors: those of address(),
+  /// and not_supported for a symbol that is no such variable.
+  [[nodiscard]] Result<std::uint64_t> thread_offset(std::string_view name) const;
+  /// The same from the thread pointer, which lies behind the block: `name`@tpoff, `name`@ntpoff on i386, negative in
+  /// two's complement. x86 only. Errors: those of thread_offset(), not_supported in a library, whose block is placed at
+  /// run time.
+  [[nodiscard]] Result<std::uint64_t> thread_pointer_offset(std::string_view name) const;
+  /// `name`@dtpoff: what the linked code adds to the base it has in a register. That is the start of the block in a
+  /// library, the thread pointer in a program. Errors: those of both.
+  [[nodiscard]] Result<std::uint64_t> thread_base_offset(std::string_view name) const;
+  /// True for a program, false for a library: what a process is started from, not what it loads.
+  [[nodiscard]] bool is_program() const noexcept;
+
   /// Address of the GOT slot that holds the address of `name`: from GLOB_DAT relocations of .rel(a).dyn, else a
   /// RELATIVE one or static .got word equal to the symbol's address. not_found where there is none.
   [[nodiscard]] Result<VirtAddr> got_slot(std::string_view name) const;
@@ -39,10 +52,11 @@ class SymbolIndex {
   /// .got.plt, else .got).
   [[nodiscard]] Result<VirtAddr> global_offset_table() const;
 
-  /// Which compilers' marks .comment carries.
+  /// Which compilers' and linkers' marks .comment carries.
   struct Compilers {
     bool gcc = false;
     bool clang = false;
+    bool other_linker = false;  ///< neither GNU ld nor gold, which leave no mark, nor LLD
   };
   [[nodiscard]] Compilers compilers() const noexcept;
 

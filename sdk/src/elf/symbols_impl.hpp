@@ -53,11 +53,19 @@ class SymbolTable {
   Bytes strings_;
 };
 
+/// The distinct values several table entries give one name.
+struct Values {
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+  std::uint8_t count = 0;  ///< 0, 1, 2, 3 (3 or more)
+
+  void add(std::uint64_t value) noexcept;
+};
+
 /// Everything the tables say about one name.
 struct NameEntry {
-  std::uint64_t value = 0;     ///< the first address seen
-  std::uint64_t other = 0;     ///< a second, different one
-  std::uint8_t addresses = 0;  ///< distinct ones: 0, 1, 2, 3 (3 or more)
+  Values addresses;
+  Values thread_offsets;  ///< of a thread-local variable, in its module's block
   bool undefined = false;
   bool thread_local_storage = false;
   bool ifunc = false;
@@ -82,6 +90,14 @@ struct GotSlots {
   std::unordered_map<std::uint64_t, std::uint64_t> by_value;  ///< address the slot holds -> slot
 };
 [[nodiscard]] GotSlots read_got(const OpenedFile& opened);
+
+/// The value of the first entry of PT_DYNAMIC with `tag`; empty where there is none.
+[[nodiscard]] std::optional<std::uint64_t> dynamic_value(const OpenedFile& opened, std::uint64_t tag);
+
+/// "symbol 'x' has 2 addresses: 0x.., 0x..: which one is meant cannot be told"; `what` is the plural.
+[[nodiscard]] Error ambiguous(std::string_view name, const Values& values, std::string_view what);
+/// "symbol 'x' is in neither .symtab nor .dynsym nor a debug file"
+[[nodiscard]] Error in_no_table(std::string_view name);
 
 struct SymbolIndex::Impl {
   std::shared_ptr<const OpenedFile> opened;

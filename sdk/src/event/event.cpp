@@ -15,6 +15,8 @@ std::string_view read_error(std::int32_t error) noexcept {
   switch (-error) {
     case EFAULT:
       return "memory could not be read (EFAULT: unmapped or paged out)";
+    case ENODATA:
+      return "thread-local: this kernel has no type information (BTF) to find the thread's segment base";
     case EOPNOTSUPP:
       return "operand is unreadable";
     default:

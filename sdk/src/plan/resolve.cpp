@@ -93,7 +93,7 @@ void Resolver::symbol_constant(const ConstOperand& operand) {
   const Reloc reloc = reloc_kind(symbol.reloc);
   need("symbol");
   if (reloc == Reloc::got_offset) need("got");
-  if (reloc == Reloc::thread_local_offset) need("segment-base");
+  if (is_thread_local(reloc)) need("segment-base");
   if (!out_.arg.readable) return;
   if (reloc != Reloc::plain && reloc != Reloc::got_offset) {
     reject(fmt::format("constant of symbol '{}' with relocation '{}' is not supported", symbol.name, symbol.reloc),
@@ -202,6 +202,14 @@ std::optional<std::uint64_t> Resolver::slot_address(const SymbolRef& symbol) {
 std::optional<std::uint64_t> Resolver::got_address(const SymbolRef& symbol) {
   if (symbols_ == nullptr) return symbol_address(symbol);
   return answer(symbols_->global_offset_table(), symbol);
+}
+
+std::optional<std::uint64_t> Resolver::thread_offset(const SymbolRef& symbol, bool dynamic) {
+  if (symbols_ == nullptr) return symbol_address(symbol);
+  const auto found = dynamic ? symbols_->thread_base_offset(symbol.name) : symbols_->thread_pointer_offset(symbol.name);
+  if (found) return *found;
+  reject(found.error().message, symbol.name);
+  return std::nullopt;
 }
 
 void Resolver::relative_to_ip(std::uint64_t address) {

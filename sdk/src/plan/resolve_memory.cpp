@@ -18,6 +18,9 @@ using arch::Register;
 bool is(const Register* reg, RegClass reg_class) { return reg != nullptr && reg->reg_class == reg_class; }
 std::uint8_t word(const Register& reg) { return static_cast<std::uint8_t>(reg.pt_regs_word); }
 
+/// The segment register whose base is the thread pointer ("ELF Handling For Thread-Local Storage").
+std::string_view thread_segment(Machine machine) { return machine == Machine::i386 ? "gs" : "fs"; }
+
 }  // namespace
 
 /// GNU as takes operators in either case. x86: gas/config/tc-i386.c lex_got(); arm64: AArch64 ELF ABI section 5.7.
@@ -27,12 +30,18 @@ Reloc reloc_kind(std::string_view name) noexcept {
     Reloc kind;
   };
   static constexpr std::array kRows = {
-      Row{"", Reloc::plain},    Row{"gotpcrel", Reloc::got_pcrel},
-      Row{"got", Reloc::got},   Row{"gotoff", Reloc::got_offset},
-      Row{"lo12", Reloc::lo12}, Row{"got_lo12", Reloc::got_lo12},
+      Row{"", Reloc::plain},
+      Row{"gotpcrel", Reloc::got_pcrel},
+      Row{"got", Reloc::got},
+      Row{"gotoff", Reloc::got_offset},
+      Row{"lo12", Reloc::lo12},
+      Row{"got_lo12", Reloc::got_lo12},
+      Row{"tpoff", Reloc::tp_offset},
+      Row{"ntpoff", Reloc::ntp_offset},
+      Row{"dtpoff", Reloc::dtp_offset},
   };
-  static constexpr std::array<std::string_view, 10> kThreadLocal = {
-      "tpoff", "ntpoff", "gottpoff", "gotntpoff", "indntpoff", "dtpoff", "tprel", "dtprel", "gottprel", "tls"};
+  static constexpr std::array<std::string_view, 7> kThreadLocal = {"gottpoff", "gotntpoff", "indntpoff", "tprel",
+                                                                   "dtprel",   "gottprel",  "tls"};
   std::string lower(name);
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
   for (const Row& row : kRows) {
@@ -40,7 +49,7 @@ Reloc reloc_kind(std::string_view name) noexcept {
   }
   const bool local = std::any_of(kThreadLocal.begin(), kThreadLocal.end(),
                                  [&lower](std::string_view prefix) { return lower.starts_with(prefix); });
-  return local ? Reloc::thread_local_offset : Reloc::unknown;
+  return local ? Reloc::other_thread_local : Reloc::unknown;
 }
 
 void Resolver::resolve(const MemOperand& operand) {
@@ -68,14 +77,10 @@ Resolver::AddressRegisters Resolver::describe(const MemOperand& operand) {
       reloc == Reloc::got || reloc == Reloc::got_pcrel || reloc == Reloc::got_offset || reloc == Reloc::got_lo12;
   if (operand.symbol) need("symbol");
   if (got) need("got");
-  if (!operand.segment.empty()) {
-    need("segment-base");
-    reject(fmt::format("thread-local: in segment %{}, whose base is not handed to probes", operand.segment),
+  if (!operand.segment.empty() || reloc == Reloc::other_thread_local) need("segment-base");
+  if (!operand.segment.empty() && operand.segment != thread_segment(arch_.machine)) {
+    reject(fmt::format("in segment %{}, which is not the thread's on {}", operand.segment, to_string(arch_.machine)),
            operand.segment);
-  } else if (reloc == Reloc::thread_local_offset) {
-    need("segment-base");
-    reject(fmt::format("thread-local: symbol '{}' is a variable of each thread", operand.symbol->name),
-           operand.symbol->name);
   }
   return regs;
 }
@@ -93,7 +98,12 @@ bool Resolver::x86_address(const MemOperand& operand, AddressRegisters regs) {
     }
     if (reg->bits == 32) add_flags(USDT_ARG_ADDR32);
   }
+  if (arch_.machine == Machine::x86_64 && !operand.segment.empty() && (out_.encoded.flags & USDT_ARG_ADDR32) != 0) {
+    // Their sum would wrap before the base of the segment is added, which ADDR32 does not say.
+    return reject(fmt::format("32-bit address register in segment %{}", operand.segment), operand.segment);
+  }
   if (arch_.machine == Machine::i386) add_flags(USDT_ARG_ADDR32);
+  if (!operand.segment.empty()) add_flags(USDT_ARG_THREAD);
   if (regs.index == nullptr) return true;
   if (regs.index->canon == "rsp" || regs.index->canon == "esp") {
     return reject("the stack pointer cannot be an index", regs.index->name);
@@ -167,7 +177,13 @@ void Resolver::symbolic_address(const MemOperand& operand, AddressRegisters regs
     const std::string base = operand.base.empty() ? "no base register" : "base register " + operand.base;
     reject(fmt::format("relocation '{}' with {}", symbol.reloc, base), symbol.reloc);
   };
-  switch (reloc_kind(symbol.reloc)) {
+  const Reloc reloc = reloc_kind(symbol.reloc);
+  if (!operand.segment.empty() && !is_thread_local(reloc)) {
+    reject(fmt::format("symbol '{}' in segment %{} without an offset from its base", symbol.name, operand.segment),
+           symbol.name);
+    return;
+  }
+  switch (reloc) {
     case Reloc::plain:
       if (const auto at = symbol_address(symbol)) relative_to_ip(*at + static_cast<std::uint64_t>(operand.disp));
       return;
@@ -186,10 +202,39 @@ void Resolver::symbolic_address(const MemOperand& operand, AddressRegisters regs
       return page_offset(operand, regs, symbol_address(symbol));
     case Reloc::got_lo12:
       return page_offset(operand, regs, slot_address(symbol));
-    case Reloc::thread_local_offset:
+    case Reloc::tp_offset:
+    case Reloc::ntp_offset:
+    case Reloc::dtp_offset:
+      return thread_local_address(operand, regs, reloc);
+    case Reloc::other_thread_local:
+      reject(fmt::format("thread-local: relocation '{}' of symbol '{}' is not supported", symbol.reloc, symbol.name),
+             symbol.reloc);
+      return;
     case Reloc::unknown:
       reject(fmt::format("relocation '{}' of symbol '{}' is not supported", symbol.reloc, symbol.name), symbol.reloc);
   }
+}
+
+/// `%fs:sym@tpoff`, or `sym@tpoff(%rax)` with the thread pointer in the register; `sym@dtpoff(%rax)` with the start of
+/// the module's block in it.
+void Resolver::thread_local_address(const MemOperand& operand, AddressRegisters regs, Reloc reloc) {
+  const SymbolRef& symbol = *operand.symbol;
+  const bool dynamic = reloc == Reloc::dtp_offset;
+  if (!dynamic && reloc != (arch_.machine == Machine::i386 ? Reloc::ntp_offset : Reloc::tp_offset)) {
+    reject(fmt::format("thread-local: relocation '{}' is not supported on {}", symbol.reloc, to_string(arch_.machine)),
+           symbol.reloc);
+    return;
+  }
+  const bool has_base = is(regs.base, RegClass::gpr);
+  const bool in_segment = !operand.segment.empty();
+  if (is(regs.base, RegClass::ip) || (dynamic ? in_segment || !has_base : !in_segment && !has_base)) {
+    const std::string beside = in_segment             ? "segment %" + operand.segment
+                               : operand.base.empty() ? "no base register"
+                                                      : "base register " + operand.base;
+    reject(fmt::format("thread-local: relocation '{}' with {}", symbol.reloc, beside), symbol.reloc);
+    return;
+  }
+  if (const auto offset = thread_offset(symbol, dynamic)) out_.encoded.value += *offset;
 }
 
 /// `sym@GOTPCREL(%rip)`, `sym@GOT(%ebx)`: the word in the slot is the symbol's address. A linker that knew the

@@ -11,6 +11,25 @@
 
 namespace usdt::plan {
 
+/// What a relocation operator makes of its symbol.
+enum class Reloc : std::uint8_t {
+  plain,
+  got_pcrel,
+  got,
+  got_offset,
+  lo12,
+  got_lo12,
+  tp_offset,           ///< x86-64 @tpoff: from the thread pointer
+  ntp_offset,          ///< i386 @ntpoff: the same
+  dtp_offset,          ///< @dtpoff: from the start of the module's thread-local block
+  other_thread_local,  ///< slots and halves of such offsets
+  unknown,
+};
+[[nodiscard]] Reloc reloc_kind(std::string_view name) noexcept;
+[[nodiscard]] constexpr bool is_thread_local(Reloc reloc) noexcept {
+  return reloc >= Reloc::tp_offset && reloc <= Reloc::other_thread_local;
+}
+
 /// Resolves one argument. What the text says is always described in Arg; the first thing that rules a value out
 /// becomes its reason.
 class Resolver {
@@ -42,6 +61,7 @@ class Resolver {
   [[nodiscard]] bool aarch64_address(const MemOperand& operand, AddressRegisters regs);
   void address(const MemOperand& operand, AddressRegisters regs);
   void symbolic_address(const MemOperand& operand, AddressRegisters regs);
+  void thread_local_address(const MemOperand& operand, AddressRegisters regs, Reloc reloc);
   void got_slot(const MemOperand& operand, bool relative_to_base);
   void page_offset(const MemOperand& operand, AddressRegisters regs, std::optional<std::uint64_t> address);
 
@@ -49,6 +69,8 @@ class Resolver {
   [[nodiscard]] std::optional<std::uint64_t> symbol_address(const SymbolRef& symbol);
   [[nodiscard]] std::optional<std::uint64_t> slot_address(const SymbolRef& symbol);
   [[nodiscard]] std::optional<std::uint64_t> got_address(const SymbolRef& symbol);
+  /// Of a thread-local symbol: @dtpoff or @tpoff.
+  [[nodiscard]] std::optional<std::uint64_t> thread_offset(const SymbolRef& symbol, bool dynamic);
   [[nodiscard]] std::optional<std::uint64_t> answer(const Result<VirtAddr>& found, const SymbolRef& symbol);
 
   /// Makes `address` (as linked) a location relative to the instruction pointer at the hit, whatever the load bias.
@@ -63,9 +85,5 @@ class Resolver {
   VirtAddr pc_;
   ResolvedArg out_;
 };
-
-/// What a relocation operator makes of its symbol.
-enum class Reloc : std::uint8_t { plain, got_pcrel, got, got_offset, lo12, got_lo12, thread_local_offset, unknown };
-[[nodiscard]] Reloc reloc_kind(std::string_view name) noexcept;
 
 }  // namespace usdt::plan

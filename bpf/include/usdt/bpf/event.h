@@ -26,7 +26,8 @@ struct usdt_event {
 
 struct usdt_event_arg {
 	__u64 bits;  /* the value, extended by its sign to 64 bits; floats as their bits */
-	__s32 error; /* 0, or a negative errno: -EFAULT user memory could not be read, -EOPNOTSUPP unreadable operand */
+	__s32 error; /* 0, or a negative errno: -EFAULT user memory could not be read, -EOPNOTSUPP unreadable operand,
+		      * -ENODATA no BTF for a thread-local one */
 	__s32 text;  /* captured text: its bytes with the NUL, or a negative errno; 0: none was asked for */
 };
 

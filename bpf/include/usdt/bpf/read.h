@@ -21,6 +21,8 @@ enum {
 	USDT_EOPNOTSUPP = 95,
 };
 
+#include "thread.h"
+
 /* 0, which the verifier cannot know. A value that is this or that constant, by the path taken, would make it explore
  * what follows once for each; with this mixed in (usdt_forget) it does so once. */
 __u64 usdt_zero __attribute__((weak)) = 0;
@@ -196,6 +198,14 @@ static __always_inline int usdt_read(const struct usdt_ctx *ctx, const struct us
 		bits = spec->value + base + (index << (spec->shift & 7));
 		if (flags & USDT_ARG_IP)
 			bits += usdt_ip(ctx->regs);
+		if (usdt_thread_args && flags & USDT_ARG_THREAD) {
+			__u64 thread;
+			int error = usdt_thread_base(&thread, flags & USDT_ARG_ADDR32);
+
+			if (error)
+				return error;
+			bits += thread;
+		}
 		if (flags & USDT_ARG_ADDR32)
 			bits = (__u32)bits;
 		if (kind == USDT_ARG_MEM) {

@@ -19,7 +19,7 @@ enum usdt_arg_kind {
 };
 
 /* Address of MEM and ADDR, modulo 2^64 (2^32 with ADDR32):
- *     value + (IP ? instruction pointer : 0) + (reg) + (index << shift) */
+ *     value + (IP ? instruction pointer : 0) + (reg) + (index << shift) + (THREAD ? thread pointer : 0) */
 enum usdt_arg_flags {
 	USDT_ARG_SIGNED = 1 << 0,
 	USDT_ARG_FLOAT = 1 << 1,     /* bits of an IEEE 754 float or double */
@@ -28,6 +28,7 @@ enum usdt_arg_flags {
 	USDT_ARG_INDEX_U32 = 1 << 4, /* index is the low 32 bits, zero-extended */
 	USDT_ARG_INDEX_S32 = 1 << 5, /* index is the low 32 bits, sign-extended */
 	USDT_ARG_PAIR = 1 << 6,	     /* REG: the upper 32 bits are in word `index` (i386) */
+	USDT_ARG_THREAD = 1 << 6,    /* MEM, ADDR: add the base of the thread's segment. PAIR's bit, which is REG's */
 };
 
 #define USDT_REG_NONE 0xff

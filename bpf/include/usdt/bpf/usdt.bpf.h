@@ -258,8 +258,9 @@ static __always_inline bool usdt_fits(__u64 bits, __u32 size)
 }
 
 /* Argument `n` (from 0) into *p, a variable of any integer or pointer type. 0, or: -ENOENT no such argument at this
- * site, -EFAULT its memory cannot be read now, -EOPNOTSUPP its operand is unreadable (usdt-list says why), -ERANGE the
- * value does not fit the variable. *p is 0 on error. Floats: a __u64 takes the bits (usdt/bits.hpp turns them back). */
+ * site, -EFAULT its memory cannot be read now, -EOPNOTSUPP its operand is unreadable (usdt-list says why), -ENODATA it
+ * is thread-local and this kernel does not say where threads keep theirs, -ERANGE the value does not fit the variable.
+ * *p is 0 on error. Floats: a __u64 takes the bits (usdt/bits.hpp turns them back). */
 #define usdt_arg(ctx, n, p)                                               \
 	({                                                                \
 		__u64 usdt_bits_;                                         \
