@@ -59,8 +59,8 @@ class BpfObject {
 
   /// Decides how specs reach the program (plan_carriers), loads it for `options.backend`, several times where the
   /// carrier wants it, and fills its maps. Errors: no_permission (naming the capability), not_supported (backend,
-  /// carrier), limit (carrier), invalid_argument (loaded already; not compiled with usdt/bpf/usdt.bpf.h, or with one of
-  /// another version), io with the verifier's last lines. After an error nothing stays in the kernel.
+  /// carrier), limit (carrier), invalid_argument (loaded already; not compiled with usdt/bpf/usdt.bpf.h or libbpf's, or
+  /// with ours of another version), io with the verifier's last lines. After an error nothing stays in the kernel.
   [[nodiscard]] Result<void> load(const AttachPlan& plan, const LoadOptions& options = {});
   [[nodiscard]] bool loaded() const noexcept;
   /// What automatic turned into at load.

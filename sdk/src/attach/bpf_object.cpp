@@ -111,6 +111,17 @@ bool is_site_program(const bpf_program* program) {
   return section.starts_with("uprobe") || section.starts_with("usdt");
 }
 
+/// libbpf 1.1 does not know "usdt.s", later ones tie "usdt" to uprobe_multi when they load it: what a section means is
+/// said here, and libbpf forgets its definition of one with the program's type (bpf_program__set_type).
+void set_type(bpf_program* program, std::uint32_t attach_type) {
+  const std::string_view section = bpf_program__section_name(program);
+  if (section.substr(0, section.find('/')).ends_with(".s"))
+    bpf_program__set_flags(program, bpf_program__flags(program) | BPF_F_SLEEPABLE);
+  bpf_program__set_type(program, BPF_PROG_TYPE_UNSPEC);
+  bpf_program__set_type(program, BPF_PROG_TYPE_KPROBE);
+  bpf_program__set_expected_attach_type(program, static_cast<bpf_attach_type>(attach_type));
+}
+
 /// The kernel ties a program to its kind of link when it is loaded.
 void set_types(const LoadedObject& object, Backend backend, bool with_others) {
   bpf_program* program = nullptr;
@@ -119,9 +130,7 @@ void set_types(const LoadedObject& object, Backend backend, bool with_others) {
       if (!with_others) bpf_program__set_autoload(program, false);
       continue;
     }
-    const auto attach_type = backend == Backend::uprobe_multi ? sys::bpf_attach_trace_uprobe_multi : 0;
-    bpf_program__set_type(program, BPF_PROG_TYPE_KPROBE);
-    bpf_program__set_expected_attach_type(program, static_cast<bpf_attach_type>(attach_type));
+    set_type(program, backend == Backend::uprobe_multi ? sys::bpf_attach_trace_uprobe_multi : 0);
   }
 }
 
@@ -212,11 +221,9 @@ Result<void> BpfObject::load(const AttachPlan& plan, const LoadOptions& options)
   auto backend = choose_backend(options.backend);
   if (!backend) return fail(backend.error());
   const bool cookies = probe_feature(Feature::attach_cookie).answer != Answer::no;
-  if (!cookies && options.carrier != Carrier::automatic && options.carrier != Carrier::ip_hash)
-    return fail(ErrorKind::not_supported,
-                fmt::format("carrier {}: this kernel has no BPF attach cookies (Linux 5.15); ip-hash does without",
-                            to_string(options.carrier)));
-  auto carriers = plan_carriers(plan, {.carrier = options.carrier,
+  const auto carrier = backends::carrier_for(impl_->first(), options.carrier, cookies);
+  if (!carrier) return fail(carrier.error());
+  auto carriers = plan_carriers(plan, {.carrier = *carrier,
                                        .attach_cookies = cookies,
                                        .site_numbers = options.site_numbers,
                                        .max_programs = options.max_programs});

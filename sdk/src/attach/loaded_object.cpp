@@ -3,7 +3,10 @@
 
 #include <bpf/btf.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "attach/libbpf_log.hpp"
@@ -66,6 +69,17 @@ Result<void> LoadedObject::set_constant(std::string_view name, std::span<const s
     return fail(ErrorKind::type_mismatch,
                 fmt::format("constant '{}' has {} bytes, not {}", name, at.size(), value.size()));
   std::memcpy(at.data(), value.data(), value.size());
+  return {};
+}
+
+Result<void> LoadedObject::write_map(const char* name, std::size_t bytes,
+                                     const std::function<void(std::byte*)>& write) const {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t length = (bytes + page - 1) / page * page;
+  void* mapped = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map(name)), 0);
+  if (mapped == MAP_FAILED) return fail(os_failure(ErrorKind::io, fmt::format("map '{}' into memory", name), errno));
+  write(static_cast<std::byte*>(mapped));
+  ::munmap(mapped, length);
   return {};
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -40,6 +41,10 @@ class LoadedObject {
   [[nodiscard]] Result<void> set_constant(std::string_view name, const T& value) const {
     return set_constant(name, std::as_bytes(std::span(&value, 1)));
   }
+
+  /// After the load: hands the first `bytes` of an array map (BPF_F_MMAPABLE) to `write` as memory.
+  [[nodiscard]] Result<void> write_map(const char* name, std::size_t bytes,
+                                       const std::function<void(std::byte*)>& write) const;
 
  private:
   struct Close {

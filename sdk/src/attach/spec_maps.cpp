@@ -2,14 +2,12 @@
 #include "attach/spec_maps.hpp"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
 
+#include "attach/libbpf_specs.hpp"
 #include "plan/windows.hpp"
 
 namespace usdt::backends {
@@ -23,10 +21,17 @@ std::size_t entry_size(const AttachPlan& plan) {
   return sizeof(usdt_spec) + std::size_t{plan.max_args} * sizeof(usdt_arg_spec);
 }
 
+/// Compiled with libbpf's own usdt.bpf.h.
+bool is_libbpf(const LoadedObject& object) { return !object.map(kTable) && has_libbpf_specs(object); }
+
 Result<void> check_version(const LoadedObject& object) {
   if (!object.map(kTable))
     return fail(ErrorKind::invalid_argument,
                 "the BPF object has no spec table: its program must include usdt/bpf/usdt.bpf.h");
+  if (has_libbpf_specs(object))
+    return fail(
+        ErrorKind::invalid_argument,
+        "the BPF object has two spec tables, ours and libbpf's: its files must be compiled with one usdt.bpf.h");
   std::uint32_t version = 1;  // the first layout did not say
   if (const auto said = object.constant("usdt_spec_version"); said.size() == sizeof(version))
     std::memcpy(&version, said.data(), sizeof(version));
@@ -51,21 +56,32 @@ struct OwnSpec {
   std::array<std::byte, sizeof(usdt_spec) + USDT_LINK_ARGS * sizeof(usdt_arg_spec)> bytes{};
 };
 
-/// Hands the entries of an array map to `write` as memory.
-template <class Write>
-Result<void> write_map(const LoadedObject& object, const char* name, std::size_t bytes, const Write& write) {
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  const std::size_t length = (bytes + page - 1) / page * page;
-  void* mapped = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(object.map(name)), 0);
-  if (mapped == MAP_FAILED) return fail(os_failure(ErrorKind::io, fmt::format("map '{}' into memory", name), errno));
-  write(static_cast<std::byte*>(mapped));
-  ::munmap(mapped, length);
-  return {};
-}
-
 }  // namespace
 
+Result<Carrier> carrier_for(const LoadedObject& object, Carrier wanted, bool attach_cookies) {
+  if (is_libbpf(object)) {
+    if (!attach_cookies)
+      return fail(
+          ErrorKind::not_supported,
+          "the BPF object is compiled with libbpf's usdt.bpf.h, whose programs are attached by cookies, which "
+          "this kernel has not (Linux 5.15): compile it with usdt/bpf/compat before libbpf in the include path");
+    if (wanted != Carrier::automatic && wanted != Carrier::table)
+      return fail(
+          ErrorKind::not_supported,
+          fmt::format("carrier {}: the BPF object is compiled with libbpf's usdt.bpf.h, whose programs know the "
+                      "table only; compile it with usdt/bpf/compat before libbpf in the include path",
+                      to_string(wanted)));
+    return Carrier::table;
+  }
+  if (!attach_cookies && wanted != Carrier::automatic && wanted != Carrier::ip_hash)
+    return fail(ErrorKind::not_supported,
+                fmt::format("carrier {}: this kernel has no BPF attach cookies (Linux 5.15); ip-hash does without",
+                            to_string(wanted)));
+  return wanted;
+}
+
 Result<void> size_specs(const LoadedObject& object, const AttachPlan& plan, const CarrierPlan& carriers) {
+  if (is_libbpf(object)) return size_libbpf_specs(object, plan);
   if (auto checked = check_version(object); !checked) return checked;
   if (auto sized = size_map(object, kTable, entry_size(plan), carriers.needs_table ? plan.specs.size() : 1); !sized)
     return sized;
@@ -74,6 +90,7 @@ Result<void> size_specs(const LoadedObject& object, const AttachPlan& plan, cons
 
 Result<void> set_spec_constants(const LoadedObject& object, const AttachPlan& plan, const CarrierPlan& carriers,
                                 const PlannedProgram& program) {
+  if (is_libbpf(object)) return {};
   OwnSpec own;
   if ((program.carriers & USDT_CARRIER_BIT(USDT_CARRIER_LINK)) != 0)
     plan::write_spec(own.bytes.data(), program.link_spec);
@@ -93,15 +110,16 @@ Result<void> set_spec_constants(const LoadedObject& object, const AttachPlan& pl
 }
 
 Result<void> fill_specs(const LoadedObject& object, const AttachPlan& plan, const CarrierPlan& carriers) {
+  if (is_libbpf(object)) return fill_libbpf_specs(object, plan);
   if (!carriers.ips.empty()) {
     const std::size_t bytes = carriers.ips.size() * sizeof(std::uint64_t);
     auto written =
-        write_map(object, kAddresses, bytes, [&](std::byte* to) { std::memcpy(to, carriers.ips.data(), bytes); });
+        object.write_map(kAddresses, bytes, [&](std::byte* to) { std::memcpy(to, carriers.ips.data(), bytes); });
     if (!written) return written;
   }
   if (!carriers.needs_table) return {};
   const std::size_t size = entry_size(plan);
-  return write_map(object, kTable, size * plan.specs.size(), [&](std::byte* to) {
+  return object.write_map(kTable, size * plan.specs.size(), [&](std::byte* to) {
     for (const EncodedSpec& spec : plan.specs) {
       plan::write_spec(to, spec);
       to += size;

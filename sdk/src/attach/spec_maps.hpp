@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a program that includes usdt.bpf.h wants to know of its plan. Private to attach/.
+// What a program that includes usdt.bpf.h, ours or libbpf's, wants to know of its plan. Private to attach/.
 #pragma once
 
 #include "attach/loaded_object.hpp"
@@ -8,6 +8,9 @@
 
 namespace usdt::backends {
 
+/// The carrier to plan for, which may be automatic still: programs compiled with libbpf's header have only the table.
+/// Errors: not_supported (the program, or the kernel without attach cookies, has not the one that is wanted).
+[[nodiscard]] Result<Carrier> carrier_for(const LoadedObject& object, Carrier wanted, bool attach_cookies);
 /// Before the first copy of the program is loaded: sizes the maps. Errors: invalid_argument (the object does not
 /// include usdt.bpf.h, or one of another version).
 [[nodiscard]] Result<void> size_specs(const LoadedObject& object, const AttachPlan& plan, const CarrierPlan& carriers);
