@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# usdt_add_bpf(TARGET SOURCE): compiles SOURCE (x.bpf.c) with clang -target bpf and makes the INTERFACE library
-# TARGET whose include directory holds x.bpf.hpp with `std::span<const std::byte> x_object()`: the object as bytes.
+# usdt_add_bpf(TARGET SOURCE [LIBBPF_COMPAT]): compiles SOURCE (x.bpf.c) with clang -target bpf and makes the INTERFACE
+# library TARGET whose include directory holds x.bpf.hpp with `std::span<const std::byte> x_object()`: the object as bytes.
+# LIBBPF_COMPAT: <bpf/usdt.bpf.h> is ours, for programs written against libbpf's.
 # No vmlinux.h is needed; no compiler is needed at run time.
 find_program(USDT_CLANG NAMES clang clang-14 clang-15 clang-16 clang-17 clang-18 clang-19 REQUIRED)
 find_program(USDT_LLVM_STRIP NAMES llvm-strip llvm-strip-14 llvm-strip-15 llvm-strip-16 llvm-strip-17 llvm-strip-18
@@ -11,6 +12,7 @@ if(NOT DEFINED USDT_BPF_INCLUDE_DIR)
 endif()
 
 function(usdt_add_bpf target source)
+  cmake_parse_arguments(ARG "LIBBPF_COMPAT" "" "" ${ARGN})
   get_filename_component(stem ${source} NAME)
   string(REGEX REPLACE "\\.bpf\\.c$" "" stem ${stem})
   get_filename_component(source ${source} ABSOLUTE)
@@ -26,6 +28,10 @@ function(usdt_add_bpf target source)
   if(CMAKE_LIBRARY_ARCHITECTURE)
     set(triple_dir -idirafter /usr/include/${CMAKE_LIBRARY_ARCHITECTURE})
   endif()
+  set(include_dirs -I${USDT_BPF_INCLUDE_DIR})
+  if(ARG_LIBBPF_COMPAT)
+    list(PREPEND include_dirs -I${USDT_BPF_INCLUDE_DIR}/usdt/bpf/compat)
+  endif()
   set(strip true)
   if(USDT_LLVM_STRIP)
     set(strip ${USDT_LLVM_STRIP})
@@ -34,7 +40,7 @@ function(usdt_add_bpf target source)
   add_custom_command(
     OUTPUT ${object}
     COMMAND ${USDT_CLANG} -target bpf -mcpu=v3 -D__TARGET_ARCH_${bpf_arch} -g -O2 -Wall -Werror ${triple_dir}
-            -I${USDT_BPF_INCLUDE_DIR} -MD -MF ${object}.d -c ${source} -o ${object}
+            ${include_dirs} -MD -MF ${object}.d -c ${source} -o ${object}
     COMMAND ${strip} -g ${object}
     DEPENDS ${source} DEPFILE ${object}.d VERBATIM COMMENT "BPF ${stem}.bpf.o")
   add_custom_command(

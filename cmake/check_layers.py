@@ -24,7 +24,7 @@ MAY_INCLUDE = {
     "plan": ["base", "abi", "arch", "parsers", "elf", "proc"],
     "btf": ["base", "sys"],
     "features": ["base", "abi", "plan", "sys"],
-    "attach": ["base", "abi", "proc", "plan", "elf", "sys", "btf", "features"],
+    "attach": ["base", "abi", "arch", "proc", "plan", "elf", "sys", "btf", "features"],
     "event": ["base", "abi", "proc", "plan", "elf", "sys", "btf", "features", "attach"],
     "public": ["base", "abi", "arch", "parsers", "elf", "proc", "plan", "sys", "features", "attach", "event"],
     "tools": ["public"],
