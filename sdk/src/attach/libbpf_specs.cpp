@@ -112,6 +112,13 @@ Translated translate(const usdt_arg_spec& arg, const LibbpfSites& sites) {
       return translate_register(arg);
     case USDT_ARG_MEM:
       return translate_memory(arg, sites);
+    case USDT_ARG_ADDR: {
+      const Translated address = translate_memory(arg, sites);
+      // Nothing is added to the register: its value is the address.
+      if (address.type == LibbpfType::memory && address.value == 0)
+        return {.type = LibbpfType::reg, .base = address.base};
+      return {};
+    }
     default:
       return {};
   }

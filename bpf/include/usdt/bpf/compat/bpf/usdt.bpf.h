@@ -7,7 +7,8 @@
  *   - there are as many specs and arguments as the plan has: BPF_USDT_MAX_SPEC_CNT and BPF_USDT_MAX_IP_CNT mean nothing
  *   - memory is read with the argument's own size, not always 8 bytes, so that a value at the end of a mapping is read
  *   - operands libbpf does not know (usdt-list shows them) have values
- *   - __bpf_usdt_specs, __bpf_usdt_spec_id and their like, which libbpf calls internal, are not there
+ *   - __bpf_usdt_specs, __bpf_usdt_spec_id and their like, which libbpf calls internal, are not there; names that begin
+ *     with usdt_ and USDT_ are taken
  *
  * Programs to be written anew have better: USDT_PROG of usdt/bpf/usdt.bpf.h. */
 #ifndef __USDT_BPF_H__ /* libbpf's: whichever comes first is the one */
@@ -108,19 +109,19 @@ static __always_inline void usdt_compat_values(struct pt_regs *regs, __u64 *valu
 /* SEC("usdt") int BPF_USDT(name, type arg, ...): a program with the first arguments of the site, at most 12, as typed
  * parameters beside `ctx`. As with libbpf the body runs in any case, and an argument that could not be read is 0 there;
  * USDT_PROG does not do that. The spec is looked up once for all of them. */
-#define BPF_USDT(name, params...)                                                     \
-	name(struct pt_regs *ctx);                                                    \
-	static __always_inline typeof(name(0)) name##_body(struct pt_regs *ctx, ##params); \
-	typeof(name(0)) name(struct pt_regs *ctx)                                     \
-	{                                                                             \
-		__u64 values[12];                                                     \
-                                                                                      \
-		usdt_compat_values(ctx, values, USDT_COUNT(params));                  \
-		_Pragma("GCC diagnostic push");                                       \
-		_Pragma("GCC diagnostic ignored \"-Wint-conversion\"");               \
-		return name##_body(ctx USDT_VALUES(USDT_COUNT(params), values));      \
-		_Pragma("GCC diagnostic pop");                                        \
-	}                                                                             \
-	static __always_inline typeof(name(0)) name##_body(struct pt_regs *ctx, ##params)
+#define BPF_USDT(name, params...)                                                         \
+	name(struct pt_regs *ctx);                                                        \
+	static __always_inline typeof(name(0)) ____##name(struct pt_regs *ctx, ##params); \
+	typeof(name(0)) name(struct pt_regs *ctx)                                         \
+	{                                                                                 \
+		__u64 values[12];                                                         \
+                                                                                          \
+		usdt_compat_values(ctx, values, USDT_COUNT(params));                      \
+		_Pragma("GCC diagnostic push");                                           \
+		_Pragma("GCC diagnostic ignored \"-Wint-conversion\"");                   \
+		return ____##name(ctx USDT_VALUES(USDT_COUNT(params), values));           \
+		_Pragma("GCC diagnostic pop");                                            \
+	}                                                                                 \
+	static __always_inline typeof(name(0)) ____##name(struct pt_regs *ctx, ##params)
 
 #endif /* __USDT_BPF_H__ */
