@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The same, written for libbpf: LIBBPF_COMPAT puts our header in the place of its own. */
-#include <bpf/bpf_helpers.h>
-#include <bpf/usdt.bpf.h>
+/* libbpf's headers want the kernel's before them. */
+/* clang-format off */
 #include <linux/bpf.h>
 #include <linux/ptrace.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/usdt.bpf.h>
+/* clang-format on */
 
 #ifndef USDT_BPF_H
 #error "libbpf's own header was found first"

@@ -2,9 +2,12 @@
 // What a program looks like that was compiled with a usdt.bpf.h since libbpf 1.7, which lays specs out otherwise and
 // knows an index register: member names and types are those of its struct __bpf_usdt_arg_spec, the program is ours. It
 // records what it finds in the spec of each hit, beside the value of the operands with an index.
-#include <bpf/bpf_helpers.h>
+/* libbpf's headers want the kernel's before them. */
+/* clang-format off */
 #include <linux/bpf.h>
 #include <stdbool.h>
+#include <bpf/bpf_helpers.h>
+/* clang-format on */
 
 #include "hits.h"
 

@@ -48,12 +48,16 @@ static __always_inline int usdt_compat_arg(const struct usdt_ctx *ctx, __u32 n, 
 	int error;
 
 	*bits = 0;
-	if (!usdt_compat_has_spec(ctx))
-		return -ESRCH;
-	if (!usdt_find_arg(ctx, n, &spec))
-		return -ENOENT;
-	spec.window = 0;
-	error = usdt_read(ctx, &spec, bits);
+	if (usdt_is_packed(ctx)) {
+		error = usdt_arg_bits(ctx, n, bits);
+	} else {
+		if (!ctx->spec)
+			return -ESRCH;
+		if (!usdt_stored_spec(ctx, n, &spec))
+			return -ENOENT;
+		spec.window = 0;
+		error = usdt_read(ctx, &spec, bits);
+	}
 	return error == -USDT_EOPNOTSUPP ? -EINVAL : error;
 }
 
