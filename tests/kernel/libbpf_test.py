@@ -9,10 +9,13 @@ import re
 import subprocess
 
 import puppet  # finds the harness
-from harness import Skip, check, check_equal, main, require_file, require_program, require_root, require_x86_64, scenario, wait_line
+from harness import (Skip, check, check_equal, main, require_file, require_m32, require_program, require_root,
+                     require_x86_64, scenario, wait_line)
 
 SOURCES = puppet.HERE / "libbpf"
 BPF = puppet.HERE.parent.parent / "bpf" / "include" / "usdt" / "bpf"
+# sys/sdt.h is an architecture's header on Debian although it is the same for all; found last, it serves -m32 too.
+M32 = ["-m32", "-idirafter", "/usr/include/x86_64-linux-gnu"]
 USER_COOKIE = 77
 EINVAL, ENOENT = -22, -2
 HIT_ARGS = 24  # as in hits.h
@@ -33,16 +36,16 @@ def on_our_header(run, *flags, machine="x86"):
     return compile_bpf(run, f"ours-{machine}", "hits.bpf.c", [f"-I{BPF / 'compat'}", *flags], machine)
 
 
-def with_libbpfs_header(run):
+def with_libbpfs_header(run, *flags):
     require_file("/usr/include/bpf/usdt.bpf.h")
     has_size = "bpf_usdt_arg_size" in pathlib.Path("/usr/include/bpf/usdt.bpf.h").read_text()
-    return compile_bpf(run, "theirs", "hits.bpf.c", [] if has_size else ["-DWITHOUT_ARG_SIZE"])
+    return compile_bpf(run, "theirs", "hits.bpf.c", [*flags, *([] if has_size else ["-DWITHOUT_ARG_SIZE"])])
 
 
 # --- the traced programs --------------------------------------------------------------------------------------------
 
 
-def many_specs(run, sites):
+def many_specs(run, sites, flags=()):
     """A program with `sites` sites of one probe, no two with the same arguments; its log is a line for each."""
     probes = "".join(f"  DTRACE_PROBE3(many, hit, {n}, base + {n}, table[{n}]);\n" for n in range(sites))
     source = run.dir / "many.c"
@@ -54,11 +57,12 @@ __attribute__((noipa)) static void pass(long base, const int* table) {{
 {probes}}}
 int main(void) {{
   for (int n = 0; n < {sites}; n++) table[n] = -7 * n;
-  pass(1l << 40, table);
-  for (int n = 0; n < {sites}; n++) printf("[%d, %ld, %d]\\n", n, (1l << 40) + n, table[n]);
+  const long base = -(1l << 8 * sizeof(long) / 2);
+  pass(base, table);
+  for (int n = 0; n < {sites}; n++) printf("[%d, %ld, %d]\\n", n, base + n, table[n]);
 }}
 """)
-    return run.build("many", [source], ["-O2"])
+    return run.build("many", [source], ["-O2", *flags])
 
 
 def twenty(run):
@@ -221,8 +225,19 @@ def each_carrier_serves_a_program_on_our_header(run):
 @scenario
 def a_sleepable_usdt_program_runs(run):
     program = many_specs(run, 5)
-    passed, hits, _, _ = trace(run, on_our_header(run, "-DWITH_SLEEPABLE"), program, "many:hit", "on_hit_sleepable")
-    check_many(passed, hits)
+    for bpf_object in (on_our_header(run, "-DWITH_SLEEPABLE"), with_libbpfs_header(run, "-DWITH_SLEEPABLE")):
+        passed, hits, _, _ = trace(run, bpf_object, program, "many:hit", "on_hit_sleepable")
+        check_many(passed, hits)
+
+
+@scenario
+def a_32_bit_program_is_traced_by_both_kinds_of_object(run):
+    require_x86_64()
+    require_m32()
+    program = many_specs(run, 5, M32)
+    for bpf_object in (on_our_header(run), with_libbpfs_header(run)):
+        passed, hits, _, _ = trace(run, bpf_object, program, "many:hit")
+        check_many(passed, hits)
 
 
 @scenario

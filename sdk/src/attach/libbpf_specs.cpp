@@ -144,7 +144,7 @@ std::vector<LibbpfSites> sites_of_specs(const AttachPlan& plan) {
   std::vector<LibbpfSites> all(plan.specs.size(), {.narrow_addresses = true});
   for (const PlannedSite& site : plan.sites) {
     const Machine machine = plan.files[site.file].elf->machine();
-    all[site.spec].ip_word = static_cast<std::uint32_t>(arch::for_machine(machine).ip_word);
+    all[site.spec].ip_word = static_cast<std::uint8_t>(arch::for_machine(machine).ip_word);
     if (machine != Machine::i386) all[site.spec].narrow_addresses = false;
   }
   return all;
@@ -208,7 +208,7 @@ Result<void> fill_libbpf_specs(const LoadedObject& object, const AttachPlan& pla
   const auto layout = libbpf_layout(object);
   if (!layout) return fail(layout.error());
   // The kernel rounds the entries of an array up to 8 bytes.
-  const std::size_t size = (layout->spec_bytes + 7) / 8 * 8;
+  const std::size_t size = (std::size_t{layout->spec_bytes} + 7) / 8 * 8;
   return object.write_map(kSpecs, size * plan.specs.size(), [&](std::byte* to) {
     const auto sites = sites_of_specs(plan);
     for (std::size_t i = 0; i < plan.specs.size(); ++i)
