@@ -34,7 +34,8 @@ ThreadBase find_thread_base(const AttachPlan& plan) {
 }
 
 Result<void> set_thread_base(const LoadedObject& object, const ThreadBase& base) {
-  if (!base.wanted) return {};
+  // Programs of libbpf's own header have no such constants; their specs call these arguments unreadable.
+  if (!base.wanted || object.constant("usdt_thread_args").empty()) return {};
   if (auto set = object.set_constant("usdt_thread_args", std::uint32_t{1}); !set) return set;
   if (auto set = object.set_constant("usdt_thread_fsbase_offset", base.fsbase); !set) return set;
   return object.set_constant("usdt_thread_tls_offset", base.tls_array);
