@@ -24,17 +24,27 @@ def _reference():
 
 
 def shapes(i386):
-    """(those whose every operand is registers, memory by registers and constants; how many distinct ones there are)"""
-    rows = [row for row in _reference() if row["arch"] == ("i386" if i386 else "amd64")]
-    return [row for row in rows if all(_is_plain(arg) for arg in row["decoded"])], len(rows)
+    """The distinct argument texts of the machine, decoded."""
+    return [row for row in _reference() if row["arch"] == ("i386" if i386 else "amd64")]
+
+
+def can_be_generated(row):
+    """Whether every operand is registers, constants, and memory by registers and symbols."""
+    return all(_is_plain(arg) for arg in row["decoded"])
 
 
 def _is_plain(arg):
-    if arg["needs"]:
-        return False
     if arg["kind"] == "reg":
         return arg["class"] == "gpr"
-    return arg["kind"] == "const" or not (arg["symbol"] or arg["segment"] or arg["pcrel"] or arg["base"] is None)
+    if arg["kind"] == "const":
+        return True
+    symbolic = arg["symbol"] is not None
+    return arg["segment"] is None and arg["reloc"] in (None, "GOTOFF") and (arg["base"] is not None or symbolic)
+
+
+def symbols(rows):
+    """The global variables the operands name."""
+    return sorted({arg["symbol"] for row in rows for arg in row["decoded"] if arg.get("symbol")})
 
 
 def _signed_fits(number, bits):
@@ -42,7 +52,10 @@ def _signed_fits(number, bits):
 
 
 def _cookie_width(arg):
-    """Bits of one argument in a packed cookie of x86, by the table of cookie.h; None: there is no form."""
+    """Bits of one argument in a packed cookie of x86, by the table of cookie.h; None: there is no form. The linker
+    decides how far symbols are from the global offset table: less than 2^17 bytes here."""
+    if "reg-pair" in arg["needs"]:
+        return None
     if arg["kind"] == "reg":
         return 14 if arg["shift"] == 8 or arg["float"] else 8
     if arg["kind"] == "const":
@@ -51,6 +64,8 @@ def _cookie_width(arg):
         return 17 if _signed_fits(number, 10) else 42 if _signed_fits(number, 32) else None
     if arg["index"] is not None:
         return 32 if _signed_fits(arg["disp"], 12) and not arg["float"] else None
+    if arg["symbol"]:
+        return 42 if arg["pcrel"] else 28
     if arg["float"]:
         return 32 if _signed_fits(arg["disp"], 18) else None
     return 19 if _signed_fits(arg["disp"], 10) else 28 if _signed_fits(arg["disp"], 18) else None
@@ -62,14 +77,16 @@ def fits_cookie(row, site_bits):
 
 
 def _registers_for(row, memory, i386):
-    """Bases point into the buffer, each elsewhere; index registers are small."""
-    in_memory = [arg for arg in row["decoded"] if arg["kind"] == "mem"]
+    """Bases point into the buffer, each elsewhere; index registers and upper halves of pairs are small."""
     chosen = {}
     for number, name in enumerate(sitegen.registers(i386)):
-        if any(arg["index"] == name for arg in in_memory):
-            chosen[name] = 0x18 + 8 * number
-        elif any(arg["base"] == name for arg in in_memory):
-            chosen[name] = memory.address + 0x2000 + number * 0x2100 + 0x18
+        for arg in row["decoded"]:
+            if arg["kind"] == "mem" and arg["index"] == name:
+                chosen[name] = 0x18 + 8 * number
+            elif arg["kind"] == "mem" and arg["base"] == name and name not in chosen:
+                chosen[name] = sitegen.GOT if arg["reloc"] else memory.address + 0x2000 + number * 0x2100 + 0x18
+            elif arg.get("pair_high") == name and name not in chosen:
+                chosen[name] = 0x01020304 + number
     return chosen
 
 
@@ -78,7 +95,11 @@ def _expectation(arg, values, memory):
     if arg["kind"] == "const":
         return sitegen.log_value(arg["typed"], size, signed)
     if arg["kind"] == "reg":
-        return sitegen.log_value(values[arg["canon"]] >> arg["shift"], size, signed, arg["float"])
+        high = values[arg["pair_high"]] << 32 if arg.get("pair_high") else 0
+        return sitegen.log_value(high | values[arg["canon"]] >> arg["shift"], size, signed, arg["float"])
+    if arg["symbol"]:
+        held = sitegen.symbol_bytes(arg["symbol"])[arg["disp"]:arg["disp"] + size]
+        return sitegen.log_value(int.from_bytes(held, "little"), size, signed, arg["float"])
     index = values[arg["index"]] * arg["scale"] if arg["index"] else 0
     address = values[arg["base"]] + index + arg["disp"]
     return sitegen.log_value(memory.read(address, size), size, signed, arg["float"])

@@ -10,6 +10,8 @@ import dataclasses
 import random
 
 ERROR = "truth_error();"
+GOT = "GOT"  # a register's value: the address of the global offset table
+SYMBOL_SIZE = 256
 
 
 class Memory:
@@ -25,6 +27,11 @@ class Memory:
         start = address - self.address
         assert 0 <= start and start + size <= self.SIZE, f"{address:#x} is outside the buffer"
         return int.from_bytes(self.bytes[start:start + size], "little", signed=signed)
+
+
+def symbol_bytes(name):
+    """What the global variable `name` holds."""
+    return random.Random(name).randbytes(SYMBOL_SIZE)
 
 
 def registers(i386):
@@ -87,14 +94,25 @@ static void map_memory(void)
 """
 
 
+def _load(name, value, i386):
+    if value == GOT:
+        return f"call 1f\n1: pop %{name}\nadd $_GLOBAL_OFFSET_TABLE_+[.-1b], %{name}"
+    return f"{'mov' if i386 else 'movabs'} ${value:#x}, %{name}"
+
+
+def _variable(name):
+    values = ", ".join(map(str, symbol_bytes(name)))
+    return (f".data\n.balign 16\n.globl {name}\n.type {name}, @object\n.size {name}, {SYMBOL_SIZE}\n"
+            f"{name}: .byte {values}\n")
+
+
 def _assembly(number, site, i386):
     """One function: registers in, nop, registers back; and its note."""
     values = {**default_values(i386), **site.registers}
     saved = ["%ebx", "%esi", "%edi", "%ebp"] if i386 else ["%rbx", "%rbp", "%r12", "%r13", "%r14", "%r15"]
     stack, slot, word = ("%esp", "saved_stack", ".4byte") if i386 else ("%rsp", "saved_stack(%rip)", ".8byte")
-    move = "mov" if i386 else "movabs"
     lines = [f"site_{number}:", *[f"push {name}" for name in saved], f"mov {stack}, {slot}",
-             *[f"{move} ${values[name]:#x}, %{name}" for name in registers(i386)],
+             *[_load(name, values[name], i386) for name in registers(i386)],
              "990: nop", f"mov {slot}, {stack}", *[f"pop {name}" for name in reversed(saved)], "ret",
              '.pushsection .note.stapsdt,"?","note"', ".balign 4", ".4byte 992f-991f,994f-993f,3",
              '991: .asciz "stapsdt"', "992: .balign 4", f"993: {word} 990b", f"{word} _.stapsdt.base", f"{word} 0",
@@ -103,13 +121,14 @@ def _assembly(number, site, i386):
     return "\n".join(lines) + "\n"
 
 
-def write_program(directory, name, sites, i386):
-    """Writes the program's files; returns the sources to build, without -fPIE and with -no-pie."""
+def write_program(directory, name, sites, i386, symbols=()):
+    """Writes the program's files; returns the sources to build, without -fPIE and with -no-pie. `symbols`: global
+    variables that operands name."""
     memory = Memory(i386)
     bytes_path = directory / f"{name}.bytes"
     bytes_path.write_bytes(memory.bytes)
     assembly, source = directory / f"{name}_sites.s", directory / f"{name}.c"
-    assembly.write_text(".section .note.GNU-stack\n.text\n" + "".join(
+    assembly.write_text("".join(map(_variable, symbols)) + ".section .note.GNU-stack\n.text\n" + "".join(
         f".globl site_{number}\n{_assembly(number, site, i386)}" for number, site in enumerate(sites)))
     parts = [PROLOGUE % {"bytes_path": bytes_path, "address": memory.address, "size": memory.SIZE}]
     parts += [f"void site_{number}(void);" for number in range(len(sites))]
