@@ -288,6 +288,7 @@ TEST(Cookie, HasNoFormForRareSpecs) {
   expect_unfit(kArm, {indexed(0, 1, 2, 4, 4)});  // "q" registers are scaled by 16
   expect_unfit(kX64, {indexed(0, kAx, kBx, 0, 8, USDT_ARG_FLOAT)});
   expect_unfit(kX64, {ip_relative(8, 8, USDT_ARG_FLOAT)});
+  expect_unfit(kX64, {mem(-8, kAx, 8, USDT_ARG_THREAD)});
   expect_unfit(kX64, {reg(kAx, 4, 0, 16)});
   expect_unfit(kX64, {unreadable(16)});
   expect_unfit(kX64, {arg_of(77, 8, 0, 0)});

@@ -108,7 +108,7 @@ TEST(Windows, KeepAddressesOfDifferentMakeApart) {
   EXPECT_THAT(windows({mem(0, 8), indexed(8, 0)}), Each("-"));
   EXPECT_THAT(windows({indexed(0, 0), indexed(8, 3)}), Each("-"));
   EXPECT_THAT(windows({indexed(0, 3), indexed(8, 3)}), ElementsAre("1+0", "1+8"));
-  for (const unsigned flag : {USDT_ARG_ADDR32, USDT_ARG_IP, USDT_ARG_INDEX_U32, USDT_ARG_INDEX_S32})
+  for (const unsigned flag : {USDT_ARG_ADDR32, USDT_ARG_IP, USDT_ARG_INDEX_U32, USDT_ARG_INDEX_S32, USDT_ARG_THREAD})
     EXPECT_THAT(windows({mem(0, 8), mem(8, 8, kBase, flag)}), Each("-")) << flag;
   EXPECT_THAT(windows({mem(0, 8, kBase, USDT_ARG_SIGNED), mem(8, 8, kBase, USDT_ARG_FLOAT)}),
               ElementsAre("1+0", "1+8"));

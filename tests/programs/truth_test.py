@@ -14,7 +14,7 @@ from builds import COMPILERS, LINKS, build, build_forms
 from elf_view import notes
 from harness import check, check_equal, main, require_m32, require_root, require_x86_64, scenario
 
-# What gcc's optimizer then writes for some of them; the test must not pass for want of such operands.
+# What gcc's optimizer then writes for some of LINKS; the test must not pass for want of such operands.
 THREAD_LOCAL = {"pie": r"%[fg]s:\w+@n?tpoff", "nopie": r"%[fg]s:\w+@n?tpoff", "static": r"%[fg]s:\w+@n?tpoff",
                 "sharedld": r"@dtpoff\(%", "sharedie": r"%[fg]s:\(%", "pield": r"@dtpoff\(%"}
 PRUNED = """
