@@ -102,9 +102,13 @@ def _operands(notes, name, index):
     return sorted({words[index] for words in texts if index < len(words)})
 
 
-def compare(result, log, notes, limit=UNREADABLE_LIMIT):
-    """Fails on the first wrong, missing or surplus value; returns the tally. `limit`: unreadable share allowed."""
+def compare(result, log, notes, limit=UNREADABLE_LIMIT, only=None):
+    """Fails on the first wrong, missing or surplus value; returns the tally. `limit`: unreadable share allowed.
+    `only`: the probes that were traced, where it was not all of them."""
     logged, traced = read_log(log), events_by_thread(result.events)
+    if only is not None:
+        chosen = {tid: [line for line in lines if line[0] in only] for tid, lines in logged.items()}
+        logged = {tid: lines for tid, lines in chosen.items() if lines}
     hits = sum(len(lines) for lines in logged.values())
     check(hits > 0, f"the program logged nothing\n{result.describe()}")
     result.check_accounted(hits, lost=0)

@@ -9,25 +9,14 @@ import itertools
 import re
 import sys
 
-import emitgen
-import formgen
 import truth
+from builds import COMPILERS, LINKS, build, build_forms
 from elf_view import notes
 from harness import check, check_equal, main, require_m32, require_root, require_x86_64, scenario
 
-COMPILERS = {"gcc": ("gcc", False), "clang": ("clang", False), "gxx": ("g++", True), "clangxx": ("clang++", True)}
-LINKS = {"pie": ["-fPIE", "-pie"], "nopie": ["-fno-pie", "-no-pie"], "static": ["-fno-pie", "-static"],
-         "staticpie": ["-fPIE", "-static-pie"], "shared": ["-fPIC"],
-         # Thread-local variables by a register and an offset in the library's block, or from the thread pointer; and the
-         # first of these rewritten by the linker of a program.
-         "sharedld": ["-fPIC", "-ftls-model=local-dynamic"], "sharedie": ["-fPIC", "-ftls-model=initial-exec"],
-         "pield": ["-fPIC", "-ftls-model=local-dynamic", "-pie"]}
-# What gcc's optimizer then writes for some of them; the test must not pass for want of such operands.
+# What gcc's optimizer then writes for some of LINKS; the test must not pass for want of such operands.
 THREAD_LOCAL = {"pie": r"%[fg]s:\w+@n?tpoff", "nopie": r"%[fg]s:\w+@n?tpoff", "static": r"%[fg]s:\w+@n?tpoff",
                 "sharedld": r"@dtpoff\(%", "sharedie": r"%[fg]s:\(%", "pield": r"@dtpoff\(%"}
-# sys/sdt.h is an architecture's header on Debian although it is the same for all; found last, it serves -m32 too.
-M32 = ["-m32", "-idirafter", "/usr/include/x86_64-linux-gnu"]
-
 PRUNED = """
 gcc-O0-pie gcc-O2-pie gcc-O3-pie gcc-O2-nopie gcc-O2-static gcc-O2-staticpie gcc-O2-shared gcc-O0-shared
 clang-O0-pie clang-O2-pie clang-O2-nopie clang-O2-static clang-O3-shared
@@ -38,28 +27,6 @@ gcc-O0-pie-m32 gcc-O2-pie-m32 gcc-O2-nopie-m32 gcc-O2-shared-m32 gxx-O2-pie-m32 
 """.split()
 FULL = [f"{compiler}-{level}-{link}{bits}" for compiler, level, link, bits in
         itertools.product(COMPILERS, ("O0", "O1", "O2", "O3", "Os"), LINKS, ("", "-m32"))]
-
-
-def build(run, name):
-    """Builds the named combination; returns (program, file that holds the probes)."""
-    compiler_key, level, link, *bits = name.split("-")
-    compiler, cpp = COMPILERS[compiler_key]
-    if bits:
-        require_m32()
-    else:
-        require_x86_64()
-    source = run.dir / ("emitter.cpp" if cpp else "emitter.c")
-    # i386 code that looks up its thread-local block keeps two registers more.
-    spare = 12 if not bits else 2 if link.endswith("ld") else 3
-    source.write_text(emitgen.program(seed=name, cpp=cpp, address_registers=spare))
-    flags = [f"-{level}", "-pthread", *LINKS[link], *(M32 if bits else [])]
-    entry = run.build("main.o", ["truth_main.c"], [f"-{level}", "-fPIC", "-c", *(M32 if bits else [])])
-    if not link.startswith("shared"):
-        program = run.build("emitter", [source, entry], flags, compiler)
-        return program, program
-    library = run.build("libemitter.so", [source], [*flags, "-shared"], compiler)
-    program = run.build("emitter", [entry, library], [*flags, f"-Wl,-rpath,{run.dir}"], compiler)
-    return program, library
 
 
 def trace_and_compare(run, program, probes, mode, rounds, holder, options=()):
@@ -134,10 +101,7 @@ def long_text_is_cut_and_marked(run):
 def check_forms(run, i386, flags):
     require_root()
     require_x86_64()
-    first, second = run.dir / "forms.c", run.dir / "forms_second.c"
-    first.write_text(formgen.program(i386))
-    second.write_text(formgen.SECOND_UNIT)
-    program = run.build("forms", [first, second], ["-O1", *flags])
+    program = build_forms(run, i386, flags)
     log = run.dir / "forms.log"
     result = run.trace(f"usdt:{program}:forms:*", command=["env", f"TRUTH_LOG={log}", program])
     result.check_code(0)

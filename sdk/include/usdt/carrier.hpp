@@ -54,7 +54,7 @@ struct PlannedLink {
 
 /// An attach plan, made ready for loading: which programs, which links, what they look up.
 struct CarrierPlan {
-  Carrier carrier = Carrier::table;  ///< what automatic turned into: that of most sites
+  Carrier carrier = Carrier::table;  ///< of most sites; ip_hash if they are found by address
   std::vector<PlannedProgram> programs;
   std::vector<PlannedLink> links;
   bool needs_table = false;        ///< some site's spec is looked up in the table

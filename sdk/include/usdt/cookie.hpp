@@ -14,7 +14,7 @@ namespace usdt {
 
 /// Packs a whole spec, and a site number of `site_bits` bits, into an attach cookie (bpf/cookie.h has the format).
 /// nullopt if it does not fit: too long, or something the format has no form for (string captures, register pairs,
-/// ...).
+/// ...), or a site number of more bits.
 [[nodiscard]] std::optional<std::uint64_t> pack_cookie(Machine machine, std::span<const usdt_arg_spec> args,
                                                        std::uint32_t site = 0, unsigned site_bits = 0);
 

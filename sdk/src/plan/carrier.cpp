@@ -71,7 +71,7 @@ class Carriers {
     }
     if (!done) return fail(done.error());
     make_links();
-    if (out_.carrier == Carrier::cookie && out_.in_table > out_.in_cookie) out_.carrier = Carrier::table;
+    if (out_.carrier != Carrier::ip_hash) out_.carrier = most_used();
     out_.windows = has_windows();
     return std::move(out_);
   }
@@ -81,6 +81,12 @@ class Carriers {
     if (!options_.attach_cookies) return Carrier::ip_hash;
     const bool one = plan_.specs.size() == 1 && plan_.specs[0].args.size() <= USDT_LINK_ARGS;
     return one ? Carrier::per_link : Carrier::cookie;
+  }
+
+  /// What most sites came to have; of equal numbers the cheapest at a hit.
+  Carrier most_used() const {
+    if (out_.in_program >= std::max(out_.in_cookie, out_.in_table)) return Carrier::per_link;
+    return out_.in_cookie >= out_.in_table ? Carrier::cookie : Carrier::table;
   }
 
   std::uint32_t add_program(PlannedProgram program) {

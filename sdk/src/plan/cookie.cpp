@@ -39,6 +39,8 @@ class ArgPacker {
 
   /// False where no form says what the argument is; an unfit one may come out otherwise, which the caller sees.
   bool pack(BitWriter& out) const {
+    // Everything but what cannot be read has one of the sizes of the type field.
+    if (arg_.kind != USDT_ARG_UNREADABLE && (!std::has_single_bit(arg_.size) || arg_.size > 8)) return false;
     switch (arg_.kind) {
       case USDT_ARG_UNREADABLE:
         out.put(USDT_FORM_UNREADABLE, 7);
@@ -138,6 +140,7 @@ std::optional<std::uint64_t> pack_cookie(Machine machine, std::span<const usdt_a
                                          unsigned site_bits) {
   const auto addr32 = common_addr32(args);
   if (args.size() > USDT_PACKED_ARGS || !addr32) return std::nullopt;
+  if (site_bits > USDT_PACKED_BITS || std::uint64_t{site} >> site_bits != 0) return std::nullopt;
   const unsigned reg_bits = register_bits(machine);
   BitWriter out;
   for (const usdt_arg_spec& arg : args) {
@@ -162,9 +165,14 @@ Result<std::vector<usdt_arg_spec>> unpack_cookie(Machine machine, std::uint64_t 
   const unsigned reg_bits = register_bits(machine);
   std::vector<usdt_arg_spec> args;
   std::uint64_t rest = cookie;
+  unsigned used = 0;
   for (unsigned i = 0; i < USDT_PACKED_COUNT(cookie); ++i) {
     const unsigned width = usdt_packed_width(rest, reg_bits);
     if (width == 0) return fail(ErrorKind::malformed, fmt::format("cookie {:#x}: argument {} has no form", cookie, i));
+    used += width;
+    if (used > USDT_PACKED_BITS)
+      return fail(ErrorKind::malformed,
+                  fmt::format("cookie {:#x}: argument {} ends beyond bit {}", cookie, i, USDT_PACKED_BITS - 1));
     args.push_back(usdt_unpack_arg(rest, reg_bits, USDT_PACKED_ADDR32(cookie)));
     rest >>= width;
   }

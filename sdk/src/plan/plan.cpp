@@ -70,9 +70,7 @@ struct KeyHash {
 
 class Planner {
  public:
-  explicit Planner(const PlanOptions& options) : options_(options) {
-    plan_.scope = options.scope;
-  }
+  explicit Planner(const PlanOptions& options) : options_(options) { plan_.scope = options.scope; }
 
   void add(const ProbeFile& file);
   [[nodiscard]] AttachPlan take() && {
@@ -104,8 +102,7 @@ class Planner {
 
 void Planner::add(const ProbeFile& file) {
   Current current{static_cast<std::uint32_t>(plan_.files.size()), ArgDecoder(*file.elf), {}, {}};
-  plan_.files.push_back(
-      {.target = file.target, .elf = file.elf, .offsets = {}, .ref_ctr_offsets = {}, .sites = {}});
+  plan_.files.push_back({.target = file.target, .elf = file.elf, .offsets = {}, .ref_ctr_offsets = {}, .sites = {}});
   for (const Site& site : file.sites) {
     const std::uint32_t probe = probe_of(site, current);
     auto placement = plan::place(site, *file.elf, options_);

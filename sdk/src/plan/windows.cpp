@@ -36,10 +36,11 @@ std::vector<Run> find_runs(const std::vector<usdt_arg_spec>& args) {
   for (const std::size_t i : order) {
     const usdt_arg_spec* first = runs.empty() ? nullptr : &args[runs.back().args.front()];
     // Unsigned, so that a distance of more than half the address space is only a large one.
-    const std::uint64_t end = first ? args[i].value - first->value + args[i].size : 0;
-    if (first && base_of(*first) == base_of(args[i]) && end <= USDT_WINDOW_BYTES) {
+    const std::uint64_t distance = first ? args[i].value - first->value : 0;
+    const bool in_reach = distance < USDT_WINDOW_BYTES && distance + args[i].size <= USDT_WINDOW_BYTES;
+    if (first && base_of(*first) == base_of(args[i]) && in_reach) {
       runs.back().args.push_back(i);
-      runs.back().bytes = std::max(runs.back().bytes, end);
+      runs.back().bytes = std::max(runs.back().bytes, distance + args[i].size);
     } else {
       runs.push_back({{i}, args[i].size});
     }
