@@ -2,8 +2,8 @@
 // Run time of programs that read arguments, by the kernel's own statistics: less that of an empty program, by argument.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 
@@ -121,9 +121,11 @@ struct Costs {
   std::vector<Series> arg;  ///< ns for each argument
 
   [[nodiscard]] Series ratio_to_libbpf(std::size_t way) const { return ratio(arg[way], arg[kLibbpf]); }
-  /// Of medians: what hand-written loads cost is near nothing, and below zero in some rounds.
+  /// Of medians: what hand-written loads cost is near nothing, and below it in some rounds. NaN: not to be told from 0.
   [[nodiscard]] double times_by_hand(std::size_t way) const {
-    return spread(arg[way]).median / std::max(spread(arg[kByHand]).median, 0.01);
+    constexpr double kTold = 0.1;
+    const double by_hand = spread(arg[kByHand]).median;
+    return by_hand < kTold ? std::numeric_limits<double>::quiet_NaN() : spread(arg[way]).median / by_hand;
   }
 };
 
@@ -149,13 +151,15 @@ void print_case(const Case& c, const std::vector<Way>& ways, const Costs& costs)
   fmt::print("\n  {:<48} {:>8} {:>22} {:>24} {:>16}\n", c.what, "ns a run", "ns an argument", "of libbpf's",
              "of hand-written");
   for (std::size_t i = 0; i < ways.size(); ++i) {
+    const double times = costs.times_by_hand(i);
     if (!ways[i].program) {
       fmt::print("    {:<46} {:>8}\n", ways[i].name, ways[i].why_not);
     } else if (i == ways[i].empty) {
       fmt::print("    {:<46} {:>8.1f}\n", ways[i].name, spread(costs.run[i]).median);
     } else {
-      fmt::print("    {:<46} {:>8.1f} {:>22} {:>24} {:>16.1f}\n", ways[i].name, spread(costs.run[i]).median,
-                 text(spread(costs.arg[i]), 1), text(spread(costs.ratio_to_libbpf(i)), 3), costs.times_by_hand(i));
+      fmt::print("    {:<46} {:>8.1f} {:>22} {:>24} {:>16}\n", ways[i].name, spread(costs.run[i]).median,
+                 text(spread(costs.arg[i]), 1), text(spread(costs.ratio_to_libbpf(i)), 3),
+                 std::isnan(times) ? "-" : fmt::format("{:.1f}", times));
     }
   }
 }
@@ -174,6 +178,7 @@ void print_verdicts(const std::vector<Costs>& costs) {
   against_libbpf(kMixed, "table", kTable, 1.0 / 3);
   for (const std::size_t which : {kSixRegisters, kSixRegisters16}) {
     const double times = costs[which].times_by_hand(kPerLink);
+    if (std::isnan(times)) continue;
     print_verdict(fmt::format("{}, per-link", kCases[which].what), {times, times, times}, 2, "of hand-written");
   }
 }

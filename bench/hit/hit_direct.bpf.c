@@ -14,25 +14,23 @@ int hit_empty(struct pt_regs* ctx) {
   return 0;
 }
 
+static __always_inline __u64 register_sum(struct pt_regs* ctx, const __u32 count) {
+  __u64 sum = ctx->rdi;
+
+  if (count >= 3) sum += (__s32)ctx->rsi + ctx->rdx;
+  if (count >= 6) sum += (__u32)ctx->rcx + ctx->r8 + ctx->r9;
+  if (count >= 12) sum += ctx->rax + (__s32)ctx->rbx + ctx->r10 + (__u32)ctx->r11 + ctx->r12 + ctx->r13;
+  return sum;
+}
+
 SEC("uprobe")
 int hit_registers(struct pt_regs* ctx) {
-  const __u32 count = hit_args;
   __u64 sum = 0;
 
   HIT_TIMES(t) {
     HIT_AGAIN;
-    if (count > 0) sum += ctx->rdi;
-    if (count > 1) sum += (__s32)ctx->rsi;
-    if (count > 2) sum += ctx->rdx;
-    if (count > 3) sum += (__u32)ctx->rcx;
-    if (count > 4) sum += ctx->r8;
-    if (count > 5) sum += ctx->r9;
-    if (count > 6) sum += ctx->rax;
-    if (count > 7) sum += (__s32)ctx->rbx;
-    if (count > 8) sum += ctx->r10;
-    if (count > 9) sum += (__u32)ctx->r11;
-    if (count > 10) sum += ctx->r12;
-    if (count > 11) sum += ctx->r13;
+#define REGISTERS(count) register_sum(ctx, count)
+    sum += HIT_SUM(REGISTERS);
   }
   hit_sum += sum;
   return 0;
@@ -53,18 +51,26 @@ static __always_inline __s32 load4(__u64 address) {
   return value;
 }
 
+static __always_inline __u64 memory_sum(struct pt_regs* ctx, const __u32 count) {
+  __u64 sum = 0;
+
+#pragma unroll
+  for (__u32 i = 0; i < count; i++) {
+    const __u64 address = ctx->rbp - 8 * (i + 1);
+
+    sum += i % 6 == 1 || i % 6 == 3 ? load4(address) : load(address);
+  }
+  return sum;
+}
+
 SEC("uprobe")
 int hit_memory(struct pt_regs* ctx) {
-  const __u32 count = hit_args;
   __u64 sum = 0;
 
   HIT_TIMES(t) {
     HIT_AGAIN;
-    HIT_ARGS(i, count) {
-      const __u64 address = ctx->rbp - 8 * (i + 1);
-
-      sum += i % 6 == 1 || i % 6 == 3 ? load4(address) : load(address);
-    }
+#define MEMORY(count) memory_sum(ctx, count)
+    sum += HIT_SUM(MEMORY);
   }
   hit_sum += sum;
   return 0;

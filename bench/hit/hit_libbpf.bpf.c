@@ -10,19 +10,27 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
+static __always_inline __u64 read_sum(struct pt_regs* ctx, const __u32 count) {
+  __u64 sum = 0;
+
+#pragma unroll
+  for (__u32 i = 0; i < count; i++) {
+    long value;
+
+    bpf_usdt_arg(ctx, i, &value);
+    sum += value;
+  }
+  return sum;
+}
+
 SEC("usdt")
 int hit_read(struct pt_regs* ctx) {
-  const __u32 count = hit_args;
   __u64 sum = 0;
 
   HIT_TIMES(t) {
     HIT_AGAIN;
-    HIT_ARGS(i, count) {
-      long value;
-
-      bpf_usdt_arg(ctx, i, &value);
-      sum += value;
-    }
+#define READ(count) read_sum(ctx, count)
+    sum += HIT_SUM(READ);
   }
   hit_sum += sum;
   return 0;

@@ -6,8 +6,20 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
+static __always_inline __u64 read_sum(const struct usdt_ctx* ctx, const __u32 count) {
+  __u64 sum = 0;
+
+#pragma unroll
+  for (__u32 i = 0; i < count; i++) {
+    __u64 value;
+
+    usdt_arg_bits(ctx, i, &value);
+    sum += value;
+  }
+  return sum;
+}
+
 USDT_PROGRAM(hit_read) {
-  const __u32 count = hit_args;
   __u64 sum = 0;
 
   HIT_TIMES(t) {
@@ -15,12 +27,8 @@ USDT_PROGRAM(hit_read) {
 
     HIT_AGAIN;
     asm volatile("" : "+r"(again.cookie));  // else it is unpacked once for all times
-    HIT_ARGS(i, count) {
-      __u64 value;
-
-      usdt_arg_bits(&again, i, &value);
-      sum += value;
-    }
+#define READ(count) read_sum(&again, count)
+    sum += HIT_SUM(READ);
   }
   hit_sum += sum;
   return 0;
