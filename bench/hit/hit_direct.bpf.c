@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+// What one would write by hand for the sites of sites.S, knowing where each argument is; and a program that does
+// nothing.
+#include <linux/ptrace.h>
+#include <usdt/bpf/usdt.bpf.h>
+
+#include "loops.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+SEC("uprobe")
+int hit_empty(struct pt_regs* ctx) {
+  HIT_TIMES(t) HIT_AGAIN;
+  return 0;
+}
+
+static __always_inline __u64 register_sum(struct pt_regs* ctx, const __u32 count) {
+  __u64 sum = ctx->rdi;
+
+  if (count >= 3) sum += (__s32)ctx->rsi + ctx->rdx;
+  if (count >= 6) sum += (__u32)ctx->rcx + ctx->r8 + ctx->r9;
+  if (count >= 12) sum += ctx->rax + (__s32)ctx->rbx + ctx->r10 + (__u32)ctx->r11 + ctx->r12 + ctx->r13;
+  return sum;
+}
+
+SEC("uprobe")
+int hit_registers(struct pt_regs* ctx) {
+  __u64 sum = 0;
+
+  HIT_TIMES(t) {
+    HIT_AGAIN;
+#define REGISTERS(count) register_sum(ctx, count)
+    sum += HIT_SUM(REGISTERS);
+  }
+  hit_sum += sum;
+  return 0;
+}
+
+/* A plain read for each, as everyone writes it. */
+static __always_inline __u64 load(__u64 address) {
+  __u64 value = 0;
+
+  bpf_probe_read_user(&value, sizeof(value), (const void*)address);
+  return value;
+}
+
+static __always_inline __s32 load4(__u64 address) {
+  __s32 value = 0;
+
+  bpf_probe_read_user(&value, sizeof(value), (const void*)address);
+  return value;
+}
+
+static __always_inline __u64 memory_sum(struct pt_regs* ctx, const __u32 count) {
+  __u64 sum = 0;
+
+#pragma unroll
+  for (__u32 i = 0; i < count; i++) {
+    const __u64 address = ctx->rbp - 8 * (i + 1);
+
+    sum += i % 6 == 1 || i % 6 == 3 ? load4(address) : load(address);
+  }
+  return sum;
+}
+
+SEC("uprobe")
+int hit_memory(struct pt_regs* ctx) {
+  __u64 sum = 0;
+
+  HIT_TIMES(t) {
+    HIT_AGAIN;
+#define MEMORY(count) memory_sum(ctx, count)
+    sum += HIT_SUM(MEMORY);
+  }
+  hit_sum += sum;
+  return 0;
+}
+
+SEC("uprobe")
+int hit_mixed(struct pt_regs* ctx) {
+  __u64 sum = 0;
+
+  HIT_TIMES(t) {
+    HIT_AGAIN;
+    sum += load(ctx->rbp - 8) + load4(ctx->rbp - 16) + load(ctx->rbp - 24) + load4(ctx->rbp - 32);
+    sum += load(ctx->rbp - 40) + load(ctx->r12) + load(ctx->r13 + 16) + 12;
+    sum += ctx->rdi + (__s32)ctx->rsi + ctx->rdx + (__u32)ctx->rcx;
+  }
+  hit_sum += sum;
+  return 0;
+}
