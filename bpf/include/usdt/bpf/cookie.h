@@ -29,6 +29,9 @@
 #define USDT_BPF_COOKIE_H
 
 #include "spec.h"
+#if !defined(__cplusplus) && !defined(__VMLINUX_H__)
+#include <stdbool.h>
+#endif
 
 #define USDT_PACKED_BITS 58 /* for the site number and the arguments */
 #define USDT_PACKED_ARGS 7
@@ -40,13 +43,13 @@
 #define USDT_REG_BITS_X86 4
 #define USDT_REG_BITS_ARM64 5
 
-/* Forms by their lowest four bits, those that end in 1111 by the three above. */
+/* The forms by number, and by their bits. */
 enum usdt_packed_form {
-	USDT_FORM_REG = 0x0,  /* 0, 2, 4 .. e */
-	USDT_FORM_NEAR = 0x1, /* 1, 5, 9, d */
-	USDT_FORM_MEM = 0x3,  /* 3, b */
-	USDT_FORM_CONST = 0x7,
-	USDT_FORM_UNREADABLE = 0x0f,
+	USDT_FORM_REG = 0x0,	     /* 0: lowest four bits 0, 2, 4 .. e */
+	USDT_FORM_NEAR = 0x1,	     /* 1: 1, 5, 9, d */
+	USDT_FORM_MEM = 0x3,	     /* 2: 3, b */
+	USDT_FORM_CONST = 0x7,	     /* 3 */
+	USDT_FORM_UNREADABLE = 0x0f, /* 4 .. 10: lowest seven bits */
 	USDT_FORM_WIDE_CONST = 0x1f,
 	USDT_FORM_IP = 0x2f,
 	USDT_FORM_HIGH_BYTE = 0x3f,
@@ -74,10 +77,10 @@ USDT_INLINE __u32 usdt_packed_width(__u64 rest, __u32 reg_bits)
 	return (__u32)(table >> ((rest << 2) & 0x38) | (longer >> ((rest >> 1) & 0x38) & is_longer)) & 0xff;
 }
 
-/* The lowest `bits` of `field`, extended by sign. */
+/* The lowest `bits` of `field`, 1 to 64, extended by sign. */
 USDT_INLINE __u64 usdt_packed_signed(__u64 field, __u32 bits)
 {
-	return (__u64)((__s64)(field << (64 - bits)) >> (64 - bits));
+	return (__u64)((__s64)(field << (-bits & 63)) >> (-bits & 63));
 }
 
 /* A register field as a word of pt_regs. x86: the stack pointer has no word below 16, word 15 (orig_ax) is no register.
@@ -86,93 +89,50 @@ USDT_INLINE __u8 usdt_packed_reg(__u64 field, __u32 reg_bits)
 {
 	const __u32 reg = (__u32)field & ((1u << reg_bits) - 1);
 
-	return (__u8)(reg_bits == USDT_REG_BITS_X86 ? reg + ((reg == 15) << 2) : reg);
+	return (__u8)(reg_bits == USDT_REG_BITS_X86 ? reg + ((reg + 1) >> 4 << 2) : reg);
 }
 
-/* The argument that begins at bit 0 of `rest`, as the table would hold it. */
+/* Entry `at` of a table of 16 numbers below 16, first one lowest. */
+USDT_INLINE __u32 usdt_nibble(__u64 table, __u32 at)
+{
+	return (__u32)(table >> (4 * at & 63)) & 15;
+}
+
+/* The argument that begins at bit 0 of `rest`, as the table would hold it. What the forms differ in is looked up in
+ * constants and computed: a branch for each form would be a path of its own for the verifier, at each argument. */
 USDT_INLINE struct usdt_arg_spec usdt_unpack_arg(__u64 rest, __u32 reg_bits, __u32 addr32)
 {
+	/* By number of the form, 0 to 10, and 11 for none. */
+	const __u64 forms = 0x4010201030102010ull; /* the number, by the lowest four bits */
+	const __u64 leads = 0x777777774321ull;	   /* bits before the type */
+	const __u64 kinds = 0x023323101332ull;	   /* enum usdt_arg_kind */
+	const __u64 with_reg = 0x011110000111ull;
+	const __u64 numbers = 0x003204401310ull; /* which of these widths the number has */
+	const __u64 widths = 0x20120c0a00ull;
+	const __u64 own_flags = 0x022008000000ull, signs = 0x000111101111ull;
+	const __u32 low = rest & 15, longer = -((low + 1) >> 4);
+	const __u32 form = usdt_nibble(forms, low) + ((__u32)(rest >> 4) & 7 & longer);
+	const __u64 fields = rest >> usdt_nibble(leads, form);
+	const __u32 type = fields & 7, is_signed = type >> 2 & usdt_nibble(signs, form);
+	const __u32 is_mem = usdt_nibble(0x1101000110ull, form), is_const = usdt_nibble(0x101000ull, form);
+	const __u32 unreadable = usdt_nibble(0x100000010000ull, form), high_byte = usdt_nibble(0x10000000ull, form);
+	const __u32 has_reg = usdt_nibble(with_reg, form), indexed = usdt_nibble(0x100000000ull, form);
+	const __u32 which = usdt_nibble(numbers, form), width = (__u32)(widths >> (8 * which)) & 0xff;
+	const __u64 number = fields >> 3 >> (reg_bits * has_reg);
+	const __u32 size = (1u << (type & 3)) * (1 - unreadable) + ((__u32)fields & 15) * unreadable;
+	const __u32 cut = (64 - 8 * size) * (is_const & (is_signed ^ 1));
 	struct usdt_arg_spec arg;
-	__u32 form = 0, type, size;
-	__u64 fields;
 
-	/* How many bits lead to the type: 1, 2, 3, 4 or 7. */
-	if (!(rest & 1)) {
-		fields = rest >> 1;
-	} else if ((rest & 3) == 1) {
-		form = USDT_FORM_NEAR;
-		fields = rest >> 2;
-	} else if ((rest & 7) == 3) {
-		form = USDT_FORM_MEM;
-		fields = rest >> 3;
-	} else if ((rest & 15) == 7) {
-		form = USDT_FORM_CONST;
-		fields = rest >> 4;
-	} else {
-		form = rest & 0x7f;
-		fields = rest >> 7;
-	}
-	type = fields & 7;
-	size = 1u << (type & 3);
-	fields >>= 3;
-
-	arg.value = 0;
-	arg.kind = USDT_ARG_MEM;
-	arg.flags = (__u8)((type & 4 ? USDT_ARG_SIGNED : 0) | (addr32 ? USDT_ARG_ADDR32 : 0));
+	arg.value = usdt_packed_signed(number, width) & -(__u64)((which + 7) >> 3) & ~0ull >> (cut & 63);
+	arg.kind = (__u8)usdt_nibble(kinds, form);
+	arg.flags =
+	    (__u8)(usdt_nibble(own_flags, form) | is_signed * USDT_ARG_SIGNED | (is_mem & addr32) * USDT_ARG_ADDR32);
 	arg.size = (__u8)size;
-	arg.reg = usdt_packed_reg(fields, reg_bits);
-	arg.index = USDT_REG_NONE;
-	arg.shift = 0;
+	arg.reg = (__u8)(usdt_packed_reg(fields >> 3, reg_bits) | -(1 - has_reg));
+	arg.index = (__u8)(usdt_packed_reg(number >> 12, reg_bits) | -(1 - indexed));
+	arg.shift = (__u8)(8 * high_byte + ((number >> (12 + reg_bits)) & 3) * indexed);
 	arg.capture = 0;
 	arg.window = 0;
-	switch (form) {
-	case USDT_FORM_HIGH_BYTE:
-		arg.shift = 8;
-		/* fallthrough */
-	case USDT_FORM_REG:
-		arg.kind = USDT_ARG_REG;
-		arg.flags = type & 4 ? USDT_ARG_SIGNED : 0;
-		break;
-	case USDT_FORM_FLOAT_REG:
-		arg.kind = USDT_ARG_REG;
-		arg.flags = USDT_ARG_FLOAT;
-		break;
-	case USDT_FORM_NEAR:
-		arg.value = usdt_packed_signed(fields >> reg_bits, 10);
-		break;
-	case USDT_FORM_FLOAT_MEM:
-		arg.flags = (__u8)(USDT_ARG_FLOAT | (addr32 ? USDT_ARG_ADDR32 : 0));
-		/* fallthrough */
-	case USDT_FORM_MEM:
-		arg.value = usdt_packed_signed(fields >> reg_bits, 18);
-		break;
-	case USDT_FORM_INDEXED:
-		arg.value = usdt_packed_signed(fields >> reg_bits, 12);
-		fields >>= reg_bits + 12;
-		arg.index = usdt_packed_reg(fields, reg_bits);
-		arg.shift = (__u8)((fields >> reg_bits) & 3);
-		break;
-	case USDT_FORM_IP:
-		arg.value = usdt_packed_signed(fields, 32);
-		arg.flags = (__u8)(arg.flags | USDT_ARG_IP);
-		arg.reg = USDT_REG_NONE;
-		break;
-	case USDT_FORM_CONST:
-	case USDT_FORM_WIDE_CONST:
-		arg.kind = USDT_ARG_CONST;
-		arg.flags = type & 4 ? USDT_ARG_SIGNED : 0;
-		arg.reg = USDT_REG_NONE;
-		arg.value = usdt_packed_signed(fields, form == USDT_FORM_CONST ? 10 : 32);
-		if (!(type & 4))
-			arg.value = arg.value << (64 - 8 * size) >> (64 - 8 * size);
-		break;
-	default: /* unreadable, which has a size instead of a type */
-		arg.kind = USDT_ARG_UNREADABLE;
-		arg.flags = 0;
-		arg.reg = USDT_REG_NONE;
-		arg.size = form == USDT_FORM_UNREADABLE ? (__u8)((rest >> 7) & 15) : 0;
-		break;
-	}
 	return arg;
 }
 

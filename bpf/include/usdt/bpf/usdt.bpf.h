@@ -145,16 +145,7 @@ struct usdt_cursor {
 
 static __always_inline struct usdt_arg_spec usdt_unpack(const struct usdt_ctx *ctx, __u64 rest)
 {
-	struct usdt_arg_spec spec = usdt_unpack_arg(rest, USDT_REG_BITS, USDT_PACKED_ADDR32(ctx->cookie));
-
-	spec.value = usdt_forget(ctx, spec.value);
-	spec.kind = usdt_forget(ctx, spec.kind);
-	spec.flags = usdt_forget(ctx, spec.flags);
-	spec.size = usdt_forget(ctx, spec.size);
-	spec.reg = usdt_forget(ctx, spec.reg);
-	spec.index = usdt_forget(ctx, spec.index);
-	spec.shift = usdt_forget(ctx, spec.shift);
-	return spec;
+	return usdt_unpack_arg(rest, USDT_REG_BITS, USDT_PACKED_ADDR32(ctx->cookie));
 }
 
 static __always_inline bool usdt_next_packed(const struct usdt_ctx *ctx, struct usdt_cursor *at,
