@@ -18,6 +18,7 @@
 #include "attach/libbpf_log.hpp"
 #include "attach/loaded_object.hpp"
 #include "attach/spec_maps.hpp"
+#include "attach/specialise.hpp"
 #include "attach/thread_base.hpp"
 #include "sys/uapi.hpp"
 #include "usdt/features.hpp"
@@ -64,8 +65,9 @@ struct BpfObject::Impl {
     return mappings.back().start;
   }
 
-  /// Opens one more copy, with the first one's maps and the application's constants.
-  Result<void> add_copy();
+  /// Opens copy `number`, with the application's constants, and the first one's maps where it is not that itself.
+  Result<void> open_copy(std::size_t number, const PlannedProgram& program);
+  Result<void> size_maps() const;
   /// Loads a copy for each program, and fills the maps they share.
   Result<void> load_copies(const AttachPlan& plan, const CarrierPlan& carried, Backend chosen);
 
@@ -82,6 +84,7 @@ struct BpfObject::Impl {
   std::string name;
   std::vector<LoadedObject> copies;  ///< one for each program of the carrier plan; they share the first one's maps
   std::vector<Constant> constants;   ///< set by the application, for the copies to come
+  std::vector<std::pair<std::string, std::uint32_t>> map_entries;  ///< the same of its maps
   std::vector<Mapping> mappings;
   CarrierPlan carriers;
   Backend backend = Backend::automatic;
@@ -201,6 +204,7 @@ Result<void> BpfObject::set_max_entries(std::string_view map, std::uint32_t entr
   if (!found) return fail(ErrorKind::not_found, fmt::format("the BPF object has no map '{}'", map));
   if (const int error = bpf_map__set_max_entries(found, entries))
     return fail(os_failure(ErrorKind::invalid_argument, fmt::format("map '{}' with {} entries", map, entries), -error));
+  impl_->map_entries.emplace_back(map, entries);
   return {};
 }
 
@@ -240,25 +244,46 @@ Result<void> BpfObject::load(const AttachPlan& plan, const LoadOptions& options)
   return {};
 }
 
-Result<void> BpfObject::Impl::add_copy() {
-  auto copy = LoadedObject::open(bytes, name);
+Result<void> BpfObject::Impl::open_copy(std::size_t number, const PlannedProgram& program) {
+  const bool own_spec = (program.carriers & USDT_CARRIER_BIT(USDT_CARRIER_LINK)) != 0;
+  if (number == 0 && !own_spec) return {};  // as it was opened
+  std::vector<std::byte> code = bytes;
+  if (own_spec) {
+    auto special = backends::specialise(bytes, program.link_spec);
+    if (!special) return fail(special.error());
+    code = std::move(*special);
+  }
+  auto copy = LoadedObject::open(code, name);
   if (!copy) return fail(copy.error());
-  if (auto shared = share_maps(first(), *copy); !shared) return shared;
   for (const Constant& each : constants) {
     if (auto set = copy->set_constant(each.name, std::span<const std::byte>(each.value)); !set) return set;
   }
+  if (number == 0) {
+    copies[0] = std::move(*copy);
+    return size_maps();
+  }
+  if (auto shared = share_maps(first(), *copy); !shared) return shared;
   copies.push_back(std::move(*copy));
   return {};
 }
 
+Result<void> BpfObject::Impl::size_maps() const {
+  for (const auto& [map, entries] : map_entries) {
+    if (const int error = bpf_map__set_max_entries(first().map(map.c_str()), entries))
+      return fail(
+          os_failure(ErrorKind::invalid_argument, fmt::format("map '{}' with {} entries", map, entries), -error));
+  }
+  return {};
+}
+
 Result<void> BpfObject::Impl::load_copies(const AttachPlan& plan, const CarrierPlan& carried, Backend chosen) {
-  if (auto sized = backends::size_specs(first(), plan, carried); !sized) return sized;
   const backends::ThreadBase thread_base = backends::find_thread_base(plan);
   for (std::size_t i = 0; i < carried.programs.size(); ++i) {
-    if (i > 0) {
-      if (auto added = add_copy(); !added) return added;
-    }
+    if (auto opened = open_copy(i, carried.programs[i]); !opened) return opened;
     const LoadedObject& copy = copies.back();
+    if (i == 0) {
+      if (auto sized = backends::size_specs(copy, plan, carried); !sized) return sized;
+    }
     if (auto set = backends::set_spec_constants(copy, plan, carried, carried.programs[i]); !set) return set;
     if (auto set = backends::set_thread_base(copy, thread_base); !set) return set;
     set_types(copy, chosen, i == 0);

@@ -80,6 +80,18 @@ enum usdt_carrier {
 /* Arguments of a spec that can be a program's constant. */
 #define USDT_LINK_ARGS 32
 
+/* What the loader of a per-link program writes into its instructions, where argument `n` (below USDT_LINK_ARGS) is
+ * read: `r = MARK_KIND + n` becomes one of enum usdt_own_kind; and of each three `r = *(u64 *)(ctx + ..)`, `r <<=
+ * MARK_CUT + n`, `r >>= MARK_CUT + n` the offset becomes that of the argument's register, the shifts those that cut it
+ * to its size, and the second one extends by sign where it has one. Programs of other carriers never get there. */
+#define USDT_MARK_KIND 0x7d5d0100
+#define USDT_MARK_CUT 0x7d5d0200
+enum usdt_own_kind {
+	USDT_OWN_NONE = 0,  /* no such argument */
+	USDT_OWN_REG = 1,   /* a whole register, or its lowest bytes */
+	USDT_OWN_OTHER = 2, /* as usdt_link says */
+};
+
 /* Addresses without attach cookies. Code is mapped by pages, so the low 12 bits of a site's address are the same in
  * every process; sites that share them are given to different programs, which makes the group number part of the key.
  */

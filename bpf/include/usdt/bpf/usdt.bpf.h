@@ -219,6 +219,16 @@ static __always_inline __u64 usdt_read_packed_reg(const struct usdt_ctx *ctx, __
 	return usdt_extend(value, 1u << ((rest >> 1) & 3), rest & 8);
 }
 
+/* What is left of reading a register in a per-link program: four instructions, of which the loader writes three
+ * (spec.h). Unwritten, the kind is none of ours. */
+#define USDT_READ_OWN_REG(value, regs, n)                \
+	asm volatile("%0 = *(" USDT_LOAD " *)(%1 + 0)\n" \
+		     "%0 <<= %2\n"                       \
+		     "%0 >>= %2"                         \
+		     : "=r"(value)                       \
+		     : "r"(regs), "i"(USDT_MARK_CUT + (n)))
+#define USDT_OWN_KIND(kind, n) asm volatile("%0 = %1" : "=r"(kind) : "i"(USDT_MARK_KIND + (n)))
+
 /* usdt_arg() without a type: the value extended to 64 bits by its own sign, floats as their bits. */
 static __always_inline int usdt_arg_bits(const struct usdt_ctx *ctx, __u32 n, __u64 *bits)
 {
@@ -226,6 +236,17 @@ static __always_inline int usdt_arg_bits(const struct usdt_ctx *ctx, __u32 n, __
 	__u64 rest;
 
 	*bits = 0;
+	if (__builtin_constant_p(n) && n < USDT_LINK_ARGS && usdt_carried_by(ctx, USDT_CARRIER_LINK)) {
+		__u64 kind;
+
+		USDT_OWN_KIND(kind, n);
+		if (kind == USDT_OWN_REG) {
+			USDT_READ_OWN_REG(*bits, ctx->regs, n);
+			return 0;
+		}
+		if (kind == USDT_OWN_NONE)
+			return -USDT_ENOENT;
+	}
 	if (usdt_is_packed(ctx)) {
 		if (!usdt_find_packed(ctx, n, &rest))
 			return -USDT_ENOENT;
