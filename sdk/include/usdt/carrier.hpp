@@ -37,6 +37,7 @@ struct CarrierOptions {
 /// What sets one copy of the program apart from the others: constants of the load.
 struct PlannedProgram {
   std::uint32_t carriers = 0;   ///< usdt_carriers of usdt.bpf.h
+  bool packed_regs = false;     ///< cookie: all arguments of its sites are whole registers
   EncodedSpec link_spec = {};   ///< per_link
   std::uint32_t link_vary = 0;  ///< per_link: bit n: argument n's value differs between its sites
   std::uint32_t ip_group = 0;   ///< ip_hash

@@ -249,7 +249,7 @@ Result<void> BpfObject::Impl::open_copy(std::size_t number, const PlannedProgram
   if (number == 0 && !own_spec) return {};  // as it was opened
   std::vector<std::byte> code = bytes;
   if (own_spec) {
-    auto special = backends::specialise(bytes, program.link_spec);
+    auto special = backends::specialise(bytes, program.link_spec, program.link_vary);
     if (!special) return fail(special.error());
     code = std::move(*special);
   }

@@ -101,6 +101,7 @@ Result<void> set_spec_constants(const LoadedObject& object, const AttachPlan& pl
   constant("usdt_max_args", plan.max_args);
   constant("usdt_carriers", program.carriers);
   constant("usdt_windows", static_cast<std::uint8_t>(carriers.windows));
+  constant("usdt_packed_regs", static_cast<std::uint8_t>(program.packed_regs));
   constant("usdt_site_bits", carriers.site_bits);
   constant("usdt_user_cookie", carriers.user_cookie);
   constant("usdt_ip_group", program.ip_group);

@@ -8,18 +8,21 @@
 #include <cstring>
 #include <optional>
 
+#include "plan/windows.hpp"
+
 namespace usdt::backends {
 namespace {
 
 constexpr std::uint8_t kMove = BPF_ALU64 | 0xb0 /* BPF_MOV */ | BPF_K;
 constexpr std::uint8_t kLoad = BPF_LDX | 0x18 /* BPF_DW */ | BPF_MEM;
+constexpr std::uint8_t kAdd = BPF_ALU64 | 0x00 /* BPF_ADD */ | BPF_K;
 constexpr std::uint8_t kShiftLeft = BPF_ALU64 | 0x60 /* BPF_LSH */ | BPF_K;
 constexpr std::uint8_t kShiftRight = BPF_ALU64 | 0x70 /* BPF_RSH */ | BPF_K;
 constexpr std::uint8_t kShiftSigned = BPF_ALU64 | 0xc0 /* BPF_ARSH */ | BPF_K;
 constexpr std::uint8_t kLoadImmediate = 0x18;  // BPF_LD | BPF_IMM | BPF_DW, of two slots
 
 /// Which argument an immediate is a mark of.
-std::optional<std::size_t> argument_of(std::int32_t immediate, std::int32_t mark) {
+std::optional<std::size_t> argument_of(std::int32_t immediate, usdt_mark mark) {
   const std::int64_t n = std::int64_t{immediate} - mark;
   return n >= 0 && n < USDT_LINK_ARGS ? std::optional(static_cast<std::size_t>(n)) : std::nullopt;
 }
@@ -28,45 +31,82 @@ bool is_whole_register(const usdt_arg_spec& arg) {
   return arg.kind == USDT_ARG_REG && arg.shift == 0 && (arg.flags & USDT_ARG_PAIR) == 0;
 }
 
+bool is_plain_memory(const usdt_arg_spec& arg) {
+  constexpr unsigned kPlain = USDT_ARG_SIGNED | USDT_ARG_FLOAT;
+  const auto displacement = static_cast<std::int64_t>(arg.value);
+  return arg.kind == USDT_ARG_MEM && arg.reg != USDT_REG_NONE && arg.index == USDT_REG_NONE &&
+         (arg.flags & ~kPlain) == 0 && displacement == static_cast<std::int32_t>(displacement);
+}
+
 class Specialiser {
  public:
-  explicit Specialiser(const EncodedSpec& spec) : spec_(spec) {}
+  /// `vary`: arguments whose displacement the program looks up.
+  Specialiser(const EncodedSpec& spec, std::uint32_t vary) : args_(plan::gather_windows(spec.args).args), vary_(vary) {}
 
   /// False where a mark stands alone.
   [[nodiscard]] bool rewrite(std::span<bpf_insn> code) const {
     for (std::size_t i = 0; i < code.size(); ++i) {
-      bpf_insn& here = code[i];
-      if (here.code == kLoadImmediate) {
+      const std::uint8_t opcode = code[i].code;
+      if (opcode == kLoadImmediate) {
         ++i;
-      } else if (here.code == kMove) {
-        if (const auto n = argument_of(here.imm, USDT_MARK_KIND)) here.imm = kind_of(*n);
-      } else if (here.code == kShiftLeft) {
-        const auto n = argument_of(here.imm, USDT_MARK_CUT);
-        if (n && (i == 0 || i + 1 == code.size() || !read_register(code.subspan(i - 1, 3), *n))) return false;
+      } else if (opcode == kMove) {
+        write_number(code[i].imm);
+      } else if (opcode == kAdd || opcode == kShiftLeft) {
+        if (!write_block(code, i)) return false;
       }
     }
     return true;
   }
 
  private:
-  [[nodiscard]] std::int32_t kind_of(std::size_t n) const {
-    if (n >= spec_.args.size()) return USDT_OWN_NONE;
-    return is_whole_register(spec_.args[n]) ? USDT_OWN_REG : USDT_OWN_OTHER;
+  [[nodiscard]] usdt_own_kind kind_of(std::size_t n) const {
+    if (n >= args_.size()) return USDT_OWN_NONE;
+    if (is_whole_register(args_[n])) return USDT_OWN_REG;
+    return is_plain_memory(args_[n]) && (vary_ >> n & 1) == 0 ? USDT_OWN_MEM : USDT_OWN_OTHER;
   }
 
-  [[nodiscard]] bool read_register(std::span<bpf_insn> three, std::size_t n) const {
-    bpf_insn &load = three[0], &left = three[1], &right = three[2];
-    if (load.code != kLoad || right.code != kShiftRight || right.imm != left.imm) return false;
-    left.imm = right.imm = 0;
-    if (kind_of(n) != USDT_OWN_REG) return true;  // the verifier will not see it
-    const usdt_arg_spec& arg = spec_.args[n];
-    load.off = static_cast<std::int16_t>(8 * arg.reg);
-    left.imm = right.imm = 64 - 8 * arg.size;
-    if ((arg.flags & USDT_ARG_SIGNED) != 0) right.code = kShiftSigned;
+  void write_number(std::int32_t& number) const {
+    if (const auto n = argument_of(number, USDT_MARK_KIND)) {
+      number = kind_of(*n);
+    } else if (const auto w = argument_of(number, USDT_MARK_WINDOW)) {
+      number = *w < args_.size() ? args_[*w].window : 0;
+    } else if (const auto s = argument_of(number, USDT_MARK_SIZE)) {
+      number = *s < args_.size() ? args_[*s].size : 1;
+    }
+  }
+
+  /// The instructions round the one at `i`, if it has a mark. What the verifier will not get to, it does not see.
+  [[nodiscard]] bool write_block(std::span<bpf_insn> code, std::size_t i) const {
+    bpf_insn& here = code[i];
+    if (here.code == kAdd) {
+      const auto n = argument_of(here.imm, USDT_MARK_DISPLACEMENT);
+      if (!n) return true;
+      here.imm = kind_of(*n) == USDT_OWN_MEM ? static_cast<std::int32_t>(args_[*n].value) : 0;
+      return write_load(code, i, *n);
+    }
+    if (const auto n = argument_of(here.imm, USDT_MARK_CUT))
+      return write_shifts(code, i, *n) && write_load(code, i, *n);
+    if (const auto n = argument_of(here.imm, USDT_MARK_TRIM)) return write_shifts(code, i, *n);
     return true;
   }
 
-  const EncodedSpec& spec_;
+  [[nodiscard]] bool write_load(std::span<bpf_insn> code, std::size_t i, std::size_t n) const {
+    if (i == 0 || code[i - 1].code != kLoad) return false;
+    const bool loads = n < args_.size() && args_[n].reg != USDT_REG_NONE;
+    code[i - 1].off = static_cast<std::int16_t>(loads ? 8 * args_[n].reg : 0);
+    return true;
+  }
+
+  [[nodiscard]] bool write_shifts(std::span<bpf_insn> code, std::size_t i, std::size_t n) const {
+    if (i + 1 == code.size() || code[i + 1].code != kShiftRight || code[i + 1].imm != code[i].imm) return false;
+    const bool sized = n < args_.size() && args_[n].size >= 1 && args_[n].size <= 8;
+    code[i].imm = code[i + 1].imm = sized ? 64 - 8 * args_[n].size : 0;
+    if (sized && (args_[n].flags & USDT_ARG_SIGNED) != 0) code[i + 1].code = kShiftSigned;
+    return true;
+  }
+
+  std::vector<usdt_arg_spec> args_;
+  std::uint32_t vary_;
 };
 
 /// Sections of code, as offset and size in the file; nullopt where one is beyond it.
@@ -89,11 +129,12 @@ std::optional<std::vector<Elf64_Shdr>> code_sections(std::span<const std::byte> 
 
 }  // namespace
 
-Result<std::vector<std::byte>> specialise(std::span<const std::byte> object, const EncodedSpec& spec) {
+Result<std::vector<std::byte>> specialise(std::span<const std::byte> object, const EncodedSpec& spec,
+                                          std::uint32_t vary) {
   const auto sections = code_sections(object);
   if (!sections) return fail(ErrorKind::malformed, "BPF object: its sections reach beyond its end");
   std::vector<std::byte> out(object.begin(), object.end());
-  const Specialiser specialiser(spec);
+  const Specialiser specialiser(spec, vary);
   for (const Elf64_Shdr& section : *sections) {
     std::vector<bpf_insn> code(section.sh_size / sizeof(bpf_insn));
     const std::size_t bytes = code.size() * sizeof(bpf_insn);

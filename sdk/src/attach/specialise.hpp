@@ -11,8 +11,10 @@
 
 namespace usdt::backends {
 
-/// A copy of the BPF object file `object` in which reading a register of `spec` is a load and two shifts: see
-/// USDT_MARK_KIND in spec.h. Errors: malformed (sections beyond the file, a mark without its neighbours).
-[[nodiscard]] Result<std::vector<std::byte>> specialise(std::span<const std::byte> object, const EncodedSpec& spec);
+/// A copy of the BPF object file `object` with the arguments of `spec` written into its instructions: see enum
+/// usdt_mark in spec.h. `vary`: bits of the arguments whose displacement differs between the program's sites. Errors:
+/// malformed (sections beyond the file, a mark without its neighbours).
+[[nodiscard]] Result<std::vector<std::byte>> specialise(std::span<const std::byte> object, const EncodedSpec& spec,
+                                                        std::uint32_t vary);
 
 }  // namespace usdt::backends

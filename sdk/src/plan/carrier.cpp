@@ -36,6 +36,11 @@ std::string shape_of(const EncodedSpec& spec) {
   return shape;
 }
 
+/// USDT_FORM_REG of packed cookies.
+bool is_whole_register(const usdt_arg_spec& arg) {
+  return arg.kind == USDT_ARG_REG && arg.shift == 0 && (arg.flags & ~USDT_ARG_SIGNED) == 0;
+}
+
 /// How one site's spec travels: its program, and its cookie.
 struct Way {
   std::uint32_t program = 0;
@@ -114,7 +119,9 @@ class Carriers {
   Way by_cookie_or_table(std::uint32_t site) {
     const auto cookie = packed(site);
     if (!cookie) return by_table(site);
-    if (!cookie_program_) cookie_program_ = add_program({.carriers = kCookieBit});
+    if (!cookie_program_) cookie_program_ = add_program({.carriers = kCookieBit, .packed_regs = true});
+    const auto& args = plan_.specs[plan_.sites[site].spec].args;
+    out_.programs[*cookie_program_].packed_regs &= std::all_of(args.begin(), args.end(), is_whole_register);
     ++out_.in_cookie;
     return {*cookie_program_, *cookie};
   }

@@ -29,7 +29,6 @@ __u64 usdt_zero __attribute__((weak)) = 0;
 
 /* Some spec of the plan has windows. */
 const volatile __u8 usdt_windows __attribute__((weak)) = 0;
-
 /* What was read last for neighbouring operands. */
 struct usdt_window {
 	__u64 number; /* of the window in `words`, 0: none */
@@ -43,7 +42,7 @@ struct usdt_ctx {
 	const struct usdt_spec *spec; /* NULL: packed in the cookie, or none */
 	const struct usdt_spec *vary; /* per-link programs: what differs between their sites */
 	__u64 cookie;
-	__u64 carriers; /* bits of enum usdt_carrier */
+	__u64 carriers; /* usdt_carriers */
 	struct usdt_window *window;
 	bool sleepable;
 };
@@ -97,8 +96,8 @@ static __always_inline __u64 usdt_reg(void *regs, __u8 word)
 	__u64 value = 0;
 
 	switch (word) {
-#define USDT_CASE(word, offset)                     \
-	case word:                                  \
+#define USDT_CASE(number, offset)                   \
+	case number:                                \
 		USDT_LOAD_REG(value, regs, offset); \
 		break;
 		USDT_FOR_EACH_REG(USDT_CASE)

@@ -81,15 +81,28 @@ enum usdt_carrier {
 #define USDT_LINK_ARGS 32
 
 /* What the loader of a per-link program writes into its instructions, where argument `n` (below USDT_LINK_ARGS) is
- * read: `r = MARK_KIND + n` becomes one of enum usdt_own_kind; and of each three `r = *(u64 *)(ctx + ..)`, `r <<=
- * MARK_CUT + n`, `r >>= MARK_CUT + n` the offset becomes that of the argument's register, the shifts those that cut it
- * to its size, and the second one extends by sign where it has one. Programs of other carriers never get there. */
-#define USDT_MARK_KIND 0x7d5d0100
-#define USDT_MARK_CUT 0x7d5d0200
+ * read. Each mark is an immediate, MARK + n:
+ *
+ *     r = KIND                                               one of enum usdt_own_kind
+ *     r = *(u64 *)(ctx + ..); r <<= CUT; r >>= CUT           OWN_REG: the register's offset, and the shifts that cut it
+ *                                                            to its size, the second one extending a signed one
+ *     r = *(u64 *)(ctx + ..); r += DISPLACEMENT              OWN_MEM: its address
+ *     r = WINDOW; r = SIZE; r <<= TRIM; r >>= TRIM           OWN_MEM: `window` and `size` of its spec; the shifts above
+ *
+ * Programs of other carriers never get there. */
+enum usdt_mark {
+	USDT_MARK_KIND = 0x7d5d0100,
+	USDT_MARK_CUT = 0x7d5d0200,
+	USDT_MARK_DISPLACEMENT = 0x7d5d0300,
+	USDT_MARK_WINDOW = 0x7d5d0400,
+	USDT_MARK_SIZE = 0x7d5d0500,
+	USDT_MARK_TRIM = 0x7d5d0600,
+};
 enum usdt_own_kind {
 	USDT_OWN_NONE = 0,  /* no such argument */
 	USDT_OWN_REG = 1,   /* a whole register, or its lowest bytes */
-	USDT_OWN_OTHER = 2, /* as usdt_link says */
+	USDT_OWN_MEM = 2,   /* memory at a register and a displacement of 32 bits */
+	USDT_OWN_OTHER = 3, /* as usdt_link says */
 };
 
 /* Addresses without attach cookies. Code is mapped by pages, so the low 12 bits of a site's address are the same in

@@ -26,12 +26,14 @@
 
 /* The layout this program was built with: user space refuses to fill in another. */
 const volatile __u32 usdt_spec_version __attribute__((weak)) = USDT_SPEC_VERSION;
-/* USDT_CARRIER_BIT of this program's carrier, and IP_HASH. */
+/* USDT_CARRIER_BIT of this program's carrier, perhaps IP_HASH. */
 const volatile __u32 usdt_carriers __attribute__((weak)) = USDT_CARRIER_BIT(USDT_CARRIER_TABLE);
 /* Longest argument list of the plan. */
 const volatile __u32 usdt_max_args __attribute__((weak)) = 12;
 /* Bits of the site number in packed cookies; above 30: they hold none. */
 const volatile __u32 usdt_site_bits __attribute__((weak)) = 0;
+/* All packed cookies are of registers alone, so that argument N is at a place that is known. */
+const volatile __u8 usdt_packed_regs __attribute__((weak)) = 0;
 /* The application's cookie, where it is the same for all sites. */
 const volatile __u64 usdt_user_cookie __attribute__((weak)) = 0;
 /* Kernels without attach cookies: this program's part of the sites. */
@@ -143,6 +145,11 @@ struct usdt_cursor {
 	__u64 rest; /* packed: what begins with argument `next` */
 };
 
+static __always_inline __u32 usdt_packed_step(__u64 rest)
+{
+	return usdt_packed_regs ? 4 + USDT_REG_BITS : usdt_packed_width(rest, USDT_REG_BITS) & 63;
+}
+
 static __always_inline struct usdt_arg_spec usdt_unpack(const struct usdt_ctx *ctx, __u64 rest)
 {
 	return usdt_unpack_arg(rest, USDT_REG_BITS, USDT_PACKED_ADDR32(ctx->cookie));
@@ -156,7 +163,7 @@ static __always_inline bool usdt_next_packed(const struct usdt_ctx *ctx, struct 
 	if (at->next == 0)
 		at->rest = ctx->cookie;
 	*spec = usdt_unpack(ctx, at->rest);
-	at->rest >>= usdt_packed_width(at->rest, USDT_REG_BITS) & 63;
+	at->rest >>= usdt_packed_step(at->rest);
 	at->next++;
 	return true;
 }
@@ -193,8 +200,12 @@ static __always_inline bool usdt_find_packed(const struct usdt_ctx *ctx, __u32 n
 	*rest = ctx->cookie;
 	if (n >= USDT_PACKED_ARGS || n >= USDT_PACKED_COUNT(ctx->cookie))
 		return false;
+	if (usdt_packed_regs) {
+		*rest >>= (4 + USDT_REG_BITS) * n;
+		return true;
+	}
 	for (__u32 i = 0; i < USDT_PACKED_ARGS - 1 && i < n; i++)
-		*rest >>= usdt_packed_width(*rest, USDT_REG_BITS) & 63;
+		*rest >>= usdt_packed_step(*rest);
 	return true;
 }
 
@@ -219,15 +230,56 @@ static __always_inline __u64 usdt_read_packed_reg(const struct usdt_ctx *ctx, __
 	return usdt_extend(value, 1u << ((rest >> 1) & 3), rest & 8);
 }
 
-/* What is left of reading a register in a per-link program: four instructions, of which the loader writes three
- * (spec.h). Unwritten, the kind is none of ours. */
-#define USDT_READ_OWN_REG(value, regs, n)                \
+/* What is left of reading an argument in a per-link program, whose loader writes the numbers (enum usdt_mark). Where
+ * they stayed as they are here, the kind is none of ours. `n` is a constant. */
+#define USDT_OWN_NUMBER(r, mark, n) asm volatile("%0 = %1" : "=r"(r) : "i"((mark) + (n)))
+#define USDT_OWN_LOAD_REG(r, regs, n)                    \
 	asm volatile("%0 = *(" USDT_LOAD " *)(%1 + 0)\n" \
 		     "%0 <<= %2\n"                       \
 		     "%0 >>= %2"                         \
-		     : "=r"(value)                       \
+		     : "=r"(r)                           \
 		     : "r"(regs), "i"(USDT_MARK_CUT + (n)))
-#define USDT_OWN_KIND(kind, n) asm volatile("%0 = %1" : "=r"(kind) : "i"(USDT_MARK_KIND + (n)))
+#define USDT_OWN_ADDRESS(r, regs, n)                     \
+	asm volatile("%0 = *(" USDT_LOAD " *)(%1 + 0)\n" \
+		     "%0 += %2"                          \
+		     : "=r"(r)                           \
+		     : "r"(regs), "i"(USDT_MARK_DISPLACEMENT + (n)))
+#define USDT_OWN_TRIM_TO_SIZE(r, n) \
+	asm volatile("%0 <<= %1\n"  \
+		     "%0 >>= %1"    \
+		     : "+r"(r)      \
+		     : "i"(USDT_MARK_TRIM + (n)))
+
+static __always_inline int usdt_read_own_mem(const struct usdt_ctx *ctx, __u32 n, __u64 *bits)
+{
+	__u64 address, window, size;
+
+	USDT_OWN_ADDRESS(address, ctx->regs, n);
+	USDT_OWN_NUMBER(window, USDT_MARK_WINDOW, n);
+	if (!usdt_windows || !window || !usdt_read_window(ctx, window, address, bits)) {
+		USDT_OWN_NUMBER(size, USDT_MARK_SIZE, n);
+		*bits = 0;
+		if (usdt_copy(ctx, bits, size, address))
+			return -USDT_EFAULT;
+	}
+	USDT_OWN_TRIM_TO_SIZE(*bits, n);
+	return 0;
+}
+
+/* Argument `n` of a per-link program; 1: of a kind that is read as usdt_link says. */
+static __always_inline int usdt_read_own(const struct usdt_ctx *ctx, __u32 n, __u64 *bits)
+{
+	__u64 kind;
+
+	USDT_OWN_NUMBER(kind, USDT_MARK_KIND, n);
+	if (kind == USDT_OWN_REG) {
+		USDT_OWN_LOAD_REG(*bits, ctx->regs, n);
+		return 0;
+	}
+	if (kind == USDT_OWN_MEM)
+		return usdt_read_own_mem(ctx, n, bits);
+	return kind == USDT_OWN_NONE ? -USDT_ENOENT : 1;
+}
 
 /* usdt_arg() without a type: the value extended to 64 bits by its own sign, floats as their bits. */
 static __always_inline int usdt_arg_bits(const struct usdt_ctx *ctx, __u32 n, __u64 *bits)
@@ -237,20 +289,15 @@ static __always_inline int usdt_arg_bits(const struct usdt_ctx *ctx, __u32 n, __
 
 	*bits = 0;
 	if (__builtin_constant_p(n) && n < USDT_LINK_ARGS && usdt_carried_by(ctx, USDT_CARRIER_LINK)) {
-		__u64 kind;
+		const int done = usdt_read_own(ctx, n, bits);
 
-		USDT_OWN_KIND(kind, n);
-		if (kind == USDT_OWN_REG) {
-			USDT_READ_OWN_REG(*bits, ctx->regs, n);
-			return 0;
-		}
-		if (kind == USDT_OWN_NONE)
-			return -USDT_ENOENT;
+		if (done <= 0)
+			return done;
 	}
 	if (usdt_is_packed(ctx)) {
 		if (!usdt_find_packed(ctx, n, &rest))
 			return -USDT_ENOENT;
-		if (!(rest & 1)) {
+		if (usdt_packed_regs || !(rest & 1)) {
 			*bits = usdt_read_packed_reg(ctx, rest);
 			return 0;
 		}
