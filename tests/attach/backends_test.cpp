@@ -134,7 +134,8 @@ TEST(PerfUprobe, gives_each_site_its_offset_cookie_and_semaphore) {
   EXPECT_EQ(offsets, sites.offsets);
   EXPECT_EQ(cookies, sites.cookies);
   EXPECT_EQ(semaphores, sites.ref_ctrs);
-  EXPECT_EQ(links->fds.size(), 6U);
+  EXPECT_EQ(links->fds.size(), 3U);
+  EXPECT_EQ(links->events.size(), 3U);
 }
 
 TEST(PerfUprobe, leaves_out_a_refused_site_and_says_so_when_descriptors_run_out) {
@@ -146,7 +147,8 @@ TEST(PerfUprobe, leaves_out_a_refused_site_and_says_so_when_descriptors_run_out)
   const auto links = attach_perf_uprobe(target, Sites(3).view());
   if (!links) GTEST_SKIP() << "no uprobe event source here: " << links.error().message;
   EXPECT_EQ(indices(links->refused), (std::set<std::size_t>{1}));
-  EXPECT_EQ(links->fds.size(), 4U);
+  EXPECT_EQ(links->fds.size(), 2U);
+  EXPECT_EQ(links->events.size(), 2U);
 
   kernel.open_event = [](const perf_event_attr&, pid_t) { return -EMFILE; };
   const auto none = attach_perf_uprobe(target, Sites(3).view());

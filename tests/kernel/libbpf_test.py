@@ -96,12 +96,12 @@ class Attached:
         return kinds
 
     def hits(self):
-        out, err = self.process.communicate(timeout=30)
+        out, err = self.process.communicate(timeout=110)
         check_equal(self.process.returncode, 0, f"exit code of attach-hits\n{err.decode()}")
         return [json.loads(line) for line in out.decode().splitlines()]
 
     def refusal(self):
-        _, err = self.process.communicate(timeout=30)
+        _, err = self.process.communicate(timeout=110)
         check_equal(self.process.returncode, 1, f"exit code of attach-hits\n{err.decode()}")
         return err.decode().strip()
 
