@@ -156,6 +156,29 @@ TEST(PerfUprobe, leaves_out_a_refused_site_and_says_so_when_descriptors_run_out)
   EXPECT_EQ(none.error().kind, ErrorKind::limit);
 }
 
+TEST(PerfUprobe, does_without_links_and_cookies_where_the_kernel_has_none) {
+  FakeKernel kernel;
+  std::vector<int> programs;
+  kernel.link_perf = [](const sys::LinkCreatePerfEvent&) { return -EINVAL; };
+  kernel.set_bpf = [&](int, int program) {
+    programs.push_back(program);
+    return 0;
+  };
+  Sites sites(2);
+  sites.cookies = {0, 0};
+  const sys::ScopedSyscalls scoped(kernel);
+  const auto links = attach_perf_uprobe(target, sites.view());
+  if (!links) GTEST_SKIP() << "no uprobe event source here: " << links.error().message;
+  EXPECT_EQ(programs, (std::vector<int>{3, 3}));
+  EXPECT_EQ(links->events.size(), 2U);
+  EXPECT_TRUE(links->refused.empty());
+
+  sites.cookies = {1, 2};
+  const auto with_cookies = attach_perf_uprobe(target, sites.view());
+  ASSERT_TRUE(with_cookies);
+  EXPECT_EQ(with_cookies->refused.size(), 2U) << "a cookie that is lost would be a wrong value";
+}
+
 TEST(PerfUprobe, refuses_a_semaphore_the_interface_has_no_bits_for) {
   FakeKernel kernel;
   Sites sites(1);

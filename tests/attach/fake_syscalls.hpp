@@ -22,6 +22,7 @@ class FakeKernel : public sys::Syscalls {
   std::function<int(const perf_event_attr&, pid_t)> open_event = [](const perf_event_attr&, pid_t) {
     return descriptor();
   };
+  std::function<int(int, int)> set_bpf = [](int, int) { return 0; };
   int uprobe_result = -ENOSYS;
 
   static int descriptor() { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
@@ -36,6 +37,7 @@ class FakeKernel : public sys::Syscalls {
   int perf_event_open(perf_event_attr* attr, pid_t pid, int, int, unsigned long) override {
     return open_event(*attr, pid);
   }
+  int perf_event_set_bpf(int event_fd, int prog_fd) override { return set_bpf(event_fd, prog_fd); }
   int uprobe() override { return uprobe_result; }
 };
 

@@ -142,6 +142,13 @@ TEST_P(EachCarrier, runs_a_typed_program_with_true_values_only) {
   EXPECT_EQ(on.seen("usdt_unread_hits"), 3U);
 }
 
+TEST_P(EachCarrier, hands_on_floats_as_their_bits) {
+  Attached on("read_all", plan_of("floats"), {.carrier = GetParam()});
+  probed::floats(-0.5F, 1e300);
+  EXPECT_EQ(float_from_bits(on.seen("values", 0), 4), -0.5);
+  EXPECT_EQ(float_from_bits(on.seen("values", 1), 8), 1e300);
+}
+
 TEST_P(EachCarrier, tells_sites_of_a_plan_apart) {
   Attached on("read_all", plan_of("*"), {.carrier = GetParam()});
   const auto site_of = [&](const char* name) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "probed.hpp"
 
+#include <bit>
+
 namespace probed {
 
 // The note of sys/sdt.h with argument text of our own, and no base: nothing here is prelinked.
@@ -40,6 +42,12 @@ void partly(const char* pointer, std::uint16_t word) {
 
 void memory(const std::uint64_t* number, const char* text) {
   asm volatile(SITE("memory", "8@(%%rdi) 8@%%rsi") : : "D"(number), "S"(text));
+}
+
+void floats(float narrow, double wide) {
+  asm volatile(SITE("floats", "4f@%%edi 8f@%%rsi")
+               :
+               : "D"(std::bit_cast<std::uint32_t>(narrow)), "S"(std::bit_cast<std::uint64_t>(wide)));
 }
 
 }  // namespace probed

@@ -14,6 +14,7 @@
 
 #include "usdt/address.hpp"
 #include "usdt/arg.hpp"
+#include "usdt/bits.hpp"
 #include "usdt/bpf_object.hpp"
 #include "usdt/carrier.hpp"
 #include "usdt/consumer.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A perf event of the dynamic uprobe event source for each site, and a BPF link with a cookie on it (kernel 5.15).
+// A perf event of the dynamic uprobe event source for each site, and a BPF link with a cookie on it (kernel 5.15;
+// before, the program alone).
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -45,8 +46,14 @@ int attach_site(const AttachTarget& target, const sys::UprobeSource& source, con
   link.target_fd = static_cast<std::uint32_t>(event.get());
   link.bpf_cookie = sites.cookies[i];
   const int link_fd = sys::syscalls().bpf(sys::bpf_link_create_cmd, &link, sizeof(link));
-  if (link_fd < 0) return -link_fd;
-  links.fds.emplace_back(link_fd);
+  if (link_fd >= 0) {
+    links.fds.emplace_back(link_fd);
+  } else if (link_fd == -EINVAL && link.bpf_cookie == 0) {
+    // Before 5.15 perf events had no links; programs that find their sites by address (ip-hash) need none.
+    if (const int set = sys::syscalls().perf_event_set_bpf(event.get(), target.program_fd); set < 0) return -set;
+  } else {
+    return -link_fd;
+  }
   links.events.push_back(std::move(event));
   return 0;
 }

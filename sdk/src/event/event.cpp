@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "usdt/bits.hpp"
+
 namespace usdt {
 namespace {
 
@@ -59,9 +61,7 @@ Value Event::value(std::size_t n) const noexcept {
   if (const auto why = why_not(n); !why.empty()) return ArgError{why};
   const Arg& arg = (*args_)[n];
   const std::uint64_t bits = slots_[n].bits;
-  if (arg.spec.is_float)
-    return arg.size == sizeof(float) ? double{std::bit_cast<float>(static_cast<std::uint32_t>(bits))}
-                                     : std::bit_cast<double>(bits);
+  if (arg.spec.is_float) return float_from_bits(bits, arg.size).value_or(0);  // the planner lets no other size through
   if (arg.spec.is_signed) return static_cast<std::int64_t>(bits);
   return bits;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sys/syscalls.hpp"
 
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,6 +22,10 @@ int Syscalls::bpf(int cmd, void* attr, unsigned size) { return result(::syscall(
 
 int Syscalls::perf_event_open(perf_event_attr* attr, pid_t pid, int cpu, int group_fd, unsigned long flags) {
   return result(::syscall(SYS_perf_event_open, attr, pid, cpu, group_fd, flags | PERF_FLAG_FD_CLOEXEC));
+}
+
+int Syscalls::perf_event_set_bpf(int event_fd, int prog_fd) {
+  return result(::ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, prog_fd));
 }
 
 int Syscalls::uprobe() {

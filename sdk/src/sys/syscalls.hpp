@@ -15,6 +15,8 @@ class Syscalls {
   virtual ~Syscalls() = default;
   virtual int bpf(int cmd, void* attr, unsigned size);
   virtual int perf_event_open(perf_event_attr* attr, pid_t pid, int cpu, int group_fd, unsigned long flags);
+  /// Runs BPF program `prog_fd` at a perf event's hits: PERF_EVENT_IOC_SET_BPF (4.1).
+  virtual int perf_event_set_bpf(int event_fd, int prog_fd);
   /// uprobe(2) called from outside a trampoline: only its errno tells something.
   virtual int uprobe();
 };
