@@ -154,10 +154,11 @@ class Session {
     if (child_ && !flags_.follow) plan_.scope = usdt::OneProcess{child_->pid()};
     auto tracer = usdt::Tracer::start(plan_, options);
     if (!tracer && options.descendants_only && tracer.error().kind == usdt::ErrorKind::not_supported) {
-      notice(fmt::format("only the command's own process is traced, not its children: {}", tracer.error().message));
+      const std::string why = tracer.error().message;
       options.descendants_only = false;
       plan_.scope = usdt::OneProcess{child_->pid()};
       tracer = usdt::Tracer::start(plan_, options);
+      if (tracer) notice(fmt::format("only the command's own process is traced, not its children: {}", why));
     }
     if (!tracer) return usdt::fail(tracer.error());
     tracer_.emplace(std::move(*tracer));
