@@ -77,9 +77,9 @@ class Carriers {
     if (!done) return fail(done.error());
     make_links();
     if (out_.carrier != Carrier::ip_hash) out_.carrier = most_used();
-    // They are read from the stack at an offset the verifier does not know, which wants 5.12; kernels have cookies
-    // from 5.15.
-    out_.windows = out_.carrier != Carrier::ip_hash && has_windows();
+    // They are read from the stack at an offset the verifier does not know (5.12); kernels without cookies may be
+    // older.
+    out_.windows = options_.attach_cookies && has_windows();
     return std::move(out_);
   }
 
