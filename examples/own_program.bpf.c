@@ -11,17 +11,14 @@ struct {
   __uint(max_entries, 1 << 20);
 } events SEC(".maps");
 
-USDT_PROGRAM(on_hit) {
-  struct order* order;
-  __u64 id, customer;
+USDT_PROG(on_hit, __u64 id, const char* customer) {
+  struct order* order = bpf_ringbuf_reserve(&events, sizeof(*order), 0);
 
-  if (usdt_arg(ctx, 0, &id) || usdt_arg(ctx, 1, &customer)) return 0;
-  order = bpf_ringbuf_reserve(&events, sizeof(*order), 0);
   if (!order) return 0;
   order->id = id;
   order->pid = bpf_get_current_pid_tgid() >> 32;
   order->cookie = usdt_cookie(ctx);
-  bpf_probe_read_user_str(order->customer, sizeof(order->customer), (const void*)customer);
+  bpf_probe_read_user_str(order->customer, sizeof(order->customer), customer);
   bpf_ringbuf_submit(order, 0);
   return 0;
 }

@@ -58,8 +58,9 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_option("--backend", raw.backend, "auto, uprobe_multi or perf_uprobe")
       ->check(CLI::IsMember({"auto", "uprobe_multi", "perf_uprobe"}))
       ->type_name("NAME");
-  app.add_option("--carrier", raw.carrier, "How a site's argument spec reaches the BPF program: auto, cookie, table,\n"
-                                           "per-link or ip-hash")
+  app.add_option("--carrier", raw.carrier,
+                 "How a site's argument spec reaches the BPF program: auto, cookie, table,\n"
+                 "per-link or ip-hash")
       ->check(CLI::IsMember({"auto", "cookie", "table", "per-link", "ip-hash"}))
       ->type_name("NAME");
   app.add_option("--max-programs", flags.max_programs, "Most BPF programs to load for --carrier per-link and ip-hash")

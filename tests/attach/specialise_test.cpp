@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "attach/specialise.hpp"
+
+#include <elf.h>
+#include <gtest/gtest.h>
+#include <linux/bpf.h>
+
+#include <cstring>
+
+namespace usdt::backends {
+namespace {
+
+// Opcodes as Documentation/bpf/standardization/instruction-set.rst numbers them.
+constexpr std::uint8_t kLoadWord = 0x79, kMove = 0xb7, kAdd = 0x07, kLeft = 0x67, kRight = 0x77, kRightSigned = 0xc7;
+
+bpf_insn insn(std::uint8_t code, std::int32_t immediate, std::int16_t offset = 0) {
+  bpf_insn made{};
+  made.code = code;
+  made.off = offset;
+  made.imm = immediate;
+  return made;
+}
+
+/// An object file of one section of code.
+std::vector<std::byte> object_of(const std::vector<bpf_insn>& code) {
+  const std::size_t bytes = code.size() * sizeof(bpf_insn);
+  Elf64_Ehdr header{};
+  header.e_shoff = sizeof(header) + bytes;
+  header.e_shnum = 1;
+  Elf64_Shdr section{};
+  section.sh_type = SHT_PROGBITS;
+  section.sh_flags = SHF_EXECINSTR;
+  section.sh_offset = sizeof(header);
+  section.sh_size = bytes;
+  std::vector<std::byte> out(sizeof(header) + bytes + sizeof(section));
+  std::memcpy(out.data(), &header, sizeof(header));
+  std::memcpy(out.data() + sizeof(header), code.data(), bytes);
+  std::memcpy(out.data() + header.e_shoff, &section, sizeof(section));
+  return out;
+}
+
+std::vector<bpf_insn> specialised(const std::vector<bpf_insn>& code, const EncodedSpec& spec, std::uint32_t vary = 0) {
+  auto object = specialise(object_of(code), spec, vary);
+  EXPECT_TRUE(object) << object.error().message;
+  std::vector<bpf_insn> out(code.size());
+  if (object) std::memcpy(out.data(), object->data() + sizeof(Elf64_Ehdr), out.size() * sizeof(bpf_insn));
+  return out;
+}
+
+usdt_arg_spec in_register(std::uint8_t word, std::uint8_t size, unsigned flags = 0) {
+  usdt_arg_spec arg{};
+  arg.kind = USDT_ARG_REG;
+  arg.reg = word;
+  arg.index = USDT_REG_NONE;
+  arg.size = size;
+  arg.flags = static_cast<std::uint8_t>(flags);
+  return arg;
+}
+
+usdt_arg_spec in_memory(std::uint8_t word, std::int64_t displacement, std::uint8_t size, unsigned flags = 0) {
+  usdt_arg_spec arg = in_register(word, size, flags);
+  arg.kind = USDT_ARG_MEM;
+  arg.value = static_cast<std::uint64_t>(displacement);
+  return arg;
+}
+
+EncodedSpec spec_of(std::vector<usdt_arg_spec> args) { return {.user_cookie = 0, .args = std::move(args)}; }
+
+std::vector<bpf_insn> read_register(int n) {
+  return {insn(kLoadWord, 0), insn(kLeft, USDT_MARK_CUT + n), insn(kRight, USDT_MARK_CUT + n)};
+}
+
+TEST(Specialise, MakesAnUnsignedRegisterALoadAndTwoShifts) {
+  const auto code = specialised(read_register(0), spec_of({in_register(14, 4)}));
+  EXPECT_EQ(code[0].off, 112) << "rdi is word 14 of pt_regs";
+  EXPECT_EQ(code[1].imm, 32);
+  EXPECT_EQ(code[2].imm, 32);
+  EXPECT_EQ(code[2].code, kRight);
+}
+
+TEST(Specialise, ExtendsASignedRegisterByItsSign) {
+  const auto code = specialised(read_register(1), spec_of({in_register(0, 8), in_register(10, 2, USDT_ARG_SIGNED)}));
+  EXPECT_EQ(code[0].off, 80);
+  EXPECT_EQ(code[1].imm, 48);
+  EXPECT_EQ(code[2].imm, 48);
+  EXPECT_EQ(code[2].code, kRightSigned);
+}
+
+TEST(Specialise, WritesTheAddressOfMemory) {
+  const std::vector<bpf_insn> program{insn(kLoadWord, 0), insn(kAdd, USDT_MARK_DISPLACEMENT),
+                                      insn(kMove, USDT_MARK_WINDOW), insn(kMove, USDT_MARK_SIZE)};
+  const auto code = specialised(program, spec_of({in_memory(4, -20, 4), in_memory(4, -24, 4)}));
+  EXPECT_EQ(code[0].off, 32);
+  EXPECT_EQ(code[1].imm, -20);
+  EXPECT_EQ(code[2].imm, USDT_WINDOW(1, 4)) << "its neighbour begins the window";
+  EXPECT_EQ(code[3].imm, 4);
+}
+
+TEST(Specialise, SaysOfEachArgumentHowItIsRead) {
+  const usdt_arg_spec far_away = in_memory(4, std::int64_t{1} << 40, 4);
+  usdt_arg_spec indexed = in_memory(4, 8, 4), pair = in_register(10, 8, USDT_ARG_PAIR), high = in_register(10, 1);
+  indexed.index = 11;
+  high.shift = 8;
+  const EncodedSpec spec =
+      spec_of({in_register(10, 8), in_memory(4, 8, 4), far_away, indexed, pair, high, in_memory(4, 8, 4)});
+  std::vector<bpf_insn> program;
+  for (int n = 0; n < 8; ++n) program.push_back(insn(kMove, USDT_MARK_KIND + n));
+  const auto code = specialised(program, spec, 1u << 6);
+  const std::vector<int> expected{USDT_OWN_REG,   USDT_OWN_MEM,   USDT_OWN_OTHER, USDT_OWN_OTHER,
+                                  USDT_OWN_OTHER, USDT_OWN_OTHER, USDT_OWN_OTHER, USDT_OWN_NONE};
+  for (std::size_t n = 0; n < expected.size(); ++n) EXPECT_EQ(code[n].imm, expected[n]) << "argument " << n;
+}
+
+TEST(Specialise, LeavesOtherInstructionsAlone) {
+  const std::vector<bpf_insn> program{insn(kMove, 7), insn(kLeft, 3), insn(kAdd, USDT_MARK_CUT),
+                                      // The second slot of a 64-bit constant is no instruction.
+                                      insn(0x18, 1), insn(0, USDT_MARK_KIND), insn(kMove, USDT_MARK_KIND + 32)};
+  const auto code = specialised(program, spec_of({in_register(1, 8)}));
+  EXPECT_EQ(std::memcmp(code.data(), program.data(), program.size() * sizeof(bpf_insn)), 0);
+}
+
+TEST(Specialise, RefusesMarksWithoutTheirNeighbours) {
+  const EncodedSpec spec = spec_of({in_register(1, 8)});
+  EXPECT_FALSE(specialise(object_of({insn(kLeft, USDT_MARK_CUT), insn(kRight, USDT_MARK_CUT)}), spec, 0));
+  EXPECT_FALSE(specialise(object_of({insn(kLoadWord, 0), insn(kLeft, USDT_MARK_CUT)}), spec, 0));
+  EXPECT_FALSE(specialise(object_of({insn(kAdd, USDT_MARK_DISPLACEMENT)}), spec, 0));
+}
+
+TEST(Specialise, RefusesSectionsBeyondTheFile) {
+  std::vector<std::byte> object = object_of(read_register(0));
+  EXPECT_FALSE(specialise(std::span(object).first(20), {}, 0));
+  EXPECT_FALSE(specialise(std::span(object).first(object.size() - 1), {}, 0));
+  const std::uint64_t huge = ~std::uint64_t{0} - 8;
+  std::memcpy(object.data() + object.size() - sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_size), &huge, sizeof(huge));
+  EXPECT_FALSE(specialise(object, {}, 0));
+}
+
+}  // namespace
+}  // namespace usdt::backends
