@@ -114,6 +114,22 @@ TEST(UprobeMulti, attaches_nothing_when_every_site_is_refused) {
   EXPECT_EQ(links->refused.size(), 5U);
 }
 
+TEST(UprobeMulti, gives_up_at_once_where_the_kernel_is_out_of_memory_or_descriptors) {
+  for (const int error : {ENOMEM, EMFILE}) {
+    FakeKernel kernel;
+    int calls = 0;
+    kernel.link_multi = [&](const sys::LinkCreateUprobeMulti&) {
+      ++calls;
+      return -error;
+    };
+    const sys::ScopedSyscalls scoped(kernel);
+    const auto links = attach_uprobe_multi(target, Sites(100).view());
+    ASSERT_FALSE(links);
+    EXPECT_EQ(links.error().os_error, error);
+    EXPECT_EQ(calls, 1) << "no site is to blame: nothing to search for";
+  }
+}
+
 TEST(PerfUprobe, gives_each_site_its_offset_cookie_and_semaphore) {
   FakeKernel kernel;
   std::vector<std::uint64_t> offsets, cookies, semaphores;

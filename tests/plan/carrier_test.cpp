@@ -362,7 +362,8 @@ TEST(PerLink, FallsBackToCookiesAndTheTableAboveTheLimit) {
   EXPECT_EQ(carried.in_cookie, 12U);
   EXPECT_EQ(carried.in_table, 4U);
   EXPECT_EQ(carried.carrier, Carrier::per_link);
-  EXPECT_EQ(carried.describe(), "per-link (13 sites, 2 programs), cookie (12 sites), table (4 sites)");
+  EXPECT_EQ(carried.describe(),
+            "per-link (13 sites, 2 programs, no more by the limit), cookie (12 sites), table (4 sites)");
 }
 
 TEST(PerLink, UsesTheWholeLimit) {

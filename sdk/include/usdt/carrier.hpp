@@ -59,6 +59,7 @@ struct CarrierPlan {
   std::vector<PlannedProgram> programs;
   std::vector<PlannedLink> links;
   bool needs_table = false;        ///< some site's spec is looked up in the table
+  bool limited = false;            ///< per_link: max_programs was too few
   bool windows = false;            ///< some spec has windows
   std::uint32_t site_bits = 0;     ///< usdt_site_bits
   std::uint64_t user_cookie = 0;   ///< of all sites, where it is the same

@@ -189,6 +189,7 @@ class Carriers {
     const std::uint32_t most = options_.max_programs;
     bool whole = false;
     std::vector<Group> groups = group_specs(whole);
+    out_.limited = groups.size() > most;
     if (!whole || groups.size() > most) groups.resize(std::min<std::size_t>(groups.size(), most > 2 ? most - 2 : 0));
     std::vector<std::uint32_t> program_of(plan_.specs.size(), kNone);
     for (const Group& group : groups) {
@@ -306,7 +307,9 @@ std::string CarrierPlan::describe() const {
   };
   const std::size_t own = std::count_if(programs.begin(), programs.end(),
                                         [](const PlannedProgram& p) { return (p.carriers & kLinkBit) != 0; });
-  add("per-link", in_program, own > 1 ? fmt::format("{} programs", own) : "");
+  std::string copies = own > 1 || limited ? fmt::format("{} program{}", own, own == 1 ? "" : "s") : "";
+  if (limited) copies += ", no more by the limit";
+  add("per-link", in_program, copies);
   add("cookie", in_cookie, "");
   add("table", in_table, "");
   return carrier == Carrier::ip_hash ? "ip-hash" : text;

@@ -36,7 +36,7 @@ static __always_inline int usdt_thread_base(__u64 *base, _Bool compat)
 	*base = 0;
 	if (!offset)
 		return -USDT_ENODATA;
-	if (bpf_probe_read_kernel(&word, sizeof(word), (void *)bpf_get_current_task() + offset))
+	if (bpf_probe_read_kernel(&word, sizeof(word), (char *)bpf_get_current_task() + offset))
 		return -USDT_EFAULT;
 	if (compat)
 		word = usdt_descriptor_base(word);
