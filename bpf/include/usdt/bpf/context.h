@@ -39,7 +39,7 @@ struct {
 	__uint(value_size, sizeof(struct usdt_spec) + 12 * sizeof(struct usdt_arg_spec));
 } usdt_specs SEC(".maps") __attribute__((weak));
 
-/* USDT_IP_KEY to cookie, 0: none of ours. */
+/* USDT_IP_KEY to cookie; a program is attached to no address that has none here. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);

@@ -133,7 +133,7 @@ static __always_inline __u64 usdt_cookie(const struct usdt_ctx *ctx)
 	return ctx->spec ? ctx->spec->user_cookie : 0;
 }
 
-/* The plan's number of this site; USDT_NO_SITE if the plan was made without (CarrierOptions::site_numbers). */
+/* The plan's number of this site; USDT_NO_SITE in packed cookies without (CarrierOptions::site_numbers). */
 static __always_inline __u32 usdt_site(const struct usdt_ctx *ctx)
 {
 	if (usdt_carried_by(ctx, USDT_CARRIER_LINK))
