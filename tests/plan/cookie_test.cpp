@@ -23,7 +23,7 @@ constexpr auto kI386 = Machine::i386;
 constexpr auto kArm = Machine::aarch64;
 
 // Words of pt_regs as the kernels' headers order them (asm/ptrace.h).
-constexpr unsigned kR15 = 0, kBp = 4, kBx = 5, kAx = 10, kCx = 11, kDi = 14, kOrigAx = 15, kIp = 16, kSp = 19;
+constexpr unsigned kBp = 4, kBx = 5, kAx = 10, kCx = 11, kDi = 14, kOrigAx = 15, kIp = 16, kSp = 19;
 constexpr unsigned kArmX0 = 0, kArmX30 = 30, kArmSp = 31, kArmPc = 32;
 
 usdt_arg_spec arg_of(unsigned kind, unsigned size, unsigned flags, std::uint64_t value) {
