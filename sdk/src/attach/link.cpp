@@ -82,7 +82,7 @@ std::string refusal_text(const backends::Refusal& refusal, const PlannedLink& li
   return fmt::format("the kernel refuses file offset 0x{:x}: {}", link.offsets[refusal.index], text);
 }
 
-Error explain(Error error, Backend backend, const PlannedFile& file) {
+Error explain(const Error& error, Backend backend, const PlannedFile& file) {
   if (error.kind == ErrorKind::no_permission) {
     if (auto privilege = check_privilege(); !privilege) return privilege.error();
   }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint8_t kMove = BPF_ALU64 | 0xb0 /* BPF_MOV */ | BPF_K;
 constexpr std::uint8_t kLoad = BPF_LDX | 0x18 /* BPF_DW */ | BPF_MEM;
-constexpr std::uint8_t kAdd = BPF_ALU64 | 0x00 /* BPF_ADD */ | BPF_K;
+constexpr std::uint8_t kAdd = BPF_ALU64;  // BPF_ADD and BPF_K are 0
 constexpr std::uint8_t kShiftLeft = BPF_ALU64 | 0x60 /* BPF_LSH */ | BPF_K;
 constexpr std::uint8_t kShiftRight = BPF_ALU64 | 0x70 /* BPF_RSH */ | BPF_K;
 constexpr std::uint8_t kShiftSigned = BPF_ALU64 | 0xc0 /* BPF_ARSH */ | BPF_K;
