@@ -60,6 +60,12 @@ static __always_inline int usdt_arg_bits(const struct usdt_ctx *ctx, __u32 n, __
 	} else if (!usdt_stored_spec(ctx, n, &spec)) {
 		return -USDT_ENOENT;
 	}
+	/* Most are whole registers: past the rest. */
+	if (spec.kind == USDT_ARG_REG && !spec.shift && !(spec.flags & ~USDT_ARG_SIGNED)) {
+		*bits =
+		    usdt_extend(usdt_reg(ctx->regs, spec.reg), ((spec.size - 1) & 7) + 1, spec.flags & USDT_ARG_SIGNED);
+		return 0;
+	}
 	return usdt_read(ctx, &spec, bits);
 }
 
