@@ -51,6 +51,8 @@ std::vector<Run> find_runs(const std::vector<usdt_arg_spec>& args) {
 }  // namespace
 
 Windowed gather_windows(std::vector<usdt_arg_spec> args) {
+  const auto in_memory = [](const usdt_arg_spec& arg) { return arg.kind == USDT_ARG_MEM; };
+  if (std::count_if(args.begin(), args.end(), in_memory) < 2) return {std::move(args), {}};  // most specs
   std::vector<Run> runs = find_runs(args);
   std::stable_sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.args.size() > b.args.size(); });
   Windowed out{std::move(args), {}};

@@ -167,8 +167,9 @@ static __always_inline __u32 usdt_site(const struct usdt_ctx *ctx)
 #define USDT_PROGRAM_SLEEPABLE(name) USDT_PROGRAM_IN("uprobe.s", name, true)
 
 /* USDT_PROG(name, type arg, ...): a program with the first arguments of the site as typed parameters, at most 12. Its
- * body runs only if all of them could be read; hits where one could not are counted in usdt_unread_hits. `ctx` is there
- * as well. */
+ * body runs only if all of them could be read; hits where one could not are counted in usdt_unread_hits. A parameter
+ * narrower than its argument takes the lowest bits, as in any call; usdt_arg() would say -ERANGE. `ctx` is there as
+ * well. */
 #define USDT_PROG(name, params...) USDT_PROG_IN("uprobe", name, false, ##params)
 #define USDT_PROG_SLEEPABLE(name, params...) USDT_PROG_IN("uprobe.s", name, true, ##params)
 
