@@ -68,6 +68,9 @@ struct BpfObject::Impl {
   /// Opens copy `number`, with the application's constants, and the first one's maps where it is not that itself.
   Result<void> open_copy(std::size_t number, const PlannedProgram& program);
   Result<void> size_maps() const;
+  /// An object with the application's constants.
+  [[nodiscard]] Result<LoadedObject> open_object(std::span<const std::byte> code) const;
+  Result<void> unload();
   /// Loads a copy for each program, and fills the maps they share.
   Result<void> load_copies(const AttachPlan& plan, const CarrierPlan& carried, Backend chosen);
 
@@ -234,14 +237,32 @@ Result<void> BpfObject::load(const AttachPlan& plan, const LoadOptions& options)
   if (!carriers) return fail(carriers.error());
   auto loaded = impl_->load_copies(plan, *carriers, *backend);
   if (!loaded) {
-    // Nothing of a half-loaded set stays; the object is as it was opened, but used up.
-    impl_->copies.erase(impl_->copies.begin() + 1, impl_->copies.end());
+    if (auto undone = impl_->unload(); !undone) return undone;
     return loaded;
   }
   impl_->backend = *backend;
   impl_->carriers = std::move(*carriers);
   impl_->loaded = true;
   return {};
+}
+
+/// Back to as it was before the load, so that nothing stays in the kernel and another load can be tried.
+Result<void> BpfObject::Impl::unload() {
+  auto again = open_object(bytes);
+  if (!again) return fail(again.error());
+  copies.clear();
+  copies.push_back(std::move(*again));
+  return size_maps();
+}
+
+Result<LoadedObject> BpfObject::Impl::open_object(std::span<const std::byte> code) const {
+  auto object = LoadedObject::open(code, name);
+  if (!object) return object;
+  for (const Constant& each : constants) {
+    if (auto set = object->set_constant(each.name, std::span<const std::byte>(each.value)); !set)
+      return fail(set.error());
+  }
+  return object;
 }
 
 Result<void> BpfObject::Impl::open_copy(std::size_t number, const PlannedProgram& program) {
@@ -253,11 +274,8 @@ Result<void> BpfObject::Impl::open_copy(std::size_t number, const PlannedProgram
     if (!special) return fail(special.error());
     code = std::move(*special);
   }
-  auto copy = LoadedObject::open(code, name);
+  auto copy = open_object(code);
   if (!copy) return fail(copy.error());
-  for (const Constant& each : constants) {
-    if (auto set = copy->set_constant(each.name, std::span<const std::byte>(each.value)); !set) return set;
-  }
   if (number == 0) {
     copies[0] = std::move(*copy);
     return size_maps();

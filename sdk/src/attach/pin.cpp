@@ -117,6 +117,8 @@ class Pins {
 }  // namespace
 
 Result<void> Link::pin(const fs::path& directory) const {
+  if (impl_->fds.empty() && !impl_->events.empty())
+    return fail(ErrorKind::not_supported, "pin: this kernel has no links on perf events (Linux 5.15)");
   if (impl_->fds.empty()) return fail(ErrorKind::invalid_argument, "pin: the link is detached");
   Pins pins(directory);
   if (auto created = pins.create_directory(); !created) return created;
