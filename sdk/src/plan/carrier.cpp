@@ -37,7 +37,7 @@ std::string shape_of(const EncodedSpec& spec) {
 }
 
 /// USDT_FORM_REG of packed cookies.
-bool is_whole_register(const usdt_arg_spec& arg) {
+bool packs_as_register(const usdt_arg_spec& arg) {
   return arg.kind == USDT_ARG_REG && arg.shift == 0 && (arg.flags & ~USDT_ARG_SIGNED) == 0;
 }
 
@@ -123,7 +123,7 @@ class Carriers {
     if (!cookie) return by_table(site);
     if (!cookie_program_) cookie_program_ = add_program({.carriers = kCookieBit, .packed_regs = true});
     const auto& args = plan_.specs[plan_.sites[site].spec].args;
-    out_.programs[*cookie_program_].packed_regs &= std::all_of(args.begin(), args.end(), is_whole_register);
+    out_.programs[*cookie_program_].packed_regs &= std::all_of(args.begin(), args.end(), packs_as_register);
     ++out_.in_cookie;
     return {*cookie_program_, *cookie};
   }
