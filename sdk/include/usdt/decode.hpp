@@ -29,6 +29,8 @@ using Needs = std::vector<std::string>;
 /// One argument with everything known about it before a kernel is involved.
 struct Arg {
   ArgSpec spec;
+  std::string name;        ///< where the source knows one (kernel BTF): "skb"; empty in notes
+  std::string type;        ///< the same as C: "struct sk_buff *"
   std::uint32_t size = 0;  ///< bytes; the machine's word where the text has none
   /// A value can be fetched at a hit; else `reason` says why not.
   bool readable = false;

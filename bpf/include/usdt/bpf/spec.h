@@ -33,6 +33,18 @@ enum usdt_arg_flags {
 
 #define USDT_REG_NONE 0xff
 
+/* What a program is given at a hit, and what `reg` and `index` number. A constant of each program says which. */
+enum usdt_source {
+	USDT_SOURCE_USER = 0,	   /* uprobes: pt_regs of the process; memory is the process's */
+	USDT_SOURCE_KERNEL = 1,	   /* kprobes: pt_regs at a kernel function; memory is the kernel's */
+	USDT_SOURCE_SLOTS = 2,	   /* trampolines: argument slots, by bpf_get_func_arg() (5.17) */
+	USDT_SOURCE_OLD_SLOTS = 3, /* the same where the kernel has no such helper */
+	USDT_SOURCE_RAW = 4,	   /* raw tracepoints: argument slots, the context itself */
+};
+/* Trampolines hand over at most 12 slots (MAX_BPF_FUNC_ARGS); the one of the return value comes after them here. */
+#define USDT_SLOTS 12
+#define USDT_SLOT_RESULT 12
+
 struct usdt_arg_spec {
 	__u64 value;  /* constant, or displacement in two's complement */
 	__u8 kind;    /* enum usdt_arg_kind */

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "usdt/result.hpp"
+
+struct btf_type;
+
+namespace usdt::btf {
+
+/// What a value is, past typedefs and qualifiers.
+enum class ValueClass : std::uint8_t { none, integer, boolean, character, enumeration, pointer, structure, other };
+
+/// A parameter's or return value's type, as far as reading it needs.
+struct ValueType {
+  ValueClass value_class = ValueClass::none;  ///< none: void
+  std::uint32_t size = 0;                     ///< bytes
+  bool is_signed = false;
+  bool text = false;         ///< pointer to (const) char
+  std::uint32_t type_id = 0;  ///< as the prototype has it
+};
+
+struct Parameter {
+  std::string_view name;  ///< may be empty
+  ValueType type;
+};
+
+struct Prototype {
+  std::vector<Parameter> parameters;
+  ValueType result;
+  bool varargs = false;
+};
+
+/// A BTF_KIND_FUNC.
+struct Function {
+  std::uint32_t id = 0;
+  std::uint32_t proto = 0;  ///< BTF_KIND_FUNC_PROTO
+  std::string_view name;
+};
+
+/// The type information of the kernel or of one module (Documentation/bpf/btf.rst). Read by ourselves: a trace waits
+/// for it, and libbpf 1.1, which checks and copies every type, takes six times as long. Immutable; shared by threads.
+class Types {
+ public:
+  /// /sys/kernel/btf/vmlinux (5.4). not_supported where the kernel has none.
+  [[nodiscard]] static Result<std::shared_ptr<const Types>> load();
+  /// /sys/kernel/btf/MODULE (5.11), whose ids and strings go on where `base` ends.
+  [[nodiscard]] static Result<std::shared_ptr<const Types>> load_module(std::string_view module,
+                                                                        std::shared_ptr<const Types> base);
+  /// Errors: malformed, naming what contradicts the format.
+  [[nodiscard]] static Result<std::shared_ptr<const Types>> parse(std::vector<std::byte> bytes,
+                                                                  std::shared_ptr<const Types> base = nullptr);
+
+  /// Every BTF_KIND_FUNC of this BTF (not of its base), by id.
+  [[nodiscard]] std::vector<Function> functions() const;
+  /// Raw tracepoints: typedef btf_trace_NAME of a pointer to a prototype whose first parameter (void *__data) is no
+  /// argument. `name` without "btf_trace_", `id` the typedef's, `proto` the prototype's.
+  [[nodiscard]] std::vector<Function> tracepoints() const;
+  /// Errors: malformed (`proto` is no BTF_KIND_FUNC_PROTO).
+  [[nodiscard]] Result<Prototype> prototype(std::uint32_t proto) const;
+  /// The type as C writes it: "const char *", "struct sk_buff *", "enum zone_type", "int (*)(void)".
+  [[nodiscard]] std::string type_name(std::uint32_t id) const;
+  /// The enumerator of `value` in an enum type; empty: none.
+  [[nodiscard]] std::string_view enumerator(std::uint32_t id, std::uint64_t value) const;
+  /// Byte offset of a struct's member that is no bit-field, looked for in anonymous structs and unions too. not_found.
+  [[nodiscard]] Result<std::uint32_t> member_offset(std::string_view structure, std::string_view member) const;
+};
+
+}  // namespace usdt::btf

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// From a kernel function's prototype to where its arguments are: the calling conventions. Private to plan/.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "btf/types.hpp"
+#include "plan/encode.hpp"
+#include "usdt/machine.hpp"
+
+namespace usdt::plan {
+
+/// Where a program of some kind finds a function's arguments.
+enum class Convention : std::uint8_t {
+  registers,   ///< kprobes: pt_regs at the function's entry, and its stack
+  slots,       ///< trampolines: 8-byte slots in order, bpf_get_func_arg()
+  tracepoint,  ///< raw tracepoints: one 8-byte slot each, the prototype's first parameter left out
+};
+
+/// What a prototype comes to under one convention. Arguments are in both forms, like those of notes: a register is
+/// USDT_ARG_REG with the word of pt_regs, a stack argument USDT_ARG_MEM at the stack pointer, a slot USDT_ARG_REG with
+/// the slot's number; what cannot be read (a struct by value ...) is unreadable with the reason and keeps its place.
+struct KernelSignature {
+  std::vector<ResolvedArg> args;
+  std::optional<ResolvedArg> result;  ///< absent: void; slots: USDT_SLOT_RESULT
+  bool varargs = false;               ///< arguments behind the named ones are not known
+  /// Why trampolines refuse this prototype (btf_distill_func_proto); empty: they do not.
+  std::string no_trampoline;
+};
+
+[[nodiscard]] KernelSignature kernel_signature(const btf::Types& types, const btf::Prototype& prototype,
+                                               Convention convention, Machine machine);
+/// Where there is no type information: the words of the machine's argument registers, unsigned, named arg0...
+[[nodiscard]] KernelSignature untyped_signature(Convention convention, Machine machine);
+
+}  // namespace usdt::plan
