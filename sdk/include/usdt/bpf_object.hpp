@@ -8,19 +8,12 @@
 #include <span>
 #include <string_view>
 
+#include "usdt/backend.hpp"
 #include "usdt/carrier.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/result.hpp"
 
 namespace usdt {
-
-/// How hits are delivered to the program.
-enum class Backend : std::uint8_t {
-  automatic,     ///< the best the kernel has
-  uprobe_multi,  ///< one BPF link per file; kernel >= 6.6
-  perf_uprobe,   ///< one perf event and BPF link per site; kernel >= 5.15
-};
-[[nodiscard]] std::string_view to_string(Backend backend) noexcept;
 
 /// What `wanted` means on this kernel: never automatic. Errors: not_supported (uprobe_multi before 6.6), no_permission
 /// (naming the capability, where the kernel could not be asked for lack of it).

@@ -75,4 +75,19 @@ struct RefusedFunction {
   std::string reason;
 };
 
+namespace kernel {
+class Catalogue;
+}
+
+/// What patterns mean in the running kernel.
+struct KernelEntry {
+  KernelKind kind;
+  const KernelFunction* function = nullptr;  ///< owned by the selection's catalogue
+};
+struct KernelSelection {
+  std::shared_ptr<const kernel::Catalogue> catalogue;
+  std::vector<KernelEntry> entries;
+  std::vector<RefusedFunction> refused;
+};
+
 }  // namespace usdt

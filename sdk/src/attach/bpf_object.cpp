@@ -28,18 +28,6 @@ namespace usdt {
 
 using backends::LoadedObject;
 
-std::string_view to_string(Backend backend) noexcept {
-  switch (backend) {
-    case Backend::automatic:
-      return "automatic";
-    case Backend::uprobe_multi:
-      return "uprobe_multi";
-    case Backend::perf_uprobe:
-      return "perf_uprobe";
-  }
-  return "unknown";
-}
-
 struct BpfObject::Impl {
   Impl(std::vector<std::byte> object_bytes, std::string object_name, LoadedObject opened)
       : bytes(std::move(object_bytes)), name(std::move(object_name)) {
