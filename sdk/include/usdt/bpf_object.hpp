@@ -67,6 +67,7 @@ class BpfObject {
   [[nodiscard]] Result<int> map_fd(std::string_view name) const;
 
  private:
+  friend class Attachment;
   struct Impl;
   explicit BpfObject(std::unique_ptr<Impl> impl) noexcept;
   std::unique_ptr<Impl> impl_;

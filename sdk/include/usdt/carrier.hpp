@@ -56,10 +56,10 @@ struct PlannedProgram {
 /// One kernel link: sites of one file that run one program, as the parallel arrays of BPF_LINK_CREATE; or functions of
 /// one module, as one link or one each.
 struct PlannedLink {
-  std::uint32_t file = kNone;    ///< index into AttachPlan::files
-  std::uint32_t kernel = kNone;  ///< index into AttachPlan::kernels
-  std::uint32_t program = 0;     ///< index into CarrierPlan::programs
-  std::vector<std::uint64_t> offsets;  ///< of kernel functions: addresses
+  std::uint32_t file = kNone;                  ///< index into AttachPlan::files
+  std::uint32_t kernel = kNone;                ///< index into AttachPlan::kernels
+  std::uint32_t program = 0;                   ///< index into CarrierPlan::programs
+  std::vector<std::uint64_t> offsets;          ///< of kernel functions: addresses
   std::vector<std::uint64_t> ref_ctr_offsets;  ///< 0: no semaphore
   std::vector<std::uint64_t> cookies;
   std::vector<std::uint32_t> sites;  ///< indices into AttachPlan::sites

@@ -82,6 +82,8 @@ struct PlanOptions {
   bool allow_unsafe_nop5 = false;
   /// Argument numbers the stock program also fetches as text (char pointers); empty: none.
   std::vector<std::uint8_t> strings = {};
+  /// The same for every argument whose type is known to be a pointer to characters.
+  bool capture_text = false;
 };
 
 /// In place of an index: none.
@@ -92,10 +94,10 @@ struct PlannedSite {
   std::uint32_t probe = 0;         ///< index into AttachPlan::probes
   std::uint32_t file = kNone;      ///< index into AttachPlan::files
   std::uint32_t function = kNone;  ///< index into AttachPlan::functions
-  std::uint32_t spec = 0;   ///< index into AttachPlan::specs
-  VirtAddr pc;              ///< the note's; kernel functions: the address
-  FileOffset offset;        ///< where the breakpoint goes: the site, or its nop10
-  std::uint32_t args = 0;   ///< index into AttachPlan::args
+  std::uint32_t spec = 0;          ///< index into AttachPlan::specs
+  VirtAddr pc;                     ///< the note's; kernel functions: the address
+  FileOffset offset;               ///< where the breakpoint goes: the site, or its nop10
+  std::uint32_t args = 0;          ///< index into AttachPlan::args
 };
 
 /// A site that will not be attached, and why.
@@ -130,8 +132,8 @@ struct PlannedFunction {
   std::uint32_t btf_id = 0;
 };
 
-/// Kernel functions of one module that are attached in one way. Where the kernel has no program that runs at both ends of
-/// a call, `calls` are two: one program at the entry, another at the return.
+/// Kernel functions of one module that are attached in one way. Where the kernel has no program that runs at both ends
+/// of a call, `calls` are two: one program at the entry, another at the return.
 struct PlannedKernel {
   KernelKind kind;
   Backend backend = Backend::kprobe_multi;

@@ -107,6 +107,9 @@ Result<void> set_spec_constants(const LoadedObject& object, const AttachPlan& pl
   constant("usdt_ip_group", program.ip_group);
   constant("usdt_link", own);
   constant("usdt_link_vary", program.link_vary);
+  constant("usdt_source", static_cast<std::uint32_t>(program.kind.source));
+  constant("usdt_moment", static_cast<std::uint32_t>(program.kind.moment));
+  constant("usdt_calls", static_cast<std::uint8_t>(program.kind.calls));
   return set;
 }
 

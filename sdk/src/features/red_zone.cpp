@@ -17,7 +17,7 @@
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
 #include "sys/unique_fd.hpp"
-#include "sys/uprobe_source.hpp"
+#include "sys/probe_source.hpp"
 
 namespace usdt {
 namespace {
