@@ -23,7 +23,7 @@ MAY_INCLUDE = {
     "proc": ["base", "sys", "parsers", "elf"],
     "btf": ["base", "sys"],
     "kernel": ["base", "sys", "btf", "parsers"],
-    "plan": ["base", "abi", "arch", "parsers", "elf", "proc", "kernel"],
+    "plan": ["base", "abi", "arch", "parsers", "elf", "proc", "btf", "kernel"],
     "features": ["base", "abi", "plan", "sys", "kernel"],
     "attach": ["base", "abi", "arch", "proc", "plan", "elf", "sys", "btf", "kernel", "features"],
     "event": ["base", "abi", "proc", "plan", "elf", "sys", "btf", "kernel", "features", "attach"],

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "usdt/result.hpp"
@@ -24,7 +25,7 @@ struct ValueType {
   ValueClass value_class = ValueClass::none;  ///< none: void
   std::uint32_t size = 0;                     ///< bytes
   bool is_signed = false;
-  bool text = false;         ///< pointer to (const) char
+  bool text = false;          ///< pointer to (const) char
   std::uint32_t type_id = 0;  ///< as the prototype has it
 };
 
@@ -67,11 +68,42 @@ class Types {
   /// Errors: malformed (`proto` is no BTF_KIND_FUNC_PROTO).
   [[nodiscard]] Result<Prototype> prototype(std::uint32_t proto) const;
   /// The type as C writes it: "const char *", "struct sk_buff *", "enum zone_type", "int (*)(void)".
-  [[nodiscard]] std::string type_name(std::uint32_t id) const;
+  [[nodiscard]] std::string type_name(std::uint32_t id) const { return declaration(id, {}); }
+  /// The same with what is declared in its place: "struct sk_buff *skb", "int (*done)(void)".
+  [[nodiscard]] std::string declaration(std::uint32_t id, std::string declarator) const;
   /// The enumerator of `value` in an enum type; empty: none.
   [[nodiscard]] std::string_view enumerator(std::uint32_t id, std::uint64_t value) const;
   /// Byte offset of a struct's member that is no bit-field, looked for in anonymous structs and unions too. not_found.
   [[nodiscard]] Result<std::uint32_t> member_offset(std::string_view structure, std::string_view member) const;
+
+ private:
+  Types(std::vector<std::byte>&& bytes, std::shared_ptr<const Types>&& base) noexcept;
+  [[nodiscard]] Result<void> index();
+  [[nodiscard]] Result<void> index_types(std::uint64_t begin, std::uint64_t end);
+  [[nodiscard]] std::uint32_t end_id() const noexcept { return first_id_ + static_cast<std::uint32_t>(types_.size()); }
+  /// Null: void, and ids that no type has.
+  [[nodiscard]] const btf_type* type(std::uint32_t id) const noexcept;
+  [[nodiscard]] std::string_view name(std::uint32_t offset) const noexcept;
+  /// The type behind typedefs, qualifiers and tags: 0 for void, nothing for ids of no type and endless chains.
+  [[nodiscard]] std::optional<std::uint32_t> resolve(std::uint32_t id) const noexcept;
+  /// The same past qualifiers and tags only.
+  [[nodiscard]] const btf_type* unqualified(std::uint32_t id) const noexcept;
+  [[nodiscard]] bool is_char(std::uint32_t id) const noexcept;
+  [[nodiscard]] ValueType value_type(std::uint32_t id) const noexcept;
+  [[nodiscard]] std::string declare(std::uint32_t id, std::string declarator, std::size_t& room) const;
+  [[nodiscard]] std::string parameter_list(const btf_type* proto, std::size_t& room) const;
+  [[nodiscard]] std::optional<std::uint32_t> offset_in(std::uint32_t structure, std::string_view member,
+                                                       std::unordered_set<std::uint32_t>& seen, unsigned depth) const;
+
+  std::vector<std::byte> bytes_;
+  std::shared_ptr<const Types> base_;
+  std::uint32_t first_id_ = 1;
+  std::uint32_t first_string_ = 0;    ///< string offsets below are the base's
+  std::vector<std::uint32_t> types_;  ///< where type first_id_, first_id_ + 1, ... starts in bytes_
+  std::span<const std::byte> strings_;
 };
+
+/// "ssize_t vfs_read(struct file *file, char *buf, size_t count, loff_t *pos)"
+[[nodiscard]] std::string prototype_text(const Types& types, std::string_view name, const Prototype& prototype);
 
 }  // namespace usdt::btf

@@ -11,7 +11,7 @@
 #include <bit>
 #include <cerrno>
 
-#include "btf/kernel_btf.hpp"
+#include "btf/types.hpp"
 #include "event/ring.hpp"
 #include "trace.bpf.hpp"
 #include "usdt/features.hpp"
@@ -40,11 +40,11 @@ Result<bool> use_pid_namespace(BpfObject& object) {
 Result<void> keep_descendants_only(BpfObject& object) {
   if (const FeatureState btf = probe_feature(Feature::kernel_btf); btf.answer == Answer::no)
     return fail(ErrorKind::not_supported, fmt::format("following children: kernel BTF: {}", btf.detail));
-  auto types = kernel_btf::KernelBtf::load();
+  auto types = btf::Types::load();
   if (!types) return fail(types.error());
-  auto tgid = types->member_offset("task_struct", "tgid");
+  auto tgid = (*types)->member_offset("task_struct", "tgid");
   if (!tgid) return fail(tgid.error());
-  auto parent = types->member_offset("task_struct", "real_parent");
+  auto parent = (*types)->member_offset("task_struct", "real_parent");
   if (!parent) return fail(parent.error());
   if (auto set = object.set_constant("usdt_task_tgid_offset", *tgid); !set) return set;
   if (auto set = object.set_constant("usdt_task_parent_offset", *parent); !set) return set;

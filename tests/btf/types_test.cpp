@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "btf/kernel_btf.hpp"
+#include "btf/types.hpp"
 
 #include <bpf/btf.h>
 #include <gtest/gtest.h>
@@ -7,12 +7,12 @@
 #include <cstring>
 #include <memory>
 
-namespace usdt::kernel_btf {
+namespace usdt::btf {
 namespace {
 
 /// struct outer { int first; struct { union { int a; int deep; }; }; int bits : 3; }, made by libbpf's writer.
 std::vector<std::byte> sample() {
-  const std::unique_ptr<btf, decltype(&btf__free)> types(btf__new_empty(), btf__free);
+  const std::unique_ptr<::btf, decltype(&btf__free)> types(btf__new_empty(), btf__free);
   btf__add_int(types.get(), "int", 4, BTF_INT_SIGNED);  // 1
   btf__add_union(types.get(), nullptr, 4);              // 2
   btf__add_field(types.get(), "a", 1, 0, 0);
@@ -30,38 +30,38 @@ std::vector<std::byte> sample() {
   return {raw, raw + size};
 }
 
-TEST(KernelBtf, finds_members_in_anonymous_structs_and_unions_but_no_bit_fields) {
-  const auto types = KernelBtf::parse(sample());
+TEST(Types, finds_members_in_anonymous_structs_and_unions_but_no_bit_fields) {
+  const auto types = Types::parse(sample());
   ASSERT_TRUE(types) << types.error().message;
-  EXPECT_EQ(types->member_offset("outer", "first").value(), 0U);
-  EXPECT_EQ(types->member_offset("outer", "deep").value(), 8U);
-  EXPECT_EQ(types->member_offset("outer", "bits").error().kind, ErrorKind::not_found);
-  EXPECT_EQ(types->member_offset("other", "first").error().message, "kernel BTF has no other.first");
+  EXPECT_EQ((*types)->member_offset("outer", "first").value(), 0U);
+  EXPECT_EQ((*types)->member_offset("outer", "deep").value(), 8U);
+  EXPECT_EQ((*types)->member_offset("outer", "bits").error().kind, ErrorKind::not_found);
+  EXPECT_EQ((*types)->member_offset("other", "first").error().message, "kernel BTF has no other.first");
 }
 
-TEST(KernelBtf, cut_anywhere_is_malformed) {
+TEST(Types, cut_anywhere_is_malformed) {
   const auto whole = sample();
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    const auto types = KernelBtf::parse({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)});
+    const auto types = Types::parse({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)});
     EXPECT_FALSE(types) << size;
   }
 }
 
-TEST(KernelBtf, with_any_byte_changed_never_reads_outside) {
+TEST(Types, with_any_byte_changed_never_reads_outside) {
   const auto whole = sample();
   for (std::size_t at = 0; at < whole.size(); ++at) {
     for (const unsigned value : {0x00U, 0x01U, 0x7fU, 0xffU}) {
       auto changed = whole;
       changed[at] = static_cast<std::byte>(value);
-      if (const auto types = KernelBtf::parse(std::move(changed))) (void)types->member_offset("outer", "deep");
+      if (const auto types = Types::parse(std::move(changed))) (void)(*types)->member_offset("outer", "deep");
     }
   }
 }
 
-TEST(KernelBtf, of_the_running_kernel_agrees_with_libbpf) {
-  const auto ours = KernelBtf::load();
+TEST(Types, of_the_running_kernel_agrees_with_libbpf) {
+  const auto ours = Types::load();
   if (!ours) GTEST_SKIP() << ours.error().message;
-  const std::unique_ptr<btf, decltype(&btf__free)> theirs(btf__load_vmlinux_btf(), btf__free);
+  const std::unique_ptr<::btf, decltype(&btf__free)> theirs(btf__load_vmlinux_btf(), btf__free);
   ASSERT_TRUE(theirs);
   const int id = btf__find_by_name_kind(theirs.get(), "task_struct", BTF_KIND_STRUCT);
   ASSERT_GT(id, 0);
@@ -70,11 +70,11 @@ TEST(KernelBtf, of_the_running_kernel_agrees_with_libbpf) {
   for (unsigned i = 0; i < btf_vlen(task); ++i) {
     const std::string_view name = btf__name_by_offset(theirs.get(), btf_members(task)[i].name_off);
     if (name.empty() || btf_member_bitfield_size(task, i) != 0) continue;
-    EXPECT_EQ(ours->member_offset("task_struct", name).value(), btf_member_bit_offset(task, i) / 8) << name;
+    EXPECT_EQ((*ours)->member_offset("task_struct", name).value(), btf_member_bit_offset(task, i) / 8) << name;
     ++compared;
   }
   EXPECT_GT(compared, 50);
 }
 
 }  // namespace
-}  // namespace usdt::kernel_btf
+}  // namespace usdt::btf
