@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <optional>
 
@@ -86,6 +87,30 @@ void for_each_line(std::string_view text, F&& take) {
   }
 }
 
+template <class Bytes>
+Result<Bytes> read_whole(const std::string& path) {
+  const sys::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return fail(os_failure(ErrorKind::io, path, errno));
+  Bytes bytes(std::size_t{1} << 16, typename Bytes::value_type{});
+  std::size_t have = 0;
+  for (;;) {
+    const ssize_t n = ::read(fd.get(), bytes.data() + have, bytes.size() - have);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail(os_failure(ErrorKind::io, path, errno));
+    if (n == 0) break;
+    have += static_cast<std::size_t>(n);
+    if (bytes.size() - have < 4096) bytes.resize(bytes.size() * 2);
+  }
+  bytes.resize(have);
+  return bytes;
+}
+
+/// Where a section begins or ends; the first function of it has the same address.
+bool is_marker(std::string_view name) noexcept {
+  return name.ends_with("_text_start") || name.ends_with("_text_end") || name == "_text" || name == "_stext" ||
+         name == "_etext";
+}
+
 bool is_function_name(std::string_view name) noexcept {
   if (name.empty() || name[0] == '$') return false;
   if (name.starts_with("__pfx_") || name.starts_with("__cfi_")) return false;
@@ -106,7 +131,6 @@ struct Section {
 };
 
 void note_marker(std::array<Section, 3>& sections, std::string_view name, std::uint64_t address) noexcept {
-  if (!name.ends_with("_text_start") && !name.ends_with("_text_end")) return;
   for (Section& section : sections) {
     if (name == section.begin_marker) section.range.begin = address;
     if (name == section.end_marker) section.range.end = address;
@@ -129,22 +153,9 @@ std::vector<AddressRange> joined(std::vector<AddressRange> ranges) {
 
 }  // namespace
 
-Result<std::string> read_list(const std::string& path) {
-  const sys::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return fail(os_failure(ErrorKind::io, path, errno));
-  std::string bytes(std::size_t{1} << 16, '\0');
-  std::size_t have = 0;
-  for (;;) {
-    const ssize_t n = ::read(fd.get(), bytes.data() + have, bytes.size() - have);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail(os_failure(ErrorKind::io, path, errno));
-    if (n == 0) break;
-    have += static_cast<std::size_t>(n);
-    if (bytes.size() - have < 4096) bytes.resize(bytes.size() * 2);
-  }
-  bytes.resize(have);
-  return bytes;
-}
+Result<std::string> read_list(const std::string& path) { return read_whole<std::string>(path); }
+
+Result<std::vector<std::byte>> read_bytes(const std::string& path) { return read_whole<std::vector<std::byte>>(path); }
 
 std::uint32_t ModuleNames::number(std::string_view name) {
   if (!names_.empty() && names_[latest_] == name) return latest_;
@@ -176,7 +187,7 @@ Symbols parse_kallsyms(std::string_view text, ModuleNames& modules) {
     const auto module = fields.module();
     if (!module || is_generated(*module)) return;
     all_addresses |= *address;
-    note_marker(sections, name, *address);
+    if (is_marker(name)) return note_marker(sections, name, *address);
     out.functions.emplace_back(name, *address, modules.number(*module));
   });
   out.hidden = all_addresses == 0;

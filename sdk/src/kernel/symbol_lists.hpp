@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The kernel's lists of functions as text -> values. Written by hand: a trace waits for them, and /proc/kallsyms alone
-// has 150,000 lines. Lines of another form are passed over. Pure, but for read_list().
+// has 150,000 lines. Lines of another form are passed over. Pure, but for reading.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@ namespace usdt::kernel {
 
 /// The whole of a file whose size the kernel does not say. Errors: not_found, no_permission, io.
 [[nodiscard]] Result<std::string> read_list(const std::string& path);
+[[nodiscard]] Result<std::vector<std::byte>> read_bytes(const std::string& path);
 
 /// Numbers of modules; 0 is the kernel itself, whose name here is empty.
 class ModuleNames {
@@ -48,7 +50,8 @@ struct AddressRange {
 
 /// Functions of /proc/kallsyms, `ADDRESS TYPE NAME[\t[MODULE]]` (kernel/kallsyms.c: s_show), in its order. Symbols of
 /// code, weak ones included, but for what is no function of its own: padding (`__pfx_`, `__cfi_`), the unlikely half
-/// of another function (`.cold`), mapping symbols (`$x`), and generated code (`[bpf]`, `[__builtin__kprobes]`).
+/// of another function (`.cold`), mapping symbols (`$x`), section markers, and generated code (`[bpf]`,
+/// `[__builtin__kprobes]`).
 struct Symbols {
   std::vector<Named> functions;
   bool hidden = false;  ///< every address is 0 (kptr_restrict, or no CAP_SYSLOG)
