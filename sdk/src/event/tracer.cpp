@@ -19,22 +19,16 @@
 namespace usdt {
 namespace {
 
-/// /proc/self/ns/pid of the initial namespace has this inode (PROC_PID_INIT_INO, include/linux/proc_ns.h).
-constexpr ino_t initial_pid_namespace = 0xEFFFFFFCu;
-
 std::uint32_t ring_size(std::uint32_t wanted) {
   const auto page = static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE));
   return std::bit_ceil(std::clamp(wanted, page, 1u << 31));
 }
 
-/// Makes pids those of the tracer's own namespace where that is not the initial one.
-Result<bool> use_pid_namespace(BpfObject& object) {
+bool in_nested_pid_namespace() {
+  /// /proc/self/ns/pid of the initial namespace has this inode (PROC_PID_INIT_INO, include/linux/proc_ns.h).
+  constexpr ino_t initial = 0xEFFFFFFCu;
   struct stat ns {};
-  if (::stat("/proc/self/ns/pid", &ns) != 0) return fail(os_failure(ErrorKind::io, "/proc/self/ns/pid", errno));
-  if (ns.st_ino == initial_pid_namespace) return false;
-  if (auto set = object.set_constant("usdt_pidns_dev", std::uint64_t{ns.st_dev}); !set) return fail(set.error());
-  if (auto set = object.set_constant("usdt_pidns_ino", std::uint64_t{ns.st_ino}); !set) return fail(set.error());
-  return true;
+  return ::stat("/proc/self/ns/pid", &ns) == 0 && ns.st_ino != initial;
 }
 
 Result<void> keep_descendants_only(BpfObject& object) {
@@ -51,13 +45,9 @@ Result<void> keep_descendants_only(BpfObject& object) {
   return object.set_constant("usdt_ancestor_tgid", static_cast<std::uint32_t>(::getpid()));
 }
 
-Result<void> set_filters(BpfObject& object, const AttachPlan& plan, const TraceOptions& options) {
-  auto nested = use_pid_namespace(object);
-  if (!nested) return fail(nested.error());
-  if (const auto* one = std::get_if<OneProcess>(&plan.scope))
-    return object.set_constant("usdt_filter_tgid", static_cast<std::uint32_t>(one->pid));
+Result<void> set_filters(BpfObject& object, const TraceOptions& options) {
   if (!options.descendants_only) return {};
-  if (*nested)
+  if (in_nested_pid_namespace())
     return fail(ErrorKind::not_supported,
                 "following children inside a pid namespace: the tracer's own pid is not known");
   return keep_descendants_only(object);
@@ -126,7 +116,7 @@ Result<Tracer> Tracer::start(const AttachPlan& plan, const TraceOptions& options
   EventLayout layout{plan.max_args, plan.string_slots, 0};
   if (layout.string_slots > 0) layout.string_size = options.string_size + 2;
   if (auto set = set_layout(*object, plan, layout, options.ring_bytes); !set) return fail(set.error());
-  if (auto set = set_filters(*object, plan, options); !set) return fail(set.error());
+  if (auto set = set_filters(*object, options); !set) return fail(set.error());
   const LoadOptions load{.backend = options.backend, .carrier = options.carrier, .max_programs = options.max_programs};
   if (auto loaded = object->load(plan, load); !loaded) return fail(loaded.error());
   auto events = object->map_fd("usdt_events");

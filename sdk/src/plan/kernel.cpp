@@ -127,7 +127,7 @@ class KernelPlanner {
   }
 
   Result<void> run() {
-    for (const KernelEntry& entry : selection_.entries) {
+    for (const KernelSelection::Entry& entry : selection_.entries) {
       if (!seen_.insert({to_string(entry.kind), entry.function}).second) continue;
       if (auto added = add(entry); !added) return added;
     }
@@ -148,7 +148,7 @@ class KernelPlanner {
   };
   using SignatureKey = std::tuple<std::string_view, std::uint32_t, Backend, KernelMoment>;
 
-  Result<void> add(const KernelEntry& entry) {
+  Result<void> add(const KernelSelection::Entry& entry) {
     const KernelFunction& function = *entry.function;
     const bool tracepoint = entry.kind.moment == KernelMoment::tracepoint;
     auto way = choose_way(entry.kind, options_.kernel_backend, options_.kernel, selection_.entries.size(),
@@ -173,13 +173,13 @@ class KernelPlanner {
   }
 
   /// Why this function cannot be attached in this way; empty: it can.
-  std::string why_not(const KernelEntry& entry, const KernelWay& way) {
+  std::string why_not(const KernelSelection::Entry& entry, const KernelWay& way) {
     if (entry.kind.moment == KernelMoment::tracepoint) return {};
     const bool slots = convention_of(way.backend) == Convention::slots;
     const KernelKind kind{slots ? KernelFamily::trampoline : KernelFamily::kprobe, entry.kind.moment};
     const std::string refusal =
         slots && entry.function->proto_id != 0 ? signature_of(entry, way).refusal : std::string();
-    std::string reason = selection_.catalogue->why_not(*entry.function, kind, refusal);
+    std::string reason = selection_.catalogue().why_not(*entry.function, kind, refusal);
     if (reason.empty() && !options_.kernel.perf_cookies && !slots && entry.function->address == 0)
       reason = "its address is hidden (kernel.kptr_restrict), and this kernel has no attach cookies";
     return reason;
@@ -191,7 +191,7 @@ class KernelPlanner {
     return static_cast<std::uint32_t>(plan_.probes.size() - 1);
   }
 
-  void add_site(const KernelEntry& entry, const KernelWay& way, std::uint32_t probe) {
+  void add_site(const KernelSelection::Entry& entry, const KernelWay& way, std::uint32_t probe) {
     const KernelFunction& function = *entry.function;
     const Signature& signature = signature_of(entry, way);
     const auto number = static_cast<std::uint32_t>(plan_.sites.size());
@@ -212,7 +212,7 @@ class KernelPlanner {
     group_of(entry, way).sites.push_back(number);
   }
 
-  PlannedKernel& group_of(const KernelEntry& entry, const KernelWay& way) {
+  PlannedKernel& group_of(const KernelSelection::Entry& entry, const KernelWay& way) {
     const auto known = std::find_if(plan_.kernels.begin(), plan_.kernels.end(), [&](const PlannedKernel& group) {
       return group.kind == entry.kind && group.backend == way.backend && group.session == way.session &&
              group.module == entry.function->module;
@@ -227,7 +227,7 @@ class KernelPlanner {
                                                     .sites = {}});
   }
 
-  const Signature& signature_of(const KernelEntry& entry, const KernelWay& way) {
+  const Signature& signature_of(const KernelSelection::Entry& entry, const KernelWay& way) {
     const KernelFunction& function = *entry.function;
     const SignatureKey key(function.module, function.proto_id, way.backend, entry.kind.moment);
     const auto [it, fresh] = signatures_.try_emplace(key);
@@ -236,13 +236,13 @@ class KernelPlanner {
   }
 
   KernelSignature typed_signature(const KernelFunction& function, Convention convention) const {
-    const btf::Types* types = function.proto_id == 0 ? nullptr : selection_.catalogue->btf(function.module);
+    const btf::Types* types = function.proto_id == 0 ? nullptr : selection_.catalogue().btf(function.module);
     auto prototype = types ? types->prototype(function.proto_id) : Result<btf::Prototype>(btf::Prototype{});
     if (!types || !prototype) return untyped_signature(convention, options_.kernel.machine);
     return kernel_signature(*types, *prototype, convention, options_.kernel.machine);
   }
 
-  Signature make_signature(const KernelEntry& entry, const KernelWay& way) {
+  Signature make_signature(const KernelSelection::Entry& entry, const KernelWay& way) {
     const Convention convention = convention_of(way.backend);
     KernelSignature found = typed_signature(*entry.function, convention);
     Signature made;
