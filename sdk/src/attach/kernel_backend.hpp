@@ -28,8 +28,8 @@ struct FunctionArrays {
 struct KernelProgram {
   int fd = -1;
   ProgramType type;
-  bool returns = false;      ///< kprobes: at the return of the function
-  bool has_cookies = true;   ///< this kernel has them for this kind
+  bool returns = false;     ///< kprobes: at the return of the function
+  bool has_cookies = true;  ///< this kernel has them for this kind
   /// Loads it again for one attach point (fentry), or with one cookie (FIXED); empty where one program does for all.
   std::function<Result<sys::UniqueFd>(std::uint32_t btf_id, std::uint64_t cookie)> clone;
 };

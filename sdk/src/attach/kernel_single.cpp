@@ -15,8 +15,8 @@
 namespace usdt::backends {
 namespace {
 
-/// A program for function `i`: the one there is, or a clone, which `owner` keeps until it is attached. Its descriptor or
-/// the clone's error.
+/// A program for function `i`: the one there is, or a clone, which `owner` keeps until it is attached. Its descriptor
+/// or the clone's error.
 Result<int> program_for(const KernelProgram& program, const FunctionArrays& functions, std::size_t i,
                         sys::UniqueFd& owner) {
   if (!program.clone) return program.fd;
@@ -105,7 +105,8 @@ Result<FileLinks> attach_raw_tp(const KernelProgram& program, const FunctionArra
     attr.name = reinterpret_cast<std::uintptr_t>(functions.names[i].c_str());
     attr.prog_fd = static_cast<std::uint32_t>(prog_fd);
     attr.cookie = program.has_cookies ? functions.cookies[i] : 0;
-    const int fd = sys::syscalls().bpf(sys::bpf_raw_tracepoint_open_cmd, &attr, program.has_cookies ? sizeof(attr) : 16);
+    const int fd =
+        sys::syscalls().bpf(sys::bpf_raw_tracepoint_open_cmd, &attr, program.has_cookies ? sizeof(attr) : 16);
     if (fd < 0) return -fd;
     links.fds.emplace_back(fd);
     return 0;

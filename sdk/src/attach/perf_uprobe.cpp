@@ -8,9 +8,9 @@
 
 #include "attach/backend.hpp"
 #include "attach/kernel_backend.hpp"
+#include "sys/probe_source.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
-#include "sys/probe_source.hpp"
 
 namespace usdt::backends {
 namespace {

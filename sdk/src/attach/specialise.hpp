@@ -18,8 +18,8 @@ namespace usdt::backends {
 [[nodiscard]] Result<std::vector<std::byte>> specialise(std::span<const std::byte> object, const EncodedSpec& spec,
                                                         std::uint32_t vary);
 
-/// A copy of `object` whose session programs call the kernel's kfuncs (enum usdt_patch). Errors: not_supported (a kernel
-/// without them), malformed.
+/// A copy of `object` whose session programs call the kernel's kfuncs (enum usdt_patch). Errors: not_supported (a
+/// kernel without them), malformed.
 [[nodiscard]] Result<std::vector<std::byte>> call_session_kfuncs(std::span<const std::byte> object);
 
 /// Text of the section "license".

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <linux/btf.h>
 
+#include <algorithm>
+
 #include "btf/types.hpp"
 
 namespace usdt::btf {
@@ -11,6 +13,9 @@ namespace {
 /// Typedefs of typedefs, qualified, come to a handful; the bound, which is the kernel's own (MAX_RESOLVE_DEPTH), keeps
 /// a chain that leads to itself from looping.
 constexpr unsigned longest_chain = 32;
+
+/// Members a struct passed by value may have, nested ones counted, before layout() stops looking.
+constexpr unsigned most_members = 4096;
 
 bool is_qualifier(std::uint32_t kind) {
   return kind == BTF_KIND_CONST || kind == BTF_KIND_VOLATILE || kind == BTF_KIND_RESTRICT || kind == BTF_KIND_TYPE_TAG;
@@ -106,6 +111,50 @@ Result<Prototype> Types::prototype(std::uint32_t proto) const {
       return fail(ErrorKind::malformed, fmt::format("BTF: prototype {} has a parameter of type void", proto));
   }
   return found;
+}
+
+Layout Types::layout(std::uint32_t id) const {
+  Layout layout;
+  unsigned steps = most_members;
+  add_to(layout, id, 0, steps);
+  return layout;
+}
+
+/// Adds the scalars of type `id`, whose first bit is at `bit_offset`.
+void Types::add_to(Layout& layout, std::uint32_t id, std::uint32_t bit_offset, unsigned& steps) const {
+  const btf_type* at = type(resolve(id).value_or(0));
+  if (!at || steps == 0) return;
+  --steps;
+  std::uint32_t size = at->size;
+  switch (BTF_INFO_KIND(at->info)) {
+    case BTF_KIND_STRUCT:
+    case BTF_KIND_UNION: {
+      const bool has_bit_fields = BTF_INFO_KFLAG(at->info);
+      for (const btf_member& member : std::span(reinterpret_cast<const btf_member*>(at + 1), BTF_INFO_VLEN(at->info))) {
+        if (has_bit_fields && BTF_MEMBER_BITFIELD_SIZE(member.offset) != 0) continue;
+        add_to(layout, member.type,
+               bit_offset + (has_bit_fields ? BTF_MEMBER_BIT_OFFSET(member.offset) : member.offset), steps);
+      }
+      return;
+    }
+    case BTF_KIND_ARRAY:
+      return add_to(layout, reinterpret_cast<const btf_array*>(at + 1)->type, bit_offset, steps);
+    case BTF_KIND_PTR:
+      size = 8;
+      break;
+    case BTF_KIND_FLOAT:
+      layout.floats = true;
+      break;
+    case BTF_KIND_INT:
+    case BTF_KIND_ENUM:
+    case BTF_KIND_ENUM64:
+      break;
+    default:
+      return;
+  }
+  if (size == 0 || size > 16) return;
+  layout.alignment = std::max(layout.alignment, size);
+  layout.packed = layout.packed || bit_offset % (8 * size) != 0;
 }
 
 std::string_view Types::enumerator(std::uint32_t id, std::uint64_t value) const {

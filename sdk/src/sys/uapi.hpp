@@ -18,10 +18,10 @@ inline constexpr int bpf_btf_get_next_id_cmd = 23;
 inline constexpr std::uint32_t bpf_prog_type_kprobe = 2;
 inline constexpr std::uint32_t bpf_prog_type_raw_tracepoint = 17;  // 4.17
 inline constexpr std::uint32_t bpf_prog_type_tracing = 26;         // 5.5
-inline constexpr std::uint32_t bpf_attach_trace_raw_tp = 23;        // 5.5: tp_btf
-inline constexpr std::uint32_t bpf_attach_trace_fentry = 24;        // 5.5, and fexit
+inline constexpr std::uint32_t bpf_attach_trace_raw_tp = 23;       // 5.5: tp_btf
+inline constexpr std::uint32_t bpf_attach_trace_fentry = 24;       // 5.5, and fexit
 inline constexpr std::uint32_t bpf_attach_trace_fexit = 25;
-inline constexpr std::uint32_t bpf_attach_trace_kprobe_multi = 42;  // 5.18, commit 0dcac2725406
+inline constexpr std::uint32_t bpf_attach_trace_kprobe_multi = 42;    // 5.18, commit 0dcac2725406
 inline constexpr std::uint32_t bpf_attach_trace_kprobe_session = 56;  // 6.10, commit 535a3692ba72
 inline constexpr std::uint32_t bpf_attach_trace_fsession = 58;        // 7.0
 inline constexpr std::uint32_t bpf_attach_trace_fentry_multi = 59;    // 7.2, and the next two
@@ -97,8 +97,8 @@ struct LinkCreateTracingMulti {
 };
 static_assert(sizeof(LinkCreateTracingMulti) == 40);
 
-/// union bpf_attr for BPF_RAW_TRACEPOINT_OPEN (4.17), its cookie from 6.10, commit 68ca5d4eebb8. Older kernels want what
-/// they do not know to be zero.
+/// union bpf_attr for BPF_RAW_TRACEPOINT_OPEN (4.17), its cookie from 6.10, commit 68ca5d4eebb8. Older kernels want
+/// what they do not know to be zero.
 struct RawTracepointOpen {
   std::uint64_t name = 0;
   std::uint32_t prog_fd = 0;
