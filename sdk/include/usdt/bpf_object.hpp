@@ -46,6 +46,8 @@ class BpfObject {
   }
   /// Sets a map's entries before the load. Errors: not_found, invalid_argument.
   [[nodiscard]] Result<void> set_max_entries(std::string_view map, std::uint32_t entries);
+  /// The same of the size of its values.
+  [[nodiscard]] Result<void> set_value_size(std::string_view map, std::uint32_t bytes);
   /// Address of a global variable of .data or .bss, shared with the running program; nullptr before the load or if
   /// there is none. Valid as long as the object.
   [[nodiscard]] void* global(std::string_view name) noexcept;

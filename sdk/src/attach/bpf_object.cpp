@@ -171,11 +171,25 @@ Result<void> BpfObject::set_constant(std::string_view name, std::span<const std:
 }
 
 Result<void> BpfObject::set_max_entries(std::string_view map, std::uint32_t entries) {
-  bpf_map* found = impl_->first().map(std::string(map).c_str());
-  if (!found) return fail(ErrorKind::not_found, fmt::format("the BPF object has no map '{}'", map));
-  if (const int error = bpf_map__set_max_entries(found, entries))
-    return fail(os_failure(ErrorKind::invalid_argument, fmt::format("map '{}' with {} entries", map, entries), -error));
-  impl_->map_entries.emplace_back(map, entries);
+  return impl_->set_map_size({std::string(map), entries, bpf_map__set_max_entries});
+}
+
+Result<void> BpfObject::set_value_size(std::string_view map, std::uint32_t bytes) {
+  return impl_->set_map_size({std::string(map), bytes, bpf_map__set_value_size});
+}
+
+Result<void> BpfObject::Impl::set_map_size(const MapSize& size) {
+  if (auto set = apply(size); !set) return set;
+  map_sizes.push_back(size);
+  return {};
+}
+
+Result<void> BpfObject::Impl::apply(const MapSize& size) const {
+  bpf_map* found = first().map(size.map.c_str());
+  if (!found) return fail(ErrorKind::not_found, fmt::format("the BPF object has no map '{}'", size.map));
+  if (const int error = size.set(found, size.value))
+    return fail(os_failure(ErrorKind::invalid_argument, fmt::format("size {} for the map '{}'", size.value, size.map),
+                           -error));
   return {};
 }
 
@@ -261,10 +275,8 @@ Result<void> BpfObject::Impl::open_copy(std::size_t number, const PlannedProgram
 }
 
 Result<void> BpfObject::Impl::size_maps() const {
-  for (const auto& [map, entries] : map_entries) {
-    if (const int error = bpf_map__set_max_entries(first().map(map.c_str()), entries))
-      return fail(
-          os_failure(ErrorKind::invalid_argument, fmt::format("map '{}' with {} entries", map, entries), -error));
+  for (const MapSize& size : map_sizes) {
+    if (auto set = apply(size); !set) return set;
   }
   return {};
 }

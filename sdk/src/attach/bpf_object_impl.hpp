@@ -47,6 +47,15 @@ struct BpfObject::Impl {
     std::byte* start;
     std::size_t length;
   };
+  /// What the application wants of a map's size: entries, or bytes of a value.
+  struct MapSize {
+    std::string map;
+    std::uint32_t value;
+    int (*set)(bpf_map*, std::uint32_t);
+  };
+  Result<void> set_map_size(const MapSize& size);
+  [[nodiscard]] Result<void> apply(const MapSize& size) const;
+
   struct Constant {
     std::string name;
     std::vector<std::byte> value;
@@ -55,7 +64,7 @@ struct BpfObject::Impl {
   std::string name;
   std::vector<LoadedObject> copies;  ///< one for each program of the carrier plan; they share the first one's maps
   std::vector<Constant> constants;   ///< set by the application, for the copies to come
-  std::vector<std::pair<std::string, std::uint32_t>> map_entries;  ///< the same of its maps
+  std::vector<MapSize> map_sizes;    ///< the same of its maps
   std::vector<Mapping> mappings;
   CarrierPlan carriers;
   Backend backend = Backend::automatic;

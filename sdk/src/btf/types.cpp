@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 
 namespace usdt::btf {
 namespace {
@@ -77,6 +78,17 @@ Types::Types(std::vector<std::byte>&& bytes, std::shared_ptr<const Types>&& base
 }
 
 Result<std::shared_ptr<const Types>> Types::load() {
+  // Several stages want it; it is read again only when all have let it go.
+  static std::mutex mutex;
+  static std::weak_ptr<const Types> kept;
+  const std::lock_guard lock(mutex);
+  if (auto known = kept.lock()) return known;
+  auto loaded = read_kernel();
+  if (loaded) kept = *loaded;
+  return loaded;
+}
+
+Result<std::shared_ptr<const Types>> Types::read_kernel() {
   auto bytes = read_file(std::string(directory) + "vmlinux");
   if (!bytes && bytes.error().os_error == ENOENT)
     return fail(ErrorKind::not_supported, bytes.error().message + "; needs CONFIG_DEBUG_INFO_BTF");

@@ -86,6 +86,7 @@ class Types {
   [[nodiscard]] Result<std::uint32_t> member_offset(std::string_view structure, std::string_view member) const;
 
  private:
+  [[nodiscard]] static Result<std::shared_ptr<const Types>> read_kernel();
   Types(std::vector<std::byte>&& bytes, std::shared_ptr<const Types>&& base) noexcept;
   [[nodiscard]] Result<void> index();
   [[nodiscard]] Result<void> index_types(std::uint64_t begin, std::uint64_t end);

@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
+#include <cstring>
 
 #include "btf/types.hpp"
 #include "event/ring.hpp"
@@ -22,6 +24,17 @@ namespace {
 std::uint32_t ring_size(std::uint32_t wanted) {
   const auto page = static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE));
   return std::bit_ceil(std::clamp(wanted, page, 1u << 31));
+}
+
+/// struct bpf_prog_info up to recursion_misses (5.12, commit 9ed9e9ba2337).
+std::uint64_t recursion_misses(int program_fd) {
+  constexpr std::size_t offset = 208;  // offsetof(struct bpf_prog_info, recursion_misses)
+  std::array<std::byte, 232> info{};
+  auto size = static_cast<std::uint32_t>(info.size());
+  if (bpf_obj_get_info_by_fd(program_fd, info.data(), &size) != 0 || size < offset + sizeof(std::uint64_t)) return 0;
+  std::uint64_t misses = 0;
+  std::memcpy(&misses, info.data() + offset, sizeof(misses));
+  return misses;
 }
 
 bool in_nested_pid_namespace() {
@@ -53,12 +66,30 @@ Result<void> set_filters(BpfObject& object, const TraceOptions& options) {
   return keep_descendants_only(object);
 }
 
+/// Room for the records of calls that have not ended, where their entries and returns are two programs or leave no
+/// arguments at the return.
+Result<void> set_open_calls(BpfObject& object, const AttachPlan& plan, const EventLayout& layout,
+                            const TraceOptions& options) {
+  const bool any = !options.count_only && std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const auto& group) {
+    return group.kind.moment == KernelMoment::call && !(group.session && group.source == USDT_SOURCE_SLOTS);
+  });
+  if (!any) return {};
+  if (auto set = object.set_max_entries("usdt_open_calls", options.max_open_calls); !set) return set;
+  if (auto set = object.set_value_size("usdt_open_calls", layout.record_size()); !set) return set;
+  return object.set_value_size("usdt_blank", layout.record_size());
+}
+
 Result<void> set_layout(BpfObject& object, const AttachPlan& plan, const EventLayout& layout,
-                        std::uint32_t ring_bytes) {
+                        const TraceOptions& options) {
   if (auto set = object.set_constant("usdt_record_size", layout.record_size()); !set) return set;
   if (auto set = object.set_constant("usdt_string_slots", layout.string_slots); !set) return set;
   if (auto set = object.set_constant("usdt_string_size", layout.string_size); !set) return set;
-  if (auto set = object.set_max_entries("usdt_events", ring_size(ring_bytes)); !set) return set;
+  if (auto set = object.set_constant("usdt_stack_depth", layout.stack_depth); !set) return set;
+  if (auto set = object.set_constant("usdt_count_only", static_cast<std::uint8_t>(options.count_only)); !set)
+    return set;
+  if (auto set = set_open_calls(object, plan, layout, options); !set) return set;
+  if (auto set = object.set_max_entries("usdt_events", ring_size(options.count_only ? 0 : options.ring_bytes)); !set)
+    return set;
   return object.set_max_entries("usdt_stats", static_cast<std::uint32_t>(plan.sites.size()));
 }
 
@@ -115,7 +146,8 @@ Result<Tracer> Tracer::start(const AttachPlan& plan, const TraceOptions& options
   if (!object) return fail(object.error());
   EventLayout layout{plan.max_args, plan.string_slots, 0};
   if (layout.string_slots > 0) layout.string_size = options.string_size + 2;
-  if (auto set = set_layout(*object, plan, layout, options.ring_bytes); !set) return fail(set.error());
+  layout.stack_depth = options.kernel_stack_depth;
+  if (auto set = set_layout(*object, plan, layout, options); !set) return fail(set.error());
   if (auto set = set_filters(*object, options); !set) return fail(set.error());
   const LoadOptions load{.backend = options.backend, .carrier = options.carrier, .max_programs = options.max_programs};
   if (auto loaded = object->load(plan, load); !loaded) return fail(loaded.error());
@@ -147,6 +179,7 @@ std::vector<ProbeCounts> Tracer::counts() const {
   std::vector<ProbeCounts> all = impl_->counts;
   auto stats = impl_->object.map_fd("usdt_stats");
   if (!stats) return all;
+  std::vector<std::uint64_t> ended(all.size());
   std::vector<usdt_site_stats> per_cpu(static_cast<std::size_t>(std::max(libbpf_num_possible_cpus(), 1)));
   for (std::uint32_t site = 0; site < impl_->plan.sites.size(); ++site) {
     if (bpf_map_lookup_elem(*stats, &site, per_cpu.data()) != 0) continue;
@@ -154,9 +187,27 @@ std::vector<ProbeCounts> Tracer::counts() const {
     for (const usdt_site_stats& cpu : per_cpu) {
       probe.hits += cpu.hits;
       probe.ring_full += cpu.ring_full;
+      probe.calls_full += cpu.calls_full;
+      ended[impl_->plan.sites[site].probe] += cpu.ended;
+    }
+  }
+  for (const PlannedKernel& group : impl_->plan.kernels) {
+    if (group.kind.moment != KernelMoment::call) continue;
+    for (const std::uint32_t site : group.sites) {
+      const std::uint32_t number = impl_->plan.sites[site].probe;
+      all[number].unfinished = all[number].hits - ended[number] - all[number].calls_full;
     }
   }
   return all;
+}
+
+std::uint64_t Tracer::missed() const {
+  std::uint64_t sum = 0;
+  for (std::size_t copy = 0; copy < impl_->object.carriers().programs.size(); ++copy) {
+    const auto fd = impl_->object.program_fd("usdt_trace_hit", copy);
+    sum += fd ? recursion_misses(*fd) : 0;
+  }
+  return sum;
 }
 
 }  // namespace usdt
