@@ -23,9 +23,10 @@ bool is_float(const Shape& shape) { return shape.value_class == ValueClass::othe
 
 /// Whether the caller passes the address of room for the result like a first argument. arm64 has x8 for it.
 bool returns_in_memory(Machine machine, const Shape& result) {
-  if (!is_structure(result) || result.size == 0) return false;
+  if (!is_structure(result)) return false;
   if (machine == Machine::x86_64) return result.size > 16 || result.layout.packed;
-  return machine == Machine::i386 && result.size != 1 && result.size != 2 && result.size != 4 && result.size != 8;
+  // ix86_return_in_memory: BLKmode, which all are that have a part without a machine mode (compute_record_mode).
+  return machine == Machine::i386 && (result.size == 0 || result.layout.blocks);
 }
 
 }  // namespace
