@@ -115,6 +115,12 @@ TEST_F(KernelArgs, of_x86_64_behind_structs_are_where_these_leave_them) {
             "rdi i4, !16-byte value: only values of 1, 2, 4 and 8 bytes can be read, rcx i4");
 }
 
+TEST_F(KernelArgs, behind_what_compilers_put_in_different_places_are_not_guessed_at) {
+  EXPECT_EQ(x86_64({size, size, size, size, size, huge, number}),
+            "rdi u8, rsi u8, rdx u8, rcx u8, r8 u8, !16-byte value: only values of 1, 2, 4 and 8 bytes can be read, "
+            "!behind an argument whose place type information does not tell");
+}
+
 TEST_F(KernelArgs, are_shifted_by_a_result_in_memory) {
   EXPECT_EQ(x86_64({number, wide}, three), "rsi i4, rdx i8");
   EXPECT_EQ(x86_64({number}, pair), "rdi i4");
