@@ -21,6 +21,9 @@ bool is_qualifier(std::uint32_t kind) {
   return kind == BTF_KIND_CONST || kind == BTF_KIND_VOLATILE || kind == BTF_KIND_RESTRICT || kind == BTF_KIND_TYPE_TAG;
 }
 
+/// Whether GCC has no machine mode of this size for a struct or array.
+bool is_block(std::uint64_t size) { return size != 0 && size != 1 && size != 2 && size != 4 && size != 8; }
+
 /// `bits` cut to the `size` bytes of an enum.
 std::uint64_t cut(std::uint64_t bits, std::uint32_t size) {
   return size == 0 || size >= 8 ? bits : bits & ((std::uint64_t{1} << 8 * size) - 1);
@@ -120,6 +123,19 @@ Layout Types::layout(std::uint32_t id) const {
   return layout;
 }
 
+std::uint64_t Types::array_size(const btf_type* array) const noexcept {
+  std::uint64_t count = 1;
+  for (unsigned step = 0; step < longest_chain; ++step) {
+    if (!array) return 0;
+    const auto kind = BTF_INFO_KIND(array->info);
+    if (kind != BTF_KIND_ARRAY) return count * (kind == BTF_KIND_PTR ? 8 : array->size);
+    const auto* one = reinterpret_cast<const btf_array*>(array + 1);
+    count *= one->nelems;
+    array = type(resolve(one->type).value_or(0));
+  }
+  return 0;
+}
+
 /// Adds the scalars of type `id`, whose first bit is at `bit_offset`.
 void Types::add_to(Layout& layout, std::uint32_t id, std::uint32_t bit_offset, unsigned& steps) const {
   const btf_type* at = type(resolve(id).value_or(0));
@@ -129,6 +145,7 @@ void Types::add_to(Layout& layout, std::uint32_t id, std::uint32_t bit_offset, u
   switch (BTF_INFO_KIND(at->info)) {
     case BTF_KIND_STRUCT:
     case BTF_KIND_UNION: {
+      layout.blocks = layout.blocks || is_block(at->size);
       const bool has_bit_fields = BTF_INFO_KFLAG(at->info);
       for (const btf_member& member : std::span(reinterpret_cast<const btf_member*>(at + 1), BTF_INFO_VLEN(at->info))) {
         if (has_bit_fields && BTF_MEMBER_BITFIELD_SIZE(member.offset) != 0) continue;
@@ -138,6 +155,7 @@ void Types::add_to(Layout& layout, std::uint32_t id, std::uint32_t bit_offset, u
       return;
     }
     case BTF_KIND_ARRAY:
+      layout.blocks = layout.blocks || is_block(array_size(at));
       return add_to(layout, reinterpret_cast<const btf_array*>(at + 1)->type, bit_offset, steps);
     case BTF_KIND_PTR:
       size = 8;

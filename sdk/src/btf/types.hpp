@@ -45,6 +45,7 @@ struct Layout {
   std::uint32_t alignment = 1;  ///< of the strictest member; attributes are not in BTF
   bool packed = false;          ///< a member lies off its alignment
   bool floats = false;          ///< a member is floating-point
+  bool blocks = false;          ///< it is of, or a member struct or array is of, a size other than 0, 1, 2, 4 and 8
 };
 
 /// A BTF_KIND_FUNC.
@@ -100,6 +101,7 @@ class Types {
   [[nodiscard]] const btf_type* unqualified(std::uint32_t id) const noexcept;
   [[nodiscard]] bool is_char(std::uint32_t id) const noexcept;
   [[nodiscard]] ValueType value_type(std::uint32_t id) const noexcept;
+  [[nodiscard]] std::uint64_t array_size(const btf_type* array) const noexcept;
   void add_to(Layout& layout, std::uint32_t id, std::uint32_t bit_offset, unsigned& steps) const;
   [[nodiscard]] std::string declare(std::uint32_t id, std::string declarator, std::size_t& room) const;
   [[nodiscard]] std::string parameter_list(const btf_type* proto, std::size_t& room) const;

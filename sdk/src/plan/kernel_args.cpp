@@ -23,6 +23,10 @@ std::uint8_t word_of(const arch::Arch& arch, std::string_view name) {
 
 bool is_value_size(std::uint32_t size) { return size == 1 || size == 2 || size == 4 || size == 8; }
 
+std::string argument_name(std::string_view name, std::size_t number) {
+  return name.empty() ? fmt::format("arg{}", number) : std::string(name);
+}
+
 /// Why values of this type cannot be read wherever they are; empty: they can.
 std::string unreadable_type(const Shape& shape) {
   if (shape.value_class == ValueClass::structure) return fmt::format("struct by value ({} bytes)", shape.size);
@@ -129,8 +133,8 @@ class Signer {
 
   [[nodiscard]] ResolvedArg argument(const btf::Parameter& parameter, std::size_t number) {
     const Shape shape = shape_of(types_, parameter.type, arch_.machine);
-    Writer writer(parameter.name.empty() ? fmt::format("arg{}", number) : std::string(parameter.name),
-                  types_.type_name(parameter.type.type_id), shape, parameter.type.is_signed, arch_);
+    Writer writer(argument_name(parameter.name, number), types_.type_name(parameter.type.type_id), shape,
+                  parameter.type.is_signed, arch_);
     if (convention_ == Convention::registers) {
       put(writer, places_.next(shape));
     } else {
@@ -193,10 +197,10 @@ std::string trampoline_refusal(const btf::Types& types, const btf::Prototype& pr
     return fmt::format("it returns {}", types.type_name(prototype.result.type_id));
   if (prototype.varargs) return "variable arguments";
   std::uint32_t slots = 0;
-  for (const btf::Parameter& parameter : prototype.parameters) {
-    const btf::ValueType& type = parameter.type;
+  for (std::size_t i = 0; i < prototype.parameters.size(); ++i) {
+    const auto& [name, type] = prototype.parameters[i];
     if (type.value_class == ValueClass::other || type.size > 16 || type.size == 0)
-      return fmt::format("parameter {} of type {} ({} bytes)", parameter.name, types.type_name(type.type_id),
+      return fmt::format("{} is of type {} ({} bytes)", argument_name(name, i), types.type_name(type.type_id),
                          type.size);
     slots += type.size > 8 ? 2 : 1;
   }
