@@ -55,7 +55,7 @@ void Catalogue::load_functions(std::span<const KernelPattern> patterns) {
   read_blacklist(std::move(symbols.unprobeable));
   // Names at least, where neither list can be had.
   if (const btf::Types* types = btf(""); types && symbols.functions.empty() && listed.empty()) {
-    for (const btf::Function& function : types->functions()) symbols.functions.emplace_back(function.name, 0, 0);
+    for (const btf::Function& function : types->functions()) symbols.functions.push_back({.name = function.name});
   }
   FunctionList merged = merge_lists(std::move(symbols), std::move(listed), modules);
   functions_ = std::move(merged.functions);
@@ -68,7 +68,7 @@ void Catalogue::load_functions(std::span<const KernelPattern> patterns) {
 }
 
 Symbols Catalogue::read_symbols(ModuleNames& modules) {
-  const std::string* text = keep(sources_.kallsyms, "");
+  const auto text = keep(sources_.kallsyms, "");
   Symbols symbols = text ? parse_kallsyms(*text, modules) : Symbols{};
   if (text && symbols.hidden && !symbols.functions.empty())
     missing_.push_back(fmt::format("{} hides addresses (kernel.kptr_restrict): run as root", sources_.kallsyms));
@@ -76,19 +76,19 @@ Symbols Catalogue::read_symbols(ModuleNames& modules) {
 }
 
 std::vector<Named> Catalogue::read_ftrace(ModuleNames& modules) {
-  if (const std::string* text = keep_tracefs("available_filter_functions_addrs", false)) {
+  if (const auto text = keep_tracefs("available_filter_functions_addrs", false)) {
     std::vector<Named> listed = parse_filter_functions(*text, true, modules);
     knows_ftrace_ = !listed.empty();
     if (knows_ftrace_) return listed;
   }
-  const std::string* text = keep_tracefs("available_filter_functions", true);
+  const auto text = keep_tracefs("available_filter_functions", true);
   if (!text) return {};
   knows_ftrace_ = true;
   return parse_filter_functions(*text, false, modules);
 }
 
 void Catalogue::read_blacklist(std::vector<AddressRange>&& sections) {
-  const std::string* text = keep(sources_.blacklist, "mount -t debugfs debugfs /sys/kernel/debug");
+  const auto text = keep(sources_.blacklist, "mount -t debugfs debugfs /sys/kernel/debug");
   if (text) blacklist_ = parse_blacklist(*text);
   // The file has these sections too (kernel/kprobes.c: populate_kprobe_blacklist), where it can be had.
   if (blacklist_.ranges.empty()) blacklist_.ranges = std::move(sections);
@@ -107,9 +107,8 @@ void Catalogue::name_types(std::span<KernelFunction> functions) {
   const std::vector<btf::Function> found = types->functions();
   std::vector<Named> names;
   names.reserve(found.size());
-  for (const btf::Function& function : found) names.emplace_back(function.name, names.size(), 0);
-  const ModuleNames one;
-  std::ranges::sort(names, [&](const Named& a, const Named& b) { return in_order(a, b, one); });
+  for (const btf::Function& function : found) names.push_back({.name = function.name, .address = names.size()});
+  sort(names, ModuleNames());
   std::size_t at = 0;
   for (KernelFunction& function : functions) {
     // `x.isra.0` has other parameters than `x`, whatever a type may be called.
@@ -138,7 +137,7 @@ void Catalogue::load_tracepoints(std::span<const KernelPattern> patterns) {
     for (const std::string& module : modules_with_btf()) add_tracepoints(module);
     return;
   }
-  const std::string* text = keep_tracefs("available_events", true);
+  const auto text = keep_tracefs("available_events", true);
   if (!text) return;
   for (const std::string_view name : parse_events(*text)) tracepoints_.emplace_back().name = name;
 }
@@ -183,9 +182,10 @@ Result<std::shared_ptr<const btf::Types>> Catalogue::read_types(std::string_view
     base = types_.find("")->second;
   }
   const std::string path = fmt::format("{}/{}", sources_.btf, file_of(module));
-  auto bytes = read_bytes(path);
-  if (!bytes) return fail(bytes.error());
-  auto types = btf::Types::parse(std::move(*bytes), std::move(base));
+  const auto text = Text::read(path);
+  if (!text) return fail(text.error());
+  const auto bytes = std::as_bytes(std::span(text->view()));
+  auto types = btf::Types::parse({bytes.begin(), bytes.end()}, std::move(base));
   if (!types) return fail(types.error().within(path));
   return types;
 }
@@ -197,19 +197,19 @@ void Catalogue::miss(const Error& error, std::string_view advice) {
   missing_.push_back(advice.empty() ? error.message : fmt::format("{}: {}", error.message, advice));
 }
 
-const std::string* Catalogue::keep(const std::string& path, std::string_view advice) {
-  auto text = read_list(path);
-  if (text) return &texts_.emplace_back(std::move(*text));
+std::optional<std::string_view> Catalogue::keep(const std::string& path, std::string_view advice) {
+  auto text = Text::read(path);
+  if (text) return texts_.emplace_back(std::move(*text)).view();
   miss(text.error(), advice);
-  return nullptr;
+  return std::nullopt;
 }
 
-const std::string* Catalogue::keep_tracefs(const std::string& name, bool needed) {
+std::optional<std::string_view> Catalogue::keep_tracefs(const std::string& name, bool needed) {
   std::optional<Error> first;
   bool mounted = false;
   for (const std::string& directory : sources_.tracefs) {
-    auto text = read_list(fmt::format("{}/{}", directory, name));
-    if (text) return &texts_.emplace_back(std::move(*text));
+    auto text = Text::read(fmt::format("{}/{}", directory, name));
+    if (text) return texts_.emplace_back(std::move(*text)).view();
     if (!first || text.error().kind == ErrorKind::no_permission) first = text.error();
     mounted = mounted || ::access(fmt::format("{}/trace", directory).c_str(), F_OK) == 0;
   }
@@ -217,7 +217,7 @@ const std::string* Catalogue::keep_tracefs(const std::string& name, bool needed)
     miss(*first, mounted ? "a kernel without CONFIG_DYNAMIC_FTRACE has no such list"
                          : "mount -t tracefs tracefs /sys/kernel/tracing");
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 Error Catalogue::unusable(std::string_view what) const {

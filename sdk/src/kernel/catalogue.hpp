@@ -2,9 +2,9 @@
 // The functions and raw tracepoints of the running kernel, put together from the kernel's own lists.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -78,10 +78,10 @@ class Catalogue {
   void add_tracepoints(std::string_view module);
   [[nodiscard]] std::vector<std::string> modules_with_btf() const;
   [[nodiscard]] Result<std::shared_ptr<const btf::Types>> read_types(std::string_view module) const;
-  /// The text of a file, owned by the catalogue; null, and a line in missing(), if it cannot be read.
-  const std::string* keep(const std::string& path, std::string_view advice);
+  /// The text of a file, owned by the catalogue; nothing, and a line in missing(), if it cannot be read.
+  std::optional<std::string_view> keep(const std::string& path, std::string_view advice);
   /// The same of a file in tracefs, wherever that is mounted.
-  const std::string* keep_tracefs(const std::string& name, bool needed);
+  std::optional<std::string_view> keep_tracefs(const std::string& name, bool needed);
   void miss(const Error& error, std::string_view advice);
   [[nodiscard]] Error unusable(std::string_view what) const;
   [[nodiscard]] Error nothing_found(const KernelPattern& pattern, std::span<const KernelFunction> all) const;
@@ -89,7 +89,7 @@ class Catalogue {
   void refuse_unsure(const KernelPattern& pattern, Match& out) const;
 
   Sources sources_;
-  std::deque<std::string> texts_;  ///< what the names are views of
+  std::vector<Text> texts_;  ///< what the names are views of
   std::vector<KernelFunction> functions_;
   std::vector<std::uint32_t> unsure_;  ///< FunctionList::unsure
   std::vector<KernelFunction> tracepoints_;

@@ -20,9 +20,7 @@ constexpr std::uint64_t kEntryBytes = 16;
 
 int compare_names(const Named& a, const Named& b, const ModuleNames& modules) noexcept {
   if (a.module != b.module) return modules.name(a.module) < modules.name(b.module) ? -1 : 1;
-  if (a.head != b.head) return a.head < b.head ? -1 : 1;
-  const int order = a.name.compare(b.name);
-  return order < 0 ? -1 : static_cast<int>(order > 0);
+  return a.name.compare(b.name);
 }
 
 using Group = std::span<Named>;
@@ -65,13 +63,13 @@ void mark_listed(std::vector<Named>& symbols, std::vector<Named>& listed, const 
     if (at < symbols.size() && compare_names(symbols[at], places[0], modules) == 0) {
       mark_group(group_at(symbols, at), places);
     } else {
-      added.emplace_back(places[0].name, 0, places[0].module).tag = kFtrace | (places.size() > 1 ? kDuplicate : 0);
+      const std::uint32_t tag = kFtrace | (places.size() > 1 ? kDuplicate : 0);
+      added.push_back({places[0].name, 0, places[0].module, tag});
     }
   }
-  const auto middle = static_cast<std::ptrdiff_t>(symbols.size());
+  if (added.empty()) return;
   symbols.insert(symbols.end(), added.begin(), added.end());
-  std::inplace_merge(symbols.begin(), symbols.begin() + middle, symbols.end(),
-                     [&](const Named& a, const Named& b) { return in_order(a, b, modules); });
+  sort(symbols, modules);
 }
 
 void mark_duplicates(std::vector<Named>& symbols) {
@@ -98,16 +96,10 @@ void mark_aliases(std::vector<Named>& symbols) {
 
 }  // namespace
 
-bool in_order(const Named& a, const Named& b, const ModuleNames& modules) noexcept {
-  const int names = compare_names(a, b, modules);
-  return names != 0 ? names < 0 : a.address < b.address;
-}
-
 FunctionList merge_lists(Symbols&& symbols, std::vector<Named>&& listed, const ModuleNames& modules) {
-  const auto before = [&](const Named& a, const Named& b) { return in_order(a, b, modules); };
   std::vector<Named>& all = symbols.functions;
-  std::ranges::sort(all, before);
-  std::ranges::sort(listed, before);
+  sort(all, modules);
+  sort(listed, modules);
   mark_duplicates(all);
   mark_listed(all, listed, modules);
   mark_aliases(all);

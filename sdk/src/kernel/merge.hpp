@@ -20,7 +20,4 @@ struct FunctionList {
 /// `listed`: what ftrace can trace, with addresses or (all 0) without.
 [[nodiscard]] FunctionList merge_lists(Symbols&& symbols, std::vector<Named>&& listed, const ModuleNames& modules);
 
-/// True if `a` comes before `b` by module, name and address.
-[[nodiscard]] bool in_order(const Named& a, const Named& b, const ModuleNames& modules) noexcept;
-
 }  // namespace usdt::kernel

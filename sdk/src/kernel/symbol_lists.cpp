@@ -87,24 +87,6 @@ void for_each_line(std::string_view text, F&& take) {
   }
 }
 
-template <class Bytes>
-Result<Bytes> read_whole(const std::string& path) {
-  const sys::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return fail(os_failure(ErrorKind::io, path, errno));
-  Bytes bytes(std::size_t{1} << 16, typename Bytes::value_type{});
-  std::size_t have = 0;
-  for (;;) {
-    const ssize_t n = ::read(fd.get(), bytes.data() + have, bytes.size() - have);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail(os_failure(ErrorKind::io, path, errno));
-    if (n == 0) break;
-    have += static_cast<std::size_t>(n);
-    if (bytes.size() - have < 4096) bytes.resize(bytes.size() * 2);
-  }
-  bytes.resize(have);
-  return bytes;
-}
-
 /// Where a section begins or ends; the first function of it has the same address.
 bool is_marker(std::string_view name) noexcept {
   return name.ends_with("_text_start") || name.ends_with("_text_end") || name == "_text" || name == "_stext" ||
@@ -122,6 +104,13 @@ bool is_function_name(std::string_view name) noexcept {
 
 /// Code made at run time, which has a symbol but no source: kernel/kallsyms.c's get_ksymbol_bpf() and its like.
 bool is_generated(std::string_view module) noexcept { return module == "bpf" || module.starts_with("__builtin__"); }
+
+/// The first eight bytes as a number that sorts like them.
+std::uint64_t letters(std::string_view text) noexcept {
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < 8; ++i) value = value << 8 | (i < text.size() ? static_cast<unsigned char>(text[i]) : 0U);
+  return value;
+}
 
 /// The markers of one section, as they come by.
 struct Section {
@@ -153,9 +142,30 @@ std::vector<AddressRange> joined(std::vector<AddressRange> ranges) {
 
 }  // namespace
 
-Result<std::string> read_list(const std::string& path) { return read_whole<std::string>(path); }
+bool Text::grow() noexcept {
+  // realloc() moves pages, not bytes, of blocks this big; and pages nothing was read into cost nothing.
+  const std::size_t room = room_ == 0 ? std::size_t{1} << 20 : room_ * 2;
+  auto* bytes = static_cast<char*>(std::realloc(bytes_.get(), room));
+  if (!bytes) return false;
+  static_cast<void>(bytes_.release());
+  bytes_.reset(bytes);
+  room_ = room;
+  return true;
+}
 
-Result<std::vector<std::byte>> read_bytes(const std::string& path) { return read_whole<std::vector<std::byte>>(path); }
+Result<Text> Text::read(const std::string& path) {
+  const sys::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return fail(os_failure(ErrorKind::io, path, errno));
+  Text text;
+  for (;;) {
+    if (text.size_ == text.room_ && !text.grow()) return fail(os_failure(ErrorKind::limit, path, ENOMEM));
+    const ssize_t n = ::read(fd.get(), text.bytes_.get() + text.size_, text.room_ - text.size_);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail(os_failure(ErrorKind::io, path, errno));
+    if (n == 0) return text;
+    text.size_ += static_cast<std::size_t>(n);
+  }
+}
 
 std::uint32_t ModuleNames::number(std::string_view name) {
   if (!names_.empty() && names_[latest_] == name) return latest_;
@@ -164,9 +174,33 @@ std::uint32_t ModuleNames::number(std::string_view name) {
   return latest_ = at->second;
 }
 
-Named::Named(std::string_view called, std::uint64_t at, std::uint32_t of) noexcept
-    : name(called), address(at), module(of) {
-  for (std::size_t i = 0; i < 8; ++i) head = head << 8 | (i < name.size() ? static_cast<unsigned char>(name[i]) : 0U);
+void sort(std::vector<Named>& list, const ModuleNames& modules) {
+  // Small keys are moved about, and only names alike in their first sixteen letters are looked up.
+  struct Key {
+    std::uint64_t head;
+    std::uint64_t next;
+    std::uint32_t module;
+    std::uint32_t index;
+  };
+  std::vector<Key> keys;
+  keys.reserve(list.size());
+  for (const Named& entry : list) {
+    const std::string_view tail = entry.name.substr(std::min<std::size_t>(entry.name.size(), 8));
+    keys.push_back({letters(entry.name), letters(tail), entry.module, static_cast<std::uint32_t>(keys.size())});
+  }
+  std::ranges::sort(keys, [&](const Key& a, const Key& b) {
+    if (a.module != b.module) return modules.name(a.module) < modules.name(b.module);
+    if (a.head != b.head) return a.head < b.head;
+    if (a.next != b.next) return a.next < b.next;
+    const Named& left = list[a.index];
+    const Named& right = list[b.index];
+    const int order = left.name.compare(right.name);
+    return order != 0 ? order < 0 : left.address < right.address;
+  });
+  std::vector<Named> sorted;
+  sorted.reserve(list.size());
+  for (const Key& key : keys) sorted.push_back(list[key.index]);
+  list = std::move(sorted);
 }
 
 Symbols parse_kallsyms(std::string_view text, ModuleNames& modules) {
@@ -188,7 +222,7 @@ Symbols parse_kallsyms(std::string_view text, ModuleNames& modules) {
     if (!module || is_generated(*module)) return;
     all_addresses |= *address;
     if (is_marker(name)) return note_marker(sections, name, *address);
-    out.functions.emplace_back(name, *address, modules.number(*module));
+    out.functions.push_back({name, *address, modules.number(*module)});
   });
   out.hidden = all_addresses == 0;
   for (const Section& section : sections) {
@@ -212,7 +246,7 @@ std::vector<Named> parse_filter_functions(std::string_view text, bool addresses,
     const std::string_view name = fields.word();
     if (name.empty() || name.find("__ftrace_invalid_address__") != name.npos) return;
     const auto module = fields.module();
-    if (module && !is_generated(*module)) out.emplace_back(name, address, modules.number(*module));
+    if (module && !is_generated(*module)) out.push_back({name, address, modules.number(*module)});
   });
   return out;
 }

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -14,9 +16,23 @@
 
 namespace usdt::kernel {
 
-/// The whole of a file whose size the kernel does not say. Errors: not_found, no_permission, io.
-[[nodiscard]] Result<std::string> read_list(const std::string& path);
-[[nodiscard]] Result<std::vector<std::byte>> read_bytes(const std::string& path);
+/// The bytes of a file; they stay where they are when this moves.
+class Text {
+ public:
+  /// The whole of a file whose size the kernel does not say. Errors: not_found, no_permission, io.
+  [[nodiscard]] static Result<Text> read(const std::string& path);
+  [[nodiscard]] std::string_view view() const noexcept { return {bytes_.get(), size_}; }
+
+ private:
+  [[nodiscard]] bool grow() noexcept;
+
+  struct Free {
+    void operator()(char* bytes) const noexcept { std::free(bytes); }
+  };
+  std::unique_ptr<char, Free> bytes_;
+  std::size_t size_ = 0;
+  std::size_t room_ = 0;
+};
 
 /// Numbers of modules; 0 is the kernel itself, whose name here is empty.
 class ModuleNames {
@@ -33,15 +49,14 @@ class ModuleNames {
 
 /// A name as one of the lists has it. Names are views of the text parsed.
 struct Named {
-  std::uint64_t head =
-      0;  ///< the name's first eight bytes as a number that sorts like them: most comparisons end there
   std::string_view name;
   std::uint64_t address = 0;
   std::uint32_t module = 0;
   std::uint32_t tag = 0;  ///< for the caller
-
-  Named(std::string_view called, std::uint64_t at, std::uint32_t of) noexcept;
 };
+
+/// By module, name and address.
+void sort(std::vector<Named>& list, const ModuleNames& modules);
 
 struct AddressRange {
   std::uint64_t begin = 0;
