@@ -38,6 +38,7 @@ PUBLIC_STAGE = {
     "usdt/elf_file.hpp": "elf",
     "usdt/discover.hpp": "proc",
     "usdt/kernel.hpp": "kernel",
+    "usdt/kernel_symbols.hpp": "kernel",
     "usdt/carrier.hpp": "plan",
     "usdt/cookie.hpp": "plan",
     "usdt/decode.hpp": "plan",

@@ -2,7 +2,6 @@
 #include "output.hpp"
 
 #include <fmt/format.h>
-
 #include <unistd.h>
 
 #include <cerrno>
