@@ -208,8 +208,9 @@ TEST(Types, a_modules_types_go_on_where_the_kernels_end) {
 
 TEST(Types, of_a_module_that_is_none_or_not_loaded_are_errors) {
   EXPECT_EQ(Types::load_module("../vmlinux", nullptr).error().kind, ErrorKind::invalid_argument);
+  EXPECT_EQ(Types::load_module("ext4", nullptr).error().kind, ErrorKind::invalid_argument);
   EXPECT_EQ(Types::load_module("", nullptr).error().kind, ErrorKind::invalid_argument);
-  EXPECT_EQ(Types::load_module("no_such_module", nullptr).error().kind, ErrorKind::not_found);
+  EXPECT_EQ(Types::load_module("no_such_module", sample().types()).error().kind, ErrorKind::not_found);
 }
 
 /// Asks everything of every type, those past the end included.

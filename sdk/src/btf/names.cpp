@@ -11,6 +11,8 @@ namespace {
 /// Characters and steps one declaration may take, so that types which contain themselves end; the kernel's longest
 /// take a fifth.
 constexpr std::size_t longest_declaration = 4096;
+/// What a parameter list takes of it besides, which bounds how deep they nest.
+constexpr std::size_t deeper = 64;
 
 std::string_view keyword(const btf_type& type) {
   switch (BTF_INFO_KIND(type.info)) {
@@ -107,6 +109,7 @@ std::string Types::declare(std::uint32_t id, std::string declarator, std::size_t
 
 std::string Types::parameter_list(const btf_type* proto, std::size_t& room) const {
   std::string text;
+  room -= std::min(room, deeper);
   const std::span parameters(reinterpret_cast<const btf_param*>(proto + 1), BTF_INFO_VLEN(proto->info));
   for (const btf_param& parameter : parameters) {
     const bool is_rest = &parameter == &parameters.back() && parameter.type == 0 && parameter.name_off == 0;

@@ -16,6 +16,8 @@ constexpr unsigned longest_chain = 32;
 
 /// Members a struct passed by value may have, nested ones counted, before layout() stops looking.
 constexpr unsigned most_members = 4096;
+/// What a nested struct counts besides, which bounds how deep they nest.
+constexpr unsigned deeper = 16;
 
 bool is_qualifier(std::uint32_t kind) {
   return kind == BTF_KIND_CONST || kind == BTF_KIND_VOLATILE || kind == BTF_KIND_RESTRICT || kind == BTF_KIND_TYPE_TAG;
@@ -139,13 +141,18 @@ std::uint64_t Types::array_size(const btf_type* array) const noexcept {
 /// Adds the scalars of type `id`, whose first bit is at `bit_offset`.
 void Types::add_to(Layout& layout, std::uint32_t id, std::uint32_t bit_offset, unsigned& steps) const {
   const btf_type* at = type(resolve(id).value_or(0));
-  if (!at || steps == 0) return;
+  if (!at) return;
+  if (steps == 0) {
+    layout.floats = true;  // not known: nothing is guessed behind it
+    return;
+  }
   --steps;
   std::uint32_t size = at->size;
   switch (BTF_INFO_KIND(at->info)) {
     case BTF_KIND_STRUCT:
     case BTF_KIND_UNION: {
       layout.blocks = layout.blocks || is_block(at->size);
+      steps -= std::min(steps, deeper);
       const bool has_bit_fields = BTF_INFO_KFLAG(at->info);
       for (const btf_member& member : std::span(reinterpret_cast<const btf_member*>(at + 1), BTF_INFO_VLEN(at->info))) {
         if (has_bit_fields && BTF_MEMBER_BITFIELD_SIZE(member.offset) != 0) continue;

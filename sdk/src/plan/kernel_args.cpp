@@ -74,8 +74,8 @@ class Writer {
     out_.encoded.flags |= USDT_ARG_PAIR;
   }
 
-  void in_slot(std::uint32_t slot, std::string text) {
-    name_register(fmt::format("slot{}", slot), std::move(text), 64);
+  void in_slot(std::uint32_t slot, std::string_view text) {
+    name_register(fmt::format("slot{}", slot), text, 64);
     if (!out_.arg.readable) return;
     out_.encoded.kind = USDT_ARG_REG;
     out_.encoded.reg = static_cast<std::uint8_t>(slot);
