@@ -11,6 +11,8 @@ namespace {
 /// Characters and steps one declaration may take, so that types which contain themselves end; the kernel's longest
 /// take a fifth.
 constexpr std::size_t longest_declaration = 4096;
+/// What a parameter list takes of it besides, which bounds how deep they nest.
+constexpr std::size_t deeper = 64;
 
 std::string_view keyword(const btf_type& type) {
   switch (BTF_INFO_KIND(type.info)) {
@@ -27,6 +29,16 @@ std::string_view keyword(const btf_type& type) {
       return "";
   }
 }
+
+/// The qualifiers met on the way to what they qualify; an array's and its element's may be the same.
+struct Qualifiers {
+  bool is_const = false, is_volatile = false, is_restrict = false;
+
+  [[nodiscard]] std::string text() const {
+    return fmt::format("{}{}{}", is_const ? "const " : "", is_volatile ? "volatile " : "",
+                       is_restrict ? "restrict " : "");
+  }
+};
 
 std::string joined(std::string text, std::string_view declarator) {
   if (!declarator.empty()) text.append(" ").append(declarator);
@@ -49,28 +61,28 @@ std::string Types::declaration(std::uint32_t id, std::string declarator) const {
 
 /// Walks from the outermost type to the innermost, growing the declarator around what is declared.
 std::string Types::declare(std::uint32_t id, std::string declarator, std::size_t& room) const {
-  std::string qualifiers;
+  Qualifiers qualifiers;
   while (room > 0) {
     --room;
     const btf_type* at = type(id);
-    if (!at) return joined(qualifiers + (id == 0 ? "void" : "?"), declarator);
+    if (!at) return joined(qualifiers.text() + (id == 0 ? "void" : "?"), declarator);
     switch (BTF_INFO_KIND(at->info)) {
       case BTF_KIND_TYPE_TAG:  // "user", "rcu": from kernels built by clang only
         break;
       case BTF_KIND_CONST:
-        qualifiers += "const ";
+        qualifiers.is_const = true;
         break;
       case BTF_KIND_VOLATILE:
-        qualifiers += "volatile ";
+        qualifiers.is_volatile = true;
         break;
       case BTF_KIND_RESTRICT:
-        qualifiers += "restrict ";
+        qualifiers.is_restrict = true;
         break;
       case BTF_KIND_PTR: {
         const btf_type* to = unqualified(at->type);
         const auto kind = to ? BTF_INFO_KIND(to->info) : 0U;
-        declarator = pointer_to(qualifiers, declarator, kind == BTF_KIND_ARRAY || kind == BTF_KIND_FUNC_PROTO);
-        qualifiers.clear();
+        declarator = pointer_to(qualifiers.text(), declarator, kind == BTF_KIND_ARRAY || kind == BTF_KIND_FUNC_PROTO);
+        qualifiers = {};
         break;
       }
       case BTF_KIND_ARRAY: {
@@ -81,12 +93,13 @@ std::string Types::declare(std::uint32_t id, std::string declarator, std::size_t
       }
       case BTF_KIND_FUNC_PROTO:
         declarator += parameter_list(at, room);
-        qualifiers.clear();
+        qualifiers = {};
         break;
       default: {
         const std::string_view called = name(at->name_off);
         room -= std::min(room, called.size());
-        return joined(fmt::format("{}{}{}", qualifiers, keyword(*at), called.empty() ? "{...}" : called), declarator);
+        return joined(fmt::format("{}{}{}", qualifiers.text(), keyword(*at), called.empty() ? "{...}" : called),
+                      declarator);
       }
     }
     id = at->type;
@@ -96,6 +109,7 @@ std::string Types::declare(std::uint32_t id, std::string declarator, std::size_t
 
 std::string Types::parameter_list(const btf_type* proto, std::size_t& room) const {
   std::string text;
+  room -= std::min(room, deeper);
   const std::span parameters(reinterpret_cast<const btf_param*>(proto + 1), BTF_INFO_VLEN(proto->info));
   for (const btf_param& parameter : parameters) {
     const bool is_rest = &parameter == &parameters.back() && parameter.type == 0 && parameter.name_off == 0;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <linux/btf.h>
 
+#include <algorithm>
+
 #include "btf/types.hpp"
 
 namespace usdt::btf {
@@ -12,9 +14,17 @@ namespace {
 /// a chain that leads to itself from looping.
 constexpr unsigned longest_chain = 32;
 
+/// Members a struct passed by value may have, nested ones counted, before layout() stops looking.
+constexpr unsigned most_members = 4096;
+/// What a nested struct counts besides, which bounds how deep they nest.
+constexpr unsigned deeper = 16;
+
 bool is_qualifier(std::uint32_t kind) {
   return kind == BTF_KIND_CONST || kind == BTF_KIND_VOLATILE || kind == BTF_KIND_RESTRICT || kind == BTF_KIND_TYPE_TAG;
 }
+
+/// Whether GCC has no machine mode of this size for a struct or array.
+bool is_block(std::uint64_t size) { return size != 0 && size != 1 && size != 2 && size != 4 && size != 8; }
 
 /// `bits` cut to the `size` bytes of an enum.
 std::uint64_t cut(std::uint64_t bits, std::uint32_t size) {
@@ -106,6 +116,70 @@ Result<Prototype> Types::prototype(std::uint32_t proto) const {
       return fail(ErrorKind::malformed, fmt::format("BTF: prototype {} has a parameter of type void", proto));
   }
   return found;
+}
+
+Layout Types::layout(std::uint32_t id) const {
+  Layout layout;
+  unsigned steps = most_members;
+  add_to(layout, id, 0, steps);
+  return layout;
+}
+
+std::uint64_t Types::array_size(const btf_type* array) const noexcept {
+  std::uint64_t count = 1;
+  for (unsigned step = 0; step < longest_chain; ++step) {
+    if (!array) return 0;
+    const auto kind = BTF_INFO_KIND(array->info);
+    if (kind != BTF_KIND_ARRAY) return count * (kind == BTF_KIND_PTR ? 8 : array->size);
+    const auto* one = reinterpret_cast<const btf_array*>(array + 1);
+    count *= one->nelems;
+    array = type(resolve(one->type).value_or(0));
+  }
+  return 0;
+}
+
+/// Adds the scalars of type `id`, whose first bit is at `bit_offset`.
+void Types::add_to(Layout& layout, std::uint32_t id, std::uint32_t bit_offset, unsigned& steps) const {
+  const btf_type* at = type(resolve(id).value_or(0));
+  if (!at) return;
+  if (steps == 0) {
+    layout.floats = true;  // not known: nothing is guessed behind it
+    return;
+  }
+  --steps;
+  std::uint32_t size = at->size;
+  switch (BTF_INFO_KIND(at->info)) {
+    case BTF_KIND_STRUCT:
+    case BTF_KIND_UNION: {
+      layout.blocks = layout.blocks || is_block(at->size);
+      steps -= std::min(steps, deeper);
+      const bool has_bit_fields = BTF_INFO_KFLAG(at->info);
+      for (const btf_member& member : std::span(reinterpret_cast<const btf_member*>(at + 1), BTF_INFO_VLEN(at->info))) {
+        if (has_bit_fields && BTF_MEMBER_BITFIELD_SIZE(member.offset) != 0) continue;
+        add_to(layout, member.type,
+               bit_offset + (has_bit_fields ? BTF_MEMBER_BIT_OFFSET(member.offset) : member.offset), steps);
+      }
+      return;
+    }
+    case BTF_KIND_ARRAY:
+      layout.blocks = layout.blocks || is_block(array_size(at));
+      return add_to(layout, reinterpret_cast<const btf_array*>(at + 1)->type, bit_offset, steps);
+    case BTF_KIND_PTR:
+      size = 8;
+      break;
+    case BTF_KIND_FLOAT:
+      layout.floats = true;
+      break;
+    case BTF_KIND_INT:
+    case BTF_KIND_ENUM:
+    case BTF_KIND_ENUM64:
+      break;
+    default:
+      return;
+  }
+  if (size == 0 || size > 16) return;
+  layout.alignment = std::max(layout.alignment, size);
+  layout.packed = layout.packed || bit_offset % (8 * size) != 0;
 }
 
 std::string_view Types::enumerator(std::uint32_t id, std::uint64_t value) const {

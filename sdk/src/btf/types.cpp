@@ -87,6 +87,7 @@ Result<std::shared_ptr<const Types>> Types::load() {
 Result<std::shared_ptr<const Types>> Types::load_module(std::string_view module, std::shared_ptr<const Types> base) {
   if (module.empty() || module.front() == '.' || module.find('/') != std::string_view::npos)
     return fail(ErrorKind::invalid_argument, fmt::format("'{}' is no name of a kernel module", module));
+  if (!base) return fail(ErrorKind::invalid_argument, fmt::format("BTF of {}: without the kernel's", module));
   auto bytes = read_file(fmt::format("{}{}", directory, module));
   if (!bytes) return fail(bytes.error());
   return parse(std::move(*bytes), std::move(base));

@@ -40,6 +40,14 @@ struct Prototype {
   bool varargs = false;
 };
 
+/// What of a struct's or union's members decides how it is passed.
+struct Layout {
+  std::uint32_t alignment = 1;  ///< of the strictest member; attributes are not in BTF
+  bool packed = false;          ///< a member lies off its alignment
+  bool floats = false;          ///< a member is floating-point
+  bool blocks = false;          ///< it is of, or a member struct or array is of, a size other than 0, 1, 2, 4 and 8
+};
+
 /// A BTF_KIND_FUNC.
 struct Function {
   std::uint32_t id = 0;
@@ -67,6 +75,8 @@ class Types {
   [[nodiscard]] std::vector<Function> tracepoints() const;
   /// Errors: malformed (`proto` is no BTF_KIND_FUNC_PROTO).
   [[nodiscard]] Result<Prototype> prototype(std::uint32_t proto) const;
+  /// With the alignments of 64-bit machines.
+  [[nodiscard]] Layout layout(std::uint32_t id) const;
   /// The type as C writes it: "const char *", "struct sk_buff *", "enum zone_type", "int (*)(void)".
   [[nodiscard]] std::string type_name(std::uint32_t id) const { return declaration(id, {}); }
   /// The same with what is declared in its place: "struct sk_buff *skb", "int (*done)(void)".
@@ -90,6 +100,8 @@ class Types {
   [[nodiscard]] const btf_type* unqualified(std::uint32_t id) const noexcept;
   [[nodiscard]] bool is_char(std::uint32_t id) const noexcept;
   [[nodiscard]] ValueType value_type(std::uint32_t id) const noexcept;
+  [[nodiscard]] std::uint64_t array_size(const btf_type* array) const noexcept;
+  void add_to(Layout& layout, std::uint32_t id, std::uint32_t bit_offset, unsigned& steps) const;
   [[nodiscard]] std::string declare(std::uint32_t id, std::string declarator, std::size_t& room) const;
   [[nodiscard]] std::string parameter_list(const btf_type* proto, std::size_t& room) const;
   [[nodiscard]] std::optional<std::uint32_t> offset_in(std::uint32_t structure, std::string_view member,

@@ -32,7 +32,8 @@ struct KernelSignature {
 
 [[nodiscard]] KernelSignature kernel_signature(const btf::Types& types, const btf::Prototype& prototype,
                                                Convention convention, Machine machine);
-/// Where there is no type information: the words of the machine's argument registers, unsigned, named arg0...
+/// Where there is no type information: the words of the machine's argument registers, unsigned, named arg0... Slots:
+/// none, as only types tell how many there are.
 [[nodiscard]] KernelSignature untyped_signature(Convention convention, Machine machine);
 
 }  // namespace usdt::plan
