@@ -253,6 +253,7 @@ TEST(Catalogue, lists_that_may_not_be_read_ask_for_root) {
     return !loaded && loaded.error().kind == ErrorKind::no_permission &&
            loaded.error().message.find("run as root") != std::string::npos;
   }));
+  std::filesystem::permissions(kernel.sources().tracefs[1], std::filesystem::perms::owner_all);
 }
 
 TEST(Catalogue, a_mounted_tracefs_without_the_list_is_a_kernel_without_ftrace) {

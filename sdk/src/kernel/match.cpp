@@ -23,8 +23,9 @@ Functions named(const KernelPattern& pattern, std::span<const KernelFunction> al
     if (!module_matches(pattern.module, part.front().module)) continue;
     if (plain) {
       const std::string_view name = pattern.name;
-      for (const KernelFunction& function : std::ranges::equal_range(part, name, {}, &KernelFunction::name))
-        out.push_back(&function);
+      for (auto at = std::ranges::lower_bound(part, name, {}, &KernelFunction::name);
+           at != part.end() && at->name == name; ++at)
+        out.push_back(&*at);
     } else {
       for (const KernelFunction& function : part) {
         if (glob_match(pattern.name, function.name)) out.push_back(&function);

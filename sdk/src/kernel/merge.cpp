@@ -14,8 +14,8 @@ constexpr std::uint32_t kAlias = 2;
 constexpr std::uint32_t kDuplicate = 4;
 constexpr std::uint32_t kUnsure = 8;
 
-// The instruction ftrace rewrites may stand behind `endbr64` (x86: 4 bytes), `bti c` or two nops of a pointer in front
-// of the function (arm64: 4 to 8); FTRACE_MCOUNT_MAX_OFFSET is at most 16 (powerpc).
+// The instruction ftrace rewrites is not always the first: x86 has `endbr64` before it (4 bytes), arm64 an instruction
+// that saves the link register, and perhaps `bti c` (4 or 8).
 constexpr std::uint64_t kEntryBytes = 16;
 
 int compare_names(const Named& a, const Named& b, const ModuleNames& modules) noexcept {

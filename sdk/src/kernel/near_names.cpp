@@ -52,7 +52,7 @@ std::vector<std::string_view> near_names(std::string_view name, std::span<const 
     if (const unsigned changes = distance(name, other, most); changes <= most) found.emplace_back(changes, other);
   }
   std::ranges::sort(found);
-  found.erase(std::ranges::unique(found).begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
   if (found.size() > kSuggestions) found.resize(kSuggestions);
   std::vector<std::string_view> out;
   for (const auto& [changes, other] : found) out.push_back(other);

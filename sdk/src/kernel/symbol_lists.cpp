@@ -281,7 +281,7 @@ std::vector<std::string_view> parse_events(std::string_view text) {
     }
   });
   std::ranges::sort(out);
-  out.erase(std::ranges::unique(out).begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 
