@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <linux/btf.h>
 
+#include "btf/info.hpp"
 #include "btf/types.hpp"
 
 namespace usdt::btf {
@@ -15,7 +16,7 @@ constexpr std::size_t longest_declaration = 4096;
 constexpr std::size_t deeper = 64;
 
 std::string_view keyword(const btf_type& type) {
-  switch (BTF_INFO_KIND(type.info)) {
+  switch (kind_of(type.info)) {
     case BTF_KIND_STRUCT:
       return "struct ";
     case BTF_KIND_UNION:
@@ -66,7 +67,7 @@ std::string Types::declare(std::uint32_t id, std::string declarator, std::size_t
     --room;
     const btf_type* at = type(id);
     if (!at) return joined(qualifiers.text() + (id == 0 ? "void" : "?"), declarator);
-    switch (BTF_INFO_KIND(at->info)) {
+    switch (kind_of(at->info)) {
       case BTF_KIND_TYPE_TAG:  // "user", "rcu": from kernels built by clang only
         break;
       case BTF_KIND_CONST:
@@ -80,7 +81,7 @@ std::string Types::declare(std::uint32_t id, std::string declarator, std::size_t
         break;
       case BTF_KIND_PTR: {
         const btf_type* to = unqualified(at->type);
-        const auto kind = to ? BTF_INFO_KIND(to->info) : 0U;
+        const auto kind = to ? kind_of(to->info) : 0U;
         declarator = pointer_to(qualifiers.text(), declarator, kind == BTF_KIND_ARRAY || kind == BTF_KIND_FUNC_PROTO);
         qualifiers = {};
         break;
@@ -110,7 +111,7 @@ std::string Types::declare(std::uint32_t id, std::string declarator, std::size_t
 std::string Types::parameter_list(const btf_type* proto, std::size_t& room) const {
   std::string text;
   room -= std::min(room, deeper);
-  const std::span parameters(reinterpret_cast<const btf_param*>(proto + 1), BTF_INFO_VLEN(proto->info));
+  const std::span parameters(reinterpret_cast<const btf_param*>(proto + 1), vlen_of(proto->info));
   for (const btf_param& parameter : parameters) {
     const bool is_rest = &parameter == &parameters.back() && parameter.type == 0 && parameter.name_off == 0;
     text += fmt::format("{}{}", text.empty() ? "" : ", ", is_rest ? "..." : declare(parameter.type, {}, room));

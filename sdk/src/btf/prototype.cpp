@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "btf/info.hpp"
 #include "btf/types.hpp"
 
 namespace usdt::btf {
@@ -38,7 +39,7 @@ std::optional<std::uint32_t> Types::resolve(std::uint32_t id) const noexcept {
     if (id == 0) return id;
     const btf_type* at = type(id);
     if (!at) return std::nullopt;
-    const auto kind = BTF_INFO_KIND(at->info);
+    const auto kind = kind_of(at->info);
     if (kind != BTF_KIND_TYPEDEF && !is_qualifier(kind)) return id;
     id = at->type;
   }
@@ -47,7 +48,7 @@ std::optional<std::uint32_t> Types::resolve(std::uint32_t id) const noexcept {
 
 const btf_type* Types::unqualified(std::uint32_t id) const noexcept {
   const btf_type* at = type(id);
-  for (unsigned step = 0; at && is_qualifier(BTF_INFO_KIND(at->info)); ++step)
+  for (unsigned step = 0; at && is_qualifier(kind_of(at->info)); ++step)
     at = step < longest_chain ? type(at->type) : nullptr;
   return at;
 }
@@ -55,7 +56,7 @@ const btf_type* Types::unqualified(std::uint32_t id) const noexcept {
 /// By its name: what pahole writes as the encoding of char depends on its version and on -funsigned-char (6.2).
 bool Types::is_char(std::uint32_t id) const noexcept {
   const btf_type* at = type(resolve(id).value_or(0));
-  return at && BTF_INFO_KIND(at->info) == BTF_KIND_INT && at->size == 1 && name(at->name_off) == "char";
+  return at && kind_of(at->info) == BTF_KIND_INT && at->size == 1 && name(at->name_off) == "char";
 }
 
 ValueType Types::value_type(std::uint32_t id) const noexcept {
@@ -64,7 +65,7 @@ ValueType Types::value_type(std::uint32_t id) const noexcept {
   if (resolved == 0U) value.value_class = ValueClass::none;
   const btf_type* at = type(resolved.value_or(0));
   if (!at) return value;
-  switch (BTF_INFO_KIND(at->info)) {
+  switch (kind_of(at->info)) {
     case BTF_KIND_INT: {
       const auto encoding = BTF_INT_ENCODING(*reinterpret_cast<const std::uint32_t*>(at + 1));
       value.value_class = (encoding & BTF_INT_BOOL) != 0 ? ValueClass::boolean
@@ -101,11 +102,11 @@ ValueType Types::value_type(std::uint32_t id) const noexcept {
 
 Result<Prototype> Types::prototype(std::uint32_t proto) const {
   const btf_type* at = type(proto);
-  if (!at || BTF_INFO_KIND(at->info) != BTF_KIND_FUNC_PROTO)
+  if (!at || kind_of(at->info) != BTF_KIND_FUNC_PROTO)
     return fail(ErrorKind::malformed, fmt::format("BTF: type {} is no function prototype", proto));
   Prototype found;
   found.result = value_type(at->type);
-  const std::span parameters(reinterpret_cast<const btf_param*>(at + 1), BTF_INFO_VLEN(at->info));
+  const std::span parameters(reinterpret_cast<const btf_param*>(at + 1), vlen_of(at->info));
   for (const btf_param& parameter : parameters) {
     if (&parameter == &parameters.back() && parameter.type == 0 && parameter.name_off == 0) {
       found.varargs = true;
@@ -129,7 +130,7 @@ std::uint64_t Types::array_size(const btf_type* array) const noexcept {
   std::uint64_t count = 1;
   for (unsigned step = 0; step < longest_chain; ++step) {
     if (!array) return 0;
-    const auto kind = BTF_INFO_KIND(array->info);
+    const auto kind = kind_of(array->info);
     if (kind != BTF_KIND_ARRAY) return count * (kind == BTF_KIND_PTR ? 8 : array->size);
     const auto* one = reinterpret_cast<const btf_array*>(array + 1);
     count *= one->nelems;
@@ -148,13 +149,13 @@ void Types::add_to(Layout& layout, std::uint32_t id, std::uint32_t bit_offset, u
   }
   --steps;
   std::uint32_t size = at->size;
-  switch (BTF_INFO_KIND(at->info)) {
+  switch (kind_of(at->info)) {
     case BTF_KIND_STRUCT:
     case BTF_KIND_UNION: {
       layout.blocks = layout.blocks || is_block(at->size);
       steps -= std::min(steps, deeper);
       const bool has_bit_fields = BTF_INFO_KFLAG(at->info);
-      for (const btf_member& member : std::span(reinterpret_cast<const btf_member*>(at + 1), BTF_INFO_VLEN(at->info))) {
+      for (const btf_member& member : std::span(reinterpret_cast<const btf_member*>(at + 1), vlen_of(at->info))) {
         if (has_bit_fields && BTF_MEMBER_BITFIELD_SIZE(member.offset) != 0) continue;
         add_to(layout, member.type,
                bit_offset + (has_bit_fields ? BTF_MEMBER_BIT_OFFSET(member.offset) : member.offset), steps);
@@ -184,15 +185,15 @@ void Types::add_to(Layout& layout, std::uint32_t id, std::uint32_t bit_offset, u
 
 std::string_view Types::enumerator(std::uint32_t id, std::uint64_t value) const {
   const btf_type* at = type(resolve(id).value_or(0));
-  const auto kind = at ? BTF_INFO_KIND(at->info) : 0U;
+  const auto kind = at ? kind_of(at->info) : 0U;
   if (kind == BTF_KIND_ENUM) {
     const bool is_signed = BTF_INFO_KFLAG(at->info);
-    for (const btf_enum& one : std::span(reinterpret_cast<const btf_enum*>(at + 1), BTF_INFO_VLEN(at->info))) {
+    for (const btf_enum& one : std::span(reinterpret_cast<const btf_enum*>(at + 1), vlen_of(at->info))) {
       const auto bits = is_signed ? static_cast<std::uint64_t>(one.val) : static_cast<std::uint32_t>(one.val);
       if (cut(bits, at->size) == cut(value, at->size)) return name(one.name_off);
     }
   } else if (kind == BTF_KIND_ENUM64) {
-    for (const btf_enum64& one : std::span(reinterpret_cast<const btf_enum64*>(at + 1), BTF_INFO_VLEN(at->info))) {
+    for (const btf_enum64& one : std::span(reinterpret_cast<const btf_enum64*>(at + 1), vlen_of(at->info))) {
       const auto bits = std::uint64_t{one.val_hi32} << 32 | one.val_lo32;
       if (cut(bits, at->size) == cut(value, at->size)) return name(one.name_off);
     }

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <mutex>
 
+#include "btf/info.hpp"
+
 namespace usdt::btf {
 namespace {
 
@@ -20,8 +22,8 @@ constexpr unsigned deepest = 16;
 
 /// Bytes behind a type's fixed part, by its kind.
 std::optional<std::size_t> tail_size(const btf_type& type) {
-  const std::size_t count = BTF_INFO_VLEN(type.info);
-  switch (BTF_INFO_KIND(type.info)) {
+  const std::size_t count = vlen_of(type.info);
+  switch (kind_of(type.info)) {
     case BTF_KIND_PTR:
     case BTF_KIND_FWD:
     case BTF_KIND_TYPEDEF:
@@ -160,7 +162,7 @@ std::vector<Function> Types::functions() const {
   std::vector<Function> found;
   for (std::uint32_t id = first_id_; id < end_id(); ++id) {
     const btf_type* candidate = type(id);
-    if (BTF_INFO_KIND(candidate->info) == BTF_KIND_FUNC)
+    if (kind_of(candidate->info) == BTF_KIND_FUNC)
       found.push_back({.id = id, .proto = candidate->type, .name = name(candidate->name_off)});
   }
   return found;
@@ -168,30 +170,46 @@ std::vector<Function> Types::functions() const {
 
 std::vector<Function> Types::tracepoints() const {
   constexpr std::string_view prefix = "btf_trace_";  // DECLARE_TRACE, include/linux/tracepoint.h
+  std::unordered_map<std::string_view, std::uint32_t> named = named_tracepoint_prototypes();
   std::vector<Function> found;
   for (std::uint32_t id = first_id_; id < end_id(); ++id) {
     const btf_type* candidate = type(id);
-    if (BTF_INFO_KIND(candidate->info) != BTF_KIND_TYPEDEF) continue;
+    if (kind_of(candidate->info) != BTF_KIND_TYPEDEF) continue;
     const std::string_view called = name(candidate->name_off);
     if (!called.starts_with(prefix)) continue;
     const btf_type* pointer = type(candidate->type);
-    if (!pointer || BTF_INFO_KIND(pointer->info) != BTF_KIND_PTR) continue;
+    if (!pointer || kind_of(pointer->info) != BTF_KIND_PTR) continue;
     const btf_type* proto = type(pointer->type);
-    if (!proto || BTF_INFO_KIND(proto->info) != BTF_KIND_FUNC_PROTO) continue;
-    found.push_back({.id = id, .proto = pointer->type, .name = called.substr(prefix.size())});
+    if (!proto || kind_of(proto->info) != BTF_KIND_FUNC_PROTO) continue;
+    const auto with_names = named.find(called.substr(prefix.size()));
+    const bool same = with_names != named.end() && vlen_of(type(with_names->second)->info) == vlen_of(proto->info);
+    found.push_back(
+        {.id = id, .proto = same ? with_names->second : pointer->type, .name = called.substr(prefix.size())});
   }
   return found;
+}
+
+/// The typedef's parameters have no names; those of the function that calls the probes have (DEFINE_TRACE_FN, 5.10).
+std::unordered_map<std::string_view, std::uint32_t> Types::named_tracepoint_prototypes() const {
+  constexpr std::string_view prefix = "__traceiter_";
+  std::unordered_map<std::string_view, std::uint32_t> protos;
+  for (const Function& function : functions()) {
+    const btf_type* proto = type(function.proto);
+    if (function.name.starts_with(prefix) && proto && kind_of(proto->info) == BTF_KIND_FUNC_PROTO)
+      protos.emplace(function.name.substr(prefix.size()), function.proto);
+  }
+  return protos;
 }
 
 std::optional<std::uint32_t> Types::offset_in(std::uint32_t structure, std::string_view member,
                                               std::unordered_set<std::uint32_t>& seen, unsigned depth) const {
   const btf_type* outer = type(structure);
-  const auto kind = outer ? BTF_INFO_KIND(outer->info) : 0U;
+  const auto kind = outer ? kind_of(outer->info) : 0U;
   if ((kind != BTF_KIND_STRUCT && kind != BTF_KIND_UNION) || depth == 0 || !seen.insert(structure).second)
     return std::nullopt;
   const auto* members = reinterpret_cast<const btf_member*>(outer + 1);
   const bool has_bit_fields = BTF_INFO_KFLAG(outer->info);
-  for (unsigned i = 0; i < BTF_INFO_VLEN(outer->info); ++i) {
+  for (unsigned i = 0; i < vlen_of(outer->info); ++i) {
     const std::uint32_t bits = has_bit_fields ? BTF_MEMBER_BIT_OFFSET(members[i].offset) : members[i].offset;
     const std::string_view called = name(members[i].name_off);
     if (called == member) {
@@ -207,7 +225,7 @@ std::optional<std::uint32_t> Types::offset_in(std::uint32_t structure, std::stri
 Result<std::uint32_t> Types::member_offset(std::string_view structure, std::string_view member) const {
   for (std::uint32_t id = first_id_; id < end_id(); ++id) {
     const btf_type* candidate = type(id);
-    if (BTF_INFO_KIND(candidate->info) != BTF_KIND_STRUCT || name(candidate->name_off) != structure) continue;
+    if (kind_of(candidate->info) != BTF_KIND_STRUCT || name(candidate->name_off) != structure) continue;
     std::unordered_set<std::uint32_t> seen;  // no member is looked for twice in one anonymous struct
     if (const auto offset = offset_in(id, member, seen, deepest)) return *offset;
   }

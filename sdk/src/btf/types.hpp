@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -71,7 +72,7 @@ class Types {
   /// Every BTF_KIND_FUNC of this BTF (not of its base), by id.
   [[nodiscard]] std::vector<Function> functions() const;
   /// Raw tracepoints: typedef btf_trace_NAME of a pointer to a prototype whose first parameter (void *__data) is no
-  /// argument. `name` without "btf_trace_", `id` the typedef's, `proto` the prototype's.
+  /// argument. `name` without "btf_trace_", `id` the typedef's, `proto` a prototype with the parameters' names.
   [[nodiscard]] std::vector<Function> tracepoints() const;
   /// Errors: malformed (`proto` is no BTF_KIND_FUNC_PROTO).
   [[nodiscard]] Result<Prototype> prototype(std::uint32_t proto) const;
@@ -88,6 +89,7 @@ class Types {
 
  private:
   [[nodiscard]] static Result<std::shared_ptr<const Types>> read_kernel();
+  [[nodiscard]] std::unordered_map<std::string_view, std::uint32_t> named_tracepoint_prototypes() const;
   Types(std::vector<std::byte>&& bytes, std::shared_ptr<const Types>&& base) noexcept;
   [[nodiscard]] Result<void> index();
   [[nodiscard]] Result<void> index_types(std::uint64_t begin, std::uint64_t end);

@@ -27,7 +27,7 @@ namespace usdt::testing {
   AttachPlan plan;
   plan.files.push_back({{"/synthetic", "/synthetic", false}, nullptr, {0}, {0}, {0}});
   plan.probes.push_back({0, std::move(provider), std::move(name)});
-  plan.sites.push_back({.file = 0});
+  plan.sites.emplace_back().file = 0;
   plan.args.push_back(ArgDecoder(machine).decode(args_text));
   EncodedSpec spec;
   spec.args.resize(plan.args[0].size());
