@@ -75,15 +75,15 @@ def missing(arch):
     return sorted({PACKAGES[program] for program in (MACHINES[arch].emulator, "cpio") if shutil.which(program) is None})
 
 
-def run(kernel, arch, files, steps, out):
+def run(kernel, arch, files, steps, out, append=""):
     """Boots the image `kernel`. `files`: path in the guest -> file here. `steps`: (seconds, shell command) pairs, run in
-    /lab. `out`: where the guest's /out comes to."""
+    /lab. `out`: where the guest's /out comes to. `append`: more kernel arguments."""
     with tempfile.TemporaryDirectory(prefix="usdt-vm-") as scratch:
         initramfs = _initramfs(pathlib.Path(scratch), arch, files, steps)
         machine = MACHINES[arch]
         argv = [machine.emulator, "-M", machine.model, "-accel", ACCELERATOR, "-cpu", machine.cpu, "-smp", "2", "-m", "1024",
                 "-nodefaults", "-nographic", "-serial", "stdio", "-no-reboot", "-kernel", str(kernel), "-initrd",
-                str(initramfs), "-append", f"console={machine.console} quiet panic=-1"]
+                str(initramfs), "-append", f"console={machine.console} quiet panic=-1 {append}"]
         qemu = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         try:
             return _Line(qemu, steps, out).read()
