@@ -75,7 +75,7 @@ static __always_inline int capture(void *record, const struct usdt_arg_spec *spe
 
 	if (slot >= usdt_string_slots)
 		return 0;
-	return bpf_probe_read_user_str(record + at + slot * usdt_string_size, usdt_string_size, (const void *)pointer);
+	return usdt_copy_text(record + at + slot * usdt_string_size, usdt_string_size, pointer);
 }
 
 static __always_inline void fill_args(void *record, const struct usdt_ctx *ctx)

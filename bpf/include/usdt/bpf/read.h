@@ -122,6 +122,14 @@ static __always_inline long usdt_copy(const struct usdt_ctx *ctx, void *to, __u3
 	return bpf_probe_read_user(to, size, (const void *)address);
 }
 
+/* The text at `address`; its length with the closing 0, of which 6.1 says 0 for an empty text and newer kernels 1. */
+static __always_inline long usdt_copy_text(void *to, __u32 size, __u64 address)
+{
+	const long length = bpf_probe_read_user_str(to, size, (const void *)address);
+
+	return length ? length : 1;
+}
+
 static __always_inline void usdt_init_window(const struct usdt_ctx *ctx, struct usdt_window *window)
 {
 	const __u64 zero = usdt_forget(ctx, 0);

@@ -101,16 +101,16 @@ static __always_inline long usdt_str(const struct usdt_ctx *ctx, __u32 n, char *
 
 	if (length)
 		return length;
-	length = bpf_probe_read_user_str(to, size, (const void *)address);
+	length = usdt_copy_text(to, size, address);
 	if (!ctx->sleepable || length >= 0)
 		return length;
 	/* Bring in the pages it may be on; one that is not there may be behind its end. */
 	if (bpf_copy_from_user(&touched, 1, (const void *)address))
 		return -USDT_EFAULT;
-	length = bpf_probe_read_user_str(to, size, (const void *)address);
+	length = usdt_copy_text(to, size, address);
 	if (length >= 0 || bpf_copy_from_user(&touched, 1, (const void *)((address | (page - 1)) + 1)))
 		return length;
-	return bpf_probe_read_user_str(to, size, (const void *)address);
+	return usdt_copy_text(to, size, address);
 }
 
 /* Size of argument `n` in bytes; negative: signed, as the note writes it. 0: no such argument. */
