@@ -138,7 +138,7 @@ class Lab:
             outcomes, rest = rest[:len(check.steps)], rest[len(check.steps):]
             (out / f"{check.name.replace(' ', '-')}.txt").write_text("".join(outcome.output for outcome in outcomes))
             why = checks.lost(outcomes, check.steps)
-            rows |= {check.name: checks.Cell("FAIL", why)} if why else check.judge(outcomes, out / "out")
+            rows |= {check.name: checks.Cell("FAIL", why)} if why else check.judge(outcomes, out / "out", rows)
         return rows
 
 
