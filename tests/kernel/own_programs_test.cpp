@@ -8,7 +8,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <thread>
@@ -348,19 +350,22 @@ TEST_F(OwnPrograms, stay_attached_while_they_are_pinned) {
 TEST_F(OwnPrograms, may_be_attached_by_several_threads_at_once) {
   std::vector<Carrier> carriers{Carrier::automatic, Carrier::ip_hash};
   if (has_cookies()) carriers.insert(carriers.end(), {Carrier::table, Carrier::per_link});
-  std::atomic<int> good = 0;
+  std::atomic<int> done = 0, good = 0;
+  const auto enough = std::chrono::steady_clock::now() + std::chrono::seconds(5);  // an emulated machine takes minutes
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
-      for (int i = 0; i < 3; ++i) {
+      for (int i = 0; i < 3 && std::chrono::steady_clock::now() < enough; ++i) {
         Attached on("read_all", plan_of("typed"), {.carrier = carriers[t % carriers.size()]});
         probed::typed(kText, 1, 2);
+        ++done;
         good += on.seen("hits") > 0;
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(good, 24);
+  EXPECT_GE(done, 8);
+  EXPECT_EQ(good, done);
 }
 
 TEST_F(OwnPrograms, of_one_object_may_be_attached_by_several_threads_at_once) {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is run in a guest, and what its outcome means. A check has steps (seconds, shell command), files for the guest, and
-`judge`, which turns the outcomes of its steps into rows of the report; it is given the guest's /out and the rows so far."""
+"""What is run in a guest, and what its outcome means. A check has steps (seconds, shell command), files for the guest,
+and `judge`, which turns the outcomes of its steps into rows of the report; it is given the guest's /out and the rows so
+far."""
 
 import collections
 import dataclasses
@@ -76,8 +77,8 @@ class Doctor:
 
 
 class Program:
-    """A program of the build tree: a GoogleTest whose counts are read, or (counts=False) anything whose status says all.
-    It may print lines `@@MATRIX key=value`; each is a row."""
+    """A program of the build tree: a GoogleTest whose counts are read, or (counts=False) anything whose status says
+    all. It may print lines `@@MATRIX key=value`; each is a row."""
 
     def __init__(self, bin_dir, program, arguments="", limit=300, counts=True, name=None):
         self.name = name or program
@@ -93,7 +94,8 @@ class Program:
     def _cell(self, outcome):
         words, reasons, good = [], (), outcome.status == 0
         if self.counts:
-            numbers = {word: int(number) for word, number in re.findall(r"^\[  (\w+) *\] (\d+) test", outcome.output, re.M)}
+            found = re.findall(r"^\[  (\w+) *\] (\d+) test", outcome.output, re.M)
+            numbers = {word: int(number) for word, number in found}
             skips = re.findall(r"^.*: Skipped\n(.+)$", outcome.output, re.M)
             reasons = tuple(f"{number} x {reason}" for reason, number in collections.Counter(skips).items())
             words = [f"{numbers[word]} {word.lower()}" for word in ("PASSED", "FAILED", "SKIPPED") if numbers.get(word)]
@@ -162,7 +164,8 @@ class Built:
         root = pathlib.Path("/") if arch == "amd64" else debian.sysroot(arch)
         cross = None
         if arch == "arm64":  # sys/sdt.h is an architecture's header on Debian although it is the same for all
-            cross = [f"--target={debian.TRIPLES[arch]}", f"--sysroot={root}", "-fuse-ld=lld", "-idirafter", "/usr/include/x86_64-linux-gnu"]
+            cross = [f"--target={debian.TRIPLES[arch]}", f"--sysroot={root}", "-fuse-ld=lld",
+                     "-idirafter", "/usr/include/x86_64-linux-gnu"]
         self.program, self.holder = builds.build(self._run, name, cross)
         self.notes = notes(self.holder)
         wants = f"{arch}-m32" if arch == "amd64" and name.endswith("-m32") else arch

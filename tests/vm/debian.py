@@ -34,8 +34,8 @@ def _mirror():
         return os.environ["USDT_VM_MIRROR"]
     if shutil.which("apt-get") is None:
         raise Unavailable("no apt-get on this machine")
-    lines = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI)", "Label: Debian", "Created-By: Packages"],
-                           capture_output=True, text=True).stdout.split()
+    argv = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Label: Debian", "Created-By: Packages"]
+    lines = subprocess.run(argv, capture_output=True, text=True).stdout.split()
     if not lines:
         raise Unavailable("apt has no Debian mirror here; set USDT_VM_MIRROR")
     return lines[0]

@@ -76,14 +76,14 @@ def missing(arch):
 
 
 def run(kernel, arch, files, steps, out, append=""):
-    """Boots the image `kernel`. `files`: path in the guest -> file here. `steps`: (seconds, shell command) pairs, run in
-    /lab. `out`: where the guest's /out comes to. `append`: more kernel arguments."""
+    """Boots the image `kernel`. `files`: path in the guest -> file here. `steps`: (seconds, shell command) pairs, run
+    in /lab. `out`: where the guest's /out comes to. `append`: more kernel arguments."""
     with tempfile.TemporaryDirectory(prefix="usdt-vm-") as scratch:
         initramfs = _initramfs(pathlib.Path(scratch), arch, files, steps)
         machine = MACHINES[arch]
-        argv = [machine.emulator, "-M", machine.model, "-accel", ACCELERATOR, "-cpu", machine.cpu, "-smp", "2", "-m", "1024",
-                "-nodefaults", "-nographic", "-serial", "stdio", "-no-reboot", "-kernel", str(kernel), "-initrd",
-                str(initramfs), "-append", f"console={machine.console} quiet panic=-1 {append}"]
+        argv = [machine.emulator, "-M", machine.model, "-accel", ACCELERATOR, "-cpu", machine.cpu, "-smp", "2",
+                "-m", "1024", "-nodefaults", "-nographic", "-serial", "stdio", "-no-reboot", "-kernel", str(kernel),
+                "-initrd", str(initramfs), "-append", f"console={machine.console} quiet panic=-1 {append}"]
         qemu = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         try:
             return _Line(qemu, steps, out).read()
@@ -105,8 +105,8 @@ def _initramfs(scratch, arch, files, steps):
     (root / "lab/steps").write_text("".join(f"{seconds} {command}\n" for seconds, command in steps))
     names = "\n".join(os.path.relpath(path, root) for path in sorted(root.rglob("*")))
     with open(scratch / "initramfs", "wb") as archive:
-        subprocess.run(["cpio", "-o", "-H", "newc", "-R", "0:0", "--quiet"], cwd=root, input=names.encode(), stdout=archive,
-                       check=True)
+        argv = ["cpio", "-o", "-H", "newc", "-R", "0:0", "--quiet"]
+        subprocess.run(argv, cwd=root, input=names.encode(), stdout=archive, check=True)
     return scratch / "initramfs"
 
 
@@ -180,7 +180,8 @@ class _Line:
     def _on_step(self, number):
         self.current = int(number)
         self.since = time.monotonic()
-        self.deadline = self.since + self.steps[self.current][0] + 60  # its own limit comes first, unless the guest hangs
+        # Its own limit comes first, unless the guest hangs.
+        self.deadline = self.since + self.steps[self.current][0] + 60
 
     def _on_exit(self, status):
         outcome = self.boot.outcomes[self.current]

@@ -30,4 +30,5 @@ def write(results):
 
 def failures(results):
     """kernel, row, text of each."""
-    return [(kernel, row, cell.failure) for kernel, cells in results.items() for row, cell in cells.items() if cell.failure]
+    return [(kernel, row, cell.failure) for kernel, cells in results.items() for row, cell in cells.items()
+            if cell.failure]
