@@ -60,7 +60,7 @@ TRUTH = {"amd64": ["gcc-O2-pie", "gcc-O2-shared", "clang-O0-nopie", "gcc-O2-pie-
 
 def programs(kernel, bin_dir):
     """Programs of the build tree that this kernel's guest runs; also name them in CMakeLists.txt. A limit of seconds
-    may depend on the kernel (`limit=900 if kernel.version == "7.2" else 300`). Guests have /modules/dummy.ko as well."""
+    may depend on the kernel (`limit=900 if kernel.version == "7.2" else 300`). Guests have /modules/dummy.ko."""
     return [
         checks.Program(bin_dir, "own_programs_test", limit=600),
     ]
