@@ -41,7 +41,7 @@ def lost(outcomes, steps):
     """Why a check cannot be judged: the guest died, a command ran out of time, or the kernel complained."""
     for outcome, (seconds, command) in zip(outcomes, steps):
         if outcome.status is None:
-            return "the guest died"
+            return f"the guest died\n{_tail(outcome.output)}".rstrip()
         if outcome.status == KILLED:
             return f"killed after {seconds} s: {command}\n{_tail(outcome.output)}"
         if outcome.complaints:
@@ -133,7 +133,7 @@ class Truth:
     def judge(self, outcomes, out, rows):
         hits = values = 0
         explained, limit = {}, truth.UNREADABLE_LIMIT
-        if rows["kernel_btf"].text == "no":
+        if rows.get("kernel_btf", Cell("")).text == "no":
             explained, limit = {segment: "thread-local, which needs kernel BTF" for segment in ("%fs:", "%gs:")}, 0.2
         try:
             for (mode, *_), outcome in zip(self.MODES, outcomes):

@@ -44,7 +44,7 @@ MACHINES = {
 # emulator lets them run halves of instructions.
 ACCELERATOR = "tcg,thread=single"
 PACKAGES = {"qemu-system-x86_64": "qemu-system-x86", "qemu-system-i386": "qemu-system-x86",
-            "qemu-system-aarch64": "qemu-system-arm", "cpio": "cpio"}
+            "qemu-system-aarch64": "qemu-system-arm", "cpio": "cpio", "clang": "clang", "ld.lld": "lld"}
 
 
 @dataclasses.dataclass
@@ -71,8 +71,9 @@ class Boot:
 
 
 def missing(arch):
-    """What this machine lacks for guests of an architecture: names of packages."""
-    return sorted({PACKAGES[program] for program in (MACHINES[arch].emulator, "cpio") if shutil.which(program) is None})
+    """What this machine lacks to build for an architecture and emulate it: names of packages."""
+    programs = [MACHINES[arch].emulator, "cpio", *(["clang", "ld.lld"] if arch != "amd64" else [])]
+    return sorted({PACKAGES[program] for program in programs if shutil.which(program) is None})
 
 
 def run(kernel, arch, files, steps, out, append=""):
