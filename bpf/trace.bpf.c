@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* The stock program behind usdt-trace: one ring record for each hit, every loss counted. */
+/* The stock program behind usdt-trace: one ring record for each hit or call, every loss counted. */
 #include <usdt/bpf/usdt.bpf.h>
 #include <usdt/bpf/event.h>
 
@@ -9,15 +9,13 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile __u32 usdt_record_size = sizeof(struct usdt_event) + 12 * sizeof(struct usdt_event_arg);
 const volatile __u32 usdt_string_slots = 0;
 const volatile __u32 usdt_string_size = 0; /* bytes of one slot */
-/* Hits of other processes are not counted: 0, or the one thread group that is. */
-const volatile __u32 usdt_filter_tgid = 0;
+const volatile __u32 usdt_stack_depth = 0; /* addresses */
+/* Hits are counted, and nothing else. */
+const volatile __u8 usdt_count_only = 0;
 /* 0, or: only processes that descend from this thread group count (a traced command and its children). */
 const volatile __u32 usdt_ancestor_tgid = 0;
 const volatile __u32 usdt_task_tgid_offset = 0;
 const volatile __u32 usdt_task_parent_offset = 0;
-/* The tracer's pid namespace, where it is not the initial one. */
-const volatile __u64 usdt_pidns_dev = 0;
-const volatile __u64 usdt_pidns_ino = 0;
 
 /* The consumer sets it before it sleeps; the next record wakes it. */
 __u32 usdt_consumer_asleep = 0;
@@ -33,6 +31,22 @@ struct {
 	__type(key, __u32);
 	__type(value, struct usdt_site_stats);
 } usdt_stats SEC(".maps");
+
+/* Records of calls that have not ended; the loader gives it the size of a record. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(struct usdt_call_key));
+	__uint(value_size, sizeof(struct usdt_event));
+} usdt_open_calls SEC(".maps");
+
+/* One record of zeros, what a new entry of usdt_open_calls is made from. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct usdt_event));
+} usdt_blank SEC(".maps");
 
 #define MAX_GENERATIONS 64
 
@@ -56,29 +70,21 @@ static __always_inline bool descends(void)
 	return false;
 }
 
-static __always_inline __u64 current_pid_tgid(void)
-{
-	struct bpf_pidns_info ns;
-
-	if (!usdt_pidns_ino)
-		return bpf_get_current_pid_tgid();
-	if (bpf_get_ns_current_pid_tgid(usdt_pidns_dev, usdt_pidns_ino, &ns, sizeof(ns)))
-		return 0; /* not visible in the tracer's namespace */
-	return (__u64)ns.tgid << 32 | ns.pid;
-}
-
 /* The text a captured argument points to, into its slot of the record. */
-static __always_inline int capture(void *record, const struct usdt_arg_spec *spec, __u64 pointer)
+static __always_inline int capture(const struct usdt_ctx *ctx, void *record, const struct usdt_arg_spec *spec,
+				   __u64 pointer)
 {
 	__u32 slot = spec->capture - 1u;
-	__u32 at = sizeof(struct usdt_event) + usdt_max_args * sizeof(struct usdt_event_arg);
+	__u32 at = sizeof(struct usdt_event) + usdt_max_args * sizeof(struct usdt_event_arg) +
+		   usdt_stack_depth * sizeof(__u64);
 
 	if (slot >= usdt_string_slots)
 		return 0;
-	return usdt_copy_text(record + at + slot * usdt_string_size, usdt_string_size, pointer);
+	return usdt_copy_text(ctx, record + at + slot * usdt_string_size, usdt_string_size, pointer);
 }
 
-static __always_inline void fill_args(void *record, const struct usdt_ctx *ctx)
+/* Records of calls are filled at both ends: at the second what the first one could not know. */
+static __always_inline void fill_args(void *record, const struct usdt_ctx *ctx, bool second_end)
 {
 	struct usdt_event_arg *args = record + sizeof(struct usdt_event);
 	struct usdt_cursor at = {};
@@ -86,49 +92,150 @@ static __always_inline void fill_args(void *record, const struct usdt_ctx *ctx)
 
 	for (__u32 i = 0; i < usdt_max_args && usdt_next_spec(ctx, &at, &spec); i++) {
 		__u64 bits = 0;
+		int error;
 
-		args[i].error = usdt_read(ctx, &spec, &bits);
+		if (second_end && args[i].error != -USDT_ENODATA)
+			continue;
+		error = usdt_read(ctx, &spec, &bits);
+		args[i].error = error;
 		args[i].bits = bits;
-		args[i].text = spec.capture && !args[i].error ? capture(record, &spec, bits) : 0;
+		args[i].text = spec.capture && !error ? capture(ctx, record, &spec, bits) : 0;
 	}
 }
 
-USDT_PROGRAM(usdt_trace_hit)
+static __always_inline void fill(struct usdt_event *event, const struct usdt_ctx *ctx, __u32 site, __u64 pid_tgid)
 {
-	__u64 pid_tgid = current_pid_tgid(), wake = BPF_RB_NO_WAKEUP;
-	__u32 site = usdt_site(ctx);
-	struct usdt_site_stats *stats;
-	struct usdt_event *event;
+	void *stack = (void *)event + sizeof(*event) + usdt_max_args * sizeof(struct usdt_event_arg);
 
-	if (usdt_filter_tgid && usdt_filter_tgid != (__u32)(pid_tgid >> 32))
-		return 0;
-	if (usdt_ancestor_tgid && !descends())
-		return 0;
-	stats = bpf_map_lookup_elem(&usdt_stats, &site);
-	if (!stats || (!ctx->spec && !usdt_is_packed(ctx)))
-		return 0;
-	/* Atomic although per CPU: another task's hit may preempt this one. */
-	__sync_fetch_and_add(&stats->hits, 1);
-
-	event = bpf_ringbuf_reserve(&usdt_events, usdt_record_size, 0);
-	if (!event) {
-		__sync_fetch_and_add(&stats->ring_full, 1);
-		return 0;
-	}
 	event->ts = bpf_ktime_get_ns();
 	event->pid = pid_tgid >> 32;
 	event->tid = (__u32)pid_tgid;
 	event->cpu = bpf_get_smp_processor_id();
 	event->site = site;
-	event->ip = usdt_ip(ctx->regs);
+	event->ip = ctx->source == USDT_SOURCE_USER ? usdt_ip(ctx->regs) : 0;
+	event->duration = 0;
+	event->stack_size = 0;
 	bpf_get_current_comm(event->comm, sizeof(event->comm));
 	event->arg_cnt = usdt_arg_cnt(ctx);
-	fill_args(event, ctx);
-	/* A busy consumer polls; only a sleeping one is woken, once. */
-	if (usdt_consumer_asleep) {
-		usdt_consumer_asleep = 0;
-		wake = BPF_RB_FORCE_WAKEUP;
+	if (usdt_stack_depth)
+		event->stack_size = bpf_get_stack(ctx->regs, stack, usdt_stack_depth * sizeof(__u64), 0);
+	fill_args(event, ctx, false);
+}
+
+/* A busy consumer polls; only a sleeping one is woken, once. */
+static __always_inline __u64 wake_flags(void)
+{
+	if (!usdt_consumer_asleep)
+		return BPF_RB_NO_WAKEUP;
+	usdt_consumer_asleep = 0;
+	return BPF_RB_FORCE_WAKEUP;
+}
+
+static __always_inline void count_lost(struct usdt_site_stats *stats)
+{
+	__sync_fetch_and_add(&stats->ring_full, 1);
+}
+
+/* A hit, or the end of a call whose arguments are still there (`start`: when it began). */
+static __always_inline void record_hit(const struct usdt_ctx *ctx, __u32 site, struct usdt_site_stats *stats,
+				       __u64 start)
+{
+	struct usdt_event *event = bpf_ringbuf_reserve(&usdt_events, usdt_record_size, 0);
+
+	if (!event) {
+		count_lost(stats);
+		return;
 	}
-	bpf_ringbuf_submit(event, wake);
+	fill(event, ctx, site, usdt_pid_tgid());
+	if (start) {
+		event->duration = event->ts - start;
+		event->ts = start;
+	}
+	bpf_ringbuf_submit(event, wake_flags());
+}
+
+/* Sessions of trampolines: arguments are still known at the end, so that the entry leaves nothing but the time. */
+static __always_inline bool keeps_arguments(const struct usdt_ctx *ctx)
+{
+	return usdt_in_slots(ctx) && usdt_moment == (USDT_AT_ENTRY | USDT_AT_RETURN);
+}
+
+static __always_inline bool is_session(void)
+{
+	return usdt_moment == (USDT_AT_ENTRY | USDT_AT_RETURN);
+}
+
+static __always_inline void open_call(const struct usdt_ctx *ctx, __u32 site, struct usdt_site_stats *stats)
+{
+	struct usdt_call_key key = {.tid = (__u32)bpf_get_current_pid_tgid(), .site = site};
+	__u32 zero = 0;
+	struct usdt_event *event = bpf_map_lookup_elem(&usdt_blank, &zero);
+	__u64 *start;
+
+	if (is_session()) {
+		start = usdt_session_cookie(ctx);
+		key.frame = bpf_ktime_get_ns();
+		*start = key.frame;
+		if (keeps_arguments(ctx))
+			return;
+	} else {
+		key.frame = usdt_frame(ctx);
+	}
+	if (!event || bpf_map_update_elem(&usdt_open_calls, &key, event, BPF_ANY)) {
+		__sync_fetch_and_add(&stats->calls_full, 1);
+		return;
+	}
+	event = bpf_map_lookup_elem(&usdt_open_calls, &key);
+	if (event)
+		fill(event, ctx, site, usdt_pid_tgid());
+}
+
+static __always_inline void close_call(const struct usdt_ctx *ctx, __u32 site, struct usdt_site_stats *stats)
+{
+	struct usdt_call_key key = {.tid = (__u32)bpf_get_current_pid_tgid(), .site = site};
+	struct usdt_event *event;
+
+	key.frame = is_session() ? *usdt_session_cookie(ctx) : usdt_frame(ctx);
+	if (keeps_arguments(ctx)) {
+		if (!key.frame) /* it began before the trace, or did not count */
+			return;
+		__sync_fetch_and_add(&stats->ended, 1);
+		record_hit(ctx, site, stats, key.frame);
+		return;
+	}
+	event = bpf_map_lookup_elem(&usdt_open_calls, &key);
+	if (!event)
+		return;
+	__sync_fetch_and_add(&stats->ended, 1);
+	event->duration = bpf_ktime_get_ns() - event->ts;
+	fill_args(event, ctx, true);
+	if (bpf_ringbuf_output(&usdt_events, event, usdt_record_size, wake_flags()))
+		count_lost(stats);
+	bpf_map_delete_elem(&usdt_open_calls, &key);
+}
+
+USDT_PROGRAM(usdt_trace_hit)
+{
+	__u32 site = usdt_site(ctx);
+	struct usdt_site_stats *stats;
+
+	if (usdt_ancestor_tgid && !descends())
+		return 0;
+	stats = bpf_map_lookup_elem(&usdt_stats, &site);
+	if (!stats || (!ctx->spec && !usdt_is_packed(ctx)))
+		return 0;
+	if (usdt_calls && ctx->returns) {
+		if (!usdt_count_only)
+			close_call(ctx, site, stats);
+		return 0;
+	}
+	/* Atomic although per CPU: another task's hit may preempt this one. */
+	__sync_fetch_and_add(&stats->hits, 1);
+	if (usdt_count_only)
+		return 0;
+	if (usdt_calls)
+		open_call(ctx, site, stats);
+	else
+		record_hit(ctx, site, stats, 0);
 	return 0;
 }

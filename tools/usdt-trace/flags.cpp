@@ -26,7 +26,7 @@ constexpr const char* examples =
 struct RawFlags {
   std::vector<std::string> probes;
   std::string print;
-  std::string backend = "auto";
+  std::vector<std::string> backends;
   std::string carrier = "auto";
   std::string format = "text";
   std::vector<std::string> disabled;
@@ -55,9 +55,19 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_flag("!--no-follow", flags.follow, "With a command: only its own process, not its children");
   app.add_flag("--strict", flags.strict, "Exit with 3 if events were lost or a value asked for was unreadable");
   app.add_flag("-q,--quiet", flags.quiet, "No notices but errors and the loss line");
-  app.add_option("--backend", raw.backend, "auto, uprobe_multi or perf_uprobe")
-      ->check(CLI::IsMember({"auto", "uprobe_multi", "perf_uprobe"}))
+  app.add_option("--backend", raw.backends,
+                 "How to attach: uprobe_multi, perf_uprobe; in the kernel: kprobe_multi, kprobe_session,\n"
+                 "perf_kprobe, tracing_multi, tracing. Default: the best there is")
+      ->check(CLI::IsMember({"auto", "uprobe_multi", "perf_uprobe", "kprobe_multi", "kprobe_session", "perf_kprobe",
+                             "tracing_multi", "tracing", "raw_tp", "tp_btf"}))
+      ->allow_extra_args(false)
       ->type_name("NAME");
+  app.add_option("--kstack", flags.kernel_stack_depth, "Show the kernel's stack, at most N functions of it")
+      ->expected(0, 1)
+      ->default_str("16")
+      ->check(CLI::Range(1, 127))
+      ->type_name("N");
+  app.add_flag("-c,--count", flags.count_only, "Only count the hits of each probe");
   app.add_option("--carrier", raw.carrier,
                  "How a site's argument spec reaches the BPF program: auto, cookie, table,\n"
                  "per-link or ip-hash")
@@ -75,6 +85,12 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
 
 usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
   for (const std::string& text : raw.probes) {
+    if (usdt::KernelPattern::is_kernel(text)) {
+      auto kernel = usdt::KernelPattern::parse(text);
+      if (!kernel) return usdt::fail(kernel.error());
+      flags.kernel_patterns.push_back(std::move(*kernel));
+      continue;
+    }
     auto pattern = usdt::ProbePattern::parse(text);
     if (!pattern) return usdt::fail(pattern.error());
     flags.patterns.push_back(std::move(*pattern));
@@ -95,8 +111,12 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
     if (!carrier) return usdt::fail(carrier.error());
     flags.carrier = *carrier;
   }
-  if (raw.backend == "uprobe_multi") flags.backend = usdt::Backend::uprobe_multi;
-  if (raw.backend == "perf_uprobe") flags.backend = usdt::Backend::perf_uprobe;
+  for (const std::string& name : raw.backends) {
+    if (name == "auto") continue;
+    auto backend = usdt::backend_by_name(name);
+    if (!backend) return usdt::fail(backend.error());
+    (usdt::is_kernel(*backend) ? flags.kernel_backend : flags.backend) = *backend;
+  }
   if (flags.pid && *flags.pid <= 0)
     return usdt::fail(usdt::ErrorKind::invalid_argument, fmt::format("-p {}: not a process id", *flags.pid));
   if (flags.duration_seconds && !(*flags.duration_seconds >= 0))

@@ -18,6 +18,7 @@ enum class Format : std::uint8_t { text, json };
 /// The command line, parsed and checked for sense.
 struct Flags {
   std::vector<usdt::ProbePattern> patterns;
+  std::vector<usdt::KernelPattern> kernel_patterns;
   std::optional<pid_t> pid;
   std::vector<std::string> command;  ///< after "--"
   PrintList print;                   ///< empty: every argument
@@ -26,7 +27,10 @@ struct Flags {
   Format format = Format::text;
   std::uint32_t string_size = 200;
   std::uint32_t ring_megabytes = 32;
-  usdt::Backend backend = usdt::Backend::automatic;
+  usdt::Backend backend = usdt::Backend::automatic;         ///< of files
+  usdt::Backend kernel_backend = usdt::Backend::automatic;
+  std::uint32_t kernel_stack_depth = 0;
+  bool count_only = false;
   usdt::Carrier carrier = usdt::Carrier::automatic;
   std::uint32_t max_programs = 64;
   bool follow = true;

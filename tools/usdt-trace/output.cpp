@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "output.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,6 +20,7 @@ usdt::ProbeCounts Summary::total() const {
 }
 
 std::string full_name(const usdt::AttachPlan& plan, const usdt::PlannedProbe& probe) {
+  if (probe.file == usdt::kNone) return fmt::format("{}:{}", probe.provider, probe.name);
   return usdt::probe_name(plan.files[probe.file].target, probe.provider, probe.name);
 }
 

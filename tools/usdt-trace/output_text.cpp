@@ -38,7 +38,9 @@ void append_quoted(Buffer& out, const usdt::Text& text) {
 
 /// An unsigned word that can only be an address of this kind of process: Linux maps x86-64 and arm64 programs, heaps,
 /// libraries and stacks at 0x55... to 0x7f..., where no ordinary count is.
+/// What kernel types call a pointer is one.
 bool looks_like_address(const usdt::Arg& arg, std::uint64_t value) {
+  if (!arg.type.empty()) return arg.type.back() == '*' && value != 0;
   return arg.size == 8 && value >= 0x5500'0000'0000 && value < 0x8000'0000'0000;
 }
 
@@ -57,10 +59,7 @@ class TextOutput final : public Output {
     append_time(event.timestamp());
     fmt::format_to(std::back_inserter(out_), " {:<15} {:<7} {}", event.comm(), event.pid(), names_[event.site().probe]);
     if (print_.empty()) {
-      for (std::size_t n = 0; n < event.arg_count(); ++n) {
-        fmt::format_to(std::back_inserter(out_), " arg{}=", n);
-        append_value(event, n, false);
-      }
+      for (std::size_t n = 0; n < event.arg_count(); ++n) append_named(event, n);
     }
     for (const PrintItem& item : print_) {
       out_.push_back(' ');
@@ -71,7 +70,11 @@ class TextOutput final : public Output {
       else
         append_value(event, item.arg, item.form == PrintItem::Form::hex);
     }
+    if (event.duration() > 0)
+      fmt::format_to(std::back_inserter(out_), " took={:.3f}us", static_cast<double>(event.duration()) / 1000);
     out_.push_back('\n');
+    for (const std::uint64_t address : event.kernel_stack())
+      fmt::format_to(std::back_inserter(out_), "    {}\n", symbols_.name(address));
   }
 
   void summary(const Summary&) override {}
@@ -83,6 +86,20 @@ class TextOutput final : public Output {
   }
 
  private:
+  void append_named(const usdt::Event& event, std::size_t n) {
+    const usdt::Arg& arg = event.arg_info(n);
+    if (arg.result)
+      append(out_, " return=");
+    else if (!arg.name.empty())
+      fmt::format_to(std::back_inserter(out_), " {}=", arg.name);
+    else
+      fmt::format_to(std::back_inserter(out_), " arg{}=", n);
+    if (arg.text && event.text(n))
+      append_text(event, n);
+    else
+      append_value(event, n, false);
+  }
+
   void append_time(std::uint64_t monotonic_ns) {
     const std::int64_t wall = static_cast<std::int64_t>(monotonic_ns) + wall_offset_ns_;
     const std::time_t second = wall / 1'000'000'000;
@@ -125,6 +142,7 @@ class TextOutput final : public Output {
 
   const PrintList& print_;
   std::vector<std::string> names_;
+  usdt::KernelSymbols symbols_;
   Buffer out_;
   std::int64_t wall_offset_ns_ = 0;
   std::time_t clock_second_ = -1;

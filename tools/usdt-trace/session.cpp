@@ -105,8 +105,12 @@ class Session {
     usdt::SearchScope scope;
     scope.pid = flags_.pid;
     if (child_) scope.program = program_;
-    auto selection = usdt::select_probes(flags_.patterns, scope);
+    auto selection = flags_.patterns.empty() ? usdt::Result<usdt::Selection>(usdt::Selection{})
+                                             : usdt::select_probes(flags_.patterns, scope);
     if (!selection) return usdt::fail(selection.error());
+    auto kernel = flags_.kernel_patterns.empty() ? usdt::Result<usdt::KernelSelection>(usdt::KernelSelection{})
+                                                 : usdt::select_kernel(flags_.kernel_patterns);
+    if (!kernel) return usdt::fail(kernel.error());
     for (const usdt::ProbeFile& file : selection->files) {
       for (const usdt::ScanWarning& warning : file.warnings)
         notice(fmt::format("{}: {}", file.target.path.string(), warning.message));
@@ -117,7 +121,12 @@ class Session {
     options.allow_unsafe_nop5 = flags_.allow_unsafe_nop5;
     for (const PrintItem& item : flags_.print)
       if (item.form == PrintItem::Form::text) options.strings.push_back(item.arg);
-    auto planned = usdt::plan_attach(selection->files, options);
+    if (!flags_.kernel_patterns.empty()) {
+      options.kernel = usdt::kernel_abilities();
+      options.kernel_backend = flags_.kernel_backend;
+      options.capture_text = flags_.print.empty() && !flags_.count_only;
+    }
+    auto planned = usdt::plan_attach(selection->files, *kernel, options);
     if (!planned) return usdt::fail(planned.error());
     plan_ = std::move(*planned);
     return check_print_list();
@@ -150,6 +159,8 @@ class Session {
     options.max_programs = flags_.max_programs;
     options.string_size = flags_.string_size;
     options.ring_bytes = flags_.ring_megabytes << 20;
+    options.kernel_stack_depth = flags_.kernel_stack_depth;
+    options.count_only = flags_.count_only;
     options.descendants_only = child_ && flags_.follow;
     if (child_ && !flags_.follow) plan_.scope = usdt::OneProcess{child_->pid()};
     auto tracer = usdt::Tracer::start(plan_, options);
@@ -168,7 +179,7 @@ class Session {
     notice(fmt::format("attached {} site{} of {} probe{} in {} file{} by {}, specs by {}, after {:.1f} ms",
                        tracer_->link().attached(), plural(tracer_->link().attached()), plan_.probes.size(),
                        plural(plan_.probes.size()), plan_.files.size(), plural(plan_.files.size()),
-                       usdt::to_string(tracer_->link().backend()), tracer_->link().carrier_text(), took));
+                       tracer_->link().backend_text(), tracer_->link().carrier_text(), took));
     return {};
   }
 

@@ -8,19 +8,12 @@
 #include <span>
 #include <string_view>
 
+#include "usdt/backend.hpp"
 #include "usdt/carrier.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/result.hpp"
 
 namespace usdt {
-
-/// How hits are delivered to the program.
-enum class Backend : std::uint8_t {
-  automatic,     ///< the best the kernel has
-  uprobe_multi,  ///< one BPF link per file; kernel >= 6.6
-  perf_uprobe,   ///< one perf event and BPF link per site; kernel >= 5.15
-};
-[[nodiscard]] std::string_view to_string(Backend backend) noexcept;
 
 /// What `wanted` means on this kernel: never automatic. Errors: not_supported (uprobe_multi before 6.6), no_permission
 /// (naming the capability, where the kernel could not be asked for lack of it).
@@ -53,6 +46,8 @@ class BpfObject {
   }
   /// Sets a map's entries before the load. Errors: not_found, invalid_argument.
   [[nodiscard]] Result<void> set_max_entries(std::string_view map, std::uint32_t entries);
+  /// The same of the size of its values.
+  [[nodiscard]] Result<void> set_value_size(std::string_view map, std::uint32_t bytes);
   /// Address of a global variable of .data or .bss, shared with the running program; nullptr before the load or if
   /// there is none. Valid as long as the object.
   [[nodiscard]] void* global(std::string_view name) noexcept;
@@ -74,6 +69,7 @@ class BpfObject {
   [[nodiscard]] Result<int> map_fd(std::string_view name) const;
 
  private:
+  friend class Attachment;
   struct Impl;
   explicit BpfObject(std::unique_ptr<Impl> impl) noexcept;
   std::unique_ptr<Impl> impl_;

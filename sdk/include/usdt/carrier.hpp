@@ -34,8 +34,18 @@ struct CarrierOptions {
   std::uint32_t max_programs = 64;
 };
 
+/// What a program is loaded for, and what it is given. Of files: the default.
+struct ProgramKind {
+  Backend backend = Backend::automatic;  ///< automatic: the files'
+  usdt_source source = USDT_SOURCE_USER;
+  std::uint8_t moment = USDT_AT_ENTRY;  ///< usdt_moment: bits of enum usdt_moment
+  bool calls = false;                   ///< usdt_calls
+  friend auto operator<=>(const ProgramKind&, const ProgramKind&) = default;
+};
+
 /// What sets one copy of the program apart from the others: constants of the load.
 struct PlannedProgram {
+  ProgramKind kind = {};
   std::uint32_t carriers = 0;   ///< usdt_carriers of usdt.bpf.h
   bool packed_regs = false;     ///< cookie: all arguments of its sites are whole registers
   EncodedSpec link_spec = {};   ///< per_link
@@ -43,11 +53,13 @@ struct PlannedProgram {
   std::uint32_t ip_group = 0;   ///< ip_hash
 };
 
-/// One kernel link: sites of one file that run one program, as the parallel arrays of BPF_LINK_CREATE.
+/// One kernel link: sites of one file that run one program, as the parallel arrays of BPF_LINK_CREATE; or functions of
+/// one module, as one link or one each.
 struct PlannedLink {
-  std::uint32_t file = 0;     ///< index into AttachPlan::files
-  std::uint32_t program = 0;  ///< index into CarrierPlan::programs
-  std::vector<std::uint64_t> offsets;
+  std::uint32_t file = kNone;                  ///< index into AttachPlan::files
+  std::uint32_t kernel = kNone;                ///< index into AttachPlan::kernels
+  std::uint32_t program = 0;                   ///< index into CarrierPlan::programs
+  std::vector<std::uint64_t> offsets;          ///< of kernel functions: addresses
   std::vector<std::uint64_t> ref_ctr_offsets;  ///< 0: no semaphore
   std::vector<std::uint64_t> cookies;
   std::vector<std::uint32_t> sites;  ///< indices into AttachPlan::sites

@@ -31,6 +31,8 @@ struct Arg {
   ArgSpec spec;
   std::string name;        ///< where the source knows one (kernel BTF): "skb"; empty in notes
   std::string type;        ///< the same as C: "struct sk_buff *"
+  bool result = false;     ///< not an argument but the return value of a kernel function
+  bool text = false;       ///< a pointer to characters
   std::uint32_t size = 0;  ///< bytes; the machine's word where the text has none
   /// A value can be fetched at a hit; else `reason` says why not.
   bool readable = false;

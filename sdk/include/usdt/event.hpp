@@ -34,9 +34,11 @@ struct EventLayout {
   std::uint32_t max_args = 0;
   std::uint32_t string_slots = 0;
   std::uint32_t string_size = 0;  ///< bytes of a slot: the longest text plus 2, so that truncation is certain
+  std::uint32_t stack_depth = 0;  ///< addresses of kernel stacks, at most
 
   [[nodiscard]] std::uint32_t record_size() const noexcept {
-    const auto size = sizeof(usdt_event) + max_args * sizeof(usdt_event_arg) + string_slots * std::size_t{string_size};
+    const auto size = sizeof(usdt_event) + max_args * sizeof(usdt_event_arg) + stack_depth * sizeof(std::uint64_t) +
+                      string_slots * std::size_t{string_size};
     return static_cast<std::uint32_t>((size + 7) / 8 * 8);
   }
 };
@@ -54,13 +56,17 @@ class Event {
   [[nodiscard]] std::uint32_t tid() const noexcept { return header_->tid; }
   [[nodiscard]] std::uint32_t cpu() const noexcept { return header_->cpu; }
   [[nodiscard]] std::string_view comm() const noexcept;
-  /// Where the breakpoint was in the process.
-  [[nodiscard]] ProcessAddr ip() const noexcept { return ProcessAddr(header_->ip); }
+  /// Where the breakpoint was in the process; the address of a kernel function.
+  [[nodiscard]] ProcessAddr ip() const noexcept { return ProcessAddr(header_->ip ? header_->ip : site_->pc.value); }
+  /// Calls of kernel functions (KernelMoment::call): from entry to return, ns; else 0.
+  [[nodiscard]] std::uint64_t duration() const noexcept { return header_->duration; }
+  /// Addresses of the kernel's stack, innermost first (TraceOptions::kernel_stack_depth); empty: none, or unreadable.
+  [[nodiscard]] std::span<const std::uint64_t> kernel_stack() const noexcept;
   [[nodiscard]] const PlannedSite& site() const noexcept { return *site_; }
   [[nodiscard]] std::uint32_t site_number() const noexcept { return header_->site; }
   [[nodiscard]] const PlannedProbe& probe() const noexcept { return plan_->probes[site_->probe]; }
 
-  /// Arguments of this site.
+  /// Arguments of this site; the return value of a kernel function is the last (Arg::result).
   [[nodiscard]] std::size_t arg_count() const noexcept { return args_->size(); }
   [[nodiscard]] const Arg& arg_info(std::size_t n) const noexcept { return (*args_)[n]; }
   /// Argument `n` as its site types it.
@@ -92,6 +98,7 @@ class Event {
 
   const usdt_event* header_ = nullptr;
   const usdt_event_arg* slots_ = nullptr;
+  const std::uint64_t* stack_ = nullptr;
   const char* strings_ = nullptr;
   const AttachPlan* plan_ = nullptr;
   const PlannedSite* site_ = nullptr;

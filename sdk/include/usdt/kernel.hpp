@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "usdt/result.hpp"
@@ -62,8 +63,9 @@ struct KernelFunction {
   std::uint64_t address = 0;   ///< of its entry; 0 for tracepoints, and where kptr_restrict hides it
   std::uint32_t btf_id = 0;    ///< BTF_KIND_FUNC in its module's BTF; tracepoints: the typedef btf_trace_NAME; 0: none
   std::uint32_t proto_id = 0;  ///< BTF_KIND_FUNC_PROTO there; 0: none
-  bool ftrace = false;         ///< in available_filter_functions
-  bool denied = false;         ///< on the kprobe blacklist
+  bool ftrace = false;         ///< in available_filter_functions, by this name or another of the same address
+  bool alias = false;          ///< ftrace, but listed by another name: `__x64_sys_fork`, which is `__do_sys_fork`
+  bool denied = false;         ///< on the kprobe blacklist, which perf kprobes heed and kprobe_multi does not
   bool duplicate = false;      ///< another function of its module has this name
 };
 
@@ -74,5 +76,42 @@ struct RefusedFunction {
   std::string module;
   std::string reason;
 };
+
+namespace kernel {
+class Catalogue;
+}
+
+/// What patterns mean in the running kernel. Copies share one catalogue, which owns all names.
+class KernelSelection {
+ public:
+  /// A function or raw tracepoint to attach to. Each is there once for each kind, whatever the number of patterns.
+  struct Entry {
+    KernelKind kind;
+    const KernelFunction* function = nullptr;
+    std::uint32_t pattern = 0;  ///< the first of the patterns that mean it
+  };
+
+  KernelSelection() = default;  ///< nothing
+  explicit KernelSelection(std::shared_ptr<const kernel::Catalogue> catalogue) : catalogue_(std::move(catalogue)) {}
+
+  /// In the order of the patterns; those of one pattern by module and name.
+  std::vector<Entry> entries;
+  /// Functions the patterns mean that no program of the kind can be attached to.
+  std::vector<RefusedFunction> refused;
+  /// What the kernel did not let us read, and what to do about it.
+  std::vector<std::string> missing;
+
+  [[nodiscard]] const kernel::Catalogue& catalogue() const noexcept { return *catalogue_; }
+
+ private:
+  std::shared_ptr<const kernel::Catalogue> catalogue_;
+};
+
+/// Looks the patterns up in the running kernel's own lists: its symbols, the functions that ftrace can trace, the
+/// kprobe blacklist, and the types (BTF). Reads only the lists that the patterns need.
+/// Errors: not_found (no function of that name, with names like it; a glob nothing matches), no_permission or
+/// not_supported where the lists cannot be had, each with what to do. A function that exists but cannot be attached to
+/// is no error but in `refused`.
+[[nodiscard]] Result<KernelSelection> select_kernel(const std::vector<KernelPattern>& patterns);
 
 }  // namespace usdt

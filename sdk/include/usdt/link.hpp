@@ -20,7 +20,10 @@ class Link {
   Link& operator=(Link&&) noexcept;
   ~Link();
 
+  /// Of the plan's files; of its kernel functions where it has no files.
   [[nodiscard]] Backend backend() const noexcept;
+  /// All of them: "uprobe_multi", "uprobe_multi (3 sites), tracing_multi (409 sites)".
+  [[nodiscard]] std::string backend_text() const;
   /// How the specs of most sites travel, and that of all in words (CarrierPlan::describe).
   [[nodiscard]] Carrier carrier() const noexcept;
   [[nodiscard]] const std::string& carrier_text() const noexcept;
@@ -43,6 +46,7 @@ class Link {
 
  private:
   friend Result<Link> attach(BpfObject&, std::string_view, const AttachPlan&);
+  friend class Attachment;
   struct Impl;
   explicit Link(std::unique_ptr<Impl> impl) noexcept;
   std::unique_ptr<Impl> impl_;

@@ -11,10 +11,13 @@
 #include <variant>
 #include <vector>
 
+#include "usdt/backend.hpp"
 #include "usdt/bpf/spec.h"
 #include "usdt/decode.hpp"
 #include "usdt/discover.hpp"
 #include "usdt/elf_file.hpp"
+#include "usdt/kernel.hpp"
+#include "usdt/machine.hpp"
 #include "usdt/pattern.hpp"
 #include "usdt/probe.hpp"
 #include "usdt/result.hpp"
@@ -47,41 +50,69 @@ enum class NopOptimisation : std::uint8_t {
   nop10,  ///< 7.2..: a nop10 is optimised safely: sit on the nop10 of `nop,nop10`
 };
 
+/// What the running kernel can do at its own functions (kernel_abilities() asks it); a plain value, so that planning
+/// stays a pure function.
+struct KernelAbilities {
+  Machine machine = Machine::x86_64;  ///< the kernel's own
+  bool kprobe_multi = false;          ///< 5.18, CONFIG_FPROBE
+  bool kprobe_session = false;        ///< 6.10
+  bool tracing = false;               ///< fentry and fexit: 5.5, arm64 6.4 or so
+  bool tracing_session = false;       ///< fsession: 7.0
+  bool tracing_multi = false;         ///< fentry, fexit and fsession: 7.2, x86-64
+  bool func_arg = false;              ///< bpf_get_func_arg(): 5.17
+  bool tp_btf_func_arg = false;       ///< the same in tp_btf programs: 7.2
+  bool perf_cookies = false;          ///< attach cookies of perf events and kprobe_multi: 5.15
+  bool tracing_cookies = false;       ///< of trampolines: 5.19
+  bool raw_tp_cookies = false;        ///< of raw tracepoints: 6.10
+  bool kernel_btf = false;
+};
+
 struct PlanOptions {
   Scope scope = AllProcesses{};
   std::uint64_t user_cookie = 0;  ///< what usdt_cookie() returns in the program
   /// The same for each site of its own (by provider and name, say); goes before `user_cookie`.
   std::function<std::uint64_t(const Site&)> user_cookie_of = {};
+  /// The same for kernel functions.
+  std::function<std::uint64_t(const KernelFunction&)> user_cookie_of_function = {};
+  KernelAbilities kernel = {};
+  /// Of kernel functions; automatic: the cheapest that can do what is asked.
+  Backend kernel_backend = Backend::automatic;
   NopOptimisation nops = NopOptimisation::none;
   /// Attach to bare nop5 sites even where the kernel's optimisation may corrupt the traced program.
   bool allow_unsafe_nop5 = false;
   /// Argument numbers the stock program also fetches as text (char pointers); empty: none.
   std::vector<std::uint8_t> strings = {};
+  /// The same for every argument whose type is known to be a pointer to characters.
+  bool capture_text = false;
 };
 
-/// A site that will be attached.
+/// In place of an index: none.
+inline constexpr std::uint32_t kNone = 0xffffffff;
+
+/// A site that will be attached: a place in a file, or a kernel function.
 struct PlannedSite {
-  std::uint32_t probe = 0;  ///< index into AttachPlan::probes
-  std::uint32_t file = 0;   ///< index into AttachPlan::files
-  std::uint32_t spec = 0;   ///< index into AttachPlan::specs
-  VirtAddr pc;              ///< the note's
-  FileOffset offset;        ///< where the breakpoint goes: the site, or its nop10
-  std::uint32_t args = 0;   ///< index into AttachPlan::args
+  std::uint32_t probe = 0;         ///< index into AttachPlan::probes
+  std::uint32_t file = kNone;      ///< index into AttachPlan::files
+  std::uint32_t function = kNone;  ///< index into AttachPlan::functions
+  std::uint32_t spec = 0;          ///< index into AttachPlan::specs
+  VirtAddr pc;                     ///< the note's; kernel functions: the address
+  FileOffset offset;               ///< where the breakpoint goes: the site, or its nop10
+  std::uint32_t args = 0;          ///< index into AttachPlan::args
 };
 
 /// A site that will not be attached, and why.
 struct SkippedSite {
   std::uint32_t probe = 0;
-  std::uint32_t file = 0;
+  std::uint32_t file = kNone;
   VirtAddr pc;
   std::string reason;
 };
 
-/// One provider:name of one file; its sites may differ in signature.
+/// One provider:name of one file, whose sites may differ in signature; or one kernel function.
 struct PlannedProbe {
-  std::uint32_t file = 0;
-  std::string provider;
-  std::string name;
+  std::uint32_t file = kNone;  ///< kNone: of the kernel
+  std::string provider;        ///< of the kernel: the prefix, "fentry"
+  std::string name;            ///< of the kernel: "vfs_read", "nf_tables:nft_do_chain" in a module
 };
 
 /// One file and its sites: entry i of each array describes site `sites[i]`.
@@ -91,6 +122,26 @@ struct PlannedFile {
   std::vector<std::uint64_t> offsets;
   std::vector<std::uint64_t> ref_ctr_offsets;  ///< 0: no semaphore
   std::vector<std::uint32_t> sites;            ///< indices into AttachPlan::sites
+};
+
+/// A kernel function or raw tracepoint of the plan.
+struct PlannedFunction {
+  std::string name;
+  std::string module;         ///< empty: vmlinux
+  std::uint64_t address = 0;  ///< 0: not known, or a tracepoint
+  std::uint32_t btf_id = 0;
+};
+
+/// Kernel functions of one module that are attached in one way. Where the kernel has no program that runs at both ends
+/// of a call, `calls` are two: one program at the entry, another at the return.
+struct PlannedKernel {
+  KernelKind kind;
+  Backend backend = Backend::kprobe_multi;
+  usdt_source source = USDT_SOURCE_KERNEL;
+  bool cookies = true;   ///< this backend has attach cookies here
+  bool session = false;  ///< calls: one program at both ends
+  std::string module;
+  std::vector<std::uint32_t> sites;  ///< indices into AttachPlan::sites
 };
 
 /// An encoded spec, deduplicated over all sites of the plan.
@@ -103,6 +154,9 @@ struct EncodedSpec {
 struct AttachPlan {
   Scope scope;
   std::vector<PlannedFile> files;
+  std::vector<PlannedFunction> functions;
+  std::vector<PlannedKernel> kernels;
+  Machine kernel_machine = Machine::x86_64;
   std::vector<PlannedProbe> probes;
   std::vector<PlannedSite> sites;  ///< a site's index is the site number of usdt_site()
   std::vector<SkippedSite> skipped;
@@ -112,8 +166,13 @@ struct AttachPlan {
   std::uint32_t string_slots = 0;      ///< of any spec (PlanOptions::strings)
 };
 
-/// Plans the attachment of all sites of `files`. A site that cannot be attached becomes SkippedSite; that every site
-/// was skipped is an error (not_supported, naming the first reason), as is an empty input (not_found).
+/// Plans the attachment of all sites of `files` and of `kernel`'s functions. A site that cannot be attached becomes
+/// SkippedSite; that every site was skipped is an error (not_supported, naming the first reason), as is an empty input
+/// (not_found).
 [[nodiscard]] Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const PlanOptions& options = {});
+[[nodiscard]] Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const KernelSelection& kernel,
+                                             const PlanOptions& options = {});
+/// The machine whose registers a site's specs name.
+[[nodiscard]] Machine machine_of(const AttachPlan& plan, const PlannedSite& site);
 
 }  // namespace usdt

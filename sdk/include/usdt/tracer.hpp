@@ -28,13 +28,22 @@ struct TraceOptions {
   /// Count only hits of processes that descend from the calling process: a command it started, and its children.
   /// Wants kernel BTF for two offsets of task_struct.
   bool descendants_only = false;
+  /// Addresses of the kernel's stack to record at each hit; 0: none, at most 127 (sysctl kernel.perf_event_max_stack).
+  std::uint32_t kernel_stack_depth = 0;
+  /// No events: hits are only counted.
+  bool count_only = false;
+  /// Calls of kernel functions that can be under way at once, where their entries must be kept until they end.
+  std::uint32_t max_open_calls = 8192;
 };
 
-/// What became of the hits of one probe. hits == delivered + ring_full + discarded, always.
+/// What became of the hits of one probe. hits == delivered + ring_full + calls_full + unfinished + discarded, always;
+/// of a trace that only counts, the hits alone.
 struct ProbeCounts {
   std::uint64_t hits = 0;       ///< the program ran for a process that counts
   std::uint64_t delivered = 0;  ///< a callback got the event
   std::uint64_t ring_full = 0;  ///< lost: the consumer was too slow for the ring
+  std::uint64_t calls_full = 0;  ///< lost: calls beyond TraceOptions::max_open_calls
+  std::uint64_t unfinished = 0;  ///< calls that had not ended when the trace did
   std::uint64_t discarded = 0;  ///< recorded, but the consumer had stopped taking events (--max-events)
 };
 
@@ -66,6 +75,9 @@ class Tracer {
   void drain(const Callback& callback);
   /// Per probe of the plan, exact once drained.
   [[nodiscard]] std::vector<ProbeCounts> counts() const;
+  /// Hits the kernel did not run the program for, because the program or one like it was running on that processor
+  /// (bpf_prog_info::recursion_misses, 5.12). Not known by probe, and in no other number.
+  [[nodiscard]] std::uint64_t missed() const;
 
  private:
   struct Impl;

@@ -26,6 +26,8 @@
 #include "usdt/error.hpp"
 #include "usdt/event.hpp"
 #include "usdt/features.hpp"
+#include "usdt/kernel.hpp"
+#include "usdt/kernel_symbols.hpp"
 #include "usdt/link.hpp"
 #include "usdt/machine.hpp"
 #include "usdt/pattern.hpp"

@@ -53,6 +53,10 @@ struct FileLinks {
 /// One perf event and one link for each site.
 [[nodiscard]] Result<FileLinks> attach_perf_uprobe(const AttachTarget& target, const SiteArrays& sites);
 
+/// A program on a perf event: a BPF link with a cookie (5.15; before, the program alone and no cookie). 0 with the
+/// descriptors appended, or an errno.
+[[nodiscard]] int link_perf_event(int program_fd, sys::UniqueFd event, std::uint64_t cookie, FileLinks& links);
+
 /// True for errors that blame the whole request (privilege, process, path, memory), false for those a single site may
 /// cause.
 [[nodiscard]] bool concerns_all_sites(int os_error) noexcept;

@@ -15,8 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "attach/bpf_object_impl.hpp"
+#include "attach/clone.hpp"
 #include "attach/libbpf_log.hpp"
-#include "attach/loaded_object.hpp"
 #include "attach/spec_maps.hpp"
 #include "attach/specialise.hpp"
 #include "attach/thread_base.hpp"
@@ -26,74 +27,20 @@
 
 namespace usdt {
 
-using backends::LoadedObject;
-
-std::string_view to_string(Backend backend) noexcept {
-  switch (backend) {
-    case Backend::automatic:
-      return "automatic";
-    case Backend::uprobe_multi:
-      return "uprobe_multi";
-    case Backend::perf_uprobe:
-      return "perf_uprobe";
-  }
-  return "unknown";
+BpfObject::Impl::~Impl() {
+  for (const Mapping& m : mappings) ::munmap(m.start, m.length);
 }
 
-struct BpfObject::Impl {
-  Impl(std::vector<std::byte> object_bytes, std::string object_name, LoadedObject opened)
-      : bytes(std::move(object_bytes)), name(std::move(object_name)) {
-    copies.push_back(std::move(opened));
-  }
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
-  ~Impl() {
-    for (const Mapping& m : mappings) ::munmap(m.start, m.length);
-  }
-
-  [[nodiscard]] const LoadedObject& first() const { return copies.front(); }
-
-  /// The running program's copy of a section of globals, mapped on first use. (libbpf 1.1 maps it for skeletons only.)
-  std::byte* mapped(bpf_map* map) {
-    for (const Mapping& m : mappings)
-      if (m.map == map) return m.start;
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    const std::size_t length = (bpf_map__value_size(map) + page - 1) / page * page;
-    void* start = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
-    if (start == MAP_FAILED) return nullptr;
-    mappings.push_back({map, static_cast<std::byte*>(start), length});
-    return mappings.back().start;
-  }
-
-  /// Opens copy `number`, with the application's constants, and the first one's maps where it is not that itself.
-  Result<void> open_copy(std::size_t number, const PlannedProgram& program);
-  Result<void> size_maps() const;
-  /// An object with the application's constants.
-  [[nodiscard]] Result<LoadedObject> open_object(std::span<const std::byte> code) const;
-  Result<void> unload();
-  /// Loads a copy for each program, and fills the maps they share.
-  Result<void> load_copies(const AttachPlan& plan, const CarrierPlan& carried, Backend chosen);
-
-  struct Mapping {
-    bpf_map* map;
-    std::byte* start;
-    std::size_t length;
-  };
-  struct Constant {
-    std::string name;
-    std::vector<std::byte> value;
-  };
-  std::vector<std::byte> bytes;
-  std::string name;
-  std::vector<LoadedObject> copies;  ///< one for each program of the carrier plan; they share the first one's maps
-  std::vector<Constant> constants;   ///< set by the application, for the copies to come
-  std::vector<std::pair<std::string, std::uint32_t>> map_entries;  ///< the same of its maps
-  std::vector<Mapping> mappings;
-  CarrierPlan carriers;
-  Backend backend = Backend::automatic;
-  std::atomic<bool> loaded = false;
-  std::mutex mutex;  ///< of loading, and of `mappings`
-};
+std::byte* BpfObject::Impl::mapped(bpf_map* map) {
+  for (const Mapping& m : mappings)
+    if (m.map == map) return m.start;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t length = (bpf_map__value_size(map) + page - 1) / page * page;
+  void* start = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+  if (start == MAP_FAILED) return nullptr;
+  mappings.push_back({map, static_cast<std::byte*>(start), length});
+  return mappings.back().start;
+}
 
 BpfObject::BpfObject(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 BpfObject::BpfObject(BpfObject&&) noexcept = default;
@@ -117,27 +64,48 @@ bool is_site_program(const bpf_program* program) {
   return section.starts_with("uprobe") || section.starts_with("usdt");
 }
 
-/// libbpf 1.1 does not know "usdt.s", later ones tie "usdt" to uprobe_multi when they load it: what a section means is
-/// said here, and libbpf forgets its definition of one with the program's type (bpf_program__set_type).
-void set_type(bpf_program* program, std::uint32_t attach_type) {
+bool is_sleepable(const bpf_program* program) {
   const std::string_view section = bpf_program__section_name(program);
-  if (section.substr(0, section.find('/')).ends_with(".s"))
-    bpf_program__set_flags(program, bpf_program__flags(program) | BPF_F_SLEEPABLE);
-  bpf_program__set_type(program, BPF_PROG_TYPE_UNSPEC);
-  bpf_program__set_type(program, BPF_PROG_TYPE_KPROBE);
-  bpf_program__set_expected_attach_type(program, static_cast<bpf_attach_type>(attach_type));
+  return section.substr(0, section.find('/')).ends_with(".s");
 }
 
-/// The kernel ties a program to its kind of link when it is loaded.
-void set_types(const LoadedObject& object, Backend backend, bool with_others) {
+/// libbpf 1.1 does not know "usdt.s", later ones tie "usdt" to uprobe_multi when they load it: what a section means is
+/// said here, and libbpf forgets its definition of one with the program's type (bpf_program__set_type).
+void set_type(bpf_program* program, const backends::ProgramType& type) {
+  if (is_sleepable(program)) bpf_program__set_flags(program, bpf_program__flags(program) | BPF_F_SLEEPABLE);
+  bpf_program__set_type(program, BPF_PROG_TYPE_UNSPEC);
+  bpf_program__set_type(program, static_cast<bpf_prog_type>(type.type));
+  bpf_program__set_expected_attach_type(program, static_cast<bpf_attach_type>(type.attach_type));
+}
+
+/// The kernel ties a program to its kind of link when it is loaded; those of trampolines to a function, `tied_to`.
+Result<void> set_types(const LoadedObject& object, const ProgramKind& kind, Backend files, const std::string& tied_to,
+                       bool with_others) {
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, object.get()) {
     if (!is_site_program(program)) {
       if (!with_others) bpf_program__set_autoload(program, false);
       continue;
     }
-    set_type(program, backend == Backend::uprobe_multi ? sys::bpf_attach_trace_uprobe_multi : 0);
+    set_type(program, backends::program_type(kind, files));
+    // Kernel functions are no place to sleep.
+    if (is_kernel(kind.backend) && is_sleepable(program)) bpf_program__set_autoload(program, false);
+    if (tied_to.empty()) continue;
+    const backends::LibbpfLog log;
+    if (const int error = bpf_program__set_attach_target(program, 0, tied_to.c_str()))
+      return fail(os_failure(ErrorKind::io, fmt::format("find the type of '{}'", tied_to), -error));
   }
+  return {};
+}
+
+/// A function that `program` will be attached to, where it must be loaded for one.
+std::string tied_to(const AttachPlan& plan, const CarrierPlan& carriers, std::size_t program) {
+  const Backend backend = carriers.programs[program].kind.backend;
+  if (backend != Backend::tracing && backend != Backend::tp_btf) return {};
+  for (const PlannedLink& link : carriers.links) {
+    if (link.program == program) return plan.functions[plan.sites[link.sites.front()].function].name;
+  }
+  return {};
 }
 
 /// All maps but the constants are the first copy's.
@@ -203,11 +171,25 @@ Result<void> BpfObject::set_constant(std::string_view name, std::span<const std:
 }
 
 Result<void> BpfObject::set_max_entries(std::string_view map, std::uint32_t entries) {
-  bpf_map* found = impl_->first().map(std::string(map).c_str());
-  if (!found) return fail(ErrorKind::not_found, fmt::format("the BPF object has no map '{}'", map));
-  if (const int error = bpf_map__set_max_entries(found, entries))
-    return fail(os_failure(ErrorKind::invalid_argument, fmt::format("map '{}' with {} entries", map, entries), -error));
-  impl_->map_entries.emplace_back(map, entries);
+  return impl_->set_map_size({std::string(map), entries, bpf_map__set_max_entries});
+}
+
+Result<void> BpfObject::set_value_size(std::string_view map, std::uint32_t bytes) {
+  return impl_->set_map_size({std::string(map), bytes, bpf_map__set_value_size});
+}
+
+Result<void> BpfObject::Impl::set_map_size(const MapSize& size) {
+  if (auto set = apply(size); !set) return set;
+  map_sizes.push_back(size);
+  return {};
+}
+
+Result<void> BpfObject::Impl::apply(const MapSize& size) const {
+  bpf_map* found = first().map(size.map.c_str());
+  if (!found) return fail(ErrorKind::not_found, fmt::format("the BPF object has no map '{}'", size.map));
+  if (const int error = size.set(found, size.value))
+    return fail(os_failure(ErrorKind::invalid_argument, fmt::format("size {} for the map '{}'", size.value, size.map),
+                           -error));
   return {};
 }
 
@@ -225,7 +207,7 @@ void* BpfObject::global(std::string_view name) noexcept {
 Result<void> BpfObject::load(const AttachPlan& plan, const LoadOptions& options) {
   const std::lock_guard lock(impl_->mutex);
   if (impl_->loaded) return fail(ErrorKind::invalid_argument, "the BPF object is loaded for a plan already");
-  auto backend = choose_backend(options.backend);
+  auto backend = plan.files.empty() ? Result<Backend>(Backend::automatic) : choose_backend(options.backend);
   if (!backend) return fail(backend.error());
   const bool cookies = probe_feature(Feature::attach_cookie).answer != Answer::no;
   const auto carrier = backends::carrier_for(impl_->first(), options.carrier, cookies);
@@ -265,16 +247,23 @@ Result<LoadedObject> BpfObject::Impl::open_object(std::span<const std::byte> cod
   return object;
 }
 
-Result<void> BpfObject::Impl::open_copy(std::size_t number, const PlannedProgram& program) {
-  const bool own_spec = (program.carriers & USDT_CARRIER_BIT(USDT_CARRIER_LINK)) != 0;
-  if (number == 0 && !own_spec) return {};  // as it was opened
-  std::vector<std::byte> code = bytes;
-  if (own_spec) {
+Result<std::vector<std::byte>> BpfObject::Impl::code_for(const PlannedProgram& program) const {
+  std::vector<std::byte> code;
+  if ((program.carriers & USDT_CARRIER_BIT(USDT_CARRIER_LINK)) != 0) {
     auto special = backends::specialise(bytes, program.link_spec, program.link_vary);
-    if (!special) return fail(special.error());
+    if (!special) return special;
     code = std::move(*special);
   }
-  auto copy = open_object(code);
+  if (program.kind.moment != (USDT_AT_ENTRY | USDT_AT_RETURN)) return code;
+  auto session = backends::call_session_kfuncs(code.empty() ? bytes : code);
+  return session;
+}
+
+Result<void> BpfObject::Impl::open_copy(std::size_t number, const PlannedProgram& program) {
+  auto code = code_for(program);
+  if (!code) return fail(code.error());
+  if (number == 0 && code->empty()) return {};  // as it was opened
+  auto copy = open_object(code->empty() ? bytes : *code);
   if (!copy) return fail(copy.error());
   if (number == 0) {
     copies[0] = std::move(*copy);
@@ -286,10 +275,8 @@ Result<void> BpfObject::Impl::open_copy(std::size_t number, const PlannedProgram
 }
 
 Result<void> BpfObject::Impl::size_maps() const {
-  for (const auto& [map, entries] : map_entries) {
-    if (const int error = bpf_map__set_max_entries(first().map(map.c_str()), entries))
-      return fail(
-          os_failure(ErrorKind::invalid_argument, fmt::format("map '{}' with {} entries", map, entries), -error));
+  for (const MapSize& size : map_sizes) {
+    if (auto set = apply(size); !set) return set;
   }
   return {};
 }
@@ -304,7 +291,8 @@ Result<void> BpfObject::Impl::load_copies(const AttachPlan& plan, const CarrierP
     }
     if (auto set = backends::set_spec_constants(copy, plan, carried, carried.programs[i]); !set) return set;
     if (auto set = backends::set_thread_base(copy, thread_base); !set) return set;
-    set_types(copy, chosen, i == 0);
+    if (auto typed = set_types(copy, carried.programs[i].kind, chosen, tied_to(plan, carried, i), i == 0); !typed)
+      return typed;
     if (auto done = load_object(copy); !done) {
       if (carried.programs.size() == 1) return done;
       return fail(done.error().within(fmt::format("program {} of {}", i + 1, carried.programs.size())));

@@ -13,7 +13,10 @@
 #include <thread>
 
 #include "attach/backend.hpp"
+#include "attach/bpf_object_impl.hpp"
+#include "attach/kernel_backend.hpp"
 #include "attach/link_impl.hpp"
+#include "attach/specialise.hpp"
 #include "sys/uapi.hpp"
 #include "usdt/features.hpp"
 #include "usdt/privilege.hpp"
@@ -55,6 +58,13 @@ Link::~Link() {
 }
 
 Backend Link::backend() const noexcept { return impl_->backend; }
+std::string Link::backend_text() const {
+  if (impl_->by_backend.size() < 2) return std::string(to_string(impl_->backend));
+  std::string text;
+  for (const auto& [backend, sites] : impl_->by_backend)
+    text += fmt::format("{}{} ({} site{})", text.empty() ? "" : ", ", to_string(backend), sites, sites == 1 ? "" : "s");
+  return text;
+}
 Carrier Link::carrier() const noexcept { return impl_->carrier; }
 const std::string& Link::carrier_text() const noexcept { return impl_->carrier_text; }
 std::size_t Link::attached() const noexcept { return impl_->attached; }
@@ -77,32 +87,171 @@ Result<pid_t> kernel_pid_filter(const Scope& scope, Backend backend) {
   return exact ? one->pid : 0;
 }
 
-std::string refusal_text(const backends::Refusal& refusal, const PlannedLink& link) {
-  const char* text = refusal.os_error == sys::enotsupp ? "ENOTSUPP" : std::strerror(refusal.os_error);
-  return fmt::format("the kernel refuses file offset 0x{:x}: {}", link.offsets[refusal.index], text);
-}
+std::string errno_text(int os_error) { return os_error == sys::enotsupp ? "ENOTSUPP" : std::strerror(os_error); }
 
-Error explain(const Error& error, Backend backend, const PlannedFile& file) {
+Error explain(const Error& error, std::string_view what, Backend backend) {
   if (error.kind == ErrorKind::no_permission) {
     if (auto privilege = check_privilege(); !privilege) return privilege.error();
   }
-  return error.within(fmt::format("attach {} by {}", file.target.path.string(), to_string(backend)));
-}
-
-Result<backends::FileLinks> attach_link(Backend backend, int program_fd, pid_t pid, const PlannedFile& file,
-                                        const PlannedLink& link) {
-  const backends::AttachTarget target{program_fd, fmt::format("/proc/self/fd/{}", file.elf->fd()), pid};
-  const backends::SiteArrays sites{link.offsets, link.ref_ctr_offsets, link.cookies};
-  auto links = backend == Backend::uprobe_multi ? backends::attach_uprobe_multi(target, sites)
-                                                : backends::attach_perf_uprobe(target, sites);
-  if (!links) return fail(explain(links.error(), backend, file));
-  if (!file.elf->unchanged())
-    return fail(ErrorKind::changed,
-                fmt::format("{} changed on disk while it was being attached: run again", file.target.path.string()));
-  return links;
+  return error.within(fmt::format("attach {} by {}", what, to_string(backend)));
 }
 
 }  // namespace
+
+/// One plan being attached.
+class Attachment {
+ public:
+  Attachment(BpfObject& object, std::string_view program, const AttachPlan& plan, pid_t pid)
+      : object_(object), program_(program), plan_(plan), pid_(pid) {}
+
+  Result<std::unique_ptr<Link::Impl>> run() {
+    impl_->backend = object_.backend();
+    impl_->carrier = object_.carriers().carrier;
+    impl_->carrier_text = object_.carriers().describe();
+    for (const PlannedLink& planned : object_.carriers().links) {
+      if (auto added = add(planned); !added) return fail(added.error());
+    }
+    if (impl_->attached > 0) return std::move(impl_);
+    if (impl_->refused.empty()) return fail(ErrorKind::not_found, "the plan has no site to attach");
+    return fail(ErrorKind::not_supported, fmt::format("no site could be attached: {}", impl_->refused.front().reason));
+  }
+
+ private:
+  Result<void> add(const PlannedLink& planned) {
+    const bool of_file = planned.kernel == kNone;
+    const bool known = of_file ? planned.file < plan_.files.size() : planned.kernel < plan_.kernels.size();
+    if (!known || planned.sites.back() >= plan_.sites.size())
+      return fail(ErrorKind::invalid_argument, "the BPF object was loaded for another plan");
+    auto program_fd = object_.program_fd(program_, planned.program);
+    if (!program_fd) return fail(program_fd.error());
+    const ProgramKind& kind = object_.carriers().programs[planned.program].kind;
+    auto links = of_file ? attach_file(*program_fd, planned) : attach_kernel(*program_fd, planned, kind);
+    if (!links) return fail(links.error());
+    take(planned, kind, std::move(*links));
+    return {};
+  }
+
+  void take(const PlannedLink& planned, const ProgramKind& kind, backends::FileLinks links) {
+    const Backend backend = planned.kernel == kNone ? object_.backend() : kind.backend;
+    // Of a pair, the program at the entry is the one that counts.
+    const bool second = kind.calls && kind.moment == USDT_AT_RETURN;
+    const std::size_t attached = second ? 0 : planned.offsets.size() - links.refused.size();
+    impl_->attached += attached;
+    impl_->by_backend[backend] += attached;
+    if (impl_->backend == Backend::automatic) impl_->backend = backend;
+    std::move(links.fds.begin(), links.fds.end(), std::back_inserter(impl_->fds));
+    std::move(links.events.begin(), links.events.end(), std::back_inserter(impl_->events));
+    for (const backends::Refusal& refusal : links.refused) {
+      const PlannedSite& site = plan_.sites[planned.sites[refusal.index]];
+      std::string reason = planned.kernel == kNone
+                               ? fmt::format("the kernel refuses file offset 0x{:x}: {}",
+                                             planned.offsets[refusal.index], errno_text(refusal.os_error))
+                               : fmt::format("the kernel refuses it: {}", errno_text(refusal.os_error));
+      impl_->refused.push_back({site.probe, site.file, site.pc, std::move(reason)});
+    }
+  }
+
+  Result<backends::FileLinks> attach_file(int program_fd, const PlannedLink& link) const {
+    const PlannedFile& file = plan_.files[link.file];
+    const Backend backend = object_.backend();
+    const backends::AttachTarget target{program_fd, fmt::format("/proc/self/fd/{}", file.elf->fd()), pid_};
+    const backends::SiteArrays sites{link.offsets, link.ref_ctr_offsets, link.cookies};
+    auto links = backend == Backend::uprobe_multi ? backends::attach_uprobe_multi(target, sites)
+                                                  : backends::attach_perf_uprobe(target, sites);
+    if (!links) return fail(explain(links.error(), file.target.path.string(), backend));
+    if (!file.elf->unchanged())
+      return fail(ErrorKind::changed,
+                  fmt::format("{} changed on disk while it was being attached: run again", file.target.path.string()));
+    return links;
+  }
+
+  Result<backends::FileLinks> attach_kernel(int program_fd, const PlannedLink& link, const ProgramKind& kind) {
+    const PlannedKernel& group = plan_.kernels[link.kernel];
+    backends::KernelProgram program{.fd = program_fd,
+                                    .type = backends::program_type(kind, Backend::automatic),
+                                    .returns = kind.moment == USDT_AT_RETURN,
+                                    .has_cookies = group.cookies,
+                                    .clone = {}};
+    sys::UniqueFd owner;  // of a clone that does for all
+    sys::UniqueFd module;
+    if (auto cloned = prepare_clones(link, group, program, module, owner); !cloned) return fail(cloned.error());
+    const backends::FunctionArrays functions = functions_of(link, group);
+    auto links = attach_functions(kind.backend, program, functions);
+    if (!links) return fail(explain(links.error(), to_string(group.kind), kind.backend));
+    return links;
+  }
+
+  /// Programs that are tied to one attach point or one module when they are loaded are loaded again for each.
+  Result<void> prepare_clones(const PlannedLink& link, const PlannedKernel& group, backends::KernelProgram& program,
+                              sys::UniqueFd& module, sys::UniqueFd& owner) {
+    const PlannedProgram& planned = object_.carriers().programs[link.program];
+    const bool fixed = (planned.carriers & USDT_CARRIER_BIT(USDT_CARRIER_FIXED)) != 0;
+    const bool tracing = group.backend == Backend::tracing || group.backend == Backend::tp_btf;
+    const bool of_module = group.backend == Backend::tracing_multi && !group.module.empty();
+    if (!fixed && !tracing && !of_module) return {};
+    if ((tracing || of_module) && !group.module.empty()) {
+      auto btf = backends::open_module_btf(group.module);
+      if (!btf) return fail(btf.error());
+      module = std::move(*btf);
+    }
+    const bpf_program* original =
+        bpf_object__find_program_by_name(object_.impl_->copies[link.program].get(), std::string(program_).c_str());
+    const std::string license = backends::license_of(object_.impl_->bytes);
+    const auto clone = [original, license, fixed, tracing, type = program.type, btf_fd = module ? module.get() : 0](
+                           std::uint32_t btf_id, std::uint64_t cookie) {
+      return backends::clone_program(original, license,
+                                     {.type = type,
+                                      .btf_id = tracing ? btf_id : 0,
+                                      .btf_fd = btf_fd,
+                                      .cookie = fixed ? std::optional(cookie) : std::nullopt});
+    };
+    if (!of_module) {
+      program.clone = clone;
+      return {};
+    }
+    auto one = clone(0, 0);
+    if (!one) return fail(one.error());
+    owner = std::move(*one);
+    program.fd = owner.get();
+    return {};
+  }
+
+  backends::FunctionArrays functions_of(const PlannedLink& link, const PlannedKernel& group) const {
+    backends::FunctionArrays functions;
+    functions.addresses = link.offsets;
+    functions.cookies = link.cookies;
+    for (const std::uint32_t site : link.sites) {
+      const PlannedFunction& function = plan_.functions[plan_.sites[site].function];
+      const bool qualified = group.backend == Backend::perf_kprobe && !function.module.empty();
+      functions.names.push_back(qualified ? function.module + ":" + function.name : function.name);
+      functions.btf_ids.push_back(function.btf_id);
+    }
+    return functions;
+  }
+
+  static Result<backends::FileLinks> attach_functions(Backend backend, const backends::KernelProgram& program,
+                                                      const backends::FunctionArrays& functions) {
+    switch (backend) {
+      case Backend::kprobe_multi:
+      case Backend::kprobe_session:
+        return backends::attach_kprobe_multi(program, functions);
+      case Backend::tracing_multi:
+        return backends::attach_tracing_multi(program, functions);
+      case Backend::perf_kprobe:
+        return backends::attach_perf_kprobe(program, functions);
+      case Backend::raw_tp:
+        return backends::attach_raw_tp(program, functions);
+      default:
+        return backends::attach_tracing(program, functions);
+    }
+  }
+
+  BpfObject& object_;
+  std::string_view program_;
+  const AttachPlan& plan_;
+  pid_t pid_;
+  std::unique_ptr<Link::Impl> impl_ = std::make_unique<Link::Impl>();
+};
 
 Result<Link> attach(BpfObject& object, std::string_view program, const AttachPlan& plan) {
   if (!object.loaded()) {
@@ -111,31 +260,9 @@ Result<Link> attach(BpfObject& object, std::string_view program, const AttachPla
   }
   auto pid = kernel_pid_filter(plan.scope, object.backend());
   if (!pid) return fail(pid.error());
-
-  auto impl = std::make_unique<Link::Impl>();
-  impl->backend = object.backend();
-  impl->carrier = object.carriers().carrier;
-  impl->carrier_text = object.carriers().describe();
-  for (const PlannedLink& planned : object.carriers().links) {
-    if (planned.file >= plan.files.size() || planned.sites.back() >= plan.sites.size())
-      return fail(ErrorKind::invalid_argument, "the BPF object was loaded for another plan");
-    auto program_fd = object.program_fd(program, planned.program);
-    if (!program_fd) return fail(program_fd.error());
-    auto links = attach_link(object.backend(), *program_fd, *pid, plan.files[planned.file], planned);
-    if (!links) return fail(links.error());
-    impl->attached += planned.offsets.size() - links->refused.size();
-    std::move(links->fds.begin(), links->fds.end(), std::back_inserter(impl->fds));
-    std::move(links->events.begin(), links->events.end(), std::back_inserter(impl->events));
-    for (const backends::Refusal& refusal : links->refused) {
-      const PlannedSite& site = plan.sites[planned.sites[refusal.index]];
-      impl->refused.push_back({site.probe, site.file, site.pc, refusal_text(refusal, planned)});
-    }
-  }
-  if (impl->attached == 0) {
-    if (impl->refused.empty()) return fail(ErrorKind::not_found, "the plan has no site to attach");
-    return fail(ErrorKind::not_supported, fmt::format("no site could be attached: {}", impl->refused.front().reason));
-  }
-  return Link(std::move(impl));
+  auto attached = Attachment(object, program, plan, *pid).run();
+  if (!attached) return fail(attached.error());
+  return Link(std::move(*attached));
 }
 
 }  // namespace usdt

@@ -2,6 +2,7 @@
 // What a Link owns. Private to attach/.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,9 @@ struct Link::Impl {
   Backend backend = Backend::automatic;
   Carrier carrier = Carrier::automatic;
   std::string carrier_text;
-  std::vector<sys::UniqueFd> fds;     ///< kernel links
-  std::vector<sys::UniqueFd> events;  ///< perf events below them
+  std::vector<sys::UniqueFd> fds;             ///< kernel links
+  std::vector<sys::UniqueFd> events;          ///< perf events below them
+  std::map<Backend, std::size_t> by_backend;  ///< sites attached
   std::vector<SkippedSite> refused;
   std::size_t attached = 0;
 };

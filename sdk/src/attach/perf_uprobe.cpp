@@ -2,29 +2,21 @@
 // A perf event of the dynamic uprobe event source for each site, and a BPF link with a cookie on it (kernel 5.15;
 // before, the program alone).
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
 
 #include "attach/backend.hpp"
+#include "attach/kernel_backend.hpp"
+#include "sys/probe_source.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
-#include "sys/uprobe_source.hpp"
 
 namespace usdt::backends {
 namespace {
 
-/// Two descriptors a site: raise the soft limit as far as the hard one allows.
-void make_room_for(std::size_t descriptors) {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= descriptors) return;
-  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, descriptors);
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 /// 0 with both descriptors appended, or a positive errno.
-int attach_site(const AttachTarget& target, const sys::UprobeSource& source, const SiteArrays& sites, std::size_t i,
+int attach_site(const AttachTarget& target, const sys::ProbeSource& source, const SiteArrays& sites, std::size_t i,
                 FileLinks& links) {
   const std::uint64_t ref_ctr = sites.ref_ctr_offsets[i];
   // The interface has 32 bits for it.
@@ -41,16 +33,22 @@ int attach_site(const AttachTarget& target, const sys::UprobeSource& source, con
   if (fd < 0) return -fd;
   event.reset(fd);
 
+  return link_perf_event(target.program_fd, std::move(event), sites.cookies[i], links);
+}
+
+}  // namespace
+
+int link_perf_event(int program_fd, sys::UniqueFd event, std::uint64_t cookie, FileLinks& links) {
   sys::LinkCreatePerfEvent link;
-  link.prog_fd = static_cast<std::uint32_t>(target.program_fd);
+  link.prog_fd = static_cast<std::uint32_t>(program_fd);
   link.target_fd = static_cast<std::uint32_t>(event.get());
-  link.bpf_cookie = sites.cookies[i];
+  link.bpf_cookie = cookie;
   const int link_fd = sys::syscalls().bpf(sys::bpf_link_create_cmd, &link, sizeof(link));
   if (link_fd >= 0) {
     links.fds.emplace_back(link_fd);
   } else if (link_fd == -EINVAL && link.bpf_cookie == 0) {
     // Before 5.15 perf events had no links; programs that find their sites by address (ip-hash) need none.
-    if (const int set = sys::syscalls().perf_event_set_bpf(event.get(), target.program_fd); set < 0) return -set;
+    if (const int set = sys::syscalls().perf_event_set_bpf(event.get(), program_fd); set < 0) return -set;
   } else {
     return -link_fd;
   }
@@ -58,10 +56,8 @@ int attach_site(const AttachTarget& target, const sys::UprobeSource& source, con
   return 0;
 }
 
-}  // namespace
-
 Result<FileLinks> attach_perf_uprobe(const AttachTarget& target, const SiteArrays& sites) {
-  auto source = sys::uprobe_source();
+  auto source = sys::probe_source("uprobe");
   if (!source) return fail(source.error());
   const std::size_t spare = 256;
   make_room_for(2 * sites.offsets.size() + spare);

@@ -2,9 +2,11 @@
 #include "attach/spec_maps.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 
 #include "attach/libbpf_specs.hpp"
@@ -49,6 +51,21 @@ Result<void> size_map(const LoadedObject& object, const char* name, std::size_t 
   if (!error) error = bpf_map__set_max_entries(map, static_cast<std::uint32_t>(std::max<std::size_t>(entries, 1)));
   if (error) return fail(os_failure(ErrorKind::io, fmt::format("size the map '{}'", name), -error));
   return {};
+}
+
+/// /proc/self/ns/pid of the initial namespace has this inode (PROC_PID_INIT_INO, include/linux/proc_ns.h).
+constexpr ino_t kInitialPidNamespace = 0xEFFFFFFCu;
+
+/// Whose hits count, and in which pid namespace processes are numbered.
+Result<void> set_scope(const LoadedObject& object, const Scope& scope) {
+  if (const auto* one = std::get_if<OneProcess>(&scope)) {
+    if (auto set = object.set_constant("usdt_scope_tgid", static_cast<std::uint32_t>(one->pid)); !set) return set;
+  }
+  struct stat ns {};
+  if (::stat("/proc/self/ns/pid", &ns) != 0) return fail(os_failure(ErrorKind::io, "/proc/self/ns/pid", errno));
+  if (ns.st_ino == kInitialPidNamespace) return {};
+  if (auto set = object.set_constant("usdt_pidns_dev", std::uint64_t{ns.st_dev}); !set) return set;
+  return object.set_constant("usdt_pidns_ino", std::uint64_t{ns.st_ino});
 }
 
 /// The program's own spec, as bytes of its constant `usdt_link`.
@@ -107,7 +124,10 @@ Result<void> set_spec_constants(const LoadedObject& object, const AttachPlan& pl
   constant("usdt_ip_group", program.ip_group);
   constant("usdt_link", own);
   constant("usdt_link_vary", program.link_vary);
-  return set;
+  constant("usdt_source", static_cast<std::uint32_t>(program.kind.source));
+  constant("usdt_moment", static_cast<std::uint32_t>(program.kind.moment));
+  constant("usdt_calls", static_cast<std::uint8_t>(program.kind.calls));
+  return set ? set_scope(object, plan.scope) : set;
 }
 
 Result<void> fill_specs(const LoadedObject& object, const AttachPlan& plan, const CarrierPlan& carriers) {

@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 #include <linux/bpf.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
+#include "btf/types.hpp"
 #include "plan/windows.hpp"
 
 namespace usdt::backends {
@@ -109,8 +111,8 @@ class Specialiser {
   std::uint32_t vary_;
 };
 
-/// Sections of code, as offset and size in the file; nullopt where one is beyond it.
-std::optional<std::vector<Elf64_Shdr>> code_sections(std::span<const std::byte> object) {
+/// Section headers of an ELF file; nullopt where one reaches beyond it.
+std::optional<std::vector<Elf64_Shdr>> sections_of(std::span<const std::byte> object) {
   Elf64_Ehdr header;
   if (object.size() < sizeof(header)) return std::nullopt;
   std::memcpy(&header, object.data(), sizeof(header));
@@ -120,10 +122,48 @@ std::optional<std::vector<Elf64_Shdr>> code_sections(std::span<const std::byte> 
   for (std::size_t i = 0; i < header.e_shnum; ++i) {
     Elf64_Shdr section;
     std::memcpy(&section, object.data() + header.e_shoff + i * sizeof(section), sizeof(section));
-    if (section.sh_type != SHT_PROGBITS || (section.sh_flags & SHF_EXECINSTR) == 0) continue;
+    if (section.sh_type != SHT_PROGBITS) continue;
     if (section.sh_offset > room || section.sh_size > room - section.sh_offset) return std::nullopt;
     found.push_back(section);
   }
+  return found;
+}
+
+/// A copy of `object` after `rewrite`, which says false where it does not find what it must, saw each section's code.
+template <class Rewrite>
+Result<std::vector<std::byte>> rewritten(std::span<const std::byte> object, const Rewrite& rewrite) {
+  const auto sections = sections_of(object);
+  if (!sections) return fail(ErrorKind::malformed, "BPF object: its sections reach beyond its end");
+  std::vector<std::byte> out(object.begin(), object.end());
+  for (const Elf64_Shdr& section : *sections) {
+    if ((section.sh_flags & SHF_EXECINSTR) == 0) continue;
+    std::vector<bpf_insn> code(section.sh_size / sizeof(bpf_insn));
+    const std::size_t bytes = code.size() * sizeof(bpf_insn);
+    if (bytes == 0) continue;
+    std::memcpy(code.data(), out.data() + section.sh_offset, bytes);
+    if (!rewrite(std::span(code)))
+      return fail(ErrorKind::malformed, "BPF object: its instructions are not as usdt.bpf.h has them");
+    std::memcpy(out.data() + section.sh_offset, code.data(), bytes);
+  }
+  return out;
+}
+
+/// Numbers of the kfuncs of sessions in the kernel's BTF.
+struct SessionKfuncs {
+  std::int32_t is_return = 0;
+  std::int32_t cookie = 0;
+};
+
+Result<SessionKfuncs> find_session_kfuncs() {
+  auto types = btf::Types::load();
+  if (!types) return fail(types.error());
+  SessionKfuncs found;
+  for (const btf::Function& function : (*types)->functions()) {
+    if (function.name == "bpf_session_is_return") found.is_return = static_cast<std::int32_t>(function.id);
+    if (function.name == "bpf_session_cookie") found.cookie = static_cast<std::int32_t>(function.id);
+  }
+  if (found.is_return == 0 || found.cookie == 0)
+    return fail(ErrorKind::not_supported, "this kernel has no sessions (Linux 6.10)");
   return found;
 }
 
@@ -131,20 +171,43 @@ std::optional<std::vector<Elf64_Shdr>> code_sections(std::span<const std::byte> 
 
 Result<std::vector<std::byte>> specialise(std::span<const std::byte> object, const EncodedSpec& spec,
                                           std::uint32_t vary) {
-  const auto sections = code_sections(object);
-  if (!sections) return fail(ErrorKind::malformed, "BPF object: its sections reach beyond its end");
-  std::vector<std::byte> out(object.begin(), object.end());
   const Specialiser specialiser(spec, vary);
+  return rewritten(object, [&](std::span<bpf_insn> code) { return specialiser.rewrite(code); });
+}
+
+Result<std::vector<std::byte>> call_session_kfuncs(std::span<const std::byte> object) {
+  auto kfuncs = find_session_kfuncs();
+  if (!kfuncs) return fail(kfuncs.error());
+  return rewritten(object, [&](std::span<bpf_insn> code) {
+    for (bpf_insn& each : code) {
+      if (each.code != (BPF_JMP | BPF_CALL) || each.src_reg != 0) continue;
+      if (each.imm != USDT_PATCH_IS_RETURN && each.imm != USDT_PATCH_SESSION_COOKIE) continue;
+      each.imm = each.imm == USDT_PATCH_IS_RETURN ? kfuncs->is_return : kfuncs->cookie;
+      each.src_reg = BPF_PSEUDO_KFUNC_CALL;
+    }
+    return true;
+  });
+}
+
+std::string license_of(std::span<const std::byte> object) {
+  const auto sections = sections_of(object);
+  Elf64_Ehdr header;
+  if (!sections || object.size() < sizeof(header)) return {};
+  std::memcpy(&header, object.data(), sizeof(header));
+  Elf64_Shdr names;
+  const std::uint64_t at = header.e_shoff + header.e_shstrndx * sizeof(names);
+  if (at + sizeof(names) > object.size()) return {};
+  std::memcpy(&names, object.data() + at, sizeof(names));
+  const auto text_at = [&](std::uint64_t offset, std::uint64_t most) {
+    if (offset >= object.size()) return std::string_view{};
+    const auto* start = reinterpret_cast<const char*>(object.data()) + offset;
+    return std::string_view(start, ::strnlen(start, std::min<std::uint64_t>(most, object.size() - offset)));
+  };
   for (const Elf64_Shdr& section : *sections) {
-    std::vector<bpf_insn> code(section.sh_size / sizeof(bpf_insn));
-    const std::size_t bytes = code.size() * sizeof(bpf_insn);
-    if (bytes == 0) continue;
-    std::memcpy(code.data(), out.data() + section.sh_offset, bytes);
-    if (!specialiser.rewrite(code))
-      return fail(ErrorKind::malformed, "BPF object: its instructions are not as usdt.bpf.h has them");
-    std::memcpy(out.data() + section.sh_offset, code.data(), bytes);
+    if (text_at(names.sh_offset + section.sh_name, 64) == "license")
+      return std::string(text_at(section.sh_offset, section.sh_size));
   }
-  return out;
+  return {};
 }
 
 }  // namespace usdt::backends

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "usdt/plan.hpp"
@@ -16,5 +17,12 @@ namespace usdt::backends {
 /// malformed (sections beyond the file, a mark without its neighbours).
 [[nodiscard]] Result<std::vector<std::byte>> specialise(std::span<const std::byte> object, const EncodedSpec& spec,
                                                         std::uint32_t vary);
+
+/// A copy of `object` whose session programs call the kernel's kfuncs (enum usdt_patch). Errors: not_supported (a
+/// kernel without them), malformed.
+[[nodiscard]] Result<std::vector<std::byte>> call_session_kfuncs(std::span<const std::byte> object);
+
+/// Text of the section "license".
+[[nodiscard]] std::string license_of(std::span<const std::byte> object);
 
 }  // namespace usdt::backends

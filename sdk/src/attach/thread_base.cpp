@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
-#include "btf/kernel_btf.hpp"
+#include "btf/types.hpp"
 
 namespace usdt::backends {
 namespace {
 
 /// Byte offset of a thread_struct's member in task_struct; 0 where BTF does not have it.
-std::uint32_t offset_in_task(const kernel_btf::KernelBtf& types, std::string_view member) {
+std::uint32_t offset_in_task(const btf::Types& types, std::string_view member) {
   const auto thread = types.member_offset("task_struct", "thread");
   const auto offset = types.member_offset("thread_struct", member);
   return thread && offset ? *thread + *offset : 0;
@@ -26,9 +26,9 @@ ThreadBase find_thread_base(const AttachPlan& plan) {
   base.wanted = std::ranges::any_of(
       plan.specs, [](const EncodedSpec& spec) { return std::ranges::any_of(spec.args, is_thread_local); });
   if (!base.wanted) return base;
-  if (const auto types = kernel_btf::KernelBtf::load()) {
-    base.fsbase = offset_in_task(*types, "fsbase");
-    base.tls_array = offset_in_task(*types, "tls_array");
+  if (const auto types = btf::Types::load()) {
+    base.fsbase = offset_in_task(**types, "fsbase");
+    base.tls_array = offset_in_task(**types, "tls_array");
   }
   return base;
 }

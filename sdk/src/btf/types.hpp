@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "usdt/result.hpp"
@@ -24,7 +25,7 @@ struct ValueType {
   ValueClass value_class = ValueClass::none;  ///< none: void
   std::uint32_t size = 0;                     ///< bytes
   bool is_signed = false;
-  bool text = false;         ///< pointer to (const) char
+  bool text = false;          ///< pointer to (const) char
   std::uint32_t type_id = 0;  ///< as the prototype has it
 };
 
@@ -37,6 +38,14 @@ struct Prototype {
   std::vector<Parameter> parameters;
   ValueType result;
   bool varargs = false;
+};
+
+/// What of a struct's or union's members decides how it is passed.
+struct Layout {
+  std::uint32_t alignment = 1;  ///< of the strictest member; attributes are not in BTF
+  bool packed = false;          ///< a member lies off its alignment
+  bool floats = false;          ///< a member is floating-point
+  bool blocks = false;          ///< it is of, or a member struct or array is of, a size other than 0, 1, 2, 4 and 8
 };
 
 /// A BTF_KIND_FUNC.
@@ -66,12 +75,48 @@ class Types {
   [[nodiscard]] std::vector<Function> tracepoints() const;
   /// Errors: malformed (`proto` is no BTF_KIND_FUNC_PROTO).
   [[nodiscard]] Result<Prototype> prototype(std::uint32_t proto) const;
+  /// With the alignments of 64-bit machines.
+  [[nodiscard]] Layout layout(std::uint32_t id) const;
   /// The type as C writes it: "const char *", "struct sk_buff *", "enum zone_type", "int (*)(void)".
-  [[nodiscard]] std::string type_name(std::uint32_t id) const;
+  [[nodiscard]] std::string type_name(std::uint32_t id) const { return declaration(id, {}); }
+  /// The same with what is declared in its place: "struct sk_buff *skb", "int (*done)(void)".
+  [[nodiscard]] std::string declaration(std::uint32_t id, std::string declarator) const;
   /// The enumerator of `value` in an enum type; empty: none.
   [[nodiscard]] std::string_view enumerator(std::uint32_t id, std::uint64_t value) const;
   /// Byte offset of a struct's member that is no bit-field, looked for in anonymous structs and unions too. not_found.
   [[nodiscard]] Result<std::uint32_t> member_offset(std::string_view structure, std::string_view member) const;
+
+ private:
+  [[nodiscard]] static Result<std::shared_ptr<const Types>> read_kernel();
+  Types(std::vector<std::byte>&& bytes, std::shared_ptr<const Types>&& base) noexcept;
+  [[nodiscard]] Result<void> index();
+  [[nodiscard]] Result<void> index_types(std::uint64_t begin, std::uint64_t end);
+  [[nodiscard]] std::uint32_t end_id() const noexcept { return first_id_ + static_cast<std::uint32_t>(types_.size()); }
+  /// Null: void, and ids that no type has.
+  [[nodiscard]] const btf_type* type(std::uint32_t id) const noexcept;
+  [[nodiscard]] std::string_view name(std::uint32_t offset) const noexcept;
+  /// The type behind typedefs, qualifiers and tags: 0 for void, nothing for ids of no type and endless chains.
+  [[nodiscard]] std::optional<std::uint32_t> resolve(std::uint32_t id) const noexcept;
+  /// The same past qualifiers and tags only.
+  [[nodiscard]] const btf_type* unqualified(std::uint32_t id) const noexcept;
+  [[nodiscard]] bool is_char(std::uint32_t id) const noexcept;
+  [[nodiscard]] ValueType value_type(std::uint32_t id) const noexcept;
+  [[nodiscard]] std::uint64_t array_size(const btf_type* array) const noexcept;
+  void add_to(Layout& layout, std::uint32_t id, std::uint32_t bit_offset, unsigned& steps) const;
+  [[nodiscard]] std::string declare(std::uint32_t id, std::string declarator, std::size_t& room) const;
+  [[nodiscard]] std::string parameter_list(const btf_type* proto, std::size_t& room) const;
+  [[nodiscard]] std::optional<std::uint32_t> offset_in(std::uint32_t structure, std::string_view member,
+                                                       std::unordered_set<std::uint32_t>& seen, unsigned depth) const;
+
+  std::vector<std::byte> bytes_;
+  std::shared_ptr<const Types> base_;
+  std::uint32_t first_id_ = 1;
+  std::uint32_t first_string_ = 0;    ///< string offsets below are the base's
+  std::vector<std::uint32_t> types_;  ///< where type first_id_, first_id_ + 1, ... starts in bytes_
+  std::span<const std::byte> strings_;
 };
+
+/// "ssize_t vfs_read(struct file *file, char *buf, size_t count, loff_t *pos)"
+[[nodiscard]] std::string prototype_text(const Types& types, std::string_view name, const Prototype& prototype);
 
 }  // namespace usdt::btf

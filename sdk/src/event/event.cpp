@@ -35,7 +35,8 @@ Result<Event> Event::from(std::span<const std::byte> record, const AttachPlan& p
   Event event;
   event.header_ = reinterpret_cast<const usdt_event*>(record.data());
   event.slots_ = reinterpret_cast<const usdt_event_arg*>(record.data() + sizeof(usdt_event));
-  event.strings_ = reinterpret_cast<const char*>(event.slots_ + layout.max_args);
+  event.stack_ = reinterpret_cast<const std::uint64_t*>(event.slots_ + layout.max_args);
+  event.strings_ = reinterpret_cast<const char*>(event.stack_ + layout.stack_depth);
   event.plan_ = &plan;
   event.layout_ = layout;
   if (event.header_->site >= plan.sites.size())
@@ -50,10 +51,17 @@ std::string_view Event::comm() const noexcept {
   return {header_->comm, ::strnlen(header_->comm, sizeof(header_->comm))};
 }
 
+std::span<const std::uint64_t> Event::kernel_stack() const noexcept {
+  if (header_->stack_size <= 0) return {};
+  const std::size_t depth = static_cast<std::size_t>(header_->stack_size) / sizeof(std::uint64_t);
+  return {stack_, std::min<std::size_t>(depth, layout_.stack_depth)};
+}
+
 std::string_view Event::why_not(std::size_t n) const noexcept {
   if (n >= args_->size()) return "no such argument";
   if (!(*args_)[n].readable) return (*args_)[n].reason;
   if (n >= layout_.max_args || n >= header_->arg_cnt) return "argument was not recorded";
+  if (slots_[n].error == -ENODATA && site_->file == kNone) return "not known at this end of the call";
   return slots_[n].error ? read_error(slots_[n].error) : std::string_view{};
 }
 

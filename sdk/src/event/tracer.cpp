@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
+#include <cstring>
 
-#include "btf/kernel_btf.hpp"
+#include "btf/types.hpp"
 #include "event/ring.hpp"
 #include "trace.bpf.hpp"
 #include "usdt/features.hpp"
@@ -19,56 +21,75 @@
 namespace usdt {
 namespace {
 
-/// /proc/self/ns/pid of the initial namespace has this inode (PROC_PID_INIT_INO, include/linux/proc_ns.h).
-constexpr ino_t initial_pid_namespace = 0xEFFFFFFCu;
-
 std::uint32_t ring_size(std::uint32_t wanted) {
   const auto page = static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE));
   return std::bit_ceil(std::clamp(wanted, page, 1u << 31));
 }
 
-/// Makes pids those of the tracer's own namespace where that is not the initial one.
-Result<bool> use_pid_namespace(BpfObject& object) {
+/// struct bpf_prog_info up to recursion_misses (5.12, commit 9ed9e9ba2337).
+std::uint64_t recursion_misses(int program_fd) {
+  constexpr std::size_t offset = 208;  // offsetof(struct bpf_prog_info, recursion_misses)
+  std::array<std::byte, 232> info{};
+  auto size = static_cast<std::uint32_t>(info.size());
+  if (bpf_obj_get_info_by_fd(program_fd, info.data(), &size) != 0 || size < offset + sizeof(std::uint64_t)) return 0;
+  std::uint64_t misses = 0;
+  std::memcpy(&misses, info.data() + offset, sizeof(misses));
+  return misses;
+}
+
+bool in_nested_pid_namespace() {
+  /// /proc/self/ns/pid of the initial namespace has this inode (PROC_PID_INIT_INO, include/linux/proc_ns.h).
+  constexpr ino_t initial = 0xEFFFFFFCu;
   struct stat ns {};
-  if (::stat("/proc/self/ns/pid", &ns) != 0) return fail(os_failure(ErrorKind::io, "/proc/self/ns/pid", errno));
-  if (ns.st_ino == initial_pid_namespace) return false;
-  if (auto set = object.set_constant("usdt_pidns_dev", std::uint64_t{ns.st_dev}); !set) return fail(set.error());
-  if (auto set = object.set_constant("usdt_pidns_ino", std::uint64_t{ns.st_ino}); !set) return fail(set.error());
-  return true;
+  return ::stat("/proc/self/ns/pid", &ns) == 0 && ns.st_ino != initial;
 }
 
 Result<void> keep_descendants_only(BpfObject& object) {
   if (const FeatureState btf = probe_feature(Feature::kernel_btf); btf.answer == Answer::no)
     return fail(ErrorKind::not_supported, fmt::format("following children: kernel BTF: {}", btf.detail));
-  auto types = kernel_btf::KernelBtf::load();
+  auto types = btf::Types::load();
   if (!types) return fail(types.error());
-  auto tgid = types->member_offset("task_struct", "tgid");
+  auto tgid = (*types)->member_offset("task_struct", "tgid");
   if (!tgid) return fail(tgid.error());
-  auto parent = types->member_offset("task_struct", "real_parent");
+  auto parent = (*types)->member_offset("task_struct", "real_parent");
   if (!parent) return fail(parent.error());
   if (auto set = object.set_constant("usdt_task_tgid_offset", *tgid); !set) return set;
   if (auto set = object.set_constant("usdt_task_parent_offset", *parent); !set) return set;
   return object.set_constant("usdt_ancestor_tgid", static_cast<std::uint32_t>(::getpid()));
 }
 
-Result<void> set_filters(BpfObject& object, const AttachPlan& plan, const TraceOptions& options) {
-  auto nested = use_pid_namespace(object);
-  if (!nested) return fail(nested.error());
-  if (const auto* one = std::get_if<OneProcess>(&plan.scope))
-    return object.set_constant("usdt_filter_tgid", static_cast<std::uint32_t>(one->pid));
+Result<void> set_filters(BpfObject& object, const TraceOptions& options) {
   if (!options.descendants_only) return {};
-  if (*nested)
+  if (in_nested_pid_namespace())
     return fail(ErrorKind::not_supported,
                 "following children inside a pid namespace: the tracer's own pid is not known");
   return keep_descendants_only(object);
 }
 
+/// Room for the records of calls that have not ended, where their entries and returns are two programs or leave no
+/// arguments at the return.
+Result<void> set_open_calls(BpfObject& object, const AttachPlan& plan, const EventLayout& layout,
+                            const TraceOptions& options) {
+  const bool any = !options.count_only && std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const auto& group) {
+    return group.kind.moment == KernelMoment::call && !(group.session && group.source == USDT_SOURCE_SLOTS);
+  });
+  if (!any) return {};
+  if (auto set = object.set_max_entries("usdt_open_calls", options.max_open_calls); !set) return set;
+  if (auto set = object.set_value_size("usdt_open_calls", layout.record_size()); !set) return set;
+  return object.set_value_size("usdt_blank", layout.record_size());
+}
+
 Result<void> set_layout(BpfObject& object, const AttachPlan& plan, const EventLayout& layout,
-                        std::uint32_t ring_bytes) {
+                        const TraceOptions& options) {
   if (auto set = object.set_constant("usdt_record_size", layout.record_size()); !set) return set;
   if (auto set = object.set_constant("usdt_string_slots", layout.string_slots); !set) return set;
   if (auto set = object.set_constant("usdt_string_size", layout.string_size); !set) return set;
-  if (auto set = object.set_max_entries("usdt_events", ring_size(ring_bytes)); !set) return set;
+  if (auto set = object.set_constant("usdt_stack_depth", layout.stack_depth); !set) return set;
+  if (auto set = object.set_constant("usdt_count_only", static_cast<std::uint8_t>(options.count_only)); !set)
+    return set;
+  if (auto set = set_open_calls(object, plan, layout, options); !set) return set;
+  if (auto set = object.set_max_entries("usdt_events", ring_size(options.count_only ? 0 : options.ring_bytes)); !set)
+    return set;
   return object.set_max_entries("usdt_stats", static_cast<std::uint32_t>(plan.sites.size()));
 }
 
@@ -125,8 +146,9 @@ Result<Tracer> Tracer::start(const AttachPlan& plan, const TraceOptions& options
   if (!object) return fail(object.error());
   EventLayout layout{plan.max_args, plan.string_slots, 0};
   if (layout.string_slots > 0) layout.string_size = options.string_size + 2;
-  if (auto set = set_layout(*object, plan, layout, options.ring_bytes); !set) return fail(set.error());
-  if (auto set = set_filters(*object, plan, options); !set) return fail(set.error());
+  layout.stack_depth = options.kernel_stack_depth;
+  if (auto set = set_layout(*object, plan, layout, options); !set) return fail(set.error());
+  if (auto set = set_filters(*object, options); !set) return fail(set.error());
   const LoadOptions load{.backend = options.backend, .carrier = options.carrier, .max_programs = options.max_programs};
   if (auto loaded = object->load(plan, load); !loaded) return fail(loaded.error());
   auto events = object->map_fd("usdt_events");
@@ -157,6 +179,7 @@ std::vector<ProbeCounts> Tracer::counts() const {
   std::vector<ProbeCounts> all = impl_->counts;
   auto stats = impl_->object.map_fd("usdt_stats");
   if (!stats) return all;
+  std::vector<std::uint64_t> ended(all.size());
   std::vector<usdt_site_stats> per_cpu(static_cast<std::size_t>(std::max(libbpf_num_possible_cpus(), 1)));
   for (std::uint32_t site = 0; site < impl_->plan.sites.size(); ++site) {
     if (bpf_map_lookup_elem(*stats, &site, per_cpu.data()) != 0) continue;
@@ -164,9 +187,27 @@ std::vector<ProbeCounts> Tracer::counts() const {
     for (const usdt_site_stats& cpu : per_cpu) {
       probe.hits += cpu.hits;
       probe.ring_full += cpu.ring_full;
+      probe.calls_full += cpu.calls_full;
+      ended[impl_->plan.sites[site].probe] += cpu.ended;
+    }
+  }
+  for (const PlannedKernel& group : impl_->plan.kernels) {
+    if (group.kind.moment != KernelMoment::call) continue;
+    for (const std::uint32_t site : group.sites) {
+      const std::uint32_t number = impl_->plan.sites[site].probe;
+      all[number].unfinished = all[number].hits - ended[number] - all[number].calls_full;
     }
   }
   return all;
+}
+
+std::uint64_t Tracer::missed() const {
+  std::uint64_t sum = 0;
+  for (std::size_t copy = 0; copy < impl_->object.carriers().programs.size(); ++copy) {
+    const auto fd = impl_->object.program_fd("usdt_trace_hit", copy);
+    sum += fd ? recursion_misses(*fd) : 0;
+  }
+  return sum;
 }
 
 }  // namespace usdt

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 
+#include "features/kernel_features.hpp"
 #include "features/trivial_program.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
@@ -31,7 +32,7 @@ FeatureState unsure(Feature feature, std::string_view call, int error) {
 
 /// BPF_LINK_CREATE of one uprobe on "/" with `pid`: which errno comes back tells how far the kernel understood it.
 int provoke_uprobe_multi(std::uint32_t pid) {
-  const int prog = load_trivial_program(insn_move_r0, sys::bpf_attach_trace_uprobe_multi);
+  const int prog = load_trivial_program(insn_move_r0, {.attach_type = sys::bpf_attach_trace_uprobe_multi});
   if (prog < 0) return prog;
   const sys::UniqueFd owner(prog);
   const std::uint64_t offset = 0;
@@ -66,9 +67,9 @@ FeatureState probe_uprobe_multi_pid() {
 }
 
 FeatureState probe_attach_cookie() {
-  const sys::UniqueFd prog(load_trivial_program(insn_get_attach_cookie, 0));
+  const sys::UniqueFd prog(load_trivial_program(insn_get_attach_cookie));
   if (prog) return state(Feature::attach_cookie, Answer::yes, "a program calling bpf_get_attach_cookie loads");
-  const int plain = load_trivial_program(insn_move_r0, 0);
+  const int plain = load_trivial_program(insn_move_r0);
   if (plain < 0) return unsure(Feature::attach_cookie, "BPF_PROG_LOAD", plain);
   ::close(plain);
   return state(Feature::attach_cookie, Answer::no, "bpf_get_attach_cookie is refused; needs >= 5.15");
@@ -119,12 +120,16 @@ FeatureState ask(Feature feature) {
       return probe_nop(feature, EPROTO, "EPROTO");
     case Feature::kernel_btf:
       return probe_kernel_btf();
+    default:
+      return features::probe_kernel_function_feature(feature);
   }
-  return state(feature, Answer::unknown, "no such feature");
 }
 
-constexpr std::array<std::string_view, 7> names{"uprobe_multi", "uprobe_multi_pid", "attach_cookie", "ref_ctr", "nop5",
-                                                "nop10",        "kernel_btf"};
+constexpr std::array<std::string_view, 16> names{
+    "uprobe_multi",    "uprobe_multi_pid", "attach_cookie", "ref_ctr",         "nop5",
+    "nop10",           "kernel_btf",       "kprobe_multi",  "kprobe_session",  "tracing",
+    "tracing_session", "tracing_multi",    "func_arg",      "tp_btf_func_arg", "tracing_cookie",
+    "raw_tp_cookie"};
 
 std::recursive_mutex kept_mutex;
 std::array<std::optional<FeatureState>, names.size()> kept;

@@ -14,10 +14,10 @@
 
 #include "features/red_zone_code.hpp"
 #include "features/trivial_program.hpp"
+#include "sys/probe_source.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
 #include "sys/unique_fd.hpp"
-#include "sys/uprobe_source.hpp"
 
 namespace usdt {
 namespace {
@@ -115,7 +115,7 @@ struct Probe {
 };
 
 Probe probe_by_link(const features::FilePlace& place, pid_t pid) {
-  const int prog = features::load_trivial_program(features::insn_move_r0, sys::bpf_attach_trace_uprobe_multi);
+  const int prog = features::load_trivial_program(features::insn_move_r0, {.attach_type = sys::bpf_attach_trace_uprobe_multi});
   if (prog < 0) return {{}, "BPF_PROG_LOAD", -prog};
   const sys::UniqueFd owner(prog);
   sys::LinkCreateUprobeMulti attr;
@@ -129,7 +129,7 @@ Probe probe_by_link(const features::FilePlace& place, pid_t pid) {
 }
 
 Probe probe_by_event(const features::FilePlace& place, pid_t pid) {
-  const auto source = sys::uprobe_source();
+  const auto source = sys::probe_source("uprobe");
   if (!source) return {{}, "the uprobe event source", source.error().os_error};
   perf_event_attr attr{};
   attr.size = sizeof(attr);

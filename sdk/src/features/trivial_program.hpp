@@ -3,12 +3,22 @@
 
 #include <cstdint>
 
+#include "sys/uapi.hpp"
+
 namespace usdt::features {
 
 inline constexpr std::uint64_t insn_move_r0 = 0x00000000000000b7;            // r0 = 0
 inline constexpr std::uint64_t insn_get_attach_cookie = 0x000000ae00000085;  // BPF_FUNC_get_attach_cookie is 174
+inline constexpr std::uint64_t insn_get_func_arg_cnt = 0x000000b900000085;   // BPF_FUNC_get_func_arg_cnt is 185
 
-/// A probe program that returns 0 after `first`, loaded for `attach_type` (0: perf events); its descriptor or -errno.
-[[nodiscard]] int load_trivial_program(std::uint64_t first, std::uint32_t attach_type);
+/// What a program is loaded as; by default for perf events.
+struct TrivialProgram {
+  std::uint32_t type = sys::bpf_prog_type_kprobe;
+  std::uint32_t attach_type = 0;
+  std::uint32_t btf_id = 0;  ///< what a tracing program is tied to
+};
+
+/// A program that returns 0 after `first`; its descriptor or -errno.
+[[nodiscard]] int load_trivial_program(std::uint64_t first, const TrivialProgram& as = {});
 
 }  // namespace usdt::features

@@ -23,6 +23,7 @@ constexpr std::uint32_t kTableBit = USDT_CARRIER_BIT(USDT_CARRIER_TABLE);
 constexpr std::uint32_t kCookieBit = USDT_CARRIER_BIT(USDT_CARRIER_COOKIE);
 constexpr std::uint32_t kLinkBit = USDT_CARRIER_BIT(USDT_CARRIER_LINK);
 constexpr std::uint32_t kIpHashBit = USDT_CARRIER_BIT(USDT_CARRIER_IP_HASH);
+constexpr std::uint32_t kFixedBit = USDT_CARRIER_BIT(USDT_CARRIER_FIXED);
 /// Packed cookies without a site number: usdt_site() must not find one.
 constexpr std::uint32_t kNoSiteBits = 31;
 
@@ -41,11 +42,27 @@ bool packs_as_register(const usdt_arg_spec& arg) {
   return arg.kind == USDT_ARG_REG && arg.shift == 0 && (arg.flags & ~USDT_ARG_SIGNED) == 0;
 }
 
+/// Values of the low 12 bits of an address.
+constexpr std::size_t kKeys = 4096;
+
 /// How one site's spec travels: its program, and its cookie.
 struct Way {
   std::uint32_t program = 0;
   std::uint64_t cookie = 0;
 };
+
+constexpr std::uint8_t kBothEnds = USDT_AT_ENTRY | USDT_AT_RETURN;
+
+/// What a program for a group of kernel functions is loaded for. Calls without a session: its program at the entry,
+/// which the one at the return follows.
+ProgramKind kind_of(const PlannedKernel& group) {
+  ProgramKind kind{.backend = group.backend, .source = group.source};
+  kind.calls = group.kind.moment == KernelMoment::call;
+  if (group.session) kind.moment = kBothEnds;
+  if (group.kind.moment == KernelMoment::exit) kind.moment = USDT_AT_RETURN;
+  return kind;
+}
+bool is_pair(const ProgramKind& kind) { return kind.calls && kind.moment == USDT_AT_ENTRY; }
 
 class Carriers {
  public:
@@ -57,7 +74,11 @@ class Carriers {
       return spec.user_cookie == plan.specs.front().user_cookie;
     });
     if (same_user_cookie_) out_.user_cookie = plan.specs.front().user_cookie;
-    ways_.reserve(plan.sites.size());
+    ways_.resize(plan.sites.size());
+    kernel_of_.resize(plan.sites.size(), kNone);
+    for (std::uint32_t i = 0; i < plan.kernels.size(); ++i) {
+      for (const std::uint32_t site : plan.kernels[i].sites) kernel_of_[site] = i;
+    }
   }
 
   Result<CarrierPlan> run() {
@@ -75,7 +96,8 @@ class Carriers {
         break;
     }
     if (!done) return fail(done.error());
-    make_links();
+    make_file_links();
+    make_kernel_links();
     if (out_.carrier != Carrier::ip_hash) out_.carrier = most_used();
     // They are read from the stack at an offset the verifier does not know (5.12); kernels without cookies may be
     // older.
@@ -96,36 +118,59 @@ class Carriers {
     return out_.in_cookie >= out_.in_table ? Carrier::cookie : Carrier::table;
   }
 
+  [[nodiscard]] ProgramKind kind(std::uint32_t site) const {
+    return kernel_of_[site] == kNone ? ProgramKind{} : kind_of(plan_.kernels[kernel_of_[site]]);
+  }
+  /// Kernel points without attach cookies that have a program each anyway.
+  [[nodiscard]] bool fixed(std::uint32_t site) const {
+    if (kernel_of_[site] == kNone || plan_.kernels[kernel_of_[site]].cookies) return false;
+    // At a return, the address is that of the kernel's return trampoline.
+    return kind(site).source != USDT_SOURCE_KERNEL || kind(site).calls || kind(site).moment == USDT_AT_RETURN;
+  }
+
+  /// Of a pair, the one at the return is the next program.
   std::uint32_t add_program(PlannedProgram program) {
+    const auto number = static_cast<std::uint32_t>(out_.programs.size());
     out_.programs.push_back(std::move(program));
-    return static_cast<std::uint32_t>(out_.programs.size() - 1);
+    if (is_pair(out_.programs.back().kind)) {
+      PlannedProgram second = out_.programs.back();
+      second.kind.moment = USDT_AT_RETURN;
+      out_.programs.push_back(std::move(second));
+    }
+    return number;
+  }
+  /// The program of `carriers` that all sites of one kind share.
+  std::uint32_t shared_program(std::uint32_t site, std::uint32_t carriers) {
+    const auto [it, fresh] = shared_.try_emplace({kind(site), carriers}, 0);
+    if (fresh)
+      it->second = add_program({.kind = kind(site), .carriers = carriers, .packed_regs = carriers == kCookieBit});
+    return it->second;
   }
 
   /// The site's spec as a cookie, if that is possible at all.
   std::optional<std::uint64_t> packed(std::uint32_t site) const {
     if (!same_user_cookie_) return std::nullopt;
     const PlannedSite& planned = plan_.sites[site];
-    const Machine machine = plan_.files[planned.file].elf->machine();
-    return pack_cookie(machine, plan_.specs[planned.spec].args, options_.site_numbers ? site : 0, site_bits_);
+    return pack_cookie(machine_of(plan_, planned), plan_.specs[planned.spec].args, options_.site_numbers ? site : 0,
+                       site_bits_);
   }
 
   std::uint64_t table_cookie(std::uint32_t site) const { return USDT_TABLE_COOKIE(site, plan_.sites[site].spec); }
 
   /// One program reads cookies, another the table: one that could do both would be slower to verify than both.
   Way by_table(std::uint32_t site) {
-    if (!table_program_) table_program_ = add_program({.carriers = kTableBit});
     ++out_.in_table;
     out_.needs_table = true;
-    return {*table_program_, table_cookie(site)};
+    return {shared_program(site, fixed(site) ? kTableBit | kFixedBit : kTableBit), table_cookie(site)};
   }
   Way by_cookie_or_table(std::uint32_t site) {
     const auto cookie = packed(site);
-    if (!cookie) return by_table(site);
-    if (!cookie_program_) cookie_program_ = add_program({.carriers = kCookieBit, .packed_regs = true});
+    if (!cookie || fixed(site)) return by_table(site);
+    const std::uint32_t program = shared_program(site, kCookieBit);
     const auto& args = plan_.specs[plan_.sites[site].spec].args;
-    out_.programs[*cookie_program_].packed_regs &= std::all_of(args.begin(), args.end(), packs_as_register);
+    out_.programs[program].packed_regs &= std::all_of(args.begin(), args.end(), packs_as_register);
     ++out_.in_cookie;
-    return {*cookie_program_, *cookie};
+    return {program, *cookie};
   }
 
   /// `cookie` or `table`. Two programs are too many where only one is allowed.
@@ -134,12 +179,11 @@ class Carriers {
     bool pack = out_.carrier == Carrier::cookie;
     for (std::uint32_t site = 0; pack && site < count; ++site) {
       const bool must = options_.carrier == Carrier::cookie;
-      if ((!must && options_.max_programs > 1) || packed(site)) continue;
+      if ((!must && options_.max_programs > 1) || (packed(site) && !fixed(site))) continue;
       if (must) return fail(does_not_fit(site));
       pack = false;
     }
-    for (std::uint32_t site = 0; site < count; ++site)
-      ways_.push_back(pack ? by_cookie_or_table(site) : by_table(site));
+    for (std::uint32_t site = 0; site < count; ++site) ways_[site] = pack ? by_cookie_or_table(site) : by_table(site);
     return {};
   }
 
@@ -153,28 +197,34 @@ class Carriers {
                         probe.provider, probe.name, site.pc.value, why)};
   }
 
+  /// A spec where programs of one kind read it.
+  using KindAndSpec = std::pair<ProgramKind, std::uint32_t>;
   /// Specs that may have a program in common, and the number of their sites.
   struct Group {
+    ProgramKind kind;
     std::vector<std::uint32_t> specs;
     std::size_t sites = 0;
   };
 
   /// Each spec alone if there are few, else by shape; the most used first. `whole`: all specs are in some group.
   std::vector<Group> group_specs(bool& whole) const {
-    const bool by_shape = plan_.specs.size() > options_.max_programs;
-    std::vector<std::size_t> uses(plan_.specs.size());
-    for (const PlannedSite& site : plan_.sites) ++uses[site.spec];
-    std::map<std::string, Group> groups;
+    std::map<KindAndSpec, std::size_t> uses;
+    for (std::uint32_t site = 0; site < plan_.sites.size(); ++site) {
+      if (!fixed(site)) ++uses[{kind(site), plan_.sites[site].spec}];
+    }
+    const bool by_shape = uses.size() > options_.max_programs;
+    std::map<std::pair<ProgramKind, std::string>, Group> groups;
     whole = true;
-    for (std::uint32_t spec = 0; spec < plan_.specs.size(); ++spec) {
-      if (uses[spec] == 0) continue;
+    for (const auto& [what, sites] : uses) {
+      const auto& [kind, spec] = what;
       if (plan_.specs[spec].args.size() > USDT_LINK_ARGS) {
         whole = false;
         continue;
       }
-      Group& group = groups[by_shape ? shape_of(plan_.specs[spec]) : fmt::format("{:08x}", spec)];
+      Group& group = groups[{kind, by_shape ? shape_of(plan_.specs[spec]) : fmt::format("{:08x}", spec)}];
+      group.kind = kind;
       group.specs.push_back(spec);
-      group.sites += uses[spec];
+      group.sites += sites;
     }
     std::vector<Group> order;
     order.reserve(groups.size());
@@ -185,33 +235,33 @@ class Carriers {
 
   /// A program for each group; where the programs run out, the rest shares two, and one of them the table.
   void programs_of_their_own() {
-    constexpr std::uint32_t kNone = 0xffffffff;
     const std::uint32_t most = options_.max_programs;
     bool whole = false;
     std::vector<Group> groups = group_specs(whole);
     out_.limited = groups.size() > most;
     if (!whole || groups.size() > most) groups.resize(std::min<std::size_t>(groups.size(), most > 2 ? most - 2 : 0));
-    std::vector<std::uint32_t> program_of(plan_.specs.size(), kNone);
+    std::map<KindAndSpec, std::uint32_t> program_of;
     for (const Group& group : groups) {
-      const std::uint32_t program = add_program(program_for(group.specs));
-      for (const std::uint32_t spec : group.specs) program_of[spec] = program;
+      const std::uint32_t program = add_program(program_for(group));
+      for (const std::uint32_t spec : group.specs) program_of[{group.kind, spec}] = program;
     }
     for (std::uint32_t site = 0; site < plan_.sites.size(); ++site) {
-      const std::uint32_t program = program_of[plan_.sites[site].spec];
-      if (program == kNone) {
-        ways_.push_back(most > 1 ? by_cookie_or_table(site) : by_table(site));
+      const auto own = fixed(site) ? program_of.end() : program_of.find({kind(site), plan_.sites[site].spec});
+      if (own == program_of.end()) {
+        ways_[site] = most > 1 ? by_cookie_or_table(site) : by_table(site);
       } else {
-        ways_.push_back({program, table_cookie(site)});
+        ways_[site] = {own->second, table_cookie(site)};
         ++out_.in_program;
       }
     }
   }
 
-  PlannedProgram program_for(const std::vector<std::uint32_t>& specs) {
+  PlannedProgram program_for(const Group& group) {
     PlannedProgram program;
+    program.kind = group.kind;
     program.carriers = kLinkBit;
-    program.link_spec = plan_.specs[specs.front()];
-    for (const std::uint32_t spec : specs) {
+    program.link_spec = plan_.specs[group.specs.front()];
+    for (const std::uint32_t spec : group.specs) {
       const auto& args = plan_.specs[spec].args;
       for (std::size_t i = 0; i < args.size(); ++i) {
         if (args[i].value != program.link_spec.args[i].value) program.link_vary |= 1u << i;
@@ -223,47 +273,87 @@ class Carriers {
 
   /// The table, found by address. Sites that share the low 12 bits of their address go to different programs.
   Result<void> hash_addresses() {
-    constexpr std::size_t kKeys = 4096;
-    std::vector<std::uint32_t> taken(kKeys);
-    ways_.resize(plan_.sites.size());
-    for (const PlannedFile& file : plan_.files) {
-      for (std::size_t i = 0; i < file.sites.size(); ++i) {
-        // Segments are mapped by pages, so that the offset in the file tells as much as the address.
-        const std::uint32_t group = taken[file.offsets[i] % kKeys]++;
-        if (group >= options_.max_programs)
-          return fail(ErrorKind::limit, fmt::format("ip-hash: {} sites whose addresses end in {:#05x} want a program "
-                                                    "each, and {} is the limit",
-                                                    group + 1, file.offsets[i] % kKeys, options_.max_programs));
-        if (group == out_.programs.size()) {
-          add_program({.carriers = kTableBit | kIpHashBit, .ip_group = group});
-          out_.ips.resize((group + 1) * kKeys);
-        }
-        out_.ips[USDT_IP_KEY(group, file.offsets[i])] = table_cookie(file.sites[i]);
-        ways_[file.sites[i]] = {group, 0};
+    struct Taken {
+      std::vector<std::uint32_t> programs;  ///< of this kind
+      std::vector<std::uint32_t> by_key = std::vector<std::uint32_t>(kKeys);
+    };
+    std::map<ProgramKind, Taken> taken;
+    for (std::uint32_t site = 0; site < plan_.sites.size(); ++site) {
+      if (fixed(site)) {
+        ways_[site] = by_table(site);
+        continue;
       }
+      const std::uint64_t address = address_of(site);
+      Taken& of_kind = taken[kind(site)];
+      const std::uint32_t number = of_kind.by_key[address % kKeys]++;
+      if (number == of_kind.programs.size()) {
+        if (ip_groups_ == options_.max_programs) return fail(too_many_alike(number + 1, address));
+        of_kind.programs.push_back(
+            add_program({.kind = kind(site), .carriers = kTableBit | kIpHashBit, .ip_group = ip_groups_++}));
+        out_.ips.resize(ip_groups_ * kKeys);
+      }
+      const std::uint32_t program = of_kind.programs[number];
+      out_.ips[USDT_IP_KEY(out_.programs[program].ip_group, address)] = table_cookie(site);
+      ways_[site] = {program, 0};
+      ++out_.in_table;
     }
-    out_.in_table = plan_.sites.size();
     out_.needs_table = true;
     return {};
   }
 
-  void make_links() {
+  /// What tells sites apart by address: segments are mapped by pages, so that the offset in a file says as much.
+  [[nodiscard]] std::uint64_t address_of(std::uint32_t site) const {
+    const PlannedSite& planned = plan_.sites[site];
+    return planned.file == kNone ? plan_.functions[planned.function].address : planned.offset.value;
+  }
+
+  [[nodiscard]] Error too_many_alike(std::uint32_t sites, std::uint64_t address) const {
+    return {ErrorKind::limit,
+            fmt::format("ip-hash: {} sites whose addresses end in {:#05x} want a program each, and {} is the limit",
+                        sites, address % kKeys, options_.max_programs)};
+  }
+
+  void make_file_links() {
     for (std::uint32_t file = 0; file < plan_.files.size(); ++file) {
       const PlannedFile& planned = plan_.files[file];
       std::map<std::uint32_t, PlannedLink> by_program;
       for (std::size_t i = 0; i < planned.sites.size(); ++i) {
-        const Way& way = ways_[planned.sites[i]];
-        PlannedLink& link = by_program[way.program];
-        link.offsets.push_back(planned.offsets[i]);
-        link.ref_ctr_offsets.push_back(planned.ref_ctr_offsets[i]);
-        link.cookies.push_back(way.cookie);
-        link.sites.push_back(planned.sites[i]);
-      }
-      for (auto& [program, link] : by_program) {
+        PlannedLink& link = by_program[ways_[planned.sites[i]].program];
         link.file = file;
-        link.program = program;
-        out_.links.push_back(std::move(link));
+        link.ref_ctr_offsets.push_back(planned.ref_ctr_offsets[i]);
+        add_to(link, planned.offsets[i], planned.sites[i]);
       }
+      take_links(by_program);
+    }
+  }
+
+  void make_kernel_links() {
+    for (std::uint32_t kernel = 0; kernel < plan_.kernels.size(); ++kernel) {
+      std::map<std::uint32_t, PlannedLink> by_program;
+      for (const std::uint32_t site : plan_.kernels[kernel].sites) {
+        PlannedLink& link = by_program[ways_[site].program];
+        link.kernel = kernel;
+        add_to(link, plan_.functions[plan_.sites[site].function].address, site);
+      }
+      take_links(by_program);
+    }
+  }
+
+  void add_to(PlannedLink& link, std::uint64_t offset, std::uint32_t site) const {
+    link.program = ways_[site].program;
+    link.offsets.push_back(offset);
+    link.cookies.push_back(ways_[site].cookie);
+    link.sites.push_back(site);
+  }
+
+  /// The returns first: a call whose entry is seen must not end unseen.
+  void take_links(std::map<std::uint32_t, PlannedLink>& by_program) {
+    for (auto& [program, link] : by_program) {
+      if (is_pair(out_.programs[program].kind)) {
+        PlannedLink& second = out_.links.emplace_back(link);
+        second.program = program + 1;
+      }
+      out_.links.push_back(std::move(link));
     }
   }
 
@@ -277,8 +367,10 @@ class Carriers {
   const AttachPlan& plan_;
   const CarrierOptions& options_;
   CarrierPlan out_;
-  std::vector<Way> ways_;  ///< by site
-  std::optional<std::uint32_t> cookie_program_, table_program_;
+  std::vector<Way> ways_;                 ///< by site
+  std::vector<std::uint32_t> kernel_of_;  ///< by site: index into AttachPlan::kernels, kNone: of a file
+  std::map<std::pair<ProgramKind, std::uint32_t>, std::uint32_t> shared_;  ///< by kind and carriers
+  std::uint32_t ip_groups_ = 0;
   unsigned site_bits_ = 0;
   bool same_user_cookie_ = false;
 };

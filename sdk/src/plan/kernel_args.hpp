@@ -25,6 +25,7 @@ enum class Convention : std::uint8_t {
 struct KernelSignature {
   std::vector<ResolvedArg> args;
   std::optional<ResolvedArg> result;  ///< absent: void; slots: USDT_SLOT_RESULT
+  std::uint32_t slots = 0;            ///< slots: how many the arguments take
   bool varargs = false;               ///< arguments behind the named ones are not known
   /// Why trampolines refuse this prototype (btf_distill_func_proto); empty: they do not.
   std::string no_trampoline;
@@ -32,7 +33,8 @@ struct KernelSignature {
 
 [[nodiscard]] KernelSignature kernel_signature(const btf::Types& types, const btf::Prototype& prototype,
                                                Convention convention, Machine machine);
-/// Where there is no type information: the words of the machine's argument registers, unsigned, named arg0...
+/// Where there is no type information: the words of the machine's argument registers, unsigned, named arg0... Slots:
+/// none, as only types tell how many there are.
 [[nodiscard]] KernelSignature untyped_signature(Convention convention, Machine machine);
 
 }  // namespace usdt::plan

@@ -9,7 +9,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "arch/arch.hpp"
+#include "plan/captures.hpp"
 #include "plan/decoder.hpp"
+#include "plan/kernel.hpp"
 #include "plan/placement.hpp"
 #include "plan/spec_table.hpp"
 
@@ -34,22 +37,6 @@ void reject_surplus(std::vector<ResolvedArg>& args) {
     if (arg.readable) arg.reason = fmt::format("argument {}: only the first {} can be read", i, USDT_MAX_ARGS);
     arg.readable = false;
   }
-}
-
-/// Gives a string slot to each argument in `wanted` that can be a pointer. Returns the number of slots.
-std::uint32_t assign_captures(std::vector<usdt_arg_spec>& args, const std::vector<std::uint8_t>& wanted,
-                              unsigned pointer_size) {
-  constexpr std::uint32_t kMostSlots = 254;  // usdt_arg_spec::capture is 1 + slot in a byte
-  std::uint32_t slots = 0;
-  for (std::size_t i = 0; i < args.size() && slots < kMostSlots; ++i) {
-    usdt_arg_spec& arg = args[i];
-    const bool pointer =
-        arg.kind != USDT_ARG_UNREADABLE && arg.size == pointer_size && (arg.flags & USDT_ARG_FLOAT) == 0;
-    if (pointer && std::find(wanted.begin(), wanted.end(), i) != wanted.end()) {
-      arg.capture = static_cast<std::uint8_t>(++slots);
-    }
-  }
-  return slots;
 }
 
 /// Whether the file, and not the text alone, decided how to read an argument.
@@ -77,6 +64,7 @@ class Planner {
     plan_.specs = std::move(specs_).take();
     return std::move(plan_);
   }
+  Result<void> add(const KernelSelection& kernel) { return plan::add_kernel(kernel, options_, plan_, specs_); }
 
  private:
   /// The file being planned, and what was found out about its names and texts.
@@ -147,7 +135,9 @@ std::uint32_t Planner::make_template(std::string_view text, Current& current) {
     made.ip_relative |= (each.encoded.flags & USDT_ARG_IP) != 0;
     args.push_back(std::move(each.arg));
   }
-  const std::uint32_t slots = assign_captures(made.encoded, options_.strings, arch.word_size);
+  const std::uint32_t slots = plan::assign_captures(made.encoded, arch.word_size, [&](std::size_t n) {
+    return std::find(options_.strings.begin(), options_.strings.end(), n) != options_.strings.end();
+  });
   plan_.string_slots = std::max(plan_.string_slots, slots);
   plan_.max_args = std::max(plan_.max_args, static_cast<std::uint32_t>(made.encoded.size()));
   if (!made.ip_relative && !options_.user_cookie_of) made.spec = specs_.intern(made.encoded, options_.user_cookie);
@@ -184,8 +174,17 @@ void Planner::add_site(const Site& site, std::uint32_t probe, const plan::Placem
 
 }  // namespace
 
+Machine machine_of(const AttachPlan& plan, const PlannedSite& site) {
+  return site.file == kNone ? plan.kernel_machine : plan.files[site.file].elf->machine();
+}
+
 Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const PlanOptions& options) {
-  std::size_t sites = 0;
+  return plan_attach(files, KernelSelection{}, options);
+}
+
+Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const KernelSelection& kernel,
+                               const PlanOptions& options) {
+  std::size_t sites = kernel.entries.size();
   for (const ProbeFile& file : files) {
     if (file.elf == nullptr) {
       return fail(ErrorKind::invalid_argument, fmt::format("{}: not scanned", file.target.path.string()));
@@ -198,6 +197,7 @@ Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const PlanOp
   }
   Planner planner(options);
   for (const ProbeFile& file : files) planner.add(file);
+  if (auto added = planner.add(kernel); !added) return fail(added.error());
   AttachPlan plan = std::move(planner).take();
   if (plan.sites.empty()) {
     const SkippedSite& first = plan.skipped.front();

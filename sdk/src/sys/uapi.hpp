@@ -12,7 +12,22 @@ inline constexpr int bpf_obj_pin_cmd = 6;
 inline constexpr int bpf_obj_get_cmd = 7;
 inline constexpr int bpf_obj_get_info_by_fd_cmd = 15;
 inline constexpr int bpf_link_create_cmd = 28;  // 5.7
+inline constexpr int bpf_raw_tracepoint_open_cmd = 17;
+inline constexpr int bpf_btf_get_fd_by_id_cmd = 19;
+inline constexpr int bpf_btf_get_next_id_cmd = 23;
 inline constexpr std::uint32_t bpf_prog_type_kprobe = 2;
+inline constexpr std::uint32_t bpf_prog_type_raw_tracepoint = 17;  // 4.17
+inline constexpr std::uint32_t bpf_prog_type_tracing = 26;         // 5.5
+inline constexpr std::uint32_t bpf_attach_trace_raw_tp = 23;       // 5.5: tp_btf
+inline constexpr std::uint32_t bpf_attach_trace_fentry = 24;       // 5.5, and fexit
+inline constexpr std::uint32_t bpf_attach_trace_fexit = 25;
+inline constexpr std::uint32_t bpf_attach_trace_kprobe_multi = 42;    // 5.18, commit 0dcac2725406
+inline constexpr std::uint32_t bpf_attach_trace_kprobe_session = 56;  // 6.10, commit 535a3692ba72
+inline constexpr std::uint32_t bpf_attach_trace_fsession = 58;        // 7.0
+inline constexpr std::uint32_t bpf_attach_trace_fentry_multi = 59;    // 7.2, and the next two
+inline constexpr std::uint32_t bpf_attach_trace_fexit_multi = 60;
+inline constexpr std::uint32_t bpf_attach_trace_fsession_multi = 61;
+inline constexpr std::uint32_t bpf_f_kprobe_multi_return = 1;
 inline constexpr std::uint32_t bpf_attach_perf_event = 41;          // 5.15
 inline constexpr std::uint32_t bpf_attach_trace_uprobe_multi = 48;  // 6.6, commit 89ae89f53d20
 
@@ -42,6 +57,55 @@ struct LinkCreatePerfEvent {
   std::uint64_t bpf_cookie = 0;
 };
 static_assert(sizeof(LinkCreatePerfEvent) == 24);
+
+/// The kprobe_multi member (5.18, commit 0dcac2725406). `addrs` are words of the kernel; `cookies` go with them.
+struct LinkCreateKprobeMulti {
+  std::uint32_t prog_fd = 0;
+  std::uint32_t target_fd = 0;
+  std::uint32_t attach_type = bpf_attach_trace_kprobe_multi;
+  std::uint32_t link_flags = 0;
+  std::uint32_t flags = 0;
+  std::uint32_t cnt = 0;
+  std::uint64_t syms = 0;
+  std::uint64_t addrs = 0;
+  std::uint64_t cookies = 0;
+};
+static_assert(sizeof(LinkCreateKprobeMulti) == 48);
+
+/// The tracing member: fentry, fexit, fsession and tp_btf (5.15), its cookie from 5.19, commit 2fcc82411e74.
+struct LinkCreateTracing {
+  std::uint32_t prog_fd = 0;
+  std::uint32_t target_fd = 0;
+  std::uint32_t attach_type = bpf_attach_trace_fentry;
+  std::uint32_t link_flags = 0;
+  std::uint32_t target_btf_id = 0;
+  std::uint32_t padding = 0;
+  std::uint64_t cookie = 0;
+};
+static_assert(sizeof(LinkCreateTracing) == 32);
+
+/// The tracing_multi member (7.2): ids of BTF_KIND_FUNC in the BTF the program was loaded for.
+struct LinkCreateTracingMulti {
+  std::uint32_t prog_fd = 0;
+  std::uint32_t target_fd = 0;
+  std::uint32_t attach_type = bpf_attach_trace_fentry_multi;
+  std::uint32_t link_flags = 0;
+  std::uint64_t ids = 0;
+  std::uint64_t cookies = 0;
+  std::uint32_t cnt = 0;
+  std::uint32_t padding = 0;
+};
+static_assert(sizeof(LinkCreateTracingMulti) == 40);
+
+/// union bpf_attr for BPF_RAW_TRACEPOINT_OPEN (4.17), its cookie from 6.10, commit 68ca5d4eebb8. Older kernels want
+/// what they do not know to be zero.
+struct RawTracepointOpen {
+  std::uint64_t name = 0;
+  std::uint32_t prog_fd = 0;
+  std::uint32_t padding = 0;
+  std::uint64_t cookie = 0;
+};
+static_assert(sizeof(RawTracepointOpen) == 24);
 
 /// union bpf_attr for BPF_OBJ_PIN and BPF_OBJ_GET (4.4).
 struct ObjectPath {
@@ -92,8 +156,37 @@ struct ProgLoad {
   char prog_name[16] = {};
   std::uint32_t prog_ifindex = 0;
   std::uint32_t expected_attach_type = 0;
+  std::uint32_t prog_btf_fd = 0;
+  std::uint32_t func_info_rec_size = 0;
+  std::uint64_t func_info = 0;
+  std::uint32_t func_info_cnt = 0;
+  std::uint32_t line_info_rec_size = 0;
+  std::uint64_t line_info = 0;
+  std::uint32_t line_info_cnt = 0;
+  std::uint32_t attach_btf_id = 0;      // 5.5
+  std::uint32_t attach_btf_obj_fd = 0;  // 5.11: of a module
+  std::uint32_t padding = 0;
 };
-static_assert(sizeof(ProgLoad) == 72);
+static_assert(sizeof(ProgLoad) == 120);
+
+/// union bpf_attr for BPF_BTF_GET_NEXT_ID and BPF_BTF_GET_FD_BY_ID.
+struct IdQuery {
+  std::uint32_t id = 0;
+  std::uint32_t next_id = 0;
+  std::uint32_t open_flags = 0;
+};
+static_assert(sizeof(IdQuery) == 12);
+
+/// struct bpf_btf_info (4.18; name and kernel_btf from 5.11, commit 5329722057d4).
+struct BtfInfo {
+  std::uint64_t btf = 0;
+  std::uint32_t btf_size = 0;
+  std::uint32_t id = 0;
+  std::uint64_t name = 0;
+  std::uint32_t name_len = 0;
+  std::uint32_t kernel_btf = 0;
+};
+static_assert(sizeof(BtfInfo) == 32);
 
 /// x86-64 syscall number of uprobe (6.18, "uprobes/x86: Add uprobe syscall to speed up uprobe").
 inline constexpr long nr_uprobe = 336;

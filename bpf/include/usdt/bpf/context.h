@@ -48,7 +48,30 @@ struct {
 	__uint(value_size, sizeof(__u64));
 } usdt_ips SEC(".maps") __attribute__((weak));
 
+/* Hits of other processes than this thread group do not count; 0: all do. */
+const volatile __u32 usdt_scope_tgid __attribute__((weak)) = 0;
+/* Its pid namespace, where that is not the initial one. */
+const volatile __u64 usdt_pidns_dev __attribute__((weak)) = 0;
+const volatile __u64 usdt_pidns_ino __attribute__((weak)) = 0;
+
 #define USDT_NO_SITE (~0u)
+
+/* Thread group and thread as the tracer's pid namespace numbers them; 0: not visible there. */
+static __always_inline __u64 usdt_pid_tgid(void)
+{
+	struct bpf_pidns_info ns;
+
+	if (!usdt_pidns_ino)
+		return bpf_get_current_pid_tgid();
+	if (bpf_get_ns_current_pid_tgid(usdt_pidns_dev, usdt_pidns_ino, &ns, sizeof(ns)))
+		return 0;
+	return (__u64)ns.tgid << 32 | ns.pid;
+}
+
+static __always_inline bool usdt_in_scope(void)
+{
+	return !usdt_scope_tgid || usdt_scope_tgid == (__u32)(usdt_pid_tgid() >> 32);
+}
 
 static __always_inline bool usdt_carried_by(const struct usdt_ctx *ctx, enum usdt_carrier carrier)
 {
@@ -60,14 +83,24 @@ static __always_inline bool usdt_is_packed(const struct usdt_ctx *ctx)
 	return usdt_carried_by(ctx, USDT_CARRIER_COOKIE);
 }
 
+static __always_inline __u64 usdt_fixed_cookie(void)
+{
+	__u64 cookie;
+
+	asm volatile("%0 = %1 ll" : "=r"(cookie) : "i"(USDT_PATCH_COOKIE));
+	return cookie;
+}
+
 static __always_inline __u64 usdt_find_cookie(const struct usdt_ctx *ctx)
 {
 	__u64 *cookie;
 	__u32 key;
 
+	if (usdt_carried_by(ctx, USDT_CARRIER_FIXED))
+		return usdt_fixed_cookie();
 	if (!usdt_carried_by(ctx, USDT_CARRIER_IP_HASH))
 		return bpf_get_attach_cookie(ctx->regs);
-	key = USDT_IP_KEY(usdt_ip_group, usdt_ip(ctx->regs));
+	key = USDT_IP_KEY(usdt_ip_group, usdt_ip(ctx->regs) - (ctx->source == USDT_SOURCE_KERNEL ? USDT_KPROBE_IP : 0));
 	cookie = bpf_map_lookup_elem(&usdt_ips, &key);
 	return cookie ? *cookie : 0;
 }
@@ -104,7 +137,12 @@ static __always_inline void usdt_keep_task_stack(void *regs)
 /* Looks up what the carrier wants looked up, once for each hit. */
 static __always_inline struct usdt_ctx usdt_context(void *regs, struct usdt_window *window, bool sleepable)
 {
-	struct usdt_ctx ctx = {.regs = regs, .window = window, .carriers = usdt_carriers, .sleepable = sleepable};
+	struct usdt_ctx ctx = {.regs = regs,
+			       .window = window,
+			       .carriers = usdt_carriers,
+			       .source = usdt_source,
+			       .sleepable = sleepable,
+			       .returns = usdt_at_return(regs)};
 
 	usdt_keep_task_stack(regs);
 	if (usdt_windows)

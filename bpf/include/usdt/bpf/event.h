@@ -3,6 +3,7 @@
  *
  *     struct usdt_event        header
  *     struct usdt_event_arg    [max_args of the plan]
+ *     __u64                    [stack depth of the trace]    addresses in the kernel, innermost first
  *     char                     [string slots of the plan][string capacity of the plan]
  *
  * Every record of one plan has the same size, known at load: it is reserved in the ring and filled in place, so nothing
@@ -13,15 +14,16 @@
 #include "types.h"
 
 struct usdt_event {
-	__u64 ts;  /* CLOCK_MONOTONIC, ns */
-	__u64 ip;  /* address of the breakpoint in the process */
-	__u32 pid; /* thread group, in the tracer's pid namespace */
+	__u64 ts; /* CLOCK_MONOTONIC, ns; calls: of their entry */
+	__u64 ip; /* address of the breakpoint in the process; 0 at kernel functions, whose address the plan has */
+	__u64 duration; /* ns; calls of kernel functions, else 0 */
+	__u32 pid;	/* thread group, in the tracer's pid namespace */
 	__u32 tid;
 	__u32 cpu;
 	__u32 site; /* the plan's site number */
 	char comm[16];
-	__u32 arg_cnt; /* entries of args[] that are filled */
-	__u32 reserved;
+	__u32 arg_cnt;	  /* entries of args[] that are filled */
+	__s32 stack_size; /* bytes of the stack, or a negative errno */
 };
 
 struct usdt_event_arg {
@@ -31,17 +33,26 @@ struct usdt_event_arg {
 	__s32 text;  /* captured text: its bytes with the NUL, or a negative errno; 0: none was asked for */
 };
 
-/* Per site and CPU. hits = delivered + every lost reason. */
+/* Per site and CPU. hits = delivered + every lost reason + calls that have not ended. */
 struct usdt_site_stats {
 	__u64 hits;
 	__u64 ring_full;
+	__u64 calls_full; /* more calls at once than there is room for */
+	__u64 ended;	  /* calls */
+};
+
+/* One call that has not ended, in the table of those: its record so far. */
+struct usdt_call_key {
+	__u64 frame; /* usdt_frame(), or of sessions the time of the entry */
+	__u32 tid;
+	__u32 site;
 };
 
 #ifdef __cplusplus
-static_assert(sizeof(usdt_event) == 56, "ring record header");
+static_assert(sizeof(usdt_event) == 64, "ring record header");
 static_assert(sizeof(usdt_event_arg) == 16, "ring record argument");
 #else
-_Static_assert(sizeof(struct usdt_event) == 56, "ring record header");
+_Static_assert(sizeof(struct usdt_event) == 64, "ring record header");
 _Static_assert(sizeof(struct usdt_event_arg) == 16, "ring record argument");
 #endif
 

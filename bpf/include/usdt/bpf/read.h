@@ -18,6 +18,7 @@ enum {
 	USDT_ENOENT = 2,
 	USDT_EFAULT = 14,
 	USDT_ERANGE = 34,
+	USDT_ENODATA = 61, /* not known at this end of a call, or by this kernel */
 	USDT_EOPNOTSUPP = 95,
 };
 
@@ -36,15 +37,24 @@ struct usdt_window {
 	__u64 words[USDT_WINDOW_BYTES / 8 + 1];
 };
 
+/* What the program is given (enum usdt_source). */
+const volatile __u32 usdt_source __attribute__((weak)) = USDT_SOURCE_USER;
+/* The ends of a call it runs at (enum usdt_moment). */
+const volatile __u32 usdt_moment __attribute__((weak)) = USDT_AT_ENTRY;
+/* Its sites are whole calls: it runs at both ends, as a session or as two programs. */
+const volatile __u8 usdt_calls __attribute__((weak)) = 0;
+
 /* One hit: the registers at the site, and what its spec says about them. */
 struct usdt_ctx {
-	void *regs;		      /* struct pt_regs of the uprobe */
+	void *regs;		      /* struct pt_regs, or the slots of the others (enum usdt_source) */
 	const struct usdt_spec *spec; /* NULL: packed in the cookie, or none */
 	const struct usdt_spec *vary; /* per-link programs: what differs between their sites */
 	__u64 cookie;
 	__u64 carriers; /* usdt_carriers */
 	struct usdt_window *window;
+	__u32 source; /* usdt_source */
 	bool sleepable;
+	bool returns; /* at the end of a call */
 };
 
 /* X(pt_regs word as specs number it, byte offset in the kernel's struct) for each general register and the instruction
@@ -52,6 +62,10 @@ struct usdt_ctx {
 #if defined(__TARGET_ARCH_x86)
 #define USDT_REG_BITS USDT_REG_BITS_X86
 #define USDT_IP_OFFSET 128
+#define USDT_LOWEST_KERNEL_ADDRESS (1ull << 63)
+#define USDT_SP_OFFSET 152
+#define USDT_RETURN_POPS 8 /* bytes: the return address */
+#define USDT_KPROBE_IP 1   /* kprobes leave the instruction pointer behind the byte of their int3 */
 #define USDT_LOAD "u64"
 /* clang-format off */
 #define USDT_FOR_EACH_REG(X)                                                                                    \
@@ -61,12 +75,20 @@ struct usdt_ctx {
 /* A 32-bit kernel: arch/x86/include/asm/ptrace.h. Specs number its registers as those of the 64-bit kernel. */
 #define USDT_REG_BITS USDT_REG_BITS_X86
 #define USDT_IP_OFFSET 48
+#define USDT_LOWEST_KERNEL_ADDRESS 0xc0000000u /* PAGE_OFFSET with VMSPLIT_3G */
+#define USDT_SP_OFFSET 60
+#define USDT_RETURN_POPS 4
+#define USDT_KPROBE_IP 1
 #define USDT_LOAD "u32"
 #define USDT_FOR_EACH_REG(X)                                                                                    \
 	X(4, 20) X(5, 0) X(10, 24) X(11, 4) X(12, 8) X(13, 12) X(14, 16) X(16, 48) X(19, 60)
 #elif defined(__TARGET_ARCH_arm64)
 #define USDT_REG_BITS USDT_REG_BITS_ARM64
 #define USDT_IP_OFFSET 256
+#define USDT_LOWEST_KERNEL_ADDRESS (1ull << 63)
+#define USDT_SP_OFFSET 248
+#define USDT_RETURN_POPS 0
+#define USDT_KPROBE_IP 0
 #define USDT_LOAD "u64"
 #define USDT_FOR_EACH_REG(X)                                                                                    \
 	X(0, 0) X(1, 8) X(2, 16) X(3, 24) X(4, 32) X(5, 40) X(6, 48) X(7, 56) X(8, 64) X(9, 72) X(10, 80)       \
@@ -114,20 +136,24 @@ static __always_inline __u64 usdt_ip(void *regs)
 	return ip;
 }
 
+/* The lowest `size` bytes of a register or of memory as a number of 64 bits. */
+static __always_inline __u64 usdt_extend(__u64 bits, __u32 size, bool is_signed)
+{
+	const __u32 spare = 64 - 8 * size;
+
+	return is_signed ? (__u64)((__s64)(bits << spare) >> spare) : bits << spare >> spare;
+}
+
+#include "slots.h"
+
 /* Exactly `size` bytes: the next one may be on an unmapped page. A sleepable program waits for pages to come in. */
 static __always_inline long usdt_copy(const struct usdt_ctx *ctx, void *to, __u32 size, __u64 address)
 {
+	if (ctx->source != USDT_SOURCE_USER)
+		return bpf_probe_read_kernel(to, size, (const void *)address);
 	if (ctx->sleepable)
 		return bpf_copy_from_user(to, size, (const void *)address);
 	return bpf_probe_read_user(to, size, (const void *)address);
-}
-
-/* The text at `address`; its length with the closing 0, of which 6.1 says 0 for an empty text and newer kernels 1. */
-static __always_inline long usdt_copy_text(void *to, __u32 size, __u64 address)
-{
-	const long length = bpf_probe_read_user_str(to, size, (const void *)address);
-
-	return length ? length : 1;
 }
 
 static __always_inline void usdt_init_window(const struct usdt_ctx *ctx, struct usdt_window *window)
@@ -167,14 +193,6 @@ static __always_inline bool usdt_read_window(const struct usdt_ctx *ctx, __u8 in
 	return true;
 }
 
-/* The lowest `size` bytes of a register or of memory as a number of 64 bits. */
-static __always_inline __u64 usdt_extend(__u64 bits, __u32 size, bool is_signed)
-{
-	const __u32 spare = 64 - 8 * size;
-
-	return is_signed ? (__u64)((__s64)(bits << spare) >> spare) : bits << spare >> spare;
-}
-
 /* The value one spec describes, extended to 64 bits by its sign; floats as their bits. The two registers are picked at
  * one place each: every further one would cost the verifier, and so the start of a trace, as much again. */
 static __always_inline int usdt_read(const struct usdt_ctx *ctx, const struct usdt_arg_spec *spec, __u64 *value)
@@ -191,6 +209,12 @@ static __always_inline int usdt_read(const struct usdt_ctx *ctx, const struct us
 	}
 	if (kind != USDT_ARG_REG && kind != USDT_ARG_MEM && kind != USDT_ARG_ADDR)
 		return -USDT_EOPNOTSUPP;
+	if (usdt_in_slots(ctx))
+		return kind == USDT_ARG_REG ? usdt_read_slot(ctx, spec->reg, size, flags & USDT_ARG_SIGNED, value)
+					    : -USDT_EOPNOTSUPP;
+	/* Registers hold the arguments at the entry, and the result at the end. */
+	if (usdt_calls && !(flags & USDT_ARG_RESULT) == ctx->returns)
+		return -USDT_ENODATA;
 	if (spec->reg != USDT_REG_NONE)
 		base = usdt_reg(ctx->regs, spec->reg);
 	if (spec->index != USDT_REG_NONE)

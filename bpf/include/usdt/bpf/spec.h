@@ -7,7 +7,7 @@
 
 #include "types.h"
 
-#define USDT_SPEC_VERSION 2
+#define USDT_SPEC_VERSION 3
 
 /* What an argument is. */
 enum usdt_arg_kind {
@@ -29,6 +29,7 @@ enum usdt_arg_flags {
 	USDT_ARG_INDEX_S32 = 1 << 5, /* index is the low 32 bits, sign-extended */
 	USDT_ARG_PAIR = 1 << 6,	     /* REG: the upper 32 bits are in word `index` (i386) */
 	USDT_ARG_THREAD = 1 << 6,    /* MEM, ADDR: add the base of the thread's segment. PAIR's bit, which is REG's */
+	USDT_ARG_RESULT = 1 << 7,    /* the return value of a call, in registers: not there before its end */
 };
 
 #define USDT_REG_NONE 0xff
@@ -44,6 +45,12 @@ enum usdt_source {
 /* Trampolines hand over at most 12 slots (MAX_BPF_FUNC_ARGS); the one of the return value comes after them here. */
 #define USDT_SLOTS 12
 #define USDT_SLOT_RESULT 12
+
+/* Which ends of a call a program runs at; both: a session. A constant of each program. */
+enum usdt_moment {
+	USDT_AT_ENTRY = 1,
+	USDT_AT_RETURN = 2,
+};
 
 struct usdt_arg_spec {
 	__u64 value;  /* constant, or displacement in two's complement */
@@ -78,6 +85,7 @@ enum usdt_carrier {
 	USDT_CARRIER_COOKIE = 1,  /* cookie: the whole spec, see cookie.h */
 	USDT_CARRIER_LINK = 2,	  /* in the program's own constants; the cookie is as for the table */
 	USDT_CARRIER_IP_HASH = 3, /* beside TABLE: a kernel without attach cookies, they are looked up by address */
+	USDT_CARRIER_FIXED = 4,	  /* beside TABLE: the same, and the program sits on one site: in its instructions */
 };
 #define USDT_CARRIER_BIT(carrier) (1u << (carrier))
 
@@ -109,6 +117,15 @@ enum usdt_mark {
 	USDT_MARK_WINDOW = 0x7d5d0400,
 	USDT_MARK_SIZE = 0x7d5d0500,
 	USDT_MARK_TRIM = 0x7d5d0600,
+};
+/* Where the loader writes what it knows of the kernel or of one site:
+ *
+ *     call IS_RETURN, call SESSION_COOKIE                    kfuncs, by their numbers in the kernel's BTF
+ *     r = COOKIE ll                                          USDT_CARRIER_FIXED: the cookie */
+enum usdt_patch {
+	USDT_PATCH_IS_RETURN = 0x7d5e0001,
+	USDT_PATCH_SESSION_COOKIE = 0x7d5e0002,
+	USDT_PATCH_COOKIE = 0x7d5e0003,
 };
 enum usdt_own_kind {
 	USDT_OWN_NONE = 0,  /* no such argument */

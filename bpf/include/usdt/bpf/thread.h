@@ -15,10 +15,6 @@ const volatile __u32 usdt_thread_args __attribute__((weak)) = 0;
 const volatile __u32 usdt_thread_fsbase_offset __attribute__((weak)) = 0;
 const volatile __u32 usdt_thread_tls_offset __attribute__((weak)) = 0;
 
-enum {
-	USDT_ENODATA = 61, /* this kernel does not say where it keeps the base */
-};
-
 /* Base address of struct desc_struct, a segment descriptor (Intel SDM volume 3A, section 3.4.5). */
 static __always_inline __u64 usdt_descriptor_base(__u64 descriptor)
 {

@@ -27,12 +27,13 @@
 /* Hits at which USDT_PROG did not run its body, because an argument could not be read. */
 __u64 usdt_unread_hits __attribute__((weak)) = 0;
 
-/* A packed register, which most arguments are, without the detour of a spec. */
-static __always_inline __u64 usdt_read_packed_reg(const struct usdt_ctx *ctx, __u64 rest)
+/* A whole register, which most arguments are, without the detour of a spec. */
+static __always_inline int usdt_read_reg(const struct usdt_ctx *ctx, __u8 reg, __u32 size, bool is_signed, __u64 *bits)
 {
-	const __u64 value = usdt_reg(ctx->regs, usdt_packed_reg(rest >> 4, USDT_REG_BITS));
-
-	return usdt_extend(value, 1u << ((rest >> 1) & 3), rest & 8);
+	if (usdt_in_slots(ctx))
+		return usdt_read_slot(ctx, reg, size, is_signed, bits);
+	*bits = usdt_extend(usdt_reg(ctx->regs, reg), size, is_signed);
+	return 0;
 }
 
 /* usdt_arg() without a type: the value extended to 64 bits by its own sign, floats as their bits. */
@@ -42,8 +43,7 @@ static __always_inline int usdt_arg_bits(const struct usdt_ctx *ctx, __u32 n, __
 	__u64 rest;
 
 	*bits = 0;
-	if (USDT_HAS_MARKS && __builtin_constant_p(n) && n < USDT_LINK_ARGS &&
-	    usdt_carried_by(ctx, USDT_CARRIER_LINK)) {
+	if (__builtin_constant_p(n) && n < USDT_LINK_ARGS && usdt_has_marks(ctx)) {
 		const int done = usdt_read_own(ctx, n, bits);
 
 		if (done <= 0)
@@ -52,20 +52,16 @@ static __always_inline int usdt_arg_bits(const struct usdt_ctx *ctx, __u32 n, __
 	if (usdt_is_packed(ctx)) {
 		if (!usdt_find_packed(ctx, n, &rest))
 			return -USDT_ENOENT;
-		if (usdt_packed_regs || !(rest & 1)) {
-			*bits = usdt_read_packed_reg(ctx, rest);
-			return 0;
-		}
+		if (usdt_packed_regs || !(rest & 1))
+			return usdt_read_reg(ctx, usdt_packed_reg(rest >> 4, USDT_REG_BITS), 1u << ((rest >> 1) & 3),
+					     rest & 8, bits);
 		spec = usdt_unpack(ctx, rest);
 	} else if (!usdt_stored_spec(ctx, n, &spec)) {
 		return -USDT_ENOENT;
 	}
 	/* Most are whole registers: past the rest. */
-	if (spec.kind == USDT_ARG_REG && !spec.shift && !(spec.flags & ~USDT_ARG_SIGNED)) {
-		*bits =
-		    usdt_extend(usdt_reg(ctx->regs, spec.reg), ((spec.size - 1) & 7) + 1, spec.flags & USDT_ARG_SIGNED);
-		return 0;
-	}
+	if (spec.kind == USDT_ARG_REG && !spec.shift && !(spec.flags & ~USDT_ARG_SIGNED) && !usdt_calls)
+		return usdt_read_reg(ctx, spec.reg, ((spec.size - 1) & 7) + 1, spec.flags & USDT_ARG_SIGNED, bits);
 	return usdt_read(ctx, &spec, bits);
 }
 
@@ -91,6 +87,19 @@ static __always_inline bool usdt_fits(__u64 bits, __u32 size)
 		usdt_error_;                                              \
 	})
 
+/* Kernel functions have pointers of both kinds, which are in different halves of the address space. */
+static __always_inline long usdt_copy_text(const struct usdt_ctx *ctx, char *to, __u32 size, __u64 address)
+{
+	const __u64 kernel = USDT_LOWEST_KERNEL_ADDRESS;
+	long length;
+
+	if (ctx->source != USDT_SOURCE_USER && address >= kernel)
+		return bpf_probe_read_kernel_str(to, size, (const void *)address);
+	length = bpf_probe_read_user_str(to, size, (const void *)address);
+	/* With the closing 0; for an empty text 6.1 says 0 and newer kernels 1. */
+	return length ? length : 1;
+}
+
 /* The text argument `n` points to. Bytes written with the NUL (a longer text is cut to `size`), or a negative errno. */
 static __always_inline long usdt_str(const struct usdt_ctx *ctx, __u32 n, char *to, __u32 size)
 {
@@ -101,16 +110,16 @@ static __always_inline long usdt_str(const struct usdt_ctx *ctx, __u32 n, char *
 
 	if (length)
 		return length;
-	length = usdt_copy_text(to, size, address);
+	length = usdt_copy_text(ctx, to, size, address);
 	if (!ctx->sleepable || length >= 0)
 		return length;
 	/* Bring in the pages it may be on; one that is not there may be behind its end. */
 	if (bpf_copy_from_user(&touched, 1, (const void *)address))
 		return -USDT_EFAULT;
-	length = usdt_copy_text(to, size, address);
+	length = usdt_copy_text(ctx, to, size, address);
 	if (length >= 0 || bpf_copy_from_user(&touched, 1, (const void *)((address | (page - 1)) + 1)))
 		return length;
-	return usdt_copy_text(to, size, address);
+	return usdt_copy_text(ctx, to, size, address);
 }
 
 /* Size of argument `n` in bytes; negative: signed, as the note writes it. 0: no such argument. */
@@ -131,6 +140,12 @@ static __always_inline int usdt_arg_kind(const struct usdt_ctx *ctx, __u32 n)
 	return usdt_find_arg(ctx, n, &spec) ? spec.kind : -USDT_ENOENT;
 }
 
+/* Whether this hit is the end of a call of a kernel function; programs at both ends (call) run a second time there. */
+static __always_inline bool usdt_is_return(const struct usdt_ctx *ctx)
+{
+	return ctx->returns;
+}
+
 /* The application's cookie (PlanOptions::user_cookie). */
 static __always_inline __u64 usdt_cookie(const struct usdt_ctx *ctx)
 {
@@ -149,16 +164,19 @@ static __always_inline __u32 usdt_site(const struct usdt_ctx *ctx)
 	return usdt_site_bits > 30 ? USDT_NO_SITE : USDT_PACKED_SITE(ctx->cookie, usdt_site_bits);
 }
 
-#define USDT_PROGRAM_IN(section, name, may_sleep)                             \
-	static __always_inline int name##_hit(const struct usdt_ctx *ctx);    \
-	SEC(section)                                                          \
-	int name(void *regs)                                                  \
-	{                                                                     \
-		struct usdt_window window;                                    \
-		struct usdt_ctx ctx = usdt_context(regs, &window, may_sleep); \
-                                                                              \
-		return name##_hit(&ctx);                                      \
-	}                                                                     \
+#define USDT_PROGRAM_IN(section, name, may_sleep)                          \
+	static __always_inline int name##_hit(const struct usdt_ctx *ctx); \
+	SEC(section)                                                       \
+	int name(void *regs)                                               \
+	{                                                                  \
+		struct usdt_window window;                                 \
+		struct usdt_ctx ctx;                                       \
+                                                                           \
+		if (!usdt_in_scope())                                      \
+			return 0;                                          \
+		ctx = usdt_context(regs, &window, may_sleep);              \
+		return name##_hit(&ctx);                                   \
+	}                                                                  \
 	static __always_inline int name##_hit(const struct usdt_ctx *ctx)
 
 /* A program for USDT sites; the body sees `const struct usdt_ctx *ctx`. */

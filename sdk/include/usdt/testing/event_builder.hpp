@@ -27,7 +27,7 @@ namespace usdt::testing {
   AttachPlan plan;
   plan.files.push_back({{"/synthetic", "/synthetic", false}, nullptr, {0}, {0}, {0}});
   plan.probes.push_back({0, std::move(provider), std::move(name)});
-  plan.sites.push_back({});
+  plan.sites.push_back({.file = 0});
   plan.args.push_back(ArgDecoder(machine).decode(args_text));
   EncodedSpec spec;
   spec.args.resize(plan.args[0].size());
@@ -41,7 +41,7 @@ namespace usdt::testing {
 
 /// The layout a trace of `plan` would use with strings of up to `string_size` bytes.
 [[nodiscard]] inline EventLayout layout_of(const AttachPlan& plan, std::uint32_t string_size = 200) {
-  return {plan.max_args, plan.string_slots, plan.string_slots ? string_size + 2 : 0};
+  return {plan.max_args, plan.string_slots, plan.string_slots ? string_size + 2 : 0, 0};
 }
 
 /// Fabricates the record of one hit, as the stock program would have written it.

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Programs at kernel functions and raw tracepoints, which are given their arguments in slots of 8 bytes, and the ends
+ * of a call. For BPF programs; included by read.h. */
+#ifndef USDT_BPF_SLOTS_H
+#define USDT_BPF_SLOTS_H
+
+static __always_inline bool usdt_in_slots(const struct usdt_ctx *ctx)
+{
+	return ctx->source >= USDT_SOURCE_SLOTS;
+}
+
+/* As of registers, each load has an offset of its own. */
+static __always_inline int usdt_raw_slot(void *slots, __u8 slot, __u64 *value)
+{
+	switch (slot) {
+#define USDT_SLOT_CASE(n)                             \
+	case n:                                       \
+		USDT_LOAD_SLOT(*value, slots, 8 * n); \
+		return 0;
+#define USDT_LOAD_SLOT(dst, slots, offset) asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(dst) : "r"(slots), "i"(offset))
+		USDT_SLOT_CASE(0)
+		USDT_SLOT_CASE(1)
+		USDT_SLOT_CASE(2)
+		USDT_SLOT_CASE(3)
+		USDT_SLOT_CASE(4)
+		USDT_SLOT_CASE(5)
+		USDT_SLOT_CASE(6)
+		USDT_SLOT_CASE(7)
+		USDT_SLOT_CASE(8)
+		USDT_SLOT_CASE(9)
+		USDT_SLOT_CASE(10)
+		USDT_SLOT_CASE(11)
+#undef USDT_SLOT_CASE
+	}
+	return -USDT_ENOENT;
+}
+
+/* One slot; USDT_SLOT_RESULT: the return value. */
+static __always_inline int usdt_slot(const struct usdt_ctx *ctx, __u8 slot, __u64 *value)
+{
+	if (ctx->source == USDT_SOURCE_RAW)
+		return usdt_raw_slot(ctx->regs, slot, value);
+	/* Before bpf_get_func_arg() (5.17), and for tp_btf: the slot the planner names is where it is. To load it would
+	 * make it a pointer to the verifier, where it is one, which cannot be cut to size. */
+	if (ctx->source == USDT_SOURCE_OLD_SLOTS)
+		return bpf_probe_read_kernel(value, sizeof(*value), ctx->regs + 8 * (slot & 15));
+	if (slot == USDT_SLOT_RESULT)
+		return ctx->returns ? bpf_get_func_ret(ctx->regs, value) : -USDT_ENODATA;
+	return bpf_get_func_arg(ctx->regs, slot, value);
+}
+
+static __always_inline int usdt_read_slot(const struct usdt_ctx *ctx, __u8 slot, __u32 size, bool is_signed,
+					  __u64 *value)
+{
+	__u64 bits = 0;
+	int error = usdt_slot(ctx, slot, &bits);
+
+	*value = error ? 0 : usdt_extend(bits, size, is_signed);
+	return error;
+}
+
+/* A call of a kfunc whose number the loader writes; r1 is the context, which kernels before 7.0 do not look at. */
+#define USDT_CALL_SESSION(result, regs, patch) \
+	asm volatile("r1 = %1\n"               \
+		     "call %2\n"               \
+		     "%0 = r0"                 \
+		     : "=r"(result)            \
+		     : "r"(regs), "i"(patch)   \
+		     : "r0", "r1", "r2", "r3", "r4", "r5", "memory")
+
+/* Whether this is the end of a call: of fexit and kretprobe programs always, of sessions the second time. */
+static __always_inline bool usdt_at_return(void *regs)
+{
+	__u64 returns;
+
+	if (usdt_moment != (USDT_AT_ENTRY | USDT_AT_RETURN))
+		return usdt_moment == USDT_AT_RETURN;
+	USDT_CALL_SESSION(returns, regs, USDT_PATCH_IS_RETURN);
+	return returns & 0xff;
+}
+
+/* Sessions: 8 bytes that the end of a call finds as its entry left them. */
+static __always_inline __u64 *usdt_session_cookie(const struct usdt_ctx *ctx)
+{
+	__u64 *cookie;
+
+	USDT_CALL_SESSION(cookie, ctx->regs, USDT_PATCH_SESSION_COOKIE);
+	return cookie;
+}
+
+/* Two programs at the ends of a call: a number that both see, and no other call at the same time. */
+static __always_inline __u64 usdt_frame(const struct usdt_ctx *ctx)
+{
+	__u64 sp;
+
+	/* The slots of one call are at one place. */
+	if (usdt_in_slots(ctx))
+		return (__u64)ctx->regs;
+	USDT_LOAD_REG(sp, ctx->regs, USDT_SP_OFFSET);
+	return ctx->returns ? sp - USDT_RETURN_POPS : sp;
+}
+
+#endif /* USDT_BPF_SLOTS_H */

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace usdt {
+
+/// Names of addresses in the running kernel, from /proc/kallsyms, which is read at the first question.
+class KernelSymbols {
+ public:
+  KernelSymbols();
+  KernelSymbols(KernelSymbols&&) noexcept;
+  KernelSymbols& operator=(KernelSymbols&&) noexcept;
+  ~KernelSymbols();
+
+  /// "vfs_read+0x1a", "nft_do_chain+0x40 [nf_tables]"; the number where no function is known, or addresses are hidden.
+  [[nodiscard]] std::string name(std::uint64_t address);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace usdt

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "attach/clone.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "sys/syscalls.hpp"
+#include "sys/uapi.hpp"
+
+namespace usdt::backends {
+namespace {
+
+constexpr std::uint8_t kLoadImmediate = 0x18;  // BPF_LD | BPF_IMM | BPF_DW, of two slots
+
+std::uint32_t tracing_type(std::uint8_t moment, bool multi) {
+  switch (moment) {
+    case USDT_AT_ENTRY:
+      return multi ? sys::bpf_attach_trace_fentry_multi : sys::bpf_attach_trace_fentry;
+    case USDT_AT_RETURN:
+      return multi ? sys::bpf_attach_trace_fexit_multi : sys::bpf_attach_trace_fexit;
+    default:
+      return multi ? sys::bpf_attach_trace_fsession_multi : sys::bpf_attach_trace_fsession;
+  }
+}
+
+void write_cookie(std::vector<bpf_insn>& code, std::uint64_t cookie) {
+  for (std::size_t i = 0; i + 1 < code.size(); ++i) {
+    if (code[i].code != kLoadImmediate) continue;
+    if (code[i].src_reg == 0 && code[i].imm == USDT_PATCH_COOKIE && code[i + 1].imm == 0) {
+      code[i].imm = static_cast<std::int32_t>(cookie);
+      code[i + 1].imm = static_cast<std::int32_t>(cookie >> 32);
+    }
+    ++i;
+  }
+}
+
+/// The last lines of a verifier's log.
+std::string_view tail_of(std::string_view log) {
+  constexpr std::size_t most = 600;
+  while (!log.empty() && log.back() == '\n') log.remove_suffix(1);
+  return log.size() > most ? log.substr(log.size() - most) : log;
+}
+
+}  // namespace
+
+ProgramType program_type(const ProgramKind& kind, Backend files) {
+  switch (kind.backend) {
+    case Backend::kprobe_multi:
+      return {sys::bpf_prog_type_kprobe, sys::bpf_attach_trace_kprobe_multi};
+    case Backend::kprobe_session:
+      return {sys::bpf_prog_type_kprobe, sys::bpf_attach_trace_kprobe_session};
+    case Backend::tracing_multi:
+      return {sys::bpf_prog_type_tracing, tracing_type(kind.moment, true)};
+    case Backend::tracing:
+      return {sys::bpf_prog_type_tracing, tracing_type(kind.moment, false)};
+    case Backend::tp_btf:
+      return {sys::bpf_prog_type_tracing, sys::bpf_attach_trace_raw_tp};
+    case Backend::raw_tp:
+      return {sys::bpf_prog_type_raw_tracepoint, 0};
+    case Backend::perf_kprobe:
+      return {sys::bpf_prog_type_kprobe, 0};
+    default:
+      return {sys::bpf_prog_type_kprobe, files == Backend::uprobe_multi ? sys::bpf_attach_trace_uprobe_multi : 0};
+  }
+}
+
+Result<sys::UniqueFd> clone_program(const bpf_program* program, const std::string& license, const CloneTarget& target) {
+  const bpf_insn* first = bpf_program__insns(program);
+  std::vector<bpf_insn> code(first, first + bpf_program__insn_cnt(program));
+  if (target.cookie) write_cookie(code, *target.cookie);
+  sys::ProgLoad attr;
+  attr.prog_type = target.type.type;
+  attr.expected_attach_type = target.type.attach_type;
+  attr.insn_cnt = static_cast<std::uint32_t>(code.size());
+  attr.insns = reinterpret_cast<std::uintptr_t>(code.data());
+  attr.license = reinterpret_cast<std::uintptr_t>(license.c_str());
+  attr.attach_btf_id = target.btf_id;
+  attr.attach_btf_obj_fd = static_cast<std::uint32_t>(target.btf_fd);
+  std::strncpy(attr.prog_name, bpf_program__name(program), sizeof(attr.prog_name) - 1);
+  int fd = sys::syscalls().bpf(sys::bpf_prog_load_cmd, &attr, sizeof(attr));
+  if (fd >= 0) return sys::UniqueFd(fd);
+  const int error = -fd;
+  if (error == EMFILE || error == ENFILE) return fail(os_failure(ErrorKind::limit, "load a program", error));
+  std::vector<char> log(std::size_t{1} << 20);  // only failures pay for it
+  attr.log_level = 1;
+  attr.log_buf = reinterpret_cast<std::uintptr_t>(log.data());
+  attr.log_size = static_cast<std::uint32_t>(log.size());
+  fd = sys::syscalls().bpf(sys::bpf_prog_load_cmd, &attr, sizeof(attr));
+  if (fd >= 0) return sys::UniqueFd(fd);
+  log.back() = '\0';
+  Error failure = os_failure(ErrorKind::io, "load a program", error);
+  if (log[0] != '\0') failure.message += fmt::format(": {}", tail_of(log.data()));
+  return fail(std::move(failure));
+}
+
+Result<sys::UniqueFd> open_module_btf(const std::string& module) {
+  sys::IdQuery next;
+  while (sys::syscalls().bpf(sys::bpf_btf_get_next_id_cmd, &next, sizeof(next)) >= 0) {
+    next.id = next.next_id;
+    sys::IdQuery open{.id = next.id};
+    const int fd = sys::syscalls().bpf(sys::bpf_btf_get_fd_by_id_cmd, &open, sizeof(open));
+    if (fd < 0) {
+      if (fd == -ENOENT) continue;  // gone meanwhile
+      return fail(os_failure(ErrorKind::io, "open the BTF of a module", -fd));
+    }
+    sys::UniqueFd owner(fd);
+    char name[64] = {};
+    sys::BtfInfo info;
+    info.name = reinterpret_cast<std::uintptr_t>(name);
+    info.name_len = sizeof(name);
+    sys::ObjectInfo attr;
+    attr.bpf_fd = static_cast<std::uint32_t>(fd);
+    attr.info_len = sizeof(info);
+    attr.info = reinterpret_cast<std::uintptr_t>(&info);
+    if (sys::syscalls().bpf(sys::bpf_obj_get_info_by_fd_cmd, &attr, sizeof(attr)) < 0) continue;
+    if (info.kernel_btf != 0 && module == name) return owner;
+  }
+  return fail(ErrorKind::not_found, fmt::format("no type information (BTF) of the module '{}'", module));
+}
+
+}  // namespace usdt::backends

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "btf/types.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/btf.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+
+namespace usdt::btf {
+namespace {
+
+constexpr std::string_view directory = "/sys/kernel/btf/";
+/// Anonymous structs nest a few levels; the bound keeps a type that contains itself from looping.
+constexpr unsigned deepest = 16;
+
+/// Bytes behind a type's fixed part, by its kind.
+std::optional<std::size_t> tail_size(const btf_type& type) {
+  const std::size_t count = BTF_INFO_VLEN(type.info);
+  switch (BTF_INFO_KIND(type.info)) {
+    case BTF_KIND_PTR:
+    case BTF_KIND_FWD:
+    case BTF_KIND_TYPEDEF:
+    case BTF_KIND_VOLATILE:
+    case BTF_KIND_CONST:
+    case BTF_KIND_RESTRICT:
+    case BTF_KIND_FUNC:
+    case BTF_KIND_FLOAT:
+    case BTF_KIND_TYPE_TAG:
+      return 0;
+    case BTF_KIND_INT:
+    case BTF_KIND_VAR:
+    case BTF_KIND_DECL_TAG:
+      return sizeof(std::uint32_t);
+    case BTF_KIND_ARRAY:
+      return sizeof(btf_array);
+    case BTF_KIND_STRUCT:
+    case BTF_KIND_UNION:
+      return count * sizeof(btf_member);
+    case BTF_KIND_ENUM:
+      return count * sizeof(btf_enum);
+    case BTF_KIND_FUNC_PROTO:
+      return count * sizeof(btf_param);
+    case BTF_KIND_DATASEC:
+      return count * sizeof(btf_var_secinfo);
+    case BTF_KIND_ENUM64:
+      return count * sizeof(btf_enum64);
+    default:
+      return std::nullopt;
+  }
+}
+
+Error malformed(std::string_view what) { return {ErrorKind::malformed, fmt::format("BTF: {}", what)}; }
+
+Result<std::vector<std::byte>> read_file(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return fail(os_failure(ErrorKind::io, fmt::format("kernel BTF {}", path), errno));
+  std::vector<std::byte> bytes(static_cast<std::size_t>(std::max<off_t>(::lseek(fd, 0, SEEK_END), 0)));
+  std::size_t have = 0;
+  for (ssize_t n = 1; n > 0 && have < bytes.size(); have += static_cast<std::size_t>(std::max<ssize_t>(n, 0)))
+    n = ::pread(fd, bytes.data() + have, bytes.size() - have, static_cast<off_t>(have));
+  ::close(fd);
+  bytes.resize(have);
+  return bytes;
+}
+
+}  // namespace
+
+Types::Types(std::vector<std::byte>&& bytes, std::shared_ptr<const Types>&& base) noexcept
+    : bytes_(std::move(bytes)), base_(std::move(base)) {
+  if (!base_) return;
+  first_id_ = base_->end_id();
+  first_string_ = base_->first_string_ + static_cast<std::uint32_t>(base_->strings_.size());
+}
+
+Result<std::shared_ptr<const Types>> Types::load() {
+  // Several stages want it; it is read again only when all have let it go.
+  static std::mutex mutex;
+  static std::weak_ptr<const Types> kept;
+  const std::lock_guard lock(mutex);
+  if (auto known = kept.lock()) return known;
+  auto loaded = read_kernel();
+  if (loaded) kept = *loaded;
+  return loaded;
+}
+
+Result<std::shared_ptr<const Types>> Types::read_kernel() {
+  auto bytes = read_file(std::string(directory) + "vmlinux");
+  if (!bytes && bytes.error().os_error == ENOENT)
+    return fail(ErrorKind::not_supported, bytes.error().message + "; needs CONFIG_DEBUG_INFO_BTF");
+  if (!bytes) return fail(bytes.error());
+  return parse(std::move(*bytes));
+}
+
+Result<std::shared_ptr<const Types>> Types::load_module(std::string_view module, std::shared_ptr<const Types> base) {
+  if (module.empty() || module.front() == '.' || module.find('/') != std::string_view::npos)
+    return fail(ErrorKind::invalid_argument, fmt::format("'{}' is no name of a kernel module", module));
+  if (!base) return fail(ErrorKind::invalid_argument, fmt::format("BTF of {}: without the kernel's", module));
+  auto bytes = read_file(fmt::format("{}{}", directory, module));
+  if (!bytes) return fail(bytes.error());
+  return parse(std::move(*bytes), std::move(base));
+}
+
+Result<std::shared_ptr<const Types>> Types::parse(std::vector<std::byte> bytes, std::shared_ptr<const Types> base) {
+  const std::shared_ptr<Types> types(new Types(std::move(bytes), std::move(base)));
+  if (auto indexed = types->index(); !indexed) return fail(indexed.error());
+  return types;
+}
+
+Result<void> Types::index() {
+  btf_header header{};
+  if (bytes_.size() < sizeof(header)) return fail(malformed("shorter than its header"));
+  std::memcpy(&header, bytes_.data(), sizeof(header));
+  if (header.magic != BTF_MAGIC) return fail(malformed("another magic number or byte order"));
+  const std::uint64_t begin = std::uint64_t{header.hdr_len} + header.type_off;
+  const std::uint64_t end = begin + header.type_len;
+  const std::uint64_t strings = std::uint64_t{header.hdr_len} + header.str_off;
+  if (header.hdr_len < sizeof(header) || end > bytes_.size() || strings + header.str_len > bytes_.size() ||
+      begin % alignof(btf_type) != 0)
+    return fail(malformed("a section lies outside the file"));
+  strings_ = std::span(bytes_).subspan(strings, header.str_len);
+  // A module may have no strings of its own.
+  if (strings_.empty() ? base_ == nullptr : strings_.back() != std::byte{0})
+    return fail(malformed("the strings do not end"));
+  return index_types(begin, end);
+}
+
+Result<void> Types::index_types(std::uint64_t begin, std::uint64_t end) {
+  types_.reserve((end - begin) / 24);
+  for (std::uint64_t at = begin; at < end;) {
+    btf_type type{};
+    if (end - at < sizeof(type)) return fail(malformed("a type is cut off"));
+    std::memcpy(&type, bytes_.data() + at, sizeof(type));
+    const auto tail = tail_size(type);
+    if (!tail) return fail(malformed(fmt::format("type {} is of unknown kind", end_id())));
+    if (*tail > end - at - sizeof(type)) return fail(malformed(fmt::format("type {} is cut off", end_id())));
+    types_.push_back(static_cast<std::uint32_t>(at));
+    at += sizeof(type) + *tail;
+  }
+  return {};
+}
+
+const btf_type* Types::type(std::uint32_t id) const noexcept {
+  if (id < first_id_) return base_ ? base_->type(id) : nullptr;
+  if (id >= end_id()) return nullptr;
+  return reinterpret_cast<const btf_type*>(bytes_.data() + types_[id - first_id_]);
+}
+
+std::string_view Types::name(std::uint32_t offset) const noexcept {
+  if (offset < first_string_) return base_->name(offset);
+  if (offset - first_string_ >= strings_.size()) return {};
+  return reinterpret_cast<const char*>(strings_.data()) + (offset - first_string_);  // index() saw the last zero
+}
+
+std::vector<Function> Types::functions() const {
+  std::vector<Function> found;
+  for (std::uint32_t id = first_id_; id < end_id(); ++id) {
+    const btf_type* candidate = type(id);
+    if (BTF_INFO_KIND(candidate->info) == BTF_KIND_FUNC)
+      found.push_back({.id = id, .proto = candidate->type, .name = name(candidate->name_off)});
+  }
+  return found;
+}
+
+std::vector<Function> Types::tracepoints() const {
+  constexpr std::string_view prefix = "btf_trace_";  // DECLARE_TRACE, include/linux/tracepoint.h
+  std::vector<Function> found;
+  for (std::uint32_t id = first_id_; id < end_id(); ++id) {
+    const btf_type* candidate = type(id);
+    if (BTF_INFO_KIND(candidate->info) != BTF_KIND_TYPEDEF) continue;
+    const std::string_view called = name(candidate->name_off);
+    if (!called.starts_with(prefix)) continue;
+    const btf_type* pointer = type(candidate->type);
+    if (!pointer || BTF_INFO_KIND(pointer->info) != BTF_KIND_PTR) continue;
+    const btf_type* proto = type(pointer->type);
+    if (!proto || BTF_INFO_KIND(proto->info) != BTF_KIND_FUNC_PROTO) continue;
+    found.push_back({.id = id, .proto = pointer->type, .name = called.substr(prefix.size())});
+  }
+  return found;
+}
+
+std::optional<std::uint32_t> Types::offset_in(std::uint32_t structure, std::string_view member,
+                                              std::unordered_set<std::uint32_t>& seen, unsigned depth) const {
+  const btf_type* outer = type(structure);
+  const auto kind = outer ? BTF_INFO_KIND(outer->info) : 0U;
+  if ((kind != BTF_KIND_STRUCT && kind != BTF_KIND_UNION) || depth == 0 || !seen.insert(structure).second)
+    return std::nullopt;
+  const auto* members = reinterpret_cast<const btf_member*>(outer + 1);
+  const bool has_bit_fields = BTF_INFO_KFLAG(outer->info);
+  for (unsigned i = 0; i < BTF_INFO_VLEN(outer->info); ++i) {
+    const std::uint32_t bits = has_bit_fields ? BTF_MEMBER_BIT_OFFSET(members[i].offset) : members[i].offset;
+    const std::string_view called = name(members[i].name_off);
+    if (called == member) {
+      const bool is_bit_field = has_bit_fields && BTF_MEMBER_BITFIELD_SIZE(members[i].offset) != 0;
+      return is_bit_field || bits % 8 != 0 ? std::nullopt : std::optional(bits / 8);
+    }
+    if (!called.empty()) continue;
+    if (const auto found = offset_in(members[i].type, member, seen, depth - 1)) return bits / 8 + *found;
+  }
+  return std::nullopt;
+}
+
+Result<std::uint32_t> Types::member_offset(std::string_view structure, std::string_view member) const {
+  for (std::uint32_t id = first_id_; id < end_id(); ++id) {
+    const btf_type* candidate = type(id);
+    if (BTF_INFO_KIND(candidate->info) != BTF_KIND_STRUCT || name(candidate->name_off) != structure) continue;
+    std::unordered_set<std::uint32_t> seen;  // no member is looked for twice in one anonymous struct
+    if (const auto offset = offset_in(id, member, seen, deepest)) return *offset;
+  }
+  if (base_) return base_->member_offset(structure, member);
+  return fail(ErrorKind::not_found, fmt::format("kernel BTF has no {}.{}", structure, member));
+}
+
+}  // namespace usdt::btf

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "features/kernel_features.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "btf/types.hpp"
+#include "features/trivial_program.hpp"
+#include "sys/syscalls.hpp"
+#include "sys/uapi.hpp"
+#include "sys/unique_fd.hpp"
+
+namespace usdt::features {
+namespace {
+
+/// A function of every kernel with BPF, made to attach trampolines to (net/bpf/test_run.c, 5.5): nothing calls it but
+/// BPF_PROG_TEST_RUN.
+constexpr std::string_view kTestFunction = "bpf_fentry_test1";
+constexpr std::string_view kTestTracepoint = "sys_enter";
+
+FeatureState yes(Feature feature, std::string detail) { return {feature, Answer::yes, std::move(detail)}; }
+FeatureState no(Feature feature, std::string detail) { return {feature, Answer::no, std::move(detail)}; }
+FeatureState unsure(Feature feature, std::string_view call, int error) {
+  return {feature, Answer::unknown, fmt::format("{} from {}", std::strerror(error), call)};
+}
+
+std::string errno_name(int error) {
+  if (error == sys::enotsupp) return "ENOTSUPP";
+  const char* name = ::strerrorname_np(error);
+  return name ? name : fmt::format("errno {}", error);
+}
+
+/// "no" with the errno, unless that speaks of privilege.
+FeatureState refused(Feature feature, std::string_view what, int error, std::string_view since) {
+  if (error == EPERM || error == EACCES) {
+    // EACCES is the verifier's word for a helper or type it does not know, too: only a program that must load tells.
+    const int plain = load_trivial_program(insn_move_r0, {});
+    if (plain < 0) return unsure(feature, "BPF_PROG_LOAD", -plain);
+    const sys::UniqueFd owner(plain);
+  }
+  return no(feature, fmt::format("{} for {}; needs {}", errno_name(error), what, since));
+}
+
+/// A link of one function that does not exist: ESRCH from kernels that look for it.
+FeatureState probe_kprobe_link(Feature feature, std::uint32_t attach_type, std::string_view since) {
+  const int prog = load_trivial_program(insn_move_r0, {.attach_type = attach_type});
+  if (prog < 0) return refused(feature, "loading its program", -prog, since);
+  const sys::UniqueFd owner(prog);
+  const char* name = "usdt_no_such_function";
+  const unsigned long names[] = {reinterpret_cast<std::uintptr_t>(name)};
+  sys::LinkCreateKprobeMulti attr;
+  attr.prog_fd = static_cast<std::uint32_t>(prog);
+  attr.attach_type = attach_type;
+  attr.cnt = 1;
+  attr.syms = reinterpret_cast<std::uintptr_t>(names);
+  const int link = sys::syscalls().bpf(sys::bpf_link_create_cmd, &attr, sizeof(attr));
+  const sys::UniqueFd link_owner(link);
+  if (link >= 0 || link == -ESRCH || link == -ENOENT) return yes(feature, "a link looks for its functions");
+  return refused(feature, "a link", -link, since);
+}
+
+/// Number of a BTF_KIND_FUNC, or of a tracepoint's typedef; 0: none.
+std::uint32_t type_of(std::string_view name, bool tracepoint) {
+  const auto types = btf::Types::load();
+  if (!types) return 0;
+  for (const btf::Function& each : tracepoint ? (*types)->tracepoints() : (*types)->functions())
+    if (each.name == name) return each.id;
+  return 0;
+}
+
+std::uint32_t test_function() {
+  static const std::uint32_t id = type_of(kTestFunction, false);
+  return id;
+}
+
+/// A trampoline program that calls a helper; arm64 kernels before 6.4 load it, and refuse the link.
+FeatureState probe_trampoline(Feature feature, std::uint32_t attach_type, std::string_view since) {
+  const std::uint32_t id = test_function();
+  if (id == 0) return no(feature, fmt::format("no type information (BTF) of {}", kTestFunction));
+  const int prog = load_trivial_program(insn_move_r0,
+                                        {.type = sys::bpf_prog_type_tracing, .attach_type = attach_type, .btf_id = id});
+  if (prog < 0) return refused(feature, "loading its program", -prog, since);
+  const sys::UniqueFd owner(prog);
+  sys::RawTracepointOpen attr;  // understood since 5.5, where BPF_LINK_CREATE is not
+  attr.prog_fd = static_cast<std::uint32_t>(prog);
+  const int link = sys::syscalls().bpf(sys::bpf_raw_tracepoint_open_cmd, &attr, 16);
+  const sys::UniqueFd link_owner(link);
+  if (link >= 0) return yes(feature, fmt::format("{} is attached to", kTestFunction));
+  return refused(feature, "a link", -link, since);
+}
+
+FeatureState probe_helper(Feature feature, std::uint64_t call, TrivialProgram as, std::string_view since) {
+  const bool tracing = as.type == sys::bpf_prog_type_tracing;
+  if (tracing && as.btf_id == 0) return no(feature, "no type information (BTF)");
+  const sys::UniqueFd plain(load_trivial_program(insn_move_r0, as));
+  if (!plain) return no(feature, "the kernel does not load such programs");
+  const int prog = load_trivial_program(call, as);
+  if (prog < 0) return refused(feature, "a program that calls the helper", -prog, since);
+  const sys::UniqueFd owner(prog);
+  return yes(feature, "a program that calls the helper loads");
+}
+
+/// Ids that no function has: a kernel that can attach many answers something else than that it cannot.
+FeatureState probe_tracing_multi() {
+  constexpr Feature feature = Feature::tracing_multi;
+  constexpr std::string_view since = ">= 7.2 on x86-64";
+  const int prog = load_trivial_program(
+      insn_move_r0, {.type = sys::bpf_prog_type_tracing, .attach_type = sys::bpf_attach_trace_fentry_multi});
+  if (prog < 0) return refused(feature, "loading its program", -prog, since);
+  const sys::UniqueFd owner(prog);
+  const std::uint32_t id = test_function();
+  const std::uint64_t cookie = 0;
+  sys::LinkCreateTracingMulti attr;
+  attr.prog_fd = static_cast<std::uint32_t>(prog);
+  attr.ids = reinterpret_cast<std::uintptr_t>(&id);
+  attr.cookies = reinterpret_cast<std::uintptr_t>(&cookie);
+  attr.cnt = 1;
+  const int link = sys::syscalls().bpf(sys::bpf_link_create_cmd, &attr, sizeof(attr));
+  const sys::UniqueFd link_owner(link);
+  if (link >= 0) return yes(feature, fmt::format("{} is attached to", kTestFunction));
+  return refused(feature, "a link", -link, since);
+}
+
+}  // namespace
+
+FeatureState probe_kernel_function_feature(Feature feature) {
+  const TrivialProgram fentry{
+      .type = sys::bpf_prog_type_tracing, .attach_type = sys::bpf_attach_trace_fentry, .btf_id = test_function()};
+  switch (feature) {
+    case Feature::kprobe_multi:
+      return probe_kprobe_link(feature, sys::bpf_attach_trace_kprobe_multi, ">= 5.18 with CONFIG_FPROBE");
+    case Feature::kprobe_session:
+      return probe_kprobe_link(feature, sys::bpf_attach_trace_kprobe_session, ">= 6.10 with CONFIG_FPROBE");
+    case Feature::tracing:
+      return probe_trampoline(feature, sys::bpf_attach_trace_fentry, ">= 5.5 on x86-64, >= 6.4 on arm64");
+    case Feature::tracing_session:
+      return probe_trampoline(feature, sys::bpf_attach_trace_fsession, ">= 7.0");
+    case Feature::tracing_multi:
+      return probe_tracing_multi();
+    case Feature::func_arg:
+      return probe_helper(feature, insn_get_func_arg_cnt, fentry, ">= 5.17");
+    case Feature::tp_btf_func_arg:
+      return probe_helper(feature, insn_get_func_arg_cnt,
+                          {.type = sys::bpf_prog_type_tracing,
+                           .attach_type = sys::bpf_attach_trace_raw_tp,
+                           .btf_id = type_of(kTestTracepoint, true)},
+                          ">= 7.2");
+    case Feature::tracing_cookie:
+      return probe_helper(feature, insn_get_attach_cookie, fentry, ">= 5.19");
+    case Feature::raw_tp_cookie:
+      return probe_helper(feature, insn_get_attach_cookie, {.type = sys::bpf_prog_type_raw_tracepoint}, ">= 6.10");
+    default:
+      return {feature, Answer::unknown, "no such feature"};
+  }
+}
+
+}  // namespace usdt::features
+
+namespace usdt {
+
+KernelAbilities kernel_abilities() {
+  const auto has = [](Feature feature) { return probe_feature(feature).answer == Answer::yes; };
+  KernelAbilities abilities;
+#if defined(__aarch64__)
+  abilities.machine = Machine::aarch64;
+#elif defined(__i386__)
+  abilities.machine = Machine::i386;
+#endif
+  abilities.perf_cookies = has(Feature::attach_cookie);
+  abilities.kprobe_multi = has(Feature::kprobe_multi);
+  abilities.kprobe_session = has(Feature::kprobe_session);
+  abilities.raw_tp_cookies = has(Feature::raw_tp_cookie);
+  abilities.kernel_btf = has(Feature::kernel_btf);
+  if (!abilities.kernel_btf) return abilities;
+  // The newest of them has the others in its kernel; attaching to find out costs tens of milliseconds.
+  abilities.tracing_multi = has(Feature::tracing_multi);
+  abilities.tracing = abilities.tracing_multi || has(Feature::tracing);
+  abilities.tracing_session = abilities.tracing_multi || (abilities.tracing && has(Feature::tracing_session));
+  abilities.func_arg = abilities.tracing_multi || has(Feature::func_arg);
+  abilities.tracing_cookies = abilities.tracing_multi || has(Feature::tracing_cookie);
+  abilities.tp_btf_func_arg = has(Feature::tp_btf_func_arg);
+  return abilities;
+}
+
+}  // namespace usdt

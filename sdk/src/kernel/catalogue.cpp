@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kernel/catalogue.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "kernel/merge.hpp"
+#include "usdt/pattern.hpp"
+
+namespace usdt::kernel {
+namespace {
+
+bool is_tracepoint(const KernelPattern& pattern) noexcept { return pattern.kind.moment == KernelMoment::tracepoint; }
+
+std::string_view file_of(std::string_view module) noexcept { return module.empty() ? "vmlinux" : module; }
+
+bool any_means(std::span<const KernelPattern> patterns, std::span<const KernelFunction> functions) {
+  if (patterns.empty()) return true;
+  return std::ranges::any_of(patterns, [&](const KernelPattern& pattern) {
+    return !is_tracepoint(pattern) && module_matches(pattern.module, functions.front().module) &&
+           std::ranges::any_of(functions, [&](const auto& f) { return glob_match(pattern.name, f.name); });
+  });
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Catalogue>> Catalogue::load(const Sources& sources,
+                                                         std::span<const KernelPattern> patterns) {
+  const std::shared_ptr<Catalogue> made(new Catalogue(sources));
+  const bool tracepoints = patterns.empty() || std::ranges::any_of(patterns, is_tracepoint);
+  const bool functions = patterns.empty() || !std::ranges::all_of(patterns, is_tracepoint);
+  if (const auto types = made->read_types(""); types) {
+    made->types_.emplace("", *types);
+  } else {
+    made->miss(types.error(), "a kernel without CONFIG_DEBUG_INFO_BTF has no types");
+    made->types_.emplace("", nullptr);
+  }
+  if (functions) made->load_functions(patterns);
+  if (tracepoints) made->load_tracepoints(patterns);
+  if (made->functions_.empty() && made->tracepoints_.empty())
+    return fail(made->unusable(functions ? "the kernel's functions" : "the kernel's raw tracepoints"));
+  return made;
+}
+
+void Catalogue::load_functions(std::span<const KernelPattern> patterns) {
+  ModuleNames modules;
+  Symbols symbols = read_symbols(modules);
+  std::vector<Named> listed = read_ftrace(modules);
+  read_blacklist(std::move(symbols.unprobeable));
+  // Names at least, where neither list can be had.
+  if (const btf::Types* types = btf(""); types && symbols.functions.empty() && listed.empty()) {
+    for (const btf::Function& function : types->functions()) symbols.functions.push_back({.name = function.name});
+  }
+  FunctionList merged = merge_lists(std::move(symbols), std::move(listed), modules);
+  functions_ = std::move(merged.functions);
+  unsure_ = std::move(merged.unsure);
+  for (KernelFunction& function : functions_) function.denied = is_denied(function);
+  for (const std::span<const KernelFunction> part : by_module(functions_)) {
+    if (!part.front().module.empty() && !any_means(patterns, part)) continue;
+    name_types(std::span(functions_).subspan(static_cast<std::size_t>(part.data() - functions_.data()), part.size()));
+  }
+}
+
+Symbols Catalogue::read_symbols(ModuleNames& modules) {
+  const auto text = keep(sources_.kallsyms, "");
+  Symbols symbols = text ? parse_kallsyms(*text, modules) : Symbols{};
+  if (text && symbols.hidden && !symbols.functions.empty())
+    missing_.push_back(fmt::format("{} hides addresses (kernel.kptr_restrict): run as root", sources_.kallsyms));
+  return symbols;
+}
+
+std::vector<Named> Catalogue::read_ftrace(ModuleNames& modules) {
+  if (const auto text = keep_tracefs("available_filter_functions_addrs", false)) {
+    std::vector<Named> listed = parse_filter_functions(*text, true, modules);
+    knows_ftrace_ = !listed.empty();
+    if (knows_ftrace_) return listed;
+  }
+  const auto text = keep_tracefs("available_filter_functions", true);
+  if (!text) return {};
+  knows_ftrace_ = true;
+  return parse_filter_functions(*text, false, modules);
+}
+
+void Catalogue::read_blacklist(std::vector<AddressRange>&& sections) {
+  const auto text = keep(sources_.blacklist, "mount -t debugfs debugfs /sys/kernel/debug");
+  if (text) blacklist_ = parse_blacklist(*text);
+  // The file has these sections too (kernel/kprobes.c: populate_kprobe_blacklist), where it can be had.
+  if (blacklist_.ranges.empty()) blacklist_.ranges = std::move(sections);
+}
+
+bool Catalogue::is_denied(const KernelFunction& function) const {
+  if (function.address == 0 || blacklist_.ranges.empty())
+    return std::ranges::binary_search(blacklist_.names, function.name);
+  const auto behind = std::ranges::upper_bound(blacklist_.ranges, function.address, {}, &AddressRange::begin);
+  return behind != blacklist_.ranges.begin() && function.address < std::prev(behind)->end;
+}
+
+void Catalogue::name_types(std::span<KernelFunction> functions) {
+  const btf::Types* types = btf(functions.front().module);
+  if (!types) return;
+  const std::vector<btf::Function> found = types->functions();
+  std::vector<Named> names;
+  names.reserve(found.size());
+  for (const btf::Function& function : found) names.push_back({.name = function.name, .address = names.size()});
+  sort(names, ModuleNames());
+  std::size_t at = 0;
+  for (KernelFunction& function : functions) {
+    // `x.isra.0` has other parameters than `x`, whatever a type may be called.
+    if (function.name.find('.') != function.name.npos) continue;
+    while (at < names.size() && names[at].name < function.name) ++at;
+    if (at == names.size() || names[at].name != function.name) continue;
+    const btf::Function& type = found[names[at].address];
+    // Two types of one name that differ: nothing says which of them this is.
+    const bool unclear = at + 1 < names.size() && names[at + 1].name == function.name &&
+                         found[names[at + 1].address].proto != type.proto;
+    if (unclear) continue;
+    function.btf_id = type.id;
+    function.proto_id = type.proto;
+  }
+}
+
+void Catalogue::load_tracepoints(std::span<const KernelPattern> patterns) {
+  if (btf("")) {
+    add_tracepoints("");
+    const auto here = [&](const KernelPattern& pattern) {
+      return pattern.module.empty() &&
+             std::ranges::binary_search(tracepoints_, std::string_view(pattern.name), {}, &KernelFunction::name);
+    };
+    const auto needs_modules = [&](const KernelPattern& pattern) { return is_tracepoint(pattern) && !here(pattern); };
+    if (!patterns.empty() && std::ranges::none_of(patterns, needs_modules)) return;
+    for (const std::string& module : modules_with_btf()) add_tracepoints(module);
+    return;
+  }
+  const auto text = keep_tracefs("available_events", true);
+  if (!text) return;
+  for (const std::string_view name : parse_events(*text)) tracepoints_.emplace_back().name = name;
+}
+
+void Catalogue::add_tracepoints(std::string_view module) {
+  const btf::Types* types = btf(module);
+  if (!types) return;
+  const std::size_t first = tracepoints_.size();
+  // The key in types_ outlives the tracepoints.
+  const std::string_view kept = types_.find(module)->first;
+  for (const btf::Function& found : types->tracepoints()) {
+    KernelFunction& tracepoint = tracepoints_.emplace_back();
+    tracepoint.name = found.name;
+    tracepoint.module = kept;
+    tracepoint.btf_id = found.id;
+    tracepoint.proto_id = found.proto;
+  }
+  std::ranges::sort(std::span(tracepoints_).subspan(first), {}, &KernelFunction::name);
+}
+
+std::vector<std::string> Catalogue::modules_with_btf() const {
+  std::vector<std::string> out;
+  std::error_code ec;
+  for (std::filesystem::directory_iterator it(sources_.btf, ec), end; !ec && it != end; it.increment(ec)) {
+    if (it->path().filename() != "vmlinux") out.push_back(it->path().filename().string());
+  }
+  std::ranges::sort(out);
+  return out;
+}
+
+const btf::Types* Catalogue::btf(std::string_view module) const {
+  if (module == "vmlinux") module = {};
+  const auto known = types_.find(module);
+  if (known != types_.end()) return known->second.get();
+  return types_.emplace(module, read_types(module).value_or(nullptr)).first->second.get();
+}
+
+Result<std::shared_ptr<const btf::Types>> Catalogue::read_types(std::string_view module) const {
+  std::shared_ptr<const btf::Types> base;
+  if (!module.empty()) {
+    if (!btf("")) return fail(ErrorKind::not_supported, "no types of the kernel");
+    base = types_.find("")->second;
+  }
+  const std::string path = fmt::format("{}/{}", sources_.btf, file_of(module));
+  const auto text = Text::read(path);
+  if (!text) return fail(text.error());
+  const auto bytes = std::as_bytes(std::span(text->view()));
+  auto types = btf::Types::parse({bytes.begin(), bytes.end()}, std::move(base));
+  if (!types) return fail(types.error().within(path));
+  return types;
+}
+
+void Catalogue::miss(const Error& error, std::string_view advice) {
+  const bool privilege = error.kind == ErrorKind::no_permission;
+  no_permission_ = no_permission_ || privilege;
+  if (privilege) advice = "run as root";
+  missing_.push_back(advice.empty() ? error.message : fmt::format("{}: {}", error.message, advice));
+}
+
+std::optional<std::string_view> Catalogue::keep(const std::string& path, std::string_view advice) {
+  auto text = Text::read(path);
+  if (text) return texts_.emplace_back(std::move(*text)).view();
+  miss(text.error(), advice);
+  return std::nullopt;
+}
+
+std::optional<std::string_view> Catalogue::keep_tracefs(const std::string& name, bool needed) {
+  std::optional<Error> first;
+  bool mounted = false;
+  for (const std::string& directory : sources_.tracefs) {
+    auto text = Text::read(fmt::format("{}/{}", directory, name));
+    if (text) return texts_.emplace_back(std::move(*text)).view();
+    if (!first || text.error().kind == ErrorKind::no_permission) first = text.error();
+    mounted = mounted || ::access(fmt::format("{}/trace", directory).c_str(), F_OK) == 0;
+  }
+  if (needed && first) {
+    miss(*first, mounted ? "a kernel without CONFIG_DYNAMIC_FTRACE has no such list"
+                         : "mount -t tracefs tracefs /sys/kernel/tracing");
+  }
+  return std::nullopt;
+}
+
+Error Catalogue::unusable(std::string_view what) const {
+  const ErrorKind kind = no_permission_ ? ErrorKind::no_permission : ErrorKind::not_supported;
+  return {kind, fmt::format("cannot list {}: {}", what, fmt::join(missing_, "; "))};
+}
+
+}  // namespace usdt::kernel

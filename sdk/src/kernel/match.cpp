@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Catalogue::match: which functions or raw tracepoints a pattern means.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "kernel/catalogue.hpp"
+#include "usdt/pattern.hpp"
+
+namespace usdt::kernel {
+namespace {
+
+using Functions = std::vector<const KernelFunction*>;
+
+bool is_tracepoint(const KernelPattern& pattern) noexcept { return pattern.kind.moment == KernelMoment::tracepoint; }
+
+/// Those of the pattern's name and module, whatever can be done with them.
+Functions named(const KernelPattern& pattern, std::span<const KernelFunction> all) {
+  Functions out;
+  const bool plain = pattern.name.find_first_of("*?[\\") == pattern.name.npos;
+  for (const std::span<const KernelFunction> part : by_module(all)) {
+    if (!module_matches(pattern.module, part.front().module)) continue;
+    if (plain) {
+      const std::string_view name = pattern.name;
+      for (auto at = std::ranges::lower_bound(part, name, {}, &KernelFunction::name);
+           at != part.end() && at->name == name; ++at)
+        out.push_back(&*at);
+    } else {
+      for (const KernelFunction& function : part) {
+        if (glob_match(pattern.name, function.name)) out.push_back(&function);
+      }
+    }
+  }
+  return out;
+}
+
+/// Leaves one name for each address: the one the kernel lists, if that is among them.
+void drop_aliases(Functions& functions) {
+  if (std::ranges::none_of(functions, &KernelFunction::alias)) return;
+  Functions by_address = functions;
+  std::ranges::stable_sort(by_address, [](const KernelFunction* a, const KernelFunction* b) {
+    return a->address != b->address ? a->address < b->address : a->alias < b->alias;
+  });
+  std::erase_if(functions, [&](const KernelFunction* function) {
+    if (!function->alias) return false;
+    return *std::ranges::lower_bound(by_address, function->address, {}, &KernelFunction::address) != function;
+  });
+}
+
+std::string_view what_is_sought(const KernelPattern& pattern) noexcept {
+  return is_tracepoint(pattern) ? "raw tracepoint" : "kernel function";
+}
+
+}  // namespace
+
+std::vector<std::span<const KernelFunction>> by_module(std::span<const KernelFunction> all) {
+  std::vector<std::span<const KernelFunction>> out;
+  while (!all.empty()) {
+    const std::string_view module = all.front().module;
+    const auto end = std::ranges::partition_point(all, [&](const auto& f) { return f.module == module; });
+    out.push_back(all.first(static_cast<std::size_t>(end - all.begin())));
+    all = all.subspan(out.back().size());
+  }
+  return out;
+}
+
+bool module_matches(const std::string& pattern, std::string_view module) noexcept {
+  return pattern.empty() || glob_match(pattern, module.empty() ? "vmlinux" : module);
+}
+
+Result<Match> Catalogue::match(const KernelPattern& pattern) const {
+  const bool tracepoint = is_tracepoint(pattern);
+  const std::span<const KernelFunction> all = tracepoint ? tracepoints() : functions();
+  if (all.empty()) return fail(unusable(fmt::format("{}s", what_is_sought(pattern))));
+  const bool glob = has_glob(pattern.name);
+  if (glob && !tracepoint && !knows_ftrace_)
+    return fail(unusable("what ftrace can trace, which a glob needs").within(pattern.str()));
+  Functions meant = named(pattern, all);
+  if (meant.empty()) return fail(nothing_found(pattern, all));
+  Match out;
+  if (glob && !tracepoint) {
+    const std::size_t symbols = meant.size();
+    std::erase_if(meant, [](const KernelFunction* function) { return !function->ftrace; });
+    refuse_unsure(pattern, out);
+    if (meant.empty() && out.refused.empty()) {
+      return fail(ErrorKind::not_found, fmt::format("ftrace can trace none of the {} functions that '{}' matches: name "
+                                                    "one, without a glob, and a kprobe may do",
+                                                    symbols, pattern.str()));
+    }
+  }
+  judge(pattern, meant, out);
+  if (glob && !tracepoint) drop_aliases(out.functions);
+  return out;
+}
+
+void Catalogue::judge(const KernelPattern& pattern, std::span<const KernelFunction* const> meant, Match& out) const {
+  for (const KernelFunction* function : meant) {
+    std::string reason = why_not(*function, pattern.kind);
+    if (reason.empty()) {
+      out.functions.push_back(function);
+    } else {
+      out.refused.push_back(
+          {pattern.kind, std::string(function->name), std::string(function->module), std::move(reason)});
+    }
+  }
+}
+
+void Catalogue::refuse_unsure(const KernelPattern& pattern, Match& out) const {
+  for (const std::uint32_t index : unsure_) {
+    const KernelFunction& function = functions_[index];
+    if (!module_matches(pattern.module, function.module) || !glob_match(pattern.name, function.name)) continue;
+    out.refused.push_back({pattern.kind, std::string(function.name), std::string(function.module),
+                           "its name is not unique, and kernels before 6.5 do not say which of them ftrace can trace"});
+  }
+}
+
+Error Catalogue::nothing_found(const KernelPattern& pattern, std::span<const KernelFunction> all) const {
+  const std::string_view what = what_is_sought(pattern);
+  const auto in_module = [&](std::span<const KernelFunction> part) {
+    return module_matches(pattern.module, part.front().module);
+  };
+  if (std::ranges::none_of(by_module(all), in_module)) {
+    const KernelPattern anywhere{pattern.kind, "", pattern.name};
+    const bool elsewhere = !named(anywhere, all).empty();
+    return {ErrorKind::not_found,
+            fmt::format("no {} '{}' with {}s is loaded{}", has_glob(pattern.module) ? "module like" : "module",
+                        pattern.module, what, elsewhere ? fmt::format(": did you mean {}?", anywhere.str()) : "")};
+  }
+  const std::string where = pattern.module.empty() ? "" : fmt::format(" in {}", pattern.module);
+  if (has_glob(pattern.name))
+    return {ErrorKind::not_found, fmt::format("no {} matches '{}'{}", what, pattern.name, where)};
+  const auto near = near_names(pattern.name, all);
+  return {ErrorKind::not_found, fmt::format("no {} '{}'{}{}", what, pattern.name, where,
+                                            near.empty() ? "" : fmt::format("; near: {}", fmt::join(near, ", ")))};
+}
+
+}  // namespace usdt::kernel

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kernel/selection.hpp"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace usdt {
+
+Result<KernelSelection> select_kernel(const std::vector<KernelPattern>& patterns) {
+  return kernel::select_from({}, patterns);
+}
+
+namespace kernel {
+
+Result<KernelSelection> select_from(const Sources& sources, const std::vector<KernelPattern>& patterns) {
+  if (patterns.empty()) return fail(ErrorKind::invalid_argument, "no patterns of kernel functions");
+  auto catalogue = Catalogue::load(sources, patterns);
+  if (!catalogue) return fail(catalogue.error());
+  KernelSelection out(*catalogue);
+  out.missing.assign((*catalogue)->missing().begin(), (*catalogue)->missing().end());
+  std::set<std::tuple<KernelFamily, KernelMoment, const KernelFunction*>> taken;
+  std::set<std::tuple<KernelFamily, KernelMoment, std::string, std::string>> refused;
+  for (std::uint32_t i = 0; i < patterns.size(); ++i) {
+    auto match = (*catalogue)->match(patterns[i]);
+    if (!match) return fail(match.error());
+    const KernelKind kind = patterns[i].kind;
+    for (const KernelFunction* function : match->functions) {
+      if (taken.emplace(kind.family, kind.moment, function).second) out.entries.push_back({kind, function, i});
+    }
+    for (RefusedFunction& function : match->refused) {
+      if (refused.emplace(kind.family, kind.moment, function.module, function.name).second)
+        out.refused.push_back(std::move(function));
+    }
+  }
+  return out;
+}
+
+}  // namespace kernel
+}  // namespace usdt

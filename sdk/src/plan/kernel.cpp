@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "plan/kernel.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "arch/arch.hpp"
+#include "kernel/catalogue.hpp"
+#include "plan/captures.hpp"
+#include "plan/kernel_args.hpp"
+
+namespace usdt::plan {
+namespace {
+
+/// Where trampolines must be made one by one: up to so many functions they are worth it, for they cost half at a hit
+/// and a hundred times as much to attach (docs/kernel-lab.md).
+constexpr std::size_t kFewFunctions = 16;
+
+tl::unexpected<Error> unsupported(KernelKind kind, std::string_view what) {
+  return fail(ErrorKind::not_supported, fmt::format("{}: this kernel has no {}", to_string(kind), what));
+}
+
+/// Ways of the kprobe family, the cheapest first. `forced`: automatic, or the only one to take.
+Result<KernelWay> kprobe_way(KernelKind kind, Backend forced, const KernelAbilities& kernel, bool multi) {
+  const bool any = forced == Backend::automatic;
+  const bool call = kind.moment == KernelMoment::call;
+  if (call && (any || forced == Backend::kprobe_session)) {
+    if (multi && kernel.kprobe_session) return KernelWay{Backend::kprobe_session, true};
+    if (!any) return unsupported(kind, "kprobe sessions (Linux 6.10)");
+  }
+  if (any || forced == Backend::kprobe_multi) {
+    if (multi && kernel.kprobe_multi) return KernelWay{Backend::kprobe_multi, false};
+    if (!any) return unsupported(kind, "kprobe_multi (Linux 5.18, CONFIG_FPROBE)");
+  }
+  if (any || forced == Backend::perf_kprobe) return KernelWay{Backend::perf_kprobe, false};
+  return fail(ErrorKind::invalid_argument,
+              fmt::format("{} cannot be attached by {}", to_string(kind), to_string(forced)));
+}
+
+Result<KernelWay> tracing_way(KernelKind kind, Backend forced, const KernelAbilities& kernel) {
+  const bool any = forced == Backend::automatic;
+  const bool call = kind.moment == KernelMoment::call;
+  if (!any && forced != Backend::tracing && forced != Backend::tracing_multi)
+    return fail(ErrorKind::invalid_argument,
+                fmt::format("{} cannot be attached by {}", to_string(kind), to_string(forced)));
+  if (any || forced == Backend::tracing_multi) {
+    if (kernel.tracing_multi) return KernelWay{Backend::tracing_multi, call};
+    if (!any) return unsupported(kind, "tracing_multi (Linux 7.2, x86-64)");
+  }
+  if (!kernel.tracing) return unsupported(kind, "BPF trampolines (fentry): kprobe or kfunc names do without");
+  return KernelWay{Backend::tracing, call && kernel.tracing_session};
+}
+
+Result<KernelWay> any_way(KernelKind kind, Backend forced, const KernelAbilities& kernel, std::size_t functions,
+                          bool multi) {
+  const bool trampolines = kernel.tracing_multi || (kernel.tracing && functions <= kFewFunctions);
+  const bool want_tracing = forced == Backend::tracing || forced == Backend::tracing_multi;
+  if (want_tracing || (forced == Backend::automatic && trampolines && multi)) return tracing_way(kind, forced, kernel);
+  return kprobe_way(kind, forced, kernel, multi);
+}
+
+}  // namespace
+
+Result<KernelWay> choose_way(KernelKind kind, Backend wanted, const KernelAbilities& kernel, std::size_t functions,
+                             bool multi) {
+  switch (kind.family) {
+    case KernelFamily::kprobe:
+      return kprobe_way(kind, wanted, kernel, multi);
+    case KernelFamily::trampoline:
+      return tracing_way(kind, wanted, kernel);
+    case KernelFamily::any:
+      return any_way(kind, wanted, kernel, functions, multi);
+    case KernelFamily::raw_tp:
+      return KernelWay{Backend::raw_tp, false};
+    case KernelFamily::tp_btf:
+      if (!kernel.kernel_btf) return unsupported(kind, "type information (BTF): raw_tp names do without");
+      return KernelWay{Backend::tp_btf, false};
+  }
+  return fail(ErrorKind::invalid_argument, "no such kind of kernel point");
+}
+
+namespace {
+
+Convention convention_of(Backend backend) {
+  if (backend == Backend::tracing || backend == Backend::tracing_multi) return Convention::slots;
+  return backend == Backend::raw_tp || backend == Backend::tp_btf ? Convention::tracepoint : Convention::registers;
+}
+
+usdt_source source_of(Backend backend, const KernelAbilities& kernel) {
+  switch (backend) {
+    case Backend::tracing:
+    case Backend::tracing_multi:
+      return kernel.func_arg ? USDT_SOURCE_SLOTS : USDT_SOURCE_OLD_SLOTS;
+    case Backend::tp_btf:
+      return kernel.tp_btf_func_arg ? USDT_SOURCE_SLOTS : USDT_SOURCE_OLD_SLOTS;
+    case Backend::raw_tp:
+      return USDT_SOURCE_RAW;
+    default:
+      return USDT_SOURCE_KERNEL;
+  }
+}
+
+bool has_cookies(Backend backend, const KernelAbilities& kernel) {
+  switch (backend) {
+    case Backend::tracing:
+    case Backend::tracing_multi:
+      return kernel.tracing_cookies;
+    case Backend::tp_btf:
+    case Backend::raw_tp:
+      return kernel.raw_tp_cookies;
+    default:
+      return kernel.perf_cookies;
+  }
+}
+
+class KernelPlanner {
+ public:
+  KernelPlanner(const KernelSelection& selection, const PlanOptions& options, AttachPlan& plan, SpecTable& specs)
+      : selection_(selection), options_(options), plan_(plan), specs_(specs) {
+    plan_.kernel_machine = options.kernel.machine;
+  }
+
+  Result<void> run() {
+    for (const KernelSelection::Entry& entry : selection_.entries) {
+      if (!seen_.insert({to_string(entry.kind), entry.function}).second) continue;
+      if (auto added = add(entry); !added) return added;
+    }
+    for (const RefusedFunction& refused : selection_.refused) {
+      const std::uint32_t probe = add_probe(refused.kind, refused.module, refused.name);
+      plan_.skipped.push_back({.probe = probe, .file = kNone, .pc = {}, .reason = refused.reason});
+    }
+    return {};
+  }
+
+ private:
+  /// What functions with one prototype, attached in one way, have in common.
+  struct Signature {
+    std::uint32_t args = 0;  ///< index into AttachPlan::args
+    std::uint32_t spec = 0;  ///< index into AttachPlan::specs, without user cookies that differ
+    std::vector<usdt_arg_spec> encoded;
+    std::string refusal;  ///< why trampolines do not take it
+  };
+  using SignatureKey = std::tuple<std::string_view, std::uint32_t, Backend, KernelMoment>;
+
+  Result<void> add(const KernelSelection::Entry& entry) {
+    const KernelFunction& function = *entry.function;
+    const bool tracepoint = entry.kind.moment == KernelMoment::tracepoint;
+    auto way = choose_way(entry.kind, options_.kernel_backend, options_.kernel, selection_.entries.size(),
+                          tracepoint || function.ftrace);
+    if (!way) return fail(way.error());
+    std::string refusal = why_not(entry, *way);
+    if (!refusal.empty() && entry.kind.family == KernelFamily::any && options_.kernel_backend == Backend::automatic) {
+      // Trampolines do not take it, kprobes may.
+      way = choose_way({KernelFamily::kprobe, entry.kind.moment}, Backend::automatic, options_.kernel,
+                       selection_.entries.size(), function.ftrace);
+      if (!way) return fail(way.error());
+      refusal = why_not(entry, *way);
+    }
+    const std::uint32_t probe = add_probe(entry.kind, function.module, function.name);
+    if (!refusal.empty()) {
+      plan_.skipped.push_back(
+          {.probe = probe, .file = kNone, .pc = VirtAddr(function.address), .reason = std::move(refusal)});
+      return {};
+    }
+    add_site(entry, *way, probe);
+    return {};
+  }
+
+  /// Why this function cannot be attached in this way; empty: it can.
+  std::string why_not(const KernelSelection::Entry& entry, const KernelWay& way) {
+    if (entry.kind.moment == KernelMoment::tracepoint) return {};
+    const bool slots = convention_of(way.backend) == Convention::slots;
+    const KernelKind kind{slots ? KernelFamily::trampoline : KernelFamily::kprobe, entry.kind.moment};
+    const std::string refusal =
+        slots && entry.function->proto_id != 0 ? signature_of(entry, way).refusal : std::string();
+    std::string reason = selection_.catalogue().why_not(*entry.function, kind, refusal);
+    if (reason.empty() && !options_.kernel.perf_cookies && !slots && entry.function->address == 0)
+      reason = "its address is hidden (kernel.kptr_restrict), and this kernel has no attach cookies";
+    return reason;
+  }
+
+  std::uint32_t add_probe(KernelKind kind, std::string_view module, std::string_view name) {
+    std::string full = module.empty() ? std::string(name) : fmt::format("{}:{}", module, name);
+    plan_.probes.push_back({.file = kNone, .provider = std::string(to_string(kind)), .name = std::move(full)});
+    return static_cast<std::uint32_t>(plan_.probes.size() - 1);
+  }
+
+  void add_site(const KernelSelection::Entry& entry, const KernelWay& way, std::uint32_t probe) {
+    const KernelFunction& function = *entry.function;
+    const Signature& signature = signature_of(entry, way);
+    const auto number = static_cast<std::uint32_t>(plan_.sites.size());
+    const std::uint32_t spec = options_.user_cookie_of_function
+                                   ? specs_.intern(signature.encoded, options_.user_cookie_of_function(function))
+                                   : signature.spec;
+    plan_.sites.push_back({.probe = probe,
+                           .file = kNone,
+                           .function = static_cast<std::uint32_t>(plan_.functions.size()),
+                           .spec = spec,
+                           .pc = VirtAddr(function.address),
+                           .offset = {},
+                           .args = signature.args});
+    plan_.functions.push_back({.name = std::string(function.name),
+                               .module = std::string(function.module),
+                               .address = function.address,
+                               .btf_id = function.btf_id});
+    group_of(entry, way).sites.push_back(number);
+  }
+
+  PlannedKernel& group_of(const KernelSelection::Entry& entry, const KernelWay& way) {
+    const auto known = std::find_if(plan_.kernels.begin(), plan_.kernels.end(), [&](const PlannedKernel& group) {
+      return group.kind == entry.kind && group.backend == way.backend && group.session == way.session &&
+             group.module == entry.function->module;
+    });
+    if (known != plan_.kernels.end()) return *known;
+    return plan_.kernels.emplace_back(PlannedKernel{.kind = entry.kind,
+                                                    .backend = way.backend,
+                                                    .source = source_of(way.backend, options_.kernel),
+                                                    .cookies = has_cookies(way.backend, options_.kernel),
+                                                    .session = way.session,
+                                                    .module = std::string(entry.function->module),
+                                                    .sites = {}});
+  }
+
+  const Signature& signature_of(const KernelSelection::Entry& entry, const KernelWay& way) {
+    const KernelFunction& function = *entry.function;
+    const SignatureKey key(function.module, function.proto_id, way.backend, entry.kind.moment);
+    const auto [it, fresh] = signatures_.try_emplace(key);
+    if (fresh) it->second = make_signature(entry, way);
+    return it->second;
+  }
+
+  KernelSignature typed_signature(const KernelFunction& function, Convention convention) const {
+    const btf::Types* types = function.proto_id == 0 ? nullptr : selection_.catalogue().btf(function.module);
+    auto prototype = types ? types->prototype(function.proto_id) : Result<btf::Prototype>(btf::Prototype{});
+    if (!types || !prototype) return untyped_signature(convention, options_.kernel.machine);
+    return kernel_signature(*types, *prototype, convention, options_.kernel.machine);
+  }
+
+  Signature make_signature(const KernelSelection::Entry& entry, const KernelWay& way) {
+    const Convention convention = convention_of(way.backend);
+    KernelSignature found = typed_signature(*entry.function, convention);
+    Signature made;
+    made.refusal = found.no_trampoline;
+    const bool returns = entry.kind.moment == KernelMoment::exit || entry.kind.moment == KernelMoment::call;
+    // A kprobe at the return has the registers of then; trampolines kept those of the entry.
+    if (entry.kind.moment == KernelMoment::exit && convention == Convention::registers) found.args.clear();
+    if (returns && found.result) found.args.push_back(result_of(std::move(found), entry.kind, way));
+    made.args = static_cast<std::uint32_t>(plan_.args.size());
+    std::vector<Arg>& args = plan_.args.emplace_back();
+    for (ResolvedArg& each : found.args) {
+      made.encoded.push_back(each.encoded);
+      args.push_back(std::move(each.arg));
+    }
+    const std::uint32_t slots =
+        assign_captures(made.encoded, arch::for_machine(options_.kernel.machine).word_size, [&](std::size_t n) {
+          const bool listed = std::find(options_.strings.begin(), options_.strings.end(), n) != options_.strings.end();
+          return listed || (options_.capture_text && args[n].text);
+        });
+    plan_.string_slots = std::max(plan_.string_slots, slots);
+    plan_.max_args = std::max(plan_.max_args, static_cast<std::uint32_t>(made.encoded.size()));
+    if (!options_.user_cookie_of_function) made.spec = specs_.intern(made.encoded, options_.user_cookie);
+    return made;
+  }
+
+  ResolvedArg result_of(KernelSignature&& signature, KernelKind kind, const KernelWay& way) const {
+    ResolvedArg result = std::move(*signature.result);
+    result.arg.result = true;
+    const usdt_source source = source_of(way.backend, options_.kernel);
+    // Its register may be an argument's: only the end of a call tells.
+    if (source == USDT_SOURCE_KERNEL && kind.moment == KernelMoment::call) result.encoded.flags |= USDT_ARG_RESULT;
+    if (source == USDT_SOURCE_OLD_SLOTS && result.encoded.kind == USDT_ARG_REG)
+      result.encoded.reg = static_cast<std::uint8_t>(signature.slots);
+    return result;
+  }
+
+  const KernelSelection& selection_;
+  const PlanOptions& options_;
+  AttachPlan& plan_;
+  SpecTable& specs_;
+  std::set<std::pair<std::string_view, const KernelFunction*>> seen_;
+  std::map<SignatureKey, Signature> signatures_;
+};
+
+}  // namespace
+
+Result<void> add_kernel(const KernelSelection& selection, const PlanOptions& options, AttachPlan& plan,
+                        SpecTable& specs) {
+  return KernelPlanner(selection, options, plan, specs).run();
+}
+
+}  // namespace usdt::plan

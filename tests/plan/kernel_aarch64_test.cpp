@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// AAPCS64, judged by Clang's assembly: a function that does nothing but name one parameter has it where the caller put
+// it, and says where.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <random>
+#include <regex>
+#include <sstream>
+
+#include "c_types.hpp"
+#include "elf/toolchain.hpp"
+#include "plan/kernel_args.hpp"
+
+namespace usdt::plan {
+namespace {
+
+using test::BtfBuilder;
+using test::CType;
+
+/// Parameter `number` of prototype `proto`, as our signature has it.
+struct Asked {
+  std::string place;  ///< "x3", "[sp, 8]"
+  std::string prototype;
+};
+
+/// Random prototypes, and for each readable parameter a function that names it.
+class Functions {
+ public:
+  Functions() {
+    const std::vector<CType> plain = test::c_scalars(made_, Machine::aarch64, true);
+    const std::vector<CType> structs = test::c_structs(made_, plain, Machine::aarch64);
+    source_ = test::c_structures;
+    for (unsigned i = 0; i < 450; ++i) {
+      std::vector<CType> parameters(below(13));
+      for (CType& one : parameters) one = below(3) == 0 ? structs[below(structs.size())] : plain[below(plain.size())];
+      add(i, parameters, below(3) == 0 ? std::optional(structs[below(structs.size())]) : std::nullopt);
+    }
+  }
+
+  [[nodiscard]] const std::string& source() const { return source_; }
+  [[nodiscard]] const std::map<std::string, Asked>& asked() const { return asked_; }
+
+ private:
+  unsigned below(std::size_t limit) { return static_cast<unsigned>(random_() % limit); }
+
+  void add(unsigned number, const std::vector<CType>& parameters, const std::optional<CType>& result) {
+    std::vector<BtfBuilder::Param> btf_parameters;
+    std::string list;
+    for (const CType& one : parameters) {
+      list += fmt::format("{}{} p{}", list.empty() ? "" : ", ", one.c, btf_parameters.size());
+      btf_parameters.push_back({"", one.id});
+    }
+    const auto proto = made_.prototype(result ? result->id : 0, btf_parameters);
+    const auto types = made_.types();
+    const auto signature = kernel_signature(*types, *types->prototype(proto), Convention::registers, Machine::aarch64);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      // Shorter values may be extended first, into another register.
+      if (!parameters[i].readable || parameters[i].size < 4) continue;
+      const ResolvedArg& arg = signature.args.at(i);
+      const std::string name = fmt::format("{}.{}", number, i);
+      asked_[name] = {.place = arg.arg.readable ? arg.arg.spec.text : arg.arg.reason, .prototype = list};
+      source_ += fmt::format("{} f{}_{}({}) {{ __asm__ volatile(\"//place {} %x0\" :: \"r\"(p{})); {} }}\n",
+                             result ? result->c : "void", number, i, list, name, i, result ? "for (;;);" : "");
+    }
+  }
+
+  BtfBuilder made_;
+  std::mt19937 random_{20260730};
+  std::string source_;
+  std::map<std::string, Asked> asked_;
+};
+
+/// Where the functions of an assembly have what they name: a register, or a load from the stack into one.
+std::map<std::string, std::string> places_in(const std::string& assembly) {
+  static const std::regex load(R"(\s*ldr\w*\s+[wx](\d+), \[sp(?:, #(\d+))?\].*)");
+  static const std::regex mark(R"(\s*//place (\S+) x(\d+))");
+  std::map<std::string, std::string> places, loaded;
+  std::istringstream lines(assembly);
+  std::smatch found;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with('f')) loaded.clear();  // the label of the next
+    if (std::regex_match(line, found, load)) {
+      loaded[found[1]] = fmt::format("[sp, {}]", found[2].matched ? found[2].str() : "0");
+    } else if (std::regex_match(line, found, mark)) {
+      const auto from = loaded.find(found[2]);
+      places[found[1]] = from != loaded.end() ? from->second : "x" + found[2].str();
+    }
+  }
+  return places;
+}
+
+TEST(KernelArgsOfArm64, are_where_clang_finds_them) {
+  const test::TempDir dir;
+  const Functions functions;
+  dir.write("f.c", functions.source());
+  dir.write("probe.c", "int x;\n");
+  constexpr std::string_view clang = "clang --target=aarch64-linux-gnu -O1 -ffreestanding -fomit-frame-pointer -w -S";
+  if (test::run_in(dir, fmt::format("{} probe.c", clang)).status != 0) GTEST_SKIP() << "no clang for aarch64";
+  const auto made = test::run_in(dir, fmt::format("{} f.c", clang));
+  ASSERT_EQ(made.status, 0) << made.output;
+  std::size_t in_registers = 0, on_stack = 0;
+  for (const auto& [name, place] : places_in(test::read_file(dir / "f.s"))) {
+    const Asked& asked = functions.asked().at(name);
+    EXPECT_EQ(place, asked.place) << asked.prototype << ": " << name;
+    (place.starts_with('[') ? on_stack : in_registers) += 1;
+  }
+  EXPECT_EQ(in_registers + on_stack, functions.asked().size());
+  EXPECT_GT(in_registers, 200U);
+  EXPECT_GT(on_stack, 100U);
+}
+
+}  // namespace
+}  // namespace usdt::plan
