@@ -134,7 +134,7 @@ class Truth:
         hits = values = 0
         explained, limit = {}, truth.UNREADABLE_LIMIT
         if rows.get("kernel_btf", Cell("")).text == "no":
-            explained, limit = {segment: "thread-local, which needs kernel BTF" for segment in ("%fs:", "%gs:")}, 0.2
+            explained, limit = {segment: "thread-local, which needs kernel BTF" for segment in ("%fs:", "%gs:")}, 0.3
         try:
             for (mode, *_), outcome in zip(self.MODES, outcomes):
                 base = out / self._prefix(mode)
