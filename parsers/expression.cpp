@@ -34,7 +34,7 @@ std::string_view matched(const Context& ctx) {
 }
 
 /// Within the range of some 64-bit number, signed or not. Sums of such products never leave 128 bits.
-bool fits_a_word(__int128 number) {
+bool fits_a_word(const Wide& number) {
   return number >= std::numeric_limits<std::int64_t>::min() && number <= std::numeric_limits<std::uint64_t>::max();
 }
 
@@ -81,8 +81,8 @@ const auto multiply = [](auto& ctx) {
   const Expression& factor = x3::_attr(ctx);
   if (!self.symbol.empty()) return give_up(ctx, self.at, "a symbol cannot be multiplied");
   if (!factor.symbol.empty()) return give_up(ctx, factor.at, "a symbol cannot be multiplied");
-  constexpr __int128 kBound = std::numeric_limits<std::int64_t>::max();
-  const auto bounded = [](__int128 number) { return number <= kBound && number >= -kBound; };
+  const Wide kBound = std::numeric_limits<std::int64_t>::max();
+  const auto bounded = [&kBound](const Wide& number) { return number <= kBound && number >= -kBound; };
   self.overflow = self.overflow || factor.overflow || !bounded(self.number) || !bounded(factor.number);
   if (!self.overflow) self.number *= factor.number;
   self.overflow = self.overflow || !fits_a_word(self.number);

@@ -3,6 +3,9 @@
 // templates that only the grammars' own .cpp files instantiate with X3.
 #pragma once
 
+#ifndef __SIZEOF_INT128__
+#include <boost/multiprecision/cpp_int.hpp>
+#endif
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -34,9 +37,15 @@ constexpr auto refuse_with(std::string_view reason) {
   };
 }
 
+#ifdef __SIZEOF_INT128__
+using Wide = __int128;
+#else  // 32-bit machines
+using Wide = boost::multiprecision::int128_t;
+#endif
+
 /// What GNU as calls an expression: numbers and at most one symbol, folded.
 struct Expression {
-  __int128 number = 0;      ///< exact; the dialect checks the range its operand has
+  Wide number = 0;          ///< exact; the dialect checks the range its operand has
   bool overflow = false;    ///< a part of it was beyond any 64-bit number; `number` is then meaningless
   std::string_view symbol;  ///< as it stands, without quotes; empty: none
   std::string_view reloc;   ///< behind the symbol's '@' or between arm64 colons

@@ -69,16 +69,3 @@ USDT_PROGRAM(read_memory) {
   hits++;
   return 0;
 }
-
-USDT_PROGRAM_SLEEPABLE(read_memory_sleeping) {
-  errors[0] = usdt_arg_bits(ctx, 0, &values[0]);
-  text_length = usdt_str(ctx, 1, text, sizeof(text));
-  hits++;
-  return 0;
-}
-
-USDT_PROG_SLEEPABLE(take_typed_sleeping, __u64 number) {
-  values[0] = number;
-  hits++;
-  return 0;
-}

@@ -16,7 +16,7 @@ void partly(const char* pointer, std::uint16_t word);
 /// own:memory: a u64 at `number`, and `text` as a pointer.
 void memory(const std::uint64_t* number, const char* text);
 
-/// own:floats, a float and a double in general registers.
+/// own:floats, a float and a double in general registers (on i386 the double in memory).
 void floats(float narrow, double wide);
 
 }  // namespace probed

@@ -16,11 +16,15 @@ LINKS = {"pie": ["-fPIE", "-pie"], "nopie": ["-fno-pie", "-no-pie"], "static": [
 M32 = ["-m32", "-idirafter", "/usr/include/x86_64-linux-gnu"]
 
 
-def build(run, name):
-    """Builds the named combination; returns (program, file that holds the probes)."""
+def build(run, name, cross=None):
+    """Builds the named combination; returns (program, file that holds the probes). `cross`: clang's flags for another
+    machine than these."""
     compiler_key, level, link, *bits = name.split("-")
     compiler, cpp = COMPILERS[compiler_key]
-    if bits:
+    machine = cross or (M32 if bits else [])
+    if cross:
+        pass
+    elif bits:
         require_m32()
     else:
         require_x86_64()
@@ -28,8 +32,8 @@ def build(run, name):
     # i386 code that looks up its thread-local block keeps two registers more.
     spare = 12 if not bits else 2 if link.endswith("ld") else 3
     source.write_text(emitgen.program(seed=name, cpp=cpp, address_registers=spare))
-    flags = [f"-{level}", "-pthread", *LINKS[link], *(M32 if bits else [])]
-    entry = run.build("main.o", ["truth_main.c"], [f"-{level}", "-fPIC", "-c", *(M32 if bits else [])])
+    flags = [f"-{level}", "-pthread", *LINKS[link], *machine]
+    entry = run.build("main.o", ["truth_main.c"], [f"-{level}", "-fPIC", "-c", *machine], compiler if cross else "gcc")
     if not link.startswith("shared"):
         program = run.build("emitter", [source, entry], flags, compiler)
         return program, program

@@ -81,7 +81,7 @@ def matches(expected, value):
     return isinstance(value, int) and not isinstance(value, bool) and value == expected
 
 
-def _compare_value(expected, value, where, operands, tally):
+def _compare_value(expected, value, where, operands, tally, explained):
     if expected == "error":
         check(is_error(value), f"{where}: got {value!r} where only an error is true")
         return
@@ -91,7 +91,7 @@ def _compare_value(expected, value, where, operands, tally):
         check(matches(wanted, value), f"WRONG VALUE {where}: got {value!r}, the program passed {wanted!r}")
         tally.readable += 1
         return
-    why = next((why for mark, why in EXPLAINED.items() if any(mark in operand for operand in operands)), None)
+    why = next((why for mark, why in explained.items() if any(mark in operand for operand in operands)), None)
     check(optional or why is not None, f"{where}: unreadable without need: {value['error']} (operand {operands})")
     tally.error(why or value["error"])
 
@@ -102,9 +102,10 @@ def _operands(notes, name, index):
     return sorted({words[index] for words in texts if index < len(words)})
 
 
-def compare(result, log, notes, limit=UNREADABLE_LIMIT, only=None):
+def compare(result, log, notes, limit=UNREADABLE_LIMIT, only=None, explained=None):
     """Fails on the first wrong, missing or surplus value; returns the tally. `limit`: unreadable share allowed.
-    `only`: the probes that were traced, where it was not all of them."""
+    `only`: the probes that were traced, where it was not all of them. `explained`: operands beside EXPLAINED."""
+    explained = EXPLAINED | (explained or {})
     logged, traced = read_log(log), events_by_thread(result.events)
     if only is not None:
         chosen = {tid: [line for line in lines if line[0] in only] for tid, lines in logged.items()}
@@ -122,7 +123,7 @@ def compare(result, log, notes, limit=UNREADABLE_LIMIT, only=None):
             check_equal(len(event["args"]), len(values), f"{where}: number of arguments")
             for index, (expected, value) in enumerate(zip(values, event["args"])):
                 place = f"{where}, arg{index}"
-                _compare_value(expected, value, place, _operands(notes, probe, index), tally)
+                _compare_value(expected, value, place, _operands(notes, probe, index), tally, explained)
     share = tally.unreadable / max(1, tally.readable + tally.unreadable)
     check(share <= limit, f"{share:.1%} of the values are unreadable: {tally}")
     return tally

@@ -21,7 +21,7 @@ struct FreeRing {
 };
 
 void pause_for(std::chrono::milliseconds time) {
-  const timespec nap{0, std::chrono::nanoseconds(time).count()};
+  const timespec nap{0, static_cast<long>(std::chrono::nanoseconds(time).count())};
   ::nanosleep(&nap, nullptr);
 }
 

@@ -26,11 +26,11 @@ Inode inode_of(const struct stat& st) { return {st.st_dev, st.st_ino}; }
 
 /// File systems whose files are made up as they are read: endless, slow, or (as /proc/kcore) an ELF image of no file.
 bool is_kernel_file_system(int fd) {
-  static constexpr std::array<long, 11> kMagic = {
+  static constexpr std::array<std::uint32_t, 11> kMagic = {
       PROC_SUPER_MAGIC,   SYSFS_MAGIC,         DEVPTS_SUPER_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC, SECURITYFS_MAGIC,
       CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, BPF_FS_MAGIC,       SELINUX_MAGIC, PSTOREFS_MAGIC};
   struct statfs fs {};
-  return ::fstatfs(fd, &fs) == 0 && std::ranges::find(kMagic, static_cast<long>(fs.f_type)) != kMagic.end();
+  return ::fstatfs(fd, &fs) == 0 && std::ranges::find(kMagic, static_cast<std::uint32_t>(fs.f_type)) != kMagic.end();
 }
 
 struct CloseDir {

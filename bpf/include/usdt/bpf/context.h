@@ -121,6 +121,19 @@ static __always_inline const struct usdt_spec *usdt_own_spec(void)
 	return (const struct usdt_spec *)own;
 }
 
+/* Since 6.13 the JIT gives a program with a frame of 64 bytes or more one stack for each CPU (bpf_enable_priv_stack()
+ * in kernel/bpf/verifier.c), relying on a check against recursion that uprobes do not have: of two tasks that pass
+ * sites on one CPU, the one that preempts the other overwrites its variables, the pointer to its ring record among
+ * them. Programs that make tail calls keep the task's stack. This one, which needs no map, is never made: the verifier
+ * notes that it is there and removes it. */
+const volatile __u8 usdt_never __attribute__((weak)) = 0;
+
+static __always_inline void usdt_keep_task_stack(void *regs)
+{
+	if (usdt_never)
+		bpf_tail_call(regs, (void *)0, 0);
+}
+
 /* Looks up what the carrier wants looked up, once for each hit. */
 static __always_inline struct usdt_ctx usdt_context(void *regs, struct usdt_window *window, bool sleepable)
 {
@@ -131,6 +144,7 @@ static __always_inline struct usdt_ctx usdt_context(void *regs, struct usdt_wind
 			       .sleepable = sleepable,
 			       .returns = usdt_at_return(regs)};
 
+	usdt_keep_task_stack(regs);
 	if (usdt_windows)
 		usdt_init_window(&ctx, window);
 	if (usdt_carried_by(&ctx, USDT_CARRIER_LINK)) {

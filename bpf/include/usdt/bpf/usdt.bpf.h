@@ -91,10 +91,13 @@ static __always_inline bool usdt_fits(__u64 bits, __u32 size)
 static __always_inline long usdt_copy_text(const struct usdt_ctx *ctx, char *to, __u32 size, __u64 address)
 {
 	const __u64 kernel = USDT_LOWEST_KERNEL_ADDRESS;
+	long length;
 
 	if (ctx->source != USDT_SOURCE_USER && address >= kernel)
 		return bpf_probe_read_kernel_str(to, size, (const void *)address);
-	return bpf_probe_read_user_str(to, size, (const void *)address);
+	length = bpf_probe_read_user_str(to, size, (const void *)address);
+	/* With the closing 0; for an empty text 6.1 says 0 and newer kernels 1. */
+	return length ? length : 1;
 }
 
 /* The text argument `n` points to. Bytes written with the NUL (a longer text is cut to `size`), or a negative errno. */
@@ -113,10 +116,10 @@ static __always_inline long usdt_str(const struct usdt_ctx *ctx, __u32 n, char *
 	/* Bring in the pages it may be on; one that is not there may be behind its end. */
 	if (bpf_copy_from_user(&touched, 1, (const void *)address))
 		return -USDT_EFAULT;
-	length = bpf_probe_read_user_str(to, size, (const void *)address);
+	length = usdt_copy_text(ctx, to, size, address);
 	if (length >= 0 || bpf_copy_from_user(&touched, 1, (const void *)((address | (page - 1)) + 1)))
 		return length;
-	return bpf_probe_read_user_str(to, size, (const void *)address);
+	return usdt_copy_text(ctx, to, size, address);
 }
 
 /* Size of argument `n` in bytes; negative: signed, as the note writes it. 0: no such argument. */

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is run in a guest, and what its outcome means. A check has steps (seconds, shell command), files for the guest,
+and `judge`, which turns the outcomes of its steps into rows of the report; it is given the guest's /out and the rows so
+far."""
+
+import collections
+import dataclasses
+import json
+import pathlib
+import re
+import sys
+
+import debian
+from guest import KILLED
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "programs"))
+import builds
+import harness
+import truth
+from elf_view import notes
+
+
+@dataclasses.dataclass
+class Cell:
+    """One row of the report for one kernel: what the table shows, and for a failure what is printed."""
+
+    text: str
+    failure: str = ""
+    reasons: tuple = ()  # why tests were skipped
+
+
+def _tail(text, lines=40):
+    return "\n".join(text.rstrip().splitlines()[-lines:])
+
+
+def _seconds(outcomes):
+    return f"{sum(outcome.seconds for outcome in outcomes):.0f} s"
+
+
+def lost(outcomes, steps):
+    """Why a check cannot be judged: the guest died, a command ran out of time, or the kernel complained."""
+    for outcome, (seconds, command) in zip(outcomes, steps):
+        if outcome.status is None:
+            return f"the guest died\n{_tail(outcome.output)}".rstrip()
+        if outcome.status == KILLED:
+            return f"killed after {seconds} s: {command}\n{_tail(outcome.output)}"
+        if outcome.complaints:
+            return "the kernel complained:\n" + "\n".join(outcome.complaints)
+    return ""
+
+
+class Doctor:
+    """What the kernel offers, as usdt-list --doctor says it, and its self-test of the red zone."""
+
+    name = "doctor"
+
+    def __init__(self, bin_dir):
+        self.files = {"lab/usdt-list": bin_dir / "usdt-list"}
+        self.steps = [(60, "usdt-list --doctor --format json")]
+
+    def judge(self, outcomes, _out, _rows):
+        lines = [line for line in outcomes[0].output.splitlines() if line.startswith("{")]
+        said = [json.loads(line) for line in lines]
+        rows = {}
+        for line in said:
+            if line["type"] == "feature":
+                rows[line["name"]] = Cell(line["answer"])
+            elif line["type"] == "backend":
+                rows["backend"] = Cell(line["name"] or "none")
+            elif line["type"] == "red_zone":
+                intact = {"yes": "intact", "no": f"overwritten in {line['overwritten']} of {line['calls']}"}
+                rows[f"red zone, {line['nop']}"] = Cell(f"{line['cost']}, {intact.get(line['intact'], 'unknown')}"
+                                                       if line["cost"] != "refused" else "refused")
+        if not rows:
+            return {"doctor": Cell("FAIL", f"status {outcomes[0].status}\n{_tail(outcomes[0].output)}")}
+        return rows
+
+
+class Program:
+    """A program of the build tree: a GoogleTest whose counts are read, or (counts=False) anything whose status says
+    all. It may print lines `@@MATRIX key=value`; each is a row."""
+
+    def __init__(self, bin_dir, program, arguments="", limit=300, counts=True, name=None):
+        self.name = name or program
+        self.counts = counts
+        self.files = {f"lab/{program}": bin_dir / program}
+        self.steps = [(limit, f"{program} {arguments}".strip())]
+
+    def judge(self, outcomes, _out, _rows):
+        [outcome] = outcomes
+        rows = dict(re.findall(r"^@@MATRIX ([^=\n]+)=(.*)$", outcome.output, re.M))
+        return {self.name: self._cell(outcome), **{key: Cell(value) for key, value in rows.items()}}
+
+    def _cell(self, outcome):
+        words, reasons, good = [], (), outcome.status == 0
+        if self.counts:
+            found = re.findall(r"^\[  (\w+) *\] (\d+) test", outcome.output, re.M)
+            numbers = {word: int(number) for word, number in found}
+            skips = re.findall(r"^.*: Skipped\n(.+)$", outcome.output, re.M)
+            reasons = tuple(f"{number} x {reason}" for reason, number in collections.Counter(skips).items())
+            words = [f"{numbers[word]} {word.lower()}" for word in ("PASSED", "FAILED", "SKIPPED") if numbers.get(word)]
+            good = good and "PASSED" in numbers
+        failure = "" if good else f"status {outcome.status}\n{_tail(_failures(outcome.output) or outcome.output, 60)}"
+        return Cell(f"{', '.join(words) or ('ok' if good else 'FAIL')} ({_seconds([outcome])})", failure, reasons)
+
+
+def _failures(output):
+    """What GoogleTest printed of the tests that failed."""
+    blocks = re.findall(r"^\[ RUN      \].*?^\[ +(?:OK|FAILED|SKIPPED) +\][^\n]*$", output, re.M | re.S)
+    return "\n".join(block for block in blocks if "[  FAILED  ]" in block)
+
+
+class Truth:
+    """A generated program (tests/programs) traced in the guest; what was seen is compared here with its own log."""
+
+    MODES = (("values", 3, "truth", ""), ("threads", 2, "truth", ""),
+             ("texts", 12, "text", "--print 'arg0, str(arg1), hex(arg2)'"))
+
+    def __init__(self, bin_dir, built):
+        self.name = f"truth {built.name}"
+        self.built = built
+        self.files = {"lab/usdt-trace": bin_dir / "usdt-trace", **built.files}
+        self.steps = [(120, self._command(*mode)) for mode in self.MODES]
+
+    def _prefix(self, mode):
+        return f"{self.built.name}.{mode}"
+
+    def _command(self, mode, rounds, provider, options):
+        out = f"/out/{self._prefix(mode)}"
+        return (f"usdt-trace 'usdt:{self.built.holder}:{provider}:*' --format json {options} -- "
+                f"env TRUTH_LOG={out}.log {self.built.program} {mode} {rounds} >{out}.json 2>{out}.err")
+
+    def judge(self, outcomes, out, rows):
+        hits = values = 0
+        explained, limit = {}, truth.UNREADABLE_LIMIT
+        if rows.get("kernel_btf", Cell("")).text == "no":
+            explained, limit = {segment: "thread-local, which needs kernel BTF" for segment in ("%fs:", "%gs:")}, 0.3
+        try:
+            for (mode, *_), outcome in zip(self.MODES, outcomes):
+                base = out / self._prefix(mode)
+                texts = [base.with_name(f"{base.name}.{kind}").read_text() for kind in ("json", "err")]
+                result = harness.Result(outcome.status, *texts)
+                result.check_code(0)
+                tally = truth.compare(result, base.with_name(f"{base.name}.log"), self.built.notes, limit,
+                                      explained=explained)
+                hits, values = hits + tally.hits, values + tally.readable
+        except (harness.Failure, OSError) as failure:
+            return {self.name: Cell("FAIL", f"{mode}: {failure}")}
+        return {self.name: Cell(f"{hits} hits, {values} values ({_seconds(outcomes)})")}
+
+
+class Built:
+    """A generated program for an architecture, with what it needs to run in a guest that has no libraries."""
+
+    # Dynamic linker and C library: of the sysroot, or of this machine (-m32: from libc6-i386) for its own architecture.
+    LIBRARIES = {"amd64": ("lib64/ld-linux-x86-64.so.2", "lib/x86_64-linux-gnu/libc.so.6"),
+                 "amd64-m32": ("lib/ld-linux.so.2", "lib32/libc.so.6"),
+                 "arm64": ("lib/ld-linux-aarch64.so.1", "lib/aarch64-linux-gnu/libc.so.6"),
+                 "i386": ("lib/ld-linux.so.2", "lib/i386-linux-gnu/libc.so.6")}
+
+    def __init__(self, name, arch):
+        self.name = name
+        self._run = harness.Run(None)
+        root = pathlib.Path("/") if arch == "amd64" else debian.sysroot(arch)
+        cross = None
+        if arch == "arm64":  # sys/sdt.h is an architecture's header on Debian although it is the same for all
+            cross = [f"--target={debian.TRIPLES[arch]}", f"--sysroot={root}", "-fuse-ld=lld",
+                     "-idirafter", "/usr/include/x86_64-linux-gnu"]
+        self.program, self.holder = builds.build(self._run, name, cross)
+        self.notes = notes(self.holder)
+        wants = f"{arch}-m32" if arch == "amd64" and name.endswith("-m32") else arch
+        self.files = {str(path): path for path in {self.program, self.holder}}
+        self.files |= {path: root / path for path in self.LIBRARIES[wants]}
+
+    def close(self):
+        self._run.close()
