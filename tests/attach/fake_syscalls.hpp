@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include <cerrno>
+#include <cstring>
 #include <functional>
 #include <vector>
 
@@ -19,6 +20,12 @@ class FakeKernel : public sys::Syscalls {
   std::function<int(const sys::ProgLoad&)> prog_load = [](const sys::ProgLoad&) { return descriptor(); };
   std::function<int(const sys::LinkCreateUprobeMulti&)> link_multi = [](const auto&) { return descriptor(); };
   std::function<int(const sys::LinkCreatePerfEvent&)> link_perf = [](const auto&) { return descriptor(); };
+  std::function<int(const sys::LinkCreateKprobeMulti&)> link_kprobes = [](const auto&) { return descriptor(); };
+  std::function<int(const sys::LinkCreateTracingMulti&)> link_trampolines = [](const auto&) { return descriptor(); };
+  std::function<int(const sys::LinkCreateTracing&)> link_tracing = [](const auto&) { return descriptor(); };
+  std::function<int(const sys::RawTracepointOpen&, unsigned)> open_tracepoint = [](const auto&, unsigned) {
+    return descriptor();
+  };
   std::function<int(const perf_event_attr&, pid_t)> open_event = [](const perf_event_attr&, pid_t) {
     return descriptor();
   };
@@ -27,12 +34,30 @@ class FakeKernel : public sys::Syscalls {
 
   static int descriptor() { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
-  int bpf(int cmd, void* attr, unsigned) override {
+  int bpf(int cmd, void* attr, unsigned size) override {
     if (cmd == sys::bpf_prog_load_cmd) return prog_load(*static_cast<sys::ProgLoad*>(attr));
+    if (cmd == sys::bpf_raw_tracepoint_open_cmd) {
+      sys::RawTracepointOpen open;
+      std::memcpy(&open, attr, size);
+      return open_tracepoint(open, size);
+    }
     if (cmd != sys::bpf_link_create_cmd) return -EINVAL;
-    const auto* multi = static_cast<sys::LinkCreateUprobeMulti*>(attr);
-    if (multi->attach_type == sys::bpf_attach_trace_uprobe_multi) return link_multi(*multi);
-    return link_perf(*static_cast<sys::LinkCreatePerfEvent*>(attr));
+    switch (const auto* multi = static_cast<sys::LinkCreateUprobeMulti*>(attr); multi->attach_type) {
+      case sys::bpf_attach_trace_uprobe_multi:
+        return link_multi(*multi);
+      case sys::bpf_attach_trace_kprobe_multi:
+      case sys::bpf_attach_trace_kprobe_session:
+        return link_kprobes(*static_cast<sys::LinkCreateKprobeMulti*>(attr));
+      case sys::bpf_attach_trace_fentry_multi:
+      case sys::bpf_attach_trace_fexit_multi:
+      case sys::bpf_attach_trace_fsession_multi:
+        return link_trampolines(*static_cast<sys::LinkCreateTracingMulti*>(attr));
+      case sys::bpf_attach_trace_fentry:
+      case sys::bpf_attach_trace_fexit:
+        return link_tracing(*static_cast<sys::LinkCreateTracing*>(attr));
+      default:
+        return link_perf(*static_cast<sys::LinkCreatePerfEvent*>(attr));
+    }
   }
   int perf_event_open(perf_event_attr* attr, pid_t pid, int, int, unsigned long) override {
     return open_event(*attr, pid);

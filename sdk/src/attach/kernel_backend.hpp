@@ -31,7 +31,7 @@ struct KernelProgram {
   bool returns = false;     ///< kprobes: at the return of the function
   bool has_cookies = true;  ///< this kernel has them for this kind
   /// Loads it again for one attach point (fentry), or with one cookie (FIXED); empty where one program does for all.
-  std::function<Result<sys::UniqueFd>(std::uint32_t btf_id, std::uint64_t cookie)> clone;
+  std::function<Result<sys::UniqueFd>(std::uint32_t btf_id, std::uint64_t cookie)> clone = {};
 };
 
 /// One link for all functions, or a few: what the kernel refuses is split until each refused function stands alone.

@@ -180,6 +180,9 @@ class KernelPlanner {
     const std::string refusal =
         slots && entry.function->proto_id != 0 ? signature_of(entry, way).refusal : std::string();
     std::string reason = selection_.catalogue().why_not(*entry.function, kind, refusal);
+    // kprobe_multi does not heed the blacklist, perf kprobes do.
+    if (reason.empty() && way.backend == Backend::perf_kprobe && entry.function->denied)
+      reason = "on the kprobe blacklist: code that runs while a kprobe is handled, or must not trap";
     if (reason.empty() && !options_.kernel.perf_cookies && !slots && entry.function->address == 0)
       reason = "its address is hidden (kernel.kptr_restrict), and this kernel has no attach cookies";
     return reason;

@@ -154,6 +154,8 @@ class Signer {
     return std::move(writer).done();
   }
 
+  [[nodiscard]] std::uint32_t slots() const noexcept { return slot_; }
+
  private:
   void put(Writer& writer, Place place) const {
     const auto registers = argument_registers(arch_.machine);
@@ -218,6 +220,7 @@ KernelSignature kernel_signature(const btf::Types& types, const btf::Prototype& 
   if (convention == Convention::tracepoint && !parameters.empty()) parameters = parameters.subspan(1);
   for (const btf::Parameter& parameter : parameters)
     signature.args.push_back(signer.argument(parameter, signature.args.size()));
+  signature.slots = signer.slots();
   signature.result = signer.result(prototype.result);
   if (convention != Convention::tracepoint) signature.no_trampoline = trampoline_refusal(types, prototype);
   return signature;
