@@ -59,11 +59,13 @@ const volatile __u64 usdt_pidns_ino __attribute__((weak)) = 0;
 /* Thread group and thread as the tracer's pid namespace numbers them; 0: not visible there. */
 static __always_inline __u64 usdt_pid_tgid(void)
 {
-	struct bpf_pidns_info ns;
+	struct {
+		__u32 pid, tgid;
+	} ns; /* struct bpf_pidns_info, which not every vmlinux.h has */
 
 	if (!usdt_pidns_ino)
 		return bpf_get_current_pid_tgid();
-	if (bpf_get_ns_current_pid_tgid(usdt_pidns_dev, usdt_pidns_ino, &ns, sizeof(ns)))
+	if (bpf_get_ns_current_pid_tgid(usdt_pidns_dev, usdt_pidns_ino, (void *)&ns, sizeof(ns)))
 		return 0;
 	return (__u64)ns.tgid << 32 | ns.pid;
 }
