@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "usdt/result.hpp"
@@ -83,6 +84,8 @@ class Types {
   [[nodiscard]] std::string declaration(std::uint32_t id, std::string declarator) const;
   /// The enumerator of `value` in an enum type; empty: none.
   [[nodiscard]] std::string_view enumerator(std::uint32_t id, std::uint64_t value) const;
+  /// All of an enum type in order, values in their low bytes; none for other types.
+  [[nodiscard]] std::vector<std::pair<std::string_view, std::uint64_t>> enumerators(std::uint32_t id) const;
   /// Byte offset of a struct's member that is no bit-field, looked for in anonymous structs and unions too. not_found.
   [[nodiscard]] Result<std::uint32_t> member_offset(std::string_view structure, std::string_view member) const;
 

@@ -97,6 +97,15 @@ class Writer {
     if (arch_.machine == Machine::i386) out_.encoded.flags |= USDT_ARG_ADDR32;
   }
 
+  /// What its values mean.
+  void name_values(const btf::Types& types, const btf::ValueType& type) {
+    out_.arg.text = type.text;
+    out_.arg.boolean = type.value_class == ValueClass::boolean && type.size == 1;
+    if (type.value_class != ValueClass::enumeration) return;
+    for (const auto& [name, bits] : types.enumerators(type.type_id))
+      out_.arg.enumerators.push_back({std::string(name), bits});
+  }
+
   /// The first reason given stays.
   void reject(std::string reason) {
     if (!out_.arg.readable) return;
@@ -135,6 +144,7 @@ class Signer {
     const Shape shape = shape_of(types_, parameter.type, arch_.machine);
     Writer writer(argument_name(parameter.name, number), types_.type_name(parameter.type.type_id), shape,
                   parameter.type.is_signed, arch_);
+    writer.name_values(types_, parameter.type);
     if (convention_ == Convention::registers) {
       put(writer, places_.next(shape));
     } else {
@@ -146,6 +156,7 @@ class Signer {
   [[nodiscard]] std::optional<ResolvedArg> result(const btf::ValueType& type) {
     if (result_.value_class == ValueClass::none || convention_ == Convention::tracepoint) return std::nullopt;
     Writer writer({}, types_.type_name(type.type_id), result_, type.is_signed, arch_);
+    writer.name_values(types_, type);
     if (convention_ == Convention::registers) {
       writer.in_register(result_register(arch_.machine), "edx");
     } else {
