@@ -184,7 +184,7 @@ class Session {
       if (arg.result)
         result = fmt::format(", {} {}", kReturnValue, type);
       else
-        shown.push_back(arg.name.empty() ? type : fmt::format("{} {}", type, arg.name));
+        shown.push_back(arg.name.empty() ? type : fmt::format("{}{}{}", type, type.back() == '*' ? "" : " ", arg.name));
     }
     return fmt::format("({}){}", fmt::join(shown, ", "), result);
   }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <mutex>
 
 namespace usdt::btf {
@@ -166,7 +167,25 @@ std::vector<Function> Types::functions() const {
   return found;
 }
 
+namespace {
+
+/// The same types in the same order, whatever their names.
+bool same_parameters(const btf_type& a, const btf_type& b) {
+  const std::span first(reinterpret_cast<const btf_param*>(&a + 1), BTF_INFO_VLEN(a.info));
+  const std::span second(reinterpret_cast<const btf_param*>(&b + 1), BTF_INFO_VLEN(b.info));
+  return std::equal(first.begin(), first.end(), second.begin(), second.end(),
+                    [](const btf_param& x, const btf_param& y) { return x.type == y.type; });
+}
+
+}  // namespace
+
 std::vector<Function> Types::tracepoints() const {
+  // The typedef is of a pointer, whose parameters have no names. What calls the tracepoint's programs has them (5.10).
+  constexpr std::string_view caller = "__traceiter_";
+  std::map<std::string_view, std::uint32_t> callers;
+  for (const Function& function : functions()) {
+    if (function.name.starts_with(caller)) callers.emplace(function.name.substr(caller.size()), function.proto);
+  }
   constexpr std::string_view prefix = "btf_trace_";  // DECLARE_TRACE, include/linux/tracepoint.h
   std::vector<Function> found;
   for (std::uint32_t id = first_id_; id < end_id(); ++id) {
@@ -178,7 +197,12 @@ std::vector<Function> Types::tracepoints() const {
     if (!pointer || BTF_INFO_KIND(pointer->info) != BTF_KIND_PTR) continue;
     const btf_type* proto = type(pointer->type);
     if (!proto || BTF_INFO_KIND(proto->info) != BTF_KIND_FUNC_PROTO) continue;
-    found.push_back({.id = id, .proto = pointer->type, .name = called.substr(prefix.size())});
+    Function& tracepoint =
+        found.emplace_back(Function{.id = id, .proto = pointer->type, .name = called.substr(prefix.size())});
+    const auto named = callers.find(tracepoint.name);
+    const btf_type* other = named == callers.end() ? nullptr : type(named->second);
+    if (other && BTF_INFO_KIND(other->info) == BTF_KIND_FUNC_PROTO && same_parameters(*other, *proto))
+      tracepoint.proto = named->second;
   }
   return found;
 }

@@ -72,7 +72,8 @@ class Types {
   /// Every BTF_KIND_FUNC of this BTF (not of its base), by id.
   [[nodiscard]] std::vector<Function> functions() const;
   /// Raw tracepoints: typedef btf_trace_NAME of a pointer to a prototype whose first parameter (void *__data) is no
-  /// argument. `name` without "btf_trace_", `id` the typedef's, `proto` the prototype's.
+  /// argument. `name` without "btf_trace_", `id` the typedef's, `proto` a prototype with these parameters, named where
+  /// the kernel names them.
   [[nodiscard]] std::vector<Function> tracepoints() const;
   /// Errors: malformed (`proto` is no BTF_KIND_FUNC_PROTO).
   [[nodiscard]] Result<Prototype> prototype(std::uint32_t proto) const;
