@@ -73,7 +73,7 @@ def system_calls_are_those_strace_sees(run):
     log = run.dir / "strace.log"
     if run.start("strace", "-n", "-o", log, program, stdout=-1, stderr=-1).wait(30) != 0:
         raise Skip("strace -n does not run here")
-    seen = [int(number) for number in re.findall(r"(?m)^\[ *([0-9]+)\]", log.read_text())]
+    seen = [int(number) for number in re.findall(r"(?m)^\[ *([0-9]+)\] \w+\(", log.read_text())]
     result = run.trace("raw_tp:sys_enter", command=[program])
     made = numbers(of_probe(result, "raw_tp:sys_enter"))
     check_equal(made[made.index(EXECVE):], seen, "numbers of system calls in order")
@@ -158,9 +158,22 @@ def a_usdt_probe_and_a_tracepoint_are_traced_together(run):
 
 
 @scenario
+def every_carrier_brings_specs_to_tracepoints(run):
+    program = build(run)
+    for carrier in ("cookie", "table", "per-link"):
+        for kind in ("raw_tp", "tp_btf"):
+            probes = [f"{kind}:sys_enter", f"{kind}:task_rename", f"{kind}:sched_switch"]
+            result = run.trace(probes, "--carrier", carrier, command=[program])
+            check_equal(result.summary["skipped"], [], f"not attached by {carrier}")
+            made = collections.Counter(numbers(of_probe(result, f"{kind}:sys_enter")))
+            check_equal((made[GETPPID], made[GETPGID]), (17, 5), f"getppid and getpgid of {kind} by {carrier}")
+            check_equal(len(of_probe(result, f"{kind}:task_rename")), 3, f"names given to the task, {kind} by {carrier}")
+
+
+@scenario
 def count_counts_the_hits_and_shows_the_most_first(run):
     program = build(run)
-    probes = ["raw_tp:sys_exit", "raw_tp:sys_enter", "raw_tp:task_rename", "raw_tp:module_load"]
+    probes = ["raw_tp:sys_exit", "raw_tp:sys_enter", "raw_tp:task_rename", "raw_tp:clk_disable"]
     code, out, err = by_tool(run, probes, "--count", command=[program])
     check_equal(code, 0, "exit code")
     table = out[out.index("HITS"):].splitlines()
@@ -169,12 +182,12 @@ def count_counts_the_hits_and_shows_the_most_first(run):
     check_equal(rows, sorted(rows, key=lambda row: -row[0]), "order")
     hits = {name: count for count, name in rows}
     check_equal(hits["raw_tp:task_rename"], 3, "names given to the task")
-    check("raw_tp:module_load" not in hits, "probes without hits are not in the table")
+    check("raw_tp:clk_disable" not in hits, "probes without hits are not in the table")
     check(re.search(rf"^{sum(hits.values())} hits counted; 1 probe without hits$", err, re.M), err)
     result = run.trace(probes, "--count", command=[program])
     check_equal(result.events, [], "events")
     counted = {probe["probe"]: probe["hits"] for probe in result.summary["probes"]}
-    check_equal((counted["raw_tp:task_rename"], counted["raw_tp:module_load"]), (3, 0), "hits in JSON")
+    check_equal((counted["raw_tp:task_rename"], counted["raw_tp:clk_disable"]), (3, 0), "hits in JSON")
     check(counted["raw_tp:sys_enter"] > counted["raw_tp:sys_exit"], "exit_group does not return")
 
 
