@@ -348,13 +348,26 @@ class Session {
     }
     fmt::print(stderr, "{} events of {} hits; lost: {}{}\n", total.delivered, total.hits, lost_text(total),
                missed_text());
-    for (std::size_t i = 0; i < summary_.probes.size(); ++i) {
-      const usdt::ProbeCounts& probe = summary_.probes[i];
-      if (probe.ring_full + probe.discarded + probe.calls_full + probe.unfinished == 0) continue;
-      fmt::print(stderr, "  {}: {}\n", full_name(plan_, plan_.probes[i]), lost_text(probe));
-    }
+    print_losers();
     if (total.ring_full > 0)
       fmt::print(stderr, "  a larger --ring-size than {} MiB loses fewer\n", flags_.ring_megabytes);
+  }
+
+  /// The probes that lost events, those that lost most.
+  void print_losers() const {
+    constexpr std::size_t most = 10;
+    std::vector<std::pair<std::uint64_t, std::size_t>> losers;
+    for (std::size_t i = 0; i < summary_.probes.size(); ++i) {
+      const usdt::ProbeCounts& probe = summary_.probes[i];
+      const std::uint64_t lost = probe.ring_full + probe.discarded + probe.calls_full + probe.unfinished;
+      if (lost > 0) losers.emplace_back(lost, i);
+    }
+    std::stable_sort(losers.begin(), losers.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (std::size_t n = 0; n < std::min(losers.size(), most); ++n) {
+      const std::size_t i = losers[n].second;
+      fmt::print(stderr, "  {}: {}\n", full_name(plan_, plan_.probes[i]), lost_text(summary_.probes[i]));
+    }
+    if (losers.size() > most) fmt::print(stderr, "  and {}\n", counted(losers.size() - most, "more probe"));
   }
 
   [[nodiscard]] std::string lost_text(const usdt::ProbeCounts& counts) const {
