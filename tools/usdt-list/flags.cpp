@@ -17,7 +17,8 @@ constexpr const char* kDescription =
     "kernel, with the types of their arguments.\n"
     "WHAT is a file, a directory, a glob, a soname, a program on PATH, or a probe: usdt:PATH:PROVIDER:NAME,\n"
     "PATH:PROVIDER:NAME or PROVIDER:NAME, globs anywhere. In the kernel: PREFIX:FUNCTION or PREFIX:MODULE:FUNCTION,\n"
-    "PREFIX one of kfunc, kretfunc, kcall, kprobe, kretprobe, ksession, fentry, fexit, fsession; raw_tp:NAME, tp_btf:NAME.\n"
+    "PREFIX one of kfunc, kretfunc, kcall, kprobe, kretprobe, ksession, fentry, fexit, fsession; raw_tp:NAME, "
+    "tp_btf:NAME.\n"
     "Every name listed can be pasted into usdt-trace.";
 
 constexpr const char* kFooter =
@@ -48,7 +49,8 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_option("-l,--lib", raw.libraries, "A library by name: libpq.so.5, libpq or pq")
       ->type_name("NAME")
       ->allow_extra_args(false);
-  app.add_flag("-v,--verbose", flags.verbosity, "-v: semaphores, signatures and costs, of the kernel where arguments are, and what\n"
+  app.add_flag("-v,--verbose", flags.verbosity,
+               "-v: semaphores, signatures and costs, of the kernel where arguments are, and what\n"
                "cannot be attached to; -vv: every site and argument");
   app.add_option("-f,--format", raw.format, "text, or json: one object a line for each site")
       ->check(CLI::IsMember({"text", "json"}))

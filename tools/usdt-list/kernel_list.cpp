@@ -115,9 +115,9 @@ void write_function(JsonWriter& json, const ListedFunction& each) {
   json_key(json, "module");
   json_text(json, each.module);
   json_key(json, "address");
-  each.function && each.function->address ? json_hex(json, each.function->address) : static_cast<void>(json.Null());
+  each.function&& each.function->address ? json_hex(json, each.function->address) : static_cast<void>(json.Null());
   json_key(json, "btf_id");
-  each.function && each.function->btf_id ? json.Uint(each.function->btf_id) : json.Null();
+  each.function&& each.function->btf_id ? json.Uint(each.function->btf_id) : json.Null();
   json_key(json, "type");
   usdt::tools::json_text_or_null(json, each.point.signature);
   json_key(json, "args");

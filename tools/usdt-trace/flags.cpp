@@ -15,8 +15,10 @@ constexpr int usage_error = 2;
 constexpr const char* description =
     "Shows the values that running programs pass at their USDT probes, and the kernel at its functions.\n"
     "PROBE is usdt:PATH:PROVIDER:NAME, PATH:PROVIDER:NAME or PROVIDER:NAME; PATH may be a soname; globs anywhere.\n"
-    "In the kernel it is PREFIX:FUNCTION or PREFIX:MODULE:FUNCTION. At the entry of a function: kfunc, kprobe, fentry;\n"
-    "at its return: kretfunc, kretprobe, fexit; both in one event: kcall, ksession, fsession (kfunc, kretfunc and kcall\n"
+    "In the kernel it is PREFIX:FUNCTION or PREFIX:MODULE:FUNCTION. At the entry of a function: kfunc, kprobe, "
+    "fentry;\n"
+    "at its return: kretfunc, kretprobe, fexit; both in one event: kcall, ksession, fsession (kfunc, kretfunc and "
+    "kcall\n"
     "by whatever is cheapest here). Raw tracepoints: raw_tp, tp_btf.\n"
     "usdt-list prints names that can be pasted here.";
 
@@ -42,7 +44,8 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.set_version_flag("-V,--version", "usdt-trace " USDT_VERSION);
   app.add_option("probe", raw.probes, "Probes to trace")->type_name("PROBE")->required();
   app.add_option("-p,--pid", flags.pid, "Only this process")->type_name("PID");
-  app.add_option("--print", raw.print, "What to show: argN, str(argN), hex(argN), of kernel functions names as well (count,\n"
+  app.add_option("--print", raw.print,
+                 "What to show: argN, str(argN), hex(argN), of kernel functions names as well (count,\n"
                  "str(filename)) and retval. Default: every argument")
       ->type_name("LIST");
   app.add_option("-M,--max-events", flags.max_events, "Stop after N events")->type_name("N");

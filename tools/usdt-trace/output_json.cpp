@@ -143,7 +143,7 @@ class JsonOutput final : public Output {
 
   /// An argument nobody asked for by name: pointers to characters as their text, if that could be had.
   void unasked(const usdt::Event& event, std::size_t n) {
-    event.arg_info(n).text && event.text(n) ? text(event, n, static_cast<unsigned>(n)) : value(event, n);
+    event.arg_info(n).text&& event.text(n) ? text(event, n, static_cast<unsigned>(n)) : value(event, n);
   }
 
   /// The end of a call of a kernel function.

@@ -53,11 +53,12 @@ usdt::Result<PrintList> parse_print_list(std::string_view source) {
   const bool matched = x3::phrase_parse(at, source.end(), item % ',', x3::space, parsed);
   if (!matched || at != source.end()) {
     const auto column = static_cast<std::uint32_t>(at - source.begin());
-    return usdt::fail(usdt::Error{usdt::ErrorKind::syntax,
-                                  fmt::format("--print: expected argN, a name, retval, str(...) or hex(...) at column {} "
-                                              "of '{}'; arguments count from arg0",
-                                              column + 1, source),
-                                  0, column});
+    return usdt::fail(
+        usdt::Error{usdt::ErrorKind::syntax,
+                    fmt::format("--print: expected argN, a name, retval, str(...) or hex(...) at column {} "
+                                "of '{}'; arguments count from arg0",
+                                column + 1, source),
+                    0, column});
   }
   PrintList list;
   for (ParsedItem& each : parsed) list.push_back(item_of(std::move(each)));

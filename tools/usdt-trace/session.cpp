@@ -225,16 +225,16 @@ class Session {
     for (const auto& [way, count] : attached_in_kernel()) {
       in_files -= count;
       const bool tracepoints = way == usdt::Backend::raw_tp || way == usdt::Backend::tp_btf;
-      parts.push_back(fmt::format("{} by {}", counted(count, tracepoints ? "raw tracepoint" : "kernel function"),
-                                  to_string(way)));
+      parts.push_back(
+          fmt::format("{} by {}", counted(count, tracepoints ? "raw tracepoint" : "kernel function"), to_string(way)));
     }
     if (!plan_.files.empty()) {
       const auto probes = std::count_if(plan_.probes.begin(), plan_.probes.end(),
                                         [](const usdt::PlannedProbe& probe) { return probe.file != usdt::kNone; });
-      parts.insert(parts.begin(), fmt::format("{} of {} in {} by {}", counted(in_files, "site"),
-                                              counted(static_cast<std::size_t>(probes), "probe"),
-                                              counted(plan_.files.size(), "file"),
-                                              to_string(tracer_->link().backend())));
+      parts.insert(parts.begin(),
+                   fmt::format("{} of {} in {} by {}", counted(in_files, "site"),
+                               counted(static_cast<std::size_t>(probes), "probe"), counted(plan_.files.size(), "file"),
+                               to_string(tracer_->link().backend())));
     }
     return fmt::format("{}", fmt::join(parts, ", and "));
   }

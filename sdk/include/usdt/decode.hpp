@@ -35,13 +35,13 @@ struct Enumerator {
 /// One argument with everything known about it before a kernel is involved.
 struct Arg {
   ArgSpec spec;
-  std::string name;        ///< where the source knows one (kernel BTF): "skb"; empty in notes
-  std::string type;        ///< the same as C: "struct sk_buff *"
-  bool result = false;     ///< not an argument but the return value of a kernel function
-  bool text = false;       ///< a pointer to characters
-  bool boolean = false;    ///< true or false, where the source knows
+  std::string name;                     ///< where the source knows one (kernel BTF): "skb"; empty in notes
+  std::string type;                     ///< the same as C: "struct sk_buff *"
+  bool result = false;                  ///< not an argument but the return value of a kernel function
+  bool text = false;                    ///< a pointer to characters
+  bool boolean = false;                 ///< true or false, where the source knows
   std::vector<Enumerator> enumerators;  ///< of an enum, where the source knows them
-  std::uint32_t size = 0;  ///< bytes; the machine's word where the text has none
+  std::uint32_t size = 0;               ///< bytes; the machine's word where the text has none
   /// A value can be fetched at a hit; else `reason` says why not.
   bool readable = false;
   std::string reason;

@@ -180,11 +180,11 @@ struct AttachPlan {
 
 /// A kernel function or raw tracepoint as it would be attached, for people to choose from.
 struct KernelPoint {
-  std::string name;             ///< "fentry:vfs_read", "kprobe:nf_tables:nft_do_chain": pastes into usdt-trace
-  std::string signature;        ///< "ssize_t (struct file *file, ...)"; empty: types are not known
-  std::vector<Arg> args;        ///< those a program of this kind can ask for; `any`: as a kprobe has them
-  std::optional<Arg> result;    ///< where the kind has one
-  std::string refused;          ///< why it cannot be attached; empty: it can, if the kernel has such programs
+  std::string name;           ///< "fentry:vfs_read", "kprobe:nf_tables:nft_do_chain": pastes into usdt-trace
+  std::string signature;      ///< "ssize_t (struct file *file, ...)"; empty: types are not known
+  std::vector<Arg> args;      ///< those a program of this kind can ask for; `any`: as a kprobe has them
+  std::optional<Arg> result;  ///< where the kind has one
+  std::string refused;        ///< why it cannot be attached; empty: it can, if the kernel has such programs
 };
 /// One of `selection`'s entries on a kernel of `machine`. Reads no more than the selection did.
 [[nodiscard]] KernelPoint describe_point(const KernelSelection& selection, const KernelSelection::Entry& entry,

@@ -167,8 +167,8 @@ Result<Tracer> Tracer::start(const AttachPlan& plan, const TraceOptions& options
   if (!asleep) return fail(ErrorKind::io, "map the stock program's globals");
   auto ring = event::Ring::open(*events, asleep);
   if (!ring) return fail(ring.error());
-  return Tracer(std::make_unique<Impl>(plan, std::move(*object), std::move(*link), layout, std::move(*ring),
-                                       options.count_only));
+  return Tracer(
+      std::make_unique<Impl>(plan, std::move(*object), std::move(*link), layout, std::move(*ring), options.count_only));
 }
 
 Result<std::size_t> Tracer::poll(const Callback& callback, std::chrono::milliseconds wait, std::size_t limit) {

@@ -29,9 +29,8 @@ std::vector<Arg> args_of(std::vector<plan::ResolvedArg> resolved) {
 
 std::string_view enumerator_name(const Arg& arg, std::uint64_t bits) noexcept {
   const unsigned spare = arg.size == 0 || arg.size > 8 ? 0 : 64 - 8 * arg.size;
-  const auto found =
-      std::find_if(arg.enumerators.begin(), arg.enumerators.end(),
-                   [&](const Enumerator& each) { return each.bits << spare == bits << spare; });
+  const auto found = std::find_if(arg.enumerators.begin(), arg.enumerators.end(),
+                                  [&](const Enumerator& each) { return each.bits << spare == bits << spare; });
   return found == arg.enumerators.end() ? std::string_view() : std::string_view(found->name);
 }
 

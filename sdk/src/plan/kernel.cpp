@@ -50,8 +50,7 @@ Result<KernelWay> kprobe_way(KernelKind kind, Backend forced, const KernelAbilit
 Result<KernelWay> tracing_way(KernelKind kind, Backend forced, const KernelAbilities& kernel) {
   const bool any = forced == Backend::automatic;
   const bool call = kind.moment == KernelMoment::call;
-  if (!any && forced != Backend::tracing && forced != Backend::tracing_multi)
-    return cannot(kind, forced);
+  if (!any && forced != Backend::tracing && forced != Backend::tracing_multi) return cannot(kind, forced);
   if (any || forced == Backend::tracing_multi) {
     if (kernel.tracing_multi) return KernelWay{Backend::tracing_multi, call};
     if (!any) return unsupported(kind, "tracing_multi (Linux 7.2, x86-64)");
@@ -262,10 +261,8 @@ class KernelPlanner {
       made.encoded.push_back(each.encoded);
       args.push_back(std::move(each.arg));
     }
-    const std::uint32_t slots =
-        assign_captures(made.encoded, arch::for_machine(options_.kernel.machine).word_size, [&](std::size_t n) {
-          return wants_text(args[n], n);
-        });
+    const std::uint32_t slots = assign_captures(made.encoded, arch::for_machine(options_.kernel.machine).word_size,
+                                                [&](std::size_t n) { return wants_text(args[n], n); });
     plan_.string_slots = std::max(plan_.string_slots, slots);
     plan_.max_args = std::max(plan_.max_args, static_cast<std::uint32_t>(made.encoded.size()));
     if (!options_.user_cookie_of_function) made.spec = specs_.intern(made.encoded, options_.user_cookie);

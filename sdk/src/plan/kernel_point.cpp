@@ -51,9 +51,8 @@ KernelPoint describe_point(const KernelSelection& selection, const KernelSelecti
   const btf::Types* types = function.proto_id == 0 ? nullptr : selection.catalogue().btf(function.module);
   auto prototype = types ? types->prototype(function.proto_id) : Result<btf::Prototype>(btf::Prototype{});
   const bool typed = types && prototype;
-  plan::KernelSignature found = typed
-                                    ? plan::kernel_signature(*types, *prototype, convention_of(entry.kind), machine)
-                                    : plan::untyped_signature(convention_of(entry.kind), machine);
+  plan::KernelSignature found = typed ? plan::kernel_signature(*types, *prototype, convention_of(entry.kind), machine)
+                                      : plan::untyped_signature(convention_of(entry.kind), machine);
   if (typed) point.signature = signature_text(*types, *prototype, entry.kind);
   point.refused = selection.catalogue().why_not(function, entry.kind, typed ? found.no_trampoline : std::string());
   keep_what_is_there(point, std::move(found), entry.kind);
