@@ -239,6 +239,12 @@ TEST_F(KernelArgs, of_tracepoints_leave_the_first_parameter_out_and_have_one_slo
   EXPECT_EQ(signature.no_trampoline, "");
 }
 
+TEST_F(KernelArgs, of_trampolines_take_a_slot_each_and_structs_two) {
+  EXPECT_EQ(sign(number, {text, boolean, number, wide}, Convention::slots, Machine::x86_64).slots, 4U);
+  EXPECT_EQ(sign(number, {pair, number}, Convention::slots, Machine::x86_64).slots, 3U);
+  EXPECT_EQ(sign(number, {}, Convention::slots, Machine::x86_64).slots, 0U);
+}
+
 TEST_F(KernelArgs, know_what_their_values_mean) {
   const auto mode = made.enumeration("mode", 4, {{"OFF", 0}, {"ON", 1}, {"BOTH", -1}});
   const auto signature = sign(mode, {text, boolean, mode, number}, Convention::registers, Machine::x86_64);
