@@ -282,8 +282,8 @@ class KernelPlanner {
     ResolvedArg result = std::move(*signature.result);
     result.arg.result = true;
     const usdt_source source = source_of(way.backend, options_.kernel);
-    // Its register may be an argument's: only the end of a call tells.
-    if (source == USDT_SOURCE_KERNEL && kind.moment == KernelMoment::call) result.encoded.flags |= USDT_ARG_RESULT;
+    // Its register may be an argument's, its slot holds anything until then: only the end of a call tells.
+    if (source != USDT_SOURCE_SLOTS && kind.moment == KernelMoment::call) result.encoded.flags |= USDT_ARG_RESULT;
     if (source == USDT_SOURCE_OLD_SLOTS && result.encoded.kind == USDT_ARG_REG)
       result.encoded.reg = static_cast<std::uint8_t>(signature.slots);
     return result;
