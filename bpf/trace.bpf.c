@@ -74,13 +74,15 @@ static __always_inline bool descends(void)
 static __always_inline int capture(const struct usdt_ctx *ctx, void *record, const struct usdt_arg_spec *spec,
 				   __u64 pointer)
 {
-	__u32 slot = spec->capture - 1u;
+	__u64 text = (spec->capture - 1ull) * usdt_string_size;
 	__u32 at = sizeof(struct usdt_event) + usdt_max_args * sizeof(struct usdt_event_arg) +
 		   usdt_stack_depth * sizeof(__u64);
 
-	if (slot >= usdt_string_slots)
+	/* Checked just before it is used: verifiers of old kernels (5.10) forget the bounds of what was spilled. */
+	asm volatile("" : "+r"(text));
+	if (!usdt_string_slots || text > (usdt_string_slots - 1ull) * usdt_string_size)
 		return 0;
-	return usdt_copy_text(ctx, record + at + slot * usdt_string_size, usdt_string_size, pointer);
+	return usdt_copy_text(ctx, record + at + text, usdt_string_size, pointer);
 }
 
 /* Records of calls are filled at both ends: at the second what the first one could not know. */

@@ -55,6 +55,23 @@ TEST(Types, functions_and_tracepoints_are_listed_with_their_prototypes) {
             "int call(volatile struct outer *const (*o)[3], enum colour c, enum far f, ...)");
 }
 
+TEST(Types, tracepoints_get_the_names_of_parameters_from_what_calls_them) {
+  test::BtfBuilder made;
+  const auto number = made.integer("int", 4, true);
+  const auto data = made.pointer(0);
+  made.alias("btf_trace_one", made.pointer(made.prototype(0, {{"", data}, {"", number}})));
+  made.alias("btf_trace_other", made.pointer(made.prototype(0, {{"", data}, {"", number}, {"", number}})));
+  made.alias("btf_trace_lonely", made.pointer(made.prototype(0, {{"", data}})));
+  made.function("__traceiter_one", made.prototype(number, {{"__data", data}, {"id", number}}));
+  made.function("__traceiter_other", made.prototype(number, {{"__data", data}, {"id", number}, {"odd", data}}));
+  const auto types = made.types();
+  const auto tracepoints = types->tracepoints();
+  ASSERT_EQ(tracepoints.size(), 3U);
+  EXPECT_EQ(types->prototype(tracepoints[0].proto)->parameters[1].name, "id");
+  EXPECT_EQ(types->prototype(tracepoints[1].proto)->parameters[1].name, "") << "other types: another tracepoint's";
+  EXPECT_EQ(types->prototype(tracepoints[2].proto)->parameters.size(), 1U);
+}
+
 TEST(Types, what_is_no_prototype_is_malformed) {
   const auto types = sample().types();
   for (const std::uint32_t id : {0U, 1U, 9999U}) {

@@ -239,6 +239,25 @@ TEST_F(KernelArgs, of_tracepoints_leave_the_first_parameter_out_and_have_one_slo
   EXPECT_EQ(signature.no_trampoline, "");
 }
 
+TEST_F(KernelArgs, of_trampolines_take_a_slot_each_and_structs_two) {
+  EXPECT_EQ(sign(number, {text, boolean, number, wide}, Convention::slots, Machine::x86_64).slots, 4U);
+  EXPECT_EQ(sign(number, {pair, number}, Convention::slots, Machine::x86_64).slots, 3U);
+  EXPECT_EQ(sign(number, {}, Convention::slots, Machine::x86_64).slots, 0U);
+}
+
+TEST_F(KernelArgs, know_what_their_values_mean) {
+  const auto mode = made.enumeration("mode", 4, {{"OFF", 0}, {"ON", 1}, {"BOTH", -1}});
+  const auto signature = sign(mode, {text, boolean, mode, number}, Convention::registers, Machine::x86_64);
+  ASSERT_EQ(signature.args.size(), 4U);
+  const auto arg = [&](std::size_t n) -> const Arg& { return signature.args[n].arg; };
+  EXPECT_TRUE(arg(0).text && !arg(0).boolean && !arg(1).text && arg(1).boolean);
+  EXPECT_EQ(enumerator_name(arg(2), 1), "ON");
+  EXPECT_EQ(enumerator_name(arg(2), 0xffffffff), "BOTH") << "its four bytes count";
+  EXPECT_EQ(enumerator_name(arg(2), 2), "");
+  EXPECT_EQ(enumerator_name(arg(3), 1), "");
+  EXPECT_EQ(enumerator_name(signature.result->arg, 0), "OFF");
+}
+
 TEST_F(KernelArgs, without_types_are_the_registers_of_the_machine) {
   EXPECT_EQ(shown(untyped_signature(Convention::registers, Machine::x86_64)),
             "rdi u8, rsi u8, rdx u8, rcx u8, r8 u8, r9 u8");

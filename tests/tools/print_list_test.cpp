@@ -17,6 +17,36 @@ TEST(PrintList, takes_values_texts_and_hex_in_any_spacing) {
   EXPECT_EQ((*list)[2].label, "hex(arg12)");
 }
 
+TEST(PrintList, takes_names_and_the_return_value) {
+  const auto list = parse_print_list("count, str( file_name2 ),hex(retval), str, arguments");
+  ASSERT_TRUE(list) << list.error().message;
+  ASSERT_EQ(list->size(), 5U);
+  EXPECT_FALSE((*list)[0].arg);
+  EXPECT_EQ((*list)[0].name, "count");
+  EXPECT_EQ((*list)[1].name, "file_name2");
+  EXPECT_EQ((*list)[1].form, PrintItem::Form::text);
+  EXPECT_EQ((*list)[1].label, "str(file_name2)");
+  EXPECT_EQ((*list)[2].label, "hex(retval)");
+  EXPECT_EQ((*list)[3].name, "str");
+  EXPECT_EQ((*list)[4].name, "arguments");
+}
+
+TEST(PrintList, a_name_means_an_argument_and_retval_the_result) {
+  std::vector<usdt::Arg> args(4);
+  args[0].name = "fd";
+  args[1].name = "count";
+  args[2].name = "retval";
+  args[3].result = true;
+  const auto position = [&](const char* text) { return position_of(parse_print_list(text)->front(), args); };
+  EXPECT_EQ(position("count"), 1U);
+  EXPECT_EQ(position("arg2"), 2U);
+  EXPECT_EQ(position("retval"), 3U);
+  EXPECT_FALSE(position("arg3")) << "the result is no argument";
+  EXPECT_FALSE(position("size"));
+  args.pop_back();
+  EXPECT_EQ(position("retval"), 2U) << "an argument of that name";
+}
+
 struct BadList {
   const char* text;
   std::uint32_t column;
@@ -24,14 +54,14 @@ struct BadList {
 
 TEST(PrintList, says_where_it_does_not_understand) {
   for (const BadList& bad : {BadList{"", 0},
-                             {"arg", 0},
                              {"arg0,", 4},
                              {"arg0 arg1", 5},
-                             {"str(arg0", 0},
-                             {"ustr(arg0)", 0},
-                             {"arg0, foo(arg1)", 4},
+                             {"str(arg0", 3},
+                             {"ustr(arg0)", 4},
+                             {"arg0, foo(arg1)", 9},
                              {"arg256", 5},
-                             {"arg-1", 0}}) {
+                             {"arg-1", 3},
+                             {"1st", 0}}) {
     const auto list = parse_print_list(bad.text);
     ASSERT_FALSE(list) << bad.text;
     EXPECT_EQ(list.error().kind, usdt::ErrorKind::syntax);

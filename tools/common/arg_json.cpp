@@ -116,6 +116,14 @@ void write_operand(JsonWriter& json, const Arg& arg, const MemOperand& mem) {
 void write_arg(JsonWriter& json, const Arg& arg) {
   const ArgSpec& spec = arg.spec;
   json.StartObject();
+  if (!arg.name.empty()) {
+    json_key(json, "name");
+    json_text(json, arg.name);
+  }
+  if (!arg.type.empty()) {
+    json_key(json, "type");
+    json_text(json, arg.type);
+  }
   json_key(json, "text");
   json_text(json, spec.text);
   json_key(json, "size");

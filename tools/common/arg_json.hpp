@@ -7,7 +7,7 @@
 namespace usdt::tools {
 
 /// One ARG object of the JSON contract (version 1): text, size, signed, float, kind, readable, reason, needs, and by
-/// kind the keys that say where the value is.
+/// kind the keys that say where the value is; name and type where the source knows them.
 void write_arg(JsonWriter& json, const Arg& arg);
 
 }  // namespace usdt::tools

@@ -13,9 +13,13 @@ namespace usdt_list {
 namespace {
 
 constexpr const char* kDescription =
-    "Lists the USDT probes of programs, libraries and running processes, with the types of their arguments.\n"
+    "Lists the USDT probes of programs, libraries and running processes, and the functions and raw tracepoints of the\n"
+    "kernel, with the types of their arguments.\n"
     "WHAT is a file, a directory, a glob, a soname, a program on PATH, or a probe: usdt:PATH:PROVIDER:NAME,\n"
-    "PATH:PROVIDER:NAME or PROVIDER:NAME, globs anywhere. Every name listed can be pasted into usdt-trace.";
+    "PATH:PROVIDER:NAME or PROVIDER:NAME, globs anywhere. In the kernel: PREFIX:FUNCTION or PREFIX:MODULE:FUNCTION,\n"
+    "PREFIX one of kfunc, kretfunc, kcall, kprobe, kretprobe, ksession, fentry, fexit, fsession; raw_tp:NAME, "
+    "tp_btf:NAME.\n"
+    "Every name listed can be pasted into usdt-trace.";
 
 constexpr const char* kFooter =
     "Examples:\n"
@@ -23,6 +27,7 @@ constexpr const char* kFooter =
     "  usdt-list -v libstdc++.so.6 'libstdcxx:*'     semaphores and signatures of some\n"
     "  usdt-list -p 1234                             all files that process 1234 runs, deleted ones too\n"
     "  usdt-list -f json /usr/lib | jq -r .name      one JSON object for each site\n"
+    "  usdt-list 'kfunc:tcp_*' 'raw_tp:sched_*'      functions and tracepoints of the kernel; -v: where arguments are\n"
     "  usdt-list --doctor                            what this kernel offers, and which nops are safe to trace\n"
     "Exit code: 0 found, 1 nothing matched, 2 wrong usage or an unreadable target; --doctor: 0 if it could be said, "
     "else 2.";
@@ -44,7 +49,9 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_option("-l,--lib", raw.libraries, "A library by name: libpq.so.5, libpq or pq")
       ->type_name("NAME")
       ->allow_extra_args(false);
-  app.add_flag("-v,--verbose", flags.verbosity, "-v: semaphores, signatures and costs; -vv: every site and argument");
+  app.add_flag("-v,--verbose", flags.verbosity,
+               "-v: semaphores, signatures and costs, of the kernel where arguments are, and what\n"
+               "cannot be attached to; -vv: every site and argument");
   app.add_option("-f,--format", raw.format, "text, or json: one object a line for each site")
       ->check(CLI::IsMember({"text", "json"}))
       ->type_name("FORMAT");
@@ -79,6 +86,13 @@ bool interpret(Flags& flags, const RawFlags& raw) {
       flags.targets.push_back(word);
     } else if (const auto target = target_behind_prefix(word); !target.empty()) {
       flags.targets.emplace_back(target);
+    } else if (usdt::KernelPattern::is_kernel(word)) {
+      auto kernel = usdt::KernelPattern::parse(word);
+      if (!kernel) {
+        usdt::tools::print_error(kTool, kernel.error(), word);
+        return false;
+      }
+      flags.kernel_patterns.push_back(std::move(*kernel));
     } else if (auto pattern = usdt::ProbePattern::parse(word)) {
       flags.patterns.push_back(std::move(*pattern));
     } else {
@@ -89,13 +103,17 @@ bool interpret(Flags& flags, const RawFlags& raw) {
   for (const pid_t pid : flags.pids) {
     if (pid <= 0) return usage_error(fmt::format("-p {}: not a process id", pid));
   }
-  const bool lists = !flags.targets.empty() || !flags.patterns.empty() || !flags.pids.empty();
+  const bool lists = lists_files(flags) || !flags.kernel_patterns.empty();
   if (flags.doctor && lists) return usage_error("--doctor is about the kernel and takes no file, probe or process");
   if (flags.doctor || lists) return true;
   return usage_error("nothing to list: name a file, a library, a probe or a process (-p); see --help");
 }
 
 }  // namespace
+
+bool lists_files(const Flags& flags) {
+  return !flags.targets.empty() || !flags.patterns.empty() || !flags.pids.empty();
+}
 
 std::optional<Flags> parse_flags(int argc, char** argv, int& exit_code) {
   Flags flags;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "usdt/kernel.hpp"
 #include "usdt/pattern.hpp"
 
 namespace usdt_list {
@@ -18,11 +19,15 @@ enum class Format : std::uint8_t { text, json };
 struct Flags {
   std::vector<std::string> targets;          ///< paths, directories, globs, sonames, program names
   std::vector<usdt::ProbePattern> patterns;  ///< with a target or without
+  std::vector<usdt::KernelPattern> kernel_patterns;
   std::vector<pid_t> pids;
   int verbosity = 0;
   Format format = Format::text;
   bool doctor = false;  ///< about the kernel; excludes everything above but the format
 };
+
+/// True if anything but the kernel is to be listed.
+[[nodiscard]] bool lists_files(const Flags& flags);
 
 /// Parses argv; prints help, version or a usage error itself. Nothing when the program shall end with `exit_code`.
 [[nodiscard]] std::optional<Flags> parse_flags(int argc, char** argv, int& exit_code);

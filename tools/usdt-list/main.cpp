@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <set>
 #include <string>
@@ -15,6 +16,7 @@
 #include "doctor.hpp"
 #include "exit_code.hpp"
 #include "flags.hpp"
+#include "kernel_list.hpp"
 #include "print.hpp"
 #include "requests.hpp"
 
@@ -31,6 +33,13 @@ class Lister {
   explicit Lister(const Flags& flags) : flags_(flags), terminal_(usdt::tools::Terminal::of(STDOUT_FILENO)) {}
 
   int run() {
+    if (!flags_.kernel_patterns.empty()) list_kernel();
+    if (out_.error() != 0) return output_failed();
+    return lists_files(flags_) ? list_files() : exit_code();
+  }
+
+ private:
+  int list_files() {
     const Requests requests = find_requests(flags_, progress_);
     progress_.clear();
     for (const usdt::Error& error : requests.errors) complain(error);
@@ -46,12 +55,50 @@ class Lister {
     if (skipped_ > 0)
       print_notice(kTool,
                    fmt::format("passed over {}, the first: {}", counted(skipped_, "unreadable file"), why_skipped_));
-    if (!found_) explain_nothing(requests);
+    if (!found_in_files_) explain_nothing(requests);
+    return exit_code();
+  }
+
+  [[nodiscard]] int exit_code() const {
     if (trouble_) return kTrouble;
     return found_ ? kFound : kNothing;
   }
 
- private:
+  void list_kernel() {
+    auto all = usdt::select_kernel(flags_.kernel_patterns);
+    if (all) return list(*all);
+    if (flags_.kernel_patterns.size() == 1) return complain_of_kernel(all.error());
+    // One that means nothing hides none of the others.
+    for (const usdt::KernelPattern& pattern : flags_.kernel_patterns) {
+      auto one = usdt::select_kernel({pattern});
+      one ? list(*one) : complain_of_kernel(one.error());
+    }
+  }
+
+  void complain_of_kernel(const usdt::Error& error) {
+    print_error(kTool, error);
+    trouble_ = trouble_ || error.kind != usdt::ErrorKind::not_found;
+  }
+
+  void list(const usdt::KernelSelection& selection) {
+    for (const std::string& missing : selection.missing) print_notice(kTool, missing);
+    const std::vector<ListedFunction> functions = list_functions(selection);
+    const bool json = flags_.format == Format::json;
+    json ? print_functions_json(functions, out_) : print_functions_text(functions, flags_.verbosity, terminal_, out_);
+    out_.flush();
+    std::size_t refused = 0;
+    for (const ListedFunction& each : functions) {
+      if (each.point.refused.empty())
+        found_ = true;
+      else
+        ++refused;
+    }
+    if (refused == 0 || json || flags_.verbosity > 0) return;
+    const auto first = std::ranges::find_if(functions, [](const auto& each) { return !each.point.refused.empty(); });
+    print_notice(kTool, fmt::format("left out {} that cannot be attached to (-v lists them), the first: {}: {}",
+                                    counted(refused, "function"), first->point.name, first->point.refused));
+  }
+
   void complain(const usdt::Error& error) {
     progress_.clear();
     print_error(kTool, error);
@@ -67,7 +114,7 @@ class Lister {
     }
     warn(*file);
     if (file->sites.empty()) return;
-    found_ = true;
+    found_ = found_in_files_ = true;
     progress_.clear();
     flags_.format == Format::json ? print_json(*file, out_) : print_text(*file, flags_.verbosity, terminal_, out_);
     out_.flush();
@@ -131,6 +178,7 @@ class Lister {
   usdt::tools::Progress progress_;
   Output out_;
   bool found_ = false;
+  bool found_in_files_ = false;
   bool trouble_ = false;
   std::size_t skipped_ = 0;
   std::string why_skipped_;

@@ -13,15 +13,22 @@ namespace {
 constexpr int usage_error = 2;
 
 constexpr const char* description =
-    "Shows the values that running programs pass at their USDT probes.\n"
+    "Shows the values that running programs pass at their USDT probes, and the kernel at its functions.\n"
     "PROBE is usdt:PATH:PROVIDER:NAME, PATH:PROVIDER:NAME or PROVIDER:NAME; PATH may be a soname; globs anywhere.\n"
+    "In the kernel it is PREFIX:FUNCTION or PREFIX:MODULE:FUNCTION. At the entry of a function: kfunc, kprobe, "
+    "fentry;\n"
+    "at its return: kretfunc, kretprobe, fexit; both in one event: kcall, ksession, fsession (kfunc, kretfunc and "
+    "kcall\n"
+    "by whatever is cheapest here). Raw tracepoints: raw_tp, tp_btf.\n"
     "usdt-list prints names that can be pasted here.";
 
 constexpr const char* examples =
     "Examples:\n"
     "  usdt-trace usdt:/usr/bin/python3.11:python:gc__start\n"
     "  usdt-trace -p 1234 'postgresql:query__start' --print 'str(arg0)'\n"
-    "  usdt-trace 'libstdcxx:throw' -- ./program --its-flag\n";
+    "  usdt-trace 'libstdcxx:throw' -- ./program --its-flag\n"
+    "  usdt-trace kcall:vfs_read --print 'count, retval' -- cat /etc/hostname\n"
+    "  usdt-trace 'kfunc:tcp_*' --count --duration 5\n";
 
 struct RawFlags {
   std::vector<std::string> probes;
@@ -37,7 +44,9 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.set_version_flag("-V,--version", "usdt-trace " USDT_VERSION);
   app.add_option("probe", raw.probes, "Probes to trace")->type_name("PROBE")->required();
   app.add_option("-p,--pid", flags.pid, "Only this process")->type_name("PID");
-  app.add_option("--print", raw.print, "What to show: argN, str(argN), hex(argN), ...; default: every argument")
+  app.add_option("--print", raw.print,
+                 "What to show: argN, str(argN), hex(argN), of kernel functions names as well (count,\n"
+                 "str(filename)) and retval. Default: every argument")
       ->type_name("LIST");
   app.add_option("-M,--max-events", flags.max_events, "Stop after N events")->type_name("N");
   app.add_option("-d,--duration", flags.duration_seconds, "Stop after SECS seconds")->type_name("SECS");
@@ -57,17 +66,15 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_flag("-q,--quiet", flags.quiet, "No notices but errors and the loss line");
   app.add_option("--backend", raw.backends,
                  "How to attach: uprobe_multi, perf_uprobe; in the kernel: kprobe_multi, kprobe_session,\n"
-                 "perf_kprobe, tracing_multi, tracing. Default: the best there is")
+                 "perf_kprobe, tracing_multi, tracing, raw_tp, tp_btf. Default: the best there is")
       ->check(CLI::IsMember({"auto", "uprobe_multi", "perf_uprobe", "kprobe_multi", "kprobe_session", "perf_kprobe",
                              "tracing_multi", "tracing", "raw_tp", "tp_btf"}))
       ->allow_extra_args(false)
       ->type_name("NAME");
-  app.add_option("--kstack", flags.kernel_stack_depth, "Show the kernel's stack, at most N functions of it")
-      ->expected(0, 1)
-      ->default_str("16")
+  app.add_option("--kstack", flags.kernel_stack_depth, "Show the kernel's stack, at most N functions of it (16)")
       ->check(CLI::Range(1, 127))
       ->type_name("N");
-  app.add_flag("-c,--count", flags.count_only, "Only count the hits of each probe");
+  app.add_flag("-c,--count", flags.count_only, "No events, but a table of hits at the end");
   app.add_option("--carrier", raw.carrier,
                  "How a site's argument spec reaches the BPF program: auto, cookie, table,\n"
                  "per-link or ip-hash")
@@ -121,9 +128,22 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
     return usdt::fail(usdt::ErrorKind::invalid_argument, fmt::format("-p {}: not a process id", *flags.pid));
   if (flags.duration_seconds && !(*flags.duration_seconds >= 0))
     return usdt::fail(usdt::ErrorKind::invalid_argument, "--duration: not a number of seconds");
+  if (flags.count_only && (!flags.print.empty() || flags.kernel_stack_depth > 0 || flags.max_events != UINT64_MAX))
+    return usdt::fail(usdt::ErrorKind::invalid_argument,
+                      "--count shows no events: --print, --kstack and --max-events do not go with it");
   if (flags.pid && !flags.command.empty())
     return usdt::fail(usdt::ErrorKind::invalid_argument, "-p and a command exclude each other");
   return {};
+}
+
+/// "--kstack PROBE": the number may be left out, and what is none is not taken for it.
+void complete_kstack(std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] != "--kstack") continue;
+    const bool number = i + 1 < words.size() && !words[i + 1].empty() &&
+                        words[i + 1].find_first_not_of("0123456789") == std::string::npos;
+    if (!number) words[i] = "--kstack=16";
+  }
 }
 
 }  // namespace
@@ -137,6 +157,7 @@ std::optional<Flags> parse_flags(int argc, char** argv, int& exit_code) {
     flags.command.assign(dashes + 1, own.end());
     own.erase(dashes, own.end());
   }
+  complete_kstack(own);
   CLI::App app(description, "usdt-trace");
   declare(app, flags, raw);
   std::reverse(own.begin(), own.end());  // CLI11 takes its vector from the back

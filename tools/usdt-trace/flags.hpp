@@ -27,7 +27,7 @@ struct Flags {
   Format format = Format::text;
   std::uint32_t string_size = 200;
   std::uint32_t ring_megabytes = 32;
-  usdt::Backend backend = usdt::Backend::automatic;         ///< of files
+  usdt::Backend backend = usdt::Backend::automatic;  ///< of files
   usdt::Backend kernel_backend = usdt::Backend::automatic;
   std::uint32_t kernel_stack_depth = 0;
   bool count_only = false;

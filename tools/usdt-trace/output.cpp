@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace usdt_trace {
@@ -14,9 +15,23 @@ usdt::ProbeCounts Summary::total() const {
     sum.hits += probe.hits;
     sum.delivered += probe.delivered;
     sum.ring_full += probe.ring_full;
+    sum.calls_full += probe.calls_full;
+    sum.unfinished += probe.unfinished;
     sum.discarded += probe.discarded;
   }
   return sum;
+}
+
+bool has_calls(const usdt::AttachPlan& plan) {
+  return std::any_of(plan.kernels.begin(), plan.kernels.end(),
+                     [](const usdt::PlannedKernel& group) { return group.kind.moment == usdt::KernelMoment::call; });
+}
+
+Columns::Columns(const usdt::AttachPlan& plan, const PrintList& print) {
+  for (const std::vector<usdt::Arg>& args : plan.args) {
+    auto& row = positions_.emplace_back();
+    for (const PrintItem& item : print) row.push_back(position_of(item, args));
+  }
 }
 
 std::string full_name(const usdt::AttachPlan& plan, const usdt::PlannedProbe& probe) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace usdt_trace {
 struct Summary {
   std::vector<usdt::ProbeCounts> probes;   ///< parallel to AttachPlan::probes
   std::vector<usdt::SkippedSite> skipped;  ///< by the planner and by the kernel
+  std::uint64_t missed = 0;                ///< Tracer::missed()
 
   [[nodiscard]] usdt::ProbeCounts total() const;
 };
@@ -36,8 +38,24 @@ class Output {
 /// "usdt:PATH:PROVIDER:NAME": what usdt-list prints, too.
 [[nodiscard]] std::string full_name(const usdt::AttachPlan& plan, const usdt::PlannedProbe& probe);
 
-[[nodiscard]] std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const PrintList& print);
-[[nodiscard]] std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const PrintList& print);
+/// True where calls are traced from entry to return: only they can be unfinished.
+[[nodiscard]] bool has_calls(const usdt::AttachPlan& plan);
+
+/// What each item of a print list means at each site.
+class Columns {
+ public:
+  Columns(const usdt::AttachPlan& plan, const PrintList& print);
+  /// Number of an argument of the event's site; nothing: it has no such argument.
+  [[nodiscard]] std::optional<std::size_t> position(const usdt::Event& event, std::size_t item) const {
+    return positions_[event.site().args][item];
+  }
+
+ private:
+  std::vector<std::vector<std::optional<std::size_t>>> positions_;  ///< by AttachPlan::args, by item
+};
+
+[[nodiscard]] std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const Flags& flags);
+[[nodiscard]] std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const Flags& flags);
 
 /// Writes all of `data` to standard output; false on EPIPE or another error.
 [[nodiscard]] bool write_out(std::string_view data);

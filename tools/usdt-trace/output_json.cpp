@@ -21,9 +21,19 @@ void key(Writer& json, std::string_view name) { json.Key(name.data(), static_cas
 
 class JsonOutput final : public Output {
  public:
-  JsonOutput(const usdt::AttachPlan& plan, const PrintList& print) : print_(print), json_(out_) {
+  JsonOutput(const usdt::AttachPlan& plan, const Flags& flags)
+      : plan_(plan),
+        print_(flags.print),
+        stacks_(flags.kernel_stack_depth > 0),
+        has_calls_(has_calls(plan) && !flags.count_only),
+        columns_(plan, flags.print),
+        json_(out_) {
     for (const usdt::PlannedProbe& probe : plan.probes) names_.push_back(full_name(plan, probe));
-    for (const usdt::PlannedSite& site : plan.sites) pcs_.push_back(fmt::format("{:#x}", site.pc.value));
+    args_of_.assign(plan.probes.size(), nullptr);
+    for (const usdt::PlannedSite& site : plan.sites) {
+      pcs_.push_back(pc_text(site.file, site.pc));
+      args_of_[site.probe] = &plan.args[site.args];
+    }
   }
 
   void event(const usdt::Event& event) override {
@@ -36,14 +46,16 @@ class JsonOutput final : public Output {
     key(json_, "tid"), json_.Uint(event.tid());
     key(json_, "comm"), put_text(event.comm());
     key(json_, "probe"), put(json_, names_[event.site().probe]);
-    key(json_, "pc"), put(json_, pcs_[event.site_number()]);
+    key(json_, "pc"), put_or_null(pcs_[event.site_number()]);
     key(json_, "args"), args(event);
+    returned(event);
     // Which of args are strings cut at the string size.
     if (!truncated_.empty()) {
       key(json_, "truncated"), json_.StartArray();
       for (const unsigned n : truncated_) json_.Uint(n);
       json_.EndArray();
     }
+    stack(event);
     json_.EndObject();
     out_.Put('\n');
   }
@@ -53,11 +65,14 @@ class JsonOutput final : public Output {
     json_.StartObject();
     head("summary");
     counts(summary.total());
+    key(json_, "missed"), json_.Uint64(summary.missed);
     key(json_, "probes"), json_.StartArray();
     for (std::size_t i = 0; i < summary.probes.size(); ++i) {
       json_.StartObject();
       key(json_, "probe"), put(json_, names_[i]);
       counts(summary.probes[i]);
+      // A kernel function has one signature; the sites of a file's probe may differ, and usdt-list has them.
+      if (plan_.probes[i].file == usdt::kNone && args_of_[i]) types(*args_of_[i]);
       json_.EndObject();
     }
     json_.EndArray();
@@ -65,7 +80,7 @@ class JsonOutput final : public Output {
     for (const usdt::SkippedSite& site : summary.skipped) {
       json_.StartObject();
       key(json_, "probe"), put(json_, names_[site.probe]);
-      key(json_, "pc"), put(json_, fmt::format("{:#x}", site.pc.value));
+      key(json_, "pc"), put_or_null(pc_text(site.file, site.pc));
       key(json_, "reason"), put_text(site.reason);
       json_.EndObject();
     }
@@ -92,6 +107,10 @@ class JsonOutput final : public Output {
     key(json_, "lost"), json_.StartObject();
     key(json_, "ring_full"), json_.Uint64(counts.ring_full);
     key(json_, "discarded"), json_.Uint64(counts.discarded);
+    if (has_calls_) {
+      key(json_, "calls_full"), json_.Uint64(counts.calls_full);
+      key(json_, "unfinished"), json_.Uint64(counts.unfinished);
+    }
     json_.EndObject();
   }
 
@@ -104,18 +123,74 @@ class JsonOutput final : public Output {
     truncated_.clear();
     json_.StartArray();
     if (print_.empty()) {
-      for (std::size_t n = 0; n < event.arg_count(); ++n) value(event, n);
+      for (std::size_t n = 0; n < event.arg_count(); ++n)
+        if (!event.arg_info(n).result) unasked(event, n);
     }
     for (std::size_t i = 0; i < print_.size(); ++i) {
       const PrintItem& item = print_[i];
-      if (item.form == PrintItem::Form::text)
-        text(event, item.arg, static_cast<unsigned>(i));
+      const auto position = columns_.position(event, i);
+      if (!position)
+        error("no such argument");
+      else if (item.form == PrintItem::Form::text)
+        text(event, *position, static_cast<unsigned>(i));
       else if (item.form == PrintItem::Form::hex)
-        hex(event, item.arg);
+        hex(event, *position);
       else
-        value(event, item.arg);
+        value(event, *position);
     }
     json_.EndArray();
+  }
+
+  /// An argument nobody asked for by name: pointers to characters as their text, if that could be had.
+  void unasked(const usdt::Event& event, std::size_t n) {
+    event.arg_info(n).text&& event.text(n) ? text(event, n, static_cast<unsigned>(n)) : value(event, n);
+  }
+
+  /// The end of a call of a kernel function.
+  void returned(const usdt::Event& event) {
+    const std::size_t count = event.arg_count();
+    if (print_.empty() && count > 0 && event.arg_info(count - 1).result) {
+      key(json_, "return");
+      unasked(event, count - 1);
+    }
+    if (event.duration() > 0) key(json_, "duration_ns"), json_.Uint64(event.duration());
+  }
+
+  void stack(const usdt::Event& event) {
+    if (!stacks_) return;
+    key(json_, "kstack"), json_.StartArray();
+    for (const std::uint64_t address : event.kernel_stack()) put(json_, symbols_.name(address));
+    json_.EndArray();
+  }
+
+  /// Names and types of a kernel function's arguments.
+  void types(const std::vector<usdt::Arg>& all) {
+    key(json_, "args"), json_.StartArray();
+    for (const usdt::Arg& arg : all)
+      if (!arg.result) type(arg);
+    json_.EndArray();
+    if (all.empty() || !all.back().result) return;
+    key(json_, "return");
+    type(all.back());
+  }
+
+  void type(const usdt::Arg& arg) {
+    json_.StartObject();
+    if (!arg.result) key(json_, "name"), put(json_, arg.name);
+    key(json_, "type"), put_or_null(arg.type);
+    json_.EndObject();
+  }
+
+  void put_or_null(const std::string& text) {
+    if (text.empty())
+      json_.Null();
+    else
+      put(json_, text);
+  }
+
+  /// Empty: not known, or a tracepoint.
+  static std::string pc_text(std::uint32_t file, usdt::VirtAddr pc) {
+    return file == usdt::kNone && pc.value == 0 ? std::string() : fmt::format("{:#x}", pc.value);
   }
 
   void error(std::string_view reason) {
@@ -162,8 +237,14 @@ class JsonOutput final : public Output {
     put_text(text->truncated ? usdt::tools::without_partial_utf8(text->bytes) : text->bytes);
   }
 
+  const usdt::AttachPlan& plan_;
   const PrintList& print_;
+  bool stacks_;
+  bool has_calls_;
+  Columns columns_;
+  usdt::KernelSymbols symbols_;
   std::vector<std::string> names_;
+  std::vector<const std::vector<usdt::Arg>*> args_of_;  ///< by probe; null: none of its sites is attached
   std::vector<std::string> pcs_;
   std::vector<unsigned> truncated_;
   rapidjson::StringBuffer out_;
@@ -172,8 +253,8 @@ class JsonOutput final : public Output {
 
 }  // namespace
 
-std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const PrintList& print) {
-  return std::make_unique<JsonOutput>(plan, print);
+std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const Flags& flags) {
+  return std::make_unique<JsonOutput>(plan, flags);
 }
 
 }  // namespace usdt_trace

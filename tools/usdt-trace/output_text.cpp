@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // One readable line for each event:
 //     14:03:07.123456 python3.11       4711    python:function__entry  arg0=94210342342340 arg1=... arg2=12
+// Arguments with names are shown by them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 #include <iterator>
 
@@ -46,7 +48,8 @@ bool looks_like_address(const usdt::Arg& arg, std::uint64_t value) {
 
 class TextOutput final : public Output {
  public:
-  TextOutput(const usdt::AttachPlan& plan, const PrintList& print) : print_(print) {
+  TextOutput(const usdt::AttachPlan& plan, const Flags& flags)
+      : plan_(plan), print_(flags.print), count_only_(flags.count_only), columns_(plan, flags.print) {
     timespec real{}, monotonic{};
     ::clock_gettime(CLOCK_REALTIME, &real);
     ::clock_gettime(CLOCK_MONOTONIC, &monotonic);
@@ -61,15 +64,7 @@ class TextOutput final : public Output {
     if (print_.empty()) {
       for (std::size_t n = 0; n < event.arg_count(); ++n) append_named(event, n);
     }
-    for (const PrintItem& item : print_) {
-      out_.push_back(' ');
-      append(out_, item.label);
-      out_.push_back('=');
-      if (item.form == PrintItem::Form::text)
-        append_text(event, item.arg);
-      else
-        append_value(event, item.arg, item.form == PrintItem::Form::hex);
-    }
+    for (std::size_t i = 0; i < print_.size(); ++i) append_item(event, i);
     if (event.duration() > 0)
       fmt::format_to(std::back_inserter(out_), " took={:.3f}us", static_cast<double>(event.duration()) / 1000);
     out_.push_back('\n');
@@ -77,7 +72,19 @@ class TextOutput final : public Output {
       fmt::format_to(std::back_inserter(out_), "    {}\n", symbols_.name(address));
   }
 
-  void summary(const Summary&) override {}
+  /// With --count: probes that were hit, most hits first.
+  void summary(const Summary& summary) override {
+    if (!count_only_) return;
+    std::vector<std::size_t> hit;
+    for (std::size_t i = 0; i < summary.probes.size(); ++i)
+      if (summary.probes[i].hits > 0) hit.push_back(i);
+    std::stable_sort(hit.begin(), hit.end(),
+                     [&](std::size_t a, std::size_t b) { return summary.probes[a].hits > summary.probes[b].hits; });
+    fmt::format_to(std::back_inserter(out_), "{:>12}  {}\n", "HITS", "PROBE");
+    for (const std::size_t i : hit)
+      fmt::format_to(std::back_inserter(out_), "{:>12}  {}\n", summary.probes[i].hits,
+                     full_name(plan_, plan_.probes[i]));
+  }
 
   bool flush() override {
     const bool written = write_out({out_.data(), out_.size()});
@@ -86,6 +93,20 @@ class TextOutput final : public Output {
   }
 
  private:
+  void append_item(const usdt::Event& event, std::size_t i) {
+    const PrintItem& item = print_[i];
+    out_.push_back(' ');
+    append(out_, item.label);
+    out_.push_back('=');
+    const auto position = columns_.position(event, i);
+    if (!position)
+      append_error("no such argument");
+    else if (item.form == PrintItem::Form::text)
+      append_text(event, *position);
+    else
+      append_value(event, *position, item.form == PrintItem::Form::hex);
+  }
+
   void append_named(const usdt::Event& event, std::size_t n) {
     const usdt::Arg& arg = event.arg_info(n);
     if (arg.result)
@@ -122,6 +143,7 @@ class TextOutput final : public Output {
     const auto back = std::back_inserter(out_);
     if (const auto* error = std::get_if<usdt::ArgError>(&value)) return append_error(error->reason);
     const usdt::Arg& arg = event.arg_info(n);
+    if (!hex && append_word(arg, value)) return;
     if (const auto* number = std::get_if<double>(&value)) {
       // The shortest text that reads back as the same float.
       arg.size == sizeof(float) ? fmt::format_to(back, "{}", static_cast<float>(*number))
@@ -135,12 +157,29 @@ class TextOutput final : public Output {
     }
   }
 
+  /// What a value is called, if it has a name.
+  bool append_word(const usdt::Arg& arg, const usdt::Value& value) {
+    if (std::holds_alternative<double>(value)) return false;
+    const auto* whole = std::get_if<std::int64_t>(&value);
+    const std::uint64_t bits = whole ? static_cast<std::uint64_t>(*whole) : std::get<std::uint64_t>(value);
+    std::string_view word;
+    if (arg.boolean && bits <= 1)
+      word = bits ? "true" : "false";
+    else
+      word = usdt::enumerator_name(arg, bits);
+    append(out_, word);
+    return !word.empty();
+  }
+
   void append_text(const usdt::Event& event, std::size_t n) {
     auto text = event.text(n);
     text ? append_quoted(out_, *text) : append_error(text.error().message);
   }
 
+  const usdt::AttachPlan& plan_;
   const PrintList& print_;
+  bool count_only_;
+  Columns columns_;
   std::vector<std::string> names_;
   usdt::KernelSymbols symbols_;
   Buffer out_;
@@ -151,8 +190,8 @@ class TextOutput final : public Output {
 
 }  // namespace
 
-std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const PrintList& print) {
-  return std::make_unique<TextOutput>(plan, print);
+std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const Flags& flags) {
+  return std::make_unique<TextOutput>(plan, flags);
 }
 
 }  // namespace usdt_trace

@@ -13,27 +13,36 @@ namespace {
 
 namespace x3 = boost::spirit::x3;
 using Form = PrintItem::Form;
-using ParsedItem = std::pair<Form, std::uint8_t>;
+using Number = std::uint8_t;
+using Argument = boost::variant<Number, std::string>;
+using ParsedItem = std::pair<Form, Argument>;
 
-const x3::uint_parser<std::uint8_t, 10, 1, 3> number;
-const auto argument = x3::lexeme["arg" >> number];
+const x3::uint_parser<Number, 10, 1, 3> number;
+const auto letter = x3::ascii::alpha | x3::char_('_');
+const auto numbered = x3::rule<struct NumberedRule, Number>("argN") = x3::lexeme["arg" >> number >> !letter];
+// What looks like a number of an argument is one, or a mistake.
+const auto name = x3::rule<struct NameRule, std::string>("name") =
+    x3::raw[x3::lexeme[!("arg" >> x3::ascii::digit) >> letter >> *(letter | x3::ascii::digit)]];
+const auto argument = x3::rule<struct ArgumentRule, Argument>("argument") = numbered | name;
+const auto text = x3::rule<struct TextRule, ParsedItem>("str(argN)") =
+    x3::lexeme["str" >> !(letter | x3::ascii::digit)] >> '(' >> x3::attr(Form::text) >> argument >> ')';
+const auto hex = x3::rule<struct HexRule, ParsedItem>("hex(argN)") =
+    x3::lexeme["hex" >> !(letter | x3::ascii::digit)] >> '(' >> x3::attr(Form::hex) >> argument >> ')';
 const auto plain = x3::rule<struct PlainRule, ParsedItem>("argN") = x3::attr(Form::value) >> argument;
-const auto text = x3::rule<struct TextRule, ParsedItem>("str(argN)") = "str" >> x3::attr(Form::text) >> '(' >> argument
-                                                                       >> ')';
-const auto hex = x3::rule<struct HexRule, ParsedItem>("hex(argN)") = "hex" >> x3::attr(Form::hex) >> '(' >> argument >>
-                                                                     ')';
-const auto item = plain | text | hex;
+const auto item = text | hex | plain;
 
-std::string label_of(const ParsedItem& parsed) {
-  switch (parsed.first) {
-    case Form::text:
-      return fmt::format("str(arg{})", parsed.second);
-    case Form::hex:
-      return fmt::format("hex(arg{})", parsed.second);
-    case Form::value:
-      break;
+PrintItem item_of(ParsedItem&& parsed) {
+  PrintItem out;
+  out.form = parsed.first;
+  if (const auto* n = boost::get<Number>(&parsed.second)) {
+    out.arg = *n;
+    out.label = fmt::format("arg{}", *n);
+  } else {
+    out.label = out.name = boost::get<std::string>(std::move(parsed.second));
   }
-  return fmt::format("arg{}", parsed.second);
+  if (out.form == Form::text) out.label = fmt::format("str({})", out.label);
+  if (out.form == Form::hex) out.label = fmt::format("hex({})", out.label);
+  return out;
 }
 
 }  // namespace
@@ -44,15 +53,25 @@ usdt::Result<PrintList> parse_print_list(std::string_view source) {
   const bool matched = x3::phrase_parse(at, source.end(), item % ',', x3::space, parsed);
   if (!matched || at != source.end()) {
     const auto column = static_cast<std::uint32_t>(at - source.begin());
-    return usdt::fail(usdt::Error{usdt::ErrorKind::syntax,
-                                  fmt::format("--print: expected argN, str(argN) or hex(argN) at column {} of '{}'; "
-                                              "arguments count from arg0",
-                                              column + 1, source),
-                                  0, column});
+    return usdt::fail(
+        usdt::Error{usdt::ErrorKind::syntax,
+                    fmt::format("--print: expected argN, a name, retval, str(...) or hex(...) at column {} "
+                                "of '{}'; arguments count from arg0",
+                                column + 1, source),
+                    0, column});
   }
   PrintList list;
-  for (const ParsedItem& p : parsed) list.push_back({p.first, p.second, label_of(p)});
+  for (ParsedItem& each : parsed) list.push_back(item_of(std::move(each)));
   return list;
+}
+
+std::optional<std::size_t> position_of(const PrintItem& item, const std::vector<usdt::Arg>& args) {
+  std::optional<std::size_t> found;
+  for (std::size_t n = 0; n < args.size(); ++n) {
+    if (item.arg ? *item.arg == n && !args[n].result : args[n].name == item.name && !args[n].result) found = n;
+    if (args[n].result && item.name == kReturnValue) return n;
+  }
+  return found;
 }
 
 }  // namespace usdt_trace

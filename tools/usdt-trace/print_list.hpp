@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "usdt/decode.hpp"
 #include "usdt/result.hpp"
 
 namespace usdt_trace {
@@ -14,12 +16,19 @@ namespace usdt_trace {
 struct PrintItem {
   enum class Form : std::uint8_t { value, text, hex };
   Form form = Form::value;
-  std::uint8_t arg = 0;
-  std::string label;  ///< as written: "str(arg1)"
+  std::optional<std::uint8_t> arg = std::nullopt;  ///< by number
+  std::string name;                                ///< else by name: "count"; kReturnValue
+  std::string label;                               ///< as written: "str(arg1)"
 };
 using PrintList = std::vector<PrintItem>;
 
-/// Parses "arg0, str(arg1), hex(arg2)". Error: syntax with the column.
+/// What the return value is called.
+inline constexpr std::string_view kReturnValue = "retval";
+
+/// Parses "arg0, str(arg1), hex(count), retval". Error: syntax with the column.
 [[nodiscard]] usdt::Result<PrintList> parse_print_list(std::string_view text);
+
+/// Which of a site's arguments `item` means; nothing: it has no such argument.
+[[nodiscard]] std::optional<std::size_t> position_of(const PrintItem& item, const std::vector<usdt::Arg>& args);
 
 }  // namespace usdt_trace

@@ -2,6 +2,7 @@
 #include "session.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -11,15 +12,19 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <functional>
+#include <map>
 #include <optional>
 
 #include "child.hpp"
+#include "common/report.hpp"
 #include "output.hpp"
 
 namespace usdt_trace {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using usdt::tools::counted;
 
 /// design.md section 7.
 enum ExitCode : int { success = 0, run_time_failure = 1, usage = 2, strict_failure = 3 };
@@ -119,8 +124,7 @@ class Session {
     if (flags_.pid) options.scope = usdt::OneProcess{*flags_.pid};
     options.nops = usdt::nop_optimisation();
     options.allow_unsafe_nop5 = flags_.allow_unsafe_nop5;
-    for (const PrintItem& item : flags_.print)
-      if (item.form == PrintItem::Form::text) options.strings.push_back(item.arg);
+    for (const PrintItem& item : flags_.print) ask_for_text(item, options);
     if (!flags_.kernel_patterns.empty()) {
       options.kernel = usdt::kernel_abilities();
       options.kernel_backend = flags_.kernel_backend;
@@ -132,24 +136,57 @@ class Session {
     return check_print_list();
   }
 
+  static void ask_for_text(const PrintItem& item, usdt::PlanOptions& options) {
+    if (item.form != PrintItem::Form::text) return;
+    if (item.arg)
+      options.strings.push_back(*item.arg);
+    else
+      options.string_names.push_back(item.name);
+    if (item.name == kReturnValue) options.string_results = true;
+  }
+
   /// An argument no site has is a mistake, one that some sites lack is not.
   usdt::Result<void> check_print_list() const {
     for (const PrintItem& item : flags_.print) {
-      const bool exists =
-          std::any_of(plan_.args.begin(), plan_.args.end(), [&](const auto& args) { return item.arg < args.size(); });
-      if (exists) continue;
-      const usdt::PlannedProbe& probe = plan_.probes.front();
-      return usdt::fail(usdt::ErrorKind::invalid_argument,
-                        fmt::format("--print {}: no such argument: {}:{}({}); arguments count from arg0", item.label,
-                                    probe.provider, probe.name, signature(plan_.args[plan_.sites.front().args])));
+      const bool exists = std::any_of(plan_.args.begin(), plan_.args.end(),
+                                      [&](const auto& args) { return position_of(item, args).has_value(); });
+      if (!exists)
+        return usdt::fail(usdt::ErrorKind::invalid_argument,
+                          fmt::format("--print {}: no such argument: {}", item.label, what_there_is()));
     }
     return {};
   }
 
+  /// "fentry:vfs_read(struct file *file, ...); ...": the first few signatures of the plan.
+  [[nodiscard]] std::string what_there_is() const {
+    constexpr std::size_t most = 3;
+    std::vector<bool> seen(plan_.args.size());
+    std::vector<std::string> shown;
+    bool numbers = false;
+    for (const usdt::PlannedSite& site : plan_.sites) {
+      if (seen[site.args] || shown.size() == most) continue;
+      seen[site.args] = true;
+      const usdt::PlannedProbe& probe = plan_.probes[site.probe];
+      numbers |= site.file != usdt::kNone;
+      shown.push_back(fmt::format("{}:{}{}", probe.provider, probe.name, signature(plan_.args[site.args])));
+    }
+    const bool more = std::count(seen.begin(), seen.end(), true) < static_cast<std::ptrdiff_t>(seen.size());
+    return fmt::format("{}{}{}", fmt::join(shown, "; "), more ? "; ..." : "",
+                       numbers ? "; arguments count from arg0" : "");
+  }
+
+  /// "(i32, u64)", of kernel functions with names: "(struct file *file, size_t count), retval ssize_t".
   static std::string signature(const std::vector<usdt::Arg>& args) {
-    std::vector<std::string> types;
-    for (const usdt::Arg& arg : args) types.push_back(usdt::type_name(arg));
-    return fmt::format("{}", fmt::join(types, ", "));
+    std::vector<std::string> shown;
+    std::string result;
+    for (const usdt::Arg& arg : args) {
+      const std::string type = arg.type.empty() ? usdt::type_name(arg) : arg.type;
+      if (arg.result)
+        result = fmt::format(", {} {}", kReturnValue, type);
+      else
+        shown.push_back(arg.name.empty() ? type : fmt::format("{}{}{}", type, type.back() == '*' ? "" : " ", arg.name));
+    }
+    return fmt::format("({}){}", fmt::join(shown, ", "), result);
   }
 
   usdt::Result<void> attach() {
@@ -173,17 +210,47 @@ class Session {
     }
     if (!tracer) return usdt::fail(tracer.error());
     tracer_.emplace(std::move(*tracer));
-    output_ = flags_.format == Format::json ? json_output(plan_, flags_.print) : text_output(plan_, flags_.print);
+    output_ = flags_.format == Format::json ? json_output(plan_, flags_) : text_output(plan_, flags_);
     const auto took = std::chrono::duration<double, std::milli>(Clock::now() - started_).count();
     report_skipped();
-    notice(fmt::format("attached {} site{} of {} probe{} in {} file{} by {}, specs by {}, after {:.1f} ms",
-                       tracer_->link().attached(), plural(tracer_->link().attached()), plan_.probes.size(),
-                       plural(plan_.probes.size()), plan_.files.size(), plural(plan_.files.size()),
-                       tracer_->link().backend_text(), tracer_->link().carrier_text(), took));
+    notice(fmt::format("attached {}, specs by {}, after {:.1f} ms", attached_text(), tracer_->link().carrier_text(),
+                       took));
     return {};
   }
 
-  static const char* plural(std::size_t n) { return n == 1 ? "" : "s"; }
+  /// "3 sites of 2 probes in 1 file by uprobe_multi, and 409 kernel functions by tracing_multi".
+  [[nodiscard]] std::string attached_text() const {
+    std::vector<std::string> parts;
+    std::size_t in_files = tracer_->link().attached();
+    for (const auto& [way, count] : attached_in_kernel()) {
+      in_files -= count;
+      const bool tracepoints = way == usdt::Backend::raw_tp || way == usdt::Backend::tp_btf;
+      parts.push_back(
+          fmt::format("{} by {}", counted(count, tracepoints ? "raw tracepoint" : "kernel function"), to_string(way)));
+    }
+    if (!plan_.files.empty()) {
+      const auto probes = std::count_if(plan_.probes.begin(), plan_.probes.end(),
+                                        [](const usdt::PlannedProbe& probe) { return probe.file != usdt::kNone; });
+      parts.insert(parts.begin(),
+                   fmt::format("{} of {} in {} by {}", counted(in_files, "site"),
+                               counted(static_cast<std::size_t>(probes), "probe"), counted(plan_.files.size(), "file"),
+                               to_string(tracer_->link().backend())));
+    }
+    return fmt::format("{}", fmt::join(parts, ", and "));
+  }
+
+  /// How many functions and tracepoints by each way.
+  [[nodiscard]] std::map<usdt::Backend, std::size_t> attached_in_kernel() const {
+    std::vector<bool> refused(plan_.probes.size());
+    for (const usdt::SkippedSite& site : tracer_->link().refused()) refused[site.probe] = true;
+    std::map<usdt::Backend, std::size_t> counts;
+    for (const usdt::PlannedKernel& group : plan_.kernels) {
+      const auto attached = std::count_if(group.sites.begin(), group.sites.end(),
+                                          [&](std::uint32_t site) { return !refused[plan_.sites[site].probe]; });
+      if (attached > 0) counts[group.backend] += static_cast<std::size_t>(attached);
+    }
+    return counts;
+  }
 
   [[nodiscard]] std::vector<usdt::SkippedSite> skipped() const {
     std::vector<usdt::SkippedSite> all = plan_.skipped;
@@ -192,13 +259,28 @@ class Session {
     return all;
   }
 
+  /// The first of them each, the rest counted by reason.
   void report_skipped() const {
     constexpr std::size_t most = 10;
     const auto all = skipped();
-    for (std::size_t i = 0; i < std::min(all.size(), most); ++i)
-      notice(fmt::format("not attached: {} at {:#x}: {}", full_name(plan_, plan_.probes[all[i].probe]), all[i].pc.value,
-                         all[i].reason));
-    if (all.size() > most) notice(fmt::format("not attached: {} more sites", all.size() - most));
+    for (std::size_t i = 0; i < std::min(all.size(), most); ++i) {
+      const std::string where = all[i].file == usdt::kNone ? "" : fmt::format(" at {:#x}", all[i].pc.value);
+      notice(fmt::format("not attached: {}{}: {}", full_name(plan_, plan_.probes[all[i].probe]), where, all[i].reason));
+    }
+    if (all.size() <= most) return;
+    std::map<std::string_view, std::size_t> by_reason;
+    for (std::size_t i = most; i < all.size(); ++i) ++by_reason[all[i].reason];
+    std::vector<std::pair<std::size_t, std::string_view>> reasons;
+    for (const auto& [reason, count] : by_reason) reasons.emplace_back(count, reason);
+    std::sort(reasons.begin(), reasons.end(), std::greater<>());
+    std::size_t rest = 0;
+    for (std::size_t i = 0; i < reasons.size(); ++i) {
+      if (i < most)
+        notice(fmt::format("not attached: {} more: {}", reasons[i].first, reasons[i].second));
+      else
+        rest += reasons[i].first;
+    }
+    if (rest > 0) notice(fmt::format("not attached: {} more, for other reasons", rest));
   }
 
   [[nodiscard]] bool target_ended() { return (child_ && child_->ended()) || (watch_ && watch_->ended()); }
@@ -247,7 +329,7 @@ class Session {
       reader_gone_ = !output_->flush();
     }
     tracer_->drain(nullptr);
-    summary_ = {tracer_->counts(), skipped()};
+    summary_ = {tracer_->counts(), skipped(), tracer_->missed()};
     output_->summary(summary_);
     if (!reader_gone_) reader_gone_ = !output_->flush();
     print_ledger();
@@ -257,20 +339,50 @@ class Session {
   /// Always printed, zeroes included.
   void print_ledger() const {
     const usdt::ProbeCounts total = summary_.total();
-    fmt::print(stderr, "{} events of {} hits; lost: {} ring_full, {} discarded\n", total.delivered, total.hits,
-               total.ring_full, total.discarded);
-    for (std::size_t i = 0; i < summary_.probes.size(); ++i) {
-      const usdt::ProbeCounts& probe = summary_.probes[i];
-      if (probe.ring_full + probe.discarded == 0) continue;
-      fmt::print(stderr, "  {}: {} ring_full, {} discarded\n", full_name(plan_, plan_.probes[i]), probe.ring_full,
-                 probe.discarded);
+    if (flags_.count_only) {
+      const auto silent = std::count_if(summary_.probes.begin(), summary_.probes.end(),
+                                        [](const usdt::ProbeCounts& probe) { return probe.hits == 0; });
+      fmt::print(stderr, "{} hits counted; {} without hits{}\n", total.hits,
+                 counted(static_cast<std::size_t>(silent), "probe"), missed_text());
+      return;
     }
+    fmt::print(stderr, "{} events of {} hits; lost: {}{}\n", total.delivered, total.hits, lost_text(total),
+               missed_text());
+    print_losers();
     if (total.ring_full > 0)
       fmt::print(stderr, "  a larger --ring-size than {} MiB loses fewer\n", flags_.ring_megabytes);
   }
 
+  /// The probes that lost events, those that lost most.
+  void print_losers() const {
+    constexpr std::size_t most = 10;
+    std::vector<std::pair<std::uint64_t, std::size_t>> losers;
+    for (std::size_t i = 0; i < summary_.probes.size(); ++i) {
+      const usdt::ProbeCounts& probe = summary_.probes[i];
+      const std::uint64_t lost = probe.ring_full + probe.discarded + probe.calls_full + probe.unfinished;
+      if (lost > 0) losers.emplace_back(lost, i);
+    }
+    std::stable_sort(losers.begin(), losers.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (std::size_t n = 0; n < std::min(losers.size(), most); ++n) {
+      const std::size_t i = losers[n].second;
+      fmt::print(stderr, "  {}: {}\n", full_name(plan_, plan_.probes[i]), lost_text(summary_.probes[i]));
+    }
+    if (losers.size() > most) fmt::print(stderr, "  and {}\n", counted(losers.size() - most, "more probe"));
+  }
+
+  [[nodiscard]] std::string lost_text(const usdt::ProbeCounts& counts) const {
+    std::string text = fmt::format("{} ring_full, {} discarded", counts.ring_full, counts.discarded);
+    if (has_calls(plan_)) text += fmt::format(", {} calls_full, {} unfinished", counts.calls_full, counts.unfinished);
+    return text;
+  }
+
+  [[nodiscard]] std::string missed_text() const {
+    return summary_.missed == 0 ? std::string()
+                                : fmt::format("; {} missed, in the kernel's own nested hits", summary_.missed);
+  }
+
   [[nodiscard]] int exit_code() {
-    const bool lost = summary_.total().ring_full > 0;
+    const bool lost = summary_.total().ring_full + summary_.total().calls_full > 0;
     if (flags_.strict && (lost || output_->unreadable() > 0)) return strict_failure;
     const bool ended_by_itself = child_ && signals_seen == 0 && !limit_reached_;
     return ended_by_itself ? child_->ended().value_or(success) : static_cast<int>(success);

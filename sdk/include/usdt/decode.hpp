@@ -26,14 +26,22 @@ struct RegInfo {
 /// What a value needs beyond registers and memory: "symbol", "got", "segment-base", "reg-pair".
 using Needs = std::vector<std::string>;
 
+/// A name for one value of an enum.
+struct Enumerator {
+  std::string name;
+  std::uint64_t bits = 0;  ///< the low bytes count, as many as the enum has
+};
+
 /// One argument with everything known about it before a kernel is involved.
 struct Arg {
   ArgSpec spec;
-  std::string name;        ///< where the source knows one (kernel BTF): "skb"; empty in notes
-  std::string type;        ///< the same as C: "struct sk_buff *"
-  bool result = false;     ///< not an argument but the return value of a kernel function
-  bool text = false;       ///< a pointer to characters
-  std::uint32_t size = 0;  ///< bytes; the machine's word where the text has none
+  std::string name;                     ///< where the source knows one (kernel BTF): "skb"; empty in notes
+  std::string type;                     ///< the same as C: "struct sk_buff *"
+  bool result = false;                  ///< not an argument but the return value of a kernel function
+  bool text = false;                    ///< a pointer to characters
+  bool boolean = false;                 ///< true or false, where the source knows
+  std::vector<Enumerator> enumerators;  ///< of an enum, where the source knows them
+  std::uint32_t size = 0;               ///< bytes; the machine's word where the text has none
   /// A value can be fetched at a hit; else `reason` says why not.
   bool readable = false;
   std::string reason;
@@ -46,6 +54,9 @@ struct Arg {
   std::uint64_t const_bits = 0;     ///< ConstOperand without symbol: value cut to size, extended by sign
   Needs needs;
 };
+
+/// The name of value `bits` of an enum argument; empty: it has none.
+[[nodiscard]] std::string_view enumerator_name(const Arg& arg, std::uint64_t bits) noexcept;
 
 /// "i32", "u64", "f64", "u8"; "?128" for sizes no value type has: the signature column of usdt-list.
 [[nodiscard]] std::string type_name(const Arg& arg);

@@ -51,6 +51,8 @@ struct FeatureState {
 /// From now on `feature` is answered "no", so that its fallback can be tried (as bpftrace's BPFnofeature does).
 void disable_feature(Feature feature);
 
+/// The machine of the running kernel, as this code was built for it.
+[[nodiscard]] Machine kernel_machine() noexcept;
 /// The value PlanOptions wants, from the features of kernel functions.
 [[nodiscard]] KernelAbilities kernel_abilities();
 

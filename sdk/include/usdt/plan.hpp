@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -82,6 +83,10 @@ struct PlanOptions {
   bool allow_unsafe_nop5 = false;
   /// Argument numbers the stock program also fetches as text (char pointers); empty: none.
   std::vector<std::uint8_t> strings = {};
+  /// The same by name (Arg::name).
+  std::vector<std::string> string_names = {};
+  /// The same for return values.
+  bool string_results = false;
   /// The same for every argument whose type is known to be a pointer to characters.
   bool capture_text = false;
 };
@@ -172,6 +177,21 @@ struct AttachPlan {
 [[nodiscard]] Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const PlanOptions& options = {});
 [[nodiscard]] Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const KernelSelection& kernel,
                                              const PlanOptions& options = {});
+
+/// A kernel function or raw tracepoint as it would be attached, for people to choose from.
+struct KernelPoint {
+  std::string name;           ///< "fentry:vfs_read", "kprobe:nf_tables:nft_do_chain": pastes into usdt-trace
+  std::string signature;      ///< "ssize_t (struct file *file, ...)"; empty: types are not known
+  std::vector<Arg> args;      ///< those a program of this kind can ask for; `any`: as a kprobe has them
+  std::optional<Arg> result;  ///< where the kind has one
+  std::string refused;        ///< why it cannot be attached; empty: it can, if the kernel has such programs
+};
+/// One of `selection`'s entries on a kernel of `machine`. Reads no more than the selection did.
+[[nodiscard]] KernelPoint describe_point(const KernelSelection& selection, const KernelSelection::Entry& entry,
+                                         Machine machine);
+/// "fentry:vfs_read", "kprobe:nf_tables:nft_do_chain".
+[[nodiscard]] std::string kernel_name(KernelKind kind, std::string_view module, std::string_view name);
+
 /// The machine whose registers a site's specs name.
 [[nodiscard]] Machine machine_of(const AttachPlan& plan, const PlannedSite& site);
 

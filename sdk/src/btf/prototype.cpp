@@ -183,21 +183,26 @@ void Types::add_to(Layout& layout, std::uint32_t id, std::uint32_t bit_offset, u
   layout.packed = layout.packed || bit_offset % (8 * size) != 0;
 }
 
-std::string_view Types::enumerator(std::uint32_t id, std::uint64_t value) const {
+std::vector<std::pair<std::string_view, std::uint64_t>> Types::enumerators(std::uint32_t id) const {
+  std::vector<std::pair<std::string_view, std::uint64_t>> all;
   const btf_type* at = type(resolve(id).value_or(0));
   const auto kind = at ? kind_of(at->info) : 0U;
   if (kind == BTF_KIND_ENUM) {
     const bool is_signed = BTF_INFO_KFLAG(at->info);
-    for (const btf_enum& one : std::span(reinterpret_cast<const btf_enum*>(at + 1), vlen_of(at->info))) {
-      const auto bits = is_signed ? static_cast<std::uint64_t>(one.val) : static_cast<std::uint32_t>(one.val);
-      if (cut(bits, at->size) == cut(value, at->size)) return name(one.name_off);
-    }
+    for (const btf_enum& one : std::span(reinterpret_cast<const btf_enum*>(at + 1), vlen_of(at->info)))
+      all.emplace_back(name(one.name_off),
+                       is_signed ? static_cast<std::uint64_t>(one.val) : static_cast<std::uint32_t>(one.val));
   } else if (kind == BTF_KIND_ENUM64) {
-    for (const btf_enum64& one : std::span(reinterpret_cast<const btf_enum64*>(at + 1), vlen_of(at->info))) {
-      const auto bits = std::uint64_t{one.val_hi32} << 32 | one.val_lo32;
-      if (cut(bits, at->size) == cut(value, at->size)) return name(one.name_off);
-    }
+    for (const btf_enum64& one : std::span(reinterpret_cast<const btf_enum64*>(at + 1), vlen_of(at->info)))
+      all.emplace_back(name(one.name_off), std::uint64_t{one.val_hi32} << 32 | one.val_lo32);
   }
+  return all;
+}
+
+std::string_view Types::enumerator(std::uint32_t id, std::uint64_t value) const {
+  const btf_type* at = type(resolve(id).value_or(0));
+  for (const auto& [called, bits] : enumerators(id))
+    if (cut(bits, at->size) == cut(value, at->size)) return called;
   return {};
 }
 

@@ -168,9 +168,21 @@ std::vector<Function> Types::functions() const {
   return found;
 }
 
+namespace {
+
+/// The same types in the same order, whatever their names.
+bool same_parameters(const btf_type& a, const btf_type& b) {
+  const std::span first(reinterpret_cast<const btf_param*>(&a + 1), vlen_of(a.info));
+  const std::span second(reinterpret_cast<const btf_param*>(&b + 1), vlen_of(b.info));
+  return std::equal(first.begin(), first.end(), second.begin(), second.end(),
+                    [](const btf_param& x, const btf_param& y) { return x.type == y.type; });
+}
+
+}  // namespace
+
 std::vector<Function> Types::tracepoints() const {
   constexpr std::string_view prefix = "btf_trace_";  // DECLARE_TRACE, include/linux/tracepoint.h
-  std::unordered_map<std::string_view, std::uint32_t> named = named_tracepoint_prototypes();
+  const std::unordered_map<std::string_view, std::uint32_t> named = tracepoint_callers();
   std::vector<Function> found;
   for (std::uint32_t id = first_id_; id < end_id(); ++id) {
     const btf_type* candidate = type(id);
@@ -181,22 +193,22 @@ std::vector<Function> Types::tracepoints() const {
     if (!pointer || kind_of(pointer->info) != BTF_KIND_PTR) continue;
     const btf_type* proto = type(pointer->type);
     if (!proto || kind_of(proto->info) != BTF_KIND_FUNC_PROTO) continue;
-    const auto with_names = named.find(called.substr(prefix.size()));
-    const bool same = with_names != named.end() && vlen_of(type(with_names->second)->info) == vlen_of(proto->info);
-    found.push_back(
-        {.id = id, .proto = same ? with_names->second : pointer->type, .name = called.substr(prefix.size())});
+    Function& tracepoint =
+        found.emplace_back(Function{.id = id, .proto = pointer->type, .name = called.substr(prefix.size())});
+    const auto caller = named.find(tracepoint.name);
+    const btf_type* other = caller == named.end() ? nullptr : type(caller->second);
+    if (other && kind_of(other->info) == BTF_KIND_FUNC_PROTO && same_parameters(*other, *proto))
+      tracepoint.proto = caller->second;
   }
   return found;
 }
 
-/// The typedef's parameters have no names; those of the function that calls the probes have (DEFINE_TRACE_FN, 5.10).
-std::unordered_map<std::string_view, std::uint32_t> Types::named_tracepoint_prototypes() const {
+/// The typedef is of a pointer, whose parameters have no names. What calls the tracepoint's programs has them (5.10).
+std::unordered_map<std::string_view, std::uint32_t> Types::tracepoint_callers() const {
   constexpr std::string_view prefix = "__traceiter_";
   std::unordered_map<std::string_view, std::uint32_t> protos;
   for (const Function& function : functions()) {
-    const btf_type* proto = type(function.proto);
-    if (function.name.starts_with(prefix) && proto && kind_of(proto->info) == BTF_KIND_FUNC_PROTO)
-      protos.emplace(function.name.substr(prefix.size()), function.proto);
+    if (function.name.starts_with(prefix)) protos.emplace(function.name.substr(prefix.size()), function.proto);
   }
   return protos;
 }

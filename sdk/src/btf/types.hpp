@@ -10,6 +10,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "usdt/result.hpp"
@@ -72,7 +73,8 @@ class Types {
   /// Every BTF_KIND_FUNC of this BTF (not of its base), by id.
   [[nodiscard]] std::vector<Function> functions() const;
   /// Raw tracepoints: typedef btf_trace_NAME of a pointer to a prototype whose first parameter (void *__data) is no
-  /// argument. `name` without "btf_trace_", `id` the typedef's, `proto` a prototype with the parameters' names.
+  /// argument. `name` without "btf_trace_", `id` the typedef's, `proto` a prototype with these parameters, named where
+  /// the kernel names them.
   [[nodiscard]] std::vector<Function> tracepoints() const;
   /// Errors: malformed (`proto` is no BTF_KIND_FUNC_PROTO).
   [[nodiscard]] Result<Prototype> prototype(std::uint32_t proto) const;
@@ -84,12 +86,14 @@ class Types {
   [[nodiscard]] std::string declaration(std::uint32_t id, std::string declarator) const;
   /// The enumerator of `value` in an enum type; empty: none.
   [[nodiscard]] std::string_view enumerator(std::uint32_t id, std::uint64_t value) const;
+  /// All of an enum type in order, values in their low bytes; none for other types.
+  [[nodiscard]] std::vector<std::pair<std::string_view, std::uint64_t>> enumerators(std::uint32_t id) const;
   /// Byte offset of a struct's member that is no bit-field, looked for in anonymous structs and unions too. not_found.
   [[nodiscard]] Result<std::uint32_t> member_offset(std::string_view structure, std::string_view member) const;
 
  private:
   [[nodiscard]] static Result<std::shared_ptr<const Types>> read_kernel();
-  [[nodiscard]] std::unordered_map<std::string_view, std::uint32_t> named_tracepoint_prototypes() const;
+  [[nodiscard]] std::unordered_map<std::string_view, std::uint32_t> tracepoint_callers() const;
   Types(std::vector<std::byte>&& bytes, std::shared_ptr<const Types>&& base) noexcept;
   [[nodiscard]] Result<void> index();
   [[nodiscard]] Result<void> index_types(std::uint64_t begin, std::uint64_t end);

@@ -96,8 +96,14 @@ Result<void> set_layout(BpfObject& object, const AttachPlan& plan, const EventLa
 }  // namespace
 
 struct Tracer::Impl {
-  Impl(const AttachPlan& p, BpfObject o, Link l, EventLayout e, event::Ring r)
-      : plan(p), object(std::move(o)), link(std::move(l)), layout(e), ring(std::move(r)), counts(p.probes.size()) {}
+  Impl(const AttachPlan& p, BpfObject o, Link l, EventLayout e, event::Ring r, bool only_counts)
+      : plan(p),
+        object(std::move(o)),
+        link(std::move(l)),
+        layout(e),
+        ring(std::move(r)),
+        count_only(only_counts),
+        counts(p.probes.size()) {}
 
   /// Gives one record to `callback` (none: discards it) and counts it.
   void deliver(std::span<const std::byte> record, const Callback& callback) {
@@ -117,6 +123,7 @@ struct Tracer::Impl {
   Link link;
   EventLayout layout;
   event::Ring ring;
+  bool count_only;
   std::vector<ProbeCounts> counts;  // delivered and discarded; the rest is in the kernel
 };
 
@@ -160,7 +167,8 @@ Result<Tracer> Tracer::start(const AttachPlan& plan, const TraceOptions& options
   if (!asleep) return fail(ErrorKind::io, "map the stock program's globals");
   auto ring = event::Ring::open(*events, asleep);
   if (!ring) return fail(ring.error());
-  return Tracer(std::make_unique<Impl>(plan, std::move(*object), std::move(*link), layout, std::move(*ring)));
+  return Tracer(
+      std::make_unique<Impl>(plan, std::move(*object), std::move(*link), layout, std::move(*ring), options.count_only));
 }
 
 Result<std::size_t> Tracer::poll(const Callback& callback, std::chrono::milliseconds wait, std::size_t limit) {
@@ -191,6 +199,7 @@ std::vector<ProbeCounts> Tracer::counts() const {
       ended[impl_->plan.sites[site].probe] += cpu.ended;
     }
   }
+  if (impl_->count_only) return all;
   for (const PlannedKernel& group : impl_->plan.kernels) {
     if (group.kind.moment != KernelMoment::call) continue;
     for (const std::uint32_t site : group.sites) {

@@ -162,14 +162,20 @@ FeatureState probe_kernel_function_feature(Feature feature) {
 
 namespace usdt {
 
+Machine kernel_machine() noexcept {
+#if defined(__aarch64__)
+  return Machine::aarch64;
+#elif defined(__i386__)
+  return Machine::i386;
+#else
+  return Machine::x86_64;
+#endif
+}
+
 KernelAbilities kernel_abilities() {
   const auto has = [](Feature feature) { return probe_feature(feature).answer == Answer::yes; };
   KernelAbilities abilities;
-#if defined(__aarch64__)
-  abilities.machine = Machine::aarch64;
-#elif defined(__i386__)
-  abilities.machine = Machine::i386;
-#endif
+  abilities.machine = kernel_machine();
   abilities.perf_cookies = has(Feature::attach_cookie);
   abilities.kprobe_multi = has(Feature::kprobe_multi);
   abilities.kprobe_session = has(Feature::kprobe_session);

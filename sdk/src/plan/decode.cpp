@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "parsers/args.hpp"
@@ -25,6 +26,13 @@ std::vector<Arg> args_of(std::vector<plan::ResolvedArg> resolved) {
 }
 
 }  // namespace
+
+std::string_view enumerator_name(const Arg& arg, std::uint64_t bits) noexcept {
+  const unsigned spare = arg.size == 0 || arg.size > 8 ? 0 : 64 - 8 * arg.size;
+  const auto found = std::find_if(arg.enumerators.begin(), arg.enumerators.end(),
+                                  [&](const Enumerator& each) { return each.bits << spare == bits << spare; });
+  return found == arg.enumerators.end() ? std::string_view() : std::string_view(found->name);
+}
 
 std::string type_name(const Arg& arg) {
   const std::uint64_t bits = 8 * static_cast<std::uint64_t>(arg.size);

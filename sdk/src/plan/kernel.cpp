@@ -26,6 +26,11 @@ tl::unexpected<Error> unsupported(KernelKind kind, std::string_view what) {
   return fail(ErrorKind::not_supported, fmt::format("{}: this kernel has no {}", to_string(kind), what));
 }
 
+tl::unexpected<Error> cannot(KernelKind kind, Backend backend) {
+  return fail(ErrorKind::invalid_argument,
+              fmt::format("{} cannot be attached by {}", to_string(kind), to_string(backend)));
+}
+
 /// Ways of the kprobe family, the cheapest first. `forced`: automatic, or the only one to take.
 Result<KernelWay> kprobe_way(KernelKind kind, Backend forced, const KernelAbilities& kernel, bool multi) {
   const bool any = forced == Backend::automatic;
@@ -39,16 +44,13 @@ Result<KernelWay> kprobe_way(KernelKind kind, Backend forced, const KernelAbilit
     if (!any) return unsupported(kind, "kprobe_multi (Linux 5.18, CONFIG_FPROBE)");
   }
   if (any || forced == Backend::perf_kprobe) return KernelWay{Backend::perf_kprobe, false};
-  return fail(ErrorKind::invalid_argument,
-              fmt::format("{} cannot be attached by {}", to_string(kind), to_string(forced)));
+  return cannot(kind, forced);
 }
 
 Result<KernelWay> tracing_way(KernelKind kind, Backend forced, const KernelAbilities& kernel) {
   const bool any = forced == Backend::automatic;
   const bool call = kind.moment == KernelMoment::call;
-  if (!any && forced != Backend::tracing && forced != Backend::tracing_multi)
-    return fail(ErrorKind::invalid_argument,
-                fmt::format("{} cannot be attached by {}", to_string(kind), to_string(forced)));
+  if (!any && forced != Backend::tracing && forced != Backend::tracing_multi) return cannot(kind, forced);
   if (any || forced == Backend::tracing_multi) {
     if (kernel.tracing_multi) return KernelWay{Backend::tracing_multi, call};
     if (!any) return unsupported(kind, "tracing_multi (Linux 7.2, x86-64)");
@@ -77,8 +79,10 @@ Result<KernelWay> choose_way(KernelKind kind, Backend wanted, const KernelAbilit
     case KernelFamily::any:
       return any_way(kind, wanted, kernel, functions, multi);
     case KernelFamily::raw_tp:
+      if (wanted != Backend::automatic && wanted != Backend::raw_tp) return cannot(kind, wanted);
       return KernelWay{Backend::raw_tp, false};
     case KernelFamily::tp_btf:
+      if (wanted != Backend::automatic && wanted != Backend::tp_btf) return cannot(kind, wanted);
       if (!kernel.kernel_btf) return unsupported(kind, "type information (BTF): raw_tp names do without");
       return KernelWay{Backend::tp_btf, false};
   }
@@ -260,23 +264,29 @@ class KernelPlanner {
       made.encoded.push_back(each.encoded);
       args.push_back(std::move(each.arg));
     }
-    const std::uint32_t slots =
-        assign_captures(made.encoded, arch::for_machine(options_.kernel.machine).word_size, [&](std::size_t n) {
-          const bool listed = std::find(options_.strings.begin(), options_.strings.end(), n) != options_.strings.end();
-          return listed || (options_.capture_text && args[n].text);
-        });
+    const std::uint32_t slots = assign_captures(made.encoded, arch::for_machine(options_.kernel.machine).word_size,
+                                                [&](std::size_t n) { return wants_text(args[n], n); });
     plan_.string_slots = std::max(plan_.string_slots, slots);
     plan_.max_args = std::max(plan_.max_args, static_cast<std::uint32_t>(made.encoded.size()));
     if (!options_.user_cookie_of_function) made.spec = specs_.intern(made.encoded, options_.user_cookie);
     return made;
   }
 
+  [[nodiscard]] bool wants_text(const Arg& arg, std::size_t n) const {
+    if (options_.capture_text && arg.text) return true;
+    if (arg.result) return options_.string_results;
+    const auto& numbers = options_.strings;
+    const auto& names = options_.string_names;
+    return std::find(numbers.begin(), numbers.end(), n) != numbers.end() ||
+           std::find(names.begin(), names.end(), arg.name) != names.end();
+  }
+
   ResolvedArg result_of(KernelSignature&& signature, KernelKind kind, const KernelWay& way) const {
     ResolvedArg result = std::move(*signature.result);
     result.arg.result = true;
     const usdt_source source = source_of(way.backend, options_.kernel);
-    // Its register may be an argument's: only the end of a call tells.
-    if (source == USDT_SOURCE_KERNEL && kind.moment == KernelMoment::call) result.encoded.flags |= USDT_ARG_RESULT;
+    // Its register may be an argument's, its slot holds anything until then: only the end of a call tells.
+    if (source != USDT_SOURCE_SLOTS && kind.moment == KernelMoment::call) result.encoded.flags |= USDT_ARG_RESULT;
     if (source == USDT_SOURCE_OLD_SLOTS && result.encoded.kind == USDT_ARG_REG)
       result.encoded.reg = static_cast<std::uint8_t>(signature.slots);
     return result;

@@ -97,6 +97,15 @@ class Writer {
     if (arch_.machine == Machine::i386) out_.encoded.flags |= USDT_ARG_ADDR32;
   }
 
+  /// What its values mean.
+  void name_values(const btf::Types& types, const btf::ValueType& type) {
+    out_.arg.text = type.text;
+    out_.arg.boolean = type.value_class == ValueClass::boolean && type.size == 1;
+    if (type.value_class != ValueClass::enumeration) return;
+    for (const auto& [name, bits] : types.enumerators(type.type_id))
+      out_.arg.enumerators.push_back({std::string(name), bits});
+  }
+
   /// The first reason given stays.
   void reject(std::string reason) {
     if (!out_.arg.readable) return;
@@ -135,6 +144,7 @@ class Signer {
     const Shape shape = shape_of(types_, parameter.type, arch_.machine);
     Writer writer(argument_name(parameter.name, number), types_.type_name(parameter.type.type_id), shape,
                   parameter.type.is_signed, arch_);
+    writer.name_values(types_, parameter.type);
     if (convention_ == Convention::registers) {
       put(writer, places_.next(shape));
     } else {
@@ -143,9 +153,13 @@ class Signer {
     return std::move(writer).done();
   }
 
+  /// How many the arguments so far take.
+  [[nodiscard]] std::uint32_t slots() const { return slot_; }
+
   [[nodiscard]] std::optional<ResolvedArg> result(const btf::ValueType& type) {
     if (result_.value_class == ValueClass::none || convention_ == Convention::tracepoint) return std::nullopt;
     Writer writer({}, types_.type_name(type.type_id), result_, type.is_signed, arch_);
+    writer.name_values(types_, type);
     if (convention_ == Convention::registers) {
       writer.in_register(result_register(arch_.machine), "edx");
     } else {
@@ -153,8 +167,6 @@ class Signer {
     }
     return std::move(writer).done();
   }
-
-  [[nodiscard]] std::uint32_t slots() const noexcept { return slot_; }
 
  private:
   void put(Writer& writer, Place place) const {

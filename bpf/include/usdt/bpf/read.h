@@ -209,6 +209,9 @@ static __always_inline int usdt_read(const struct usdt_ctx *ctx, const struct us
 	}
 	if (kind != USDT_ARG_REG && kind != USDT_ARG_MEM && kind != USDT_ARG_ADDR)
 		return -USDT_EOPNOTSUPP;
+	/* Without bpf_get_func_ret() the slot of the result is read at the entry, too, where it is not yet one. */
+	if (ctx->source == USDT_SOURCE_OLD_SLOTS && flags & USDT_ARG_RESULT && !ctx->returns)
+		return -USDT_ENODATA;
 	if (usdt_in_slots(ctx))
 		return kind == USDT_ARG_REG ? usdt_read_slot(ctx, spec->reg, size, flags & USDT_ARG_SIGNED, value)
 					    : -USDT_EOPNOTSUPP;

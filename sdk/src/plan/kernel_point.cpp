@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Kernel functions as people choose among them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kernel/catalogue.hpp"
+#include "plan/kernel_args.hpp"
+#include "usdt/plan.hpp"
+
+namespace usdt {
+namespace {
+
+plan::Convention convention_of(KernelKind kind) {
+  if (kind.moment == KernelMoment::tracepoint) return plan::Convention::tracepoint;
+  return kind.family == KernelFamily::trampoline ? plan::Convention::slots : plan::Convention::registers;
+}
+
+/// "ssize_t (struct file *file, char *buf)"; of tracepoints the arguments alone.
+std::string signature_text(const btf::Types& types, btf::Prototype prototype, KernelKind kind) {
+  const bool tracepoint = kind.moment == KernelMoment::tracepoint;
+  // Its first parameter is no argument.
+  if (tracepoint && !prototype.parameters.empty()) prototype.parameters.erase(prototype.parameters.begin());
+  std::string text = btf::prototype_text(types, "", prototype);
+  return tracepoint ? text.substr(std::min(text.find('('), text.size())) : text;
+}
+
+/// What a program of this kind can ask for, of all there is.
+void keep_what_is_there(KernelPoint& point, plan::KernelSignature&& found, KernelKind kind) {
+  const bool returns = kind.moment == KernelMoment::exit || kind.moment == KernelMoment::call;
+  const bool lost = kind.moment == KernelMoment::exit && convention_of(kind) == plan::Convention::registers;
+  if (!lost) {
+    for (plan::ResolvedArg& each : found.args) point.args.push_back(std::move(each.arg));
+  }
+  if (!returns || !found.result) return;
+  point.result = std::move(found.result->arg);
+  point.result->result = true;
+}
+
+}  // namespace
+
+std::string kernel_name(KernelKind kind, std::string_view module, std::string_view name) {
+  if (module.empty()) return fmt::format("{}:{}", to_string(kind), name);
+  return fmt::format("{}:{}:{}", to_string(kind), module, name);
+}
+
+KernelPoint describe_point(const KernelSelection& selection, const KernelSelection::Entry& entry, Machine machine) {
+  const KernelFunction& function = *entry.function;
+  KernelPoint point;
+  point.name = kernel_name(entry.kind, function.module, function.name);
+  const btf::Types* types = function.proto_id == 0 ? nullptr : selection.catalogue().btf(function.module);
+  auto prototype = types ? types->prototype(function.proto_id) : Result<btf::Prototype>(btf::Prototype{});
+  const bool typed = types && prototype;
+  plan::KernelSignature found = typed ? plan::kernel_signature(*types, *prototype, convention_of(entry.kind), machine)
+                                      : plan::untyped_signature(convention_of(entry.kind), machine);
+  if (typed) point.signature = signature_text(*types, *prototype, entry.kind);
+  point.refused = selection.catalogue().why_not(function, entry.kind, typed ? found.no_trampoline : std::string());
+  keep_what_is_there(point, std::move(found), entry.kind);
+  return point;
+}
+
+}  // namespace usdt
