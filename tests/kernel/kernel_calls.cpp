@@ -175,7 +175,7 @@ void Stage::files() {
   sys("do_inotify_init@!", {}, SYS_inotify_init1, 04000);
   sys("do_fanotify_mark@!", {}, SYS_fanotify_mark, 9999, 0x77U, 0x1234UL, 9998, path_.c_str());
   sys("do_signalfd4!", {{"ufd", word(-1)}, {"flags", 04000}}, SYS_signalfd4, -1, page_, 8UL, 04000);
-  sys("do_handle_open@!", {}, SYS_open_by_handle_at, 9997, page_ + 64, O_RDONLY | O_NOFOLLOW);
+  sys("do_handle_open!", {{"mountdirfd", 9997}, {"ufh", word(page_ + 64)}}, SYS_open_by_handle_at, 9997, page_ + 64, O_RDONLY | O_NOFOLLOW);
 }
 
 void Stage::names_of_files() {
