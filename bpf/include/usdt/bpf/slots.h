@@ -38,11 +38,13 @@ static __always_inline int usdt_raw_slot(void *slots, __u8 slot, __u64 *value)
 /* One slot; USDT_SLOT_RESULT: the return value. */
 static __always_inline int usdt_slot(const struct usdt_ctx *ctx, __u8 slot, __u64 *value)
 {
-	if (ctx->source == USDT_SOURCE_RAW)
+	/* The kernel refuses raw tracepoints a program with a load behind their last argument: only where the spec is a
+	 * constant are the loads those of this tracepoint's arguments. */
+	if (ctx->source == USDT_SOURCE_RAW && ctx->carriers & USDT_CARRIER_BIT(USDT_CARRIER_LINK))
 		return usdt_raw_slot(ctx->regs, slot, value);
 	/* Before bpf_get_func_arg() (5.17), and for tp_btf: the slot the planner names is where it is. To load it would
 	 * make it a pointer to the verifier, where it is one, which cannot be cut to size. */
-	if (ctx->source == USDT_SOURCE_OLD_SLOTS)
+	if (ctx->source == USDT_SOURCE_RAW || ctx->source == USDT_SOURCE_OLD_SLOTS)
 		return bpf_probe_read_kernel(value, sizeof(*value), ctx->regs + 8 * (slot & 15));
 	if (slot == USDT_SLOT_RESULT)
 		return ctx->returns ? bpf_get_func_ret(ctx->regs, value) : -USDT_ENODATA;
