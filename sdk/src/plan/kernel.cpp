@@ -272,8 +272,9 @@ class KernelPlanner {
     ResolvedArg result = std::move(*signature.result);
     result.arg.result = true;
     const usdt_source source = source_of(way.backend, options_.kernel);
-    // Its register may be an argument's: only the end of a call tells.
-    if (source == USDT_SOURCE_KERNEL && kind.moment == KernelMoment::call) result.encoded.flags |= USDT_ARG_RESULT;
+    // Its register may be an argument's, its slot is filled at the end: before, only this tells that there is none.
+    const bool unmarked = source == USDT_SOURCE_KERNEL || source == USDT_SOURCE_OLD_SLOTS;
+    if (unmarked && kind.moment == KernelMoment::call) result.encoded.flags |= USDT_ARG_RESULT;
     if (source == USDT_SOURCE_OLD_SLOTS && result.encoded.kind == USDT_ARG_REG)
       result.encoded.reg = static_cast<std::uint8_t>(signature.slots);
     return result;

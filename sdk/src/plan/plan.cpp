@@ -204,9 +204,10 @@ Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const Kernel
     const PlannedProbe& probe = plan.probes[first.probe];
     if (first.file == kNone) {
       const std::size_t functions = sites + kernel.refused.size();
-      return fail(ErrorKind::not_supported,
-                  fmt::format("{}{}:{}: {}", functions > 1 ? fmt::format("none of {} can be attached; ", functions) : "",
-                              probe.provider, probe.name, first.reason));
+      return fail(
+          ErrorKind::not_supported,
+          fmt::format("{}{}:{}: {}", functions > 1 ? fmt::format("none of {} can be attached; ", functions) : "",
+                      probe.provider, probe.name, first.reason));
     }
     return fail(ErrorKind::not_supported, fmt::format("none of {} sites can be attached; {}:{} at {:#x}: {}", sites,
                                                       probe.provider, probe.name, first.pc.value, first.reason));

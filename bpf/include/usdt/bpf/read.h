@@ -209,6 +209,8 @@ static __always_inline int usdt_read(const struct usdt_ctx *ctx, const struct us
 	}
 	if (kind != USDT_ARG_REG && kind != USDT_ARG_MEM && kind != USDT_ARG_ADDR)
 		return -USDT_EOPNOTSUPP;
+	if (usdt_in_slots(ctx) && usdt_calls && flags & USDT_ARG_RESULT && !ctx->returns)
+		return -USDT_ENODATA;
 	if (usdt_in_slots(ctx))
 		return kind == USDT_ARG_REG ? usdt_read_slot(ctx, spec->reg, size, flags & USDT_ARG_SIGNED, value)
 					    : -USDT_EOPNOTSUPP;

@@ -29,7 +29,7 @@ enum usdt_arg_flags {
 	USDT_ARG_INDEX_S32 = 1 << 5, /* index is the low 32 bits, sign-extended */
 	USDT_ARG_PAIR = 1 << 6,	     /* REG: the upper 32 bits are in word `index` (i386) */
 	USDT_ARG_THREAD = 1 << 6,    /* MEM, ADDR: add the base of the thread's segment. PAIR's bit, which is REG's */
-	USDT_ARG_RESULT = 1 << 7,    /* the return value of a call, in registers: not there before its end */
+	USDT_ARG_RESULT = 1 << 7,    /* the return value of a call: not there before its end */
 };
 
 #define USDT_REG_NONE 0xff
