@@ -38,8 +38,7 @@ namespace {
 
 std::uint64_t word(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 template <class T>
-requires(std::is_integral_v<T> || std::is_enum_v<T>)
-std::uint64_t word(T value) {
+requires(std::is_integral_v<T> || std::is_enum_v<T>) std::uint64_t word(T value) {
   return static_cast<std::uint64_t>(value);
 }
 std::uint64_t word(std::nullptr_t) { return 0; }
@@ -150,13 +149,13 @@ void Stage::files() {
   sys("ksys_pwrite64@! vfs_write", {{"buf", b}, {"count", 322}}, SYS_pwrite64, file_, buffer, 322UL, 0x3334L);
   sys("do_preadv! vfs_readv", {{"fd", f}, {"vec", v}, {"vlen", 3}, {"pos", 0x1111}}, SYS_preadv, file_, vector, 3UL,
       0x1111L, 0L);
-  sys("do_pwritev! vfs_writev", {{"fd", f}, {"vec", v}, {"vlen", 2}, {"pos", 0x2222}}, SYS_pwritev, file_, vector,
-      2UL, 0x2222L, 0L);
+  sys("do_pwritev! vfs_writev", {{"fd", f}, {"vec", v}, {"vlen", 2}, {"pos", 0x2222}}, SYS_pwritev, file_, vector, 2UL,
+      0x2222L, 0L);
   sys("ksys_lseek@! vfs_llseek!", {{"offset", 4321}, {"whence", SEEK_SET}}, SYS_lseek, file_, 4321L, SEEK_SET);
   sys("do_sys_ftruncate! do_ftruncate! do_truncate", {{"fd", f}, {"length", 65535}}, SYS_ftruncate, file_, 65535L);
   sys("do_sys_truncate@! vfs_truncate! do_truncate", {{"length", 65534}}, SYS_truncate, path_.c_str(), 65534L);
-  sys("ksys_fallocate@! vfs_fallocate!", {{"mode", 1}, {"offset", 8192}, {"len", 4096}}, SYS_fallocate, file_, 1,
-      8192L, 4096L);
+  sys("ksys_fallocate@! vfs_fallocate!", {{"mode", 1}, {"offset", 8192}, {"len", 4096}}, SYS_fallocate, file_, 1, 8192L,
+      4096L);
   sys("ksys_sync_file_range@! sync_file_range!", {{"offset", 8192}, {"nbytes", 5000}, {"flags", 2}},
       SYS_sync_file_range, file_, 8192L, 5000L, 2U);
   sys("ksys_readahead@!", {}, SYS_readahead, file_, 8192L, 5001UL);
@@ -175,7 +174,8 @@ void Stage::files() {
   sys("do_inotify_init@!", {}, SYS_inotify_init1, 04000);
   sys("do_fanotify_mark@!", {}, SYS_fanotify_mark, 9999, 0x77U, 0x1234UL, 9998, path_.c_str());
   sys("do_signalfd4!", {{"ufd", word(-1)}, {"flags", 04000}}, SYS_signalfd4, -1, page_, 8UL, 04000);
-  sys("do_handle_open!", {{"mountdirfd", 9997}, {"ufh", word(page_ + 64)}}, SYS_open_by_handle_at, 9997, page_ + 64, O_RDONLY | O_NOFOLLOW);
+  sys("do_handle_open!", {{"mountdirfd", 9997}, {"ufh", word(page_ + 64)}}, SYS_open_by_handle_at, 9997, page_ + 64,
+      O_RDONLY | O_NOFOLLOW);
 }
 
 void Stage::names_of_files() {
@@ -183,8 +183,8 @@ void Stage::names_of_files() {
   static const char nowhere[] = "/tmp/usdt-truth-nowhere";
   static const char nowhere_else[] = "/tmp/usdt-truth-nowhere-else";
   const auto here = word(static_cast<std::int64_t>(AT_FDCWD)), p = word(path), n = word(nowhere);
-  const std::map<std::string, std::uint64_t> at = {{"dfd", here},    {"filename", p}, {"pathname", p},
-                                                   {"olddfd", here}, {"newdfd", here}};
+  const std::map<std::string, std::uint64_t> at = {
+      {"dfd", here}, {"filename", p}, {"pathname", p}, {"olddfd", here}, {"newdfd", here}};
   const auto with = [](std::map<std::string, std::uint64_t> some, std::map<std::string, std::uint64_t> more) {
     for (const auto& [name, value] : more) some[name] = value;
     return some;
@@ -199,9 +199,8 @@ void Stage::names_of_files() {
   sys("do_mknodat! filename_mknodat vfs_mknod", with(gone, {{"mode", S_IFIFO | 0600}, {"dev", 0}}), SYS_mknodat,
       AT_FDCWD, nowhere, S_IFIFO | 0600, 0);
   sys("do_unlinkat! filename_unlinkat", gone, SYS_unlinkat, AT_FDCWD, nowhere, 0);
-  sys("do_renameat2! filename_renameat2",
-      with(at, {{"oldname", n}, {"newname", word(nowhere_else)}, {"flags", 2}}), SYS_renameat2, AT_FDCWD, nowhere,
-      AT_FDCWD, nowhere_else, 2U);
+  sys("do_renameat2! filename_renameat2", with(at, {{"oldname", n}, {"newname", word(nowhere_else)}, {"flags", 2}}),
+      SYS_renameat2, AT_FDCWD, nowhere, AT_FDCWD, nowhere_else, 2U);
   sys("do_linkat! filename_linkat",
       with(at, {{"oldname", n}, {"newname", word(nowhere_else)}, {"flags", AT_SYMLINK_FOLLOW}}), SYS_linkat, AT_FDCWD,
       nowhere, AT_FDCWD, nowhere_else, AT_SYMLINK_FOLLOW);
@@ -246,9 +245,8 @@ void Stage::sockets() {
   sys("__sys_setsockopt! sock_setsockopt do_sock_setsockopt sk_setsockopt",
       {{"fd", s}, {"level", SOL_SOCKET}, {"optname", SO_RCVBUF}, {"user_optval", word(page_)}, {"optlen", 4}},
       SYS_setsockopt, pair_[0], SOL_SOCKET, SO_RCVBUF, page_, 4);
-  sys("__sys_getsockopt! do_sock_getsockopt sk_getsockopt",
-      {{"fd", s}, {"level", SOL_SOCKET}, {"optname", SO_TYPE}}, SYS_getsockopt, pair_[0], SOL_SOCKET, SO_TYPE, page_,
-      &length);
+  sys("__sys_getsockopt! do_sock_getsockopt sk_getsockopt", {{"fd", s}, {"level", SOL_SOCKET}, {"optname", SO_TYPE}},
+      SYS_getsockopt, pair_[0], SOL_SOCKET, SO_TYPE, page_, &length);
   sys("__sys_getsockname! unix_getname do_getsockname!",
       {{"fd", s}, {"usockaddr", a}, {"usockaddr_len", l}, {"peer", 0}}, SYS_getsockname, pair_[0], address, &length);
   sys("__sys_getsockname! __sys_getpeername! unix_getname do_getsockname!",
@@ -400,9 +398,9 @@ void Stage::ipc() {
   static long message[8] = {77};
   sys("do_msgsnd! ksys_msgsnd@!", {{"msqid", 0x5155}, {"mtype", 77}, {"msgsz", 9}, {"msgflg", 04000}}, SYS_msgsnd,
       0x5155, message, 9UL, 04000);
-  sys("do_msgrcv! ksys_msgrcv@!", {{"msqid", 0x5156}, {"buf", word(message)}, {"bufsz", 10}, {"msgtyp", 78},
-                                   {"msgflg", 04000}},
-      SYS_msgrcv, 0x5156, message, 10UL, 78L, 04000);
+  sys("do_msgrcv! ksys_msgrcv@!",
+      {{"msqid", 0x5156}, {"buf", word(message)}, {"bufsz", 10}, {"msgtyp", 78}, {"msgflg", 04000}}, SYS_msgrcv, 0x5156,
+      message, 10UL, 78L, 04000);
   sys("ksys_shmctl@!", {}, SYS_shmctl, 0x5157, 2, page_);
   sys("ksys_semctl@!", {}, SYS_semctl, 0x5158, 3, 2, page_);
   sys("ksys_msgctl@!", {}, SYS_msgctl, 0x5159, 2, page_);

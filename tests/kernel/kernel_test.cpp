@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Kernel functions by every way this kernel has, judged by values from outside: arguments of system calls that the test
 // chose, BPF_PROG_TEST_RUN's, and registers that a program of our own reads by hand.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -378,7 +378,8 @@ struct Seen {
 class Own {
  public:
   Own(const char* program, AttachPlan plan, std::uint32_t text_argument = 0, const LoadOptions& options = {})
-      : plan_(std::move(plan)), object_(std::move(*BpfObject::open(program == std::string_view("witness") ? kernel_witness_object()
+      : plan_(std::move(plan)),
+        object_(std::move(*BpfObject::open(program == std::string_view("witness") ? kernel_witness_object()
                                                                                   : kernel_helpers_object()))) {
     static_cast<void>(object_.set_constant("text_argument", text_argument));  // the witness has none
     auto loaded = object_.load(plan_, options);
@@ -657,7 +658,8 @@ TEST_P(EachCall, beyond_the_room_are_counted) {
   }
   expect_whole(tracer->counts()[0]);
   const Backend backend = tracer->link().backend();
-  const bool keeps_nothing = (backend == Backend::tracing || backend == Backend::tracing_multi) && plan_.kernels[0].session;
+  const bool keeps_nothing =
+      (backend == Backend::tracing || backend == Backend::tracing_multi) && plan_.kernels[0].session;
   EXPECT_EQ(full > 0, !keeps_nothing);
 }
 
@@ -738,6 +740,30 @@ TEST_P(EachOwn, program_reads_arguments_cookies_and_text) {
       }
     }
   }
+}
+
+TEST_P(EachOwn, program_reads_what_is_behind_a_struct_passed_by_value) {
+  const Way& way = GetParam();
+  auto planned = plan(way, {"__sys_bpf"});
+  if (!planned || planned->args[0].size() < 3 || planned->args[0][1].readable) GTEST_SKIP() << "no such argument";
+  if (!way.has_arguments()) GTEST_SKIP() << "registers of the return";
+  Own own("read_everything", *planned);
+  ASSERT_FALSE(own.error()) << own.error()->message;
+  const auto before = own.get("hits", 0);
+  char nothing[72] = {};
+  ASSERT_EQ(::syscall(SYS_bpf, 1234, nothing, sizeof(nothing)), -1);
+  const std::int64_t result = -errno;
+  EXPECT_EQ(own.get("hits", 0) - before, way.at_entry() ? 1U : 0U);
+  const std::size_t at = way.at_entry() ? 0 : 12;
+  EXPECT_EQ(own.get<std::int64_t>("errors", at), 0);
+  EXPECT_EQ(own.get("values", at), 1234U);
+  EXPECT_EQ(own.get<std::int64_t>("errors", at + 1), -EOPNOTSUPP);
+  EXPECT_EQ(own.get<std::int64_t>("errors", at + 2), 0);
+  EXPECT_EQ(own.get("values", at + 2), sizeof(nothing));
+  const std::size_t last = planned->args[0].size() - 1;
+  if (!way.at_return()) return;
+  EXPECT_EQ(own.get<std::int64_t>("errors", 12 + last), 0);
+  EXPECT_EQ(own.get<std::int64_t>("values", 12 + last), result);
 }
 
 TEST_P(EachOwn, program_reads_text_of_both_address_spaces) {
