@@ -11,6 +11,7 @@
 #include <iterator>
 #include <system_error>
 #include <thread>
+#include <unordered_set>
 
 #include "attach/backend.hpp"
 #include "attach/bpf_object_impl.hpp"
@@ -125,10 +126,28 @@ class Attachment {
     auto program_fd = object_.program_fd(program_, planned.program);
     if (!program_fd) return fail(program_fd.error());
     const ProgramKind& kind = object_.carriers().programs[planned.program].kind;
-    auto links = of_file ? attach_file(*program_fd, planned) : attach_kernel(*program_fd, planned, kind);
+    const PlannedLink link = of_file ? planned : without_endless(planned);
+    if (link.sites.empty()) return {};
+    auto links = of_file ? attach_file(*program_fd, link) : attach_kernel(*program_fd, link, kind);
     if (!links) return fail(links.error());
-    take(planned, kind, std::move(*links));
+    take(link, kind, std::move(*links));
     return {};
+  }
+
+  /// Of a pair, the program at the entry is not attached where the one at the return was refused.
+  PlannedLink without_endless(const PlannedLink& planned) const {
+    if (endless_.empty()) return planned;
+    PlannedLink link = planned;
+    link.offsets.clear();
+    link.cookies.clear();
+    link.sites.clear();
+    for (std::size_t i = 0; i < planned.sites.size(); ++i) {
+      if (endless_.contains(planned.sites[i])) continue;
+      link.offsets.push_back(planned.offsets[i]);
+      link.cookies.push_back(planned.cookies[i]);
+      link.sites.push_back(planned.sites[i]);
+    }
+    return link;
   }
 
   void take(const PlannedLink& planned, const ProgramKind& kind, backends::FileLinks links) {
@@ -143,6 +162,7 @@ class Attachment {
     std::move(links.events.begin(), links.events.end(), std::back_inserter(impl_->events));
     for (const backends::Refusal& refusal : links.refused) {
       const PlannedSite& site = plan_.sites[planned.sites[refusal.index]];
+      if (second) endless_.insert(planned.sites[refusal.index]);
       std::string reason = planned.kernel == kNone
                                ? fmt::format("the kernel refuses file offset 0x{:x}: {}",
                                              planned.offsets[refusal.index], errno_text(refusal.os_error))
@@ -250,6 +270,7 @@ class Attachment {
   std::string_view program_;
   const AttachPlan& plan_;
   pid_t pid_;
+  std::unordered_set<std::uint32_t> endless_;  ///< sites whose return could not be attached to
   std::unique_ptr<Link::Impl> impl_ = std::make_unique<Link::Impl>();
 };
 

@@ -191,7 +191,7 @@ Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const Kernel
     }
     sites += file.sites.size();
   }
-  if (sites == 0) return fail(ErrorKind::not_found, "no site to attach to");
+  if (sites == 0 && kernel.refused.empty()) return fail(ErrorKind::not_found, "no site to attach to");
   if (sites > USDT_MAX_SITES) {
     return fail(ErrorKind::limit, fmt::format("{} sites: at most {} can be told apart", sites, USDT_MAX_SITES));
   }
@@ -202,6 +202,13 @@ Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const Kernel
   if (plan.sites.empty()) {
     const SkippedSite& first = plan.skipped.front();
     const PlannedProbe& probe = plan.probes[first.probe];
+    if (first.file == kNone) {
+      const std::size_t functions = sites + kernel.refused.size();
+      return fail(
+          ErrorKind::not_supported,
+          fmt::format("{}{}:{}: {}", functions > 1 ? fmt::format("none of {} can be attached; ", functions) : "",
+                      probe.provider, probe.name, first.reason));
+    }
     return fail(ErrorKind::not_supported, fmt::format("none of {} sites can be attached; {}:{} at {:#x}: {}", sites,
                                                       probe.provider, probe.name, first.pc.value, first.reason));
   }
