@@ -143,6 +143,9 @@ class Signer {
     return std::move(writer).done();
   }
 
+  /// That the arguments so far take.
+  [[nodiscard]] std::uint32_t slots() const { return slot_; }
+
   [[nodiscard]] std::optional<ResolvedArg> result(const btf::ValueType& type) {
     if (result_.value_class == ValueClass::none || convention_ == Convention::tracepoint) return std::nullopt;
     Writer writer({}, types_.type_name(type.type_id), result_, type.is_signed, arch_);
@@ -218,6 +221,7 @@ KernelSignature kernel_signature(const btf::Types& types, const btf::Prototype& 
   if (convention == Convention::tracepoint && !parameters.empty()) parameters = parameters.subspan(1);
   for (const btf::Parameter& parameter : parameters)
     signature.args.push_back(signer.argument(parameter, signature.args.size()));
+  signature.slots = signer.slots();
   signature.result = signer.result(prototype.result);
   if (convention != Convention::tracepoint) signature.no_trampoline = trampoline_refusal(types, prototype);
   return signature;
