@@ -63,6 +63,7 @@ def programs(kernel, bin_dir):
     may depend on the kernel (`limit=900 if kernel.version == "7.2" else 300`). Guests have /modules/dummy.ko."""
     return [
         checks.Program(bin_dir, "own_programs_test", limit=600),
+        checks.Program(bin_dir, "kernel_test", limit=900),
     ]
 
 

@@ -148,7 +148,8 @@ class KernelPlanner {
     std::uint32_t args = 0;  ///< index into AttachPlan::args
     std::uint32_t spec = 0;  ///< index into AttachPlan::specs, without user cookies that differ
     std::vector<usdt_arg_spec> encoded;
-    std::string refusal;  ///< why trampolines do not take it
+    std::string refusal;      ///< why trampolines do not take it
+    std::uint32_t slots = 0;  ///< that the arguments take
   };
   using SignatureKey = std::tuple<std::string_view, std::uint32_t, Backend, KernelMoment>;
 
@@ -159,6 +160,8 @@ class KernelPlanner {
                           tracepoint || function.ftrace);
     if (!way) return fail(way.error());
     std::string refusal = why_not(entry, *way);
+    if (refusal.empty() && entry.kind.family == KernelFamily::any && way->backend == Backend::tracing)
+      refusal = why_unsure(signature_of(entry, *way));
     if (!refusal.empty() && entry.kind.family == KernelFamily::any && options_.kernel_backend == Backend::automatic) {
       // Trampolines do not take it, kprobes may.
       way = choose_way({KernelFamily::kprobe, entry.kind.moment}, Backend::automatic, options_.kernel,
@@ -190,6 +193,13 @@ class KernelPlanner {
     if (reason.empty() && !options_.kernel.perf_cookies && !slots && entry.function->address == 0)
       reason = "its address is hidden (kernel.kptr_restrict), and this kernel has no attach cookies";
     return reason;
+  }
+
+  /// Trampolines of older kernels hand over what is in registers only (x86-64 before 6.6, commit 473e3150e30a; arm64
+  /// before 6.16): where a kprobe does as well, that is not tried.
+  [[nodiscard]] std::string why_unsure(const Signature& signature) const {
+    const std::uint32_t registers = options_.kernel.machine == Machine::aarch64 ? 8 : 6;
+    return signature.slots > registers ? "more arguments than registers" : "";
   }
 
   std::uint32_t add_probe(KernelKind kind, std::string_view module, std::string_view name) {
@@ -254,6 +264,7 @@ class KernelPlanner {
     KernelSignature found = typed_signature(*entry.function, convention);
     Signature made;
     made.refusal = found.no_trampoline;
+    made.slots = found.slots;
     const bool returns = entry.kind.moment == KernelMoment::exit || entry.kind.moment == KernelMoment::call;
     // A kprobe at the return has the registers of then; trampolines kept those of the entry.
     if (entry.kind.moment == KernelMoment::exit && convention == Convention::registers) found.args.clear();
