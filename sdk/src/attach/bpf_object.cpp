@@ -209,6 +209,7 @@ Result<void> BpfObject::load(const AttachPlan& plan, const LoadOptions& options)
   if (impl_->loaded) return fail(ErrorKind::invalid_argument, "the BPF object is loaded for a plan already");
   auto backend = plan.files.empty() ? Result<Backend>(Backend::automatic) : choose_backend(options.backend);
   if (!backend) return fail(backend.error());
+  if (auto fits = backends::check_sources(impl_->first(), plan); !fits) return fits;
   const bool cookies = probe_feature(Feature::attach_cookie).answer != Answer::no;
   const auto carrier = backends::carrier_for(impl_->first(), options.carrier, cookies);
   if (!carrier) return fail(carrier.error());

@@ -98,7 +98,7 @@ static __always_inline __u64 usdt_find_cookie(const struct usdt_ctx *ctx)
 	__u64 *cookie;
 	__u32 key;
 
-	if (usdt_carried_by(ctx, USDT_CARRIER_FIXED))
+	if (ctx->source != USDT_SOURCE_USER && usdt_carried_by(ctx, USDT_CARRIER_FIXED))
 		return usdt_fixed_cookie();
 	if (!usdt_carried_by(ctx, USDT_CARRIER_IP_HASH))
 		return bpf_get_attach_cookie(ctx->regs);
@@ -132,22 +132,26 @@ const volatile __u8 usdt_never __attribute__((weak)) = 0;
 
 static __always_inline void usdt_keep_task_stack(void *regs)
 {
-	if (usdt_never)
-		bpf_tail_call(regs, (void *)0, 0);
+	/* In assembler, since a branch of the compiler's costs 8 bytes of stack. 12 is bpf_tail_call(). */
+	asm volatile("if %0 == 0 goto +4\n"
+		     "r1 = %1\n"
+		     "r2 = 0\n"
+		     "r3 = 0\n"
+		     "call 12"
+		     :
+		     : "r"((__u64)usdt_never), "r"(regs)
+		     : "r0", "r1", "r2", "r3", "r4", "r5", "memory");
 }
 
 /* Looks up what the carrier wants looked up, once for each hit. */
 static __always_inline struct usdt_ctx usdt_context(void *regs, struct usdt_window *window, bool sleepable)
 {
-	struct usdt_ctx ctx = {.regs = regs,
-			       .window = window,
-			       .carriers = usdt_carriers,
-			       .source = usdt_source,
-			       .sleepable = sleepable,
-			       .returns = usdt_at_return(regs)};
+	struct usdt_ctx ctx = {.regs = regs, .window = window, .source = USDT_SOURCE, .sleepable = sleepable};
 
 	usdt_keep_task_stack(regs);
-	if (usdt_windows)
+	ctx.carriers = usdt_carriers;
+	ctx.returns = usdt_at_return(regs);
+	if (window && usdt_windows)
 		usdt_init_window(&ctx, window);
 	if (usdt_carried_by(&ctx, USDT_CARRIER_LINK)) {
 		ctx.spec = usdt_own_spec();

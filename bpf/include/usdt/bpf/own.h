@@ -36,7 +36,7 @@
 /* The marks are loads from the context: of registers, which hold arguments. */
 static __always_inline bool usdt_has_marks(const struct usdt_ctx *ctx)
 {
-	return USDT_HAS_MARKS && usdt_carried_by(ctx, USDT_CARRIER_LINK) && !usdt_in_slots(ctx) && !usdt_calls;
+	return USDT_HAS_MARKS && usdt_carried_by(ctx, USDT_CARRIER_LINK) && !usdt_in_slots(ctx) && !USDT_CALLS;
 }
 
 static __always_inline int usdt_read_own_mem(const struct usdt_ctx *ctx, __u32 n, __u64 *bits)

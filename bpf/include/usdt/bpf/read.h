@@ -43,6 +43,14 @@ const volatile __u32 usdt_source __attribute__((weak)) = USDT_SOURCE_USER;
 const volatile __u32 usdt_moment __attribute__((weak)) = USDT_AT_ENTRY;
 /* Its sites are whole calls: it runs at both ends, as a session or as two programs. */
 const volatile __u8 usdt_calls __attribute__((weak)) = 0;
+/* Programs that are for USDT sites alone define USDT_SITES_ONLY: what the others need costs them stack. */
+#ifdef USDT_SITES_ONLY
+#define USDT_SOURCE USDT_SOURCE_USER
+#define USDT_CALLS 0
+#else
+#define USDT_SOURCE usdt_source
+#define USDT_CALLS usdt_calls
+#endif
 
 /* One hit: the registers at the site, and what its spec says about them. */
 struct usdt_ctx {
@@ -216,7 +224,7 @@ static __always_inline int usdt_read(const struct usdt_ctx *ctx, const struct us
 		return kind == USDT_ARG_REG ? usdt_read_slot(ctx, spec->reg, size, flags & USDT_ARG_SIGNED, value)
 					    : -USDT_EOPNOTSUPP;
 	/* Registers hold the arguments at the entry, and the result at the end. */
-	if (usdt_calls && !(flags & USDT_ARG_RESULT) == ctx->returns)
+	if (USDT_CALLS && !(flags & USDT_ARG_RESULT) == ctx->returns)
 		return -USDT_ENODATA;
 	if (spec->reg != USDT_REG_NONE)
 		base = usdt_reg(ctx->regs, spec->reg);

@@ -38,8 +38,8 @@ static __always_inline int usdt_raw_slot(void *slots, __u8 slot, __u64 *value)
 /* One slot; USDT_SLOT_RESULT: the return value. */
 static __always_inline int usdt_slot(const struct usdt_ctx *ctx, __u8 slot, __u64 *value)
 {
-	/* Only where the slot is a constant: the kernel refuses a tracepoint to programs with a load, run or not, of more
-	 * arguments than it has. */
+	/* Only where the slot is a constant: the kernel refuses a tracepoint to programs with a load, run or not, of
+	 * more arguments than it has. */
 	if (ctx->source == USDT_SOURCE_RAW && ctx->carriers & USDT_CARRIER_BIT(USDT_CARRIER_LINK))
 		return usdt_raw_slot(ctx->regs, slot, value);
 	/* Before bpf_get_func_arg() (5.17), and for tp_btf: the slot the planner names is where it is. To load it would
@@ -76,6 +76,8 @@ static __always_inline bool usdt_at_return(void *regs)
 {
 	__u64 returns;
 
+	if (USDT_SOURCE == USDT_SOURCE_USER)
+		return false;
 	if (usdt_moment != (USDT_AT_ENTRY | USDT_AT_RETURN))
 		return usdt_moment == USDT_AT_RETURN;
 	USDT_CALL_SESSION(returns, regs, USDT_PATCH_IS_RETURN);

@@ -18,7 +18,11 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+/* Its programs are for USDT sites; the loader refuses them kernel functions. */
+#define USDT_SITES_ONLY
 #include "../../usdt.bpf.h"
+
+const volatile __u8 usdt_of_files_only __attribute__((weak)) = 1;
 
 /* Programs may ask for it, in #if or as the length of their arrays. */
 #define BPF_USDT_MAX_ARG_CNT 12
@@ -29,11 +33,7 @@ struct pt_regs;
  * operands are read one by one. */
 static __always_inline struct usdt_ctx usdt_compat_context(struct pt_regs *regs)
 {
-	struct usdt_window unused;
-	struct usdt_ctx ctx = usdt_context(regs, &unused, false);
-
-	ctx.window = (void *)0;
-	return ctx;
+	return usdt_context(regs, (void *)0, false);
 }
 
 static __always_inline bool usdt_compat_has_spec(const struct usdt_ctx *ctx)
