@@ -148,7 +148,6 @@ static __always_inline struct usdt_ctx usdt_context(void *regs, struct usdt_wind
 {
 	struct usdt_ctx ctx = {.regs = regs, .window = window, .source = USDT_SOURCE, .sleepable = sleepable};
 
-	usdt_keep_task_stack(regs);
 	ctx.carriers = usdt_carriers;
 	ctx.returns = usdt_at_return(regs);
 	if (window && usdt_windows)

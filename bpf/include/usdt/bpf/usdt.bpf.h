@@ -172,6 +172,7 @@ static __always_inline __u32 usdt_site(const struct usdt_ctx *ctx)
 		struct usdt_window window;                                 \
 		struct usdt_ctx ctx;                                       \
                                                                            \
+		usdt_keep_task_stack(regs);                                \
 		if (!usdt_in_scope())                                      \
 			return 0;                                          \
 		ctx = usdt_context(regs, &window, may_sleep);              \

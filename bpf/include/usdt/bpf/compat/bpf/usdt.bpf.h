@@ -120,6 +120,8 @@ static __always_inline void usdt_compat_values(struct pt_regs *regs, __u64 *valu
 	{                                                                                 \
 		__u64 values[12];                                                         \
                                                                                           \
+		usdt_keep_task_stack(ctx);                                                \
+                                                                                          \
 		usdt_compat_values(ctx, values, USDT_COUNT(params));                      \
 		_Pragma("GCC diagnostic push");                                           \
 		_Pragma("GCC diagnostic ignored \"-Wint-conversion\"");                   \
