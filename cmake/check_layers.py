@@ -24,7 +24,7 @@ MAY_INCLUDE = {
     "btf": ["base", "sys"],
     "kernel": ["base", "sys", "btf", "parsers"],
     "plan": ["base", "abi", "arch", "parsers", "elf", "proc", "btf", "kernel"],
-    "features": ["base", "abi", "plan", "sys", "kernel"],
+    "features": ["base", "abi", "plan", "sys", "kernel", "btf"],
     "attach": ["base", "abi", "arch", "proc", "plan", "elf", "sys", "btf", "kernel", "features"],
     "event": ["base", "abi", "proc", "plan", "elf", "sys", "btf", "kernel", "features", "attach"],
     "public": ["base", "abi", "arch", "parsers", "elf", "proc", "kernel", "plan", "sys", "features", "attach", "event"],

@@ -81,8 +81,9 @@ const auto multiply = [](auto& ctx) {
   const Expression& factor = x3::_attr(ctx);
   if (!self.symbol.empty()) return give_up(ctx, self.at, "a symbol cannot be multiplied");
   if (!factor.symbol.empty()) return give_up(ctx, factor.at, "a symbol cannot be multiplied");
-  const Wide kBound = std::numeric_limits<std::int64_t>::max();
-  const auto bounded = [&kBound](const Wide& number) { return number <= kBound && number >= -kBound; };
+  const auto bounded = [bound = Wide(std::numeric_limits<std::int64_t>::max())](const Wide& number) {
+    return number <= bound && number >= -bound;
+  };
   self.overflow = self.overflow || factor.overflow || !bounded(self.number) || !bounded(factor.number);
   if (!self.overflow) self.number *= factor.number;
   self.overflow = self.overflow || !fits_a_word(self.number);

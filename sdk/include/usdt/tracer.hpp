@@ -39,12 +39,12 @@ struct TraceOptions {
 /// What became of the hits of one probe. hits == delivered + ring_full + calls_full + unfinished + discarded, always;
 /// of a trace that only counts, the hits alone.
 struct ProbeCounts {
-  std::uint64_t hits = 0;       ///< the program ran for a process that counts
-  std::uint64_t delivered = 0;  ///< a callback got the event
-  std::uint64_t ring_full = 0;  ///< lost: the consumer was too slow for the ring
+  std::uint64_t hits = 0;        ///< the program ran for a process that counts
+  std::uint64_t delivered = 0;   ///< a callback got the event
+  std::uint64_t ring_full = 0;   ///< lost: the consumer was too slow for the ring
   std::uint64_t calls_full = 0;  ///< lost: calls beyond TraceOptions::max_open_calls
   std::uint64_t unfinished = 0;  ///< calls that had not ended when the trace did
-  std::uint64_t discarded = 0;  ///< recorded, but the consumer had stopped taking events (--max-events)
+  std::uint64_t discarded = 0;   ///< recorded, but the consumer had stopped taking events (--max-events)
 };
 
 /// A trace with the stock program: attached on start, typed events out. Single-threaded; the caller owns the loop.

@@ -188,8 +188,8 @@ Result<void> BpfObject::Impl::apply(const MapSize& size) const {
   bpf_map* found = first().map(size.map.c_str());
   if (!found) return fail(ErrorKind::not_found, fmt::format("the BPF object has no map '{}'", size.map));
   if (const int error = size.set(found, size.value))
-    return fail(os_failure(ErrorKind::invalid_argument, fmt::format("size {} for the map '{}'", size.value, size.map),
-                           -error));
+    return fail(
+        os_failure(ErrorKind::invalid_argument, fmt::format("size {} for the map '{}'", size.value, size.map), -error));
   return {};
 }
 

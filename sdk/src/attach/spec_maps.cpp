@@ -77,9 +77,10 @@ struct OwnSpec {
 
 Result<void> check_sources(const LoadedObject& object, const AttachPlan& plan) {
   if (plan.kernels.empty() || (!is_libbpf(object) && object.constant("usdt_of_files_only").empty())) return {};
-  return fail(ErrorKind::invalid_argument,
-              "the BPF object's programs are for USDT sites, having libbpf's usdt.bpf.h: those for kernel functions and "
-              "raw tracepoints must include usdt/bpf/usdt.bpf.h");
+  return fail(
+      ErrorKind::invalid_argument,
+      "the BPF object's programs are for USDT sites, having libbpf's usdt.bpf.h: those for kernel functions and "
+      "raw tracepoints must include usdt/bpf/usdt.bpf.h");
 }
 
 Result<Carrier> carrier_for(const LoadedObject& object, Carrier wanted, bool attach_cookies) {

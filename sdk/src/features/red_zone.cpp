@@ -115,7 +115,8 @@ struct Probe {
 };
 
 Probe probe_by_link(const features::FilePlace& place, pid_t pid) {
-  const int prog = features::load_trivial_program(features::insn_move_r0, {.attach_type = sys::bpf_attach_trace_uprobe_multi});
+  const int prog =
+      features::load_trivial_program(features::insn_move_r0, {.attach_type = sys::bpf_attach_trace_uprobe_multi});
   if (prog < 0) return {{}, "BPF_PROG_LOAD", -prog};
   const sys::UniqueFd owner(prog);
   sys::LinkCreateUprobeMulti attr;
