@@ -86,15 +86,14 @@ Result<sys::UniqueFd> clone_program(const bpf_program* program, const std::strin
   if (fd >= 0) return sys::UniqueFd(fd);
   const int error = -fd;
   if (error == EMFILE || error == ENFILE) return fail(os_failure(ErrorKind::limit, "load a program", error));
-  std::vector<char> log(std::size_t{1} << 20);  // only failures pay for it
+  std::string log(std::size_t{1} << 20, '\0');  // only failures pay for it
   attr.log_level = 1;
   attr.log_buf = reinterpret_cast<std::uintptr_t>(log.data());
   attr.log_size = static_cast<std::uint32_t>(log.size());
   fd = sys::syscalls().bpf(sys::bpf_prog_load_cmd, &attr, sizeof(attr));
   if (fd >= 0) return sys::UniqueFd(fd);
-  log.back() = '\0';
   Error failure = os_failure(ErrorKind::io, "load a program", error);
-  if (log[0] != '\0') failure.message += fmt::format(": {}", tail_of(log.data()));
+  if (log[0] != '\0') failure.message += fmt::format(": {}", tail_of(log.c_str()));
   return fail(std::move(failure));
 }
 

@@ -45,7 +45,7 @@ static __always_inline int usdt_slot(const struct usdt_ctx *ctx, __u8 slot, __u6
 	/* Before bpf_get_func_arg() (5.17), and for tp_btf: the slot the planner names is where it is. To load it would
 	 * make it a pointer to the verifier, where it is one, which cannot be cut to size. */
 	if (ctx->source == USDT_SOURCE_RAW || ctx->source == USDT_SOURCE_OLD_SLOTS)
-		return bpf_probe_read_kernel(value, sizeof(*value), ctx->regs + 8 * (slot & 15));
+		return bpf_probe_read_kernel(value, sizeof(*value), (char *)ctx->regs + 8 * (slot & 15));
 	if (slot == USDT_SLOT_RESULT)
 		return ctx->returns ? bpf_get_func_ret(ctx->regs, value) : -USDT_ENODATA;
 	return bpf_get_func_arg(ctx->regs, slot, value);
