@@ -311,7 +311,7 @@ Result<void> measure_attach(const KernelSettings& settings) {
   std::vector<Measured> all;
   const auto run = [&](const Attaching& attaching, std::size_t wanted, const std::string& glob,
                        const KernelSelection& selection) -> Result<void> {
-    const unsigned rounds = wanted == 0 || wanted >= settings.once || (attaching.one_each && wanted > 100)
+    const unsigned rounds = wanted == 0 || wanted >= settings.once || (attaching.one_each && wanted >= 100)
                                 ? 1
                                 : settings.attach_rounds;
     auto measured = measure_one(attaching, wanted, glob, selection, rounds);
