@@ -74,6 +74,9 @@ class Specialiser {
       number = *w < args_.size() ? args_[*w].window : 0;
     } else if (const auto s = argument_of(number, USDT_MARK_SIZE)) {
       number = *s < args_.size() ? args_[*s].size : 1;
+    } else if (const auto slot = argument_of(number, USDT_MARK_SLOT)) {
+      const bool has = *slot < args_.size() && is_whole_register(args_[*slot]);
+      number = has ? args_[*slot].reg : USDT_REG_NONE;
     }
   }
 
