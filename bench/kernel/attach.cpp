@@ -145,7 +145,9 @@ std::string glob_for(std::size_t wanted, const std::vector<std::string>& names) 
     for (char first = 'a'; first <= name[0]; ++first)
       for (char last = name[0]; last <= 'z'; ++last) ++counts[fmt::format("[{}-{}]*", first, last)];
   }
-  const auto distance = [&](const auto& each) { return each.second > wanted ? each.second - wanted : wanted - each.second; };
+  const auto distance = [&](const auto& each) {
+    return each.second > wanted ? each.second - wanted : wanted - each.second;
+  };
   return std::ranges::min_element(counts, {}, distance)->first;
 }
 
@@ -195,8 +197,12 @@ struct Measured {
     return median_of(bare, [&](const Report& report) { return report.ms[which]; });
   }
   /// Attach and detach.
-  [[nodiscard]] Series ours_ms() const { return of(ours, [](const Report& report) { return report.both(); }); }
-  [[nodiscard]] Series bare_ms() const { return of(bare, [](const Report& report) { return report.both(); }); }
+  [[nodiscard]] Series ours_ms() const {
+    return of(ours, [](const Report& report) { return report.both(); });
+  }
+  [[nodiscard]] Series bare_ms() const {
+    return of(bare, [](const Report& report) { return report.both(); });
+  }
 };
 
 Result<Measured> measure_one(const Attaching& attaching, std::size_t wanted, const std::string& glob,
@@ -311,9 +317,8 @@ Result<void> measure_attach(const KernelSettings& settings) {
   std::vector<Measured> all;
   const auto run = [&](const Attaching& attaching, std::size_t wanted, const std::string& glob,
                        const KernelSelection& selection) -> Result<void> {
-    const unsigned rounds = wanted == 0 || wanted >= settings.once || (attaching.one_each && wanted >= 100)
-                                ? 1
-                                : settings.attach_rounds;
+    const unsigned rounds =
+        wanted == 0 || wanted >= settings.once || (attaching.one_each && wanted >= 100) ? 1 : settings.attach_rounds;
     auto measured = measure_one(attaching, wanted, glob, selection, rounds);
     if (!measured) return fail(measured.error());
     add_row(table, *measured);

@@ -33,7 +33,8 @@ struct Loop {
   std::uint64_t third;
 };
 constexpr std::uint64_t kOffset = 40;
-constexpr std::array kLoops = {Loop{"lseek()", "vfs_llseek", kOffset, SEEK_CUR}, Loop{"write() of 1 byte", "vfs_write", 0, 1},
+constexpr std::array kLoops = {Loop{"lseek()", "vfs_llseek", kOffset, SEEK_CUR},
+                               Loop{"write() of 1 byte", "vfs_write", 0, 1},
                                Loop{"write() of 512 bytes", "vfs_write", 0, 512}};
 
 std::array<char, 512> block;
@@ -53,20 +54,19 @@ struct Kind {
   unsigned hits = 1;   ///< of a call
   unsigned reads = 3;  ///< arguments there are: 3, of tracepoints 2, of kretprobes the return value
 };
-constexpr std::array kKinds = {
-    Kind{{"kprobe (perf)", "kprobe", Backend::perf_kprobe}},
-    Kind{{"kretprobe (perf)", "kretprobe", Backend::perf_kprobe}, 1, 1},
-    Kind{{"kprobe_multi", "kprobe", Backend::kprobe_multi}},
-    Kind{{"kretprobe_multi", "kretprobe", Backend::kprobe_multi}, 1, 1},
-    Kind{{"kprobe_session", "ksession", Backend::kprobe_session}, 2},
-    Kind{{"fentry", "fentry", Backend::tracing}},
-    Kind{{"fexit", "fexit", Backend::tracing}},
-    Kind{{"fsession", "fsession", Backend::tracing}, 2},
-    Kind{{"fentry_multi", "fentry", Backend::tracing_multi}},
-    Kind{{"fexit_multi", "fexit", Backend::tracing_multi}},
-    Kind{{"fsession_multi", "fsession", Backend::tracing_multi}, 2},
-    Kind{{"raw_tp sys_enter", "raw_tp", Backend::automatic}, 1, 2},
-    Kind{{"tp_btf sys_enter", "tp_btf", Backend::automatic}, 1, 2}};
+constexpr std::array kKinds = {Kind{{"kprobe (perf)", "kprobe", Backend::perf_kprobe}},
+                               Kind{{"kretprobe (perf)", "kretprobe", Backend::perf_kprobe}, 1, 1},
+                               Kind{{"kprobe_multi", "kprobe", Backend::kprobe_multi}},
+                               Kind{{"kretprobe_multi", "kretprobe", Backend::kprobe_multi}, 1, 1},
+                               Kind{{"kprobe_session", "ksession", Backend::kprobe_session}, 2},
+                               Kind{{"fentry", "fentry", Backend::tracing}},
+                               Kind{{"fexit", "fexit", Backend::tracing}},
+                               Kind{{"fsession", "fsession", Backend::tracing}, 2},
+                               Kind{{"fentry_multi", "fentry", Backend::tracing_multi}},
+                               Kind{{"fexit_multi", "fexit", Backend::tracing_multi}},
+                               Kind{{"fsession_multi", "fsession", Backend::tracing_multi}, 2},
+                               Kind{{"raw_tp sys_enter", "raw_tp", Backend::automatic}, 1, 2},
+                               Kind{{"tp_btf sys_enter", "tp_btf", Backend::automatic}, 1, 2}};
 constexpr std::size_t kFentryMulti = 8;
 constexpr std::size_t kKprobeMulti = 2;
 
@@ -181,9 +181,12 @@ class Race {
       return {};
     }
     const std::uint64_t second = loop_.second != 0 ? loop_.second : reinterpret_cast<std::uintptr_t>(block.data());
-    // Modulo 2^64: the address of the file, `read` times.
-    const std::uint64_t files = sum - (second + loop_.third) * read;
-    if (file_address_ == 0) file_address_ = files;
+    // The address of the file, in the upper half of the address space, `read` times.
+    const auto files = static_cast<std::int64_t>(sum - (second + loop_.third) * read);
+    const std::int64_t file = files / static_cast<std::int64_t>(read);
+    if (file_address_ == 0) file_address_ = file;
+    if (file >= 0 || file != file_address_ || files != file * static_cast<std::int64_t>(read))
+      return fail(ErrorKind::io, fmt::format("{}: wrong arguments", runner.name));
     return {};
   }
 
@@ -195,7 +198,7 @@ class Race {
   KernelAbilities abilities_;
   std::vector<Runner> runners_;
   std::vector<Series> ns_;
-  mutable std::uint64_t file_address_ = 0;
+  mutable std::int64_t file_address_ = 0;
 };
 
 std::string number(const Series& series, int decimals) {
@@ -243,7 +246,8 @@ struct Reader {
 
 /// Three typed arguments by each carrier, between what is written by hand.
 Result<void> carriers_of(const Kind& kind, const Reader& by_hand, const KernelSettings& settings) {
-  const std::array readers = {Reader{"by hand, counts only", {true, "bench_count"}}, by_hand,
+  const std::array readers = {Reader{"by hand, counts only", {true, "bench_count"}},
+                              by_hand,
                               Reader{"ours, counts only, per-link", {.carrier = Carrier::per_link}},
                               Reader{"ours, counts only, cookie", {.carrier = Carrier::cookie}},
                               Reader{"ours, counts only, table", {.carrier = Carrier::table}},
@@ -280,14 +284,16 @@ Result<void> carriers_of(const Kind& kind, const Reader& by_hand, const KernelSe
 }  // namespace
 
 Result<void> measure_hits(const KernelSettings& settings) {
-  fmt::print("\n### What a hit costs\n\nMedians (lowest..highest) of {} rounds; each takes the quickest of a few loops of "
-             "{} calls.\n",
-             settings.rounds, settings.calls);
-  if (auto done = carriers_of(kKinds[kFentryMulti], {"by hand, bpf_get_func_arg() x 3", {true, "bench_slots", 3}},
-                              settings);
+  fmt::print(
+      "\n### What a hit costs\n\nMedians (lowest..highest) of {} rounds; each takes the quickest of a few loops of "
+      "{} calls.\n",
+      settings.rounds, settings.calls);
+  if (auto done =
+          carriers_of(kKinds[kFentryMulti], {"by hand, bpf_get_func_arg() x 3", {true, "bench_slots", 3}}, settings);
       !done)
     return done;
-  if (auto done = carriers_of(kKinds[kKprobeMulti], {"by hand, three registers", {true, "bench_registers", 2}}, settings);
+  if (auto done =
+          carriers_of(kKinds[kKprobeMulti], {"by hand, three registers", {true, "bench_registers", 2}}, settings);
       !done)
     return done;
   for (const Loop& loop : kLoops) {
