@@ -150,7 +150,7 @@ class Race {
             runner.program->global("bench_unread")};
   }
 
-  /// ns of a call in the quickest of a few loops: others interrupt all but one.
+  /// ns of a call in the quickest of many short loops: the machine is shared.
   double quickest() {
     fire(loop_, file_.get(), settings_.calls / 10 + 1);
     double best = std::numeric_limits<double>::infinity();
@@ -190,7 +190,7 @@ class Race {
     return {};
   }
 
-  static constexpr unsigned kTries = 5;
+  static constexpr unsigned kTries = 60;
   const Loop& loop_;
   const KernelSettings& settings_;
   sys::UniqueFd file_;
@@ -285,7 +285,7 @@ Result<void> carriers_of(const Kind& kind, const Reader& by_hand, const KernelSe
 
 Result<void> measure_hits(const KernelSettings& settings) {
   fmt::print(
-      "\n### What a hit costs\n\nMedians (lowest..highest) of {} rounds; each takes the quickest of a few loops of "
+      "\n### What a hit costs\n\nMedians (lowest..highest) of {} rounds; each takes the quickest of 60 loops of "
       "{} calls.\n",
       settings.rounds, settings.calls);
   if (auto done =

@@ -11,7 +11,7 @@ namespace usdt::bench {
 
 struct KernelSettings {
   unsigned rounds = 9;         ///< of hits
-  std::uint64_t calls = 4000;  ///< in each of the loops a round takes the quickest of
+  std::uint64_t calls = 1000;  ///< in each of the loops a round takes the quickest of
   unsigned attach_rounds = 3;
   std::vector<std::size_t> sizes = {1, 20, 1000, 5000, 0};  ///< functions to attach to; 0: all
   std::size_t one_each = 100;                               ///< one link each up to so many functions
