@@ -181,11 +181,13 @@ class Race {
       return {};
     }
     const std::uint64_t second = loop_.second != 0 ? loop_.second : reinterpret_cast<std::uintptr_t>(block.data());
-    // The address of the file, in the upper half of the address space, `read` times.
-    const auto files = static_cast<std::int64_t>(sum - (second + loop_.third) * read);
-    const std::int64_t file = files / static_cast<std::int64_t>(read);
-    if (file_address_ == 0) file_address_ = file;
-    if (file >= 0 || file != file_address_ || files != file * static_cast<std::int64_t>(read))
+    // The address of the file, `read` times, modulo 2^64: the same in all programs.
+    const std::uint64_t files = sum - (second + loop_.third) * read;
+    if (files_ == 0) {
+      files_ = files;
+      files_read_ = read;
+    }
+    if (files == 0 || files * files_read_ != files_ * read)
       return fail(ErrorKind::io, fmt::format("{}: wrong arguments", runner.name));
     return {};
   }
@@ -198,7 +200,8 @@ class Race {
   KernelAbilities abilities_;
   std::vector<Runner> runners_;
   std::vector<Series> ns_;
-  mutable std::int64_t file_address_ = 0;
+  mutable std::uint64_t files_ = 0;
+  mutable std::uint64_t files_read_ = 0;
 };
 
 std::string number(const Series& series, int decimals) {
