@@ -111,6 +111,18 @@ TEST(Specialise, SaysOfEachArgumentHowItIsRead) {
   for (std::size_t n = 0; n < expected.size(); ++n) EXPECT_EQ(code[n].imm, expected[n]) << "argument " << n;
 }
 
+TEST(Specialise, NamesTheSlotOfWhatIsInOne) {
+  usdt_arg_spec unreadable = in_register(3, 8);
+  unreadable.kind = USDT_ARG_UNREADABLE;
+  const EncodedSpec spec =
+      spec_of({in_register(0, 8), unreadable, in_register(2, 4, USDT_ARG_SIGNED), in_register(USDT_SLOT_RESULT, 8)});
+  std::vector<bpf_insn> program;
+  for (int n = 0; n < 5; ++n) program.push_back(insn(kMove, USDT_MARK_SLOT + n));
+  const auto code = specialised(program, spec);
+  const std::vector<int> expected{0, USDT_REG_NONE, 2, USDT_SLOT_RESULT, USDT_REG_NONE};
+  for (std::size_t n = 0; n < expected.size(); ++n) EXPECT_EQ(code[n].imm, expected[n]) << "argument " << n;
+}
+
 TEST(Specialise, LeavesOtherInstructionsAlone) {
   const std::vector<bpf_insn> program{insn(kMove, 7), insn(kLeft, 3), insn(kAdd, USDT_MARK_CUT),
                                       // The second slot of a 64-bit constant is no instruction.

@@ -44,9 +44,13 @@ TEST(Types, functions_and_tracepoints_are_listed_with_their_prototypes) {
   const auto functions = types->functions();
   ASSERT_EQ(functions.size(), 1U);
   EXPECT_EQ(functions[0].name, "call");
+  EXPECT_EQ(types->function_id("call"), functions[0].id);
+  EXPECT_EQ(types->function_id("cal"), 0U);
   const auto tracepoints = types->tracepoints();
   ASSERT_EQ(tracepoints.size(), 1U);
   EXPECT_EQ(tracepoints[0].name, "called");
+  EXPECT_EQ(types->tracepoint_id("called"), tracepoints[0].id);
+  EXPECT_EQ(types->tracepoint_id("call"), 0U);
   EXPECT_EQ(tracepoints[0].proto, functions[0].proto);
   const auto prototype = types->prototype(functions[0].proto);
   ASSERT_TRUE(prototype) << prototype.error().message;
@@ -239,6 +243,8 @@ void ask_everything(const Types& types) {
     if (const auto prototype = types.prototype(id)) (void)prototype_text(types, "f", *prototype);
   }
   (void)types.functions();
+  (void)types.function_id("x");
+  (void)types.tracepoint_id("x");
   (void)types.tracepoints();
   (void)types.member_offset("outer", "deep");
 }

@@ -74,6 +74,9 @@ class Specialiser {
       number = *w < args_.size() ? args_[*w].window : 0;
     } else if (const auto s = argument_of(number, USDT_MARK_SIZE)) {
       number = *s < args_.size() ? args_[*s].size : 1;
+    } else if (const auto slot = argument_of(number, USDT_MARK_SLOT)) {
+      const bool has = *slot < args_.size() && is_whole_register(args_[*slot]);
+      number = has ? args_[*slot].reg : USDT_REG_NONE;
     }
   }
 
@@ -157,11 +160,8 @@ struct SessionKfuncs {
 Result<SessionKfuncs> find_session_kfuncs() {
   auto types = btf::Types::load();
   if (!types) return fail(types.error());
-  SessionKfuncs found;
-  for (const btf::Function& function : (*types)->functions()) {
-    if (function.name == "bpf_session_is_return") found.is_return = static_cast<std::int32_t>(function.id);
-    if (function.name == "bpf_session_cookie") found.cookie = static_cast<std::int32_t>(function.id);
-  }
+  const SessionKfuncs found{static_cast<std::int32_t>((*types)->function_id("bpf_session_is_return")),
+                            static_cast<std::int32_t>((*types)->function_id("bpf_session_cookie"))};
   if (found.is_return == 0 || found.cookie == 0)
     return fail(ErrorKind::not_supported, "this kernel has no sessions (Linux 6.10)");
   return found;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/btf.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,11 +13,13 @@
 #include <mutex>
 
 #include "btf/info.hpp"
+#include "sys/unique_fd.hpp"
 
 namespace usdt::btf {
 namespace {
 
 constexpr std::string_view directory = "/sys/kernel/btf/";
+constexpr std::string_view tracepoint_prefix = "btf_trace_";  // DECLARE_TRACE, include/linux/tracepoint.h
 /// Anonymous structs nest a few levels; the bound keeps a type that contains itself from looping.
 constexpr unsigned deepest = 16;
 
@@ -58,22 +61,35 @@ std::optional<std::size_t> tail_size(const btf_type& type) {
 
 Error malformed(std::string_view what) { return {ErrorKind::malformed, fmt::format("BTF: {}", what)}; }
 
-Result<std::vector<std::byte>> read_file(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return fail(os_failure(ErrorKind::io, fmt::format("kernel BTF {}", path), errno));
-  std::vector<std::byte> bytes(static_cast<std::size_t>(std::max<off_t>(::lseek(fd, 0, SEEK_END), 0)));
+std::vector<std::byte> read_file(int fd, std::size_t size) {
+  std::vector<std::byte> bytes(size);
   std::size_t have = 0;
   for (ssize_t n = 1; n > 0 && have < bytes.size(); have += static_cast<std::size_t>(std::max<ssize_t>(n, 0)))
     n = ::pread(fd, bytes.data() + have, bytes.size() - have, static_cast<off_t>(have));
-  ::close(fd);
   bytes.resize(have);
   return bytes;
 }
 
 }  // namespace
 
-Types::Types(std::vector<std::byte>&& bytes, std::shared_ptr<const Types>&& base) noexcept
-    : bytes_(std::move(bytes)), base_(std::move(base)) {
+Types::Storage Types::keep(std::vector<std::byte>&& bytes) {
+  const auto kept = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+  return {kept, *kept};
+}
+
+/// The kernel's own can be mapped (6.16, commit a539e2a6d51d), which copies nothing; modules' cannot.
+Result<Types::Storage> Types::map_or_read(const std::string& path) {
+  const sys::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return fail(os_failure(ErrorKind::io, fmt::format("kernel BTF {}", path), errno));
+  const auto size = static_cast<std::size_t>(std::max<off_t>(::lseek(fd.get(), 0, SEEK_END), 0));
+  void* mapped = size == 0 ? MAP_FAILED : ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+  if (mapped == MAP_FAILED) return keep(read_file(fd.get(), size));
+  return Storage{std::shared_ptr<const void>(mapped, [size](void* start) { ::munmap(start, size); }),
+                 {static_cast<const std::byte*>(mapped), size}};
+}
+
+Types::Types(Storage&& storage, std::shared_ptr<const Types>&& base) noexcept
+    : owner_(std::move(storage.owner)), bytes_(storage.bytes), base_(std::move(base)) {
   if (!base_) return;
   first_id_ = base_->end_id();
   first_string_ = base_->first_string_ + static_cast<std::uint32_t>(base_->strings_.size());
@@ -91,24 +107,28 @@ Result<std::shared_ptr<const Types>> Types::load() {
 }
 
 Result<std::shared_ptr<const Types>> Types::read_kernel() {
-  auto bytes = read_file(std::string(directory) + "vmlinux");
+  auto bytes = map_or_read(std::string(directory) + "vmlinux");
   if (!bytes && bytes.error().os_error == ENOENT)
     return fail(ErrorKind::not_supported, bytes.error().message + "; needs CONFIG_DEBUG_INFO_BTF");
   if (!bytes) return fail(bytes.error());
-  return parse(std::move(*bytes));
+  return parse(std::move(*bytes), nullptr);
 }
 
 Result<std::shared_ptr<const Types>> Types::load_module(std::string_view module, std::shared_ptr<const Types> base) {
   if (module.empty() || module.front() == '.' || module.find('/') != std::string_view::npos)
     return fail(ErrorKind::invalid_argument, fmt::format("'{}' is no name of a kernel module", module));
   if (!base) return fail(ErrorKind::invalid_argument, fmt::format("BTF of {}: without the kernel's", module));
-  auto bytes = read_file(fmt::format("{}{}", directory, module));
+  auto bytes = map_or_read(fmt::format("{}{}", directory, module));
   if (!bytes) return fail(bytes.error());
   return parse(std::move(*bytes), std::move(base));
 }
 
 Result<std::shared_ptr<const Types>> Types::parse(std::vector<std::byte> bytes, std::shared_ptr<const Types> base) {
-  const std::shared_ptr<Types> types(new Types(std::move(bytes), std::move(base)));
+  return parse(keep(std::move(bytes)), std::move(base));
+}
+
+Result<std::shared_ptr<const Types>> Types::parse(Storage&& storage, std::shared_ptr<const Types>&& base) {
+  const std::shared_ptr<Types> types(new Types(std::move(storage), std::move(base)));
   if (auto indexed = types->index(); !indexed) return fail(indexed.error());
   return types;
 }
@@ -124,7 +144,7 @@ Result<void> Types::index() {
   if (header.hdr_len < sizeof(header) || end > bytes_.size() || strings + header.str_len > bytes_.size() ||
       begin % alignof(btf_type) != 0)
     return fail(malformed("a section lies outside the file"));
-  strings_ = std::span(bytes_).subspan(strings, header.str_len);
+  strings_ = bytes_.subspan(strings, header.str_len);
   // A module may have no strings of its own.
   if (strings_.empty() ? base_ == nullptr : strings_.back() != std::byte{0})
     return fail(malformed("the strings do not end"));
@@ -168,6 +188,25 @@ std::vector<Function> Types::functions() const {
   return found;
 }
 
+std::uint32_t Types::function_id(std::string_view called) const noexcept {
+  for (std::uint32_t id = first_id_; id < end_id(); ++id) {
+    const btf_type* candidate = type(id);
+    if (kind_of(candidate->info) == BTF_KIND_FUNC && name(candidate->name_off) == called) return id;
+  }
+  return 0;
+}
+
+std::uint32_t Types::tracepoint_id(std::string_view called) const noexcept {
+  for (std::uint32_t id = first_id_; id < end_id(); ++id) {
+    const btf_type* candidate = type(id);
+    if (kind_of(candidate->info) != BTF_KIND_TYPEDEF) continue;
+    const std::string_view typedef_name = name(candidate->name_off);
+    if (typedef_name.starts_with(tracepoint_prefix) && typedef_name.substr(tracepoint_prefix.size()) == called)
+      return id;
+  }
+  return 0;
+}
+
 namespace {
 
 /// The same types in the same order, whatever their names.
@@ -181,7 +220,7 @@ bool same_parameters(const btf_type& a, const btf_type& b) {
 }  // namespace
 
 std::vector<Function> Types::tracepoints() const {
-  constexpr std::string_view prefix = "btf_trace_";  // DECLARE_TRACE, include/linux/tracepoint.h
+  constexpr std::string_view prefix = tracepoint_prefix;
   const std::unordered_map<std::string_view, std::uint32_t> named = tracepoint_callers();
   std::vector<Function> found;
   for (std::uint32_t id = first_id_; id < end_id(); ++id) {

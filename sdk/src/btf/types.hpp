@@ -72,6 +72,10 @@ class Types {
 
   /// Every BTF_KIND_FUNC of this BTF (not of its base), by id.
   [[nodiscard]] std::vector<Function> functions() const;
+  /// BTF_KIND_FUNC of this BTF by name: the first; 0: none.
+  [[nodiscard]] std::uint32_t function_id(std::string_view called) const noexcept;
+  /// The `id` of the raw tracepoint NAME; 0: none.
+  [[nodiscard]] std::uint32_t tracepoint_id(std::string_view called) const noexcept;
   /// Raw tracepoints: typedef btf_trace_NAME of a pointer to a prototype whose first parameter (void *__data) is no
   /// argument. `name` without "btf_trace_", `id` the typedef's, `proto` a prototype with these parameters, named where
   /// the kernel names them.
@@ -94,7 +98,16 @@ class Types {
  private:
   [[nodiscard]] static Result<std::shared_ptr<const Types>> read_kernel();
   [[nodiscard]] std::unordered_map<std::string_view, std::uint32_t> tracepoint_callers() const;
-  Types(std::vector<std::byte>&& bytes, std::shared_ptr<const Types>&& base) noexcept;
+  /// The bytes of a BTF, in memory of ours or of the kernel's.
+  struct Storage {
+    std::shared_ptr<const void> owner;
+    std::span<const std::byte> bytes;
+  };
+  [[nodiscard]] static Result<Storage> map_or_read(const std::string& path);
+  [[nodiscard]] static Storage keep(std::vector<std::byte>&& bytes);
+  [[nodiscard]] static Result<std::shared_ptr<const Types>> parse(Storage&& storage,
+                                                                  std::shared_ptr<const Types>&& base);
+  Types(Storage&& storage, std::shared_ptr<const Types>&& base) noexcept;
   [[nodiscard]] Result<void> index();
   [[nodiscard]] Result<void> index_types(std::uint64_t begin, std::uint64_t end);
   [[nodiscard]] std::uint32_t end_id() const noexcept { return first_id_ + static_cast<std::uint32_t>(types_.size()); }
@@ -114,7 +127,8 @@ class Types {
   [[nodiscard]] std::optional<std::uint32_t> offset_in(std::uint32_t structure, std::string_view member,
                                                        std::unordered_set<std::uint32_t>& seen, unsigned depth) const;
 
-  std::vector<std::byte> bytes_;
+  std::shared_ptr<const void> owner_;
+  std::span<const std::byte> bytes_;
   std::shared_ptr<const Types> base_;
   std::uint32_t first_id_ = 1;
   std::uint32_t first_string_ = 0;    ///< string offsets below are the base's

@@ -67,9 +67,7 @@ FeatureState probe_kprobe_link(Feature feature, std::uint32_t attach_type, std::
 std::uint32_t type_of(std::string_view name, bool tracepoint) {
   const auto types = btf::Types::load();
   if (!types) return 0;
-  for (const btf::Function& each : tracepoint ? (*types)->tracepoints() : (*types)->functions())
-    if (each.name == name) return each.id;
-  return 0;
+  return tracepoint ? (*types)->tracepoint_id(name) : (*types)->function_id(name);
 }
 
 std::uint32_t test_function() {
@@ -182,6 +180,7 @@ KernelAbilities kernel_abilities() {
   abilities.raw_tp_cookies = has(Feature::raw_tp_cookie);
   abilities.kernel_btf = has(Feature::kernel_btf);
   if (!abilities.kernel_btf) return abilities;
+  const auto types = btf::Types::load();  // read once for all that follows
   // The newest of them has the others in its kernel; attaching to find out costs tens of milliseconds.
   abilities.tracing_multi = has(Feature::tracing_multi);
   abilities.tracing = abilities.tracing_multi || has(Feature::tracing);

@@ -176,6 +176,8 @@ const btf::Types* Catalogue::btf(std::string_view module) const {
 }
 
 Result<std::shared_ptr<const btf::Types>> Catalogue::read_types(std::string_view module) const {
+  // Other stages want the running kernel's, too.
+  if (module.empty() && sources_.btf == Sources().btf) return btf::Types::load();
   std::shared_ptr<const btf::Types> base;
   if (!module.empty()) {
     if (!btf("")) return fail(ErrorKind::not_supported, "no types of the kernel");

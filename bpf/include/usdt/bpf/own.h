@@ -33,10 +33,10 @@
 		     : "+r"(r)      \
 		     : "i"(USDT_MARK_TRIM + (n)))
 
-/* The marks are loads from the context: of registers, which hold arguments. */
+/* Registers hold arguments at the entry of a call and its result at the end: marks do not tell them apart, slots do. */
 static __always_inline bool usdt_has_marks(const struct usdt_ctx *ctx)
 {
-	return USDT_HAS_MARKS && usdt_carried_by(ctx, USDT_CARRIER_LINK) && !usdt_in_slots(ctx) && !USDT_CALLS;
+	return USDT_HAS_MARKS && usdt_carried_by(ctx, USDT_CARRIER_LINK) && (usdt_in_slots(ctx) || !USDT_CALLS);
 }
 
 static __always_inline int usdt_read_own_mem(const struct usdt_ctx *ctx, __u32 n, __u64 *bits)
@@ -55,11 +55,30 @@ static __always_inline int usdt_read_own_mem(const struct usdt_ctx *ctx, __u32 n
 	return 0;
 }
 
+static __always_inline int usdt_read_own_slot(const struct usdt_ctx *ctx, __u32 n, __u64 *bits)
+{
+	__u64 slot;
+	int error;
+
+	USDT_OWN_NUMBER(slot, USDT_MARK_SLOT, n);
+	if (slot > USDT_SLOT_RESULT)
+		return 1;
+	error = usdt_slot(ctx, slot, bits);
+	if (error) {
+		*bits = 0;
+		return error;
+	}
+	USDT_OWN_TRIM_TO_SIZE(*bits, n);
+	return 0;
+}
+
 /* Argument `n` of a per-link program; 1: of a kind that is read as usdt_link says. */
 static __always_inline int usdt_read_own(const struct usdt_ctx *ctx, __u32 n, __u64 *bits)
 {
 	__u64 kind;
 
+	if (usdt_in_slots(ctx))
+		return usdt_read_own_slot(ctx, n, bits);
 	USDT_OWN_NUMBER(kind, USDT_MARK_KIND, n);
 	if (kind == USDT_OWN_REG) {
 		USDT_OWN_LOAD_REG(*bits, ctx->regs, n);

@@ -108,6 +108,7 @@ enum usdt_carrier {
  *                                                            to its size, the second one extending a signed one
  *     r = *(u64 *)(ctx + ..); r += DISPLACEMENT              OWN_MEM: its address
  *     r = WINDOW; r = SIZE; r <<= TRIM; r >>= TRIM           OWN_MEM: `window` and `size` of its spec; the shifts above
+ *     r = SLOT; r <<= TRIM; r >>= TRIM                       a program that is given slots: which one; 255: none
  *
  * Programs of other carriers never get there. */
 enum usdt_mark {
@@ -117,6 +118,7 @@ enum usdt_mark {
 	USDT_MARK_WINDOW = 0x7d5d0400,
 	USDT_MARK_SIZE = 0x7d5d0500,
 	USDT_MARK_TRIM = 0x7d5d0600,
+	USDT_MARK_SLOT = 0x7d5d0700,
 };
 /* Where the loader writes what it knows of the kernel or of one site:
  *

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ours.hpp"
+
+#include <algorithm>
+#include <kernel_hand.bpf.hpp>
+#include <kernel_ours.bpf.hpp>
+#include <utility>
+
+namespace usdt::bench {
+
+KernelSelection only_of(const KernelSelection& all, std::string_view prefix) {
+  KernelSelection out = all;
+  std::erase_if(out.entries, [&](const KernelSelection::Entry& entry) { return to_string(entry.kind) != prefix; });
+  out.refused.clear();
+  return out;
+}
+
+Result<AttachPlan> plan_for(const KernelSelection& selection, const Attaching& attaching,
+                            const KernelAbilities& abilities) {
+  PlanOptions options;
+  options.kernel = abilities;
+  options.kernel_backend = attaching.backend;
+  return plan_attach({}, selection, options);
+}
+
+Result<OurProgram> OurProgram::load(AttachPlan plan, const Spec& spec) {
+  auto object = BpfObject::open(spec.by_hand ? kernel_hand_object() : kernel_ours_object());
+  if (!object) return fail(object.error());
+  if (auto set = object->set_constant("bench_reads", spec.reads); !set) return fail(set.error());
+  if (auto loaded = object->load(plan, {.carrier = spec.carrier}); !loaded) return fail(loaded.error());
+  return OurProgram(std::move(*object), std::move(plan), spec.program);
+}
+
+Result<void> OurProgram::attach() {
+  auto link = usdt::attach(object_, program_, plan_);
+  if (!link) return fail(link.error());
+  link_ = std::move(*link);
+  return {};
+}
+
+std::uint64_t OurProgram::global(std::string_view name) {
+  const void* value = object_.global(name);
+  return value ? *static_cast<const volatile std::uint64_t*>(value) : 0;
+}
+
+}  // namespace usdt::bench
