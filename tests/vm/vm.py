@@ -79,7 +79,7 @@ def build(arch, target="vm_tests"):
     home = BUILD / arch
     settings = ["-DUSDT_STATIC=ON", "-DUSDT_BUILD_BENCH=ON"]
     if arch == "amd64":  # the release preset's flags: ccache has the objects
-        settings += ["-DCMAKE_BUILD_TYPE=Release"]
+        settings += ["-DCMAKE_BUILD_TYPE=Release", "-DUSDT_WERROR=ON"]
     else:
         settings += ["-DCMAKE_BUILD_TYPE=None", f"-DCMAKE_TOOLCHAIN_FILE={PROJECT}/tests/vm/cross.cmake",
                      f"-DUSDT_VM_TRIPLE={debian.TRIPLES[arch]}", f"-DCMAKE_SYSROOT={debian.sysroot(arch)}"]
