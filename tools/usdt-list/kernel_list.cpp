@@ -143,7 +143,7 @@ std::vector<ListedFunction> list_functions(const usdt::KernelSelection& selectio
     out.push_back({usdt::describe_point(selection, entry, usdt::kernel_machine()), entry.function,
                    module_name(entry.function->module)});
   }
-  std::ranges::stable_partition(out, [](const ListedFunction& each) { return each.point.refused.empty(); });
+  std::stable_partition(out.begin(), out.end(), [](const ListedFunction& each) { return each.point.refused.empty(); });
   for (const usdt::RefusedFunction& refused : selection.refused) {
     usdt::KernelPoint point;
     point.name = usdt::kernel_name(refused.kind, refused.module, refused.name);
