@@ -65,11 +65,11 @@ usdt::Result<PrintList> parse_print_list(std::string_view source) {
   return list;
 }
 
-std::optional<std::size_t> position_of(const PrintItem& item, const std::vector<usdt::Arg>& args) {
+std::optional<std::size_t> position_of(const PrintItem& wanted, const std::vector<usdt::Arg>& args) {
   std::optional<std::size_t> found;
   for (std::size_t n = 0; n < args.size(); ++n) {
-    if (item.arg ? *item.arg == n && !args[n].result : args[n].name == item.name && !args[n].result) found = n;
-    if (args[n].result && item.name == kReturnValue) return n;
+    if (wanted.arg ? *wanted.arg == n && !args[n].result : args[n].name == wanted.name && !args[n].result) found = n;
+    if (args[n].result && wanted.name == kReturnValue) return n;
   }
   return found;
 }
