@@ -77,7 +77,7 @@ Result<Report> attach_ours(const Attaching& attaching, const std::string& glob) 
   auto selection = select({fmt::format("{}:{}", attaching.prefix, glob)});
   if (!selection) return fail(selection.error());
   report.ms[kSelect] = watch.lap_ms();
-  const KernelAbilities abilities = kernel_abilities();
+  const KernelAbilities abilities = kernel_abilities(std::array{selection->entries.front().kind});
   report.ms[kAbilities] = watch.lap_ms();
   auto plan = plan_for(*selection, attaching, abilities);
   if (!plan) return fail(plan.error());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/catalogue.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -205,14 +206,24 @@ TEST(Catalogue, only_lists_that_the_patterns_need_are_read) {
   EXPECT_TRUE(kernel.load(only_function)->tracepoints().empty());
 }
 
-TEST(Catalogue, types_of_modules_that_no_pattern_means_are_not_read) {
+TEST(Catalogue, functions_that_no_pattern_means_are_not_kept) {
   FakeKernel kernel;
-  kernel.kallsyms("10 T read\n80 t a\t[xfs]\n90 t b\t[ext4]\n").traceable("").types({}).module_types("xfs", {"a"});
-  kernel.module_types("ext4", {"b"});
-  const std::vector patterns = {pattern("kprobe:a")};
-  const auto catalogue = kernel.load(patterns);
-  EXPECT_NE(function(*catalogue, "a", "xfs").btf_id, 0U);
-  EXPECT_EQ(function(*catalogue, "b", "ext4").btf_id, 0U);
+  kernel.kallsyms("10 T read\n80 t a\t[xfs]\n90 t b\t[ext4]\n90 T alias\t[ext4]\n").traceable("");
+  const std::vector both = {pattern("kprobe:a"), pattern("kprobe:ext4:ali*")};
+  EXPECT_THAT(all_names(kernel.load(both)->functions()), ElementsAre("ext4:alias", "ext4:b", "xfs:a"))
+      << "but another name of what one means";
+}
+
+TEST(Catalogue, each_of_ten_thousand_names_is_kept) {
+  FakeKernel kernel;
+  std::string symbols;
+  std::vector<KernelPattern> patterns;
+  for (unsigned i = 0; i < 100'000; ++i) {
+    symbols += fmt::format("{:x} T function_{}\n", 0x10'0000 + i * 16, i);
+    if (i % 10 == 0) patterns.push_back(pattern(fmt::format("kprobe:function_{}", i)));
+  }
+  kernel.kallsyms(symbols).traceable("");
+  EXPECT_EQ(kernel.load(patterns)->functions().size(), 10'000U);
 }
 
 TEST(Catalogue, with_types_alone_their_functions_are_known_by_name) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "fixture.hpp"
@@ -26,15 +27,35 @@ class MatchTest : public ::testing::Test {
     kernel_.types({"vfs_read", "vfs_write", "vfs_hidden", "show", "__do_sys_fork"}, {"sched_switch", "sched_wakeup"});
     kernel_.module_types("fuse", {"vfs_read", "fuse_open"}, {"fuse_request"});
   }
+  /// The same whether the lists were read for this pattern or for any.
+  Result<Match> match_twice(std::string_view text) {
+    const std::vector only = {pattern(text)};
+    auto of_all = loaded_.emplace_back(kernel_.load())->match(only[0]);
+    auto of_wanted = loaded_.emplace_back(kernel_.load(only))->match(only[0]);
+    if (of_all && of_wanted) {
+      EXPECT_EQ(told(*of_all), told(*of_wanted)) << text;
+    } else {
+      EXPECT_EQ(of_all ? "" : of_all.error().message, of_wanted ? "" : of_wanted.error().message) << text;
+    }
+    return of_wanted;
+  }
   Match match(std::string_view text) {
-    auto found = loaded_.emplace_back(kernel_.load())->match(pattern(text));
+    auto found = match_twice(text);
     EXPECT_TRUE(found) << found.error().message;
     return found.value_or(Match{});
   }
   Error error_of(std::string_view text) {
-    const auto found = kernel_.load()->match(pattern(text));
+    const auto found = match_twice(text);
     EXPECT_FALSE(found) << text;
     return found ? Error{} : found.error();
+  }
+  /// Everything that is known of what matched, a line each.
+  static std::vector<std::string> told(const Match& found) {
+    std::vector<std::string> out = reasons(found.refused);
+    for (const KernelFunction* f : found.functions)
+      out.push_back(fmt::format("{}:{} {:x} {} {} {}{}{}{}", f->module, f->name, f->address, f->btf_id, f->proto_id,
+                                f->ftrace, f->alias, f->denied, f->duplicate));
+    return out;
   }
 
   FakeKernel kernel_;

@@ -126,7 +126,9 @@ class Session {
     options.allow_unsafe_nop5 = flags_.allow_unsafe_nop5;
     for (const PrintItem& item : flags_.print) ask_for_text(item, options);
     if (!flags_.kernel_patterns.empty()) {
-      options.kernel = usdt::kernel_abilities();
+      std::vector<usdt::KernelKind> kinds;
+      for (const usdt::KernelPattern& pattern : flags_.kernel_patterns) kinds.push_back(pattern.kind);
+      options.kernel = usdt::kernel_abilities(kinds);
       options.kernel_backend = flags_.kernel_backend;
       options.capture_text = flags_.print.empty() && !flags_.count_only;
     }

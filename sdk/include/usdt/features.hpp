@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +56,9 @@ void disable_feature(Feature feature);
 [[nodiscard]] Machine kernel_machine() noexcept;
 /// The value PlanOptions wants, from the features of kernel functions.
 [[nodiscard]] KernelAbilities kernel_abilities();
+/// The same, asked no more than programs of these kinds depend on: what is not asked is false. Each question costs a
+/// program loaded, some a function patched.
+[[nodiscard]] KernelAbilities kernel_abilities(std::span<const KernelKind> kinds);
 
 /// The value PlanOptions wants, from nop5 and nop10.
 [[nodiscard]] NopOptimisation nop_optimisation();

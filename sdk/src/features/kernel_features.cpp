@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -170,25 +172,50 @@ Machine kernel_machine() noexcept {
 #endif
 }
 
-KernelAbilities kernel_abilities() {
-  const auto has = [](Feature feature) { return probe_feature(feature).answer == Answer::yes; };
-  KernelAbilities abilities;
-  abilities.machine = kernel_machine();
+namespace {
+
+bool has(Feature feature) { return probe_feature(feature).answer == Answer::yes; }
+
+void ask_kprobes(KernelAbilities& abilities, bool calls) {
   abilities.perf_cookies = has(Feature::attach_cookie);
   abilities.kprobe_multi = has(Feature::kprobe_multi);
-  abilities.kprobe_session = has(Feature::kprobe_session);
-  abilities.raw_tp_cookies = has(Feature::raw_tp_cookie);
-  abilities.kernel_btf = has(Feature::kernel_btf);
-  if (!abilities.kernel_btf) return abilities;
-  const auto types = btf::Types::load();  // read once for all that follows
+  if (calls) abilities.kprobe_session = has(Feature::kprobe_session);
+}
+
+void ask_trampolines(KernelAbilities& abilities) {
   // The newest of them has the others in its kernel; attaching to find out costs tens of milliseconds.
   abilities.tracing_multi = has(Feature::tracing_multi);
   abilities.tracing = abilities.tracing_multi || has(Feature::tracing);
   abilities.tracing_session = abilities.tracing_multi || (abilities.tracing && has(Feature::tracing_session));
   abilities.func_arg = abilities.tracing_multi || has(Feature::func_arg);
   abilities.tracing_cookies = abilities.tracing_multi || has(Feature::tracing_cookie);
-  abilities.tp_btf_func_arg = has(Feature::tp_btf_func_arg);
+}
+
+}  // namespace
+
+KernelAbilities kernel_abilities(std::span<const KernelKind> kinds) {
+  const auto wants = [&](auto&&... families) {
+    return std::ranges::any_of(kinds, [&](KernelKind kind) { return ((kind.family == families) || ...); });
+  };
+  const bool calls =
+      std::ranges::any_of(kinds, [](KernelKind kind) { return kind.moment == KernelMoment::call; });
+  KernelAbilities abilities;
+  abilities.machine = kernel_machine();
+  abilities.kernel_btf = has(Feature::kernel_btf);
+  if (wants(KernelFamily::any, KernelFamily::kprobe)) ask_kprobes(abilities, calls);
+  if (wants(KernelFamily::raw_tp, KernelFamily::tp_btf)) abilities.raw_tp_cookies = has(Feature::raw_tp_cookie);
+  if (!abilities.kernel_btf) return abilities;
+  const auto types = btf::Types::load();  // read once for all that follows
+  if (wants(KernelFamily::any, KernelFamily::trampoline)) ask_trampolines(abilities);
+  if (wants(KernelFamily::tp_btf)) abilities.tp_btf_func_arg = has(Feature::tp_btf_func_arg);
   return abilities;
+}
+
+KernelAbilities kernel_abilities() {
+  static constexpr std::array all = {KernelKind{KernelFamily::any, KernelMoment::call},
+                                     KernelKind{KernelFamily::raw_tp, KernelMoment::tracepoint},
+                                     KernelKind{KernelFamily::tp_btf, KernelMoment::tracepoint}};
+  return kernel_abilities(all);
 }
 
 }  // namespace usdt

@@ -8,10 +8,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "kernel/merge.hpp"
-#include "usdt/pattern.hpp"
+#include "kernel/wanted.hpp"
 
 namespace usdt::kernel {
 namespace {
@@ -19,14 +20,6 @@ namespace {
 bool is_tracepoint(const KernelPattern& pattern) noexcept { return pattern.kind.moment == KernelMoment::tracepoint; }
 
 std::string_view file_of(std::string_view module) noexcept { return module.empty() ? "vmlinux" : module; }
-
-bool any_means(std::span<const KernelPattern> patterns, std::span<const KernelFunction> functions) {
-  if (patterns.empty()) return true;
-  return std::ranges::any_of(patterns, [&](const KernelPattern& pattern) {
-    return !is_tracepoint(pattern) && module_matches(pattern.module, functions.front().module) &&
-           std::ranges::any_of(functions, [&](const auto& f) { return glob_match(pattern.name, f.name); });
-  });
-}
 
 }  // namespace
 
@@ -43,7 +36,7 @@ Result<std::shared_ptr<const Catalogue>> Catalogue::load(const Sources& sources,
   }
   if (functions) made->load_functions(patterns);
   if (tracepoints) made->load_tracepoints(patterns);
-  if (made->functions_.empty() && made->tracepoints_.empty())
+  if (!made->lists_functions_ && made->tracepoints_.empty())
     return fail(made->unusable(functions ? "the kernel's functions" : "the kernel's raw tracepoints"));
   return made;
 }
@@ -57,12 +50,13 @@ void Catalogue::load_functions(std::span<const KernelPattern> patterns) {
   if (const btf::Types* types = btf(""); types && symbols.functions.empty() && listed.empty()) {
     for (const btf::Function& function : types->functions()) symbols.functions.push_back({.name = function.name});
   }
+  lists_functions_ = !symbols.functions.empty() || !listed.empty();
+  if (!patterns.empty()) keep_wanted(patterns, modules, symbols, listed);
   FunctionList merged = merge_lists(std::move(symbols), std::move(listed), modules);
   functions_ = std::move(merged.functions);
   unsure_ = std::move(merged.unsure);
   for (KernelFunction& function : functions_) function.denied = is_denied(function);
   for (const std::span<const KernelFunction> part : by_module(functions_)) {
-    if (!part.front().module.empty() && !any_means(patterns, part)) continue;
     name_types(std::span(functions_).subspan(static_cast<std::size_t>(part.data() - functions_.data()), part.size()));
   }
 }
@@ -104,24 +98,26 @@ bool Catalogue::is_denied(const KernelFunction& function) const {
 void Catalogue::name_types(std::span<KernelFunction> functions) {
   const btf::Types* types = btf(functions.front().module);
   if (!types) return;
-  const std::vector<btf::Function> found = types->functions();
-  std::vector<Named> names;
-  names.reserve(found.size());
-  for (const btf::Function& function : found) names.push_back({.name = function.name, .address = names.size()});
-  sort(names, ModuleNames());
-  std::size_t at = 0;
+  std::unordered_map<std::string_view, btf::Function> found;
+  found.reserve(functions.size());
+  // `x.isra.0` has other parameters than `x`, whatever a type may be called.
+  for (const KernelFunction& function : functions) {
+    if (function.name.find('.') == function.name.npos) found.try_emplace(function.name);
+  }
+  for (const btf::Function& type : types->functions()) {
+    const auto of = found.find(type.name);
+    if (of == found.end()) continue;
+    if (of->second.id == 0) {
+      of->second = type;
+    } else if (of->second.proto != type.proto) {  // nothing says which of the two this function has
+      found.erase(of);
+    }
+  }
   for (KernelFunction& function : functions) {
-    // `x.isra.0` has other parameters than `x`, whatever a type may be called.
-    if (function.name.find('.') != function.name.npos) continue;
-    while (at < names.size() && names[at].name < function.name) ++at;
-    if (at == names.size() || names[at].name != function.name) continue;
-    const btf::Function& type = found[names[at].address];
-    // Two types of one name that differ: nothing says which of them this is.
-    const bool unclear = at + 1 < names.size() && names[at + 1].name == function.name &&
-                         found[names[at + 1].address].proto != type.proto;
-    if (unclear) continue;
-    function.btf_id = type.id;
-    function.proto_id = type.proto;
+    const auto type = found.find(function.name);
+    if (type == found.end()) continue;
+    function.btf_id = type->second.id;
+    function.proto_id = type->second.proto;
   }
 }
 

@@ -35,8 +35,7 @@ struct Match {
 /// functions and names live as long as it does.
 class Catalogue {
  public:
-  /// Reads what `patterns` need; without patterns, everything. Functions of modules that no pattern means have no
-  /// types. Errors: no_permission or not_supported where nothing of what is needed can be had, with what to do.
+  /// Reads and keeps what `patterns` need; without patterns, everything. Errors: no_permission or not_supported where nothing of what is needed can be had, with what to do.
   [[nodiscard]] static Result<std::shared_ptr<const Catalogue>> load(const Sources& sources = {},
                                                                      std::span<const KernelPattern> patterns = {});
   Catalogue(const Catalogue&) = delete;
@@ -84,7 +83,7 @@ class Catalogue {
   std::optional<std::string_view> keep_tracefs(const std::string& name, bool needed);
   void miss(const Error& error, std::string_view advice);
   [[nodiscard]] Error unusable(std::string_view what) const;
-  [[nodiscard]] Error nothing_found(const KernelPattern& pattern, std::span<const KernelFunction> all) const;
+  [[nodiscard]] Error nothing_found(const KernelPattern& pattern) const;
   void judge(const KernelPattern& pattern, std::span<const KernelFunction* const> meant, Match& out) const;
   void refuse_unsure(const KernelPattern& pattern, Match& out) const;
 
@@ -95,6 +94,7 @@ class Catalogue {
   std::vector<KernelFunction> tracepoints_;
   std::vector<std::string> missing_;
   Blacklist blacklist_;
+  bool lists_functions_ = false;  ///< there are some, whether or not a pattern means them
   bool knows_ftrace_ = false;
   bool no_permission_ = false;  ///< some list could not be read for lack of privilege
   mutable std::map<std::string, std::shared_ptr<const btf::Types>, std::less<>> types_;

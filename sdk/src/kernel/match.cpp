@@ -72,12 +72,13 @@ bool module_matches(const std::string& pattern, std::string_view module) noexcep
 Result<Match> Catalogue::match(const KernelPattern& pattern) const {
   const bool tracepoint = is_tracepoint(pattern);
   const std::span<const KernelFunction> all = tracepoint ? tracepoints() : functions();
-  if (all.empty()) return fail(unusable(fmt::format("{}s", what_is_sought(pattern))));
+  if (tracepoint ? all.empty() : !lists_functions_)
+    return fail(unusable(fmt::format("{}s", what_is_sought(pattern))));
   const bool glob = has_glob(pattern.name);
   if (glob && !tracepoint && !knows_ftrace_)
     return fail(unusable("what ftrace can trace, which a glob needs").within(pattern.str()));
   Functions meant = named(pattern, all);
-  if (meant.empty()) return fail(nothing_found(pattern, all));
+  if (meant.empty()) return fail(nothing_found(pattern));
   Match out;
   if (glob && !tracepoint) {
     const std::size_t symbols = meant.size();
@@ -115,7 +116,12 @@ void Catalogue::refuse_unsure(const KernelPattern& pattern, Match& out) const {
   }
 }
 
-Error Catalogue::nothing_found(const KernelPattern& pattern, std::span<const KernelFunction> all) const {
+Error Catalogue::nothing_found(const KernelPattern& pattern) const {
+  // What the pattern may have been meant to be was not kept.
+  const auto everything = load(sources_);
+  if (!everything) return everything.error();
+  const Catalogue& whole = **everything;
+  const std::span<const KernelFunction> all = is_tracepoint(pattern) ? whole.tracepoints() : whole.functions();
   const std::string_view what = what_is_sought(pattern);
   const auto in_module = [&](std::span<const KernelFunction> part) {
     return module_matches(pattern.module, part.front().module);
