@@ -65,7 +65,7 @@ class JsonOutput final : public Output {
     json_.StartObject();
     head("summary");
     counts(summary.total());
-    key(json_, "missed"), json_.Uint64(summary.missed);
+    key(json_, "missed"), summary.missed ? json_.Uint64(*summary.missed) : json_.Null();
     key(json_, "probes"), json_.StartArray();
     for (std::size_t i = 0; i < summary.probes.size(); ++i) {
       json_.StartObject();

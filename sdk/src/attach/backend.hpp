@@ -43,7 +43,8 @@ struct Refusal {
 /// Links of one file. `refused` sites are left out, all others are attached.
 struct FileLinks {
   std::vector<sys::UniqueFd> fds;
-  std::vector<sys::UniqueFd> events;  ///< perf events below the links
+  std::vector<sys::UniqueFd> events;    ///< perf events below the links
+  std::vector<sys::UniqueFd> programs;  ///< that were loaded for these links alone
   std::vector<Refusal> refused;
 };
 

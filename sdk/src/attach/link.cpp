@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "usdt/link.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -18,6 +19,7 @@
 #include "attach/kernel_backend.hpp"
 #include "attach/link_impl.hpp"
 #include "attach/specialise.hpp"
+#include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
 #include "usdt/features.hpp"
 #include "usdt/privilege.hpp"
@@ -70,6 +72,16 @@ Carrier Link::carrier() const noexcept { return impl_->carrier; }
 const std::string& Link::carrier_text() const noexcept { return impl_->carrier_text; }
 std::size_t Link::attached() const noexcept { return impl_->attached; }
 const std::vector<SkippedSite>& Link::refused() const noexcept { return impl_->refused; }
+std::optional<std::uint64_t> Link::missed() const {
+  if (impl_->programs.empty()) return std::nullopt;
+  std::uint64_t sum = 0;
+  for (const sys::UniqueFd& program : impl_->programs) {
+    sys::ProgramInfo info;
+    if (sys::object_info(program.get(), info) < static_cast<int>(sizeof(info))) return std::nullopt;
+    sum += info.recursion_misses;
+  }
+  return sum;
+}
 void Link::detach() noexcept {
   close_together(impl_->fds);
   impl_->events.clear();
@@ -130,6 +142,7 @@ class Attachment {
     if (link.sites.empty()) return {};
     auto links = of_file ? attach_file(*program_fd, link) : attach_kernel(*program_fd, link, kind);
     if (!links) return fail(links.error());
+    if (auto kept = keep_program(planned.program, *program_fd, *links); !kept) return kept;
     take(link, kind, std::move(*links));
     return {};
   }
@@ -148,6 +161,16 @@ class Attachment {
       link.sites.push_back(planned.sites[i]);
     }
     return link;
+  }
+
+  /// The programs loaded for these links, or else the object's.
+  Result<void> keep_program(std::uint32_t number, int fd, backends::FileLinks& links) {
+    std::move(links.programs.begin(), links.programs.end(), std::back_inserter(impl_->programs));
+    if (!links.programs.empty() || !kept_.insert(number).second) return {};
+    sys::UniqueFd own(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    if (!own) return fail(os_failure(ErrorKind::limit, "keep the program", errno));
+    impl_->programs.push_back(std::move(own));
+    return {};
   }
 
   void take(const PlannedLink& planned, const ProgramKind& kind, backends::FileLinks links) {
@@ -198,6 +221,7 @@ class Attachment {
     const backends::FunctionArrays functions = functions_of(link, group);
     auto links = attach_functions(kind.backend, program, functions);
     if (!links) return fail(explain(links.error(), to_string(group.kind), kind.backend));
+    if (owner) links->programs.push_back(std::move(owner));
     return links;
   }
 
@@ -271,6 +295,7 @@ class Attachment {
   const AttachPlan& plan_;
   pid_t pid_;
   std::unordered_set<std::uint32_t> endless_;  ///< sites whose return could not be attached to
+  std::unordered_set<std::uint32_t> kept_;     ///< programs of the object that are among the link's
   std::unique_ptr<Link::Impl> impl_ = std::make_unique<Link::Impl>();
 };
 

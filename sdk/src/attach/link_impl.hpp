@@ -17,6 +17,7 @@ struct Link::Impl {
   std::string carrier_text;
   std::vector<sys::UniqueFd> fds;             ///< kernel links
   std::vector<sys::UniqueFd> events;          ///< perf events below them
+  std::vector<sys::UniqueFd> programs;        ///< each that was attached, once; kept when detached, for what they count
   std::map<Backend, std::size_t> by_backend;  ///< sites attached
   std::vector<SkippedSite> refused;
   std::size_t attached = 0;

@@ -38,11 +38,7 @@ int open_pin(const fs::path& path) {
 std::optional<std::size_t> sites_of(int fd, Backend backend) {
   if (backend == Backend::perf_uprobe) return 1;
   sys::LinkInfo info;
-  sys::ObjectInfo attr;
-  attr.bpf_fd = static_cast<std::uint32_t>(fd);
-  attr.info_len = sizeof(info);
-  attr.info = reinterpret_cast<std::uintptr_t>(&info);
-  if (sys::syscalls().bpf(sys::bpf_obj_get_info_by_fd_cmd, &attr, sizeof(attr)) < 0) return std::nullopt;
+  if (sys::object_info(fd, info) < 0) return std::nullopt;
   if (info.type != sys::bpf_link_type_uprobe_multi || info.uprobe_count == 0) return std::nullopt;
   return info.uprobe_count;
 }

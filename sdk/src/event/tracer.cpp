@@ -8,10 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <cerrno>
-#include <cstring>
 
 #include "btf/types.hpp"
 #include "event/ring.hpp"
@@ -24,17 +21,6 @@ namespace {
 std::uint32_t ring_size(std::uint32_t wanted) {
   const auto page = static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE));
   return std::bit_ceil(std::clamp(wanted, page, 1u << 31));
-}
-
-/// struct bpf_prog_info up to recursion_misses (5.12, commit 9ed9e9ba2337).
-std::uint64_t recursion_misses(int program_fd) {
-  constexpr std::size_t offset = 208;  // offsetof(struct bpf_prog_info, recursion_misses)
-  std::array<std::byte, 232> info{};
-  auto size = static_cast<std::uint32_t>(info.size());
-  if (bpf_obj_get_info_by_fd(program_fd, info.data(), &size) != 0 || size < offset + sizeof(std::uint64_t)) return 0;
-  std::uint64_t misses = 0;
-  std::memcpy(&misses, info.data() + offset, sizeof(misses));
-  return misses;
 }
 
 bool in_nested_pid_namespace() {
@@ -210,13 +196,6 @@ std::vector<ProbeCounts> Tracer::counts() const {
   return all;
 }
 
-std::uint64_t Tracer::missed() const {
-  std::uint64_t sum = 0;
-  for (std::size_t copy = 0; copy < impl_->object.carriers().programs.size(); ++copy) {
-    const auto fd = impl_->object.program_fd("usdt_trace_hit", copy);
-    sum += fd ? recursion_misses(*fd) : 0;
-  }
-  return sum;
-}
+std::optional<std::uint64_t> Tracer::missed() const { return impl_->link.missed(); }
 
 }  // namespace usdt

@@ -123,6 +123,13 @@ struct ObjectInfo {
 };
 static_assert(sizeof(ObjectInfo) == 16);
 
+/// struct bpf_prog_info up to recursion_misses (5.12, commit 9ed9e9ba2337).
+struct ProgramInfo {
+  std::uint8_t before[208] = {};
+  std::uint64_t recursion_misses = 0;
+};
+static_assert(sizeof(ProgramInfo) == 216);
+
 inline constexpr std::uint32_t bpf_link_type_uprobe_multi = 12;  // 6.6
 
 /// The start of struct bpf_link_info, with its uprobe_multi member (6.8, commit e56fdbfb06e2).
