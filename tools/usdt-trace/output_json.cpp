@@ -157,9 +157,12 @@ class JsonOutput final : public Output {
   }
 
   void stack(const usdt::Event& event) {
-    if (!stacks_) return;
-    key(json_, "kstack"), json_.StartArray();
-    for (const std::uint64_t address : event.kernel_stack()) put(json_, symbols_.name(address));
+    if (!stacks_ || event.site().file != usdt::kNone) return;
+    key(json_, "kstack");
+    const auto stack = event.kernel_stack();
+    if (!stack) return error(stack.error().message);
+    json_.StartArray();
+    for (const std::uint64_t address : *stack) put(json_, symbols_.name(address));
     json_.EndArray();
   }
 
