@@ -2,15 +2,14 @@
 #include "attach/spec_maps.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
 
 #include "attach/libbpf_specs.hpp"
 #include "plan/windows.hpp"
+#include "sys/pid_namespace.hpp"
 
 namespace usdt::backends {
 namespace {
@@ -53,19 +52,16 @@ Result<void> size_map(const ObjectCopy& object, const char* name, std::size_t va
   return {};
 }
 
-/// /proc/self/ns/pid of the initial namespace has this inode (PROC_PID_INIT_INO, include/linux/proc_ns.h).
-constexpr ino_t kInitialPidNamespace = 0xEFFFFFFCu;
-
 /// Whose hits count, and in which pid namespace processes are numbered.
 Result<void> set_scope(const ObjectCopy& object, const Scope& scope) {
   if (const auto* one = std::get_if<OneProcess>(&scope)) {
     if (auto set = object.set_constant("usdt_scope_tgid", static_cast<std::uint32_t>(one->pid)); !set) return set;
   }
-  struct stat ns {};
-  if (::stat("/proc/self/ns/pid", &ns) != 0) return fail(os_failure(ErrorKind::io, "/proc/self/ns/pid", errno));
-  if (ns.st_ino == kInitialPidNamespace) return {};
-  if (auto set = object.set_constant("usdt_pidns_dev", std::uint64_t{ns.st_dev}); !set) return set;
-  return object.set_constant("usdt_pidns_ino", std::uint64_t{ns.st_ino});
+  const auto nested = sys::nested_pid_namespace();
+  if (!nested) return fail(nested.error());
+  if (!*nested) return {};
+  if (auto set = object.set_constant("usdt_pidns_dev", (*nested)->device); !set) return set;
+  return object.set_constant("usdt_pidns_ino", (*nested)->inode);
 }
 
 /// The program's own spec, as bytes of its constant `usdt_link`.

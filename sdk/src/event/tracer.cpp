@@ -4,7 +4,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 
 #include "btf/types.hpp"
 #include "event/ring.hpp"
+#include "sys/pid_namespace.hpp"
 #include "trace.bpf.hpp"
 #include "usdt/features.hpp"
 
@@ -21,13 +21,6 @@ namespace {
 std::uint32_t ring_size(std::uint32_t wanted) {
   const auto page = static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE));
   return std::bit_ceil(std::clamp(wanted, page, 1u << 31));
-}
-
-bool in_nested_pid_namespace() {
-  /// /proc/self/ns/pid of the initial namespace has this inode (PROC_PID_INIT_INO, include/linux/proc_ns.h).
-  constexpr ino_t initial = 0xEFFFFFFCu;
-  struct stat ns {};
-  return ::stat("/proc/self/ns/pid", &ns) == 0 && ns.st_ino != initial;
 }
 
 Result<void> keep_descendants_only(BpfObject& object) {
@@ -46,7 +39,9 @@ Result<void> keep_descendants_only(BpfObject& object) {
 
 Result<void> set_filters(BpfObject& object, const TraceOptions& options) {
   if (!options.descendants_only) return {};
-  if (in_nested_pid_namespace())
+  const auto nested = sys::nested_pid_namespace();
+  if (!nested) return fail(nested.error());
+  if (*nested)
     return fail(ErrorKind::not_supported,
                 "following children inside a pid namespace: the tracer's own pid is not known");
   return keep_descendants_only(object);
