@@ -4,14 +4,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <filesystem>
 
 #include "usdt/usdt.hpp"
 
 namespace usdt {
 namespace {
-
-using namespace std::chrono_literals;
 
 class EachTracepoint : public testing::TestWithParam<const char*> {
  protected:
@@ -69,6 +67,43 @@ TEST_P(EachTracepoint, counts_the_hits_its_program_was_not_run_for) {
   EXPECT_GE(tracer->counts().front().hits, faults);
   EXPECT_GE(*attached - *before, faults);
   EXPECT_GE(tracer->missed(), attached) << "detached";
+}
+
+TEST_P(EachTracepoint, stays_attached_while_it_is_pinned) {
+  const std::filesystem::path pin = "/sys/fs/bpf/usdt-test-" + std::to_string(::getpid());
+  const auto plan = plan_of("sys_*");
+  ASSERT_TRUE(plan) << plan.error().message;
+  auto tracer = Tracer::start(*plan, {.count_only = true});
+  ASSERT_TRUE(tracer) << tracer.error().message;
+  const auto hits = [&] {
+    std::uint64_t sum = 0;
+    for (const ProbeCounts& probe : tracer->counts()) sum += probe.hits;
+    return sum;
+  };
+  const std::size_t sites = tracer->link().attached();
+  const auto pinned = tracer->link().pin(pin);
+  if (!pinned && pinned.error().kind == ErrorKind::invalid_argument) GTEST_SKIP() << pinned.error().message;
+  ASSERT_TRUE(pinned) << pinned.error().message;
+  tracer->detach();
+  const std::uint64_t detached = hits();
+  for (int i = 0; i < 100; ++i) ::getppid();
+  EXPECT_GE(hits() - detached, 200U) << "entries and returns are counted without us";
+  {
+    const auto again = Link::open(pin);
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(to_string(again->backend()), GetParam());
+    EXPECT_EQ(again->attached(), sites);
+    EXPECT_EQ(again->carrier(), tracer->link().carrier());
+    ASSERT_TRUE(Link::unpin(pin));
+    const std::uint64_t before = hits();
+    ::getppid();
+    EXPECT_GE(hits() - before, 2U) << "the opened link still holds it";
+  }
+  const std::uint64_t released = hits();
+  ::getppid();
+  EXPECT_EQ(hits(), released);
+  EXPECT_EQ(Link::open(pin).error().kind, ErrorKind::not_found);
+  EXPECT_FALSE(std::filesystem::exists(pin));
 }
 
 }  // namespace

@@ -41,8 +41,8 @@ class Link {
   /// attached when this Link and its process are gone. Errors: io (exists already, ...), invalid_argument (no BPF file
   /// system; detached), no_permission. After an error nothing is pinned.
   [[nodiscard]] Result<void> pin(const std::filesystem::path& directory) const;
-  /// What pin() left, in any process. attached() is as of the kernel (uprobe_multi: from 6.8; before, 0); refused() is
-  /// empty. Dropping it detaches only what is no longer pinned. Errors: not_found, malformed, no_permission.
+  /// What pin() left, in any process; refused() is empty. Dropping it detaches only what is no longer pinned. Errors:
+  /// not_found, malformed, no_permission.
   [[nodiscard]] static Result<Link> open(const std::filesystem::path& directory);
   /// Removes the pins of `directory`: what no Link holds is detached.
   [[nodiscard]] static Result<void> unpin(const std::filesystem::path& directory);

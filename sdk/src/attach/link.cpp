@@ -30,7 +30,7 @@ namespace {
 
 /// Closing a link waits until no program of it runs any more (grace periods of RCU, some 50 ms on 6.18). Side by side,
 /// the waits of many links are about one.
-void close_together(std::vector<sys::UniqueFd>& links) noexcept {
+void close_together(std::vector<backends::LinkFd>& links) noexcept {
   constexpr std::size_t most_threads = 32;
   std::vector<std::thread> threads;
   std::atomic<std::size_t> next{0};
@@ -181,6 +181,10 @@ class Attachment {
     impl_->attached += attached;
     impl_->by_backend[backend] += attached;
     if (impl_->backend == Backend::automatic) impl_->backend = backend;
+    for (backends::LinkFd& fd : links.fds) {
+      fd.backend = backend;
+      if (second) fd.sites = 0;
+    }
     std::move(links.fds.begin(), links.fds.end(), std::back_inserter(impl_->fds));
     std::move(links.events.begin(), links.events.end(), std::back_inserter(impl_->events));
     for (const backends::Refusal& refusal : links.refused) {
