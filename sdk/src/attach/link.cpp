@@ -100,7 +100,13 @@ Result<pid_t> kernel_pid_filter(const Scope& scope, Backend backend) {
   return exact ? one->pid : 0;
 }
 
-std::string errno_text(int os_error) { return os_error == sys::enotsupp ? "ENOTSUPP" : std::strerror(os_error); }
+std::string errno_text(int os_error) {
+  // Of kprobes: can_probe(), arch/x86/kernel/kprobes/core.c.
+  if (os_error == EILSEQ)
+    return "no instruction begins there, as far as the kernel can tell, or another tool has put a breakpoint there "
+           "(EILSEQ)";
+  return os_error == sys::enotsupp ? "ENOTSUPP" : std::strerror(os_error);
+}
 
 Error explain(const Error& error, std::string_view what, Backend backend) {
   if (error.kind == ErrorKind::no_permission) {
