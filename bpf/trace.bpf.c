@@ -119,7 +119,8 @@ static __always_inline void fill(struct usdt_event *event, const struct usdt_ctx
 	event->stack_size = 0;
 	bpf_get_current_comm(event->comm, sizeof(event->comm));
 	event->arg_cnt = usdt_arg_cnt(ctx);
-	if (usdt_stack_depth)
+	/* A process at a USDT site is not in the kernel. */
+	if (usdt_stack_depth && USDT_SOURCE != USDT_SOURCE_USER)
 		event->stack_size = bpf_get_stack(ctx->regs, stack, usdt_stack_depth * sizeof(__u64), 0);
 	fill_args(event, ctx, false);
 }

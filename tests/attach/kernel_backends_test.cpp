@@ -145,6 +145,7 @@ TEST(Tracing, loads_a_program_for_each_function_and_links_it_with_its_cookie) {
   EXPECT_THAT(loaded_for, ElementsAre(100, 101, 102));
   EXPECT_THAT(cookies, ElementsAre(0, 1, 2));
   EXPECT_EQ(links->fds.size(), 3U);
+  EXPECT_EQ(links->programs.size(), 3U) << "what they missed can be asked";
 }
 
 TEST(Tracing, a_function_the_kernel_has_no_trampoline_for_is_left_out) {

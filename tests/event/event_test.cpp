@@ -44,6 +44,24 @@ TEST(Event, hands_out_an_argument_only_as_the_type_it_has) {
   EXPECT_EQ(event->arg<int>(9).error().kind, ErrorKind::not_found);
 }
 
+TEST(Event, has_a_stack_or_the_reason_why_not) {
+  const AttachPlan plan = x86_plan("");
+  EventLayout layout = layout_of(plan);
+  layout.stack_depth = 4;
+  std::vector<std::uint64_t> words(layout.record_size() / sizeof(std::uint64_t));
+  auto* header = reinterpret_cast<usdt_event*>(words.data());
+  const auto stack = [&] { return Event::from(std::as_bytes(std::span(words)), plan, layout)->kernel_stack(); };
+  EXPECT_TRUE(stack()->empty());
+  words[sizeof(usdt_event) / sizeof(std::uint64_t) + 1] = 0xffffffff81000010;
+  header->stack_size = 2 * sizeof(std::uint64_t);
+  ASSERT_EQ(stack()->size(), 2U);
+  EXPECT_EQ((*stack())[1], 0xffffffff81000010);
+  header->stack_size = -EFAULT;
+  ASSERT_FALSE(stack());
+  EXPECT_EQ(stack().error().kind, ErrorKind::io);
+  EXPECT_EQ(stack().error().os_error, EFAULT);
+}
+
 TEST(Event, shows_why_an_argument_has_no_value) {
   const AttachPlan plan = x86_plan("8@(%rdi) 8@%xmm0 8@?? 4@%eax");
   const auto record = EventBuilder(plan).error(0, -EFAULT).error(1, -EOPNOTSUPP).arg(3, 5U).build();

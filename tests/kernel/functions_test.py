@@ -4,6 +4,7 @@
 is expected comes from programs that make known system calls, and from strace."""
 
 import collections
+import pathlib
 import re
 
 import puppet
@@ -202,6 +203,10 @@ def a_stack_is_the_way_to_the_hit(run):
           f"no stack has do_syscall_64: {result.events[0]['kstack']}")
     result = run.trace("raw_tp:sys_enter", "--kstack", "1", command=[program])
     check(all(len(event["kstack"]) == 1 for event in result.events), "stacks of one frame")
+    # The program is above whoever called it, and has a name.
+    named = pathlib.Path("/proc/sys/net/core/bpf_jit_kallsyms").read_text().strip() == "1"
+    check(not named or all(re.fullmatch(r"bpf_prog_[0-9a-f]{16}_usdt_trace_hit\+0x[0-9a-f]+ \[bpf\]", event["kstack"][0])
+                           for event in result.events), result.events[0]["kstack"])
     _, out, _ = by_tool(run, "--kstack", "raw_tp:sys_enter", command=[program])
     check(re.search(r"^    do_syscall_64\+0x[0-9a-f]+$", out, re.M), out[:2000])
 

@@ -52,6 +52,15 @@ TEST(Kallsyms, what_the_compiler_made_of_a_function_is_one) {
       ElementsAre("a.part.0", "a.constprop.0", "a.isra.0.constprop.1", "a.colder"));
 }
 
+TEST(Kallsyms, code_by_address_has_halves_and_generated_code_too) {
+  ModuleNames modules;
+  const auto code = parse_code(
+      "70 t bpf_prog_1\t[bpf]\n10 t __pfx_a\n20 t a\n50 t b\n60 t a.cold\n0 t hidden\n50 T _stext\n55 d data\n",
+      modules);
+  EXPECT_THAT(names_of(code), ElementsAre("a", "b", "a.cold", "bpf_prog_1"));
+  EXPECT_EQ(modules.name(code.back().module), "bpf");
+}
+
 TEST(Kallsyms, addresses_that_are_all_zero_are_hidden) {
   EXPECT_TRUE(kallsyms("0000000000000000 T a\n0000000000000000 T b\n").hidden);
   EXPECT_FALSE(kallsyms("0000000000000000 T a\n0000000000000001 T b\n").hidden);

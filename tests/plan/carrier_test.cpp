@@ -20,6 +20,7 @@ using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 
 using Args = std::vector<usdt_arg_spec>;
@@ -72,6 +73,22 @@ class PlanOf {
     file.ref_ctr_offsets.push_back(next_ % 16 == 0 ? 0x9000 + next_ : 0);
     file.sites.push_back(static_cast<std::uint32_t>(plan_.sites.size() - 1));
     next_ += 8;
+    return *this;
+  }
+  /// A function of the kernel, by trampoline.
+  PlanOf& function(const Args& args, bool cookies = true) {
+    const auto number = static_cast<std::uint32_t>(plan_.sites.size());
+    PlannedSite& made = plan_.sites.emplace_back();
+    made.probe = static_cast<std::uint32_t>(plan_.probes.size());
+    made.function = static_cast<std::uint32_t>(plan_.functions.size());
+    made.spec = spec(args, 0);
+    plan_.probes.push_back({.provider = "fentry", .name = "f" + std::to_string(number)});
+    plan_.functions.emplace_back().name = plan_.probes.back().name;
+    PlannedKernel& group = plan_.kernels.emplace_back();
+    group.backend = Backend::tracing;
+    group.source = USDT_SOURCE_SLOTS;
+    group.cookies = cookies;
+    group.sites = {number};
     return *this;
   }
   PlanOf& sites(int count, const Args& args) {
@@ -251,6 +268,15 @@ TEST(Carriers, OfACookieThatDoesNotFitAreAnErrorThatNamesTheSite) {
   const Error error = refusal(PlanOf().site({reg(1)}).site(too_many(), 0x1238), {.carrier = Carrier::cookie});
   EXPECT_EQ(error.kind, ErrorKind::limit);
   EXPECT_THAT(error.message, AllOf(HasSubstr("app:p1 at 0x401238"), HasSubstr("1 bits of site number")));
+}
+
+TEST(Carriers, OfACookieForAKernelFunctionAreAnErrorThatNamesIt) {
+  const Error full = refusal(PlanOf().site({reg(1)}).function(too_many()), {.carrier = Carrier::cookie});
+  EXPECT_EQ(full.kind, ErrorKind::limit);
+  EXPECT_THAT(full.message, AllOf(HasSubstr("fentry:f1: a spec and 1 bits"), Not(HasSubstr("0x"))));
+  const Error none = refusal(PlanOf().site({reg(1)}).function({reg(1)}, false), {.carrier = Carrier::cookie});
+  EXPECT_EQ(none.kind, ErrorKind::not_supported);
+  EXPECT_THAT(none.message, HasSubstr("fentry:f1: this kernel has no attach cookies there"));
 }
 
 TEST(Carriers, OfNothingAreAnError) {

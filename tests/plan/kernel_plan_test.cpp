@@ -15,8 +15,6 @@ namespace {
 
 using kernel::test::FakeKernel;
 using kernel::test::pattern;
-using ::testing::Each;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 

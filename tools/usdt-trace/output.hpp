@@ -15,7 +15,7 @@ namespace usdt_trace {
 struct Summary {
   std::vector<usdt::ProbeCounts> probes;   ///< parallel to AttachPlan::probes
   std::vector<usdt::SkippedSite> skipped;  ///< by the planner and by the kernel
-  std::uint64_t missed = 0;                ///< Tracer::missed()
+  std::optional<std::uint64_t> missed;     ///< Tracer::missed()
 
   [[nodiscard]] usdt::ProbeCounts total() const;
 };

@@ -65,7 +65,7 @@ class JsonOutput final : public Output {
     json_.StartObject();
     head("summary");
     counts(summary.total());
-    key(json_, "missed"), json_.Uint64(summary.missed);
+    key(json_, "missed"), summary.missed ? json_.Uint64(*summary.missed) : json_.Null();
     key(json_, "probes"), json_.StartArray();
     for (std::size_t i = 0; i < summary.probes.size(); ++i) {
       json_.StartObject();
@@ -157,9 +157,12 @@ class JsonOutput final : public Output {
   }
 
   void stack(const usdt::Event& event) {
-    if (!stacks_) return;
-    key(json_, "kstack"), json_.StartArray();
-    for (const std::uint64_t address : event.kernel_stack()) put(json_, symbols_.name(address));
+    if (!stacks_ || event.site().file != usdt::kNone) return;
+    key(json_, "kstack");
+    const auto stack = event.kernel_stack();
+    if (!stack) return error(stack.error().message);
+    json_.StartArray();
+    for (const std::uint64_t address : *stack) put(json_, symbols_.name(address));
     json_.EndArray();
   }
 

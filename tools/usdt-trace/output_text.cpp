@@ -68,8 +68,7 @@ class TextOutput final : public Output {
     if (event.duration() > 0)
       fmt::format_to(std::back_inserter(out_), " took={:.3f}us", static_cast<double>(event.duration()) / 1000);
     out_.push_back('\n');
-    for (const std::uint64_t address : event.kernel_stack())
-      fmt::format_to(std::back_inserter(out_), "    {}\n", symbols_.name(address));
+    append_stack(event);
   }
 
   /// With --count: probes that were hit, most hits first.
@@ -174,6 +173,18 @@ class TextOutput final : public Output {
   void append_text(const usdt::Event& event, std::size_t n) {
     auto text = event.text(n);
     text ? append_quoted(out_, *text) : append_error(text.error().message);
+  }
+
+  void append_stack(const usdt::Event& event) {
+    const auto stack = event.kernel_stack();
+    if (!stack) {
+      append(out_, "    ");
+      append_error(stack.error().message);
+      out_.push_back('\n');
+      return;
+    }
+    for (const std::uint64_t address : *stack)
+      fmt::format_to(std::back_inserter(out_), "    {}\n", symbols_.name(address));
   }
 
   const usdt::AttachPlan& plan_;

@@ -379,8 +379,9 @@ class Session {
   }
 
   [[nodiscard]] std::string missed_text() const {
-    return summary_.missed == 0 ? std::string()
-                                : fmt::format("; {} missed, in the kernel's own nested hits", summary_.missed);
+    if (!summary_.missed) return "; missed, in the kernel's own nested hits: not known (Linux 5.12)";
+    return *summary_.missed == 0 ? std::string()
+                                 : fmt::format("; {} missed, in the kernel's own nested hits", *summary_.missed);
   }
 
   [[nodiscard]] int exit_code() {

@@ -40,7 +40,8 @@ struct ProgramKind {
   usdt_source source = USDT_SOURCE_USER;
   std::uint8_t moment = USDT_AT_ENTRY;  ///< usdt_moment: bits of enum usdt_moment
   bool calls = false;                   ///< usdt_calls
-  friend auto operator<=>(const ProgramKind&, const ProgramKind&) = default;
+  // clang-tidy 14 takes the 0 of a defaulted comparison for a pointer.
+  friend auto operator<=>(const ProgramKind&, const ProgramKind&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// What sets one copy of the program apart from the others: constants of the load.

@@ -60,8 +60,9 @@ class Event {
   [[nodiscard]] ProcessAddr ip() const noexcept { return ProcessAddr(header_->ip ? header_->ip : site_->pc.value); }
   /// Calls of kernel functions (KernelMoment::call): from entry to return, ns; else 0.
   [[nodiscard]] std::uint64_t duration() const noexcept { return header_->duration; }
-  /// Addresses of the kernel's stack, innermost first (TraceOptions::kernel_stack_depth); empty: none, or unreadable.
-  [[nodiscard]] std::span<const std::uint64_t> kernel_stack() const noexcept;
+  /// Addresses of the kernel's stack, innermost first (TraceOptions::kernel_stack_depth); empty: none was asked for, or
+  /// this is no hit in the kernel. Errors: io, the kernel could not tell.
+  [[nodiscard]] Result<std::span<const std::uint64_t>> kernel_stack() const;
   [[nodiscard]] const PlannedSite& site() const noexcept { return *site_; }
   [[nodiscard]] std::uint32_t site_number() const noexcept { return header_->site; }
   [[nodiscard]] const PlannedProbe& probe() const noexcept { return plan_->probes[site_->probe]; }

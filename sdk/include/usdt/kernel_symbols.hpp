@@ -15,7 +15,8 @@ class KernelSymbols {
   KernelSymbols& operator=(KernelSymbols&&) noexcept;
   ~KernelSymbols();
 
-  /// "vfs_read+0x1a", "nft_do_chain+0x40 [nf_tables]"; the number where no function is known, or addresses are hidden.
+  /// "vfs_read+0x1a", "nft_do_chain+0x40 [nf_tables]", "bpf_prog_7f7d210790e324e5_hit+0x4a [bpf]"; the number where no
+  /// symbol is known, or addresses are hidden.
   [[nodiscard]] std::string name(std::uint64_t address);
 
  private:

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,12 +33,16 @@ class Link {
   [[nodiscard]] std::size_t attached() const noexcept;
   /// Sites of the plan that the kernel refused, each named by bisection with its errno; all others are attached.
   [[nodiscard]] const std::vector<SkippedSite>& refused() const noexcept;
+  /// Hits the kernel did not run a program for, because it was within one already: on that processor, or in that task
+  /// (bpf_prog_info::recursion_misses, 5.12). Not known by site, and in no other number. Stays readable when detached;
+  /// nullopt: the kernel does not count them, or the link was opened from pins.
+  [[nodiscard]] std::optional<std::uint64_t> missed() const;
   /// Pins the kernel's links in `directory`, which is made, in a BPF file system (/sys/fs/bpf/NAME): then they stay
   /// attached when this Link and its process are gone. Errors: io (exists already, ...), invalid_argument (no BPF file
   /// system; detached), no_permission. After an error nothing is pinned.
   [[nodiscard]] Result<void> pin(const std::filesystem::path& directory) const;
-  /// What pin() left, in any process. attached() is as of the kernel (uprobe_multi: from 6.8; before, 0); refused() is
-  /// empty. Dropping it detaches only what is no longer pinned. Errors: not_found, malformed, no_permission.
+  /// What pin() left, in any process; refused() is empty. Dropping it detaches only what is no longer pinned. Errors:
+  /// not_found, malformed, no_permission.
   [[nodiscard]] static Result<Link> open(const std::filesystem::path& directory);
   /// Removes the pins of `directory`: what no Link holds is detached.
   [[nodiscard]] static Result<void> unpin(const std::filesystem::path& directory);

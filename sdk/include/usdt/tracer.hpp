@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <vector>
 
@@ -75,9 +76,8 @@ class Tracer {
   void drain(const Callback& callback);
   /// Per probe of the plan, exact once drained.
   [[nodiscard]] std::vector<ProbeCounts> counts() const;
-  /// Hits the kernel did not run the program for, because the program or one like it was running on that processor
-  /// (bpf_prog_info::recursion_misses, 5.12). Not known by probe, and in no other number.
-  [[nodiscard]] std::uint64_t missed() const;
+  /// Link::missed().
+  [[nodiscard]] std::optional<std::uint64_t> missed() const;
 
  private:
   struct Impl;

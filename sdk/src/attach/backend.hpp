@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sys/unique_fd.hpp"
+#include "usdt/backend.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/result.hpp"
 
@@ -40,10 +41,19 @@ struct Refusal {
   int os_error;
 };
 
+/// A kernel link.
+struct LinkFd : sys::UniqueFd {
+  explicit LinkFd(int fd, std::size_t count = 1) noexcept : UniqueFd(fd), sites(count) {}
+
+  std::size_t sites;
+  Backend backend = Backend::automatic;  ///< known to its Link
+};
+
 /// Links of one file. `refused` sites are left out, all others are attached.
 struct FileLinks {
-  std::vector<sys::UniqueFd> fds;
-  std::vector<sys::UniqueFd> events;  ///< perf events below the links
+  std::vector<LinkFd> fds;
+  std::vector<sys::UniqueFd> events;    ///< perf events below the links
+  std::vector<sys::UniqueFd> programs;  ///< that were loaded for these links alone
   std::vector<Refusal> refused;
 };
 

@@ -79,7 +79,7 @@ void set_type(bpf_program* program, const backends::ProgramType& type) {
 }
 
 /// The kernel ties a program to its kind of link when it is loaded; those of trampolines to a function, `tied_to`.
-Result<void> set_types(const LoadedObject& object, const ProgramKind& kind, Backend files, const std::string& tied_to,
+Result<void> set_types(const ObjectCopy& object, const ProgramKind& kind, Backend files, const std::string& tied_to,
                        bool with_others) {
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, object.get()) {
@@ -109,7 +109,7 @@ std::string tied_to(const AttachPlan& plan, const CarrierPlan& carriers, std::si
 }
 
 /// All maps but the constants are the first copy's.
-Result<void> share_maps(const LoadedObject& first, const LoadedObject& copy) {
+Result<void> share_maps(const ObjectCopy& first, const ObjectCopy& copy) {
   bpf_map* theirs = nullptr;
   bpf_map* ours = nullptr;
   while ((theirs = bpf_object__next_map(first.get(), theirs)) != nullptr) {
@@ -121,7 +121,7 @@ Result<void> share_maps(const LoadedObject& first, const LoadedObject& copy) {
   return {};
 }
 
-Result<void> load_object(const LoadedObject& object) {
+Result<void> load_object(const ObjectCopy& object) {
   const backends::LibbpfLog log;
   if (const int error = bpf_object__load(object.get())) return fail(explain_load(-error, log.tail()));
   return {};
@@ -151,7 +151,7 @@ Result<Backend> choose_backend(Backend wanted) {
 
 Result<BpfObject> BpfObject::open(std::span<const std::byte> bytes, std::string_view name) {
   std::string owned_name(name);
-  auto object = LoadedObject::open(bytes, owned_name);
+  auto object = ObjectCopy::open(bytes, owned_name);
   if (!object) return fail(object.error());
   return BpfObject(
       std::make_unique<Impl>(std::vector(bytes.begin(), bytes.end()), std::move(owned_name), std::move(*object)));
@@ -238,8 +238,8 @@ Result<void> BpfObject::Impl::unload() {
   return size_maps();
 }
 
-Result<LoadedObject> BpfObject::Impl::open_object(std::span<const std::byte> code) const {
-  auto object = LoadedObject::open(code, name);
+Result<ObjectCopy> BpfObject::Impl::open_object(std::span<const std::byte> code) const {
+  auto object = ObjectCopy::open(code, name);
   if (!object) return object;
   for (const Constant& each : constants) {
     if (auto set = object->set_constant(each.name, std::span<const std::byte>(each.value)); !set)
@@ -286,7 +286,7 @@ Result<void> BpfObject::Impl::load_copies(const AttachPlan& plan, const CarrierP
   const backends::ThreadBase thread_base = backends::find_thread_base(plan);
   for (std::size_t i = 0; i < carried.programs.size(); ++i) {
     if (auto opened = open_copy(i, carried.programs[i]); !opened) return opened;
-    const LoadedObject& copy = copies.back();
+    const ObjectCopy& copy = copies.back();
     if (i == 0) {
       if (auto sized = backends::size_specs(copy, plan, carried); !sized) return sized;
     }

@@ -10,15 +10,15 @@
 #include <utility>
 #include <vector>
 
-#include "attach/loaded_object.hpp"
+#include "attach/object_copy.hpp"
 #include "usdt/bpf_object.hpp"
 
 namespace usdt {
 
-using backends::LoadedObject;
+using backends::ObjectCopy;
 
 struct BpfObject::Impl {
-  Impl(std::vector<std::byte> object_bytes, std::string object_name, LoadedObject opened)
+  Impl(std::vector<std::byte> object_bytes, std::string object_name, ObjectCopy opened)
       : bytes(std::move(object_bytes)), name(std::move(object_name)) {
     copies.push_back(std::move(opened));
   }
@@ -26,7 +26,7 @@ struct BpfObject::Impl {
   Impl& operator=(const Impl&) = delete;
   ~Impl();
 
-  [[nodiscard]] const LoadedObject& first() const { return copies.front(); }
+  [[nodiscard]] const ObjectCopy& first() const { return copies.front(); }
 
   /// The running program's copy of a section of globals, mapped on first use. (libbpf 1.1 maps it for skeletons only.)
   std::byte* mapped(bpf_map* map);
@@ -37,7 +37,7 @@ struct BpfObject::Impl {
   [[nodiscard]] Result<std::vector<std::byte>> code_for(const PlannedProgram& program) const;
   Result<void> size_maps() const;
   /// An object with the application's constants.
-  [[nodiscard]] Result<LoadedObject> open_object(std::span<const std::byte> code) const;
+  [[nodiscard]] Result<ObjectCopy> open_object(std::span<const std::byte> code) const;
   Result<void> unload();
   /// Loads a copy for each program, and fills the maps they share.
   Result<void> load_copies(const AttachPlan& plan, const CarrierPlan& carried, Backend chosen);
@@ -62,9 +62,9 @@ struct BpfObject::Impl {
   };
   std::vector<std::byte> bytes;
   std::string name;
-  std::vector<LoadedObject> copies;  ///< one for each program of the carrier plan; they share the first one's maps
-  std::vector<Constant> constants;   ///< set by the application, for the copies to come
-  std::vector<MapSize> map_sizes;    ///< the same of its maps
+  std::vector<ObjectCopy> copies;   ///< one for each program of the carrier plan; they share the first one's maps
+  std::vector<Constant> constants;  ///< set by the application, for the copies to come
+  std::vector<MapSize> map_sizes;   ///< the same of its maps
   std::vector<Mapping> mappings;
   CarrierPlan carriers;
   Backend backend = Backend::automatic;

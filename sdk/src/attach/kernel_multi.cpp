@@ -33,7 +33,7 @@ class Splitter {
     if (count == 0) return 0;
     const int fd = hopeless() ? -last_error_ : attempt_(first, count);
     if (fd >= 0) {
-      links.fds.emplace_back(fd);
+      links.fds.emplace_back(fd, count);
       return 0;
     }
     if (concerns_all_functions(-fd)) return -fd;

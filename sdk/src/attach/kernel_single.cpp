@@ -31,7 +31,7 @@ template <class AttachOne>
 Result<FileLinks> attach_each(const char* what, const KernelProgram& program, const FunctionArrays& functions,
                               const AttachOne& attach_one) {
   constexpr std::size_t spare = 256;
-  make_room_for(2 * functions.size() + spare);
+  make_room_for(3 * functions.size() + spare);  // link, perf event, program
   FileLinks links;
   for (std::size_t i = 0; i < functions.size(); ++i) {
     sys::UniqueFd owner;
@@ -44,7 +44,10 @@ Result<FileLinks> attach_each(const char* what, const KernelProgram& program, co
     if (error == EMFILE || error == ENFILE)
       return fail(os_failure(ErrorKind::limit, fmt::format("{}: {} of {}", what, i + 1, functions.size()), error));
     if (error == EPERM || error == EACCES || error == ENOSYS) return fail(os_failure(ErrorKind::io, what, error));
-    if (error) links.refused.push_back({i, error});
+    if (error)
+      links.refused.push_back({i, error});
+    else if (owner)
+      links.programs.push_back(std::move(owner));
   }
   return links;
 }

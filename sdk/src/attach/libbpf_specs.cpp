@@ -152,7 +152,7 @@ std::vector<LibbpfSites> sites_of_specs(const AttachPlan& plan) {
 
 }  // namespace
 
-Result<LibbpfLayout> libbpf_layout(const LoadedObject& object) {
+Result<LibbpfLayout> libbpf_layout(const ObjectCopy& object) {
   const btf* types = bpf_object__btf(object.get());
   const bpf_map* map = object.map(kSpecs);
   const btf_type* spec = types && map ? structure(types, bpf_map__btf_value_type_id(map)) : nullptr;
@@ -190,9 +190,9 @@ void write_libbpf_spec(std::span<std::byte> to, const LibbpfLayout& layout, cons
   put(to.data(), layout.arg_cnt, count);
 }
 
-bool has_libbpf_specs(const LoadedObject& object) { return object.map(kSpecs) != nullptr; }
+bool has_libbpf_specs(const ObjectCopy& object) { return object.map(kSpecs) != nullptr; }
 
-Result<void> size_libbpf_specs(const LoadedObject& object, const AttachPlan& plan) {
+Result<void> size_libbpf_specs(const ObjectCopy& object, const AttachPlan& plan) {
   const auto layout = libbpf_layout(object);
   if (!layout) return fail(layout.error());
   bpf_map* specs = object.map(kSpecs);
@@ -204,7 +204,7 @@ Result<void> size_libbpf_specs(const LoadedObject& object, const AttachPlan& pla
   return {};
 }
 
-Result<void> fill_libbpf_specs(const LoadedObject& object, const AttachPlan& plan) {
+Result<void> fill_libbpf_specs(const ObjectCopy& object, const AttachPlan& plan) {
   const auto layout = libbpf_layout(object);
   if (!layout) return fail(layout.error());
   // The kernel rounds the entries of an array up to 8 bytes.

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "attach/loaded_object.hpp"
+#include "attach/object_copy.hpp"
 #include "usdt/plan.hpp"
 
 namespace usdt::backends {
@@ -27,7 +27,7 @@ struct LibbpfLayout {
   LibbpfField value, type, base, index, scale, is_signed, spare_bits;  ///< of an argument
 };
 /// Errors: malformed (a member is missing, or is where no layout has it).
-[[nodiscard]] Result<LibbpfLayout> libbpf_layout(const LoadedObject& object);
+[[nodiscard]] Result<LibbpfLayout> libbpf_layout(const ObjectCopy& object);
 
 /// What a spec does not say of the sites it is for.
 struct LibbpfSites {
@@ -41,10 +41,10 @@ void write_libbpf_spec(std::span<std::byte> to, const LibbpfLayout& layout, cons
                        const LibbpfSites& sites);
 
 /// Whether the program of `object` reads its specs as libbpf lays them out.
-[[nodiscard]] bool has_libbpf_specs(const LoadedObject& object);
+[[nodiscard]] bool has_libbpf_specs(const ObjectCopy& object);
 /// Before the load: as many entries as the plan has specs. malformed, io.
-[[nodiscard]] Result<void> size_libbpf_specs(const LoadedObject& object, const AttachPlan& plan);
+[[nodiscard]] Result<void> size_libbpf_specs(const ObjectCopy& object, const AttachPlan& plan);
 /// After the load.
-[[nodiscard]] Result<void> fill_libbpf_specs(const LoadedObject& object, const AttachPlan& plan);
+[[nodiscard]] Result<void> fill_libbpf_specs(const ObjectCopy& object, const AttachPlan& plan);
 
 }  // namespace usdt::backends

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "usdt/link.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -18,6 +19,7 @@
 #include "attach/kernel_backend.hpp"
 #include "attach/link_impl.hpp"
 #include "attach/specialise.hpp"
+#include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
 #include "usdt/features.hpp"
 #include "usdt/privilege.hpp"
@@ -28,7 +30,7 @@ namespace {
 
 /// Closing a link waits until no program of it runs any more (grace periods of RCU, some 50 ms on 6.18). Side by side,
 /// the waits of many links are about one.
-void close_together(std::vector<sys::UniqueFd>& links) noexcept {
+void close_together(std::vector<backends::LinkFd>& links) noexcept {
   constexpr std::size_t most_threads = 32;
   std::vector<std::thread> threads;
   std::atomic<std::size_t> next{0};
@@ -70,6 +72,16 @@ Carrier Link::carrier() const noexcept { return impl_->carrier; }
 const std::string& Link::carrier_text() const noexcept { return impl_->carrier_text; }
 std::size_t Link::attached() const noexcept { return impl_->attached; }
 const std::vector<SkippedSite>& Link::refused() const noexcept { return impl_->refused; }
+std::optional<std::uint64_t> Link::missed() const {
+  if (impl_->programs.empty()) return std::nullopt;
+  std::uint64_t sum = 0;
+  for (const sys::UniqueFd& program : impl_->programs) {
+    sys::ProgramInfo info;
+    if (sys::object_info(program.get(), info) < static_cast<int>(sizeof(info))) return std::nullopt;
+    sum += info.recursion_misses;
+  }
+  return sum;
+}
 void Link::detach() noexcept {
   close_together(impl_->fds);
   impl_->events.clear();
@@ -88,7 +100,13 @@ Result<pid_t> kernel_pid_filter(const Scope& scope, Backend backend) {
   return exact ? one->pid : 0;
 }
 
-std::string errno_text(int os_error) { return os_error == sys::enotsupp ? "ENOTSUPP" : std::strerror(os_error); }
+std::string errno_text(int os_error) {
+  // Of kprobes: can_probe(), arch/x86/kernel/kprobes/core.c.
+  if (os_error == EILSEQ)
+    return "no instruction begins there, as far as the kernel can tell, or another tool has put a breakpoint there "
+           "(EILSEQ)";
+  return os_error == sys::enotsupp ? "ENOTSUPP" : std::strerror(os_error);
+}
 
 Error explain(const Error& error, std::string_view what, Backend backend) {
   if (error.kind == ErrorKind::no_permission) {
@@ -130,6 +148,7 @@ class Attachment {
     if (link.sites.empty()) return {};
     auto links = of_file ? attach_file(*program_fd, link) : attach_kernel(*program_fd, link, kind);
     if (!links) return fail(links.error());
+    if (auto kept = keep_program(planned.program, *program_fd, *links); !kept) return kept;
     take(link, kind, std::move(*links));
     return {};
   }
@@ -150,6 +169,16 @@ class Attachment {
     return link;
   }
 
+  /// The programs loaded for these links, or else the object's.
+  Result<void> keep_program(std::uint32_t number, int fd, backends::FileLinks& links) {
+    std::move(links.programs.begin(), links.programs.end(), std::back_inserter(impl_->programs));
+    if (!links.programs.empty() || !kept_.insert(number).second) return {};
+    sys::UniqueFd own(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    if (!own) return fail(os_failure(ErrorKind::limit, "keep the program", errno));
+    impl_->programs.push_back(std::move(own));
+    return {};
+  }
+
   void take(const PlannedLink& planned, const ProgramKind& kind, backends::FileLinks links) {
     const Backend backend = planned.kernel == kNone ? object_.backend() : kind.backend;
     // Of a pair, the program at the entry is the one that counts.
@@ -158,6 +187,10 @@ class Attachment {
     impl_->attached += attached;
     impl_->by_backend[backend] += attached;
     if (impl_->backend == Backend::automatic) impl_->backend = backend;
+    for (backends::LinkFd& fd : links.fds) {
+      fd.backend = backend;
+      if (second) fd.sites = 0;
+    }
     std::move(links.fds.begin(), links.fds.end(), std::back_inserter(impl_->fds));
     std::move(links.events.begin(), links.events.end(), std::back_inserter(impl_->events));
     for (const backends::Refusal& refusal : links.refused) {
@@ -198,6 +231,7 @@ class Attachment {
     const backends::FunctionArrays functions = functions_of(link, group);
     auto links = attach_functions(kind.backend, program, functions);
     if (!links) return fail(explain(links.error(), to_string(group.kind), kind.backend));
+    if (owner) links->programs.push_back(std::move(owner));
     return links;
   }
 
@@ -271,6 +305,7 @@ class Attachment {
   const AttachPlan& plan_;
   pid_t pid_;
   std::unordered_set<std::uint32_t> endless_;  ///< sites whose return could not be attached to
+  std::unordered_set<std::uint32_t> kept_;     ///< programs of the object that are among the link's
   std::unique_ptr<Link::Impl> impl_ = std::make_unique<Link::Impl>();
 };
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "attach/backend.hpp"
 #include "sys/unique_fd.hpp"
 #include "usdt/link.hpp"
 
@@ -15,8 +16,9 @@ struct Link::Impl {
   Backend backend = Backend::automatic;
   Carrier carrier = Carrier::automatic;
   std::string carrier_text;
-  std::vector<sys::UniqueFd> fds;             ///< kernel links
+  std::vector<backends::LinkFd> fds;
   std::vector<sys::UniqueFd> events;          ///< perf events below them
+  std::vector<sys::UniqueFd> programs;        ///< each that was attached, once; kept when detached, for what they count
   std::map<Backend, std::size_t> by_backend;  ///< sites attached
   std::vector<SkippedSite> refused;
   std::size_t attached = 0;

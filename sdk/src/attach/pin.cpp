@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Links in the BPF file system (bpf(2): BPF_OBJ_PIN, BPF_OBJ_GET; links since 5.7): one file each, called
-// NUMBER-BACKEND-CARRIER, in a directory of their own.
+// NUMBER-BACKEND-SITES-CARRIER, in a directory of their own. The kernel could tell the sites of few kinds of links, and
+// not which of two links ends the calls the other one begins.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -34,39 +35,35 @@ int open_pin(const fs::path& path) {
   return sys::syscalls().bpf(sys::bpf_obj_get_cmd, &attr, sizeof(attr));
 }
 
-/// Sites of a kernel link: uprobe_multi tells since 6.8; nullopt where the kernel does not.
-std::optional<std::size_t> sites_of(int fd, Backend backend) {
-  if (backend == Backend::perf_uprobe) return 1;
-  sys::LinkInfo info;
-  sys::ObjectInfo attr;
-  attr.bpf_fd = static_cast<std::uint32_t>(fd);
-  attr.info_len = sizeof(info);
-  attr.info = reinterpret_cast<std::uintptr_t>(&info);
-  if (sys::syscalls().bpf(sys::bpf_obj_get_info_by_fd_cmd, &attr, sizeof(attr)) < 0) return std::nullopt;
-  if (info.type != sys::bpf_link_type_uprobe_multi || info.uprobe_count == 0) return std::nullopt;
-  return info.uprobe_count;
+/// Takes a decimal number and the '-' behind it off `text`.
+template <class Number>
+bool take_number(std::string_view& text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end == text.data() + text.size() || *end != '-') return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()) + 1);
+  return true;
 }
 
 /// What the file's name says.
 struct PinName {
   unsigned number = 0;
   Backend backend = Backend::automatic;
+  std::size_t sites = 0;
   Carrier carrier = Carrier::automatic;
 
   [[nodiscard]] std::string text() const {
-    return fmt::format("{}-{}-{}", number, to_string(backend), to_string(carrier));
+    return fmt::format("{}-{}-{}-{}", number, to_string(backend), sites, to_string(carrier));
   }
   static std::optional<PinName> parse(std::string_view text) {
     PinName name;
-    const auto first = text.find('-'), second = text.find('-', first + 1);
-    if (second == std::string_view::npos) return std::nullopt;
-    const auto number = std::from_chars(text.data(), text.data() + first, name.number);
-    if (number.ec != std::errc{} || number.ptr != text.data() + first) return std::nullopt;
-    const std::string_view backend = text.substr(first + 1, second - first - 1);
-    for (const Backend each : {Backend::uprobe_multi, Backend::perf_uprobe})
-      if (to_string(each) == backend) name.backend = each;
-    auto carrier = carrier_by_name(text.substr(second + 1));
-    if (!carrier || name.backend == Backend::automatic) return std::nullopt;
+    if (!take_number(text, name.number)) return std::nullopt;
+    const auto backend = backend_by_name(text.substr(0, text.find('-')));
+    if (!backend || *backend == Backend::automatic) return std::nullopt;
+    name.backend = *backend;
+    text.remove_prefix(std::min(to_string(*backend).size() + 1, text.size()));
+    if (!take_number(text, name.sites)) return std::nullopt;
+    const auto carrier = carrier_by_name(text);
+    if (!carrier) return std::nullopt;
     name.carrier = *carrier;
     return name;
   }
@@ -117,15 +114,18 @@ class Pins {
 }  // namespace
 
 Result<void> Link::pin(const fs::path& directory) const {
-  if (impl_->fds.empty() && !impl_->events.empty())
+  const auto on_events = std::count_if(impl_->fds.begin(), impl_->fds.end(), [](const backends::LinkFd& link) {
+    return link.backend == Backend::perf_uprobe || link.backend == Backend::perf_kprobe;
+  });
+  if (static_cast<std::size_t>(on_events) < impl_->events.size())
     return fail(ErrorKind::not_supported, "pin: this kernel has no links on perf events (Linux 5.15)");
   if (impl_->fds.empty()) return fail(ErrorKind::invalid_argument, "pin: the link is detached");
   Pins pins(directory);
   if (auto created = pins.create_directory(); !created) return created;
-  PinName name{0, impl_->backend, impl_->carrier};
-  for (const sys::UniqueFd& fd : impl_->fds) {
-    if (auto added = pins.add(fd.get(), name.text()); !added) return added;
-    ++name.number;
+  unsigned number = 0;
+  for (const backends::LinkFd& link : impl_->fds) {
+    const PinName name{number++, link.backend, link.sites, impl_->carrier};
+    if (auto added = pins.add(link.get(), name.text()); !added) return added;
   }
   pins.keep();
   return {};
@@ -137,15 +137,16 @@ Result<Link> Link::open(const fs::path& directory) {
   for (const auto& entry : fs::directory_iterator(directory, error)) {
     const auto name = PinName::parse(entry.path().filename().string());
     if (!name) return fail(ErrorKind::malformed, fmt::format("{}: not a pinned link of ours", entry.path().string()));
-    sys::UniqueFd fd(open_pin(entry.path()));
-    if (!fd) return fail(os_failure(ErrorKind::io, fmt::format("open {}", entry.path().string()), -fd.get()));
-    impl->backend = name->backend;
+    const int fd = open_pin(entry.path());
+    if (fd < 0) return fail(os_failure(ErrorKind::io, fmt::format("open {}", entry.path().string()), -fd));
+    impl->fds.emplace_back(fd, name->sites).backend = name->backend;
     impl->carrier = name->carrier;
-    impl->attached += sites_of(fd.get(), name->backend).value_or(0);
-    impl->fds.push_back(std::move(fd));
+    impl->attached += name->sites;
+    impl->by_backend[name->backend] += name->sites;
   }
   if (error) return fail(os_failure(ErrorKind::io, fmt::format("open {}", directory.string()), error.value()));
   if (impl->fds.empty()) return fail(ErrorKind::not_found, fmt::format("{}: no pinned links", directory.string()));
+  impl->backend = impl->by_backend.begin()->first;  // those of files come first
   impl->carrier_text = to_string(impl->carrier);
   return Link(std::move(impl));
 }

@@ -2,15 +2,14 @@
 #include "attach/spec_maps.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
 
 #include "attach/libbpf_specs.hpp"
 #include "plan/windows.hpp"
+#include "sys/pid_namespace.hpp"
 
 namespace usdt::backends {
 namespace {
@@ -24,9 +23,9 @@ std::size_t entry_size(const AttachPlan& plan) {
 }
 
 /// Compiled with libbpf's own usdt.bpf.h.
-bool is_libbpf(const LoadedObject& object) { return !object.map(kTable) && has_libbpf_specs(object); }
+bool is_libbpf(const ObjectCopy& object) { return !object.map(kTable) && has_libbpf_specs(object); }
 
-Result<void> check_version(const LoadedObject& object) {
+Result<void> check_version(const ObjectCopy& object) {
   if (!object.map(kTable))
     return fail(ErrorKind::invalid_argument,
                 "the BPF object has no spec table: its program must include usdt/bpf/usdt.bpf.h");
@@ -44,7 +43,7 @@ Result<void> check_version(const LoadedObject& object) {
                           version, USDT_SPEC_VERSION));
 }
 
-Result<void> size_map(const LoadedObject& object, const char* name, std::size_t value_size, std::size_t entries) {
+Result<void> size_map(const ObjectCopy& object, const char* name, std::size_t value_size, std::size_t entries) {
   bpf_map* map = object.map(name);
   if (!map) return fail(ErrorKind::invalid_argument, fmt::format("the BPF object has no map '{}'", name));
   int error = bpf_map__set_value_size(map, static_cast<std::uint32_t>(value_size));
@@ -53,19 +52,16 @@ Result<void> size_map(const LoadedObject& object, const char* name, std::size_t 
   return {};
 }
 
-/// /proc/self/ns/pid of the initial namespace has this inode (PROC_PID_INIT_INO, include/linux/proc_ns.h).
-constexpr ino_t kInitialPidNamespace = 0xEFFFFFFCu;
-
 /// Whose hits count, and in which pid namespace processes are numbered.
-Result<void> set_scope(const LoadedObject& object, const Scope& scope) {
+Result<void> set_scope(const ObjectCopy& object, const Scope& scope) {
   if (const auto* one = std::get_if<OneProcess>(&scope)) {
     if (auto set = object.set_constant("usdt_scope_tgid", static_cast<std::uint32_t>(one->pid)); !set) return set;
   }
-  struct stat ns {};
-  if (::stat("/proc/self/ns/pid", &ns) != 0) return fail(os_failure(ErrorKind::io, "/proc/self/ns/pid", errno));
-  if (ns.st_ino == kInitialPidNamespace) return {};
-  if (auto set = object.set_constant("usdt_pidns_dev", std::uint64_t{ns.st_dev}); !set) return set;
-  return object.set_constant("usdt_pidns_ino", std::uint64_t{ns.st_ino});
+  const auto nested = sys::nested_pid_namespace();
+  if (!nested) return fail(nested.error());
+  if (!*nested) return {};
+  if (auto set = object.set_constant("usdt_pidns_dev", (*nested)->device); !set) return set;
+  return object.set_constant("usdt_pidns_ino", (*nested)->inode);
 }
 
 /// The program's own spec, as bytes of its constant `usdt_link`.
@@ -75,7 +71,7 @@ struct OwnSpec {
 
 }  // namespace
 
-Result<void> check_sources(const LoadedObject& object, const AttachPlan& plan) {
+Result<void> check_sources(const ObjectCopy& object, const AttachPlan& plan) {
   if (plan.kernels.empty() || (!is_libbpf(object) && object.constant("usdt_of_files_only").empty())) return {};
   return fail(
       ErrorKind::invalid_argument,
@@ -83,7 +79,7 @@ Result<void> check_sources(const LoadedObject& object, const AttachPlan& plan) {
       "raw tracepoints must include usdt/bpf/usdt.bpf.h");
 }
 
-Result<Carrier> carrier_for(const LoadedObject& object, Carrier wanted, bool attach_cookies) {
+Result<Carrier> carrier_for(const ObjectCopy& object, Carrier wanted, bool attach_cookies) {
   if (is_libbpf(object)) {
     if (!attach_cookies)
       return fail(
@@ -105,7 +101,7 @@ Result<Carrier> carrier_for(const LoadedObject& object, Carrier wanted, bool att
   return wanted;
 }
 
-Result<void> size_specs(const LoadedObject& object, const AttachPlan& plan, const CarrierPlan& carriers) {
+Result<void> size_specs(const ObjectCopy& object, const AttachPlan& plan, const CarrierPlan& carriers) {
   if (is_libbpf(object)) return size_libbpf_specs(object, plan);
   if (auto checked = check_version(object); !checked) return checked;
   if (auto sized = size_map(object, kTable, entry_size(plan), carriers.needs_table ? plan.specs.size() : 1); !sized)
@@ -113,7 +109,7 @@ Result<void> size_specs(const LoadedObject& object, const AttachPlan& plan, cons
   return size_map(object, kAddresses, sizeof(std::uint64_t), carriers.ips.size());
 }
 
-Result<void> set_spec_constants(const LoadedObject& object, const AttachPlan& plan, const CarrierPlan& carriers,
+Result<void> set_spec_constants(const ObjectCopy& object, const AttachPlan& plan, const CarrierPlan& carriers,
                                 const PlannedProgram& program) {
   if (is_libbpf(object)) return {};
   OwnSpec own;
@@ -138,7 +134,7 @@ Result<void> set_spec_constants(const LoadedObject& object, const AttachPlan& pl
   return set ? set_scope(object, plan.scope) : set;
 }
 
-Result<void> fill_specs(const LoadedObject& object, const AttachPlan& plan, const CarrierPlan& carriers) {
+Result<void> fill_specs(const ObjectCopy& object, const AttachPlan& plan, const CarrierPlan& carriers) {
   if (is_libbpf(object)) return fill_libbpf_specs(object, plan);
   if (!carriers.ips.empty()) {
     const std::size_t bytes = carriers.ips.size() * sizeof(std::uint64_t);

@@ -33,7 +33,7 @@ ThreadBase find_thread_base(const AttachPlan& plan) {
   return base;
 }
 
-Result<void> set_thread_base(const LoadedObject& object, const ThreadBase& base) {
+Result<void> set_thread_base(const ObjectCopy& object, const ThreadBase& base) {
   // Programs of libbpf's own header have no such constants; their specs call these arguments unreadable.
   if (!base.wanted || object.constant("usdt_thread_args").empty()) return {};
   if (auto set = object.set_constant("usdt_thread_args", std::uint32_t{1}); !set) return set;

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "attach/loaded_object.hpp"
+#include "attach/object_copy.hpp"
 #include "usdt/plan.hpp"
 
 namespace usdt::backends {
@@ -23,6 +23,6 @@ struct ThreadBase {
 /// those arguments are -ENODATA at each hit.
 [[nodiscard]] ThreadBase find_thread_base(const AttachPlan& plan);
 /// Tells one copy of the program, before it is loaded. Errors: those of set_constant().
-[[nodiscard]] Result<void> set_thread_base(const LoadedObject& object, const ThreadBase& base);
+[[nodiscard]] Result<void> set_thread_base(const ObjectCopy& object, const ThreadBase& base);
 
 }  // namespace usdt::backends

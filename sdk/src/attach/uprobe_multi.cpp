@@ -86,17 +86,19 @@ bool concerns_all_sites(int os_error) noexcept {
 
 Result<FileLinks> attach_uprobe_multi(const AttachTarget& target, const SiteArrays& sites) {
   FileLinks links;
+  std::size_t count = sites.offsets.size();
   int fd = create_link(target, sites);
   if (fd < 0 && !concerns_all_sites(-fd)) {
     Bisection bisection(target, sites);
-    if (const int error = bisection.search(0, sites.offsets.size(), -fd))
+    if (const int error = bisection.search(0, count, -fd))
       return fail(os_failure(ErrorKind::io, "uprobe_multi link", error));
     links.refused = std::move(bisection.refused);
-    if (bisection.good.offsets.empty()) return links;
+    count = bisection.good.offsets.size();
+    if (count == 0) return links;
     fd = create_link(target, bisection.good.view());
   }
   if (fd < 0) return fail(os_failure(ErrorKind::io, "uprobe_multi link", -fd));
-  links.fds.emplace_back(fd);
+  links.fds.emplace_back(fd, count);
   return links;
 }
 

@@ -51,10 +51,10 @@ std::string_view Event::comm() const noexcept {
   return {header_->comm, ::strnlen(header_->comm, sizeof(header_->comm))};
 }
 
-std::span<const std::uint64_t> Event::kernel_stack() const noexcept {
-  if (header_->stack_size <= 0) return {};
+Result<std::span<const std::uint64_t>> Event::kernel_stack() const {
+  if (header_->stack_size < 0) return fail(os_failure(ErrorKind::io, "the kernel's stack", -header_->stack_size));
   const std::size_t depth = static_cast<std::size_t>(header_->stack_size) / sizeof(std::uint64_t);
-  return {stack_, std::min<std::size_t>(depth, layout_.stack_depth)};
+  return std::span(stack_, std::min<std::size_t>(depth, layout_.stack_depth));
 }
 
 std::string_view Event::why_not(std::size_t n) const noexcept {

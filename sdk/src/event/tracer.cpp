@@ -4,17 +4,14 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <cerrno>
-#include <cstring>
 
 #include "btf/types.hpp"
 #include "event/ring.hpp"
+#include "sys/pid_namespace.hpp"
 #include "trace.bpf.hpp"
 #include "usdt/features.hpp"
 
@@ -24,24 +21,6 @@ namespace {
 std::uint32_t ring_size(std::uint32_t wanted) {
   const auto page = static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE));
   return std::bit_ceil(std::clamp(wanted, page, 1u << 31));
-}
-
-/// struct bpf_prog_info up to recursion_misses (5.12, commit 9ed9e9ba2337).
-std::uint64_t recursion_misses(int program_fd) {
-  constexpr std::size_t offset = 208;  // offsetof(struct bpf_prog_info, recursion_misses)
-  std::array<std::byte, 232> info{};
-  auto size = static_cast<std::uint32_t>(info.size());
-  if (bpf_obj_get_info_by_fd(program_fd, info.data(), &size) != 0 || size < offset + sizeof(std::uint64_t)) return 0;
-  std::uint64_t misses = 0;
-  std::memcpy(&misses, info.data() + offset, sizeof(misses));
-  return misses;
-}
-
-bool in_nested_pid_namespace() {
-  /// /proc/self/ns/pid of the initial namespace has this inode (PROC_PID_INIT_INO, include/linux/proc_ns.h).
-  constexpr ino_t initial = 0xEFFFFFFCu;
-  struct stat ns {};
-  return ::stat("/proc/self/ns/pid", &ns) == 0 && ns.st_ino != initial;
 }
 
 Result<void> keep_descendants_only(BpfObject& object) {
@@ -60,7 +39,9 @@ Result<void> keep_descendants_only(BpfObject& object) {
 
 Result<void> set_filters(BpfObject& object, const TraceOptions& options) {
   if (!options.descendants_only) return {};
-  if (in_nested_pid_namespace())
+  const auto nested = sys::nested_pid_namespace();
+  if (!nested) return fail(nested.error());
+  if (*nested)
     return fail(ErrorKind::not_supported,
                 "following children inside a pid namespace: the tracer's own pid is not known");
   return keep_descendants_only(object);
@@ -210,13 +191,6 @@ std::vector<ProbeCounts> Tracer::counts() const {
   return all;
 }
 
-std::uint64_t Tracer::missed() const {
-  std::uint64_t sum = 0;
-  for (std::size_t copy = 0; copy < impl_->object.carriers().programs.size(); ++copy) {
-    const auto fd = impl_->object.program_fd("usdt_trace_hit", copy);
-    sum += fd ? recursion_misses(*fd) : 0;
-  }
-  return sum;
-}
+std::optional<std::uint64_t> Tracer::missed() const { return impl_->link.missed(); }
 
 }  // namespace usdt

@@ -2,16 +2,13 @@
 // A forked child calls the function; the probe's pid filter keeps every other process of the same file untouched.
 #include "usdt/red_zone.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 
+#include "features/red_zone_child.hpp"
 #include "features/red_zone_code.hpp"
 #include "features/trivial_program.hpp"
 #include "sys/probe_source.hpp"
@@ -22,90 +19,9 @@
 namespace usdt {
 namespace {
 
+using features::RedZoneChild;
 using features::RedZoneCode;
-
-constexpr std::size_t longest_nop = 10;
-
-/// What the child tells. Small enough for a pipe to take it at once.
-struct Outcome {
-  std::uint32_t overwritten = 0;
-  bool stepped = false;  ///< it has the page in which the kernel runs single-stepped instructions
-  std::array<unsigned char, longest_nop> bytes{};
-};
-
-/// The "[uprobes]" mapping is made at the first hit that is single-stepped (xol_add_vma(), kernel/events/uprobes.c).
-/// In the child of a process that may have threads: system calls only.
-bool has_step_page() {
-  const int fd = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-  static constexpr std::string_view name = "[uprobes]\n";
-  std::array<char, 4096> buffer;
-  std::size_t kept = 0;
-  bool found = false;
-  for (ssize_t n = 0; fd >= 0 && (n = ::read(fd, buffer.data() + kept, buffer.size() - kept)) > 0;) {
-    const std::string_view text(buffer.data(), kept + static_cast<std::size_t>(n));
-    found = found || text.find(name) != text.npos;
-    kept = std::min(text.size(), name.size() - 1);
-    std::memmove(buffer.data(), text.data() + text.size() - kept, kept);
-  }
-  if (fd >= 0) ::close(fd);
-  return found;
-}
-
-/// The child's whole life: waits for the word that the probe is attached, calls, tells.
-[[noreturn]] void run_child(const RedZoneCode& code, std::uint32_t calls, int from_parent, int to_parent) {
-  char word = 0;
-  if (::read(from_parent, &word, 1) != 1) ::_exit(1);
-  Outcome outcome;
-  for (std::uint32_t i = 0; i < calls; ++i) {
-    if (code.function(std::uint64_t{i} * 0x123456789) != 0) ++outcome.overwritten;
-  }
-  // What the compiler sees as constant bytes the kernel has changed.
-  for (std::size_t i = 0; i < code.size; ++i)
-    outcome.bytes[i] = static_cast<const volatile unsigned char*>(code.nop)[i];
-  outcome.stepped = has_step_page();
-  ::_exit(::write(to_parent, &outcome, sizeof(outcome)) == sizeof(outcome) ? 0 : 1);
-}
-
-/// A forked child that waits to call the function. Ended with this object.
-class Child {
- public:
-  Child(const RedZoneCode& code, std::uint32_t calls) {
-    std::array<int, 2> down{-1, -1}, up{-1, -1};
-    if (::pipe2(down.data(), O_CLOEXEC) == 0 && ::pipe2(up.data(), O_CLOEXEC) == 0) pid_ = ::fork();
-    if (pid_ == 0) {
-      ::close(down[1]);
-      run_child(code, calls, down[0], up[1]);
-    }
-    if (pid_ < 0) os_error_ = errno;
-    to_child_.reset(down[1]);
-    from_child_.reset(up[0]);
-    for (const int end : {down[0], up[1]}) {
-      if (end >= 0) ::close(end);
-    }
-  }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-  ~Child() {
-    to_child_.reset();  // one that still waits for the word ends
-    while (pid_ > 0 && ::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
-  }
-
-  [[nodiscard]] pid_t pid() const noexcept { return pid_; }
-  /// Of the fork that failed.
-  [[nodiscard]] int os_error() const noexcept { return os_error_; }
-
-  /// False if the child died of it.
-  [[nodiscard]] bool call(Outcome& outcome) {
-    ssize_t n = ::write(to_child_.get(), "g", 1);
-    while (n == 1 || (n < 0 && errno == EINTR)) n = ::read(from_child_.get(), &outcome, sizeof(outcome));
-    return n == sizeof(outcome);
-  }
-
- private:
-  pid_t pid_ = -1;
-  int os_error_ = 0;
-  sys::UniqueFd to_child_, from_child_;
-};
+using features::RedZoneOutcome;
 
 /// An attached probe, or the call that failed and its errno.
 struct Probe {
@@ -152,14 +68,14 @@ bool blames_instruction(int os_error) { return os_error == sys::enotsupp || os_e
 std::string errno_text(int os_error) { return os_error == sys::enotsupp ? "ENOTSUPP" : std::strerror(os_error); }
 
 /// What the bytes of the site have become; nothing if they are as compiled, so that no probe was there.
-std::optional<CostClass> cost_of(const Outcome& outcome, const RedZoneCode& code) {
+std::optional<CostClass> cost_of(const RedZoneOutcome& outcome, const RedZoneCode& code) {
   constexpr unsigned char int3 = 0xcc;
   if (std::equal(code.nop, code.nop + code.size, outcome.bytes.begin())) return std::nullopt;
   if (outcome.bytes[0] != int3) return CostClass::optimised;
   return outcome.stepped ? CostClass::single_step : CostClass::trap;
 }
 
-std::string bytes_text(const Outcome& outcome, std::size_t size) {
+std::string bytes_text(const RedZoneOutcome& outcome, std::size_t size) {
   return fmt::format("{:02x}", fmt::join(outcome.bytes.begin(), outcome.bytes.begin() + size, " "));
 }
 
@@ -170,7 +86,7 @@ bool is_inconclusive(NopForm form, CostClass cost) {
   return probe_feature(feature).answer != Answer::no;
 }
 
-void judge(RedZoneTest& test, const Outcome& outcome, const RedZoneCode& code) {
+void judge(RedZoneTest& test, const RedZoneOutcome& outcome, const RedZoneCode& code) {
   test.cost = cost_of(outcome, code);
   test.overwritten = outcome.overwritten;
   if (outcome.overwritten != 0) {
@@ -193,7 +109,7 @@ RedZoneTest test_form(NopForm form, std::uint32_t calls) {
   const RedZoneCode code = features::red_zone_code(form);
   const auto place = features::file_place(code.nop);
   if (!place) return test.detail = place.error().message, test;
-  Child child(code, calls);
+  RedZoneChild child(code, calls);
   if (child.pid() < 0) return test.detail = fmt::format("fork: {}", std::strerror(child.os_error())), test;
   const Probe probe = attach_probe(*place, child.pid());
   if (!probe.fd) {
@@ -201,7 +117,7 @@ RedZoneTest test_form(NopForm form, std::uint32_t calls) {
     test.detail = fmt::format("{} from {}", errno_text(probe.os_error), probe.call);
     return test;
   }
-  Outcome outcome;
+  RedZoneOutcome outcome;
   if (!child.call(outcome)) return test.detail = "the child died with the probe attached", test;
   test.calls = calls;
   judge(test, outcome, code);

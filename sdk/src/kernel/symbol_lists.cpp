@@ -93,17 +93,36 @@ bool is_marker(std::string_view name) noexcept {
          name == "_etext";
 }
 
-bool is_function_name(std::string_view name) noexcept {
-  if (name.empty() || name[0] == '$') return false;
-  if (name.starts_with("__pfx_") || name.starts_with("__cfi_")) return false;
+/// The unlikely half of another function.
+bool is_cold_half(std::string_view name) noexcept {
   const std::size_t dot = name.find('.');
-  if (dot == name.npos) return true;
+  if (dot == name.npos) return false;
   const std::size_t cold = name.find(".cold", dot);
-  return cold == name.npos || (cold + 5 < name.size() && name[cold + 5] != '.');
+  return cold != name.npos && (cold + 5 == name.size() || name[cold + 5] == '.');
 }
 
 /// Code made at run time, which has a symbol but no source: kernel/kallsyms.c's get_ksymbol_bpf() and its like.
 bool is_generated(std::string_view module) noexcept { return module == "bpf" || module.starts_with("__builtin__"); }
+
+struct CodeSymbol {
+  std::string_view name;
+  std::uint64_t address;
+  std::string_view module;
+};
+
+/// A line of /proc/kallsyms, if it is of code.
+std::optional<CodeSymbol> code_symbol(std::string_view line) {
+  Fields fields(line);
+  const auto address = fields.hex();
+  if (!address || !fields.skip(' ')) return std::nullopt;
+  const char type = fields.any();
+  if ((type != 't' && type != 'T' && type != 'w' && type != 'W') || !fields.skip(' ')) return std::nullopt;
+  const std::string_view name = fields.word();
+  if (name.empty() || name[0] == '$' || name.starts_with("__pfx_") || name.starts_with("__cfi_")) return std::nullopt;
+  const auto module = fields.module();
+  if (!module) return std::nullopt;
+  return CodeSymbol{name, *address, *module};
+}
 
 /// The first eight bytes as a number that sorts like them.
 std::uint64_t letters(std::string_view text) noexcept {
@@ -211,24 +230,29 @@ Symbols parse_kallsyms(std::string_view text, ModuleNames& modules) {
                                      Section{"__entry_text_start", "__entry_text_end", {}}};
   std::uint64_t all_addresses = 0;
   for_each_line(text, [&](std::string_view line) {
-    Fields fields(line);
-    const auto address = fields.hex();
-    if (!address || !fields.skip(' ')) return;
-    const char type = fields.any();
-    if ((type != 't' && type != 'T' && type != 'w' && type != 'W') || !fields.skip(' ')) return;
-    const std::string_view name = fields.word();
-    if (!is_function_name(name)) return;
-    const auto module = fields.module();
-    if (!module || is_generated(*module)) return;
-    all_addresses |= *address;
-    if (is_marker(name)) return note_marker(sections, name, *address);
-    out.functions.push_back({name, *address, modules.number(*module)});
+    const auto symbol = code_symbol(line);
+    if (!symbol || is_cold_half(symbol->name) || is_generated(symbol->module)) return;
+    all_addresses |= symbol->address;
+    if (is_marker(symbol->name)) return note_marker(sections, symbol->name, symbol->address);
+    out.functions.push_back({symbol->name, symbol->address, modules.number(symbol->module)});
   });
   out.hidden = all_addresses == 0;
   for (const Section& section : sections) {
     if (section.range.begin != 0 && section.range.begin < section.range.end) out.unprobeable.push_back(section.range);
   }
   out.unprobeable = joined(std::move(out.unprobeable));
+  return out;
+}
+
+std::vector<Named> parse_code(std::string_view text, ModuleNames& modules) {
+  std::vector<Named> out;
+  out.reserve(text.size() / 96);
+  for_each_line(text, [&](std::string_view line) {
+    const auto symbol = code_symbol(line);
+    if (symbol && symbol->address != 0 && !is_marker(symbol->name))
+      out.push_back({symbol->name, symbol->address, modules.number(symbol->module)});
+  });
+  std::ranges::stable_sort(out, {}, &Named::address);
   return out;
 }
 

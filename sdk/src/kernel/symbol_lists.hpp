@@ -75,6 +75,10 @@ struct Symbols {
 };
 [[nodiscard]] Symbols parse_kallsyms(std::string_view text, ModuleNames& modules);
 
+/// All the code in /proc/kallsyms, by address, for naming addresses: with the halves and the generated code that
+/// parse_kallsyms() leaves out. Without what is hidden.
+[[nodiscard]] std::vector<Named> parse_code(std::string_view text, ModuleNames& modules);
+
 /// available_filter_functions, `NAME[ [MODULE]]`, or with `addresses` available_filter_functions_addrs (6.5),
 /// `ADDRESS NAME[ [MODULE]]` (kernel/trace/ftrace.c: t_show). Without what is no function any more
 /// (`__ftrace_invalid_address__`, 5.17).

@@ -190,11 +190,15 @@ class Carriers {
   Error does_not_fit(std::uint32_t number) const {
     const PlannedSite& site = plan_.sites[number];
     const PlannedProbe& probe = plan_.probes[site.probe];
+    const std::string where = site.file == kNone ? "" : fmt::format(" at {:#x}", site.pc.value);
+    const std::string what = fmt::format("{}:{}{}", probe.provider, probe.name, where);
+    if (fixed(number))
+      return {ErrorKind::not_supported,
+              fmt::format("{}: this kernel has no attach cookies there; let the planner choose", what)};
     const std::string why =
         same_user_cookie_ ? fmt::format("a spec and {} bits of site number", site_bits_) : "user cookies that differ";
     return {ErrorKind::limit,
-            fmt::format("{}:{} at {:#x}: {} do not fit an attach cookie; use the table, or let the planner choose",
-                        probe.provider, probe.name, site.pc.value, why)};
+            fmt::format("{}: {} do not fit an attach cookie; use the table, or let the planner choose", what, why)};
   }
 
   /// A spec where programs of one kind read it.

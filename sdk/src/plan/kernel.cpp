@@ -268,7 +268,7 @@ class KernelPlanner {
     const bool returns = entry.kind.moment == KernelMoment::exit || entry.kind.moment == KernelMoment::call;
     // A kprobe at the return has the registers of then; trampolines kept those of the entry.
     if (entry.kind.moment == KernelMoment::exit && convention == Convention::registers) found.args.clear();
-    if (returns && found.result) found.args.push_back(result_of(std::move(found), entry.kind, way));
+    if (returns && found.result) found.args.push_back(result_of(found, entry.kind, way));
     made.args = static_cast<std::uint32_t>(plan_.args.size());
     std::vector<Arg>& args = plan_.args.emplace_back();
     for (ResolvedArg& each : found.args) {
@@ -292,8 +292,8 @@ class KernelPlanner {
            std::find(names.begin(), names.end(), arg.name) != names.end();
   }
 
-  ResolvedArg result_of(KernelSignature&& signature, KernelKind kind, const KernelWay& way) const {
-    ResolvedArg result = std::move(*signature.result);
+  ResolvedArg result_of(const KernelSignature& signature, KernelKind kind, const KernelWay& way) const {
+    ResolvedArg result = *signature.result;
     result.arg.result = true;
     const usdt_source source = source_of(way.backend, options_.kernel);
     // Its register may be an argument's, its slot holds anything until then: only the end of a call tells.

@@ -66,7 +66,7 @@ Windowed gather_windows(std::vector<usdt_arg_spec> args) {
   return out;
 }
 
-bool write_spec(std::byte* to, const EncodedSpec& spec) {
+void write_spec(std::byte* to, const EncodedSpec& spec) {
   const Windowed windowed = gather_windows(spec.args);
   usdt_spec head{};
   head.user_cookie = spec.user_cookie;
@@ -75,7 +75,6 @@ bool write_spec(std::byte* to, const EncodedSpec& spec) {
   std::memcpy(to, &head, sizeof(head));
   if (!spec.args.empty())
     std::memcpy(to + sizeof(head), windowed.args.data(), windowed.args.size() * sizeof(usdt_arg_spec));
-  return windowed.sizes[1] != 0;
 }
 
 }  // namespace usdt::plan

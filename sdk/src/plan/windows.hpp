@@ -18,7 +18,7 @@ struct Windowed {
 [[nodiscard]] Windowed gather_windows(std::vector<usdt_arg_spec> args);
 
 /// Writes `spec` as a struct usdt_spec with its arguments behind it, all together
-/// sizeof(usdt_spec) + args * sizeof(usdt_arg_spec) bytes. Returns whether it has windows.
-bool write_spec(std::byte* to, const EncodedSpec& spec);
+/// sizeof(usdt_spec) + args * sizeof(usdt_arg_spec) bytes.
+void write_spec(std::byte* to, const EncodedSpec& spec);
 
 }  // namespace usdt::plan

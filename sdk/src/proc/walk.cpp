@@ -80,9 +80,12 @@ class Walk {
   void take_entry(int dir, fs::path path, const std::string& name) {
     struct stat st {};
     if (::fstatat(dir, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) return;
-    if (S_ISDIR(st.st_mode)) pending_.push_back({std::move(path)});
-    if (S_ISLNK(st.st_mode)) links_.push_back(std::move(path));
-    if (S_ISREG(st.st_mode)) take_file(dir, name.c_str(), st, std::move(path));
+    if (S_ISDIR(st.st_mode))
+      pending_.push_back({std::move(path)});
+    else if (S_ISLNK(st.st_mode))
+      links_.push_back(std::move(path));
+    else if (S_ISREG(st.st_mode))
+      take_file(dir, name.c_str(), st, std::move(path));
   }
 
   void take_link(const fs::path& link) {

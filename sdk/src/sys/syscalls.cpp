@@ -41,6 +41,15 @@ Syscalls& syscalls() noexcept {
   return replaced ? *replaced : kernel;
 }
 
+int object_info(int fd, void* info, std::uint32_t size) {
+  ObjectInfo attr;
+  attr.bpf_fd = static_cast<std::uint32_t>(fd);
+  attr.info_len = size;
+  attr.info = reinterpret_cast<std::uintptr_t>(info);
+  const int error = syscalls().bpf(bpf_obj_get_info_by_fd_cmd, &attr, sizeof(attr));
+  return error < 0 ? error : static_cast<int>(attr.info_len);
+}
+
 ScopedSyscalls::ScopedSyscalls(Syscalls& replacement) noexcept : previous_(replaced) { replaced = &replacement; }
 ScopedSyscalls::~ScopedSyscalls() { replaced = previous_; }
 

@@ -24,6 +24,14 @@ class Syscalls {
 /// This thread's system calls: the kernel's, unless a ScopedSyscalls stands in.
 [[nodiscard]] Syscalls& syscalls() noexcept;
 
+/// BPF_OBJ_GET_INFO_BY_FD (4.13) of a program, link or BTF: how many bytes of `info` the kernel has filled in, or a
+/// negative errno.
+[[nodiscard]] int object_info(int fd, void* info, std::uint32_t size);
+template <class Info>
+[[nodiscard]] int object_info(int fd, Info& info) {
+  return object_info(fd, &info, sizeof(info));
+}
+
 /// Replaces this thread's system calls for its life.
 class ScopedSyscalls {
  public:

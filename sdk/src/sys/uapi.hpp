@@ -123,24 +123,12 @@ struct ObjectInfo {
 };
 static_assert(sizeof(ObjectInfo) == 16);
 
-inline constexpr std::uint32_t bpf_link_type_uprobe_multi = 12;  // 6.6
-
-/// The start of struct bpf_link_info, with its uprobe_multi member (6.8, commit e56fdbfb06e2).
-struct LinkInfo {
-  std::uint32_t type = 0;
-  std::uint32_t id = 0;
-  std::uint32_t prog_id = 0;
-  std::uint32_t padding = 0;
-  std::uint64_t uprobe_path = 0;
-  std::uint64_t uprobe_offsets = 0;
-  std::uint64_t uprobe_ref_ctr_offsets = 0;
-  std::uint64_t uprobe_cookies = 0;
-  std::uint32_t uprobe_path_size = 0;
-  std::uint32_t uprobe_count = 0;
-  std::uint32_t uprobe_flags = 0;
-  std::uint32_t uprobe_pid = 0;
+/// struct bpf_prog_info up to recursion_misses (5.12, commit 9ed9e9ba2337).
+struct ProgramInfo {
+  std::uint8_t before[208] = {};
+  std::uint64_t recursion_misses = 0;
 };
-static_assert(sizeof(LinkInfo) == 64);
+static_assert(sizeof(ProgramInfo) == 216);
 
 /// The part of union bpf_attr's BPF_PROG_LOAD that a probe program needs.
 struct ProgLoad {

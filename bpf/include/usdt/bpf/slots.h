@@ -10,14 +10,15 @@ static __always_inline bool usdt_in_slots(const struct usdt_ctx *ctx)
 }
 
 /* As of registers, each load has an offset of its own. */
-static __always_inline int usdt_raw_slot(void *slots, __u8 slot, __u64 *value)
-{
-	switch (slot) {
+#define USDT_LOAD_SLOT(dst, slots, offset) asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(dst) : "r"(slots), "i"(offset))
 #define USDT_SLOT_CASE(n)                             \
 	case n:                                       \
 		USDT_LOAD_SLOT(*value, slots, 8 * n); \
 		return 0;
-#define USDT_LOAD_SLOT(dst, slots, offset) asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(dst) : "r"(slots), "i"(offset))
+
+static __always_inline int usdt_raw_slot(void *slots, __u8 slot, __u64 *value)
+{
+	switch (slot) {
 		USDT_SLOT_CASE(0)
 		USDT_SLOT_CASE(1)
 		USDT_SLOT_CASE(2)
@@ -30,10 +31,10 @@ static __always_inline int usdt_raw_slot(void *slots, __u8 slot, __u64 *value)
 		USDT_SLOT_CASE(9)
 		USDT_SLOT_CASE(10)
 		USDT_SLOT_CASE(11)
-#undef USDT_SLOT_CASE
 	}
 	return -USDT_ENOENT;
 }
+#undef USDT_SLOT_CASE
 
 /* One slot; USDT_SLOT_RESULT: the return value. */
 static __always_inline int usdt_slot(const struct usdt_ctx *ctx, __u8 slot, __u64 *value)

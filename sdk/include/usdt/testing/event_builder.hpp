@@ -23,7 +23,8 @@ namespace usdt::testing {
 
 /// A plan of one probe with one site whose note would read `args_text`; `strings` as in PlanOptions.
 [[nodiscard]] inline AttachPlan synthetic_plan(std::string provider, std::string name, Machine machine,
-                                               std::string_view args_text, std::vector<std::uint8_t> strings = {}) {
+                                               std::string_view args_text,
+                                               const std::vector<std::uint8_t>& strings = {}) {
   AttachPlan plan;
   plan.files.push_back({{"/synthetic", "/synthetic", false}, nullptr, {0}, {0}, {0}});
   plan.probes.push_back({0, std::move(provider), std::move(name)});

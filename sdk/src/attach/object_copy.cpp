@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "attach/loaded_object.hpp"
+#include "attach/object_copy.hpp"
 
 #include <bpf/btf.h>
 #include <fmt/format.h>
@@ -25,20 +25,18 @@ bpf_map* section_map(bpf_object* object, std::string_view section) {
 
 }  // namespace
 
-Result<LoadedObject> LoadedObject::open(std::span<const std::byte> bytes, const std::string& name) {
+Result<ObjectCopy> ObjectCopy::open(std::span<const std::byte> bytes, const std::string& name) {
   LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = name.c_str());
   const LibbpfLog log;
   bpf_object* object = bpf_object__open_mem(bytes.data(), bytes.size(), &options);
   if (!object)
     return fail(ErrorKind::malformed, fmt::format("BPF object '{}': {}", name, log.last("cannot be opened")));
-  return LoadedObject(object);
+  return ObjectCopy(object);
 }
 
-bpf_map* LoadedObject::map(const char* name) const noexcept {
-  return bpf_object__find_map_by_name(object_.get(), name);
-}
+bpf_map* ObjectCopy::map(const char* name) const noexcept { return bpf_object__find_map_by_name(object_.get(), name); }
 
-std::optional<Variable> LoadedObject::variable(const char* section, std::string_view name) const {
+std::optional<Variable> ObjectCopy::variable(const char* section, std::string_view name) const {
   const btf* types = bpf_object__btf(object_.get());
   const int id = types ? btf__find_by_name_kind(types, section, BTF_KIND_DATASEC) : -1;
   bpf_map* map = section_map(object_.get(), section);
@@ -52,7 +50,7 @@ std::optional<Variable> LoadedObject::variable(const char* section, std::string_
   return std::nullopt;
 }
 
-std::span<std::byte> LoadedObject::constant(std::string_view name) const {
+std::span<std::byte> ObjectCopy::constant(std::string_view name) const {
   const auto found = variable(".rodata", name);
   if (!found) return {};
   std::size_t size = 0;
@@ -62,7 +60,7 @@ std::span<std::byte> LoadedObject::constant(std::string_view name) const {
   return {start + found->offset, found->size};
 }
 
-Result<void> LoadedObject::set_constant(std::string_view name, std::span<const std::byte> value) const {
+Result<void> ObjectCopy::set_constant(std::string_view name, std::span<const std::byte> value) const {
   const std::span<std::byte> at = constant(name);
   if (at.empty()) return fail(ErrorKind::not_found, fmt::format("the BPF object has no constant '{}'", name));
   if (at.size() != value.size())
@@ -72,8 +70,8 @@ Result<void> LoadedObject::set_constant(std::string_view name, std::span<const s
   return {};
 }
 
-Result<void> LoadedObject::write_map(const char* name, std::size_t bytes,
-                                     const std::function<void(std::byte*)>& write) const {
+Result<void> ObjectCopy::write_map(const char* name, std::size_t bytes,
+                                   const std::function<void(std::byte*)>& write) const {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t length = (bytes + page - 1) / page * page;
   void* mapped = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map(name)), 0);

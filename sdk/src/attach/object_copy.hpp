@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// One libbpf object: a copy of the user's programs with constants of its own. Private to attach/.
+// One libbpf object, opened and then loaded: a copy of the application's programs with constants of its own. Private to
+// attach/.
 #pragma once
 
 #include <bpf/libbpf.h>
@@ -24,10 +25,10 @@ struct Variable {
   std::uint32_t size;
 };
 
-class LoadedObject {
+class ObjectCopy {
  public:
   /// Errors: malformed, with libbpf's words.
-  [[nodiscard]] static Result<LoadedObject> open(std::span<const std::byte> bytes, const std::string& name);
+  [[nodiscard]] static Result<ObjectCopy> open(std::span<const std::byte> bytes, const std::string& name);
 
   [[nodiscard]] bpf_object* get() const noexcept { return object_.get(); }
   [[nodiscard]] bpf_map* map(const char* name) const noexcept;
@@ -50,7 +51,7 @@ class LoadedObject {
   struct Close {
     void operator()(bpf_object* object) const noexcept { bpf_object__close(object); }
   };
-  explicit LoadedObject(bpf_object* object) noexcept : object_(object) {}
+  explicit ObjectCopy(bpf_object* object) noexcept : object_(object) {}
   std::unique_ptr<bpf_object, Close> object_;
 };
 

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "usdt-trace/output.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <vector>
+
+#include "usdt/testing/event_builder.hpp"
+
+namespace usdt_trace {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// What usdt-trace shows of one event with a stack of `stack_size` bytes, or a negative errno.
+struct Shown {
+  Shown(Format format, bool in_kernel, int stack_size) {
+    Flags flags;
+    flags.format = format;
+    flags.kernel_stack_depth = 1;
+    usdt::AttachPlan plan = usdt::testing::synthetic_plan("raw_tp", "sys_enter", usdt::Machine::x86_64, "");
+    if (in_kernel) plan.sites[0].file = plan.probes[0].file = usdt::kNone;
+    usdt::EventLayout layout = usdt::testing::layout_of(plan);
+    layout.stack_depth = flags.kernel_stack_depth;
+    std::vector<std::uint64_t> record(layout.record_size() / sizeof(std::uint64_t));
+    reinterpret_cast<usdt_event*>(record.data())->stack_size = stack_size;
+    const auto event = usdt::Event::from(std::as_bytes(std::span(record)), plan, layout);
+    const auto output = format == Format::json ? json_output(plan, flags) : text_output(plan, flags);
+    ::testing::internal::CaptureStdout();
+    output->event(*event);
+    EXPECT_TRUE(output->flush());
+    text = ::testing::internal::GetCapturedStdout();
+    unreadable = output->unreadable();
+  }
+
+  std::string text;
+  std::uint64_t unreadable;
+};
+
+TEST(Output, a_stack_that_could_not_be_read_is_an_error_and_not_an_empty_one) {
+  const Shown json(Format::json, true, -EFAULT);
+  EXPECT_THAT(json.text, EndsWith("\"kstack\":{\"error\":\"the kernel's stack: Bad address\"}}\n"));
+  EXPECT_EQ(json.unreadable, 1U);
+  const Shown text(Format::text, true, -EFAULT);
+  EXPECT_THAT(text.text, EndsWith("\n    <the kernel's stack: Bad address>\n"));
+  EXPECT_EQ(text.unreadable, 1U);
+}
+
+TEST(Output, stacks_are_of_hits_in_the_kernel) {
+  EXPECT_THAT(Shown(Format::json, true, 8).text, EndsWith("\"kstack\":[\"0x0\"]}\n"));
+  EXPECT_THAT(Shown(Format::json, false, 0).text, Not(HasSubstr("kstack")));
+}
+
+}  // namespace
+}  // namespace usdt_trace
