@@ -404,7 +404,9 @@ void Stage::ipc() {
   sys("ksys_shmctl@!", {}, SYS_shmctl, 0x5157, 2, page_);
   sys("ksys_semctl@!", {}, SYS_semctl, 0x5158, 3, 2, page_);
   sys("ksys_msgctl@!", {}, SYS_msgctl, 0x5159, 2, page_);
+#ifdef SYS_semtimedop
   sys("do_semtimedop ksys_semtimedop@!", {{"semid", 0x5160}, {"nsops", 1}}, SYS_semtimedop, 0x5160, page_, 1U, nullptr);
+#endif
 #endif
   static const char name[] = "usdt-truth-none";
   sys("do_mq_open!", {{"u_name", word(name)}, {"oflag", O_RDWR}, {"mode", 0600}}, SYS_mq_open, name, O_RDWR, 0600,

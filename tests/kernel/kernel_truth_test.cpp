@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Arguments of kernel functions by every way, judged by those of system calls that the test chose.
+#include <unistd.h>
+
+#include <map>
+
+#include "kernel_calls.hpp"
+#include "kernel_ways.hpp"
+
+namespace usdt::ways {
+namespace {
+
+/// One function that calls reached, in all its hits.
+struct Judged {
+  std::size_t right = 0;
+  std::size_t wrong = 0;
+  std::map<std::string, std::size_t> errors;  ///< by reason
+  std::string fault;                          ///< of the first wrong one
+};
+
+class Judge {
+ public:
+  Judge(const AttachPlan& plan, const Way& way) : plan_(plan), way_(way) {
+    for (std::uint32_t site = 0; site < plan.sites.size(); ++site)
+      site_of_.try_emplace(plan.functions[plan.sites[site].function].name, site);
+  }
+
+  /// `hits`: those of this thread during the call.
+  void judge(const truth::Call& call, const std::vector<const Hit*>& hits, long result) {
+    for (const truth::Reached& reached : call.functions) {
+      const auto site = site_of_.find(reached.name);
+      if (site == site_of_.end()) {
+        absent_.insert(reached.name);
+        continue;
+      }
+      // Of several hits, the one that is right: inner calls have arguments of their own.
+      std::optional<Judged> best;
+      for (const Hit* hit : hits) {
+        if (hit->site != site->second) continue;
+        Judged judged = compare(call, reached, *hit, result);
+        if (!best || judged.wrong < best->wrong) best = std::move(judged);
+      }
+      if (!best) {
+        unreached_.insert(reached.name);
+        continue;
+      }
+      functions_.insert(reached.name);
+      right_ += best->right;
+      wrong_ += best->wrong;
+      for (const auto& [reason, count] : best->errors) errors_[reason] += count;
+      if (!best->fault.empty()) faults_.push_back(best->fault);
+    }
+  }
+
+  void report() {
+    for (const std::string& name : functions_) unreached_.erase(name);
+    std::size_t errors = 0;
+    for (const auto& [reason, count] : errors_) {
+      errors += count;
+      fmt::print("  typed error {} times: {}\n", count, reason);
+    }
+    fmt::print("  absent: {} {}\n  not reached: {} {}\n", absent_.size(), fmt::join(absent_, " "), unreached_.size(),
+               fmt::join(unreached_, " "));
+    fmt::print("@@MATRIX truth {}={} functions, {} arguments right, {} wrong, {} typed errors\n", way_.text(),
+               functions_.size(), right_, wrong_, errors);
+    EXPECT_EQ(wrong_, 0U);
+    for (const std::string& fault : faults_) ADD_FAILURE() << fault;
+  }
+  [[nodiscard]] std::size_t functions() const { return functions_.size(); }
+
+ private:
+  Judged compare(const truth::Call& call, const truth::Reached& reached, const Hit& hit, long result) {
+    Judged judged;
+    const std::vector<Arg>& args = plan_.args[plan_.sites[hit.site].args];
+    std::size_t place = 0;
+    for (std::size_t n = 0; n < args.size(); ++n) {
+      std::optional<std::uint64_t> expected;
+      if (args[n].result) {
+        if (reached.returns) expected = static_cast<std::uint64_t>(result);
+      } else if (const auto known = call.names.find(args[n].name); known != call.names.end() && !reached.positional) {
+        // By version, a name is what user space passed, or the kernel's copy of it.
+        const bool copy = args[n].type == "struct filename *" || args[n].type == "loff_t *";
+        if (!copy) expected = known->second;
+      } else if (reached.positional && place < call.args.size()) {
+        expected = call.args[place];
+      }
+      ++place;
+      if (expected) check(call, reached, args[n], hit.values[n], *expected, judged);
+    }
+    return judged;
+  }
+
+  static void check(const truth::Call& call, const truth::Reached& reached, const Arg& arg, const Value& value,
+                    std::uint64_t expected, Judged& judged) {
+    const auto bits = bits_of(value);
+    if (!bits) {
+      ++judged.errors[fmt::format("{} of {}: {}", arg.result ? "result" : arg.name, reached.name, reason_of(value))];
+      return;
+    }
+    if (cut(*bits, arg.size) == cut(expected, arg.size)) {
+      ++judged.right;
+      return;
+    }
+    ++judged.wrong;
+    judged.fault += fmt::format("{}: {} of {} is {:#x}, not {:#x}\n", call.functions.front().name,
+                                arg.result ? "result" : arg.name, reached.name, *bits, expected);
+  }
+
+  const AttachPlan& plan_;
+  const Way& way_;
+  std::map<std::string, std::uint32_t, std::less<>> site_of_;
+  std::set<std::string> functions_;
+  std::set<std::string> absent_;
+  std::set<std::string> unreached_;
+  std::size_t right_ = 0;
+  std::size_t wrong_ = 0;
+  std::map<std::string, std::size_t> errors_;
+  std::vector<std::string> faults_;
+};
+
+TEST_P(EachWay, gives_the_arguments_that_were_passed) {
+  if (!abilities().kernel_btf) GTEST_SKIP() << "without BTF arguments have no names";
+  const truth::Stage stage;
+  Names names;
+  for (const truth::Call& call : stage.calls())
+    for (const truth::Reached& reached : call.functions) names.insert(reached.name);
+  const auto planned = plan(GetParam(), names);
+  ASSERT_TRUE(planned) << planned.error().message;
+  for (const SkippedSite& skipped : planned->skipped)
+    fmt::print("  refused: {}: {}\n", planned->probes[skipped.probe].name, skipped.reason);
+  const auto before = now();
+  const auto tracer = start(*planned);
+  if (!tracer) return;
+  fmt::print("@@MATRIX attach {}={} functions of {} by {} in {} ms, {} refused by the kernel, {}\n", GetParam().text(),
+             tracer->link().attached(), planned->sites.size(), tracer->link().backend_text(),
+             (now() - before) / 1'000'000, tracer->link().refused().size(), tracer->link().carrier_text());
+  // Trampolines of kernels before 6.6 take six arguments, and no structs before 6.1.
+  EXPECT_LE(tracer->link().refused().size(), GetParam().one_by_one() ? 12U : 0U);
+  for (const SkippedSite& skipped : tracer->link().refused())
+    fmt::print("  refused: {}: {}\n", planned->probes[skipped.probe].name, skipped.reason);
+
+  struct Done {
+    const truth::Call* call;
+    std::uint64_t from;
+    std::uint64_t to;
+    long result;
+  };
+  std::vector<Done> done;
+  for (const truth::Call& call : stage.calls()) {
+    take(*tracer);
+    Done& each = done.emplace_back(Done{&call, now(), 0, 0});
+    each.result = call.run();
+    each.to = now();
+  }
+  finish(*tracer);
+  std::uint64_t lost = 0;
+  for (const ProbeCounts& counts : tracer->counts()) lost += counts.ring_full + counts.calls_full;
+  EXPECT_EQ(lost, 0U);
+
+  Judge judge(*planned, GetParam());
+  const auto me = static_cast<std::uint32_t>(::gettid());
+  for (const Done& each : done) {
+    std::vector<const Hit*> hits;
+    for (const Hit& hit : hits_)
+      if (hit.tid == me && hit.ts >= each.from && hit.ts <= each.to) hits.push_back(&hit);
+    judge.judge(*each.call, hits, each.result);
+  }
+  judge.report();
+  EXPECT_GE(judge.functions(), 100U);
+}
+
+}  // namespace
+}  // namespace usdt::ways
