@@ -2,9 +2,11 @@
 // Calls of kernel functions as one event: arguments, result and duration, and every hit accounted for.
 #include <sys/epoll.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <stdexcept>
@@ -88,20 +90,20 @@ TEST_P(EachCall, has_arguments_result_and_duration) {
 }
 
 TEST_P(EachCall, of_many_threads_are_told_apart) {
-  const auto tracer = start_at({"do_getpgid"});
+  const auto tracer = start_at({kOneArgument});
   if (!tracer) return;
   constexpr int each = 300;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([t] {
-      for (int i = 0; i < each; ++i) ::syscall(SYS_getpgid, 1'000'000 + t * each + i);
+      for (int i = 0; i < each; ++i) call_with(1'000'000 + t * each + i);
     });
   }
   for (std::thread& thread : threads) thread.join();
   finish(*tracer);
   std::set<std::uint64_t> seen;
   for (const Hit& hit : hits_) {
-    EXPECT_EQ(cut(bits_of(hit.values.back()).value_or(0), 4), cut(static_cast<std::uint64_t>(-ESRCH), 4));
+    EXPECT_EQ(cut(bits_of(hit.values.back()).value_or(0), 4), cut(static_cast<std::uint64_t>(kItsResult), 4));
     seen.insert(cut(bits_of(hit.values[0]).value_or(0), 4));
     EXPECT_GT(hit.duration, 0U);
   }
@@ -168,15 +170,22 @@ TEST_P(EachCall, of_functions_that_call_themselves_nest) {
   for (const Hit& inner : hits_) {
     std::size_t depth = 0;
     for (const Hit& outer : hits_) {
-      depth += outer.site == inner.site && outer.tid == inner.tid && outer.ts < inner.ts &&
-               outer.ts + outer.duration > inner.ts + inner.duration;
+      if (outer.tid != inner.tid || outer.ts >= inner.ts || outer.ts + outer.duration <= inner.ts) continue;
+      EXPECT_GE(outer.ts + outer.duration, inner.ts + inner.duration) << "it ends behind the call it is in";
+      ++depth;
     }
     deepest = std::max(deepest, depth);
   }
-  fmt::print("@@MATRIX recursion {}={} calls, {} deep\n", GetParam().text(), hits_.size(), deepest);
-  EXPECT_GE(deepest, 2U);
-  for (const ProbeCounts& counts : tracer->counts()) {
-    expect_whole(counts);
+  const ProbeCounts counts = tracer->counts()[0];
+  expect_whole(counts);
+  fmt::print("@@MATRIX recursion {}={} calls, {} deep, {} without an end\n", GetParam().text(), counts.hits,
+             deepest + 1, counts.unfinished);
+  // kernel/kprobes.c: register_kretprobe(): unless the kernel can be preempted, perf's return probes remember as many
+  // calls as there are processors (before 6.7); the ends of those within are lost.
+  const bool forgets = plan_.kernels[0].backend == Backend::perf_kprobe;
+  EXPECT_EQ(counts.hits, 10U);
+  EXPECT_GE(deepest + 1, forgets ? std::min<std::size_t>(4, static_cast<std::size_t>(::get_nprocs_conf())) : 4U);
+  if (deepest + 1 == 4) {
     EXPECT_EQ(counts.unfinished, 0U);
   }
 }

@@ -18,12 +18,12 @@ namespace {
 using testing::HasSubstr;
 
 TEST_P(EachWay, leaves_out_what_the_kernel_refuses_and_attaches_the_rest) {
-  auto planned = plan(GetParam(), {"do_getpgid", "ksys_lseek", "ksys_read", "ksys_write"});
+  auto planned = plan(GetParam(), {kOneArgument, "vfs_getxattr", "ksys_read", "ksys_write"});
   ASSERT_TRUE(planned) << planned.error().message;
   ASSERT_EQ(planned->sites.size(), 4U);
   const auto bad = static_cast<std::uint32_t>(
       std::find_if(planned->functions.begin(), planned->functions.end(),
-                   [](const PlannedFunction& function) { return function.name == "ksys_lseek"; }) -
+                   [](const PlannedFunction& function) { return function.name == "vfs_getxattr"; }) -
       planned->functions.begin());
   // Another's address, in the middle of nothing.
   planned->functions[bad].address += 32;
@@ -33,7 +33,7 @@ TEST_P(EachWay, leaves_out_what_the_kernel_refuses_and_attaches_the_rest) {
   EXPECT_EQ(tracer->link().attached(), 3U);
   ASSERT_EQ(tracer->link().refused().size(), 1U);
   for (const SkippedSite& refused : tracer->link().refused()) {
-    EXPECT_EQ(planned->probes[refused.probe].name, "ksys_lseek");
+    EXPECT_EQ(planned->probes[refused.probe].name, "vfs_getxattr");
     EXPECT_THAT(refused.reason, HasSubstr("the kernel refuses it"));
   }
   fmt::print("@@MATRIX refused {}={} of 4 attached: {}\n", GetParam().text(), tracer->link().attached(),
@@ -81,17 +81,17 @@ TEST_F(KernelTest, a_function_with_variable_arguments_is_for_kprobes_alone) {
 }
 
 TEST_F(KernelTest, of_another_process_do_not_count) {
-  const auto planned = plan({"kfunc", Backend::automatic, nullptr}, {"do_getpgid"});
+  const auto planned = plan({"kfunc", Backend::automatic, nullptr}, {kOneArgument});
   ASSERT_TRUE(planned) << planned.error().message;
   const auto tracer = start(*planned);
   if (!tracer) return;
   const pid_t child = ::fork();
   if (child == 0) {
-    ::syscall(SYS_getpgid, 77'777);
+    call_with(77'777);
     ::_exit(0);
   }
   ::waitpid(child, nullptr, 0);
-  ::syscall(SYS_getpgid, 77'778);
+  call_with(77'778);
   take(*tracer);
   ASSERT_EQ(hits_.size(), 1U);
   EXPECT_EQ(cut(*bits_of(hits_[0].values[0]), 4), 77'778U);
@@ -119,7 +119,7 @@ TEST_P(EachWay, leaves_nothing_when_the_tracer_is_killed) {
   ASSERT_EQ(::pipe(ready), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    const auto planned = plan(GetParam(), {"do_getpgid", "ksys_lseek", "ksys_write"});
+    const auto planned = plan(GetParam(), {kOneArgument, "vfs_getxattr", "ksys_write"});
     if (!planned) ::_exit(1);
     auto tracer = Tracer::start(*planned);
     if (!tracer) ::_exit(2);

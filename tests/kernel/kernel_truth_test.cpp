@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Arguments of kernel functions by every way, judged by those of system calls that the test chose.
+#include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 
 #include "kernel_calls.hpp"
+#include "kernel_prototypes.hpp"
 #include "kernel_ways.hpp"
 
 namespace usdt::ways {
@@ -20,7 +23,7 @@ struct Judged {
 
 class Judge {
  public:
-  Judge(const AttachPlan& plan, const Way& way) : plan_(plan), way_(way) {
+  Judge(const AttachPlan& plan, const Way& way, Types types) : plan_(plan), way_(way), types_(types) {
     for (std::uint32_t site = 0; site < plan.sites.size(); ++site)
       site_of_.try_emplace(plan.functions[plan.sites[site].function].name, site);
   }
@@ -61,8 +64,9 @@ class Judge {
     }
     fmt::print("  absent: {} {}\n  not reached: {} {}\n", absent_.size(), fmt::join(absent_, " "), unreached_.size(),
                fmt::join(unreached_, " "));
-    fmt::print("@@MATRIX truth {}={} functions, {} arguments right, {} wrong, {} typed errors\n", way_.text(),
-               functions_.size(), right_, wrong_, errors);
+    const char* const what[] = {"truth", "truth, types of the test", "truth, words without types"};
+    fmt::print("@@MATRIX {} {}={} functions, {} arguments right, {} wrong, {} typed errors\n",
+               what[static_cast<std::size_t>(types_)], way_.text(), functions_.size(), right_, wrong_, errors);
     EXPECT_EQ(wrong_, 0U);
     for (const std::string& fault : faults_) ADD_FAILURE() << fault;
   }
@@ -72,7 +76,7 @@ class Judge {
   Judged compare(const truth::Call& call, const truth::Reached& reached, const Hit& hit, long result) {
     Judged judged;
     const std::vector<Arg>& args = plan_.args[plan_.sites[hit.site].args];
-    std::size_t place = 0;
+    const std::size_t places = types_ == Types::none ? words_of(call, reached.name) : call.args.size();
     for (std::size_t n = 0; n < args.size(); ++n) {
       std::optional<std::uint64_t> expected;
       if (args[n].result) {
@@ -81,23 +85,43 @@ class Judge {
         // By version, a name is what user space passed, or the kernel's copy of it.
         const bool copy = args[n].type == "struct filename *" || args[n].type == "loff_t *";
         if (!copy) expected = known->second;
-      } else if (reached.positional && place < call.args.size()) {
-        expected = call.args[place];
+      } else if (reached.positional && n < places) {
+        expected = call.args[n];
       }
-      ++place;
       if (expected) check(call, reached, args[n], hit.values[n], *expected, judged);
     }
     return judged;
   }
 
-  static void check(const truth::Call& call, const truth::Reached& reached, const Arg& arg, const Value& value,
-                    std::uint64_t expected, Judged& judged) {
+  /// How many of a function's first arguments are a word each. What does not fit into the rest of i386's registers is
+  /// on the stack, and all behind it.
+  static std::size_t words_of(const truth::Call& call, const std::string& name) {
+    if (sizeof(long) == 8) return call.args.size();
+    const auto known = prototypes().find(name);
+    if (known == prototypes().end()) return 0;
+    std::size_t words = 0;
+    for (const Parameter& each : known->second.parameters) {
+      if (size_of(each.type) > sizeof(long)) break;
+      ++words;
+    }
+    return std::min(words, call.args.size());
+  }
+
+  /// The bytes of a word that an argument of this value is sure to have: the rest of its register is anyone's.
+  static std::uint32_t sure_bytes(std::uint64_t value) {
+    const auto number = static_cast<std::int64_t>(value);
+    return number >= INT32_MIN && number <= UINT32_MAX ? 4 : 8;
+  }
+
+  void check(const truth::Call& call, const truth::Reached& reached, const Arg& arg, const Value& value,
+             std::uint64_t expected, Judged& judged) const {
     const auto bits = bits_of(value);
     if (!bits) {
       ++judged.errors[fmt::format("{} of {}: {}", arg.result ? "result" : arg.name, reached.name, reason_of(value))];
       return;
     }
-    if (cut(*bits, arg.size) == cut(expected, arg.size)) {
+    const std::uint32_t size = types_ == Types::none ? std::min(arg.size, sure_bytes(expected)) : arg.size;
+    if (cut(*bits, size) == cut(expected, size)) {
       ++judged.right;
       return;
     }
@@ -108,6 +132,7 @@ class Judge {
 
   const AttachPlan& plan_;
   const Way& way_;
+  Types types_;
   std::map<std::string, std::uint32_t, std::less<>> site_of_;
   std::set<std::string> functions_;
   std::set<std::string> absent_;
@@ -118,14 +143,20 @@ class Judge {
   std::vector<std::string> faults_;
 };
 
-TEST_P(EachWay, gives_the_arguments_that_were_passed) {
-  if (!abilities().kernel_btf) GTEST_SKIP() << "without BTF arguments have no names";
+class EachTruth : public EachWay {
+ protected:
+  void compare_with_system_calls(Types types);
+};
+INSTANTIATE_TEST_SUITE_P(Kernel, EachTruth, testing::ValuesIn(every_way()), name_of);
+
+void EachTruth::compare_with_system_calls(Types types) {
   const truth::Stage stage;
   Names names;
   for (const truth::Call& call : stage.calls())
     for (const truth::Reached& reached : call.functions) names.insert(reached.name);
-  const auto planned = plan(GetParam(), names);
+  const auto planned = plan(GetParam(), names, types);
   ASSERT_TRUE(planned) << planned.error().message;
+  if (is_forced_elsewhere(GetParam(), *planned)) GTEST_SKIP() << "the backend it takes here has a test of its own";
   for (const SkippedSite& skipped : planned->skipped)
     fmt::print("  refused: {}: {}\n", planned->probes[skipped.probe].name, skipped.reason);
   const auto before = now();
@@ -141,32 +172,49 @@ TEST_P(EachWay, gives_the_arguments_that_were_passed) {
 
   struct Done {
     const truth::Call* call;
-    std::uint64_t from;
-    std::uint64_t to;
+    std::size_t from;  ///< its hits
+    std::size_t to;
     long result;
   };
   std::vector<Done> done;
   for (const truth::Call& call : stage.calls()) {
     take(*tracer);
-    Done& each = done.emplace_back(Done{&call, now(), 0, 0});
-    each.result = call.run();
-    each.to = now();
+    const std::size_t from = hits_.size();
+    const long result = call.run();
+    take(*tracer);
+    done.push_back({&call, from, hits_.size(), result});
   }
   finish(*tracer);
   std::uint64_t lost = 0;
   for (const ProbeCounts& counts : tracer->counts()) lost += counts.ring_full + counts.calls_full;
   EXPECT_EQ(lost, 0U);
 
-  Judge judge(*planned, GetParam());
+  Judge judge(*planned, GetParam(), types);
   const auto me = static_cast<std::uint32_t>(::gettid());
   for (const Done& each : done) {
     std::vector<const Hit*> hits;
-    for (const Hit& hit : hits_)
-      if (hit.tid == me && hit.ts >= each.from && hit.ts <= each.to) hits.push_back(&hit);
+    for (std::size_t i = each.from; i < each.to; ++i)
+      if (hits_[i].tid == me) hits.push_back(&hits_[i]);
     judge.judge(*each.call, hits, each.result);
   }
   judge.report();
   EXPECT_GE(judge.functions(), 100U);
+}
+
+TEST_P(EachTruth, gives_the_arguments_that_were_passed) {
+  if (abilities().kernel_btf) return compare_with_system_calls(Types::kernels);
+  utsname system{};
+  ::uname(&system);
+  if (!std::string_view(system.release).starts_with("6.1."))
+    GTEST_SKIP() << "this kernel has no types, and the test has those of Linux 6.1";
+  compare_with_system_calls(Types::ours);
+}
+
+TEST_P(EachTruth, gives_words_where_there_are_no_types) {
+  if (abilities().kernel_btf && GetParam().backend != Backend::kprobe_multi)
+    GTEST_SKIP() << "one backend is enough where the kernel has types";
+  if (GetParam().kind().family == KernelFamily::trampoline) GTEST_SKIP() << "trampolines want types";
+  compare_with_system_calls(Types::none);
 }
 
 }  // namespace

@@ -2,13 +2,19 @@
 #include "kernel_ways.hpp"
 
 #include <fcntl.h>
+#include <linux/keyctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 
+#include "kernel/selection.hpp"
 #include "kernel_helpers.bpf.hpp"
+#include "kernel_prototypes.hpp"
 #include "kernel_witness.bpf.hpp"
 
 namespace usdt::ways {
@@ -40,6 +46,16 @@ void no_probes_here(const Error& error) {
   FAIL() << error.message;
 }
 
+Result<KernelSelection> functions_with(Types types) {
+  kernel::Sources sources;
+  char directory[] = "/tmp/usdt-types-XXXXXX";
+  if (types != Types::kernels) sources.btf = ::mkdtemp(directory);
+  if (types == Types::ours) write_types(sources.btf);
+  auto found = kernel::select_from(sources, {*KernelPattern::parse("kfunc:*")});
+  if (types != Types::kernels) std::filesystem::remove_all(directory);
+  return found;
+}
+
 }  // namespace
 
 std::uint64_t now() {
@@ -59,13 +75,15 @@ KernelKind kind_of(std::string_view prefix) {
   return pattern->kind;
 }
 
-const Result<KernelSelection>& all_functions() {
-  static const Result<KernelSelection> all = select_kernel({*KernelPattern::parse("kfunc:*")});
-  return all;
+const Result<KernelSelection>& all_functions(Types types) {
+  static std::map<Types, Result<KernelSelection>> all;
+  auto known = all.find(types);
+  if (known == all.end()) known = all.emplace(types, functions_with(types)).first;
+  return known->second;
 }
 
-KernelSelection select(std::string_view prefix, const Names& names) {
-  KernelSelection selection = *all_functions();
+KernelSelection select(std::string_view prefix, const Names& names, Types types) {
+  KernelSelection selection = *all_functions(types);
   std::erase_if(selection.entries, [&](const auto& entry) { return !names.contains(entry.function->name); });
   std::erase_if(selection.refused, [&](const auto& refused) { return !names.contains(refused.name); });
   for (auto& entry : selection.entries) entry.kind = kind_of(prefix);
@@ -99,6 +117,18 @@ std::string reason_of(const Value& value) {
 
 std::uint64_t cut(std::uint64_t bits, std::uint32_t size) {
   return size >= 8 ? bits : bits & ((std::uint64_t{1} << 8 * size) - 1);
+}
+
+bool is_forced_elsewhere(const Way& way, const AttachPlan& plan) {
+  if (way.backend != Backend::automatic || plan.kernels.empty()) return false;
+  const Backend taken = plan.kernels[0].backend;
+  fmt::print("@@MATRIX chosen for {} functions, {}={}\n", plan.sites.size(), way.prefix, to_string(taken));
+  return taken == Backend::perf_kprobe || taken == Backend::tracing;
+}
+
+void call_with(int id) {
+  EXPECT_EQ(::syscall(SYS_keyctl, KEYCTL_REVOKE, id), -1);
+  EXPECT_EQ(errno, -kItsResult);
 }
 
 void expect_whole(const ProbeCounts& counts) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
@@ -29,10 +30,16 @@ using Names = std::set<std::string, std::less<>>;
 [[nodiscard]] std::uint64_t now();
 [[nodiscard]] const KernelAbilities& abilities();
 [[nodiscard]] KernelKind kind_of(std::string_view prefix);
+/// Whose types functions have.
+enum class Types : std::uint8_t {
+  kernels,  ///< the kernel's own, where it has any
+  ours,     ///< those of kernel_prototypes.hpp
+  none,
+};
 /// Every function of the kernel, looked up once.
-[[nodiscard]] const Result<KernelSelection>& all_functions();
+[[nodiscard]] const Result<KernelSelection>& all_functions(Types types = Types::kernels);
 /// `names` of them, to be attached as `prefix` says.
-[[nodiscard]] KernelSelection select(std::string_view prefix, const Names& names);
+[[nodiscard]] KernelSelection select(std::string_view prefix, const Names& names, Types types = Types::kernels);
 
 /// A way to attach, by the prefix of names and the backend.
 struct Way {
@@ -67,6 +74,15 @@ struct Hit {
 [[nodiscard]] std::string reason_of(const Value& value);
 /// The lowest `size` bytes.
 [[nodiscard]] std::uint64_t cut(std::uint64_t bits, std::uint32_t size);
+/// True if `way` leaves the choice of the backend to the planner, and it took one that attaches to functions one by
+/// one: another way does the same, and it takes long. Says which it was.
+[[nodiscard]] bool is_forced_elsewhere(const Way& way, const AttachPlan& plan);
+
+/// A function of one argument that every kernel has; a system call hands it over as it is. No key has the ids of these
+/// tests.
+inline constexpr const char* kOneArgument = "keyctl_revoke_key";
+inline constexpr int kItsResult = -ENOKEY;
+void call_with(int id);
 /// No hit is lost without a trace.
 void expect_whole(const ProbeCounts& counts);
 
@@ -77,8 +93,8 @@ class KernelTest : public testing::Test {
   [[nodiscard]] virtual bool wants_functions() const { return true; }
 
   static PlanOptions options(Backend backend);
-  static Result<AttachPlan> plan(const Way& way, const Names& names) {
-    return plan_attach({}, select(way.prefix, names), options(way.backend));
+  static Result<AttachPlan> plan(const Way& way, const Names& names, Types types = Types::kernels) {
+    return plan_attach({}, select(way.prefix, names, types), options(way.backend));
   }
   /// Attached, or null with the test skipped where this machine cannot at all.
   std::unique_ptr<Tracer> start(const AttachPlan& plan, const TraceOptions& how = {});
