@@ -116,18 +116,19 @@ class Judge {
   void check(const truth::Call& call, const truth::Reached& reached, const Arg& arg, const Value& value,
              std::uint64_t expected, Judged& judged) const {
     const auto bits = bits_of(value);
-    if (!bits) {
-      ++judged.errors[fmt::format("{} of {}: {}", arg.result ? "result" : arg.name, reached.name, reason_of(value))];
+    const std::string_view what = arg.result ? "result" : std::string_view(arg.name);
+    if (!bits && !arg.readable) {
+      ++judged.errors[fmt::format("{} of {}: {}", what, reached.name, reason_of(value))];
       return;
     }
     const std::uint32_t size = types_ == Types::none ? std::min(arg.size, sure_bytes(expected)) : arg.size;
-    if (cut(*bits, size) == cut(expected, size)) {
+    if (bits && cut(*bits, size) == cut(expected, size)) {
       ++judged.right;
       return;
     }
     ++judged.wrong;
-    judged.fault += fmt::format("{}: {} of {} is {:#x}, not {:#x}\n", call.functions.front().name,
-                                arg.result ? "result" : arg.name, reached.name, *bits, expected);
+    const std::string got = bits ? fmt::format("{:#x}", *bits) : reason_of(value);
+    judged.fault += fmt::format("{}: {} of {} is {}, not {:#x}\n", call.name, what, reached.name, got, expected);
   }
 
   const AttachPlan& plan_;
