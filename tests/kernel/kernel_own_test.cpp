@@ -21,6 +21,7 @@ TEST_P(EachOwn, program_reads_arguments_cookies_and_text) {
   const Way& way = GetParam();
   for (const Carrier carrier : {Carrier::automatic, Carrier::table, Carrier::per_link, Carrier::cookie}) {
     SCOPED_TRACE(to_string(carrier));
+    if (way.backend == Backend::automatic && carrier != Carrier::automatic) break;  // another way has them all
     auto how = options(way.backend);
     how.user_cookie_of_function = [](const KernelFunction& function) { return function.name.size() * 1000; };
     auto planned = plan_attach({}, select(way.prefix, {kOneArgument, "vfs_getxattr"}), how);
@@ -37,7 +38,7 @@ TEST_P(EachOwn, program_reads_arguments_cookies_and_text) {
       continue;
     }
     call_with(1'234'567);
-    fmt::print("@@MATRIX carrier {} {}={}\n", way.text(), to_string(carrier), own.link().carrier_text());
+    fmt::print("  carrier {} {}={}\n", way.text(), to_string(carrier), own.link().carrier_text());
     EXPECT_EQ(own.get("cookie"), std::strlen(kOneArgument) * 1000);
     const std::uint64_t site = own.get("site_number");
     ASSERT_LT(site, planned->sites.size());
@@ -99,6 +100,7 @@ TEST_P(EachOwn, program_reads_what_is_behind_a_struct_passed_by_value) {
 TEST_P(EachOwn, program_reads_text_of_both_address_spaces) {
   const Way& way = GetParam();
   if (!way.at_entry() || !abilities().kernel_btf) GTEST_SKIP() << "arguments of the entry with names are wanted";
+  if (way.backend == Backend::automatic) GTEST_SKIP() << "the backend it takes here has a test of its own";
   const auto text_of = [&](const char* function, const char* argument, const std::function<void()>& call) {
     auto planned = plan(way, {function});
     if (!planned) return planned.error().message;

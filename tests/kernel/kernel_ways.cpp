@@ -122,7 +122,7 @@ std::uint64_t cut(std::uint64_t bits, std::uint32_t size) {
 bool is_forced_elsewhere(const Way& way, const AttachPlan& plan) {
   if (way.backend != Backend::automatic || plan.kernels.empty()) return false;
   const Backend taken = plan.kernels[0].backend;
-  fmt::print("@@MATRIX chosen for {} functions, {}={}\n", plan.sites.size(), way.prefix, to_string(taken));
+  fmt::print("@@MATRIX chosen for {}={} for {} functions\n", way.prefix, to_string(taken), plan.sites.size());
   return taken == Backend::perf_kprobe || taken == Backend::tracing;
 }
 

@@ -52,7 +52,7 @@ struct Way {
   [[nodiscard]] bool at_return() const { return kind().moment != KernelMoment::entry; }
   [[nodiscard]] bool one_by_one() const { return backend == Backend::tracing || backend == Backend::perf_kprobe; }
   [[nodiscard]] bool has_arguments() const { return at_entry() || kind().family == KernelFamily::trampoline; }
-  [[nodiscard]] std::string text() const { return fmt::format("{}={}", prefix, to_string(backend)); }
+  [[nodiscard]] std::string text() const { return fmt::format("{} by {}", prefix, to_string(backend)); }
 };
 std::ostream& operator<<(std::ostream& out, const Way& way);
 [[nodiscard]] std::vector<Way> every_way();
