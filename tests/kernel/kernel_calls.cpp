@@ -36,6 +36,17 @@
 namespace usdt::truth {
 namespace {
 
+// System calls with times of 64 bits.
+#if __SIZEOF_POINTER__ == 8
+constexpr long kPoll = SYS_ppoll, kSelect = SYS_pselect6, kSleep = SYS_clock_nanosleep, kClock = SYS_clock_gettime,
+               kResolution = SYS_clock_getres, kSetTimer = SYS_timer_settime, kGetTimer = SYS_timer_gettime,
+               kSend = SYS_mq_timedsend, kReceive = SYS_mq_timedreceive;
+#else
+constexpr long kPoll = SYS_ppoll_time64, kSelect = SYS_pselect6_time64, kSleep = SYS_clock_nanosleep_time64,
+               kClock = SYS_clock_gettime64, kResolution = SYS_clock_getres_time64, kSetTimer = SYS_timer_settime64,
+               kGetTimer = SYS_timer_gettime64, kSend = SYS_mq_timedsend_time64, kReceive = SYS_mq_timedreceive_time64;
+#endif
+
 std::uint64_t word(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 template <class T>
 requires(std::is_integral_v<T> || std::is_enum_v<T>) std::uint64_t word(T value) {
@@ -166,6 +177,35 @@ void Stage::files() {
   sys("vfs_copy_file_range!", {{"len", 11}, {"flags", 0}}, SYS_copy_file_range, file_, nullptr, other_, nullptr, 11UL,
       0U);
   sys("vfs_fstat", {{"fd", f}}, SYS_fstat, file_, page_);
+#else
+  // An offset in a file is two words of the system call, and one argument of the function.
+  const auto wide = [&](const char* functions, std::vector<std::uint64_t> args,
+                        std::map<std::string, std::uint64_t> some, long number, auto... words) {
+    add(
+        functions, functions, std::move(some), [=] { return outcome(::syscall(number, words...)); }, std::move(args));
+  };
+  constexpr std::uint64_t far = 0x1'2345'6789;
+  wide("ksys_pread64@! vfs_read", {f, b, 321, far}, {{"buf", b}, {"count", 321}}, SYS_pread64, file_, buffer, 321,
+       0x2345'6789, 1);
+  wide("ksys_pwrite64@! vfs_write", {f, b, 322, 0x3334}, {{"buf", b}, {"count", 322}}, SYS_pwrite64, file_, buffer, 322,
+       0x3334, 0);
+  wide("do_preadv! vfs_readv", {}, {{"fd", f}, {"vec", v}, {"vlen", 3}, {"pos", far}}, SYS_preadv, file_, vector, 3,
+       0x2345'6789, 1);
+  wide("do_pwritev! vfs_writev", {}, {{"fd", f}, {"vec", v}, {"vlen", 2}, {"pos", 0x2222}}, SYS_pwritev, file_, vector,
+       2, 0x2222, 0);
+  wide("vfs_llseek", {}, {{"offset", far}, {"whence", SEEK_SET}}, SYS__llseek, file_, 1, 0x2345'6789, page_, SEEK_SET);
+  wide("do_sys_ftruncate@! do_truncate", {f, 65535, 1}, {{"length", 65535}}, SYS_ftruncate64, file_, 65535, 0);
+  wide("do_sys_truncate@! vfs_truncate! do_truncate", {word(path_.c_str()), 65534}, {{"length", 65534}}, SYS_truncate64,
+       path_.c_str(), 65534, 0);
+  wide("ksys_fallocate@! vfs_fallocate!", {f, 1, 8192, 4096}, {{"mode", 1}, {"offset", 8192}, {"len", 4096}},
+       SYS_fallocate, file_, 1, 8192, 0, 4096, 0);
+  wide("ksys_sync_file_range@! sync_file_range!", {f, far, 5000, 2}, {{"offset", far}, {"nbytes", 5000}, {"flags", 2}},
+       SYS_sync_file_range, file_, 0x2345'6789, 1, 5000, 0, 2);
+  wide("ksys_readahead@!", {f, far, 5001}, {}, SYS_readahead, file_, 0x2345'6789, 1, 5001);
+  wide("ksys_fadvise64_64@! vfs_fadvise! generic_fadvise!", {f, far, 5002, 1},
+       {{"offset", far}, {"len", 5002}, {"advice", 1}}, SYS_fadvise64_64, file_, 0x2345'6789, 1, 5002, 0, 1);
+  wide("vfs_copy_file_range!", {}, {{"len", 11}, {"flags", 0}}, SYS_copy_file_range, file_, nullptr, other_, nullptr,
+       11, 0);
 #endif
   sys("fd_statfs", {{"fd", f}}, SYS_fstatfs, file_, page_);
   sys("do_pipe2@!", {}, SYS_pipe2, page_, O_CLOEXEC);
@@ -315,40 +355,34 @@ void Stage::waiting() {
       page_, 13, 0, nullptr, 8UL);
   sys("do_timerfd_settime!", {{"ufd", word(timer_)}, {"flags", 1}}, SYS_timerfd_settime, timer_, 1, page_, page_ + 64);
   sys("do_timerfd_gettime!", {{"ufd", word(timer_)}}, SYS_timerfd_gettime, timer_, page_);
-#if __SIZEOF_POINTER__ == 8
-  static const timespec moment{0, 1000};
-  sys("do_sys_poll!", {{"ufds", word(page_)}, {"nfds", 0}}, SYS_ppoll, page_, 0U, &moment, nullptr, 8UL);
-  sys("core_sys_select!", {{"n", 0}, {"inp", 0}, {"outp", word(page_)}}, SYS_pselect6, 0, nullptr, page_, nullptr,
-      &moment, nullptr);
+  static const std::int64_t moment[2] = {0, 1000};
+  sys("do_sys_poll!", {{"ufds", word(page_)}, {"nfds", 0}}, kPoll, page_, 0U, moment, nullptr, 8UL);
+  sys("core_sys_select!", {{"n", 0}, {"inp", 0}, {"outp", word(page_)}}, kSelect, 0, nullptr, page_, nullptr, moment,
+      nullptr);
   sys("hrtimer_nanosleep! common_nsleep common_nsleep_timens",
-      {{"clockid", CLOCK_MONOTONIC}, {"which_clock", CLOCK_MONOTONIC}, {"flags", 0}}, SYS_clock_nanosleep,
-      CLOCK_MONOTONIC, 0, &moment, nullptr);
-  sys("hrtimer_nanosleep!", {{"mode", 1}, {"clockid", CLOCK_MONOTONIC}}, SYS_nanosleep, &moment, nullptr);
-  sys("posix_get_monotonic_timespec!", {{"which_clock", CLOCK_MONOTONIC}}, SYS_clock_gettime, CLOCK_MONOTONIC, page_);
-  sys("posix_get_realtime_timespec!", {{"which_clock", CLOCK_REALTIME}}, SYS_clock_gettime, CLOCK_REALTIME, page_);
-  sys("posix_get_boottime_timespec!", {{"which_clock", CLOCK_BOOTTIME}}, SYS_clock_gettime, CLOCK_BOOTTIME, page_);
-  sys("posix_get_tai_timespec!", {{"which_clock", CLOCK_TAI}}, SYS_clock_gettime, CLOCK_TAI, page_);
-  sys("posix_get_monotonic_raw!", {{"which_clock", CLOCK_MONOTONIC_RAW}}, SYS_clock_gettime, CLOCK_MONOTONIC_RAW,
-      page_);
-  sys("posix_get_monotonic_coarse!", {{"which_clock", CLOCK_MONOTONIC_COARSE}}, SYS_clock_gettime,
-      CLOCK_MONOTONIC_COARSE, page_);
-  sys("posix_get_realtime_coarse!", {{"which_clock", CLOCK_REALTIME_COARSE}}, SYS_clock_gettime, CLOCK_REALTIME_COARSE,
-      page_);
-  sys("posix_get_coarse_res!", {{"which_clock", CLOCK_REALTIME_COARSE}}, SYS_clock_getres, CLOCK_REALTIME_COARSE,
-      page_);
-  sys("posix_get_hrtimer_res!", {{"which_clock", CLOCK_BOOTTIME}}, SYS_clock_getres, CLOCK_BOOTTIME, page_);
-  sys("process_cpu_clock_get! posix_cpu_clock_get", {{"which_clock", CLOCK_PROCESS_CPUTIME_ID}}, SYS_clock_gettime,
+      {{"clockid", CLOCK_MONOTONIC}, {"which_clock", CLOCK_MONOTONIC}, {"flags", 0}}, kSleep, CLOCK_MONOTONIC, 0,
+      moment, nullptr);
+#if __SIZEOF_POINTER__ == 8
+  sys("hrtimer_nanosleep!", {{"mode", 1}, {"clockid", CLOCK_MONOTONIC}}, SYS_nanosleep, moment, nullptr);
+#endif
+  sys("posix_get_monotonic_timespec!", {{"which_clock", CLOCK_MONOTONIC}}, kClock, CLOCK_MONOTONIC, page_);
+  sys("posix_get_realtime_timespec!", {{"which_clock", CLOCK_REALTIME}}, kClock, CLOCK_REALTIME, page_);
+  sys("posix_get_boottime_timespec!", {{"which_clock", CLOCK_BOOTTIME}}, kClock, CLOCK_BOOTTIME, page_);
+  sys("posix_get_tai_timespec!", {{"which_clock", CLOCK_TAI}}, kClock, CLOCK_TAI, page_);
+  sys("posix_get_monotonic_raw!", {{"which_clock", CLOCK_MONOTONIC_RAW}}, kClock, CLOCK_MONOTONIC_RAW, page_);
+  sys("posix_get_monotonic_coarse!", {{"which_clock", CLOCK_MONOTONIC_COARSE}}, kClock, CLOCK_MONOTONIC_COARSE, page_);
+  sys("posix_get_realtime_coarse!", {{"which_clock", CLOCK_REALTIME_COARSE}}, kClock, CLOCK_REALTIME_COARSE, page_);
+  sys("posix_get_coarse_res!", {{"which_clock", CLOCK_REALTIME_COARSE}}, kResolution, CLOCK_REALTIME_COARSE, page_);
+  sys("posix_get_hrtimer_res!", {{"which_clock", CLOCK_BOOTTIME}}, kResolution, CLOCK_BOOTTIME, page_);
+  sys("process_cpu_clock_get! posix_cpu_clock_get", {{"which_clock", CLOCK_PROCESS_CPUTIME_ID}}, kClock,
       CLOCK_PROCESS_CPUTIME_ID, page_);
-  sys("thread_cpu_clock_get!", {{"which_clock", CLOCK_THREAD_CPUTIME_ID}}, SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID,
-      page_);
-  sys("process_cpu_clock_getres! posix_cpu_clock_getres", {}, SYS_clock_getres, CLOCK_PROCESS_CPUTIME_ID, page_);
+  sys("thread_cpu_clock_get!", {{"which_clock", CLOCK_THREAD_CPUTIME_ID}}, kClock, CLOCK_THREAD_CPUTIME_ID, page_);
+  sys("process_cpu_clock_getres! posix_cpu_clock_getres", {}, kResolution, CLOCK_PROCESS_CPUTIME_ID, page_);
   static int timer = 0;
   sys("do_timer_create!", {{"which_clock", CLOCK_BOOTTIME}, {"created_timer_id", word(&timer)}}, SYS_timer_create,
       CLOCK_BOOTTIME, nullptr, &timer);
-  sys("do_timer_settime!", {{"timer_id", 3333}, {"tmr_flags", 1}, {"flags", 1}}, SYS_timer_settime, 3333, 1, page_,
-      page_ + 64);
-  sys("do_timer_gettime!", {{"timer_id", 3334}}, SYS_timer_gettime, 3334, page_);
-#endif
+  sys("do_timer_settime!", {{"timer_id", 3333}, {"tmr_flags", 1}, {"flags", 1}}, kSetTimer, 3333, 1, page_, page_ + 64);
+  sys("do_timer_gettime!", {{"timer_id", 3334}}, kGetTimer, 3334, page_);
   sys("do_getitimer!", {{"which", 55}}, SYS_getitimer, 55, page_);
   sys("do_setitimer!", {{"which", 56}}, SYS_setitimer, 56, page_, page_ + 64);
 }
@@ -404,17 +438,17 @@ void Stage::ipc() {
   sys("ksys_shmctl@!", {}, SYS_shmctl, 0x5157, 2, page_);
   sys("ksys_semctl@!", {}, SYS_semctl, 0x5158, 3, 2, page_);
   sys("ksys_msgctl@!", {}, SYS_msgctl, 0x5159, 2, page_);
+#ifdef SYS_semtimedop
   sys("do_semtimedop ksys_semtimedop@!", {{"semid", 0x5160}, {"nsops", 1}}, SYS_semtimedop, 0x5160, page_, 1U, nullptr);
+#endif
 #endif
   static const char name[] = "usdt-truth-none";
   sys("do_mq_open!", {{"u_name", word(name)}, {"oflag", O_RDWR}, {"mode", 0600}}, SYS_mq_open, name, O_RDWR, 0600,
       nullptr);
-#if __SIZEOF_POINTER__ == 8
-  sys("do_mq_timedsend!", {{"mqdes", 9980}, {"u_msg_ptr", word(page_)}, {"msg_len", 12}, {"msg_prio", 3}},
-      SYS_mq_timedsend, 9980, page_, 12UL, 3U, nullptr);
-  sys("do_mq_timedreceive!", {{"mqdes", 9981}, {"u_msg_ptr", word(page_)}, {"msg_len", 13}}, SYS_mq_timedreceive, 9981,
-      page_, 13UL, nullptr, nullptr);
-#endif
+  sys("do_mq_timedsend!", {{"mqdes", 9980}, {"u_msg_ptr", word(page_)}, {"msg_len", 12}, {"msg_prio", 3}}, kSend, 9980,
+      page_, 12UL, 3U, nullptr);
+  sys("do_mq_timedreceive!", {{"mqdes", 9981}, {"u_msg_ptr", word(page_)}, {"msg_len", 13}}, kReceive, 9981, page_,
+      13UL, nullptr, nullptr);
   sys("do_mq_getsetattr!", {{"mqdes", 9982}}, SYS_mq_getsetattr, 9982, nullptr, page_);
   sys("do_mq_notify!", {{"mqdes", 9983}}, SYS_mq_notify, 9983, nullptr);
 }
@@ -471,6 +505,7 @@ void Stage::test_functions() {
     const std::string name = "bpf_fentry_test" + std::to_string(n) + "@";
     add(name.c_str(), name.c_str(), {}, run, args);
   }
+  add("bpf_fentry_test7", "bpf_fentry_test7@ bpf_fentry_test10@", {}, run, {0});
 }
 
 }  // namespace usdt::truth

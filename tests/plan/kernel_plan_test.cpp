@@ -142,6 +142,18 @@ TEST_F(KernelPlan, a_call_without_sessions_is_two_programs_the_return_attached_f
   EXPECT_EQ(carriers.links[0].cookies, carriers.links[1].cookies);
 }
 
+TEST_F(KernelPlan, both_programs_of_a_call_read_its_cookie_alike) {
+  AttachPlan made = plan({"fsession:f_one"}, linux_6_1());
+  usdt_arg_spec& first = made.specs[made.sites[0].spec].args[0];
+  first.kind = USDT_ARG_UNREADABLE;  // a struct by value
+  first.reg = USDT_REG_NONE;
+  first.flags = 0;
+  const CarrierPlan carriers = carried(made, linux_6_1(), Carrier::cookie);
+  ASSERT_THAT(carriers.programs, SizeIs(2));
+  EXPECT_FALSE(carriers.programs[0].packed_regs);
+  EXPECT_FALSE(carriers.programs[1].packed_regs) << "it would look for the result where there is none";
+}
+
 TEST_F(KernelPlan, the_result_is_the_last_argument_and_says_so) {
   const AttachPlan made = plan({"fsession:f_one"}, linux_7_2());
   const auto& args = made.args[made.sites[0].args];

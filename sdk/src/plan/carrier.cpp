@@ -168,7 +168,9 @@ class Carriers {
     if (!cookie || fixed(site)) return by_table(site);
     const std::uint32_t program = shared_program(site, kCookieBit);
     const auto& args = plan_.specs[plan_.sites[site].spec].args;
-    out_.programs[program].packed_regs &= std::all_of(args.begin(), args.end(), packs_as_register);
+    const bool registers = std::all_of(args.begin(), args.end(), packs_as_register);
+    out_.programs[program].packed_regs &= registers;
+    if (is_pair(out_.programs[program].kind)) out_.programs[program + 1].packed_regs &= registers;
     ++out_.in_cookie;
     return {program, *cookie};
   }
