@@ -51,13 +51,6 @@ struct Report {
   [[nodiscard]] double both() const { return start() + ms[kDetach]; }
 };
 
-/// The kernel's own tests leave these alone when they attach to everything: the idle loop, and the inside of RCU.
-bool is_left_alone(std::string_view name) {
-  static constexpr std::array<std::string_view, 3> kNames = {"arch_cpu_idle", "default_idle",
-                                                             "bpf_dispatcher_xdp_func"};
-  return name.starts_with("rcu_") || std::ranges::find(kNames, name) != kNames.end();
-}
-
 Result<KernelSelection> select(const std::vector<std::string>& texts) {
   std::vector<KernelPattern> patterns;
   for (const std::string& text : texts) {
@@ -65,10 +58,7 @@ Result<KernelSelection> select(const std::vector<std::string>& texts) {
     if (!pattern) return fail(pattern.error());
     patterns.push_back(std::move(*pattern));
   }
-  auto selection = select_kernel(patterns);
-  if (selection)
-    std::erase_if(selection->entries, [](const auto& entry) { return is_left_alone(entry.function->name); });
-  return selection;
+  return select_kernel(patterns);
 }
 
 Result<Report> attach_ours(const Attaching& attaching, const std::string& glob) {

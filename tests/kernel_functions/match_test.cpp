@@ -84,6 +84,21 @@ TEST_F(MatchTest, a_glob_of_kprobes_means_what_ftrace_can_trace) {
   EXPECT_THAT(found.refused, IsEmpty());
 }
 
+TEST_F(MatchTest, a_glob_leaves_out_what_must_be_named) {
+  kernel_.kallsyms("10 t rcu_core\n20 t default_idle\n30 t default_idle_call\n40 t rcu_read_unlock_special\n");
+  kernel_.traceable("rcu_core\ndefault_idle\ndefault_idle_call\nrcu_read_unlock_special\n");
+  kernel_.types({"rcu_core", "default_idle", "default_idle_call", "rcu_read_unlock_special"});
+  for (const char* glob : {"kprobe:*", "fentry:*"}) {
+    const Match found = match(glob);
+    EXPECT_THAT(names(found.functions), ElementsAre("default_idle_call"));
+    EXPECT_THAT(reasons(found.refused), ElementsAre(HasSubstr("default_idle: globs leave out"), HasSubstr("rcu_core: "),
+                                                    HasSubstr("rcu_read_unlock_special: ")));
+  }
+  EXPECT_EQ(match("fentry:rcu_core").functions.size(), 1U);
+  EXPECT_THAT(reasons(match("fentry:rcu_read_unlock_special").refused), ElementsAre(HasSubstr("unguarded")));
+  EXPECT_EQ(match("kprobe:rcu_read_unlock_special").functions.size(), 1U) << "kprobes are guarded throughout";
+}
+
 TEST_F(MatchTest, a_plain_name_reaches_what_a_glob_does_not) {
   EXPECT_THAT(names(match("kprobe:vfs_hidden").functions), ElementsAre("vfs_hidden"));
 }

@@ -30,6 +30,14 @@ constexpr std::array<std::string_view, 12> kNoReturn = {"__ia32_sys_exit",
                                                         "kunit_try_catch_throw",
                                                         "make_task_dead"};
 
+/// What a trampoline calls behind its program, when the program's guard against recursion is open again: traced, it calls
+/// itself until the stack ends (seen with 7.2, whose preemptible RCU gets there from any program that was interrupted).
+constexpr std::string_view kBehindGuard = "rcu_read_unlock_special";
+
+/// What the kernel's own tests leave out when they attach to everything (tools/testing/selftests/bpf/trace_helpers.c:
+/// skip_entry): the idle loop, where RCU is not watching, the inside of RCU, and a call that is patched all the time.
+constexpr std::array<std::string_view, 3> kNotInGlobs = {"arch_cpu_idle", "bpf_dispatcher_xdp_func", "default_idle"};
+
 /// The part GCC or clang gave the name of a function they changed: ".isra.0"; empty for others.
 std::string_view compiler_suffix(std::string_view name) noexcept {
   const std::size_t dot = name.find('.');
@@ -47,6 +55,10 @@ std::string why_no_kprobe(const KernelFunction& function) {
 }
 
 }  // namespace
+
+bool not_in_globs(std::string_view name) noexcept {
+  return name.starts_with("rcu_") || std::ranges::binary_search(kNotInGlobs, name);
+}
 
 std::string Catalogue::why_not(const KernelFunction& function, KernelKind kind,
                                std::string_view signature_refusal) const {
@@ -69,6 +81,8 @@ std::string Catalogue::why_not(const KernelFunction& function, KernelKind kind,
   // name.
   if (function.duplicate) return "its name is not unique: the kernel resolves trampolines by name";
   const bool core = function.module.empty();
+  if (core && function.name == kBehindGuard)
+    return "trampolines call it themselves, unguarded: the kernel would die of it";
   if (core && std::ranges::binary_search(kTrampolineDeny, function.name))
     return "trampolines call it themselves: the kernel does not allow one on it";
   if (core && kind.moment != KernelMoment::entry && std::ranges::binary_search(kNoReturn, function.name))

@@ -53,7 +53,7 @@ class Catalogue {
   [[nodiscard]] bool knows_ftrace() const noexcept { return knows_ftrace_; }
 
   /// What a pattern means. For a glob: of functions those that ftrace can trace, as in every other tool, one name for
-  /// each address; those of them that cannot be attached to are `refused`. A plain name: every function of that name.
+  /// each address; those of them that cannot be attached to, or only by name, are `refused`. A plain name: every function of that name.
   /// Errors: not_found, with names like it; no_permission or not_supported if the list it needs is missing.
   [[nodiscard]] Result<Match> match(const KernelPattern& pattern) const;
 
@@ -86,6 +86,7 @@ class Catalogue {
   [[nodiscard]] Error nothing_found(const KernelPattern& pattern) const;
   void judge(const KernelPattern& pattern, std::span<const KernelFunction* const> meant, Match& out) const;
   void refuse_unsure(const KernelPattern& pattern, Match& out) const;
+  static void refuse_not_in_globs(const KernelPattern& pattern, std::vector<const KernelFunction*>& meant, Match& out);
 
   Sources sources_;
   std::vector<Text> texts_;  ///< what the names are views of
@@ -99,6 +100,10 @@ class Catalogue {
   bool no_permission_ = false;  ///< some list could not be read for lack of privilege
   mutable std::map<std::string, std::shared_ptr<const btf::Types>, std::less<>> types_;
 };
+
+/// True for functions that are traced only if they are named: of each call of each other function they would be part,
+/// or the kernel is not ready for programs there.
+[[nodiscard]] bool not_in_globs(std::string_view name) noexcept;
 
 /// True if only a perf kprobe reaches the function, since ftrace cannot trace it (or is not known to).
 [[nodiscard]] inline bool needs_perf_kprobe(const KernelFunction& function) noexcept { return !function.ftrace; }

@@ -84,6 +84,7 @@ Result<Match> Catalogue::match(const KernelPattern& pattern) const {
     const std::size_t symbols = meant.size();
     std::erase_if(meant, [](const KernelFunction* function) { return !function->ftrace; });
     refuse_unsure(pattern, out);
+    refuse_not_in_globs(pattern, meant, out);
     if (meant.empty() && out.refused.empty()) {
       return fail(ErrorKind::not_found, fmt::format("ftrace can trace none of the {} functions that '{}' matches: name "
                                                     "one, without a glob, and a kprobe may do",
@@ -114,6 +115,15 @@ void Catalogue::refuse_unsure(const KernelPattern& pattern, Match& out) const {
     out.refused.push_back({pattern.kind, std::string(function.name), std::string(function.module),
                            "its name is not unique, and kernels before 6.5 do not say which of them ftrace can trace"});
   }
+}
+
+void Catalogue::refuse_not_in_globs(const KernelPattern& pattern, Functions& meant, Match& out) {
+  for (const KernelFunction* function : meant) {
+    if (not_in_globs(function->name))
+      out.refused.push_back({pattern.kind, std::string(function->name), std::string(function->module),
+                             "globs leave out the idle loop and the inside of RCU, as the kernel's own tests do: name it"});
+  }
+  std::erase_if(meant, [](const KernelFunction* function) { return not_in_globs(function->name); });
 }
 
 Error Catalogue::nothing_found(const KernelPattern& pattern) const {
