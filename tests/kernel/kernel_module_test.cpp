@@ -110,7 +110,7 @@ TEST_P(EachModule, has_functions_like_those_of_the_kernel) {
   const auto planned = plan_module();
   ASSERT_TRUE(planned) << planned.error().message;
   bring_up();
-  const auto tracer = start(*planned);
+  auto tracer = start(*planned);
   if (!tracer) return;
   const std::size_t attached = tracer->link().attached();
   send_packets(3);  // first: the queue comes back a while after the carrier
@@ -146,6 +146,7 @@ TEST_P(EachModule, has_functions_like_those_of_the_kernel) {
       EXPECT_EQ(bits_of(packet->values[1]), bits_of(changes[0]->values[0]));
     }
   }
+  tracer.reset();  // since 6.4 its programs hold the module, attached or not
   EXPECT_EQ(unload_module_soon(), 0) << "something is still attached";
 }
 

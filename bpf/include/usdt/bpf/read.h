@@ -72,8 +72,8 @@ struct usdt_ctx {
 #define USDT_IP_OFFSET 128
 #define USDT_LOWEST_KERNEL_ADDRESS (1ull << 63)
 #define USDT_FRAME_OFFSET 152 /* of the stack pointer */
-#define USDT_RETURN_POPS 8 /* bytes: the return address */
-#define USDT_KPROBE_IP 1   /* kprobes leave the instruction pointer behind the byte of their int3 */
+#define USDT_RETURN_POPS 8    /* bytes: the return address */
+#define USDT_KPROBE_IP 1      /* kprobes leave the instruction pointer behind the byte of their int3 */
 #define USDT_LOAD "u64"
 /* clang-format off */
 #define USDT_FOR_EACH_REG(X)                                                                                    \
