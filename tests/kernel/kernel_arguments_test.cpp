@@ -23,7 +23,7 @@ struct Function {
   std::size_t least;  ///< arguments it has
   std::size_t most;   ///< by version
   std::map<std::string, std::uint64_t> values;
-  const char* error;  ///< the argument that cannot be read
+  const char* error;  ///< how arguments that cannot be read begin
   std::function<void()> call;
 };
 
@@ -59,7 +59,7 @@ const std::vector<Function>& functions() {
        nullptr,
        [] { ::syscall(SYS_futex, &one, FUTEX_REQUEUE, 8, 9L, &two, 0x3333); }},
       {"do_mmap", 8, 9, {{"len", 8192}, {"prot", PROT_READ}, {"flags", MAP_PRIVATE}, {"pgoff", 3}}, nullptr, map},
-      {"__sys_bpf", 3, 3, {{"cmd", 1234}, {"size", 72}}, "uattr", [] { ::syscall(SYS_bpf, 1234, bytes, 72); }},
+      {"__sys_bpf", 3, 5, {{"cmd", 1234}, {"size", 72}}, "uattr", [] { ::syscall(SYS_bpf, 1234, bytes, 72); }},
       {"seq_printf", 2, 2, {}, nullptr, [] {
          std::ifstream limits("/proc/self/limits");
          for (std::string line; std::getline(limits, line);) continue;
@@ -94,7 +94,7 @@ void EachArguments::expect_right(const Function& function, const AttachPlan& pla
     for (std::size_t n = 0; n < count; ++n) {
       const auto expected = function.values.find(args[n].name);
       const auto bits = bits_of(hit.values[n]);
-      if (function.error && args[n].name == function.error) {
+      if (function.error && args[n].name.starts_with(function.error)) {
         errors += !bits && !reason_of(hit.values[n]).empty();
         if (bits) found += fmt::format("{} has a value; ", args[n].name);
       } else if (!bits) {
@@ -113,7 +113,7 @@ void EachArguments::expect_right(const Function& function, const AttachPlan& pla
     errors_ += errors;
     if (count > 0) {
       EXPECT_EQ(right, function.values.size());
-      EXPECT_EQ(errors, function.error ? 1U : 0U);
+      EXPECT_EQ(errors > 0, function.error != nullptr);
     }
     break;
   }

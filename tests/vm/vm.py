@@ -87,11 +87,12 @@ def programs(kernel, bin_dir, short):
     carriers = "'--gtest_filter=*shows_every_value*:*tells_sites*:OwnPrograms.take*'" if short else ""
     todo = [
         checks.Program(bin_dir, "own_programs_test", carriers, limit=600),
-        checks.Program(bin_dir, "kernel_test", f"'--gtest_filter={kernel_tests(kernel, short)}'", limit=600),
+        checks.Program(bin_dir, "kernel_test", f"'--gtest_filter={kernel_tests(kernel, short)}'", limit=900),
     ]
     if str(kernel) == "7.2:amd64" and not short:  # has all that is measured
         todo.append(checks.Program(bin_dir, "bench_kernel",
                                    "--rounds 1 --calls 100 --attach-rounds 1 --sizes 1,20 --one-each 1", counts=False))
+        todo.append(checks.EveryFunction(bin_dir))
     return todo
 
 

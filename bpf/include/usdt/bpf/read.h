@@ -71,9 +71,9 @@ struct usdt_ctx {
 #define USDT_REG_BITS USDT_REG_BITS_X86
 #define USDT_IP_OFFSET 128
 #define USDT_LOWEST_KERNEL_ADDRESS (1ull << 63)
-#define USDT_SP_OFFSET 152
-#define USDT_RETURN_POPS 8 /* bytes: the return address */
-#define USDT_KPROBE_IP 1   /* kprobes leave the instruction pointer behind the byte of their int3 */
+#define USDT_FRAME_OFFSET 152 /* of the stack pointer */
+#define USDT_RETURN_POPS 8    /* bytes: the return address */
+#define USDT_KPROBE_IP 1      /* kprobes leave the instruction pointer behind the byte of their int3 */
 #define USDT_LOAD "u64"
 /* clang-format off */
 #define USDT_FOR_EACH_REG(X)                                                                                    \
@@ -84,7 +84,7 @@ struct usdt_ctx {
 #define USDT_REG_BITS USDT_REG_BITS_X86
 #define USDT_IP_OFFSET 48
 #define USDT_LOWEST_KERNEL_ADDRESS 0xc0000000u /* PAGE_OFFSET with VMSPLIT_3G */
-#define USDT_SP_OFFSET 60
+#define USDT_FRAME_OFFSET 60
 #define USDT_RETURN_POPS 4
 #define USDT_KPROBE_IP 1
 #define USDT_LOAD "u32"
@@ -94,7 +94,9 @@ struct usdt_ctx {
 #define USDT_REG_BITS USDT_REG_BITS_ARM64
 #define USDT_IP_OFFSET 256
 #define USDT_LOWEST_KERNEL_ADDRESS (1ull << 63)
-#define USDT_SP_OFFSET 248
+/* Of x29, the caller's frame: what kprobe_multi says of the stack pointer at a return is anything (return_to_handler in
+ * arch/arm64/kernel/entry-ftrace.S, since 6.14, saves x0 to x7 and x29 alone). */
+#define USDT_FRAME_OFFSET 232
 #define USDT_RETURN_POPS 0
 #define USDT_KPROBE_IP 0
 #define USDT_LOAD "u64"

@@ -97,13 +97,13 @@ static __always_inline __u64 *usdt_session_cookie(const struct usdt_ctx *ctx)
 /* Two programs at the ends of a call: a number that both see, and no other call at the same time. */
 static __always_inline __u64 usdt_frame(const struct usdt_ctx *ctx)
 {
-	__u64 sp;
+	__u64 frame;
 
 	/* The slots of one call are at one place. */
 	if (usdt_in_slots(ctx))
 		return (__u64)ctx->regs;
-	USDT_LOAD_REG(sp, ctx->regs, USDT_SP_OFFSET);
-	return ctx->returns ? sp - USDT_RETURN_POPS : sp;
+	USDT_LOAD_REG(frame, ctx->regs, USDT_FRAME_OFFSET);
+	return ctx->returns ? frame - USDT_RETURN_POPS : frame;
 }
 
 #endif /* USDT_BPF_SLOTS_H */
