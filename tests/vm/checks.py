@@ -155,13 +155,14 @@ class EveryFunction:
 
     name = "fentry:*"
     AT_LEAST = 40_000
-    SCRIPT = """usdt-trace --count --carrier table 'fentry:*' --format json >/out/every.json 2>/out/every.err & tool=$!
-        until grep -q '^attached' /out/every.err || ! kill -0 $tool; do sleep 1; done
-        cat /proc/$tool/fdinfo/* >/out/every.fdinfo; kill -INT $tool; wait $tool"""
+    STEPS = ("usdt-trace --count --carrier table 'fentry:*' --format json >/out/every.json 2>/out/every.err & tool=$!",
+             "until grep -q '^attached' /out/every.err || ! kill -0 $tool; do sleep 1; done",
+             "cat /proc/$tool/fdinfo/* >/out/every.fdinfo", "kill -INT $tool", "wait $tool",
+             "awk '$1 == at { print name, $3 } { at = $1; name = $3 }' /proc/kallsyms >/out/every.aliases")
 
     def __init__(self, bin_dir):
         self.files = {"lab/usdt-trace": bin_dir / "usdt-trace"}
-        self.steps = [(300, self.SCRIPT)]
+        self.steps = [(400, "; ".join(self.STEPS))]
 
     def judge(self, outcomes, out, _rows):
         said = (out / "every.err").read_text()
@@ -171,9 +172,12 @@ class EveryFunction:
             return {self.name: Cell("FAIL", f"status {outcomes[0].status}\n{_tail(said)}")}
         skipped = {site["probe"] for site in summary["skipped"]}
         sites = [probe for probe in summary["probes"] if probe["probe"] not in skipped]
+        aliases = {frozenset(line.split()) for line in (out / "every.aliases").read_text().splitlines()}
         listed = re.findall(r"^\d+\s+\d+\s+(\d+)\s+(\S+?)\+0x", (out / "every.fdinfo").read_text(), re.M)
-        wrong = [f"{name} is shown as {sites[int(cookie) >> 32]['probe']}" for cookie, name in listed
-                 if int(cookie) >> 32 >= len(sites) or sites[int(cookie) >> 32]["probe"] != f"fentry:{name}"]
+        shown = dict(enumerate(site["probe"].removeprefix("fentry:") for site in sites))
+        pairs = [(name, shown.get(int(cookie) >> 32)) for cookie, name in listed]
+        wrong = [f"{name} is shown as {ours}" for name, ours in pairs
+                 if name != ours and frozenset((name, ours)) not in aliases]
         failure = "\n".join(wrong[:20])
         if len(listed) < self.AT_LEAST or len(listed) != len(sites):
             failure += f"\n{len(listed)} attached of {len(sites)}; {len(skipped)} skipped\n{_tail(said, 5)}"
