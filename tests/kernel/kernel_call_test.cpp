@@ -100,7 +100,8 @@ TEST_P(EachCall, of_many_threads_are_told_apart) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  const std::uint64_t missed = tracer->missed().value_or(0);  // of tasks that came upon one preempted within the program
+  const std::uint64_t missed =
+      tracer->missed().value_or(0);  // of tasks that came upon one preempted within the program
   finish(*tracer);
   std::set<std::uint64_t> seen;
   for (const Hit& hit : hits_) {

@@ -197,8 +197,7 @@ KernelAbilities kernel_abilities(std::span<const KernelKind> kinds) {
   const auto wants = [&](auto&&... families) {
     return std::ranges::any_of(kinds, [&](KernelKind kind) { return ((kind.family == families) || ...); });
   };
-  const bool calls =
-      std::ranges::any_of(kinds, [](KernelKind kind) { return kind.moment == KernelMoment::call; });
+  const bool calls = std::ranges::any_of(kinds, [](KernelKind kind) { return kind.moment == KernelMoment::call; });
   KernelAbilities abilities;
   abilities.machine = kernel_machine();
   abilities.kernel_btf = has(Feature::kernel_btf);

@@ -30,8 +30,9 @@ constexpr std::array<std::string_view, 12> kNoReturn = {"__ia32_sys_exit",
                                                         "kunit_try_catch_throw",
                                                         "make_task_dead"};
 
-/// What a trampoline calls behind its program, when the program's guard against recursion is open again: traced, it calls
-/// itself until the stack ends (seen with 7.2, whose preemptible RCU gets there from any program that was interrupted).
+/// What a trampoline calls behind its program, when the program's guard against recursion is open again: traced, it
+/// calls itself until the stack ends (seen with 7.2, whose preemptible RCU gets there from any program that was
+/// interrupted).
 constexpr std::string_view kBehindGuard = "rcu_read_unlock_special";
 
 /// What the kernel's own tests leave out when they attach to everything (tools/testing/selftests/bpf/trace_helpers.c:

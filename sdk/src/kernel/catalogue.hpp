@@ -35,7 +35,8 @@ struct Match {
 /// functions and names live as long as it does.
 class Catalogue {
  public:
-  /// Reads and keeps what `patterns` need; without patterns, everything. Errors: no_permission or not_supported where nothing of what is needed can be had, with what to do.
+  /// Reads and keeps what `patterns` need; without patterns, everything. Errors: no_permission or not_supported where
+  /// nothing of what is needed can be had, with what to do.
   [[nodiscard]] static Result<std::shared_ptr<const Catalogue>> load(const Sources& sources = {},
                                                                      std::span<const KernelPattern> patterns = {});
   Catalogue(const Catalogue&) = delete;
@@ -53,8 +54,9 @@ class Catalogue {
   [[nodiscard]] bool knows_ftrace() const noexcept { return knows_ftrace_; }
 
   /// What a pattern means. For a glob: of functions those that ftrace can trace, as in every other tool, one name for
-  /// each address; those of them that cannot be attached to, or only by name, are `refused`. A plain name: every function of that name.
-  /// Errors: not_found, with names like it; no_permission or not_supported if the list it needs is missing.
+  /// each address; those of them that cannot be attached to, or only by name, are `refused`. A plain name: every
+  /// function of that name. Errors: not_found, with names like it; no_permission or not_supported if the list it needs
+  /// is missing.
   [[nodiscard]] Result<Match> match(const KernelPattern& pattern) const;
 
   /// Empty: a program of this kind can be attached; else why not, in plain words. `signature_refusal`: why a trampoline

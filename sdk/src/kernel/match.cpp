@@ -72,8 +72,7 @@ bool module_matches(const std::string& pattern, std::string_view module) noexcep
 Result<Match> Catalogue::match(const KernelPattern& pattern) const {
   const bool tracepoint = is_tracepoint(pattern);
   const std::span<const KernelFunction> all = tracepoint ? tracepoints() : functions();
-  if (tracepoint ? all.empty() : !lists_functions_)
-    return fail(unusable(fmt::format("{}s", what_is_sought(pattern))));
+  if (tracepoint ? all.empty() : !lists_functions_) return fail(unusable(fmt::format("{}s", what_is_sought(pattern))));
   const bool glob = has_glob(pattern.name);
   if (glob && !tracepoint && !knows_ftrace_)
     return fail(unusable("what ftrace can trace, which a glob needs").within(pattern.str()));
@@ -120,8 +119,9 @@ void Catalogue::refuse_unsure(const KernelPattern& pattern, Match& out) const {
 void Catalogue::refuse_not_in_globs(const KernelPattern& pattern, Functions& meant, Match& out) {
   for (const KernelFunction* function : meant) {
     if (not_in_globs(function->name))
-      out.refused.push_back({pattern.kind, std::string(function->name), std::string(function->module),
-                             "globs leave out the idle loop and the inside of RCU, as the kernel's own tests do: name it"});
+      out.refused.push_back(
+          {pattern.kind, std::string(function->name), std::string(function->module),
+           "globs leave out the idle loop and the inside of RCU, as the kernel's own tests do: name it"});
   }
   std::erase_if(meant, [](const KernelFunction* function) { return not_in_globs(function->name); });
 }
