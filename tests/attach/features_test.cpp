@@ -78,6 +78,23 @@ TEST(Features, not_knowing_counts_as_the_dangerous_kind) {
   EXPECT_EQ(nop_optimisation(), NopOptimisation::nop5);
 }
 
+TEST(KernelAbilities, are_asked_no_further_than_the_kinds_depend_on_them) {
+  KernelAbilities nothing;
+  nothing.machine = kernel_machine();
+  nothing.kernel_btf = probe_feature(Feature::kernel_btf).answer == Answer::yes;
+  EXPECT_EQ(kernel_abilities({}), nothing);
+  const KernelAbilities all = kernel_abilities();
+  constexpr KernelKind raw{KernelFamily::raw_tp, KernelMoment::tracepoint};
+  KernelAbilities expected = nothing;
+  expected.raw_tp_cookies = all.raw_tp_cookies;
+  EXPECT_EQ(kernel_abilities({{raw}}), expected);
+  constexpr KernelKind entry{KernelFamily::kprobe, KernelMoment::entry};
+  expected = nothing;
+  expected.kprobe_multi = all.kprobe_multi;
+  expected.perf_cookies = all.perf_cookies;
+  EXPECT_EQ(kernel_abilities({{entry}}), expected);
+}
+
 TEST(Features, a_disabled_feature_is_answered_no) {
   FakeKernel kernel;
   kernel.link_multi = [](const auto&) { return -EBADF; };

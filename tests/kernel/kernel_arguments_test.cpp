@@ -150,8 +150,9 @@ TEST_P(EachArguments, are_right_or_errors_however_many) {
     expect_right(function, *planned, static_cast<std::uint32_t>(site - planned->sites.begin()), hits_);
     attached += fmt::format("{}{}", attached.empty() ? "" : " ", function.name);
   }
-  fmt::print("@@MATRIX however many arguments {}={}: {} right, {} typed errors; {} refused\n", GetParam().text(),
-             attached, right_, errors_, refused.size());
+  fmt::print("  {}\n", attached);
+  tell("however many arguments", GetParam().text(),
+       fmt::format("{} right, {} typed errors, {} functions refused", right_, errors_, refused.size()));
   EXPECT_NE(attached.find("__sys_sendto"), attached.npos);
 }
 

@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -120,6 +121,39 @@ TEST_P(EachCall, of_many_threads_are_told_apart) {
              counts.delivered, missed);
 }
 
+// The program at the one function reads a text by the other, whose hit is within it: the kernel runs no program within
+// itself, and says so.
+TEST_P(EachWay, counts_the_hits_within_its_own_programs) {
+  const Way& way = GetParam();
+  if (!way.has_arguments() || !abilities().kernel_btf) GTEST_SKIP() << "arguments of the entry with names are wanted";
+  constexpr const char* reads = "strncpy_from_kernel_nofault";
+  auto how = options(way.backend);
+  how.string_names = {"name"};
+  const auto planned = plan_attach({}, select(way.prefix, {"vfs_getxattr", reads}), how);
+  ASSERT_TRUE(planned) << planned.error().message;
+  if (is_forced_elsewhere(way, *planned)) GTEST_SKIP() << "the backend it takes here has a test of its own";
+  const auto tracer = start(*planned);
+  if (!tracer) return;
+  ASSERT_EQ(tracer->link().attached(), 2U);
+  constexpr std::uint64_t calls = 20;
+  for (std::uint64_t i = 0; i < calls; ++i) {
+    char value[8];
+    ::getxattr("/tmp", "user.usdt-missed", value, sizeof(value));
+  }
+  const auto missed = tracer->missed();
+  finish(*tracer);
+  std::uint64_t hits = 0;
+  const auto counts = tracer->counts();
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    if (planned->probes[i].name == reads) hits += counts[i].hits;
+  tell("hits within programs", way.text(),
+       missed ? fmt::format("{} run, {} missed", hits, *missed) : fmt::format("{} run, missed not known", hits));
+  EXPECT_EQ(missed.has_value(), tracer->missed().has_value()) << "detached";
+  if (!missed) return;
+  EXPECT_GE(hits + *missed, calls);
+  EXPECT_GE(tracer->missed(), missed) << "detached";
+}
+
 TEST_P(EachCall, under_way_at_start_and_end_are_no_calls) {
   BlockedRead early;
   const auto tracer = start_at({"ksys_read"});
@@ -181,8 +215,8 @@ TEST_P(EachCall, of_functions_that_call_themselves_nest) {
   }
   const ProbeCounts counts = tracer->counts()[0];
   expect_whole(counts);
-  fmt::print("@@MATRIX recursion {}={} calls, {} deep, {} without an end\n", GetParam().text(), counts.hits,
-             deepest + 1, counts.unfinished);
+  tell("recursion", GetParam().text(),
+       fmt::format("{} calls, {} deep, {} without an end", counts.hits, deepest + 1, counts.unfinished));
   // perf's return probes remember max(10, 2 x processors) calls under way, before 3b7ddab8a19a (6.2 and stable kernels)
   // as many as there are processors unless the kernel can be preempted (register_kretprobe()). The ends of others are
   // lost.

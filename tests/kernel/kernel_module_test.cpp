@@ -125,9 +125,9 @@ TEST_P(EachModule, has_functions_like_those_of_the_kernel) {
   auto callers = hits_of(*planned, "", "netif_change_carrier");  // which dev_change_carrier() calls, if any
   if (callers.empty()) callers = hits_of(*planned, "", "dev_change_carrier");
   const auto packets = hits_of(*planned, "dummy", "dummy_xmit");
-  fmt::print("@@MATRIX module {}={} functions by {}, {} + {} + {} hits, types: {}\n", way.text(), attached,
-             tracer->link().backend_text(), changes.size(), callers.size(), packets.size(),
-             ::access("/sys/kernel/btf/dummy", F_OK) == 0 ? "yes" : "no");
+  tell("module", way.text(),
+       fmt::format("{} functions, {} hits{}", attached, changes.size() + callers.size() + packets.size(),
+                   ::access("/sys/kernel/btf/dummy", F_OK) == 0 ? "" : ", without types"));
   ASSERT_EQ(changes.size(), 2U);
   ASSERT_EQ(callers.size(), 2U);
   EXPECT_EQ(packets.size(), 3U);

@@ -41,12 +41,12 @@ TEST_P(EachTracepoint, tells_number_and_result_of_system_calls) {
     }
     EXPECT_TRUE(entered);
     EXPECT_TRUE(left);
-    fmt::print("@@MATRIX {}={}, {}\n", GetParam(), tracer->link().backend_text(), tracer->link().carrier_text());
+    tell("chosen", GetParam(), fmt::format("{}, {}", tracer->link().backend_text(), tracer->link().carrier_text()));
   }
   const bool cookies = abilities().perf_cookies;
   for (const Carrier carrier :
        {cookies ? Carrier::table : Carrier::ip_hash, cookies ? Carrier::per_link : Carrier::automatic}) {
-    Own own("read_everything", *planned, 0, {.carrier = carrier});
+    Own own("read_everything", *planned, {.arguments = 3}, {.carrier = carrier});
     ASSERT_FALSE(own.error()) << own.error()->message;
     ::syscall(SYS_getpgid, 87'655);
     EXPECT_GE(own.get("hits", 0), 2U);

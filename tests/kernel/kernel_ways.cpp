@@ -122,8 +122,12 @@ std::uint64_t cut(std::uint64_t bits, std::uint32_t size) {
 bool is_forced_elsewhere(const Way& way, const AttachPlan& plan) {
   if (way.backend != Backend::automatic || plan.kernels.empty()) return false;
   const Backend taken = plan.kernels[0].backend;
-  fmt::print("@@MATRIX chosen for {}={} for {} functions\n", way.prefix, to_string(taken), plan.sites.size());
+  tell("chosen", way.prefix, fmt::format("{} ({} functions)", to_string(taken), plan.sites.size()));
   return taken == Backend::perf_kprobe || taken == Backend::tracing;
+}
+
+void tell(std::string_view table, std::string_view row, const std::string& cell) {
+  fmt::print("@@MATRIX {}: {}={}\n", table, row, cell);
 }
 
 void call_with(int id) {
@@ -191,11 +195,16 @@ void EachWay::SetUp() {
 }
 INSTANTIATE_TEST_SUITE_P(Kernel, EachWay, testing::ValuesIn(every_way()), name_of);
 
-Own::Own(const char* program, AttachPlan plan, std::uint32_t text_argument, const LoadOptions& options)
+Own::Own(const char* program, AttachPlan plan, const Reads& reads, LoadOptions options)
     : plan_(std::move(plan)),
       object_(std::move(*BpfObject::open(program == std::string_view("witness") ? kernel_witness_object()
                                                                                 : kernel_helpers_object()))) {
-  static_cast<void>(object_.set_constant("text_argument", text_argument));  // the witness has none
+  if (program != std::string_view("witness")) {
+    EXPECT_TRUE(object_.set_constant("arguments", reads.arguments));
+    EXPECT_TRUE(object_.set_constant("text_argument", reads.text.value_or(0)));
+    EXPECT_TRUE(object_.set_constant("text_wanted", static_cast<std::uint8_t>(reads.text ? 1 : 0)));
+  }
+  options.programs = {program};
   auto loaded = object_.load(plan_, options);
   if (!loaded) {
     error_ = loaded.error();

@@ -78,6 +78,9 @@ struct Hit {
 /// one: another way does the same, and it takes long. Says which it was.
 [[nodiscard]] bool is_forced_elsewhere(const Way& way, const AttachPlan& plan);
 
+/// A cell of the table of docs/kernel-lab.md; in the column of this kernel.
+void tell(std::string_view table, std::string_view row, const std::string& cell);
+
 /// A function of one argument that every kernel has; a system call hands it over as it is. No key has the ids of these
 /// tests.
 inline constexpr const char* kOneArgument = "keyctl_revoke_key";
@@ -118,10 +121,16 @@ class EachWay : public KernelTest, public testing::WithParamInterface<Way> {
   void SetUp() override;
 };
 
+/// What read_everything of kernel_helpers.bpf.c is to read.
+struct Reads {
+  std::uint32_t arguments = 10;
+  std::optional<std::uint32_t> text = {};  ///< the argument that points to it
+};
+
 /// A program of kernel_witness.bpf.c or kernel_helpers.bpf.c, attached.
 class Own {
  public:
-  Own(const char* program, AttachPlan plan, std::uint32_t text_argument = 0, const LoadOptions& options = {});
+  Own(const char* program, AttachPlan plan, const Reads& reads = {}, LoadOptions options = {});
   [[nodiscard]] const std::optional<Error>& error() const { return error_; }
   template <class T = std::uint64_t>
   T get(const char* variable, std::size_t n = 0) {

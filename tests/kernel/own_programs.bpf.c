@@ -31,6 +31,14 @@ USDT_PROGRAM(read_all) {
   return 0;
 }
 
+USDT_PROGRAM(read_site) {
+  errors[0] = usdt_arg_bits(ctx, 0, &values[0]);
+  cookie = usdt_cookie(ctx);
+  site = usdt_site(ctx);
+  hits++;
+  return 0;
+}
+
 USDT_PROGRAM(read_typed) {
   const char* pointer;
   __u8 byte;
@@ -46,6 +54,32 @@ USDT_PROGRAM(read_typed) {
   values[2] = byte;
   values[3] = word;
   hits++;
+  return 0;
+}
+
+#define KEEP(n) \
+  int kept_##n; \
+  errors[(n) % MOST] = usdt_arg(ctx, n, &kept_##n)
+
+USDT_PROGRAM(keep_three) {
+  KEEP(0);
+  KEEP(1);
+  KEEP(2);
+  values[0] = kept_0 + kept_1 + kept_2;
+  return 0;
+}
+
+USDT_PROGRAM(keep_nine) {
+  KEEP(0);
+  KEEP(1);
+  KEEP(2);
+  KEEP(3);
+  KEEP(4);
+  KEEP(5);
+  KEEP(6);
+  KEEP(7);
+  KEEP(8);
+  values[0] = kept_0 + kept_1 + kept_2 + kept_3 + kept_4 + kept_5 + kept_6 + kept_7 + kept_8;
   return 0;
 }
 

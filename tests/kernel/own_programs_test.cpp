@@ -66,8 +66,9 @@ std::span<const std::byte> object_of(std::string_view program) {
 /// One program of own_programs.bpf.c or sleeping_programs.bpf.c on the sites of a plan.
 class Attached {
  public:
-  Attached(const char* program, AttachPlan plan, const LoadOptions& options = {})
+  Attached(const char* program, AttachPlan plan, LoadOptions options = {})
       : plan_(std::move(plan)), object_(std::move(*BpfObject::open(object_of(program)))) {
+    options.programs = {program};
     auto loaded = object_.load(plan_, options);
     if (!loaded) throw std::runtime_error(loaded.error().message);
     auto link = attach(object_, program, plan_);
@@ -180,7 +181,7 @@ TEST_P(EachCarrier, hands_on_floats_as_their_bits) {
 }
 
 TEST_P(EachCarrier, tells_sites_of_a_plan_apart) {
-  Attached on("read_all", plan_of("*"), {.carrier = GetParam()});
+  Attached on("read_site", plan_of("*"), {.carrier = GetParam()});
   const auto site_of = [&](const char* name) {
     for (std::uint32_t i = 0; i < on.plan().sites.size(); ++i)
       if (on.plan().probes[on.plan().sites[i].probe].name == name) return i;
@@ -195,7 +196,7 @@ TEST_P(EachCarrier, tells_sites_of_a_plan_apart) {
 }
 
 TEST_P(EachCarrier, keeps_the_user_cookie_of_each_probe) {
-  Attached on("read_all", plan_of("*", {.user_cookie_of = [](const Site& site) { return site.name.size() * 1000; }}),
+  Attached on("read_site", plan_of("*", {.user_cookie_of = [](const Site& site) { return site.name.size() * 1000; }}),
               {.carrier = GetParam()});
   probed::typed(kText, 1, 2);
   EXPECT_EQ(on.seen("cookie"), 5000U);
@@ -274,9 +275,40 @@ TEST_F(OwnPrograms, that_sleep_take_the_cookie_carrier_too) {
 
 TEST_F(OwnPrograms, may_leave_site_numbers_out) {
   if (!has_cookies()) GTEST_SKIP() << kNoCookies;
-  Attached on("read_all", plan_of("typed"), {.carrier = Carrier::cookie, .site_numbers = false});
+  Attached on("read_site", plan_of("typed"), {.carrier = Carrier::cookie, .site_numbers = false});
   probed::typed(kText, 1, 2);
   EXPECT_EQ(on.seen("site"), 0xffffffffU);
+}
+
+TEST_F(OwnPrograms, are_loaded_where_they_are_wanted) {
+  auto object = BpfObject::open(own_programs_object());
+  ASSERT_TRUE(object);
+  const AttachPlan plan = plan_of("typed");
+  const auto wrong = object->load(plan, {.programs = {"read_all", "read_al"}});
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().kind, ErrorKind::not_found);
+  EXPECT_THAT(wrong.error().message, HasSubstr("'read_al'"));
+  ASSERT_TRUE(object->load(plan, {.programs = {"take_nothing", "read_memory"}}));
+  EXPECT_TRUE(attach(*object, "take_nothing", plan));
+  EXPECT_TRUE(attach(*object, "read_memory", plan));
+  const auto other = attach(*object, "read_all", plan);
+  ASSERT_FALSE(other);
+  EXPECT_THAT(other.error().message, HasSubstr("'read_all' is not loaded"));
+}
+
+// Each argument is one of several values by the path taken, and so is what follows: the verifier must not go through
+// each combination of them.
+TEST_F(OwnPrograms, cost_the_verifier_no_more_for_each_argument_the_more_there_are) {
+  if (!has_cookies()) GTEST_SKIP() << kNoCookies;
+  const auto load = [](const char* program) {
+    auto object = BpfObject::open(own_programs_object());
+    const auto before = std::chrono::steady_clock::now();
+    const auto loaded = object->load(plan_of("typed"), {.carrier = Carrier::table, .programs = {program}});
+    EXPECT_TRUE(loaded) << loaded.error().message;
+    return std::chrono::steady_clock::now() - before;
+  };
+  const auto three = load("keep_three");
+  EXPECT_LT(load("keep_nine"), 20 * three);
 }
 
 TEST_F(OwnPrograms, of_another_version_are_refused) {
@@ -302,6 +334,7 @@ TEST_F(OwnPrograms, the_verifier_refuses_are_refused_with_its_last_line) {
 TEST_F(OwnPrograms, that_run_out_of_descriptors_say_so_and_leave_nothing) {
   if (!has_cookies()) GTEST_SKIP() << kNoCookies;
   const AttachPlan plan = plan_of("*");
+  const LoadOptions options{.carrier = Carrier::per_link, .programs = {"read_site"}};
   const std::size_t before = open_descriptors();
   rlimit old{};
   ::getrlimit(RLIMIT_NOFILE, &old);
@@ -309,13 +342,13 @@ TEST_F(OwnPrograms, that_run_out_of_descriptors_say_so_and_leave_nothing) {
     auto object = BpfObject::open(own_programs_object());
     const rlimit few{before + 20, old.rlim_max};
     ::setrlimit(RLIMIT_NOFILE, &few);
-    const auto loaded = object->load(plan, {.carrier = Carrier::per_link});
+    const auto loaded = object->load(plan, options);
     ::setrlimit(RLIMIT_NOFILE, &old);
     ASSERT_FALSE(loaded);
     EXPECT_EQ(loaded.error().kind, ErrorKind::limit);
     EXPECT_THAT(loaded.error().message, HasSubstr("ulimit -n"));
     EXPECT_EQ(open_descriptors(), before);
-    EXPECT_TRUE(object->load(plan, {.carrier = Carrier::per_link})) << "it may be tried again";
+    EXPECT_TRUE(object->load(plan, options)) << "it may be tried again";
   }
   EXPECT_EQ(open_descriptors(), before);
 }
@@ -323,7 +356,7 @@ TEST_F(OwnPrograms, that_run_out_of_descriptors_say_so_and_leave_nothing) {
 TEST_F(OwnPrograms, stay_attached_while_they_are_pinned) {
   if (!has_cookies()) GTEST_SKIP() << kNoCookies;
   const std::filesystem::path pin = "/sys/fs/bpf/usdt-test-" + std::to_string(::getpid());
-  Attached on("read_all", plan_of("*"), {.carrier = Carrier::per_link});
+  Attached on("read_site", plan_of("*"), {.carrier = Carrier::per_link});
   const auto pinned = on.link().pin(pin);
   if (!pinned && pinned.error().kind == ErrorKind::invalid_argument) GTEST_SKIP() << pinned.error().message;
   ASSERT_TRUE(pinned) << pinned.error().message;
@@ -356,7 +389,7 @@ TEST_F(OwnPrograms, may_be_attached_by_several_threads_at_once) {
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 3 && std::chrono::steady_clock::now() < enough; ++i) {
-        Attached on("read_all", plan_of("typed"), {.carrier = carriers[t % carriers.size()]});
+        Attached on("read_site", plan_of("typed"), {.carrier = carriers[t % carriers.size()]});
         probed::typed(kText, 1, 2);
         ++done;
         good += on.seen("hits") > 0;
@@ -376,7 +409,7 @@ TEST_F(OwnPrograms, of_one_object_may_be_attached_by_several_threads_at_once) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&] {
-      auto link = attach(*object, "read_all", plan);
+      auto link = attach(*object, "read_site", plan);
       ASSERT_TRUE(link) << link.error().message;
       const std::lock_guard lock(mutex);
       links.push_back(std::move(*link));

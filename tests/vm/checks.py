@@ -26,7 +26,7 @@ class Cell:
 
     text: str
     failure: str = ""
-    reasons: tuple = ()  # why tests were skipped
+    reasons: dict = dataclasses.field(default_factory=dict)  # why tests were skipped -> how many
 
 
 def _tail(text, lines=40):
@@ -64,12 +64,12 @@ class Doctor:
         rows = {}
         for line in said:
             if line["type"] == "feature":
-                rows[line["name"]] = Cell(line["answer"])
+                rows[f"features: {line['name']}"] = Cell(line["answer"])
             elif line["type"] == "backend":
-                rows["backend"] = Cell(line["name"] or "none")
+                rows["chosen: USDT"] = Cell(line["name"] or "none")
             elif line["type"] == "red_zone":
                 intact = {"yes": "intact", "no": f"overwritten in {line['overwritten']} of {line['calls']}"}
-                rows[f"red zone, {line['nop']}"] = Cell(f"{line['cost']}, {intact.get(line['intact'], 'unknown')}"
+                rows[f"red zone: {line['nop']}"] = Cell(f"{line['cost']}, {intact.get(line['intact'], 'unknown')}"
                                                        if line["cost"] != "refused" else "refused")
         if not rows:
             return {"doctor": Cell("FAIL", f"status {outcomes[0].status}\n{_tail(outcomes[0].output)}")}
@@ -78,7 +78,7 @@ class Doctor:
 
 class Program:
     """A program of the build tree: a GoogleTest whose counts are read, or (counts=False) anything whose status says
-    all. It may print lines `@@MATRIX key=value`; each is a row."""
+    all. It may print lines `@@MATRIX TABLE: ROW=TEXT`; each is a cell."""
 
     def __init__(self, bin_dir, program, arguments="", limit=300, counts=True, name=None):
         self.name = name or program
@@ -92,12 +92,12 @@ class Program:
         return {self.name: self._cell(outcome), **{key: Cell(value) for key, value in rows.items()}}
 
     def _cell(self, outcome):
-        words, reasons, good = [], (), outcome.status == 0
+        words, reasons, good = [], {}, outcome.status == 0
         if self.counts:
             found = re.findall(r"^\[  (\w+) *\] (\d+) test", outcome.output, re.M)
             numbers = {word: int(number) for word, number in found}
             skips = re.findall(r"^.*: Skipped\n(.+)$", outcome.output, re.M)
-            reasons = tuple(f"{number} x {reason}" for reason, number in collections.Counter(skips).items())
+            reasons = collections.Counter(skips)
             words = [f"{numbers[word]} {word.lower()}" for word in ("PASSED", "FAILED", "SKIPPED") if numbers.get(word)]
             good = good and "PASSED" in numbers
         failure = "" if good else f"status {outcome.status}\n{_tail(_failures(outcome.output) or outcome.output, 60)}"
@@ -117,7 +117,7 @@ class Truth:
              ("texts", 12, "text", "--print 'arg0, str(arg1), hex(arg2)'"))
 
     def __init__(self, bin_dir, built):
-        self.name = f"truth {built.name}"
+        self.name = f"generated programs: {built.name}"
         self.built = built
         self.files = {"lab/usdt-trace": bin_dir / "usdt-trace", **built.files}
         self.steps = [(120, self._command(*mode)) for mode in self.MODES]
@@ -133,7 +133,7 @@ class Truth:
     def judge(self, outcomes, out, rows):
         hits = values = 0
         explained, limit = {}, truth.UNREADABLE_LIMIT
-        if rows.get("kernel_btf", Cell("")).text == "no":
+        if rows.get("features: kernel_btf", Cell("")).text == "no":
             explained, limit = {segment: "thread-local, which needs kernel BTF" for segment in ("%fs:", "%gs:")}, 0.3
         try:
             for (mode, *_), outcome in zip(self.MODES, outcomes):
@@ -165,15 +165,17 @@ class EveryFunction:
         self.steps = [(400, "; ".join(self.STEPS))]
 
     def judge(self, outcomes, out, _rows):
-        said = (out / "every.err").read_text()
+        said = ""
         try:
-            summary = json.loads((out / "every.json").read_text().splitlines()[-1])
-        except (IndexError, ValueError):
-            return {self.name: Cell("FAIL", f"status {outcomes[0].status}\n{_tail(said)}")}
+            said, seen, listed, aliases = [(out / f"every.{kind}").read_text()
+                                           for kind in ("err", "json", "fdinfo", "aliases")]
+            summary = json.loads(seen.splitlines()[-1])
+        except (OSError, IndexError, ValueError) as failure:
+            return {self.name: Cell("FAIL", f"status {outcomes[0].status}, {failure}\n{_tail(said)}")}
         skipped = {site["probe"] for site in summary["skipped"]}
         sites = [probe for probe in summary["probes"] if probe["probe"] not in skipped]
-        aliases = {frozenset(line.split()) for line in (out / "every.aliases").read_text().splitlines()}
-        listed = re.findall(r"^\d+\s+\d+\s+(\d+)\s+(\S+?)\+0x", (out / "every.fdinfo").read_text(), re.M)
+        aliases = {frozenset(line.split()) for line in aliases.splitlines()}
+        listed = re.findall(r"^\d+\s+\d+\s+(\d+)\s+(\S+?)\+0x", listed, re.M)
         shown = dict(enumerate(site["probe"].removeprefix("fentry:") for site in sites))
         pairs = [(name, shown.get(int(cookie) >> 32)) for cookie, name in listed]
         wrong = [f"{name} is shown as {ours}" for name, ours in pairs

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The outcome of a run: on the terminal, and as the table of docs/kernel-lab.md."""
 
+import collections
 import pathlib
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "kernel-lab.md"
@@ -8,17 +9,29 @@ BEGIN, END = "<!-- ./run vm writes from here -->", "<!-- to here -->"
 
 
 def table(results):
-    """Markdown; `results`: kernel's name -> {row: Cell}."""
-    rows = list(dict.fromkeys(row for cells in results.values() for row in cells))
-    lines = [["", *results], ["---"] * (len(results) + 1)]
-    for row in rows:
-        lines.append([row, *[cells[row].text if row in cells else "–" for cells in results.values()]])
-    text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    reasons = sorted({f"{kernel}, {row}: {reason}" for kernel, cells in results.items() for row, cell in cells.items()
-                      for reason in cell.reasons})
-    if reasons:
-        text += "\n\nSkipped:\n\n" + "\n".join(f"- {reason}" for reason in reasons)
-    return text
+    """Markdown; `results`: kernel's name -> {row: Cell}. A row named `TABLE: ROW` is in a table of its own."""
+    tables = collections.defaultdict(dict)
+    for row in (row for cells in results.values() for row in cells):
+        name, _, short = row.rpartition(": ")
+        tables[name][row] = short
+    parts = []
+    for name, rows in sorted(tables.items(), key=lambda each: each[0] != ""):
+        lines = [[name, *results], ["---"] * (len(results) + 1)]
+        for row, short in rows.items():
+            lines.append([short, *[cells[row].text if row in cells else "–" for cells in results.values()]])
+        parts.append("\n".join("| " + " | ".join(line) + " |" for line in lines))
+    return "\n\n".join(parts + _skipped(results))
+
+
+def _skipped(results):
+    """Why tests were skipped, and how many on which kernel."""
+    reasons = collections.defaultdict(list)
+    for kernel, cells in results.items():
+        for cell in cells.values():
+            for reason, count in cell.reasons.items():
+                reasons[reason].append(f"{count} on {kernel}")
+    return ["Skipped:\n\n" + "\n".join(f"- {reason}: {', '.join(reasons[reason])}" for reason in sorted(reasons))] \
+        if reasons else []
 
 
 def write(results):

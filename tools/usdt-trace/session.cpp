@@ -379,7 +379,7 @@ class Session {
   }
 
   [[nodiscard]] std::string missed_text() const {
-    if (!summary_.missed) return "; missed, in the kernel's own nested hits: not known (Linux 5.12)";
+    if (!summary_.missed) return "; missed, in the kernel's own nested hits: not known (Linux 5.12; at kprobes 6.10)";
     return *summary_.missed == 0 ? std::string()
                                  : fmt::format("; {} missed, in the kernel's own nested hits", *summary_.missed);
   }

@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "usdt/backend.hpp"
 #include "usdt/carrier.hpp"
@@ -24,6 +26,9 @@ struct LoadOptions {
   Carrier carrier = Carrier::automatic;
   bool site_numbers = true;         ///< CarrierOptions::site_numbers
   std::uint32_t max_programs = 64;  ///< CarrierOptions::max_programs
+  /// The programs to load, of those that are for attach points; empty: all. Each costs the verifier, and so the start
+  /// of a trace, some ten milliseconds an argument.
+  std::vector<std::string> programs = {};
 };
 
 /// A compiled BPF object: opened from bytes, loaded for one plan. Move-only; its programs and maps live as long as it.

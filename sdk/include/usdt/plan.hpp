@@ -66,6 +66,8 @@ struct KernelAbilities {
   bool tracing_cookies = false;       ///< of trampolines: 5.19
   bool raw_tp_cookies = false;        ///< of raw tracepoints: 6.10
   bool kernel_btf = false;
+
+  friend bool operator==(const KernelAbilities&, const KernelAbilities&) = default;
 };
 
 struct PlanOptions {

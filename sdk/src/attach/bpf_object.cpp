@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -76,6 +77,22 @@ void set_type(bpf_program* program, const backends::ProgramType& type) {
   bpf_program__set_type(program, BPF_PROG_TYPE_UNSPEC);
   bpf_program__set_type(program, static_cast<bpf_prog_type>(type.type));
   bpf_program__set_expected_attach_type(program, static_cast<bpf_attach_type>(type.attach_type));
+}
+
+/// Leaves out programs that are not `wanted`, should some be. Errors: not_found.
+Result<void> choose_programs(const ObjectCopy& object, std::span<const std::string> wanted) {
+  for (const std::string& name : wanted) {
+    const bpf_program* found = bpf_object__find_program_by_name(object.get(), name.c_str());
+    if (!found || !is_site_program(found))
+      return fail(ErrorKind::not_found, fmt::format("the BPF object has no program '{}' for attach points", name));
+  }
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object.get()) {
+    if (!wanted.empty() && is_site_program(program) &&
+        std::ranges::find(wanted, bpf_program__name(program)) == wanted.end())
+      bpf_program__set_autoload(program, false);
+  }
+  return {};
 }
 
 /// The kernel ties a program to its kind of link when it is loaded; those of trampolines to a function, `tied_to`.
@@ -218,7 +235,7 @@ Result<void> BpfObject::load(const AttachPlan& plan, const LoadOptions& options)
                                        .site_numbers = options.site_numbers,
                                        .max_programs = options.max_programs});
   if (!carriers) return fail(carriers.error());
-  auto loaded = impl_->load_copies(plan, *carriers, *backend);
+  auto loaded = impl_->load_copies(plan, *carriers, *backend, options.programs);
   if (!loaded) {
     if (auto undone = impl_->unload(); !undone) return undone;
     return loaded;
@@ -282,7 +299,8 @@ Result<void> BpfObject::Impl::size_maps() const {
   return {};
 }
 
-Result<void> BpfObject::Impl::load_copies(const AttachPlan& plan, const CarrierPlan& carried, Backend chosen) {
+Result<void> BpfObject::Impl::load_copies(const AttachPlan& plan, const CarrierPlan& carried, Backend chosen,
+                                          std::span<const std::string> programs) {
   const backends::ThreadBase thread_base = backends::find_thread_base(plan);
   for (std::size_t i = 0; i < carried.programs.size(); ++i) {
     if (auto opened = open_copy(i, carried.programs[i]); !opened) return opened;
@@ -292,6 +310,7 @@ Result<void> BpfObject::Impl::load_copies(const AttachPlan& plan, const CarrierP
     }
     if (auto set = backends::set_spec_constants(copy, plan, carried, carried.programs[i]); !set) return set;
     if (auto set = backends::set_thread_base(copy, thread_base); !set) return set;
+    if (auto found = choose_programs(copy, programs); !found) return found;
     if (auto typed = set_types(copy, carried.programs[i].kind, chosen, tied_to(plan, carried, i), i == 0); !typed)
       return typed;
     if (auto done = load_object(copy); !done) {

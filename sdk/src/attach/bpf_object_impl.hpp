@@ -40,7 +40,8 @@ struct BpfObject::Impl {
   [[nodiscard]] Result<ObjectCopy> open_object(std::span<const std::byte> code) const;
   Result<void> unload();
   /// Loads a copy for each program, and fills the maps they share.
-  Result<void> load_copies(const AttachPlan& plan, const CarrierPlan& carried, Backend chosen);
+  Result<void> load_copies(const AttachPlan& plan, const CarrierPlan& carried, Backend chosen,
+                           std::span<const std::string> programs);
 
   struct Mapping {
     bpf_map* map;

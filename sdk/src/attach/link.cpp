@@ -72,17 +72,8 @@ Carrier Link::carrier() const noexcept { return impl_->carrier; }
 const std::string& Link::carrier_text() const noexcept { return impl_->carrier_text; }
 std::size_t Link::attached() const noexcept { return impl_->attached; }
 const std::vector<SkippedSite>& Link::refused() const noexcept { return impl_->refused; }
-std::optional<std::uint64_t> Link::missed() const {
-  if (impl_->programs.empty()) return std::nullopt;
-  std::uint64_t sum = 0;
-  for (const sys::UniqueFd& program : impl_->programs) {
-    sys::ProgramInfo info;
-    if (sys::object_info(program.get(), info) < static_cast<int>(sizeof(info))) return std::nullopt;
-    sum += info.recursion_misses;
-  }
-  return sum;
-}
 void Link::detach() noexcept {
+  if (!impl_->fds.empty()) impl_->missed_by_links = missed_by(impl_->fds);
   close_together(impl_->fds);
   impl_->events.clear();
   impl_->attached = 0;

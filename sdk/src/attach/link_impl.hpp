@@ -2,7 +2,10 @@
 // What a Link owns. Private to attach/.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +25,11 @@ struct Link::Impl {
   std::map<Backend, std::size_t> by_backend;  ///< sites attached
   std::vector<SkippedSite> refused;
   std::size_t attached = 0;
+  std::optional<std::uint64_t> missed_by_links;  ///< when they were detached
 };
+
+/// Hits at kprobes the kernel came upon within another one's handler and ran no program for; those with a program that
+/// was running already are counted by the program. Nothing before the kernel says so (6.7).
+[[nodiscard]] std::optional<std::uint64_t> missed_by(std::span<const backends::LinkFd> links) noexcept;
 
 }  // namespace usdt

@@ -17,8 +17,6 @@
 namespace usdt::kernel {
 namespace {
 
-bool is_tracepoint(const KernelPattern& pattern) noexcept { return pattern.kind.moment == KernelMoment::tracepoint; }
-
 std::string_view file_of(std::string_view module) noexcept { return module.empty() ? "vmlinux" : module; }
 
 }  // namespace

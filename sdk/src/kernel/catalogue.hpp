@@ -103,6 +103,13 @@ class Catalogue {
   mutable std::map<std::string, std::shared_ptr<const btf::Types>, std::less<>> types_;
 };
 
+[[nodiscard]] inline bool is_tracepoint(const KernelPattern& pattern) noexcept {
+  return pattern.kind.moment == KernelMoment::tracepoint;
+}
+
+/// True if a name means itself: it can be looked up.
+[[nodiscard]] inline bool is_plain(std::string_view name) noexcept { return name.find_first_of("*?[\\") == name.npos; }
+
 /// True for functions that are traced only if they are named: of each call of each other function they would be part,
 /// or the kernel is not ready for programs there.
 [[nodiscard]] bool not_in_globs(std::string_view name) noexcept;

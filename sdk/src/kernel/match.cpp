@@ -13,15 +13,12 @@ namespace {
 
 using Functions = std::vector<const KernelFunction*>;
 
-bool is_tracepoint(const KernelPattern& pattern) noexcept { return pattern.kind.moment == KernelMoment::tracepoint; }
-
 /// Those of the pattern's name and module, whatever can be done with them.
 Functions named(const KernelPattern& pattern, std::span<const KernelFunction> all) {
   Functions out;
-  const bool plain = pattern.name.find_first_of("*?[\\") == pattern.name.npos;
   for (const std::span<const KernelFunction> part : by_module(all)) {
     if (!module_matches(pattern.module, part.front().module)) continue;
-    if (plain) {
+    if (is_plain(pattern.name)) {
       const std::string_view name = pattern.name;
       for (auto at = std::ranges::lower_bound(part, name, {}, &KernelFunction::name);
            at != part.end() && at->name == name; ++at)

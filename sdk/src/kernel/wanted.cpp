@@ -18,11 +18,11 @@ class Wanted {
  public:
   Wanted(std::span<const KernelPattern> patterns, const ModuleNames& modules) : modules_(modules) {
     for (const KernelPattern& pattern : patterns) {
-      if (pattern.kind.moment == KernelMoment::tracepoint) continue;
-      if (has_glob(pattern.name) || pattern.name.find('\\') != pattern.name.npos) {
-        globs_.push_back(&pattern);
-      } else {
+      if (is_tracepoint(pattern)) continue;
+      if (is_plain(pattern.name)) {
         plain_.emplace(pattern.name, &pattern);
+      } else {
+        globs_.push_back(&pattern);
       }
     }
   }

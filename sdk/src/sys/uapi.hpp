@@ -130,6 +130,20 @@ struct ProgramInfo {
 };
 static_assert(sizeof(ProgramInfo) == 216);
 
+/// struct bpf_link_info of kprobe_multi up to missed (6.7, commit e2b2cd592adc).
+struct KprobeMultiInfo {
+  std::uint8_t before[32] = {};
+  std::uint64_t missed = 0;
+};
+static_assert(sizeof(KprobeMultiInfo) == 40);
+
+/// struct bpf_link_info of a kprobe of perf up to missed (6.7, commit 3acf8ace6823).
+struct PerfKprobeInfo {
+  std::uint8_t before[48] = {};
+  std::uint64_t missed = 0;
+};
+static_assert(sizeof(PerfKprobeInfo) == 56);
+
 /// The part of union bpf_attr's BPF_PROG_LOAD that a probe program needs.
 struct ProgLoad {
   std::uint32_t prog_type = bpf_prog_type_kprobe;

@@ -83,7 +83,8 @@ static __always_inline bool usdt_fits(__u64 bits, __u32 size)
 		int usdt_error_ = usdt_arg_bits(ctx, n, &usdt_bits_);     \
 		if (!usdt_error_ && !usdt_fits(usdt_bits_, sizeof(*(p)))) \
 			usdt_error_ = -USDT_ERANGE;                       \
-		*(p) = (typeof(*(p)))(usdt_error_ ? 0 : usdt_bits_);      \
+		usdt_bits_ = usdt_error_ ? 0 : usdt_bits_;                \
+		*(p) = (typeof(*(p)))usdt_forget(ctx, usdt_bits_);        \
 		usdt_error_;                                              \
 	})
 
