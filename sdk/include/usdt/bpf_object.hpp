@@ -27,7 +27,7 @@ struct LoadOptions {
   bool site_numbers = true;         ///< CarrierOptions::site_numbers
   std::uint32_t max_programs = 64;  ///< CarrierOptions::max_programs
   /// The programs to load, of those that are for attach points; empty: all. Each costs the verifier, and so the start
-  /// of a trace, some ten milliseconds an argument.
+  /// of a trace, some milliseconds an argument.
   std::vector<std::string> programs = {};
 };
 

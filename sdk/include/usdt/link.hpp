@@ -35,8 +35,9 @@ class Link {
   [[nodiscard]] const std::vector<SkippedSite>& refused() const noexcept;
   /// Hits the kernel did not run a program for, because it was within one already: on that processor, or in that task
   /// (bpf_prog_info::recursion_misses, 5.12; of kprobes 6.7, with what their links count as missed). Not known by site,
-  /// and in no other number. Stays readable when detached; nullopt: the kernel does not count them (of kprobes, taken
-  /// to be so before 6.10), or the link was opened from pins.
+  /// and in no other number, but that a call whose end is missed is also unfinished. Stays readable when detached;
+  /// nullopt: the kernel does not count them (of kprobes, taken to be so before 6.10), or the link was opened from
+  /// pins.
   [[nodiscard]] std::optional<std::uint64_t> missed() const;
   /// Pins the kernel's links in `directory`, which is made, in a BPF file system (/sys/fs/bpf/NAME): then they stay
   /// attached when this Link and its process are gone. Errors: io (exists already, ...), invalid_argument (no BPF file

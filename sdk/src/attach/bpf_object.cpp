@@ -79,17 +79,17 @@ void set_type(bpf_program* program, const backends::ProgramType& type) {
   bpf_program__set_expected_attach_type(program, static_cast<bpf_attach_type>(type.attach_type));
 }
 
-/// Leaves out programs that are not `wanted`, should some be. Errors: not_found.
+/// Leaves out programs at attach points that are not `wanted`; nothing wanted: all are. Errors: not_found.
 Result<void> choose_programs(const ObjectCopy& object, std::span<const std::string> wanted) {
   for (const std::string& name : wanted) {
     const bpf_program* found = bpf_object__find_program_by_name(object.get(), name.c_str());
     if (!found || !is_site_program(found))
       return fail(ErrorKind::not_found, fmt::format("the BPF object has no program '{}' for attach points", name));
   }
+  if (wanted.empty()) return {};
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, object.get()) {
-    if (!wanted.empty() && is_site_program(program) &&
-        std::ranges::find(wanted, bpf_program__name(program)) == wanted.end())
+    if (is_site_program(program) && std::ranges::find(wanted, bpf_program__name(program)) == wanted.end())
       bpf_program__set_autoload(program, false);
   }
   return {};

@@ -28,8 +28,8 @@ struct Link::Impl {
   std::optional<std::uint64_t> missed_by_links;  ///< when they were detached
 };
 
-/// Hits at kprobes the kernel came upon within another one's handler and ran no program for; those with a program that
-/// was running already are counted by the program. Nothing before the kernel says so (6.7).
+/// Hits at kprobes that came within another one's handler and never got to a program; what did, and found one running,
+/// programs count. 0 for other links; nothing where the kernel does not say (before 6.7).
 [[nodiscard]] std::optional<std::uint64_t> missed_by(std::span<const backends::LinkFd> links) noexcept;
 
 }  // namespace usdt

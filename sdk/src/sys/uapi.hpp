@@ -123,26 +123,19 @@ struct ObjectInfo {
 };
 static_assert(sizeof(ObjectInfo) == 16);
 
-/// struct bpf_prog_info up to recursion_misses (5.12, commit 9ed9e9ba2337).
-struct ProgramInfo {
-  std::uint8_t before[208] = {};
-  std::uint64_t recursion_misses = 0;
+/// A counter of 8 bytes in what BPF_OBJ_GET_INFO_BY_FD fills in, which is asked for up to there.
+template <std::size_t offset>
+struct CounterAt {
+  std::uint8_t before[offset] = {};
+  std::uint64_t count = 0;
 };
-static_assert(sizeof(ProgramInfo) == 216);
-
-/// struct bpf_link_info of kprobe_multi up to missed (6.7, commit e2b2cd592adc).
-struct KprobeMultiInfo {
-  std::uint8_t before[32] = {};
-  std::uint64_t missed = 0;
-};
-static_assert(sizeof(KprobeMultiInfo) == 40);
-
-/// struct bpf_link_info of a kprobe of perf up to missed (6.7, commit 3acf8ace6823).
-struct PerfKprobeInfo {
-  std::uint8_t before[48] = {};
-  std::uint64_t missed = 0;
-};
-static_assert(sizeof(PerfKprobeInfo) == 56);
+/// struct bpf_prog_info's recursion_misses (5.12, commit 9ed9e9ba2337).
+using RecursionMisses = CounterAt<208>;
+/// struct bpf_link_info's kprobe_multi.missed (6.7, commit e2b2cd592adc).
+using KprobeMultiMissed = CounterAt<32>;
+/// The same, perf_event.kprobe.missed (6.7, commit 3acf8ace6823).
+using PerfKprobeMissed = CounterAt<48>;
+static_assert(sizeof(RecursionMisses) == 216 && sizeof(KprobeMultiMissed) == 40 && sizeof(PerfKprobeMissed) == 56);
 
 /// The part of union bpf_attr's BPF_PROG_LOAD that a probe program needs.
 struct ProgLoad {
