@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <future>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -40,9 +41,11 @@ Result<std::shared_ptr<const Catalogue>> Catalogue::load(const Sources& sources,
 }
 
 void Catalogue::load_functions(std::span<const KernelPattern> patterns) {
+  // The kernel takes its time to write the two long lists: both at once; where no thread is to be had, one by one.
+  auto with_addresses = std::async([this] { return read_tracefs("available_filter_functions_addrs"); });
   ModuleNames modules;
   Symbols symbols = read_symbols(modules);
-  std::vector<Named> listed = read_ftrace(modules);
+  std::vector<Named> listed = read_ftrace(with_addresses.get(), modules);
   read_blacklist(std::move(symbols.unprobeable));
   // Names at least, where neither list can be had.
   if (const btf::Types* types = btf(""); types && symbols.functions.empty() && listed.empty()) {
@@ -67,13 +70,13 @@ Symbols Catalogue::read_symbols(ModuleNames& modules) {
   return symbols;
 }
 
-std::vector<Named> Catalogue::read_ftrace(ModuleNames& modules) {
-  if (const auto text = keep_tracefs("available_filter_functions_addrs", false)) {
-    std::vector<Named> listed = parse_filter_functions(*text, true, modules);
+std::vector<Named> Catalogue::read_ftrace(Result<Text>&& with_addresses, ModuleNames& modules) {
+  if (with_addresses) {
+    std::vector<Named> listed = parse_filter_functions(keep(std::move(*with_addresses)), true, modules);
     knows_ftrace_ = !listed.empty();
     if (knows_ftrace_) return listed;
   }
-  const auto text = keep_tracefs("available_filter_functions", true);
+  const auto text = keep_tracefs("available_filter_functions");
   if (!text) return {};
   knows_ftrace_ = true;
   return parse_filter_functions(*text, false, modules);
@@ -131,7 +134,7 @@ void Catalogue::load_tracepoints(std::span<const KernelPattern> patterns) {
     for (const std::string& module : modules_with_btf()) add_tracepoints(module);
     return;
   }
-  const auto text = keep_tracefs("available_events", true);
+  const auto text = keep_tracefs("available_events");
   if (!text) return;
   for (const std::string_view name : parse_events(*text)) tracepoints_.emplace_back().name = name;
 }
@@ -193,26 +196,33 @@ void Catalogue::miss(const Error& error, std::string_view advice) {
   missing_.push_back(advice.empty() ? error.message : fmt::format("{}: {}", error.message, advice));
 }
 
+std::string_view Catalogue::keep(Text&& text) { return texts_.emplace_back(std::move(text)).view(); }
+
 std::optional<std::string_view> Catalogue::keep(const std::string& path, std::string_view advice) {
   auto text = Text::read(path);
-  if (text) return texts_.emplace_back(std::move(*text)).view();
+  if (text) return keep(std::move(*text));
   miss(text.error(), advice);
   return std::nullopt;
 }
 
-std::optional<std::string_view> Catalogue::keep_tracefs(const std::string& name, bool needed) {
+Result<Text> Catalogue::read_tracefs(std::string_view name) const {
   std::optional<Error> first;
-  bool mounted = false;
   for (const std::string& directory : sources_.tracefs) {
     auto text = Text::read(fmt::format("{}/{}", directory, name));
-    if (text) return texts_.emplace_back(std::move(*text)).view();
+    if (text) return text;
     if (!first || text.error().kind == ErrorKind::no_permission) first = text.error();
-    mounted = mounted || ::access(fmt::format("{}/trace", directory).c_str(), F_OK) == 0;
   }
-  if (needed && first) {
-    miss(*first, mounted ? "a kernel without CONFIG_DYNAMIC_FTRACE has no such list"
-                         : "mount -t tracefs tracefs /sys/kernel/tracing");
-  }
+  return fail(first.value_or(Error{ErrorKind::not_found, fmt::format("no tracefs with {}", name)}));
+}
+
+std::optional<std::string_view> Catalogue::keep_tracefs(std::string_view name) {
+  auto text = read_tracefs(name);
+  if (text) return keep(std::move(*text));
+  const bool mounted = std::ranges::any_of(sources_.tracefs, [](const std::string& directory) {
+    return ::access(fmt::format("{}/trace", directory).c_str(), F_OK) == 0;
+  });
+  miss(text.error(), mounted ? "a kernel without CONFIG_DYNAMIC_FTRACE has no such list"
+                             : "mount -t tracefs tracefs /sys/kernel/tracing");
   return std::nullopt;
 }
 

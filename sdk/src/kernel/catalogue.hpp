@@ -70,7 +70,7 @@ class Catalogue {
   void load_functions(std::span<const KernelPattern> patterns);
   void load_tracepoints(std::span<const KernelPattern> patterns);
   [[nodiscard]] Symbols read_symbols(ModuleNames& modules);
-  [[nodiscard]] std::vector<Named> read_ftrace(ModuleNames& modules);
+  [[nodiscard]] std::vector<Named> read_ftrace(Result<Text>&& with_addresses, ModuleNames& modules);
   /// `sections`: what is on it by section.
   void read_blacklist(std::vector<AddressRange>&& sections);
   [[nodiscard]] bool is_denied(const KernelFunction& function) const;
@@ -79,10 +79,12 @@ class Catalogue {
   void add_tracepoints(std::string_view module);
   [[nodiscard]] std::vector<std::string> modules_with_btf() const;
   [[nodiscard]] Result<std::shared_ptr<const btf::Types>> read_types(std::string_view module) const;
+  std::string_view keep(Text&& text);
   /// The text of a file, owned by the catalogue; nothing, and a line in missing(), if it cannot be read.
   std::optional<std::string_view> keep(const std::string& path, std::string_view advice);
   /// The same of a file in tracefs, wherever that is mounted.
-  std::optional<std::string_view> keep_tracefs(const std::string& name, bool needed);
+  std::optional<std::string_view> keep_tracefs(std::string_view name);
+  [[nodiscard]] Result<Text> read_tracefs(std::string_view name) const;
   void miss(const Error& error, std::string_view advice);
   [[nodiscard]] Error unusable(std::string_view what) const;
   [[nodiscard]] Error nothing_found(const KernelPattern& pattern) const;
