@@ -77,18 +77,27 @@ class PlanOf {
   }
   /// A function of the kernel, by trampoline.
   PlanOf& function(const Args& args, bool cookies = true) {
-    const auto number = static_cast<std::uint32_t>(plan_.sites.size());
-    PlannedSite& made = plan_.sites.emplace_back();
-    made.probe = static_cast<std::uint32_t>(plan_.probes.size());
-    made.function = static_cast<std::uint32_t>(plan_.functions.size());
-    made.spec = spec(args, 0);
-    plan_.probes.push_back({.provider = "fentry", .name = "f" + std::to_string(number)});
-    plan_.functions.emplace_back().name = plan_.probes.back().name;
+    return group(Backend::tracing, cookies).functions(1, args);
+  }
+  /// Functions of one link, where the backend has links of many.
+  PlanOf& group(Backend backend, bool cookies = true) {
     PlannedKernel& group = plan_.kernels.emplace_back();
-    group.backend = Backend::tracing;
+    group.backend = backend;
     group.source = USDT_SOURCE_SLOTS;
     group.cookies = cookies;
-    group.sites = {number};
+    return *this;
+  }
+  PlanOf& functions(int count, const Args& args) {
+    for (int i = 0; i < count; ++i) {
+      const auto number = static_cast<std::uint32_t>(plan_.sites.size());
+      PlannedSite& made = plan_.sites.emplace_back();
+      made.probe = static_cast<std::uint32_t>(plan_.probes.size());
+      made.function = static_cast<std::uint32_t>(plan_.functions.size());
+      made.spec = spec(args, 0);
+      plan_.probes.push_back({.provider = "fentry", .name = "f" + std::to_string(number)});
+      plan_.functions.emplace_back().name = plan_.probes.back().name;
+      plan_.kernels.back().sites.push_back(number);
+    }
     return *this;
   }
   PlanOf& sites(int count, const Args& args) {
@@ -234,6 +243,20 @@ TEST(Carriers, AreCalledWhatMostSitesHave) {
   EXPECT_EQ(carried.carrier, Carrier::table);
   EXPECT_EQ(carried.describe(), "cookie (1 site), table (2 sites)");
   EXPECT_EQ(carry(PlanOf().site(too_many()).site(Args(9, reg(1)))).describe(), "table");
+}
+
+TEST(Carriers, AreTheTableForAThousandFunctionsOfOneLinkIfOneDoesNotFit) {
+  const auto functions = [](int fit, const Args& another, Backend backend = Backend::kprobe_multi) {
+    return plan_carriers(PlanOf().group(backend).functions(fit, {reg(1)}).functions(1, another)).value();
+  };
+  EXPECT_EQ(functions(999, {reg(2)}).describe(), "cookie");
+  const CarrierPlan many = functions(999, too_many());
+  EXPECT_EQ(many.describe(), "table");
+  EXPECT_THAT(many.links, SizeIs(1));
+  EXPECT_THAT(many.programs, SizeIs(1));
+  EXPECT_EQ(functions(998, too_many()).describe(), "cookie (998 sites), table (1 site)") << "hits count for more";
+  EXPECT_EQ(functions(999, too_many(), Backend::tracing).describe(), "cookie (999 sites), table (1 site)")
+      << "a link each";
 }
 
 TEST(Carriers, LookUpAddressesWhereThereAreNoCookies) {

@@ -15,7 +15,8 @@ namespace usdt {
 
 /// How the specs of a plan reach the program that runs at its sites.
 enum class Carrier : std::uint8_t {
-  automatic,  ///< per_link where one program does for all sites; else cookie, and table for what does not fit one
+  automatic,  ///< per_link where one program does for all sites; else cookie, and table for what does not fit one (and
+              ///< then for all of a link of a thousand kernel functions or more)
   cookie,     ///< packed in the 64-bit attach cookie
   table,      ///< one lookup per hit in a map sized from the plan
   per_link,   ///< constants of a program of their own: one program for each spec, or each shape of spec

@@ -107,6 +107,7 @@ Result<Prototype> Types::prototype(std::uint32_t proto) const {
   Prototype found;
   found.result = value_type(at->type);
   const std::span parameters(reinterpret_cast<const btf_param*>(at + 1), vlen_of(at->info));
+  found.parameters.reserve(parameters.size());
   for (const btf_param& parameter : parameters) {
     if (&parameter == &parameters.back() && parameter.type == 0 && parameter.name_off == 0) {
       found.varargs = true;

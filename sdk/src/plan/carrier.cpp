@@ -45,6 +45,10 @@ bool packs_as_register(const usdt_arg_spec& arg) {
 /// Values of the low 12 bits of an address.
 constexpr std::size_t kKeys = 4096;
 
+/// So many kernel functions in one link, and a second link for those that fit no cookie is dearer than what cookies
+/// save: each starts and ends with a pass over all that is probed.
+constexpr std::size_t kManyFunctions = 1000;
+
 /// How one site's spec travels: its program, and its cookie.
 struct Way {
   std::uint32_t program = 0;
@@ -82,6 +86,7 @@ class Carriers {
   }
 
   Result<CarrierPlan> run() {
+    for (const PlannedKernel& group : plan_.kernels) one_table_.push_back(wants_one_table(group));
     out_.carrier = options_.carrier == Carrier::automatic ? choose() : options_.carrier;
     Result<void> done;
     switch (out_.carrier) {
@@ -157,6 +162,14 @@ class Carriers {
 
   std::uint64_t table_cookie(std::uint32_t site) const { return USDT_TABLE_COOKIE(site, plan_.sites[site].spec); }
 
+  /// Many functions in one link, of which some do not fit a cookie.
+  [[nodiscard]] bool wants_one_table(const PlannedKernel& group) const {
+    const bool one_link = group.backend == Backend::kprobe_multi || group.backend == Backend::kprobe_session ||
+                          group.backend == Backend::tracing_multi;
+    return one_link && group.sites.size() >= kManyFunctions &&
+           !std::ranges::all_of(group.sites, [&](std::uint32_t site) { return packed(site).has_value(); });
+  }
+
   /// One program reads cookies, another the table: one that could do both would be slower to verify than both.
   Way by_table(std::uint32_t site) {
     ++out_.in_table;
@@ -164,7 +177,8 @@ class Carriers {
     return {shared_program(site, fixed(site) ? kTableBit | kFixedBit : kTableBit), table_cookie(site)};
   }
   Way by_cookie_or_table(std::uint32_t site) {
-    const auto cookie = packed(site);
+    const bool one_table = kernel_of_[site] != kNone && one_table_[kernel_of_[site]];
+    const auto cookie = one_table ? std::nullopt : packed(site);
     if (!cookie || fixed(site)) return by_table(site);
     const std::uint32_t program = shared_program(site, kCookieBit);
     const auto& args = plan_.specs[plan_.sites[site].spec].args;
@@ -375,6 +389,7 @@ class Carriers {
   CarrierPlan out_;
   std::vector<Way> ways_;                 ///< by site
   std::vector<std::uint32_t> kernel_of_;  ///< by site: index into AttachPlan::kernels, kNone: of a file
+  std::vector<bool> one_table_;           ///< by index into AttachPlan::kernels
   std::map<std::pair<ProgramKind, std::uint32_t>, std::uint32_t> shared_;  ///< by kind and carriers
   std::uint32_t ip_groups_ = 0;
   unsigned site_bits_ = 0;

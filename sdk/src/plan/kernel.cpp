@@ -151,7 +151,7 @@ class KernelPlanner {
     std::string refusal;      ///< why trampolines do not take it
     std::uint32_t slots = 0;  ///< that the arguments take
   };
-  using SignatureKey = std::tuple<std::string_view, std::uint32_t, Backend, KernelMoment>;
+  using SignatureKey = std::tuple<std::uint32_t, Backend, KernelMoment, std::string_view>;
 
   Result<void> add(const KernelSelection::Entry& entry) {
     const KernelFunction& function = *entry.function;
@@ -246,7 +246,7 @@ class KernelPlanner {
 
   const Signature& signature_of(const KernelSelection::Entry& entry, const KernelWay& way) {
     const KernelFunction& function = *entry.function;
-    const SignatureKey key(function.module, function.proto_id, way.backend, entry.kind.moment);
+    const SignatureKey key(function.proto_id, way.backend, entry.kind.moment, function.module);
     const auto [it, fresh] = signatures_.try_emplace(key);
     if (fresh) it->second = make_signature(entry, way);
     return it->second;
@@ -271,6 +271,8 @@ class KernelPlanner {
     if (returns && found.result) found.args.push_back(result_of(found, entry.kind, way));
     made.args = static_cast<std::uint32_t>(plan_.args.size());
     std::vector<Arg>& args = plan_.args.emplace_back();
+    args.reserve(found.args.size());
+    made.encoded.reserve(found.args.size());
     for (ResolvedArg& each : found.args) {
       made.encoded.push_back(each.encoded);
       args.push_back(std::move(each.arg));

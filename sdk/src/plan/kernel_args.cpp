@@ -230,6 +230,7 @@ KernelSignature kernel_signature(const btf::Types& types, const btf::Prototype& 
   Signer signer(types, prototype, convention, machine);
   std::span parameters(prototype.parameters);
   if (convention == Convention::tracepoint && !parameters.empty()) parameters = parameters.subspan(1);
+  signature.args.reserve(parameters.size() + 1);  // the result may become one
   for (const btf::Parameter& parameter : parameters)
     signature.args.push_back(signer.argument(parameter, signature.args.size()));
   signature.slots = signer.slots();
