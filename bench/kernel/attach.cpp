@@ -92,7 +92,7 @@ Result<Report> attach_bare_once(const Attaching& attaching, const BareFunctions&
                            attaching.backend, functions);
   if (!links) return fail(links.error());
   report.ms[kLink] = watch.lap_ms();
-  report.attached = functions.btf_ids.size();
+  report.attached = attaching.one_each ? links->links.size() : functions.btf_ids.size();
   watch.lap_ms();
   links->links.clear();
   report.ms[kDetach] = watch.lap_ms();
@@ -213,9 +213,9 @@ Result<Measured> measure_one(const Attaching& attaching, std::size_t wanted, con
     }
   }
   out.functions = out.ours.front().attached;
-  if (out.functions != functions->btf_ids.size())
+  if (out.functions != out.bare.front().attached)
     return fail(ErrorKind::io, fmt::format("{} {}: {} functions attached, bare {}", attaching.name, glob, out.functions,
-                                           functions->btf_ids.size()));
+                                           out.bare.front().attached));
   return out;
 }
 

@@ -104,6 +104,7 @@ Result<BareLinks> perf_kprobe(KernelKind kind, const BareFunctions& functions) {
     attr.config = kind.moment == KernelMoment::exit ? std::uint64_t{1} << source->retprobe_bit : 0;
     attr.config2 = address;
     auto event = descriptor(sys::syscalls().perf_event_open(&attr, -1, 0, -1, 0), "perf_event_open");
+    if (!event && event.error().os_error == EINVAL) continue;  // no kprobe there; the library refuses it alone, too
     if (!event) return fail(event.error());
     if (const int error = sys::syscalls().perf_event_set_bpf(event->get(), program->get()); error < 0)
       return fail(os_failure(ErrorKind::io, "PERF_EVENT_IOC_SET_BPF", -error));

@@ -22,6 +22,7 @@
 #include "attach/spec_maps.hpp"
 #include "attach/specialise.hpp"
 #include "attach/thread_base.hpp"
+#include "features/kernel_features.hpp"
 #include "sys/uapi.hpp"
 #include "usdt/features.hpp"
 #include "usdt/privilege.hpp"
@@ -115,14 +116,19 @@ Result<void> set_types(const ObjectCopy& object, const ProgramKind& kind, Backen
   return {};
 }
 
-/// A function that `program` will be attached to, where it must be loaded for one.
+/// What `program` is loaded for, where that must be something. What is attached is a clone for each function or
+/// tracepoint: any will do, and the kernel's own stay when modules go.
 std::string tied_to(const AttachPlan& plan, const CarrierPlan& carriers, std::size_t program) {
   const Backend backend = carriers.programs[program].kind.backend;
-  if (backend != Backend::tracing && backend != Backend::tp_btf) return {};
+  if (backend == Backend::tracing) return std::string(features::kTestFunction);
+  if (backend != Backend::tp_btf) return {};
+  std::string name;
   for (const PlannedLink& link : carriers.links) {
-    if (link.program == program) return plan.functions[plan.sites[link.sites.front()].function].name;
+    if (link.program != program) continue;
+    const PlannedFunction& function = plan.functions[plan.sites[link.sites.front()].function];
+    if (name.empty() || function.module.empty()) name = function.name;
   }
-  return {};
+  return name;
 }
 
 /// All maps but the constants are the first copy's.

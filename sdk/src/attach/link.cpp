@@ -108,6 +108,18 @@ Error explain(const Error& error, std::string_view what, Backend backend) {
 
 }  // namespace
 
+/// Every function of `link` refused: their module went after they were planned.
+backends::FileLinks refuse_all(const PlannedLink& link) {
+  backends::FileLinks links;
+  for (std::size_t i = 0; i < link.sites.size(); ++i) links.refused.push_back({i, ENOENT});
+  return links;
+}
+
+std::string why_refused(const PlannedKernel& group, int os_error) {
+  if (os_error == ENOENT && !group.module.empty()) return fmt::format("the module '{}' is gone", group.module);
+  return fmt::format("the kernel refuses it: {}", errno_text(os_error));
+}
+
 /// One plan being attached.
 class Attachment {
  public:
@@ -190,7 +202,7 @@ class Attachment {
       std::string reason = planned.kernel == kNone
                                ? fmt::format("the kernel refuses file offset 0x{:x}: {}",
                                              planned.offsets[refusal.index], errno_text(refusal.os_error))
-                               : fmt::format("the kernel refuses it: {}", errno_text(refusal.os_error));
+                               : why_refused(plan_.kernels[planned.kernel], refusal.os_error);
       impl_->refused.push_back({site.probe, site.file, site.pc, std::move(reason)});
     }
   }
@@ -218,7 +230,10 @@ class Attachment {
                                     .clone = {}};
     sys::UniqueFd owner;  // of a clone that does for all
     sys::UniqueFd module;
-    if (auto cloned = prepare_clones(link, group, program, module, owner); !cloned) return fail(cloned.error());
+    if (auto cloned = prepare_clones(link, group, program, module, owner); !cloned) {
+      if (cloned.error().kind == ErrorKind::not_found) return refuse_all(link);
+      return fail(cloned.error());
+    }
     const backends::FunctionArrays functions = functions_of(link, group);
     auto links = attach_functions(kind.backend, program, functions);
     if (!links) return fail(explain(links.error(), to_string(group.kind), kind.backend));
@@ -226,7 +241,8 @@ class Attachment {
     return links;
   }
 
-  /// Programs that are tied to one attach point or one module when they are loaded are loaded again for each.
+  /// Programs that are tied to one attach point or one module when they are loaded are loaded again for each. Errors:
+  /// not_found (the module is gone).
   Result<void> prepare_clones(const PlannedLink& link, const PlannedKernel& group, backends::KernelProgram& program,
                               sys::UniqueFd& module, sys::UniqueFd& owner) {
     const PlannedProgram& planned = object_.carriers().programs[link.program];

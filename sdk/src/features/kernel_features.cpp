@@ -19,9 +19,6 @@
 namespace usdt::features {
 namespace {
 
-/// A function of every kernel with BPF, made to attach trampolines to (net/bpf/test_run.c, 5.5): nothing calls it but
-/// BPF_PROG_TEST_RUN.
-constexpr std::string_view kTestFunction = "bpf_fentry_test1";
 constexpr std::string_view kTestTracepoint = "sys_enter";
 
 FeatureState yes(Feature feature, std::string detail) { return {feature, Answer::yes, std::move(detail)}; }
@@ -47,13 +44,13 @@ FeatureState refused(Feature feature, std::string_view what, int error, std::str
   return no(feature, fmt::format("{} for {}; needs {}", errno_name(error), what, since));
 }
 
-/// A link of one function that does not exist: ESRCH from kernels that look for it.
+/// A link of one function whose name cannot be read: EFAULT from kernels that try to. A name that no function has would
+/// do, too, and have the kernel go through all its symbols.
 FeatureState probe_kprobe_link(Feature feature, std::uint32_t attach_type, std::string_view since) {
   const int prog = load_trivial_program(insn_move_r0, {.attach_type = attach_type});
   if (prog < 0) return refused(feature, "loading its program", -prog, since);
   const sys::UniqueFd owner(prog);
-  const char* name = "usdt_no_such_function";
-  const unsigned long names[] = {reinterpret_cast<std::uintptr_t>(name)};
+  const unsigned long names[] = {0};
   sys::LinkCreateKprobeMulti attr;
   attr.prog_fd = static_cast<std::uint32_t>(prog);
   attr.attach_type = attach_type;
@@ -61,7 +58,7 @@ FeatureState probe_kprobe_link(Feature feature, std::uint32_t attach_type, std::
   attr.syms = reinterpret_cast<std::uintptr_t>(names);
   const int link = sys::syscalls().bpf(sys::bpf_link_create_cmd, &attr, sizeof(attr));
   const sys::UniqueFd link_owner(link);
-  if (link >= 0 || link == -ESRCH || link == -ENOENT) return yes(feature, "a link looks for its functions");
+  if (link == -EFAULT) return yes(feature, "a link reads the names of its functions");
   return refused(feature, "a link", -link, since);
 }
 
