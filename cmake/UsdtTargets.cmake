@@ -68,8 +68,7 @@ function(usdt_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} usdt_options GTest::gtest_main GTest::gmock)
-  target_compile_definitions(${name} PRIVATE USDT_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-                                             USDT_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  target_compile_definitions(${name} PRIVATE USDT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   if(USDT_SANITIZE)  # of what is tested it matters how fast it is; optimising the tests is half of the compiler's work
     target_compile_options(${name} PRIVATE -O0)
   endif()

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs bench_kernel in a guest (docs/kernel-lab.md) and prints its tables.
 
-  lab.py [KERNEL[:ARCH]] [--write] [ARGS of bench_kernel]    default: 7.2:amd64; --write: into docs/benchmarks.md
+  lab.py [KERNEL[:ARCH]] [--write] [ARGS of bench_kernel]    default: 7.2:amd64; --write: into docs/benchmarks.md, with
+                                                             --only PART that part alone
 """
 
 import pathlib
@@ -15,7 +16,8 @@ import guest
 import vm
 
 PAGE = PROJECT / "docs" / "benchmarks.md"
-BEGIN, END = "<!-- ./run bench kernel writes from here -->", "<!-- to here -->"
+PARTS = ["hits", "attach"]
+BEGIN, END = "<!-- ./run bench kernel writes {} from here -->", "<!-- to here -->"
 LIMIT = 3600  # seconds
 
 
@@ -50,16 +52,23 @@ def tables(kernel, words):
     return f"Linux {version}, {kernel.arch}, emulated: `./run bench kernel {kernel} {' '.join(words)}`".rstrip() + f"\n\n{text}"
 
 
+def write_part(part, text):
+    begin = BEGIN.format(part)
+    before, page = PAGE.read_text().split(begin)
+    after = page.split(END, 1)[1]
+    PAGE.write_text(f"{before}{begin}\n\n{text}\n\n{END}{after}")
+
+
 def main():
     words = sys.argv[1:]
     write = "--write" in words
     kernel, rest = chosen([word for word in words if word != "--write"])
-    text = tables(kernel, rest)
-    print(text)
-    if write:
-        before, page = PAGE.read_text().split(BEGIN)
-        after = page.split(END)[1]
-        PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
+    parts = [part for part in PARTS if part in rest] if "--only" in rest else PARTS
+    for part in parts:
+        text = tables(kernel, rest if "--only" in rest else [*rest, "--only", part])
+        print(text)
+        if write:
+            write_part(part, text)
 
 
 if __name__ == "__main__":

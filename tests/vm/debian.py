@@ -59,7 +59,9 @@ class Archive:
             (self.dir / name).mkdir(parents=True, exist_ok=True)
         (self.dir / "status").touch()
         (self.dir / "list").write_text(f"deb [signed-by={KEYRING}] {_mirror()} {self.suite} main\n")
+        # Mirrors of one day stand still: their lists are as good for this, and signed.
         (self.dir / "conf").write_text(f'''
+Acquire::Check-Valid-Until "false";
 Dir::State "{self.dir}"; Dir::State::status "{self.dir}/status"; Dir::Cache "{self.dir}";
 Dir::Etc::sourcelist "{self.dir}/list"; Dir::Etc::sourceparts "/dev/null"; Dir::Etc::preferencesparts "/dev/null";
 Acquire::Languages "none"; APT::Architecture "{self.arch}"; APT::Architectures {{ "{self.arch}"; }};
