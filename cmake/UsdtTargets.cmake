@@ -18,32 +18,32 @@ if(USDT_SANITIZE)
   target_link_options(usdt_options INTERFACE -fsanitize=${USDT_SANITIZE})
 endif()
 
-# usdt_headers(TARGET KIND [LINK libraries...] HEADERS headers...): with USDT_PCH, TARGET has the HEADERS, which are those of
-# LINK and of everywhere, precompiled once for all targets of its KIND. Its compiler options must be set before.
+# usdt_headers(TARGET KIND [LINK libraries...] [MORE headers...]): with USDT_PCH, TARGET has the usual headers and MORE,
+# which are those of LINK, precompiled once for all targets of its KIND. Its compiler options must be set before.
 function(usdt_headers target kind)
-  cmake_parse_arguments(ARG "" "" "LINK;HEADERS" ${ARGN})
   if(NOT USDT_PCH)
     return()
   endif()
+  cmake_parse_arguments(ARG "" "" "LINK;MORE" ${ARGN})
   set(common usdt_${kind}_headers)
   if(NOT TARGET ${common})
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/${common}.cpp CONTENT "int main() {}\n")
-    if(kind STREQUAL module)
+    if(kind STREQUAL module)  # precompiled headers know whether they are of a program or of a library
       add_library(${common} OBJECT ${PROJECT_BINARY_DIR}/${common}.cpp)
     else()
       add_executable(${common} ${PROJECT_BINARY_DIR}/${common}.cpp)
     endif()
-    get_target_property(options ${target} COMPILE_OPTIONS)
     target_link_libraries(${common} PRIVATE usdt_options ${ARG_LINK})
+    get_target_property(options ${target} COMPILE_OPTIONS)
     if(options)
       target_compile_options(${common} PRIVATE ${options})
     endif()
-    target_precompile_headers(${common} PRIVATE ${ARG_HEADERS})
+    target_precompile_headers(${common} PRIVATE
+      <algorithm> <array> <filesystem> <functional> <map> <memory> <optional> <set> <span> <string> <string_view>
+      <unordered_map> <variant> <vector> <fmt/format.h> <tl/expected.hpp> ${ARG_MORE})
   endif()
   target_precompile_headers(${target} REUSE_FROM ${common})
 endfunction()
-set(usdt_common_headers <algorithm> <array> <filesystem> <functional> <map> <memory> <optional> <set> <span> <string>
-                        <string_view> <unordered_map> <variant> <vector> <fmt/format.h> <tl/expected.hpp>)
 
 set_property(GLOBAL PROPERTY USDT_MODULES "")
 
@@ -54,7 +54,7 @@ function(usdt_module name)
     ${PROJECT_SOURCE_DIR}/sdk/include ${PROJECT_SOURCE_DIR}/bpf/include
     ${PROJECT_SOURCE_DIR}/sdk/src ${PROJECT_SOURCE_DIR})
   target_link_libraries(usdt_${name} PUBLIC ${ARG_LINK} PRIVATE usdt_options)
-  usdt_headers(usdt_${name} module HEADERS ${usdt_common_headers})
+  usdt_headers(usdt_${name} module)
   set_property(GLOBAL APPEND PROPERTY USDT_MODULES usdt_${name})
 endfunction()
 
@@ -72,7 +72,7 @@ function(usdt_test name)
   if(USDT_SANITIZE)  # of what is tested it matters how fast it is; optimising the tests is half of the compiler's work
     target_compile_options(${name} PRIVATE -O0)
   endif()
-  usdt_headers(${name} test LINK GTest::gmock HEADERS ${usdt_common_headers} <gmock/gmock.h> <gtest/gtest.h>)
+  usdt_headers(${name} test LINK GTest::gmock MORE <gmock/gmock.h> <gtest/gtest.h>)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS ${ARG_LABEL} RUN_SERIAL ${ARG_SERIAL})
 endfunction()

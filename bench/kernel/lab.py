@@ -6,6 +6,7 @@
                                                              --only PART that part alone
 """
 
+import argparse
 import pathlib
 import sys
 
@@ -60,14 +61,15 @@ def write_part(part, text):
 
 
 def main():
-    words = sys.argv[1:]
-    write = "--write" in words
-    kernel, rest = chosen([word for word in words if word != "--write"])
-    parts = [part for part in PARTS if part in rest] if "--only" in rest else PARTS
-    for part in parts:
-        text = tables(kernel, rest if "--only" in rest else [*rest, "--only", part])
+    parser = argparse.ArgumentParser(prog="bench kernel", allow_abbrev=False, usage=__doc__)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--only", choices=PARTS)
+    options, words = parser.parse_known_args()
+    kernel, rest = chosen(words)
+    for part in [options.only] if options.only else PARTS:
+        text = tables(kernel, [*rest, "--only", part])
         print(text)
-        if write:
+        if options.write:
             write_part(part, text)
 
 

@@ -116,7 +116,7 @@ backends::FileLinks refuse_all(const PlannedLink& link) {
 }
 
 std::string why_refused(const PlannedKernel& group, int os_error) {
-  if (os_error == ENOENT && !group.module.empty()) return fmt::format("the module '{}' is gone", group.module);
+  if (os_error == ENOENT && !group.module.empty()) return fmt::format("it, or its module '{}', is gone", group.module);
   return fmt::format("the kernel refuses it: {}", errno_text(os_error));
 }
 
