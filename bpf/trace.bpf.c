@@ -10,8 +10,9 @@ const volatile __u32 usdt_record_size = sizeof(struct usdt_event) + 12 * sizeof(
 const volatile __u32 usdt_string_slots = 0;
 const volatile __u32 usdt_string_size = 0; /* bytes of one slot */
 const volatile __u32 usdt_stack_depth = 0; /* addresses */
-/* Hits are counted, and nothing else. */
-const volatile __u8 usdt_count_only = 0;
+/* Rows of usdt_stats less 1, and entries of a row. */
+const volatile __u32 usdt_stats_row_mask = 0;
+const volatile __u32 usdt_stats_row_size = 0;
 /* 0, or: only processes that descend from this thread group count (a traced command and its children). */
 const volatile __u32 usdt_ancestor_tgid = 0;
 const volatile __u32 usdt_task_tgid_offset = 0;
@@ -25,8 +26,11 @@ struct {
 	__uint(max_entries, 4096);
 } usdt_events SEC(".maps");
 
+/* Rows of one entry a site. A processor counts in one of them, so that it seldom waits for another; how many processors
+ * there are need not be known exactly (what reads a per-CPU map must know: the kernel writes all of them). */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct usdt_site_stats);
@@ -134,6 +138,13 @@ static __always_inline __u64 wake_flags(void)
 	return BPF_RB_FORCE_WAKEUP;
 }
 
+static __always_inline struct usdt_site_stats *stats_of(__u32 site)
+{
+	__u32 key = site + (bpf_get_smp_processor_id() & usdt_stats_row_mask) * usdt_stats_row_size;
+
+	return bpf_map_lookup_elem(&usdt_stats, &key);
+}
+
 static __always_inline void count_lost(struct usdt_site_stats *stats)
 {
 	__sync_fetch_and_add(&stats->ring_full, 1);
@@ -224,21 +235,33 @@ USDT_PROGRAM(usdt_trace_hit)
 
 	if (usdt_ancestor_tgid && !descends())
 		return 0;
-	stats = bpf_map_lookup_elem(&usdt_stats, &site);
+	stats = stats_of(site);
 	if (!stats || (!ctx->spec && !usdt_is_packed(ctx)))
 		return 0;
 	if (usdt_calls && ctx->returns) {
-		if (!usdt_count_only)
-			close_call(ctx, site, stats);
+		close_call(ctx, site, stats);
 		return 0;
 	}
 	/* Atomic although per CPU: another task's hit may preempt this one. */
 	__sync_fetch_and_add(&stats->hits, 1);
-	if (usdt_count_only)
-		return 0;
 	if (usdt_calls)
 		open_call(ctx, site, stats);
 	else
 		record_hit(ctx, site, stats, 0);
+	return 0;
+}
+
+/* Hits are counted, and nothing else: no argument is read, so that sites of all specs share the program. */
+USDT_PROGRAM(usdt_trace_count)
+{
+	struct usdt_site_stats *stats;
+
+	if (usdt_ancestor_tgid && !descends())
+		return 0;
+	if (usdt_calls && ctx->returns)
+		return 0;
+	stats = stats_of(usdt_site(ctx));
+	if (stats)
+		__sync_fetch_and_add(&stats->hits, 1);
 	return 0;
 }

@@ -351,6 +351,18 @@ TEST(Carriers, FitMoreSpecsWithoutSiteNumbers) {
   EXPECT_EQ(without.site_bits, 31U) << "programs say USDT_NO_SITE above 30";
 }
 
+TEST(Carriers, AreOneProgramAndOneLinkWhereNoArgumentIsRead) {
+  const AttachPlan plan = PlanOf().site({reg(1)}).site(too_many()).site({constant(7)});
+  EXPECT_GT(plan_carriers(plan)->programs.size(), 1U);
+  const auto carried = plan_carriers(plan, {.arguments = false});
+  ASSERT_TRUE(carried) << carried.error().message;
+  ASSERT_THAT(carried->programs, SizeIs(1));
+  EXPECT_EQ(carried->programs[0].carriers, kLink);
+  EXPECT_FALSE(carried->needs_table);
+  ASSERT_THAT(carried->links, SizeIs(1));
+  for (std::uint32_t site = 0; site < 3; ++site) EXPECT_EQ(USDT_COOKIE_SITE(carried->links[0].cookies[site]), site);
+}
+
 TEST(Carriers, PackEachFileForItsMachine) {
   const auto plan = PlanOf().site({reg(14)}).file(Machine::aarch64).site({reg(31)});
   const CarrierPlan carried = carry(plan);

@@ -25,6 +25,7 @@ struct LoadOptions {
   Backend backend = Backend::automatic;
   Carrier carrier = Carrier::automatic;
   bool site_numbers = true;         ///< CarrierOptions::site_numbers
+  bool arguments = true;            ///< CarrierOptions::arguments
   std::uint32_t max_programs = 64;  ///< CarrierOptions::max_programs
   /// The programs to load, of those that are for attach points; empty: all. Each costs the verifier, and so the start
   /// of a trace, some milliseconds an argument.

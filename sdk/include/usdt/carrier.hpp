@@ -31,6 +31,8 @@ struct CarrierOptions {
   bool attach_cookies = true;  ///< the kernel has them (features.hpp); here a plain value: planning is pure
   /// Packed cookies hold the site's number for usdt_site(); without it more specs fit.
   bool site_numbers = true;
+  /// The program reads arguments. One that does not, nor usdt_cookie(), is the same for sites of all specs.
+  bool arguments = true;
   /// Programs a plan may be loaded as. What is beyond shares programs: cookies and the table.
   std::uint32_t max_programs = 64;
 };

@@ -239,6 +239,7 @@ Result<void> BpfObject::load(const AttachPlan& plan, const LoadOptions& options)
   auto carriers = plan_carriers(plan, {.carrier = *carrier,
                                        .attach_cookies = cookies,
                                        .site_numbers = options.site_numbers,
+                                       .arguments = options.arguments,
                                        .max_programs = options.max_programs});
   if (!carriers) return fail(carriers.error());
   auto loaded = impl_->load_copies(plan, *carriers, *backend, options.programs);

@@ -124,6 +124,7 @@ Result<void> set_spec_constants(const ObjectCopy& object, const AttachPlan& plan
   constant("usdt_windows", static_cast<std::uint8_t>(carriers.windows));
   constant("usdt_packed_regs", static_cast<std::uint8_t>(program.packed_regs));
   constant("usdt_site_bits", carriers.site_bits);
+  constant("usdt_one_site", static_cast<std::uint8_t>(plan.sites.size() == 1 && carriers.site_bits == 0));
   constant("usdt_user_cookie", carriers.user_cookie);
   constant("usdt_ip_group", program.ip_group);
   constant("usdt_link", own);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "usdt/tracer.hpp"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -11,6 +9,7 @@
 
 #include "btf/types.hpp"
 #include "event/ring.hpp"
+#include "event/site_counts.hpp"
 #include "sys/pid_namespace.hpp"
 #include "trace.bpf.hpp"
 #include "usdt/features.hpp"
@@ -66,23 +65,20 @@ Result<void> set_layout(BpfObject& object, const AttachPlan& plan, const EventLa
   if (auto set = object.set_constant("usdt_string_slots", layout.string_slots); !set) return set;
   if (auto set = object.set_constant("usdt_string_size", layout.string_size); !set) return set;
   if (auto set = object.set_constant("usdt_stack_depth", layout.stack_depth); !set) return set;
-  if (auto set = object.set_constant("usdt_count_only", static_cast<std::uint8_t>(options.count_only)); !set)
-    return set;
   if (auto set = set_open_calls(object, plan, layout, options); !set) return set;
-  if (auto set = object.set_max_entries("usdt_events", ring_size(options.count_only ? 0 : options.ring_bytes)); !set)
-    return set;
-  return object.set_max_entries("usdt_stats", static_cast<std::uint32_t>(plan.sites.size()));
+  return object.set_max_entries("usdt_events", ring_size(options.count_only ? 0 : options.ring_bytes));
 }
 
 }  // namespace
 
 struct Tracer::Impl {
-  Impl(const AttachPlan& p, BpfObject o, Link l, EventLayout e, event::Ring r, bool only_counts)
+  Impl(const AttachPlan& p, BpfObject o, Link l, EventLayout e, event::Ring r, event::SiteCounts c, bool only_counts)
       : plan(p),
         object(std::move(o)),
         link(std::move(l)),
         layout(e),
         ring(std::move(r)),
+        site_counts(std::move(c)),
         count_only(only_counts),
         counts(p.probes.size()) {}
 
@@ -104,6 +100,7 @@ struct Tracer::Impl {
   Link link;
   EventLayout layout;
   event::Ring ring;
+  event::SiteCounts site_counts;
   bool count_only;
   std::vector<ProbeCounts> counts;  // delivered and discarded; the rest is in the kernel
 };
@@ -137,19 +134,28 @@ Result<Tracer> Tracer::start(const AttachPlan& plan, const TraceOptions& options
   layout.stack_depth = options.kernel_stack_depth;
   if (auto set = set_layout(*object, plan, layout, options); !set) return fail(set.error());
   if (auto set = set_filters(*object, options); !set) return fail(set.error());
-  const LoadOptions load{.backend = options.backend, .carrier = options.carrier, .max_programs = options.max_programs};
+  auto rows = event::SiteCounts::size(*object, plan.sites.size());
+  if (!rows) return fail(rows.error());
+  const std::string program = options.count_only ? "usdt_trace_count" : "usdt_trace_hit";
+  const LoadOptions load{.backend = options.backend,
+                         .carrier = options.carrier,
+                         .arguments = !options.count_only,
+                         .max_programs = options.max_programs,
+                         .programs = {program}};
   if (auto loaded = object->load(plan, load); !loaded) return fail(loaded.error());
   auto events = object->map_fd("usdt_events");
   if (!events) return fail(events.error());
-  auto link = attach(*object, "usdt_trace_hit", plan);
+  auto counts = event::SiteCounts::open(*object, *rows);
+  if (!counts) return fail(counts.error());
+  auto link = attach(*object, program, plan);
   if (!link) return fail(link.error());
 
   auto* asleep = static_cast<std::uint32_t*>(object->global("usdt_consumer_asleep"));
   if (!asleep) return fail(ErrorKind::io, "map the stock program's globals");
   auto ring = event::Ring::open(*events, asleep);
   if (!ring) return fail(ring.error());
-  return Tracer(
-      std::make_unique<Impl>(plan, std::move(*object), std::move(*link), layout, std::move(*ring), options.count_only));
+  return Tracer(std::make_unique<Impl>(plan, std::move(*object), std::move(*link), layout, std::move(*ring),
+                                       std::move(*counts), options.count_only));
 }
 
 Result<std::size_t> Tracer::poll(const Callback& callback, std::chrono::milliseconds wait, std::size_t limit) {
@@ -166,19 +172,14 @@ void Tracer::drain(const Callback& callback) {
 
 std::vector<ProbeCounts> Tracer::counts() const {
   std::vector<ProbeCounts> all = impl_->counts;
-  auto stats = impl_->object.map_fd("usdt_stats");
-  if (!stats) return all;
   std::vector<std::uint64_t> ended(all.size());
-  std::vector<usdt_site_stats> per_cpu(static_cast<std::size_t>(std::max(libbpf_num_possible_cpus(), 1)));
   for (std::uint32_t site = 0; site < impl_->plan.sites.size(); ++site) {
-    if (bpf_map_lookup_elem(*stats, &site, per_cpu.data()) != 0) continue;
-    ProbeCounts& probe = all[impl_->plan.sites[site].probe];
-    for (const usdt_site_stats& cpu : per_cpu) {
-      probe.hits += cpu.hits;
-      probe.ring_full += cpu.ring_full;
-      probe.calls_full += cpu.calls_full;
-      ended[impl_->plan.sites[site].probe] += cpu.ended;
-    }
+    const std::uint32_t number = impl_->plan.sites[site].probe;
+    const usdt_site_stats counted = impl_->site_counts.of(site);
+    all[number].hits += counted.hits;
+    all[number].ring_full += counted.ring_full;
+    all[number].calls_full += counted.calls_full;
+    ended[number] += counted.ended;
   }
   if (impl_->count_only) return all;
   for (const PlannedKernel& group : impl_->plan.kernels) {

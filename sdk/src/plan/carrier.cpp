@@ -8,6 +8,7 @@
 #include <bit>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -49,6 +50,9 @@ constexpr std::size_t kKeys = 4096;
 /// save: each starts and ends with a pass over all that is probed.
 constexpr std::size_t kManyFunctions = 1000;
 
+/// The spec of every site to a program that reads none.
+const EncodedSpec kNoArguments;
+
 /// How one site's spec travels: its program, and its cookie.
 struct Way {
   std::uint32_t program = 0;
@@ -70,14 +74,17 @@ bool is_pair(const ProgramKind& kind) { return kind.calls && kind.moment == USDT
 
 class Carriers {
  public:
-  Carriers(const AttachPlan& plan, const CarrierOptions& options) : plan_(plan), options_(options) {
+  Carriers(const AttachPlan& plan, const CarrierOptions& options)
+      : plan_(plan),
+        options_(options),
+        specs_(options.arguments ? std::span(plan.specs) : std::span(&kNoArguments, 1)) {
     const auto last = static_cast<std::uint32_t>(plan.sites.size() - 1);
     site_bits_ = options.site_numbers ? static_cast<unsigned>(std::bit_width(last)) : 0;
     out_.site_bits = options.site_numbers ? site_bits_ : kNoSiteBits;
-    same_user_cookie_ = std::all_of(plan.specs.begin(), plan.specs.end(), [&](const EncodedSpec& spec) {
-      return spec.user_cookie == plan.specs.front().user_cookie;
+    same_user_cookie_ = std::all_of(specs_.begin(), specs_.end(), [&](const EncodedSpec& spec) {
+      return spec.user_cookie == specs_.front().user_cookie;
     });
-    if (same_user_cookie_) out_.user_cookie = plan.specs.front().user_cookie;
+    if (same_user_cookie_) out_.user_cookie = specs_.front().user_cookie;
     ways_.resize(plan.sites.size());
     kernel_of_.resize(plan.sites.size(), kNone);
     for (std::uint32_t i = 0; i < plan.kernels.size(); ++i) {
@@ -113,7 +120,7 @@ class Carriers {
  private:
   Carrier choose() const {
     if (!options_.attach_cookies) return Carrier::ip_hash;
-    const bool one = plan_.specs.size() == 1 && plan_.specs[0].args.size() <= USDT_LINK_ARGS;
+    const bool one = specs_.size() == 1 && specs_[0].args.size() <= USDT_LINK_ARGS;
     return one ? Carrier::per_link : Carrier::cookie;
   }
 
@@ -121,6 +128,11 @@ class Carriers {
   Carrier most_used() const {
     if (out_.in_program >= std::max(out_.in_cookie, out_.in_table)) return Carrier::per_link;
     return out_.in_cookie >= out_.in_table ? Carrier::cookie : Carrier::table;
+  }
+
+  /// Index into specs_.
+  [[nodiscard]] std::uint32_t spec_of(std::uint32_t site) const {
+    return options_.arguments ? plan_.sites[site].spec : 0;
   }
 
   [[nodiscard]] ProgramKind kind(std::uint32_t site) const {
@@ -156,11 +168,11 @@ class Carriers {
   std::optional<std::uint64_t> packed(std::uint32_t site) const {
     if (!same_user_cookie_) return std::nullopt;
     const PlannedSite& planned = plan_.sites[site];
-    return pack_cookie(machine_of(plan_, planned), plan_.specs[planned.spec].args, options_.site_numbers ? site : 0,
+    return pack_cookie(machine_of(plan_, planned), specs_[spec_of(site)].args, options_.site_numbers ? site : 0,
                        site_bits_);
   }
 
-  std::uint64_t table_cookie(std::uint32_t site) const { return USDT_TABLE_COOKIE(site, plan_.sites[site].spec); }
+  std::uint64_t table_cookie(std::uint32_t site) const { return USDT_TABLE_COOKIE(site, spec_of(site)); }
 
   /// Many functions in one link, of which some do not fit a cookie.
   [[nodiscard]] bool wants_one_table(const PlannedKernel& group) const {
@@ -181,7 +193,7 @@ class Carriers {
     const auto cookie = one_table ? std::nullopt : packed(site);
     if (!cookie || fixed(site)) return by_table(site);
     const std::uint32_t program = shared_program(site, kCookieBit);
-    const auto& args = plan_.specs[plan_.sites[site].spec].args;
+    const auto& args = specs_[spec_of(site)].args;
     const bool registers = std::all_of(args.begin(), args.end(), packs_as_register);
     out_.programs[program].packed_regs &= registers;
     if (is_pair(out_.programs[program].kind)) out_.programs[program + 1].packed_regs &= registers;
@@ -230,18 +242,18 @@ class Carriers {
   std::vector<Group> group_specs(bool& whole) const {
     std::map<KindAndSpec, std::size_t> uses;
     for (std::uint32_t site = 0; site < plan_.sites.size(); ++site) {
-      if (!fixed(site)) ++uses[{kind(site), plan_.sites[site].spec}];
+      if (!fixed(site)) ++uses[{kind(site), spec_of(site)}];
     }
     const bool by_shape = uses.size() > options_.max_programs;
     std::map<std::pair<ProgramKind, std::string>, Group> groups;
     whole = true;
     for (const auto& [what, sites] : uses) {
       const auto& [kind, spec] = what;
-      if (plan_.specs[spec].args.size() > USDT_LINK_ARGS) {
+      if (specs_[spec].args.size() > USDT_LINK_ARGS) {
         whole = false;
         continue;
       }
-      Group& group = groups[{kind, by_shape ? shape_of(plan_.specs[spec]) : fmt::format("{:08x}", spec)}];
+      Group& group = groups[{kind, by_shape ? shape_of(specs_[spec]) : fmt::format("{:08x}", spec)}];
       group.kind = kind;
       group.specs.push_back(spec);
       group.sites += sites;
@@ -266,7 +278,7 @@ class Carriers {
       for (const std::uint32_t spec : group.specs) program_of[{group.kind, spec}] = program;
     }
     for (std::uint32_t site = 0; site < plan_.sites.size(); ++site) {
-      const auto own = fixed(site) ? program_of.end() : program_of.find({kind(site), plan_.sites[site].spec});
+      const auto own = fixed(site) ? program_of.end() : program_of.find({kind(site), spec_of(site)});
       if (own == program_of.end()) {
         ways_[site] = most > 1 ? by_cookie_or_table(site) : by_table(site);
       } else {
@@ -280,9 +292,9 @@ class Carriers {
     PlannedProgram program;
     program.kind = group.kind;
     program.carriers = kLinkBit;
-    program.link_spec = plan_.specs[group.specs.front()];
+    program.link_spec = specs_[group.specs.front()];
     for (const std::uint32_t spec : group.specs) {
-      const auto& args = plan_.specs[spec].args;
+      const auto& args = specs_[spec].args;
       for (std::size_t i = 0; i < args.size(); ++i) {
         if (args[i].value != program.link_spec.args[i].value) program.link_vary |= 1u << i;
       }
@@ -379,13 +391,14 @@ class Carriers {
 
   bool has_windows() const {
     const auto gathers = [](const EncodedSpec& spec) { return plan::gather_windows(spec.args).sizes[1] != 0; };
-    return (out_.needs_table && std::any_of(plan_.specs.begin(), plan_.specs.end(), gathers)) ||
+    return (out_.needs_table && std::any_of(specs_.begin(), specs_.end(), gathers)) ||
            std::any_of(out_.programs.begin(), out_.programs.end(),
                        [&](const PlannedProgram& program) { return gathers(program.link_spec); });
   }
 
   const AttachPlan& plan_;
   const CarrierOptions& options_;
+  std::span<const EncodedSpec> specs_;  ///< the plan's, or one for all: without arguments
   CarrierPlan out_;
   std::vector<Way> ways_;                 ///< by site
   std::vector<std::uint32_t> kernel_of_;  ///< by site: index into AttachPlan::kernels, kNone: of a file

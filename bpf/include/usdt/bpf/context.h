@@ -13,6 +13,8 @@ const volatile __u32 usdt_carriers __attribute__((weak)) = USDT_CARRIER_BIT(USDT
 const volatile __u32 usdt_max_args __attribute__((weak)) = 12;
 /* Bits of the site number in packed cookies; above 30: they hold none. */
 const volatile __u32 usdt_site_bits __attribute__((weak)) = 0;
+/* The plan has one site: its number needs no cookie. */
+const volatile __u8 usdt_one_site __attribute__((weak)) = 0;
 /* All packed cookies are of registers alone, so that argument N is at a place that is known. */
 const volatile __u8 usdt_packed_regs __attribute__((weak)) = 0;
 /* The application's cookie, where it is the same for all sites. */

@@ -33,7 +33,7 @@ struct usdt_event_arg {
 	__s32 text;  /* captured text: its bytes with the NUL, or a negative errno; 0: none was asked for */
 };
 
-/* Per site and CPU. hits = delivered + every lost reason + calls that have not ended. */
+/* Per site, in as many rows as there are processors, about. hits = delivered + every lost reason + calls that have not ended. */
 struct usdt_site_stats {
 	__u64 hits;
 	__u64 ring_full;

@@ -158,6 +158,8 @@ static __always_inline __u64 usdt_cookie(const struct usdt_ctx *ctx)
 /* The plan's number of this site; USDT_NO_SITE in packed cookies without (CarrierOptions::site_numbers). */
 static __always_inline __u32 usdt_site(const struct usdt_ctx *ctx)
 {
+	if (usdt_one_site)
+		return 0;
 	if (usdt_carried_by(ctx, USDT_CARRIER_LINK))
 		return USDT_COOKIE_SITE(usdt_find_cookie(ctx));
 	if (!usdt_is_packed(ctx))

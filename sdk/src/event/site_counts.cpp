@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "event/site_counts.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <utility>
+
+namespace usdt::event {
+namespace {
+
+constexpr const char* kMap = "usdt_stats";
+/// Rows begin on cache lines of their own: of two, since x86 processors fetch pairs.
+constexpr std::size_t kLine = 128 / sizeof(usdt_site_stats);
+/// Bytes of all rows, unless one alone is larger.
+constexpr std::size_t kMostBytes = 64u << 20;
+constexpr long kMostRows = 1024;
+
+__u64 load(__u64& counter) noexcept { return std::atomic_ref(counter).load(std::memory_order_relaxed); }
+
+}  // namespace
+
+CountRows count_rows(std::size_t sites, long processors) noexcept {
+  const std::size_t row = (std::max<std::size_t>(sites, 1) + kLine - 1) / kLine * kLine;
+  const auto wanted = std::bit_ceil(static_cast<std::size_t>(std::clamp(processors, 1L, kMostRows)));
+  const auto room = std::bit_floor(std::max<std::size_t>(kMostBytes / (row * sizeof(usdt_site_stats)), 1));
+  return {static_cast<std::uint32_t>(std::min(wanted, room)), static_cast<std::uint32_t>(row)};
+}
+
+Result<CountRows> SiteCounts::size(BpfObject& object, std::size_t sites) {
+  const CountRows rows = count_rows(sites, ::sysconf(_SC_NPROCESSORS_CONF));
+  if (auto set = object.set_max_entries(kMap, rows.entries()); !set) return fail(set.error());
+  if (auto set = object.set_constant("usdt_stats_row_mask", rows.rows - 1); !set) return fail(set.error());
+  if (auto set = object.set_constant("usdt_stats_row_size", rows.row_size); !set) return fail(set.error());
+  return rows;
+}
+
+Result<SiteCounts> SiteCounts::open(const BpfObject& object, CountRows rows) {
+  auto map = object.map_fd(kMap);
+  if (!map) return fail(map.error());
+  const std::size_t entries = rows.entries();
+  // The program alone writes them.
+  void* start = ::mmap(nullptr, entries * sizeof(usdt_site_stats), PROT_READ, MAP_SHARED, *map, 0);
+  if (start == MAP_FAILED) return fail(os_failure(ErrorKind::io, "map the counters of hits", errno));
+  return SiteCounts(rows, {static_cast<usdt_site_stats*>(start), entries});
+}
+
+SiteCounts::SiteCounts(SiteCounts&& other) noexcept : rows_(other.rows_), entries_(std::exchange(other.entries_, {})) {}
+
+SiteCounts& SiteCounts::operator=(SiteCounts&& other) noexcept {
+  std::swap(rows_, other.rows_);
+  std::swap(entries_, other.entries_);
+  return *this;
+}
+
+SiteCounts::~SiteCounts() {
+  if (!entries_.empty()) ::munmap(entries_.data(), entries_.size_bytes());
+}
+
+usdt_site_stats SiteCounts::of(std::uint32_t site) const noexcept {
+  usdt_site_stats sum{};
+  for (std::uint32_t row = 0; row < rows_.rows; ++row) {
+    usdt_site_stats& entry = entries_[std::size_t{row} * rows_.row_size + site];
+    sum.hits += load(entry.hits);
+    sum.ring_full += load(entry.ring_full);
+    sum.calls_full += load(entry.calls_full);
+    sum.ended += load(entry.ended);
+  }
+  return sum;
+}
+
+}  // namespace usdt::event

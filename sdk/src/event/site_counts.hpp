@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The stock program's counters: a row of one entry a site for each processor or few. Private to event/.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "usdt/bpf/event.h"
+#include "usdt/bpf_object.hpp"
+#include "usdt/result.hpp"
+
+namespace usdt::event {
+
+/// How the counters are laid out. Any number of rows counts exactly; too few, and processors wait for each other.
+struct CountRows {
+  std::uint32_t rows = 1;  ///< a power of two
+  std::uint32_t row_size = 1;
+
+  [[nodiscard]] std::uint32_t entries() const noexcept { return rows * row_size; }
+};
+/// For a machine that says it has `processors`, which may be wrong.
+[[nodiscard]] CountRows count_rows(std::size_t sites, long processors) noexcept;
+
+/// The counters of a loaded object, as memory shared with its program.
+class SiteCounts {
+ public:
+  /// Sizes the map before the load.
+  [[nodiscard]] static Result<CountRows> size(BpfObject& object, std::size_t sites);
+  /// After it.
+  [[nodiscard]] static Result<SiteCounts> open(const BpfObject& object, CountRows rows);
+  SiteCounts(SiteCounts&& other) noexcept;
+  SiteCounts& operator=(SiteCounts&& other) noexcept;
+  ~SiteCounts();
+
+  /// The sum over all rows.
+  [[nodiscard]] usdt_site_stats of(std::uint32_t site) const noexcept;
+
+ private:
+  SiteCounts(CountRows rows, std::span<usdt_site_stats> entries) noexcept : rows_(rows), entries_(entries) {}
+
+  CountRows rows_;
+  std::span<usdt_site_stats> entries_;
+};
+
+}  // namespace usdt::event
