@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Calls of kernel functions as one event: arguments, result and duration, and every hit accounted for.
+#include <linux/keyctl.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
@@ -119,6 +121,50 @@ TEST_P(EachCall, of_many_threads_are_told_apart) {
   EXPECT_EQ(counts.delivered, hits_.size());
   fmt::print("  threads {}={} calls of 4 threads, {} delivered, {} missed\n", GetParam().text(), counts.hits,
              counts.delivered, missed);
+}
+
+/// So many processes, each calling so often, to their end.
+void call_from_processes(int processes, int calls) {
+  for (int i = 0; i < processes; ++i) {
+    if (::fork() != 0) continue;
+    for (int call = 0; call < calls; ++call) ::syscall(SYS_keyctl, KEYCTL_REVOKE, call);
+    ::_exit(0);
+  }
+  while (::wait(nullptr) > 0) {
+  }
+}
+
+// A task that is preempted within a trampoline's program leaves its processor blind for that program, so that of more
+// busy processes than processors many hits are missed.
+TEST_P(EachWay, accounts_for_every_call_of_many_processes) {
+  const Way& way = GetParam();
+  auto how = options(way.backend);
+  how.scope = AllProcesses{};
+  const auto planned = plan_attach({}, select(way.prefix, {kOneArgument}), how);
+  ASSERT_TRUE(planned) << planned.error().message;
+  const auto tracer = start(*planned, {.count_only = true});
+  if (!tracer) return;
+  constexpr std::uint64_t calls = 30'000;
+  call_from_processes(6, calls / 6);
+  tracer->detach();
+  const ProbeCounts counts = tracer->counts()[0];
+  const auto missed = tracer->missed();
+  tell("calls of six processes on two processors", way.text(),
+       fmt::format("{} of {}, {} by {}", counts.hits, calls,
+                   missed ? fmt::format("{} missed", *missed) : "missed not known",
+                   to_string(planned->kernels[0].backend)));
+  EXPECT_EQ(counts.missed, missed) << "the only probe";
+  EXPECT_LE(counts.hits, calls);
+  // Of a call, either end may be missed.
+  if (missed) {
+    EXPECT_GE(counts.hits + *missed, calls);
+  }
+  // What kernels have had longest has a bound at the return.
+  const bool bounded = planned->kernels[0].backend == Backend::perf_kprobe && way.at_return();
+  if (way.kind().family != KernelFamily::trampoline && !bounded && abilities().kprobe_multi) {
+    EXPECT_EQ(counts.hits, calls);
+    EXPECT_EQ(missed, 0U);
+  }
 }
 
 // The program at the one function reads a text by the other, whose hit is within it: the kernel runs no program within

@@ -63,10 +63,24 @@ TEST(ChooseWay, trampolines_are_made_one_by_one_before_7_2) {
   EXPECT_EQ(way("fexit", linux_7_2()), "tracing_multi");
 }
 
-TEST(ChooseWay, any_function_is_a_trampoline_if_that_is_cheap_to_attach) {
-  EXPECT_EQ(way("kfunc", linux_6_12()), "tracing");
-  EXPECT_EQ(way("kfunc", linux_6_12(), Backend::automatic, 400), "kprobe_multi");
-  EXPECT_EQ(way("kfunc", linux_7_2(), Backend::automatic, 40'000), "tracing_multi");
+TEST(ChooseWay, any_function_is_a_kprobe_which_misses_no_hit_of_a_preempted_task) {
+  for (const std::size_t functions : {std::size_t{1}, std::size_t{40'000}}) {
+    EXPECT_EQ(way("kfunc", linux_7_2(), Backend::automatic, functions), "kprobe_multi");
+    EXPECT_EQ(way("kretfunc", linux_7_2(), Backend::automatic, functions), "kprobe_multi");
+    EXPECT_EQ(way("kcall", linux_7_2(), Backend::automatic, functions), "kprobe_session session");
+    EXPECT_EQ(way("kfunc", linux_6_1(), Backend::automatic, functions), "perf_kprobe");
+  }
+}
+
+TEST(ChooseWay, returns_are_trampolines_where_kprobes_remember_only_a_few_calls) {
+  EXPECT_EQ(way("kretfunc", linux_6_1()), "tracing");
+  EXPECT_EQ(way("kcall", linux_6_1()), "tracing");
+  EXPECT_EQ(way("kcall", linux_6_1(), Backend::automatic, 400), "perf_kprobe") << "too slow to attach";
+}
+
+TEST(ChooseWay, a_trampoline_that_is_named_is_taken) {
+  EXPECT_EQ(way("kfunc", linux_7_2(), Backend::tracing_multi), "tracing_multi");
+  EXPECT_EQ(way("kcall", linux_7_2(), Backend::tracing), "tracing session");
 }
 
 TEST(ChooseWay, what_the_kernel_has_not_is_said_with_what_to_take_instead) {
@@ -234,11 +248,11 @@ TEST_F(KernelPlan, a_function_named_twice_is_attached_once_for_each_kind) {
 }
 
 TEST_F(KernelPlan, what_only_a_trampoline_refuses_falls_back_to_a_kprobe_where_any_will_do) {
-  const AttachPlan made = plan({"kfunc:f_*"}, linux_7_2());
+  const AttachPlan made = plan({"kretfunc:f_*"}, linux_6_1());
   EXPECT_THAT(made.sites, SizeIs(6));
   std::set<Backend> backends;
   for (const PlannedKernel& group : made.kernels) backends.insert(group.backend);
-  EXPECT_EQ(backends, (std::set<Backend>{Backend::tracing_multi, Backend::kprobe_multi}));
+  EXPECT_EQ(backends, (std::set<Backend>{Backend::tracing, Backend::perf_kprobe}));
 }
 
 }  // namespace

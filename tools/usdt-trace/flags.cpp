@@ -62,7 +62,8 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->type_name("MIB")
       ->capture_default_str();
   app.add_flag("!--no-follow", flags.follow, "With a command: only its own process, not its children");
-  app.add_flag("--strict", flags.strict, "Exit with 3 if events were lost or a value asked for was unreadable");
+  app.add_flag("--strict", flags.strict,
+               "Exit with 3 if events were lost, hits missed, or a value asked for was unreadable");
   app.add_flag("-q,--quiet", flags.quiet, "No notices but errors and the loss line");
   app.add_option("--backend", raw.backends,
                  "How to attach: uprobe_multi, perf_uprobe; in the kernel: kprobe_multi, kprobe_session,\n"

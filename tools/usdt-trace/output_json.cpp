@@ -65,12 +65,13 @@ class JsonOutput final : public Output {
     json_.StartObject();
     head("summary");
     counts(summary.total());
-    key(json_, "missed"), summary.missed ? json_.Uint64(*summary.missed) : json_.Null();
+    missed(summary.missed);
     key(json_, "probes"), json_.StartArray();
     for (std::size_t i = 0; i < summary.probes.size(); ++i) {
       json_.StartObject();
       key(json_, "probe"), put(json_, names_[i]);
       counts(summary.probes[i]);
+      missed(summary.probes[i].missed);
       // A kernel function has one signature; the sites of a file's probe may differ, and usdt-list has them.
       if (plan_.probes[i].file == usdt::kNone && args_of_[i]) types(*args_of_[i]);
       json_.EndObject();
@@ -100,6 +101,8 @@ class JsonOutput final : public Output {
     key(json_, "v"), json_.Uint(1);
     key(json_, "type"), put(json_, type);
   }
+
+  void missed(std::optional<std::uint64_t> hits) { key(json_, "missed"), hits ? json_.Uint64(*hits) : json_.Null(); }
 
   void counts(const usdt::ProbeCounts& counts) {
     key(json_, "events"), json_.Uint64(counts.delivered);

@@ -18,6 +18,7 @@
 
 #include "child.hpp"
 #include "common/report.hpp"
+#include "missed.hpp"
 #include "output.hpp"
 
 namespace usdt_trace {
@@ -128,7 +129,7 @@ class Session {
     if (!flags_.kernel_patterns.empty()) {
       std::vector<usdt::KernelKind> kinds;
       for (const usdt::KernelPattern& pattern : flags_.kernel_patterns) kinds.push_back(pattern.kind);
-      options.kernel = usdt::kernel_abilities(kinds);
+      options.kernel = usdt::kernel_abilities(kinds, flags_.kernel_backend);
       options.kernel_backend = flags_.kernel_backend;
       options.capture_text = flags_.print.empty() && !flags_.count_only;
     }
@@ -331,6 +332,7 @@ class Session {
       reader_gone_ = !output_->flush();
     }
     tracer_->drain(nullptr);
+    missed_ = tracer_->missed_hits();
     summary_ = {tracer_->counts(), skipped(), tracer_->missed()};
     output_->summary(summary_);
     if (!reader_gone_) reader_gone_ = !output_->flush();
@@ -345,11 +347,12 @@ class Session {
       const auto silent = std::count_if(summary_.probes.begin(), summary_.probes.end(),
                                         [](const usdt::ProbeCounts& probe) { return probe.hits == 0; });
       fmt::print(stderr, "{} hits counted; {} without hits{}\n", total.hits,
-                 counted(static_cast<std::size_t>(silent), "probe"), missed_text());
+                 counted(static_cast<std::size_t>(silent), "probe"), missed_text(missed_));
+      print_losers();
       return;
     }
     fmt::print(stderr, "{} events of {} hits; lost: {}{}\n", total.delivered, total.hits, lost_text(total),
-               missed_text());
+               missed_text(missed_));
     print_losers();
     if (total.ring_full > 0)
       fmt::print(stderr, "  a larger --ring-size than {} MiB loses fewer\n", flags_.ring_megabytes);
@@ -361,13 +364,15 @@ class Session {
     std::vector<std::pair<std::uint64_t, std::size_t>> losers;
     for (std::size_t i = 0; i < summary_.probes.size(); ++i) {
       const usdt::ProbeCounts& probe = summary_.probes[i];
-      const std::uint64_t lost = probe.ring_full + probe.discarded + probe.calls_full + probe.unfinished;
+      const std::uint64_t lost =
+          probe.ring_full + probe.discarded + probe.calls_full + probe.unfinished + probe.missed.value_or(0);
       if (lost > 0) losers.emplace_back(lost, i);
     }
     std::stable_sort(losers.begin(), losers.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     for (std::size_t n = 0; n < std::min(losers.size(), most); ++n) {
-      const std::size_t i = losers[n].second;
-      fmt::print(stderr, "  {}: {}\n", full_name(plan_, plan_.probes[i]), lost_text(summary_.probes[i]));
+      const usdt::ProbeCounts& probe = summary_.probes[losers[n].second];
+      fmt::print(stderr, "  {}: {}{}\n", full_name(plan_, plan_.probes[losers[n].second]),
+                 flags_.count_only ? fmt::format("{} hits", probe.hits) : lost_text(probe), missed_text(probe));
     }
     if (losers.size() > most) fmt::print(stderr, "  and {}\n", counted(losers.size() - most, "more probe"));
   }
@@ -378,14 +383,8 @@ class Session {
     return text;
   }
 
-  [[nodiscard]] std::string missed_text() const {
-    if (!summary_.missed) return "; missed, in the kernel's own nested hits: not known (Linux 5.12; at kprobes 6.10)";
-    return *summary_.missed == 0 ? std::string()
-                                 : fmt::format("; {} missed, in the kernel's own nested hits", *summary_.missed);
-  }
-
   [[nodiscard]] int exit_code() {
-    const bool lost = summary_.total().ring_full + summary_.total().calls_full > 0;
+    const bool lost = summary_.total().ring_full + summary_.total().calls_full > 0 || any_missed(missed_);
     if (flags_.strict && (lost || output_->unreadable() > 0)) return strict_failure;
     const bool ended_by_itself = child_ && signals_seen == 0 && !limit_reached_;
     return ended_by_itself ? child_->ended().value_or(success) : static_cast<int>(success);
@@ -404,6 +403,7 @@ class Session {
   std::optional<usdt::Tracer> tracer_;
   std::unique_ptr<Output> output_;
   Summary summary_;
+  std::vector<usdt::MissedHits> missed_;
   std::uint64_t shown_ = 0;
   bool reader_gone_ = false;
   bool limit_reached_ = false;

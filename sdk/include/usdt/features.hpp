@@ -57,8 +57,8 @@ void disable_feature(Feature feature);
 /// The value PlanOptions wants, from the features of kernel functions.
 [[nodiscard]] KernelAbilities kernel_abilities();
 /// The same, asked no more than programs of these kinds depend on: what is not asked is false. Each question costs a
-/// program loaded, some a function patched.
-[[nodiscard]] KernelAbilities kernel_abilities(std::span<const KernelKind> kinds);
+/// program loaded, some a function patched. `backend`: PlanOptions::kernel_backend.
+[[nodiscard]] KernelAbilities kernel_abilities(std::span<const KernelKind> kinds, Backend backend = Backend::automatic);
 
 /// The value PlanOptions wants, from nop5 and nop10.
 [[nodiscard]] NopOptimisation nop_optimisation();

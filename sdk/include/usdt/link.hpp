@@ -15,6 +15,13 @@
 
 namespace usdt {
 
+/// Hits that the kernel ran no program for, as one program or link counts them.
+struct MissedHits {
+  Backend backend = Backend::automatic;
+  std::optional<std::uint64_t> hits;  ///< nothing: this kernel does not count them
+  std::vector<std::uint32_t> probes;  ///< of the plan: whose hits they were; none of them known if there are several
+};
+
 /// A plan that is attached. Dropping it detaches every site; the kernel does the same should the process die.
 class Link {
  public:
@@ -33,11 +40,15 @@ class Link {
   [[nodiscard]] std::size_t attached() const noexcept;
   /// Sites of the plan that the kernel refused, each named by bisection with its errno; all others are attached.
   [[nodiscard]] const std::vector<SkippedSite>& refused() const noexcept;
-  /// Hits the kernel did not run a program for, because it was within one already: on that processor, or in that task
-  /// (bpf_prog_info::recursion_misses, 5.12; of kprobes 6.7, with what their links count as missed). Not known by site,
-  /// and in no other number, but that a call whose end is missed is also unfinished. Stays readable when detached;
-  /// nullopt: the kernel does not count them (of kprobes, taken to be so before 6.10), or the link was opened from
-  /// pins.
+  /// Hits the kernel did not run a program for (bpf_prog_info::recursion_misses, 5.12; of kprobes 6.7, with what their
+  /// links count as missed), in no other number, but that a call whose end is missed is also unfinished. Why, depends
+  /// on the backend: a trampoline or raw tracepoint does not run its program where a task was preempted or interrupted
+  /// within the same one on that processor; kprobes run none while that processor is within any BPF program or system
+  /// call of BPF maps. One for each program and link that can miss. Stays readable when detached; empty if the link was
+  /// opened from pins.
+  [[nodiscard]] std::vector<MissedHits> missed_hits() const;
+  /// Their sum; nullopt: the kernel does not count them (of kprobes, taken to be so before 6.10), or the link was
+  /// opened from pins.
   [[nodiscard]] std::optional<std::uint64_t> missed() const;
   /// Pins the kernel's links in `directory`, which is made, in a BPF file system (/sys/fs/bpf/NAME): then they stay
   /// attached when this Link and its process are gone. Errors: io (exists already, ...), invalid_argument (no BPF file

@@ -46,6 +46,9 @@ struct ProbeCounts {
   std::uint64_t calls_full = 0;  ///< lost: calls beyond TraceOptions::max_open_calls
   std::uint64_t unfinished = 0;  ///< calls that had not ended when the trace did
   std::uint64_t discarded = 0;   ///< recorded, but the consumer had stopped taking events (--max-events)
+  /// Link::missed_hits() of this probe, in no other number; nothing where the kernel does not count them, or only those
+  /// of several probes together.
+  std::optional<std::uint64_t> missed = 0;
 };
 
 /// A trace with the stock program: attached on start, typed events out. Single-threaded; the caller owns the loop.
@@ -76,8 +79,9 @@ class Tracer {
   void drain(const Callback& callback);
   /// Per probe of the plan, exact once drained.
   [[nodiscard]] std::vector<ProbeCounts> counts() const;
-  /// Link::missed().
+  /// Link::missed() and Link::missed_hits().
   [[nodiscard]] std::optional<std::uint64_t> missed() const;
+  [[nodiscard]] std::vector<MissedHits> missed_hits() const;
 
  private:
   struct Impl;

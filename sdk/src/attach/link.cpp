@@ -12,6 +12,7 @@
 #include <iterator>
 #include <system_error>
 #include <thread>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "attach/backend.hpp"
@@ -73,7 +74,7 @@ const std::string& Link::carrier_text() const noexcept { return impl_->carrier_t
 std::size_t Link::attached() const noexcept { return impl_->attached; }
 const std::vector<SkippedSite>& Link::refused() const noexcept { return impl_->refused; }
 void Link::detach() noexcept {
-  if (!impl_->fds.empty()) impl_->missed_by_links = missed_by(impl_->fds);
+  if (!impl_->fds.empty()) impl_->missed_by_links = impl_->ask_links();
   close_together(impl_->fds);
   impl_->events.clear();
   impl_->attached = 0;
@@ -151,7 +152,10 @@ class Attachment {
     if (link.sites.empty()) return {};
     auto links = of_file ? attach_file(*program_fd, link) : attach_kernel(*program_fd, link, kind);
     if (!links) return fail(links.error());
-    if (auto kept = keep_program(planned.program, *program_fd, *links); !kept) return kept;
+    const Backend way = of_file ? object_.backend() : kind.backend;
+    const std::vector<std::uint32_t> probes = of_file ? std::vector<std::uint32_t>{} : attached_probes(link, *links);
+    impl_->note_served(*links, way, probes);
+    if (auto kept = keep_program(planned.program, *program_fd, *links, way, probes); !kept) return kept;
     take(link, kind, std::move(*links));
     return {};
   }
@@ -172,10 +176,25 @@ class Attachment {
     return link;
   }
 
+  /// The probe of each function that was attached.
+  std::vector<std::uint32_t> attached_probes(const PlannedLink& link, const backends::FileLinks& links) const {
+    std::vector<std::uint32_t> probes;
+    std::unordered_set<std::size_t> refused;
+    for (const backends::Refusal& refusal : links.refused) refused.insert(refusal.index);
+    for (std::size_t i = 0; i < link.sites.size(); ++i) {
+      if (!refused.contains(i)) probes.push_back(plan_.sites[link.sites[i]].probe);
+    }
+    return probes;
+  }
+
   /// The programs loaded for these links, or else the object's.
-  Result<void> keep_program(std::uint32_t number, int fd, backends::FileLinks& links) {
+  Result<void> keep_program(std::uint32_t number, int fd, backends::FileLinks& links, Backend way,
+                            const std::vector<std::uint32_t>& probes) {
     std::move(links.programs.begin(), links.programs.end(), std::back_inserter(impl_->programs));
-    if (!links.programs.empty() || !kept_.insert(number).second) return {};
+    if (!links.programs.empty()) return {};
+    const auto [kept, fresh] = kept_.try_emplace(number, impl_->programs.size());
+    impl_->note_program(kept->second, way, probes);
+    if (!fresh) return {};
     sys::UniqueFd own(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
     if (!own) return fail(os_failure(ErrorKind::limit, "keep the program", errno));
     impl_->programs.push_back(std::move(own));
@@ -311,8 +330,8 @@ class Attachment {
   std::string_view program_;
   const AttachPlan& plan_;
   pid_t pid_;
-  std::unordered_set<std::uint32_t> endless_;  ///< sites whose return could not be attached to
-  std::unordered_set<std::uint32_t> kept_;     ///< programs of the object that are among the link's
+  std::unordered_set<std::uint32_t> endless_;            ///< sites whose return could not be attached to
+  std::unordered_map<std::uint32_t, std::size_t> kept_;  ///< programs of the object: where among the link's they are
   std::unique_ptr<Link::Impl> impl_ = std::make_unique<Link::Impl>();
 };
 

@@ -15,6 +15,12 @@
 
 namespace usdt {
 
+/// What a program or link is attached to, for what it misses.
+struct Served {
+  Backend backend = Backend::automatic;
+  std::vector<std::uint32_t> probes;  ///< of the plan, in order, each once
+};
+
 struct Link::Impl {
   Backend backend = Backend::automatic;
   Carrier carrier = Carrier::automatic;
@@ -22,14 +28,20 @@ struct Link::Impl {
   std::vector<backends::LinkFd> fds;
   std::vector<sys::UniqueFd> events;          ///< perf events below them
   std::vector<sys::UniqueFd> programs;        ///< each that was attached, once; kept when detached, for what they count
+  std::vector<Served> served_by_links;        ///< parallel to fds
+  std::vector<Served> served_by_programs;     ///< parallel to programs
   std::map<Backend, std::size_t> by_backend;  ///< sites attached
   std::vector<SkippedSite> refused;
   std::size_t attached = 0;
-  std::optional<std::uint64_t> missed_by_links;  ///< when they were detached
-};
+  std::vector<MissedHits> missed_by_links;  ///< when they were detached
 
-/// Hits at kprobes that came within another one's handler and never got to a program; what did, and found one running,
-/// programs count. 0 for other links; nothing where the kernel does not say (before 6.7).
-[[nodiscard]] std::optional<std::uint64_t> missed_by(std::span<const backends::LinkFd> links) noexcept;
+  /// What `links` attached to `probes`, in this order; call it before they are moved to fds and programs.
+  void note_served(const backends::FileLinks& links, Backend way, const std::vector<std::uint32_t>& probes);
+  /// A program of the object itself, among programs at `index` or about to be put there, is attached to `probes` too.
+  void note_program(std::size_t index, Backend way, const std::vector<std::uint32_t>& probes);
+  /// Hits at kprobes that came within another one's handler and never got to a program; what did, and found one
+  /// running, programs count.
+  [[nodiscard]] std::vector<MissedHits> ask_links() const;
+};
 
 }  // namespace usdt

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Link::missed: hits that no program was run for.
+// Link::missed_hits: hits that no program was run for.
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "attach/link_impl.hpp"
 #include "sys/syscalls.hpp"
@@ -9,6 +11,8 @@
 
 namespace usdt {
 namespace {
+
+using Probes = std::vector<std::uint32_t>;
 
 bool is_kprobe(Backend backend) noexcept {
   return backend == Backend::perf_kprobe || backend == Backend::kprobe_multi || backend == Backend::kprobe_session;
@@ -26,37 +30,70 @@ std::optional<std::uint64_t> count_of(int fd) noexcept {
   return counter.count;
 }
 
-/// Nothing if one of them does not count.
-template <class Each, class Count>
-std::optional<std::uint64_t> sum_of(const Each& each, const Count& count) noexcept {
-  std::uint64_t sum = 0;
-  for (const auto& one : each) {
-    const std::optional<std::uint64_t> more = count(one);
-    if (!more) return std::nullopt;
-    sum += *more;
-  }
-  return sum;
+/// Probes of attached sites [first, first + count): sites of one probe follow each other.
+Probes part(const Probes& sites, std::size_t first, std::size_t count) {
+  const auto end = std::min(sites.size(), first + count);
+  Probes probes(sites.begin() + static_cast<std::ptrdiff_t>(std::min(first, end)),
+                sites.begin() + static_cast<std::ptrdiff_t>(end));
+  std::ranges::sort(probes);
+  probes.erase(std::unique(probes.begin(), probes.end()), probes.end());
+  return probes;
 }
 
 }  // namespace
 
-std::optional<std::uint64_t> missed_by(std::span<const backends::LinkFd> links) noexcept {
-  return sum_of(links, [](const backends::LinkFd& link) -> std::optional<std::uint64_t> {
-    if (!is_kprobe(link.backend)) return 0;
-    return link.backend == Backend::perf_kprobe ? count_of<sys::PerfKprobeMissed>(link.get())
-                                                : count_of<sys::KprobeMultiMissed>(link.get());
-  });
+void Link::Impl::note_served(const backends::FileLinks& links, Backend way, const Probes& probes) {
+  std::size_t first = 0;
+  for (const backends::LinkFd& link : links.fds) {
+    served_by_links.push_back({way, part(probes, first, link.sites)});
+    first += link.sites;
+  }
+  // Loaded for one function each, or one for all.
+  const bool one_each = links.programs.size() == probes.size();
+  for (std::size_t i = 0; i < links.programs.size(); ++i)
+    served_by_programs.push_back({way, one_each ? Probes{probes[i]} : part(probes, 0, probes.size())});
+}
+
+void Link::Impl::note_program(std::size_t index, Backend way, const Probes& probes) {
+  if (index == served_by_programs.size()) served_by_programs.push_back({way, {}});
+  Probes& known = served_by_programs[index].probes;
+  known.insert(known.end(), probes.begin(), probes.end());
+  known = part(known, 0, known.size());
+}
+
+std::vector<MissedHits> Link::Impl::ask_links() const {
+  std::vector<MissedHits> out;
+  for (std::size_t i = 0; i < fds.size() && i < served_by_links.size(); ++i) {
+    const Served& served = served_by_links[i];
+    if (!is_kprobe(served.backend)) continue;
+    const auto count = served.backend == Backend::perf_kprobe ? count_of<sys::PerfKprobeMissed>(fds[i].get())
+                                                              : count_of<sys::KprobeMultiMissed>(fds[i].get());
+    out.push_back({served.backend, count, served.probes});
+  }
+  return out;
+}
+
+std::vector<MissedHits> Link::missed_hits() const {
+  std::vector<MissedHits> out = impl_->fds.empty() ? impl_->missed_by_links : impl_->ask_links();
+  for (std::size_t i = 0; i < impl_->programs.size(); ++i) {
+    const Served& served = impl_->served_by_programs[i];
+    out.push_back({served.backend, count_of<sys::RecursionMisses>(impl_->programs[i].get()), served.probes});
+  }
+  const bool counted = std::ranges::none_of(out, is_kprobe, &MissedHits::backend) || counts_misses_of_kprobes();
+  for (MissedHits& missed : out) {
+    if (!counted && is_kprobe(missed.backend)) missed.hits.reset();
+  }
+  return out;
 }
 
 std::optional<std::uint64_t> Link::missed() const {
-  const auto kprobes = [](const auto& each) { return is_kprobe(each.first); };
   if (impl_->programs.empty()) return std::nullopt;
-  if (std::ranges::any_of(impl_->by_backend, kprobes) && !counts_misses_of_kprobes()) return std::nullopt;
-  const auto by_links = impl_->fds.empty() ? impl_->missed_by_links : missed_by(impl_->fds);
-  const auto by_programs = sum_of(
-      impl_->programs, [](const sys::UniqueFd& program) { return count_of<sys::RecursionMisses>(program.get()); });
-  if (!by_links || !by_programs) return std::nullopt;
-  return *by_links + *by_programs;
+  std::uint64_t sum = 0;
+  for (const MissedHits& missed : missed_hits()) {
+    if (!missed.hits) return std::nullopt;
+    sum += *missed.hits;
+  }
+  return sum;
 }
 
 }  // namespace usdt

@@ -170,8 +170,25 @@ void Tracer::drain(const Callback& callback) {
   }
 }
 
+namespace {
+
+/// A counter of several probes tells only, if it is 0, that none of them missed any.
+void add_missed(const std::vector<MissedHits>& counters, std::vector<ProbeCounts>& all) {
+  for (const MissedHits& counter : counters) {
+    if (counter.hits == 0) continue;
+    const bool known = counter.hits && counter.probes.size() == 1;
+    for (const std::uint32_t probe : counter.probes) {
+      std::optional<std::uint64_t>& missed = all[probe].missed;
+      missed = known && missed ? std::optional(*missed + *counter.hits) : std::nullopt;
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<ProbeCounts> Tracer::counts() const {
   std::vector<ProbeCounts> all = impl_->counts;
+  add_missed(impl_->link.missed_hits(), all);
   std::vector<std::uint64_t> ended(all.size());
   for (std::uint32_t site = 0; site < impl_->plan.sites.size(); ++site) {
     const std::uint32_t number = impl_->plan.sites[site].probe;
@@ -193,5 +210,6 @@ std::vector<ProbeCounts> Tracer::counts() const {
 }
 
 std::optional<std::uint64_t> Tracer::missed() const { return impl_->link.missed(); }
+std::vector<MissedHits> Tracer::missed_hits() const { return impl_->link.missed_hits(); }
 
 }  // namespace usdt

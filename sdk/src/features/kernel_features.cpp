@@ -190,7 +190,7 @@ void ask_trampolines(KernelAbilities& abilities) {
 
 }  // namespace
 
-KernelAbilities kernel_abilities(std::span<const KernelKind> kinds) {
+KernelAbilities kernel_abilities(std::span<const KernelKind> kinds, Backend backend) {
   const auto wants = [&](auto&&... families) {
     return std::ranges::any_of(kinds, [&](KernelKind kind) { return ((kind.family == families) || ...); });
   };
@@ -202,13 +202,17 @@ KernelAbilities kernel_abilities(std::span<const KernelKind> kinds) {
   if (wants(KernelFamily::raw_tp, KernelFamily::tp_btf)) abilities.raw_tp_cookies = has(Feature::raw_tp_cookie);
   if (!abilities.kernel_btf) return abilities;
   const auto types = btf::Types::load();  // read once for all that follows
-  if (wants(KernelFamily::any, KernelFamily::trampoline)) ask_trampolines(abilities);
+  // Any mechanism will do: trampolines are of use where kprobe_multi is not to be had, or they are named.
+  const bool named = backend == Backend::tracing || backend == Backend::tracing_multi;
+  if (wants(KernelFamily::trampoline) || (wants(KernelFamily::any) && (named || !abilities.kprobe_multi)))
+    ask_trampolines(abilities);
   if (wants(KernelFamily::tp_btf)) abilities.tp_btf_func_arg = has(Feature::tp_btf_func_arg);
   return abilities;
 }
 
 KernelAbilities kernel_abilities() {
-  static constexpr std::array all = {KernelKind{KernelFamily::any, KernelMoment::call},
+  static constexpr std::array all = {KernelKind{KernelFamily::kprobe, KernelMoment::call},
+                                     KernelKind{KernelFamily::trampoline, KernelMoment::call},
                                      KernelKind{KernelFamily::raw_tp, KernelMoment::tracepoint},
                                      KernelKind{KernelFamily::tp_btf, KernelMoment::tracepoint}};
   return kernel_abilities(all);

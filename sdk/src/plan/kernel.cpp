@@ -18,8 +18,8 @@
 namespace usdt::plan {
 namespace {
 
-/// Where trampolines must be made one by one: up to so many functions they are worth it, for they cost half at a hit
-/// and a hundred times as much to attach (docs/kernel-lab.md).
+/// Trampolines made one by one take a hundred times as long to attach as kprobe_multi (docs/kernel-lab.md): where any
+/// mechanism may be taken, so many functions at most get them.
 constexpr std::size_t kFewFunctions = 16;
 
 tl::unexpected<Error> unsupported(KernelKind kind, std::string_view what) {
@@ -59,11 +59,16 @@ Result<KernelWay> tracing_way(KernelKind kind, Backend forced, const KernelAbili
   return KernelWay{Backend::tracing, call && kernel.tracing_session};
 }
 
+/// What misses no hit comes first, then what is cheap. A trampoline runs its program with preemption on, and no second
+/// time on that processor until it is through (__bpf_prog_enter_recur(), kernel/bpf/trampoline.c): a task that is
+/// preempted within it leaves the processor blind for the function. Kprobes have preemption off while programs run. But
+/// without kprobe_multi the kernel remembers only a few calls that are to return (docs/kernel.md).
 Result<KernelWay> any_way(KernelKind kind, Backend forced, const KernelAbilities& kernel, std::size_t functions,
                           bool multi) {
+  if (forced == Backend::tracing || forced == Backend::tracing_multi) return tracing_way(kind, forced, kernel);
   const bool trampolines = kernel.tracing_multi || (kernel.tracing && functions <= kFewFunctions);
-  const bool want_tracing = forced == Backend::tracing || forced == Backend::tracing_multi;
-  if (want_tracing || (forced == Backend::automatic && trampolines && multi)) return tracing_way(kind, forced, kernel);
+  const bool kprobes_miss = !kernel.kprobe_multi && kind.moment != KernelMoment::entry;
+  if (forced == Backend::automatic && multi && trampolines && kprobes_miss) return tracing_way(kind, forced, kernel);
   return kprobe_way(kind, forced, kernel, multi);
 }
 

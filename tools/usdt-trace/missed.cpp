@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Hits that the kernel ran no program for, in words.
+#include "missed.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace usdt_trace {
+namespace {
+
+using usdt::Backend;
+
+/// Mechanisms that miss hits for one reason.
+struct Cause {
+  std::array<Backend, 3> backends;
+  std::string_view because;
+  std::string_view counted_since;
+};
+
+constexpr std::array<Cause, 3> kCauses = {
+    Cause{
+        {Backend::tracing, Backend::tracing_multi, Backend::tracing},
+        "a task was preempted or interrupted within the program, which is not run again on that processor until it is "
+        "through (kprobe names miss none so)",
+        "5.12"},
+    Cause{
+        {Backend::raw_tp, Backend::tp_btf, Backend::raw_tp},
+        "a task was preempted or interrupted within the program, which is not run again on that processor until it is "
+        "through",
+        "5.12"},
+    Cause{{Backend::kprobe_multi, Backend::kprobe_session, Backend::perf_kprobe},
+          "the processor was within a BPF program or map call, or more calls were under way than the kernel remembers",
+          "6.10"}};
+
+}  // namespace
+
+std::string missed_text(std::span<const usdt::MissedHits> missed) {
+  std::string text;
+  for (const Cause& cause : kCauses) {
+    std::uint64_t hits = 0;
+    bool known = true;
+    for (const usdt::MissedHits& counter : missed) {
+      if (std::ranges::find(cause.backends, counter.backend) == cause.backends.end()) continue;
+      hits += counter.hits.value_or(0);
+      known = known && counter.hits;
+    }
+    if (!known)
+      text += fmt::format("; this kernel does not say whether it missed any (Linux {} does)", cause.counted_since);
+    else if (hits > 0)
+      text += fmt::format("; {} missed: {}", hits, cause.because);
+  }
+  return text;
+}
+
+std::string missed_text(const usdt::ProbeCounts& probe) {
+  return probe.missed.value_or(0) > 0 ? fmt::format(", {} missed", *probe.missed) : std::string();
+}
+
+bool any_missed(std::span<const usdt::MissedHits> missed) {
+  return std::ranges::any_of(missed, [](const usdt::MissedHits& counter) { return counter.hits.value_or(0) > 0; });
+}
+
+}  // namespace usdt_trace
