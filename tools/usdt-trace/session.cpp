@@ -32,7 +32,9 @@ enum ExitCode : int { success = 0, run_time_failure = 1, usage = 2, strict_failu
 
 std::atomic<int> signals_seen{0};
 
-/// The first Ctrl-C or SIGTERM ends the trace in order, the second at once: the kernel then drops the links.
+/// The first Ctrl-C or SIGTERM ends the trace in order, the second at once: the kernel then drops the links. Before
+/// there is anything to detach, while files are read and planned for, the first one ends the program: however long
+/// somebody else's file makes that, and a command held back until then ends with us.
 void on_signal(int number) {
   if (signals_seen.fetch_add(1) == 0) return;
   ::signal(number, SIG_DFL);
@@ -45,7 +47,6 @@ void catch_signals() {
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
   ::sigaction(SIGHUP, &action, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
 }
 
 int complain(const usdt::Error& error) {
@@ -203,6 +204,7 @@ class Session {
     options.count_only = flags_.count_only;
     options.descendants_only = child_ && flags_.follow;
     if (child_ && !flags_.follow) plan_.scope = usdt::OneProcess{child_->pid()};
+    catch_signals();
     auto tracer = usdt::Tracer::start(plan_, options);
     if (!tracer && options.descendants_only && tracer.error().kind == usdt::ErrorKind::not_supported) {
       const std::string why = tracer.error().message;
@@ -412,7 +414,7 @@ class Session {
 }  // namespace
 
 int run(const Flags& flags) {
-  catch_signals();
+  ::signal(SIGPIPE, SIG_IGN);
   Session session(flags);
   auto code = session.run();
   return code ? *code : complain(code.error());

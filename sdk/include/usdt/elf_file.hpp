@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ struct OpenOptions {
   /// Directories that hold separate debug files, as GDB's debug-file-directory: `DIR/.build-id/ab/cdef.debug` and
   /// `DIR/path/of/the/file/NAME.debug`. Empty: only beside the file.
   std::vector<std::filesystem::path> debug_dirs = {"/usr/lib/debug"};
+  /// Ends reading early, from another thread: what then returns does so with ErrorKind::stopped. However large the
+  /// file, and its debug file, that is within a moment.
+  std::stop_token stop = {};
 };
 
 /// An open ELF file or ar archive, of any of the three machines, either class, on any host. Reading it needs

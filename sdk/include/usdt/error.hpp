@@ -20,6 +20,7 @@ enum class ErrorKind : std::uint8_t {
   limit,             ///< a resource or size limit was reached
   io,                ///< an operating system call failed for another reason
   type_mismatch,     ///< a value was asked for as another type than it has
+  stopped,           ///< the caller asked to stop (OpenOptions::stop) before it was done
 };
 
 /// The kind's name as printed in messages and JSON: lower case, words joined by '_'.

@@ -30,6 +30,8 @@ std::string_view to_string(ErrorKind kind) noexcept {
       return "io";
     case ErrorKind::type_mismatch:
       return "type_mismatch";
+    case ErrorKind::stopped:
+      return "stopped";
   }
   return "unknown";
 }

@@ -80,8 +80,8 @@ class ArchiveReader {
 
   /// BSD long names stand in front of the contents and count as part of them.
   bool take_bsd(const RawMember& raw, const std::function<bool(const Member&)>& visit) {
-    const std::uint64_t length = std::min({decimal(raw.name.substr(3)).value_or(0), raw.size, kMaxName});
-    const Bytes bytes = file_.bytes(raw.start, length);
+    const std::uint64_t length = std::min(decimal(raw.name.substr(3)).value_or(0), raw.size);
+    const Bytes bytes = file_.bytes(raw.start, std::min(length, kMaxName));
     std::string name(bytes.begin(), bytes.end());
     name.resize(std::min(name.find('\0'), name.size()));
     return visit({std::move(name), raw.start + length, raw.size - length});
@@ -98,7 +98,8 @@ class ArchiveReader {
     return std::string(rest);
   }
 
-  static constexpr std::uint64_t kMaxName = 4096;
+  // A member is called by a file's name without directories (NAME_MAX). Each site of a member keeps it.
+  static constexpr std::uint64_t kMaxName = 255;
   static constexpr std::uint64_t kMaxNames = 64ULL << 20;
   const File& file_;
   Bytes long_names_;

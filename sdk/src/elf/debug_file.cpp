@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Finding the separate debug file. Search order and checks: GDB manual, "Debugging Information in Separate Files".
 #include <algorithm>
-#include <array>
-#include <boost/crc.hpp>
+#include <stop_token>
 
+#include "elf/crc32.hpp"
 #include "elf/elf_impl.hpp"
 
 namespace usdt::elf {
@@ -31,15 +31,20 @@ std::optional<DebugLink> debug_link(const File& file, const Image& image) {
   return link;
 }
 
-std::uint32_t crc_of(const File& file) {
-  boost::crc_32_type crc;
+/// The CRC of the file's contents; nothing where `stop` was requested before its end. Takes as long as what is stored
+/// of the file, not as its size: anybody can put a sparse file of terabytes where a debug file is looked for.
+std::optional<std::uint32_t> crc_of(const File& file, const std::stop_token& stop) {
+  Crc32 crc;
   std::vector<std::uint8_t> chunk(1 << 16);
-  for (std::uint64_t at = 0;;) {
-    const std::size_t size = file.read(at, chunk);
-    if (size == 0) return crc.checksum();
-    crc.process_bytes(chunk.data(), size);
-    at += size;
+  for (std::uint64_t at = 0; at < file.size();) {
+    if (stop.stop_requested()) return std::nullopt;
+    const std::uint64_t data = file.data_from(at);
+    crc.add_zeros(data - at);
+    const std::size_t size = file.read(data, chunk);
+    crc.add(std::span(chunk).first(size));
+    at = size == 0 ? file.size() : data + size;
   }
+  return crc.value();
 }
 
 /// Opens a candidate; nothing unless it is an ELF file of the same machine and another inode.
@@ -60,6 +65,12 @@ std::optional<DebugFile> by_build_id(const OpenedFile& main, const std::string& 
   return std::nullopt;
 }
 
+bool other_build(const OpenedFile& main, const DebugFile& candidate) {
+  const std::string ours = build_id(main.file, main.image);
+  const std::string theirs = build_id(candidate.file, candidate.image);
+  return !ours.empty() && !theirs.empty() && ours != theirs;
+}
+
 std::optional<DebugFile> by_debug_link(const OpenedFile& main) {
   const auto link = debug_link(main.file, main.image);
   if (!link) return std::nullopt;
@@ -69,7 +80,9 @@ std::optional<DebugFile> by_debug_link(const OpenedFile& main) {
   for (const fs::path& root : main.options.debug_dirs) candidates.push_back(root / dir.relative_path() / link->name);
   for (const fs::path& path : candidates) {
     auto found = open_candidate(main, path);
-    if (found && crc_of(found->file) == link->crc) return found;
+    // A CRC is work, and another build's file cannot have the right one.
+    if (!found || other_build(main, *found)) continue;
+    if (crc_of(found->file, main.options.stop) == link->crc) return found;
   }
   return std::nullopt;
 }

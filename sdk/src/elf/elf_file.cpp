@@ -54,6 +54,7 @@ ScanResult scan_archive(const OpenedFile& opened) {
   ScanResult result;
   elf::Warnings warnings(result.warnings);
   const auto broken = elf::for_each_member(opened.file, [&](const Member& member) {
+    if (opened.options.stop.stop_requested()) return false;
     if (elf::magic_of(opened.file, member.start) != Magic::elf) return true;
     const auto image = elf::read_image(opened.file, member.start, member.size, member.name);
     if (!image) {
@@ -63,7 +64,7 @@ ScanResult scan_archive(const OpenedFile& opened) {
     }
     warnings.set_prefix(member.name + ": ");
     const std::size_t before = result.sites.size();
-    elf::collect_notes(opened.file, *image, result.sites, warnings);
+    elf::collect_notes(opened.file, *image, result.sites, warnings, opened.options.stop);
     for (std::size_t i = before; i < result.sites.size(); ++i) result.sites[i].member = member.name;
     return true;
   });
@@ -82,11 +83,11 @@ ScanResult scan_object(const OpenedFile& opened) {
   ScanResult result;
   elf::Warnings warnings(result.warnings);
   std::uint64_t base = base_address(opened.image);
-  elf::collect_notes(opened.file, opened.image, result.sites, warnings);
+  elf::collect_notes(opened.file, opened.image, result.sites, warnings, opened.options.stop);
   if (result.sites.empty()) {
     if (const auto debug = elf::find_debug_file(opened)) {
       warnings.set_prefix(debug->path.string() + ": ");
-      elf::collect_notes(debug->file, debug->image, result.sites, warnings);
+      elf::collect_notes(debug->file, debug->image, result.sites, warnings, opened.options.stop);
       if (!result.sites.empty()) result.debug_file = debug->path;
       if (base == 0) base = base_address(debug->image);
     }
@@ -132,8 +133,12 @@ int ElfFile::fd() const noexcept { return impl_->opened->file.fd(); }
 bool ElfFile::unchanged() const noexcept { return impl_->opened->file.unchanged(); }
 
 Result<ScanResult> ElfFile::scan() const {
-  if (kind() == ElfKind::archive) return scan_archive(*impl_->opened);
-  return scan_object(*impl_->opened);
+  const OpenedFile& opened = *impl_->opened;
+  ScanResult result = kind() == ElfKind::archive ? scan_archive(opened) : scan_object(opened);
+  if (opened.options.stop.stop_requested()) {
+    return fail(ErrorKind::stopped, fmt::format("{}: not read to the end", opened.path.string()));
+  }
+  return result;
 }
 
 }  // namespace usdt

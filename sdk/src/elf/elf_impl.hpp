@@ -11,6 +11,7 @@
 
 #include "elf/file.hpp"
 #include "elf/image.hpp"
+#include "elf/symbol_tables.hpp"
 #include "usdt/elf_file.hpp"
 
 namespace usdt::elf {
@@ -56,8 +57,9 @@ struct NoteRange {
 /// The GNU build id in lower-case hex, empty where there is none.
 [[nodiscard]] std::string build_id(const File& file, const Image& image);
 
-/// Reads all stapsdt notes of one object as sites with their strings and raw words.
-void collect_notes(const File& file, const Image& image, std::vector<Site>& sites, Warnings& warnings);
+/// Reads all stapsdt notes of one object as sites with their strings and raw words, until `stop` is requested.
+void collect_notes(const File& file, const Image& image, std::vector<Site>& sites, Warnings& warnings,
+                   const std::stop_token& stop);
 /// Fills in what the main file knows of `sites`: prelink correction, file offsets, bytes, class. `base` is the address
 /// of .stapsdt.base, 0 where unknown.
 void place_sites(const File& file, const Image& image, std::uint64_t base, std::vector<Site>& sites);
@@ -72,10 +74,24 @@ struct Relocation {
 /// The entries of `section`, whose bytes are `table`.
 [[nodiscard]] std::vector<Relocation> relocations_of(const Image& image, const Section& section, ByteView table);
 
-/// The offsets in `notes` (the bytes of section `section` of a relocatable object) that a relocation filled in. Applies
-/// them on the way.
-[[nodiscard]] std::vector<std::uint64_t> relocate_notes(const File& file, const Image& image, std::size_t section,
-                                                        std::span<std::uint8_t> notes, Warnings& warnings);
+/// The relocations that fill in the notes of a relocatable object.
+class NoteRelocations {
+ public:
+  NoteRelocations(const File& file, const Image& image, Warnings& warnings);
+  /// Applies those of section `section`, whose bytes are `notes`. Returns the offsets in them that were filled in, in
+  /// ascending order.
+  [[nodiscard]] std::vector<std::uint64_t> apply(std::size_t section, std::span<std::uint8_t> notes);
+
+ private:
+  void apply_one(const Section& relocations, const Relocation& relocation, std::span<std::uint8_t> notes,
+                 std::vector<std::uint64_t>& filled);
+
+  const Image& image_;
+  Warnings& warnings_;
+  Claims claims_;
+  SymbolTables symbols_;
+  std::vector<const Section*> relocations_;  ///< by the section they apply to
+};
 
 /// One member of an archive.
 struct Member {

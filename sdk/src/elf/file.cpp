@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "sys/regular_file.hpp"
+
 namespace usdt::elf {
 namespace {
 
@@ -25,29 +27,28 @@ bool same_time(const timespec& a, const timespec& b) noexcept { return a.tv_sec 
 }  // namespace
 
 Result<File> File::open(const std::filesystem::path& path) {
-  // O_NONBLOCK: a FIFO without a writer must not hold us up before fstat can tell what it is.
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd < 0) {
-    // A socket cannot be opened at all; say what it is, not "No such device or address".
-    if (errno == ENXIO) return fail(ErrorKind::not_supported, fmt::format("{}: not a regular file", path.string()));
-    return fail(os_failure(ErrorKind::io, path.string(), errno));
+  sys::RegularFile opened = sys::open_regular(AT_FDCWD, path.c_str());
+  if (opened.fd) return File(std::move(opened.fd), opened.st);
+  if (opened.st.st_mode == 0 || S_ISREG(opened.st.st_mode)) {
+    return fail(os_failure(ErrorKind::io, path.string(), opened.error));
   }
-  File file(fd, {});
-  if (::fstat(fd, &file.at_open_) != 0) return fail(os_failure(ErrorKind::io, path.string(), errno));
-  if (!S_ISREG(file.at_open_.st_mode)) {
-    return fail(ErrorKind::not_supported,
-                fmt::format("{}: {}, not a regular file", path.string(), kind_of_inode(file.at_open_.st_mode)));
-  }
-  return file;
+  return fail(ErrorKind::not_supported,
+              fmt::format("{}: {}, not a regular file", path.string(), kind_of_inode(opened.st.st_mode)));
 }
 
-File::~File() {
-  if (fd_ >= 0) ::close(fd_);
+std::uint64_t File::stored() const noexcept {
+  // A file system that does not say how much it stores says 0; small files can be kept in the inode.
+  if (at_open_.st_blocks <= 0) return size();
+  constexpr std::uint64_t kBlock = 512;          // stat(2), "st_blocks"
+  constexpr std::uint64_t kCompression = 16;     // more than btrfs or ZFS make of code and symbols
+  constexpr std::uint64_t kSmall = 64ULL << 20;  // not worth telling from a hole
+  const auto blocks = std::min<std::uint64_t>(static_cast<std::uint64_t>(at_open_.st_blocks), size() / kBlock + 1);
+  return std::min(size(), std::max(blocks * kBlock * kCompression, kSmall));
 }
 
 bool File::unchanged() const noexcept {
   struct stat now {};
-  return ::fstat(fd_, &now) == 0 && now.st_size == at_open_.st_size && same_time(now.st_mtim, at_open_.st_mtim) &&
+  return ::fstat(fd(), &now) == 0 && now.st_size == at_open_.st_size && same_time(now.st_mtim, at_open_.st_mtim) &&
          same_time(now.st_ctim, at_open_.st_ctim);
 }
 
@@ -60,7 +61,7 @@ std::size_t File::read(std::uint64_t offset, std::span<std::uint8_t> out) const 
   out = out.first(static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), size() - offset)));
   std::size_t done = 0;
   while (done < out.size()) {
-    const ssize_t n = ::pread(fd_, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
+    const ssize_t n = ::pread(fd(), out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
     done += static_cast<std::size_t>(n);
@@ -68,9 +69,16 @@ std::size_t File::read(std::uint64_t offset, std::span<std::uint8_t> out) const 
   return done;
 }
 
+std::uint64_t File::data_from(std::uint64_t offset) const noexcept {
+  // This moves the position of the descriptor, which nothing here uses.
+  const off_t data = ::lseek(fd(), static_cast<off_t>(offset), SEEK_DATA);
+  if (data >= 0) return std::min(static_cast<std::uint64_t>(data), size());
+  return errno == ENXIO ? size() : offset;
+}
+
 Bytes File::bytes(std::uint64_t offset, std::uint64_t size) const {
   if (offset >= this->size()) return {};
-  Bytes out(static_cast<std::size_t>(std::min({size, this->size() - offset, kMaxRead})));
+  Bytes out(static_cast<std::size_t>(std::min({size, this->size() - offset, stored()})));
   out.resize(read(offset, out));
   return out;
 }

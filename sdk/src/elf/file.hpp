@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "sys/unique_fd.hpp"
 #include "usdt/result.hpp"
 
 namespace usdt::elf {
@@ -22,20 +23,15 @@ using ByteView = std::span<const std::uint8_t>;
 /// An open regular file. Reading is const and uses no file position, so threads may share one.
 class File {
  public:
-  /// Errors: not_found, no_permission, io; not_supported for anything but a regular file. Never blocks on a FIFO.
+  /// Errors: not_found, no_permission, io; not_supported for anything but a regular file, which is not opened at all.
   [[nodiscard]] static Result<File> open(const std::filesystem::path& path);
 
-  File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)), at_open_(other.at_open_) {}
-  File& operator=(File&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    at_open_ = other.at_open_;
-    return *this;
-  }
-  ~File();
-
-  [[nodiscard]] int fd() const noexcept { return fd_; }
+  [[nodiscard]] int fd() const noexcept { return fd_.get(); }
   /// Size in bytes when it was opened.
   [[nodiscard]] std::uint64_t size() const noexcept { return static_cast<std::uint64_t>(at_open_.st_size); }
+  /// At least as many bytes as the file system keeps of it: less than size() where a sparse file is mostly holes. What
+  /// may be read of a file in all is measured by this, since a size costs its writer nothing.
+  [[nodiscard]] std::uint64_t stored() const noexcept;
   /// True while fstat still shows the size, mtime and ctime seen at open.
   [[nodiscard]] bool unchanged() const noexcept;
   /// True when both are one inode.
@@ -43,15 +39,16 @@ class File {
 
   /// Fills `out` from byte `offset` on; returns how many bytes there were before the end or a read error.
   [[nodiscard]] std::size_t read(std::uint64_t offset, std::span<std::uint8_t> out) const noexcept;
+  /// The first byte from `offset` on that is not in a hole of a sparse file; size() where only a hole is left. A file
+  /// system that does not tell holes has none.
+  [[nodiscard]] std::uint64_t data_from(std::uint64_t offset) const noexcept;
   /// The bytes [offset, offset + size), fewer where the file ends or cannot be read. Never allocates more than the
-  /// file holds, nor more than kMaxRead, whatever a header claims.
+  /// file holds (stored()), whatever a header claims.
   [[nodiscard]] Bytes bytes(std::uint64_t offset, std::uint64_t size) const;
 
-  static constexpr std::uint64_t kMaxRead = 1ULL << 30;
-
  private:
-  File(int fd, const struct stat& at_open) noexcept : fd_(fd), at_open_(at_open) {}
-  int fd_ = -1;
+  File(sys::UniqueFd fd, const struct stat& at_open) noexcept : fd_(std::move(fd)), at_open_(at_open) {}
+  sys::UniqueFd fd_;
   struct stat at_open_ {};
 };
 

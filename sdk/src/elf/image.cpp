@@ -206,16 +206,15 @@ void ImageReader::read_names() {
 
 }  // namespace
 
-std::string_view string_at(ByteView table, std::uint64_t at) noexcept {
-  if (at >= table.size()) return {};
-  const std::string_view rest(reinterpret_cast<const char*>(table.data()) + at, table.size() - at);
-  return rest.substr(0, rest.find('\0'));
+bool Image::is_called(const Section& section, std::string_view wanted) const noexcept {
+  const std::string_view all(reinterpret_cast<const char*>(names.data()), names.size());
+  if (section.name >= all.size()) return wanted.empty();
+  const std::string_view rest = all.substr(section.name);
+  return rest.starts_with(wanted) && (rest.size() == wanted.size() || rest[wanted.size()] == '\0');
 }
 
-std::string_view Image::name(const Section& section) const noexcept { return string_at(names, section.name); }
-
 const Section* Image::find(std::string_view wanted) const noexcept {
-  const auto found = std::ranges::find_if(sections, [&](const Section& s) { return name(s) == wanted; });
+  const auto found = std::ranges::find_if(sections, [&](const Section& s) { return is_called(s, wanted); });
   return found == sections.end() ? nullptr : &*found;
 }
 

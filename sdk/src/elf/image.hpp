@@ -55,8 +55,9 @@ struct Image {
   Bytes names;                        ///< section name string table, empty where there is none
   std::vector<ScanWarning> warnings;  ///< what is wrong with the headers, without being fatal
 
-  /// The section's name; empty where the string table does not reach.
-  [[nodiscard]] std::string_view name(const Section& section) const noexcept;
+  /// True when the section is called `wanted`. Looks at no more bytes than that has: the names of a hostile file can be
+  /// one string of megabytes.
+  [[nodiscard]] bool is_called(const Section& section, std::string_view wanted) const noexcept;
   /// The first section called `wanted`, or nullptr.
   [[nodiscard]] const Section* find(std::string_view wanted) const noexcept;
   /// True for a separate debug file: it describes code but does not hold it. Either its executable sections are
@@ -100,9 +101,6 @@ template <class T>
 [[nodiscard]] inline std::uint64_t load_word(ByteView bytes, std::uint64_t at, bool is64) noexcept {
   return is64 ? little(load<std::uint64_t>(bytes, at)) : little(load<std::uint32_t>(bytes, at));
 }
-
-/// The NUL-terminated string at `at` of a string table; cut at the table's end, empty beyond it.
-[[nodiscard]] std::string_view string_at(ByteView table, std::uint64_t at) noexcept;
 
 /// True when [at, at + size) lies within `total` bytes, without overflow.
 [[nodiscard]] constexpr bool within(std::uint64_t at, std::uint64_t size, std::uint64_t total) noexcept {

@@ -14,7 +14,7 @@ std::vector<NoteRange> stapsdt_sections(const Image& image) {
     const Section& s = image.sections[i];
     // A debug file may keep the header of a section whose bytes it left in the main file.
     if (s.type == SHT_NOBITS || s.type == SHT_NULL || s.size == 0) continue;
-    const bool named = image.name(s) == ".note.stapsdt";
+    const bool named = image.is_called(s, ".note.stapsdt");
     // sys/sdt.h pads by ".balign 4" in either class, whatever sh_addralign a linker script gave the section.
     if (named || (nameless && s.type == SHT_NOTE)) ranges.push_back({s.offset, s.size, 4, i, named});
   }

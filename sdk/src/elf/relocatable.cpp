@@ -27,46 +27,6 @@ void store_word(std::span<std::uint8_t> bytes, std::uint64_t at, std::uint64_t v
   for (std::uint64_t i = 0; i < (is64 ? 8U : 4U); ++i) bytes[at + i] = static_cast<std::uint8_t>(value >> (8 * i));
 }
 
-/// One relocation section's way of filling in one note section.
-class Relocator {
- public:
-  Relocator(const File& file, const Image& image, const Section& relocations, Warnings& warnings)
-      : image_(image), relocations_(relocations), warnings_(warnings), table_(section_bytes(file, image, relocations)) {
-    if (relocations.link < image.sections.size()) {
-      symbols_ = section_bytes(file, image, image.sections[relocations.link]);
-    }
-  }
-
-  void apply(std::span<std::uint8_t> notes, std::vector<std::uint64_t>& filled) {
-    for (const Relocation& r : relocations_of(image_, relocations_, table_)) {
-      const auto value = symbol_value(r.symbol);
-      if (r.type != address_relocation(image_.machine) || !value || !within(r.offset, word_, notes.size())) {
-        warnings_.add(image_.start + relocations_.offset,
-                      fmt::format("relocation of type {} for note byte {:#x}: not applied", r.type, r.offset));
-        continue;
-      }
-      const std::uint64_t addend = r.addend ? *r.addend : load_word(notes, r.offset, image_.is64);
-      store_word(notes, r.offset, *value + addend, image_.is64);
-      filled.push_back(r.offset);
-    }
-  }
-
- private:
-  [[nodiscard]] std::optional<std::uint64_t> symbol_value(std::uint32_t index) const noexcept {
-    const std::uint64_t entry = image_.is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
-    if (!within(index * entry, entry, symbols_.size())) return std::nullopt;
-    return image_.is64 ? little(load<Elf64_Sym>(symbols_, index * entry).st_value)
-                       : little(load<Elf32_Sym>(symbols_, index * entry).st_value);
-  }
-
-  const Image& image_;
-  const Section& relocations_;
-  Warnings& warnings_;
-  Bytes table_;
-  Bytes symbols_;
-  std::uint64_t word_ = image_.is64 ? 8 : 4;
-};
-
 }  // namespace
 
 std::vector<Relocation> relocations_of(const Image& image, const Section& section, ByteView table) {
@@ -87,15 +47,36 @@ std::vector<Relocation> relocations_of(const Image& image, const Section& sectio
   return all;
 }
 
-std::vector<std::uint64_t> relocate_notes(const File& file, const Image& image, std::size_t section,
-                                          std::span<std::uint8_t> notes, Warnings& warnings) {
-  std::vector<std::uint64_t> filled;
+NoteRelocations::NoteRelocations(const File& file, const Image& image, Warnings& warnings)
+    : image_(image), warnings_(warnings), claims_(file, image), symbols_(file, image) {
   for (const Section& s : image.sections) {
-    if ((s.type != SHT_REL && s.type != SHT_RELA) || s.info != section) continue;
-    Relocator(file, image, s, warnings).apply(notes, filled);
+    if (s.type == SHT_REL || s.type == SHT_RELA) relocations_.push_back(&s);
+  }
+  std::ranges::stable_sort(relocations_, {}, &Section::info);
+}
+
+std::vector<std::uint64_t> NoteRelocations::apply(std::size_t section, std::span<std::uint8_t> notes) {
+  std::vector<std::uint64_t> filled;
+  for (const Section* s : std::ranges::equal_range(relocations_, section, {}, &Section::info)) {
+    for (const Relocation& r : relocations_of(image_, *s, claims_.read(*s))) apply_one(*s, r, notes, filled);
   }
   std::ranges::sort(filled);
   return filled;
+}
+
+void NoteRelocations::apply_one(const Section& relocations, const Relocation& r, std::span<std::uint8_t> notes,
+                                std::vector<std::uint64_t>& filled) {
+  const SymbolTable& symbols = symbols_.at(relocations.link);
+  const std::uint64_t word = image_.is64 ? 8 : 4;
+  if (r.type != address_relocation(image_.machine) || r.symbol >= symbols.size() ||
+      !within(r.offset, word, notes.size())) {
+    warnings_.add(image_.start + relocations.offset,
+                  fmt::format("relocation of type {} for note byte {:#x}: not applied", r.type, r.offset));
+    return;
+  }
+  const std::uint64_t addend = r.addend ? *r.addend : load_word(notes, r.offset, image_.is64);
+  store_word(notes, r.offset, symbols[r.symbol].value + addend, image_.is64);
+  filled.push_back(r.offset);
 }
 
 }  // namespace usdt::elf

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "arch/arch.hpp"
 #include "elf/elf_impl.hpp"
@@ -18,38 +19,53 @@ constexpr std::uint64_t kMaxNoteRange = 64ULL << 20;
 /// Reads the notes of one object, range by range.
 class NoteCollector {
  public:
-  NoteCollector(const File& file, const Image& image, std::vector<Site>& sites, Warnings& warnings)
-      : file_(file), image_(image), sites_(sites), warnings_(warnings) {}
+  NoteCollector(const File& file, const Image& image, std::vector<Site>& sites, Warnings& warnings,
+                const std::stop_token& stop)
+      : file_(file), image_(image), sites_(sites), warnings_(warnings), stop_(stop), claims_(file, image) {
+    if (image.type == ET_REL) relocations_.emplace(file, image, warnings);
+  }
 
+  void collect(const std::vector<NoteRange>& ranges) {
+    for (const NoteRange& range : ranges) {
+      if (stop_.stop_requested()) return;
+      collect(range);
+    }
+  }
+
+ private:
   void collect(const NoteRange& range) {
     Bytes bytes = read(range);
     std::vector<std::uint64_t> relocated;
-    if (image_.type == ET_REL && range.section != 0) {
-      relocated = relocate_notes(file_, image_, range.section, bytes, warnings_);
-    }
-    sites_.reserve(sites_.size() + bytes.size() / 64);  // a stapsdt note of an ELF64 file has 60 bytes or more
+    if (relocations_ && range.section != 0) relocated = relocations_->apply(range.section, bytes);
+    // A stapsdt note of an ELF64 file has 60 bytes or more. Only once: many small reservations would each move all.
+    if (sites_.empty()) sites_.reserve(bytes.size() / 64);
     NoteReader reader(bytes, range.align);
-    while (const auto note = reader.next()) take(*note, range, relocated);
+    while (const auto note = reader.next()) {
+      if (stop_.stop_requested()) return;
+      take(*note, range, relocated);
+    }
     if (const auto& damage = reader.damage()) {
       warn(range, damage->offset,
            fmt::format("claims {} bytes, {} are left: the rest is not read", damage->claimed, damage->left));
     }
   }
 
- private:
   void warn(const NoteRange& range, std::uint64_t at, std::string_view what) {
     const std::uint64_t where = image_.start + range.offset + at;
     warnings_.add(where, fmt::format("note at file offset {:#x}: {}", where, what));
   }
 
   Bytes read(const NoteRange& range) {
-    Bytes bytes;
-    if (range.offset < image_.size) {
-      const std::uint64_t size = std::min({range.size, image_.size - range.offset, kMaxNoteRange});
-      bytes = file_.bytes(image_.start + range.offset, size);
-    }
-    if (bytes.size() < range.size) {
-      const std::uint64_t where = image_.start + range.offset;
+    const std::uint64_t where = image_.start + range.offset;
+    const std::uint64_t there = range.offset < image_.size ? image_.size - range.offset : 0;
+    const std::uint64_t wanted = std::min({range.size, there, kMaxNoteRange});
+    const std::uint64_t free = claims_.take(range.offset, wanted);
+    Bytes bytes = file_.bytes(where, free);
+    if (free < wanted) {
+      warnings_.add(where, fmt::format("notes at file offset {:#x}: of {} bytes claimed {} were read for another "
+                                       "section or segment already, and are read once",
+                                       where, range.size, wanted - free));
+    } else if (bytes.size() < range.size) {
       warnings_.add(where, fmt::format("notes at file offset {:#x}: {} bytes claimed, only {} could be read", where,
                                        range.size, bytes.size()));
     }
@@ -89,6 +105,9 @@ class NoteCollector {
   const Image& image_;
   std::vector<Site>& sites_;
   Warnings& warnings_;
+  const std::stop_token& stop_;
+  Claims claims_;
+  std::optional<NoteRelocations> relocations_;
 };
 
 /// Serves small reads at ascending offsets from one block, so that neighbouring sites share a system call.
@@ -136,13 +155,13 @@ void Warnings::add(std::uint64_t file_offset, std::string message) {
   out_.push_back({FileOffset(file_offset), prefix_ + message});
 }
 
-void collect_notes(const File& file, const Image& image, std::vector<Site>& sites, Warnings& warnings) {
+void collect_notes(const File& file, const Image& image, std::vector<Site>& sites, Warnings& warnings,
+                   const std::stop_token& stop) {
   for (const ScanWarning& w : image.warnings) warnings.add(w.where.value, w.message);
   const std::size_t before = sites.size();
-  NoteCollector collector(file, image, sites, warnings);
-  for (const NoteRange& range : stapsdt_sections(image)) collector.collect(range);
+  NoteCollector(file, image, sites, warnings, stop).collect(stapsdt_sections(image));
   if (sites.size() != before || image.is_debug_file()) return;
-  for (const NoteRange& range : note_segments(image)) collector.collect(range);
+  NoteCollector(file, image, sites, warnings, stop).collect(note_segments(image));
 }
 
 void place_sites(const File& file, const Image& image, std::uint64_t base, std::vector<Site>& sites) {

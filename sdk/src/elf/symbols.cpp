@@ -11,26 +11,11 @@
 namespace usdt::elf {
 namespace {
 
-template <class Sym>
-Symbol decode_symbol(ByteView raw, std::uint64_t at, std::uint32_t& name) noexcept {
-  const auto s = load<Sym>(raw, at);
-  name = little(s.st_name);
-  // The type is the low half of st_info in either class.
-  return {{}, static_cast<std::uint8_t>(ELF64_ST_TYPE(s.st_info)), little(s.st_shndx), little(s.st_value)};
-}
-
 /// How far `main` has been moved (prelink) since `debug` was split off: addresses of the debug file plus this.
 std::uint64_t shift_between(const Image& debug, const Image& main) noexcept {
   const Section* there = debug.find(".text");
   const Section* here = main.find(".text");
   return there == nullptr || here == nullptr ? 0 : here->addr - there->addr;
-}
-
-void add_tables(NameIndex& index, const File& file, const Image& image, std::uint64_t shift) {
-  for (const Section& s : image.sections) {
-    if (s.type != SHT_SYMTAB && s.type != SHT_DYNSYM) continue;
-    index.add(SymbolTable(file, image, s), image.type == ET_DYN, shift);
-  }
 }
 
 /// .comment is a row of strings; linkers write "Linker: LLD 14.0.6", "mold 1.10.1 (compatible with GNU ld)".
@@ -51,6 +36,26 @@ SymbolIndex::Compilers compilers_in(const File& file, const Image& image) {
   return {.gcc = text.find("GCC: (") != std::string_view::npos,
           .clang = text.find("clang version") != std::string_view::npos,
           .other_linker = names_other_linker(text)};
+}
+
+/// What one entry of a symbol table says about its name.
+NameEntry entry_of(const Symbol& symbol, const Image& image, std::uint64_t shift) noexcept {
+  NameEntry entry;
+  entry.undefined = symbol.section == SHN_UNDEF;
+  if (symbol.type == STT_TLS) {
+    // Not an address, and not moved by prelink: an offset in the block that PT_TLS describes.
+    entry.thread_local_storage = true;
+    if (!entry.undefined) entry.thread_offsets.add(symbol.value);
+  } else if (entry.undefined) {
+    return entry;
+  } else if (symbol.type == STT_GNU_IFUNC) {
+    entry.ifunc = true;
+  } else if (symbol.section == SHN_ABS && image.type == ET_DYN) {
+    entry.absolute = true;
+  } else {
+    entry.addresses.add(symbol.value + shift);
+  }
+  return entry;
 }
 
 Result<VirtAddr> address_of(std::string_view name, const NameEntry& entry) {
@@ -78,10 +83,6 @@ Error ambiguous(std::string_view name, const Values& values, std::string_view wh
                       values.count == 2 ? "" : ", ...")};
 }
 
-Error in_no_table(std::string_view name) {
-  return {ErrorKind::not_found, fmt::format("symbol '{}' is in neither .symtab nor .dynsym nor a debug file", name)};
-}
-
 void Values::add(std::uint64_t value) noexcept {
   if (count == 0) {
     first = value;
@@ -92,62 +93,90 @@ void Values::add(std::uint64_t value) noexcept {
   }
 }
 
-SymbolTable::SymbolTable(const File& file, const Image& image, const Section& section)
-    : is64_(image.is64),
-      entry_(image.is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym)),
-      entries_(section_bytes(file, image, section)) {
-  if (section.link < image.sections.size()) strings_ = section_bytes(file, image, image.sections[section.link]);
+void Values::add(const Values& others) noexcept {
+  const bool more = others.count > 2;
+  if (others.count > 0) add(others.first);
+  if (others.count > 1) add(others.second);
+  if (more) count = others.count;
 }
 
-Symbol SymbolTable::operator[](std::size_t index) const noexcept {
-  std::uint32_t name = 0;
-  Symbol symbol = is64_ ? decode_symbol<Elf64_Sym>(entries_, index * entry_, name)
-                        : decode_symbol<Elf32_Sym>(entries_, index * entry_, name);
-  symbol.name = string_at(strings_, name);
-  symbol.name = symbol.name.substr(0, symbol.name.find('@', 1));
-  return symbol;
+void NameEntry::add(const NameEntry& other) noexcept {
+  addresses.add(other.addresses);
+  thread_offsets.add(other.thread_offsets);
+  undefined |= other.undefined;
+  thread_local_storage |= other.thread_local_storage;
+  ifunc |= other.ifunc;
+  absolute |= other.absolute;
 }
 
-void NameIndex::add(SymbolTable table, bool position_independent, std::uint64_t shift) {
-  // The keys point into the table's heap buffers, which stay where they are when the table is moved.
-  const SymbolTable& kept = tables_.emplace_back(std::move(table));
-  names_.reserve(names_.size() + kept.size());
-  for (std::size_t i = 1; i < kept.size(); ++i) add_symbol(kept[i], position_independent, shift);
-}
-
-void NameIndex::add_symbol(const Symbol& symbol, bool position_independent, std::uint64_t shift) {
-  if (symbol.name.empty() || symbol.type == STT_FILE || symbol.type == STT_SECTION) return;
-  NameEntry& entry = names_[symbol.name];
-  if (symbol.type == STT_TLS) {
-    // Not an address, and not moved by prelink: an offset in the block that PT_TLS describes.
-    entry.thread_local_storage = true;
-    if (symbol.section == SHN_UNDEF) {
-      entry.undefined = true;
-    } else {
-      entry.thread_offsets.add(symbol.value);
+NameIndex::NameIndex(const std::vector<Source>& sources, const std::stop_token& stop) {
+  for (const Source& source : sources) {
+    SymbolTables tables(source.file, source.image);
+    std::vector<std::uint32_t> numbers;
+    std::size_t entries = names_.size();
+    for (std::uint32_t i = 0; i < source.image.sections.size(); ++i) {
+      const std::uint32_t type = source.image.sections[i].type;
+      if (type != SHT_SYMTAB && type != SHT_DYNSYM) continue;
+      numbers.push_back(i);
+      entries += tables.at(i).size();
     }
-  } else if (symbol.section == SHN_UNDEF) {
-    entry.undefined = true;
-  } else if (symbol.type == STT_GNU_IFUNC) {
-    entry.ifunc = true;
-  } else if (symbol.section == SHN_ABS && position_independent) {
-    entry.absolute = true;
-  } else {
-    entry.addresses.add(symbol.value + shift);
+    names_.reserve(entries);
+    for (const std::uint32_t i : numbers) {
+      if ((stopped_ |= stop.stop_requested())) break;
+      add(tables.at(i), source);
+    }
+    incomplete_ |= tables.incomplete();
+  }
+  sort_and_merge();
+}
+
+void NameIndex::add(const SymbolTable& table, const Source& source) {
+  if (table.size() == 0 || table.strings() == nullptr) return;
+  strings_.push_back(table.strings());
+  for (std::size_t i = 1; i < table.size(); ++i) {
+    const Symbol symbol = table[i];
+    if (symbol.type == STT_FILE || symbol.type == STT_SECTION) continue;
+    const std::string_view name = table.name_of(symbol);
+    if (!name.empty()) names_.push_back({HashedName(name), entry_of(symbol, source.image, source.shift)});
   }
 }
 
+void NameIndex::sort_and_merge() {
+  std::ranges::sort(names_, {}, &Named::key);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    if (kept > 0 && names_[kept - 1].key == names_[i].key) {
+      names_[kept - 1].entry.add(names_[i].entry);
+    } else {
+      names_[kept++] = names_[i];
+    }
+  }
+  names_.erase(names_.begin() + static_cast<std::ptrdiff_t>(kept), names_.end());
+}
+
 const NameEntry* NameIndex::find(std::string_view name) const noexcept {
-  const auto found = names_.find(name);
-  return found == names_.end() ? nullptr : &found->second;
+  const HashedName key(name);
+  const auto found = std::ranges::lower_bound(names_, key, {}, &Named::key);
+  return found == names_.end() || found->key != key ? nullptr : &found->entry;
+}
+
+Error NameIndex::not_found(std::string_view name) const {
+  if (stopped_) return {ErrorKind::stopped, fmt::format("symbol '{}' was not looked for to the end", name)};
+  if (!incomplete_) {
+    return {ErrorKind::not_found, fmt::format("symbol '{}' is in neither .symtab nor .dynsym nor a debug file", name)};
+  }
+  return {ErrorKind::malformed, fmt::format("symbol '{}' is not in the symbols that could be read: the file's symbol "
+                                            "tables lie on top of each other, or name more than there is",
+                                            name)};
 }
 
 const NameIndex& SymbolIndex::Impl::index() const {
   return names.get([this] {
-    NameIndex all;
-    add_tables(all, opened->file, opened->image, 0);
-    if (debug()) add_tables(all, debug()->file, debug()->image, shift_between(debug()->image, opened->image));
-    return all;
+    std::vector<NameIndex::Source> sources = {{opened->file, opened->image}};
+    if (const auto& split = debug()) {
+      sources.push_back({split->file, split->image, shift_between(split->image, opened->image)});
+    }
+    return NameIndex(sources, opened->options.stop);
   });
 }
 
@@ -162,7 +191,7 @@ Result<VirtAddr> SymbolIndex::address(std::string_view name) const {
                 fmt::format("symbol '{}' has no address before the relocatable object is linked", name));
   }
   if (const NameEntry* entry = impl_->index().find(name)) return address_of(name, *entry);
-  return fail(in_no_table(name));
+  return fail(impl_->index().not_found(name));
 }
 
 SymbolIndex::Compilers SymbolIndex::compilers() const noexcept {

@@ -2,16 +2,15 @@
 // The tables behind SymbolIndex, each read when it is first asked.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
+#include <stop_token>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "elf/elf_impl.hpp"
+#include "elf/symbol_tables.hpp"
 #include "elf/symbols.hpp"
 
 namespace usdt::elf {
@@ -31,28 +30,6 @@ class Lazy {
   mutable std::optional<T> value_;
 };
 
-/// One entry of a symbol table, class-neutral.
-struct Symbol {
-  std::string_view name;  ///< without "@VERSION"
-  std::uint8_t type = STT_NOTYPE;
-  std::uint16_t section = SHN_UNDEF;
-  std::uint64_t value = 0;
-};
-
-/// The bytes of a symbol table and of its strings; Symbol::name points into them.
-class SymbolTable {
- public:
-  SymbolTable(const File& file, const Image& image, const Section& section);
-  [[nodiscard]] std::size_t size() const noexcept { return entries_.size() / entry_; }
-  [[nodiscard]] Symbol operator[](std::size_t index) const noexcept;
-
- private:
-  bool is64_;
-  std::size_t entry_;
-  Bytes entries_;
-  Bytes strings_;
-};
-
 /// The distinct values several table entries give one name.
 struct Values {
   std::uint64_t first = 0;
@@ -60,6 +37,7 @@ struct Values {
   std::uint8_t count = 0;  ///< 0, 1, 2, 3 (3 or more)
 
   void add(std::uint64_t value) noexcept;
+  void add(const Values& others) noexcept;
 };
 
 /// Everything the tables say about one name.
@@ -70,34 +48,92 @@ struct NameEntry {
   bool thread_local_storage = false;
   bool ifunc = false;
   bool absolute = false;
+
+  void add(const NameEntry& other) noexcept;
 };
 
-/// Names to addresses, over all symbol tables of a file. Owns the tables its keys point into.
+/// Names to addresses, over all symbol tables of a file. Owns the strings its keys point into.
 class NameIndex {
  public:
-  void add(SymbolTable table, bool position_independent, std::uint64_t shift);
+  /// The tables of one image, whose addresses are moved by `shift`.
+  struct Source {
+    const File& file;
+    const Image& image;
+    std::uint64_t shift = 0;
+  };
+  NameIndex(const std::vector<Source>& sources, const std::stop_token& stop);
+
   [[nodiscard]] const NameEntry* find(std::string_view name) const noexcept;
+  /// What keeps an absent name from being known to be absent, if anything does.
+  [[nodiscard]] Error not_found(std::string_view name) const;
 
  private:
-  void add_symbol(const Symbol& symbol, bool position_independent, std::uint64_t shift);
-  std::vector<SymbolTable> tables_;
-  std::unordered_map<std::string_view, NameEntry> names_;
+  struct Named {
+    HashedName key;
+    NameEntry entry;
+  };
+  void add(const SymbolTable& table, const Source& source);
+  void sort_and_merge();
+
+  std::vector<std::shared_ptr<const StringTable>> strings_;
+  std::vector<Named> names_;
+  bool incomplete_ = false;
+  bool stopped_ = false;
+};
+
+/// Ranges of addresses, asked by binary search.
+class AddressSet {
+ public:
+  void add(std::uint64_t start, std::uint64_t size);
+  /// To be called between the last add() and the first contains().
+  void sort();
+  [[nodiscard]] bool contains(std::uint64_t address) const noexcept;
+
+ private:
+  struct Range {
+    std::uint64_t start;
+    std::uint64_t last;
+  };
+  std::vector<Range> ranges_;
 };
 
 /// What the file's GOT slots hold.
-struct GotSlots {
-  std::unordered_map<std::string, std::uint64_t> by_name;     ///< GLOB_DAT: symbol -> slot
-  std::unordered_map<std::uint64_t, std::uint64_t> by_value;  ///< address the slot holds -> slot
-};
-[[nodiscard]] GotSlots read_got(const OpenedFile& opened);
+class GotSlots {
+ public:
+  explicit GotSlots(const OpenedFile& opened);
+  /// The slot of a symbol that has a GLOB_DAT relocation.
+  [[nodiscard]] std::optional<std::uint64_t> of_name(std::string_view name) const noexcept;
+  /// The slot that holds `address`.
+  [[nodiscard]] std::optional<std::uint64_t> of_value(std::uint64_t address) const noexcept;
 
-/// The value of the first entry of PT_DYNAMIC with `tag`; empty where there is none.
-[[nodiscard]] std::optional<std::uint64_t> dynamic_value(const OpenedFile& opened, std::uint64_t tag);
+ private:
+  struct NamedSlot {
+    HashedName key;
+    std::uint64_t slot;
+  };
+  struct ValueSlot {
+    std::uint64_t value;
+    std::uint64_t slot;
+  };
+  void read_words(const Image& image, Claims& claims);
+  void read_relocations(const File& file, const Image& image);
+  void take_relocations(const Image& image, const Section& section, Claims& claims, const AddressSet& got);
+  [[nodiscard]] static const std::uint64_t* find(const std::vector<ValueSlot>& slots, std::uint64_t value) noexcept;
+
+  std::unique_ptr<SymbolTables> symbols_;  ///< of the names in by_name_
+  std::vector<NamedSlot> by_name_;
+  std::vector<ValueSlot> words_;     ///< as the file has them
+  std::vector<ValueSlot> relative_;  ///< as RELATIVE relocations make them, which go before words
+};
+
+/// What PT_DYNAMIC says, as far as it is of use here: the first entry of each tag.
+struct DynamicValues {
+  std::optional<std::uint64_t> flags_1, soname, pltgot;
+};
+[[nodiscard]] DynamicValues read_dynamic_values(const OpenedFile& opened);
 
 /// "symbol 'x' has 2 addresses: 0x.., 0x..: which one is meant cannot be told"; `what` is the plural.
 [[nodiscard]] Error ambiguous(std::string_view name, const Values& values, std::string_view what);
-/// "symbol 'x' is in neither .symtab nor .dynsym nor a debug file"
-[[nodiscard]] Error in_no_table(std::string_view name);
 
 struct SymbolIndex::Impl {
   std::shared_ptr<const OpenedFile> opened;
@@ -105,6 +141,12 @@ struct SymbolIndex::Impl {
   Lazy<NameIndex> names;
   Lazy<GotSlots> got;
   Lazy<Compilers> compilers;
+  Lazy<DynamicValues> dynamic_values;
+  Lazy<Result<VirtAddr>> offset_table;
+
+  [[nodiscard]] const DynamicValues& dynamic() const {
+    return dynamic_values.get([this] { return read_dynamic_values(*opened); });
+  }
 
   [[nodiscard]] const std::optional<DebugFile>& debug() const {
     return debug_file.get([this] { return find_debug_file(*opened); });

@@ -49,9 +49,9 @@ Result<std::uint64_t> program_block(const Image& image) {
 bool SymbolIndex::is_program() const noexcept {
   const Image& image = impl_->opened->image;
   if (image.type != ET_DYN) return image.type == ET_EXEC;
-  if ((dynamic_value(*impl_->opened, DT_FLAGS_1).value_or(0) & DF_1_PIE) != 0) return true;
+  if ((impl_->dynamic().flags_1.value_or(0) & DF_1_PIE) != 0) return true;
   const bool interpreted = std::ranges::find(image.segments, PT_INTERP, &Segment::type) != image.segments.end();
-  return interpreted && !dynamic_value(*impl_->opened, DT_SONAME);
+  return interpreted && !impl_->dynamic().soname;
 }
 
 Result<std::uint64_t> SymbolIndex::thread_offset(std::string_view name) const {
@@ -60,7 +60,7 @@ Result<std::uint64_t> SymbolIndex::thread_offset(std::string_view name) const {
                 fmt::format("symbol '{}' has no place before the relocatable object is linked", name));
   }
   if (const NameEntry* entry = impl_->index().find(name)) return offset_of(name, *entry);
-  return fail(in_no_table(name));
+  return fail(impl_->index().not_found(name));
 }
 
 Result<std::uint64_t> SymbolIndex::thread_pointer_offset(std::string_view name) const {

@@ -3,14 +3,13 @@
 
 #include <elf.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <string_view>
 
-#include "sys/unique_fd.hpp"
+#include "sys/regular_file.hpp"
 
 namespace usdt::proc {
 namespace {
@@ -53,17 +52,13 @@ ElfIdent host_ident() noexcept {
 }
 
 std::optional<FileHead> read_head_at(int dir, const char* path) {
-  // Opening a device may act on it, so what is not a regular file is not opened at all; O_NONBLOCK covers the race.
-  struct stat st {};
-  if (::fstatat(dir, path, &st, 0) != 0) return std::nullopt;
-  if (!S_ISREG(st.st_mode)) {
-    errno = EINVAL;
+  const sys::RegularFile file = sys::open_regular(dir, path);
+  if (!file.fd) {
+    errno = file.error;
     return std::nullopt;
   }
-  const sys::UniqueFd fd(::openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!fd) return std::nullopt;
   std::array<char, kHeadBytes> head;
-  const ssize_t n = ::pread(fd.get(), head.data(), head.size(), 0);
+  const ssize_t n = ::pread(file.fd.get(), head.data(), head.size(), 0);
   if (n < 0) return std::nullopt;
   return judge({head.data(), static_cast<std::size_t>(n)});
 }
