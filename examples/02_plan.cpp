@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Plans an attachment without making it: which sites would get a breakpoint and where, how many distinct argument specs
-// they share, what is left out and why. Still a pure function of files, so it can be tested like any other.
+// they share, what is left out and why. A pure function of the files and of what is known of the kernel, so it can be
+// tested like any other.
 //
 //   example_02_plan /usr/bin/python3.11 'python:gc__*'
 #include <cinttypes>
@@ -19,7 +20,7 @@ usdt::Result<usdt::AttachPlan> plan(const char* target, const char* pattern_text
     if (!probes) return usdt::fail(probes.error().within(file.path.string()));
     if (!probes->sites.empty()) found.push_back(std::move(*probes));
   }
-  return usdt::plan_attach(found);
+  return usdt::plan_attach(found, usdt::kernel_facts());
 }
 
 void print(const usdt::AttachPlan& plan) {

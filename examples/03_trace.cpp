@@ -29,7 +29,7 @@ usdt::Result<void> run(const char* probe, std::chrono::seconds time) {
   if (!pattern) return usdt::fail(pattern.error());
   auto selection = usdt::select_probes({*pattern});
   if (!selection) return usdt::fail(selection.error());
-  auto plan = usdt::plan_attach(selection->files, {.nops = usdt::nop_optimisation()});
+  auto plan = usdt::plan_attach(selection->files, usdt::kernel_facts());
   if (!plan) return usdt::fail(plan.error());
 
   std::stop_source stop;

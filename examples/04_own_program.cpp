@@ -16,15 +16,17 @@ usdt::Result<usdt::ConsumeStats> watch(const char* probe, const std::stop_token&
   if (!pattern) return usdt::fail(pattern.error());
   auto selection = usdt::select_probes({*pattern});
   if (!selection) return usdt::fail(selection.error());
-  auto plan = usdt::plan_attach(selection->files, {.user_cookie = 7, .nops = usdt::nop_optimisation()});
+  auto plan = usdt::plan_attach(selection->files, usdt::kernel_facts(), {.user_cookie = 7});
   if (!plan) return usdt::fail(plan.error());
 
   auto object = usdt::BpfObject::open(own_program_object());
   if (!object) return usdt::fail(object.error());
-  auto link = usdt::attach(*object, "on_hit", *plan);
+  auto loaded = object->load(std::move(*plan));
+  if (!loaded) return usdt::fail(loaded.error());
+  auto link = loaded->attach("on_hit");
   if (!link) return usdt::fail(link.error());
 
-  return usdt::consume<order>(*object, "events", stop, [](const order& o) {
+  return usdt::consume<order>(*loaded, "events", stop, [](const order& o) {
     std::cout << "order " << o.id << " by " << o.customer << " in process " << o.pid << " (cookie " << o.cookie
               << ")\n";
   });

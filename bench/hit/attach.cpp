@@ -60,14 +60,15 @@ Result<Stages> attach_all(const std::filesystem::path& path, std::size_t sites) 
   auto file = find_sites(path, "*");
   if (!file) return fail(file.error());
   ms[kScan] = watch.lap_ms();
-  auto plan = plan_attach({std::move(*file)});
+  auto plan = plan_attach({std::move(*file)}, kernel_facts());
   if (!plan) return fail(plan.error());
   ms[kPlan] = watch.lap_ms();
   auto object = BpfObject::open(hit_one_object());
   if (!object) return fail(object.error());
-  if (auto loaded = object->load(*plan); !loaded) return fail(loaded.error());
+  auto loaded = object->load(std::move(*plan));
+  if (!loaded) return fail(loaded.error());
   ms[kLoad] = watch.lap_ms();
-  auto link = attach(*object, "hit_one", *plan);
+  auto link = loaded->attach("hit_one");
   if (!link) return fail(link.error());
   ms[kAttach] = watch.lap_ms();
   if (link->attached() != sites)
@@ -142,7 +143,7 @@ Result<SizeResult> measure_size(std::size_t sites, int program, unsigned rounds)
   const Mapped mapped(path);
   auto file = find_sites(path, "*");
   if (!file) return fail(file.error());
-  auto plan = plan_attach({std::move(*file)});
+  auto plan = plan_attach({std::move(*file)}, kernel_facts());
   if (!plan) return fail(plan.error());
   const std::vector<std::uint64_t> offsets = plan->files.front().offsets;
   auto results =

@@ -30,13 +30,12 @@ bpf_map* map_of_section(bpf_object* object, std::string_view section) {
 Result<AttachPlan> plan_probe(const std::string& probe) {
   auto file = find_sites(own_file(), probe);
   if (!file) return fail(file.error());
-  return plan_attach({std::move(*file)});
+  return plan_attach({std::move(*file)}, kernel_facts());
 }
 
 }  // namespace
 
-SdkProgram::SdkProgram(BpfObject object, std::string name, AttachPlan plan)
-    : object_(std::move(object)), name_(std::move(name)), plan_(std::move(plan)) {}
+SdkProgram::SdkProgram(LoadedObject object, std::string name) : object_(std::move(object)), name_(std::move(name)) {}
 
 Result<std::unique_ptr<Program>> SdkProgram::load(std::span<const std::byte> object, std::string name,
                                                   const Reading& reading, Carrier carrier) {
@@ -46,12 +45,13 @@ Result<std::unique_ptr<Program>> SdkProgram::load(std::span<const std::byte> obj
   if (!opened) return fail(opened.error());
   if (auto set = opened->set_constant("hit_args", reading.args); !set) return fail(set.error());
   if (auto set = opened->set_constant("hit_times", reading.times); !set) return fail(set.error());
-  if (auto loaded = opened->load(*plan, {.carrier = carrier}); !loaded) return fail(loaded.error());
-  return std::unique_ptr<Program>(new SdkProgram(std::move(*opened), std::move(name), std::move(*plan)));
+  auto loaded = opened->load(std::move(*plan), {.carrier = carrier});
+  if (!loaded) return fail(loaded.error());
+  return std::unique_ptr<Program>(new SdkProgram(std::move(*loaded), std::move(name)));
 }
 
 Result<void> SdkProgram::attach() {
-  auto link = usdt::attach(object_, name_, plan_);
+  auto link = object_.attach(name_);
   if (!link) return fail(link.error());
   link_ = std::move(*link);
   return {};

@@ -46,11 +46,10 @@ class SdkProgram : public Program {
   std::uint64_t sum() override;
 
  private:
-  SdkProgram(BpfObject object, std::string name, AttachPlan plan);
+  SdkProgram(LoadedObject object, std::string name);
 
-  BpfObject object_;
+  LoadedObject object_;
   std::string name_;
-  AttachPlan plan_;
   std::optional<Link> link_;
 };
 

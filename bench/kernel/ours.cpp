@@ -18,21 +18,21 @@ KernelSelection only_of(const KernelSelection& all, std::string_view prefix) {
 Result<AttachPlan> plan_for(const KernelSelection& selection, const Attaching& attaching,
                             const KernelAbilities& abilities) {
   PlanOptions options;
-  options.kernel = abilities;
   options.kernel_backend = attaching.backend;
-  return plan_attach({}, selection, options);
+  return plan_attach({}, selection, {.abilities = abilities}, options);
 }
 
 Result<OurProgram> OurProgram::load(AttachPlan plan, const Spec& spec) {
   auto object = BpfObject::open(spec.by_hand ? kernel_hand_object() : kernel_ours_object());
   if (!object) return fail(object.error());
   if (auto set = object->set_constant("bench_reads", spec.reads); !set) return fail(set.error());
-  if (auto loaded = object->load(plan, {.carrier = spec.carrier}); !loaded) return fail(loaded.error());
-  return OurProgram(std::move(*object), std::move(plan), spec.program);
+  auto loaded = object->load(std::move(plan), {.carrier = spec.carrier});
+  if (!loaded) return fail(loaded.error());
+  return OurProgram(std::move(*loaded), spec.program);
 }
 
 Result<void> OurProgram::attach() {
-  auto link = usdt::attach(object_, program_, plan_);
+  auto link = object_.attach(program_);
   if (!link) return fail(link.error());
   link_ = std::move(*link);
   return {};

@@ -46,11 +46,9 @@ class OurProgram {
   [[nodiscard]] Carrier carrier() const { return object_.carriers().carrier; }
 
  private:
-  OurProgram(BpfObject object, AttachPlan plan, std::string program)
-      : object_(std::move(object)), plan_(std::move(plan)), program_(std::move(program)) {}
+  OurProgram(LoadedObject object, std::string program) : object_(std::move(object)), program_(std::move(program)) {}
 
-  BpfObject object_;
-  AttachPlan plan_;
+  LoadedObject object_;
   std::string program_;
   std::optional<Link> link_;
 };

@@ -46,7 +46,7 @@ ProbeFile file_with(int distinct_texts, bool symbolic) {
 void BM_Plan10000Sites(benchmark::State& state) {
   const std::vector files = {file_with(static_cast<int>(state.range(0)), state.range(1) != 0)};
   for (auto _ : state) {
-    auto plan = plan_attach(files);
+    auto plan = plan_attach(files, KernelFacts{});
     if (!plan) return state.SkipWithError(plan.error().message.c_str());
     benchmark::DoNotOptimize(plan);
   }

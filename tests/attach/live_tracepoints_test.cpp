@@ -24,9 +24,8 @@ class EachTracepoint : public testing::TestWithParam<const char*> {
     if (!pattern) return fail(pattern.error());
     auto selection = select_kernel({*pattern});
     if (!selection) return fail(selection.error());
-    options.scope = OneProcess{::getpid()};
-    options.kernel = kernel_abilities();
-    return plan_attach({}, *selection, options);
+    options.scope = *OneProcess::of(::getpid());
+    return plan_attach({}, *selection, {.abilities = kernel_abilities()}, options);
   }
 };
 INSTANTIATE_TEST_SUITE_P(Live, EachTracepoint, testing::Values("raw_tp", "tp_btf"));

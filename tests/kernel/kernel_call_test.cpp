@@ -175,7 +175,7 @@ TEST_P(EachWay, counts_the_hits_within_its_own_programs) {
   constexpr const char* reads = "strncpy_from_kernel_nofault";
   auto how = options(way.backend);
   how.string_names = {"name"};
-  const auto planned = plan_attach({}, select(way.prefix, {"vfs_getxattr", reads}), how);
+  const auto planned = plan_attach({}, select(way.prefix, {"vfs_getxattr", reads}), facts(), how);
   ASSERT_TRUE(planned) << planned.error().message;
   if (is_forced_elsewhere(way, *planned)) GTEST_SKIP() << "the backend it takes here has a test of its own";
   const auto tracer = start(*planned);

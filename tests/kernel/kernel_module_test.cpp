@@ -88,7 +88,7 @@ class EachModule : public EachWay {
         select_kernel({*KernelPattern::parse(fmt::format("{}:dummy:dummy_*", GetParam().prefix)),
                        *KernelPattern::parse(fmt::format("{}:vmlinux:*_change_carrier", GetParam().prefix))});
     if (!selection) return fail(selection.error());
-    return plan_attach({}, *selection, options(GetParam().backend));
+    return plan_attach({}, *selection, facts(), options(GetParam().backend));
   }
   /// Trampolines want types, which the kernel has for modules since 5.11.
   [[nodiscard]] bool untyped() const {

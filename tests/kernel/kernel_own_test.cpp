@@ -28,7 +28,7 @@ TEST_P(EachOwn, program_reads_arguments_and_cookies) {
     if (carrier == Carrier::automatic && is_another) continue;
     auto how = options(way.backend);
     how.user_cookie_of_function = [](const KernelFunction& function) { return function.name.size() * 1000; };
-    auto planned = plan_attach({}, select(way.prefix, {kOneArgument, "vfs_getxattr"}), how);
+    auto planned = plan_attach({}, select(way.prefix, {kOneArgument, "vfs_getxattr"}), facts(), how);
     ASSERT_TRUE(planned) << planned.error().message;
     Own own("read_everything", *planned, {.arguments = abilities().kernel_btf ? 3U : 10U}, {.carrier = carrier});
     if (own.error()) {

@@ -66,7 +66,7 @@ TEST_F(KernelTest, names_the_reason_of_a_function_that_cannot_be_traced) {
     one.entries = {entry};
     one.refused.clear();
     const std::string what = fmt::format("{}:{}", to_string(entry.kind), entry.function->name);
-    const auto planned = plan_attach({}, one, options(Backend::automatic));
+    const auto planned = plan_attach({}, one, facts(), options(Backend::automatic));
     fmt::print("  {}: {}\n", what, planned ? to_string(planned->kernels[0].backend) : planned.error().message);
     if (planned) continue;  // trampolines are not kprobes
     ++known;
@@ -82,10 +82,10 @@ TEST_F(KernelTest, names_the_reason_of_a_function_that_cannot_be_traced) {
 
 TEST_F(KernelTest, a_function_with_variable_arguments_is_for_kprobes_alone) {
   if (!abilities().kernel_btf || !abilities().tracing) GTEST_SKIP() << "no trampolines";
-  const auto slots = plan_attach({}, select("fentry", {"seq_printf"}), options(Backend::automatic));
+  const auto slots = plan_attach({}, select("fentry", {"seq_printf"}), facts(), options(Backend::automatic));
   ASSERT_FALSE(slots);
   EXPECT_THAT(slots.error().message, HasSubstr("variable arguments"));
-  const auto any = plan_attach({}, select("kfunc", {"seq_printf"}), options(Backend::automatic));
+  const auto any = plan_attach({}, select("kfunc", {"seq_printf"}), facts(), options(Backend::automatic));
   ASSERT_TRUE(any) << any.error().message;
   const auto tracer = start(*any);
   if (!tracer) return;

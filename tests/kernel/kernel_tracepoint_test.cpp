@@ -21,7 +21,7 @@ TEST_P(EachTracepoint, tells_number_and_result_of_system_calls) {
   const auto selection = select_kernel({*KernelPattern::parse(fmt::format("{}:sys_enter", GetParam())),
                                         *KernelPattern::parse(fmt::format("{}:sys_exit", GetParam()))});
   ASSERT_TRUE(selection) << selection.error().message;
-  const auto planned = plan_attach({}, *selection, options(Backend::automatic));
+  const auto planned = plan_attach({}, *selection, facts(), options(Backend::automatic));
   ASSERT_TRUE(planned) << planned.error().message;
   {
     const auto tracer = start(*planned);

@@ -159,8 +159,7 @@ void KernelTest::TearDown() {
 
 PlanOptions KernelTest::options(Backend backend) {
   PlanOptions options;
-  options.scope = OneProcess{::getpid()};
-  options.kernel = abilities();
+  options.scope = *OneProcess::of(::getpid());
   options.kernel_backend = backend;
   return options;
 }
@@ -196,21 +195,22 @@ void EachWay::SetUp() {
 INSTANTIATE_TEST_SUITE_P(Kernel, EachWay, testing::ValuesIn(every_way()), name_of);
 
 Own::Own(const char* program, AttachPlan plan, const Reads& reads, LoadOptions options)
-    : plan_(std::move(plan)),
-      object_(std::move(*BpfObject::open(program == std::string_view("witness") ? kernel_witness_object()
-                                                                                : kernel_helpers_object()))) {
+    : plan_(std::move(plan)) {
+  auto object = *BpfObject::open(program == std::string_view("witness") ? kernel_witness_object()
+                                                                        : kernel_helpers_object());
   if (program != std::string_view("witness")) {
-    EXPECT_TRUE(object_.set_constant("arguments", reads.arguments));
-    EXPECT_TRUE(object_.set_constant("text_argument", reads.text.value_or(0)));
-    EXPECT_TRUE(object_.set_constant("text_wanted", static_cast<std::uint8_t>(reads.text ? 1 : 0)));
+    EXPECT_TRUE(object.set_constant("arguments", reads.arguments));
+    EXPECT_TRUE(object.set_constant("text_argument", reads.text.value_or(0)));
+    EXPECT_TRUE(object.set_constant("text_wanted", static_cast<std::uint8_t>(reads.text ? 1 : 0)));
   }
   options.programs = {program};
-  auto loaded = object_.load(plan_, options);
+  auto loaded = object.load(plan_, options);
   if (!loaded) {
     error_ = loaded.error();
     return;
   }
-  auto link = attach(object_, program, plan_);
+  object_.emplace(std::move(*loaded));
+  auto link = object_->attach(program);
   if (!link) {
     error_ = link.error();
     return;

@@ -95,9 +95,10 @@ class KernelTest : public testing::Test {
   void TearDown() override;
   [[nodiscard]] virtual bool wants_functions() const { return true; }
 
+  static KernelFacts facts() { return {.abilities = abilities()}; }
   static PlanOptions options(Backend backend);
   static Result<AttachPlan> plan(const Way& way, const Names& names, Types types = Types::kernels) {
-    return plan_attach({}, select(way.prefix, names, types), options(way.backend));
+    return plan_attach({}, select(way.prefix, names, types), facts(), options(way.backend));
   }
   /// Attached, or null with the test skipped where this machine cannot at all.
   std::unique_ptr<Tracer> start(const AttachPlan& plan, const TraceOptions& how = {});
@@ -135,16 +136,16 @@ class Own {
   template <class T = std::uint64_t>
   T get(const char* variable, std::size_t n = 0) {
     T value;
-    std::memcpy(&value, static_cast<const char*>(object_.global(variable)) + n * sizeof(T), sizeof(T));
+    std::memcpy(&value, static_cast<const char*>(object_->global(variable)) + n * sizeof(T), sizeof(T));
     return value;
   }
-  std::string text() { return static_cast<const char*>(object_.global("text")); }
+  std::string text() { return static_cast<const char*>(object_->global("text")); }
   Link& link() { return *link_; }
   const AttachPlan& plan() const { return plan_; }
 
  private:
   AttachPlan plan_;
-  BpfObject object_;
+  std::optional<LoadedObject> object_;
   std::optional<Link> link_;
   std::optional<Error> error_;
 };

@@ -29,13 +29,12 @@ using testing::HasSubstr;
 constexpr char kText[] = "some text";
 
 AttachPlan plan_of(const std::string& name, PlanOptions options = {}) {
-  options.scope = OneProcess{::getpid()};
-  options.nops = nop_optimisation();
+  options.scope = *OneProcess::of(::getpid());
   auto pattern =
       ProbePattern::parse("usdt:" + std::filesystem::read_symlink("/proc/self/exe").string() + ":own:" + name);
   auto selection = select_probes({*pattern}, {});
   EXPECT_TRUE(selection) << selection.error().message;
-  auto plan = plan_attach(selection->files, options);
+  auto plan = plan_attach(selection->files, kernel_facts(), options);
   EXPECT_TRUE(plan) << plan.error().message;
   return std::move(*plan);
 }
@@ -67,11 +66,8 @@ std::span<const std::byte> object_of(std::string_view program) {
 class Attached {
  public:
   Attached(const char* program, AttachPlan plan, LoadOptions options = {})
-      : plan_(std::move(plan)), object_(std::move(*BpfObject::open(object_of(program)))) {
-    options.programs = {program};
-    auto loaded = object_.load(plan_, options);
-    if (!loaded) throw std::runtime_error(loaded.error().message);
-    auto link = attach(object_, program, plan_);
+      : object_(loaded(program, std::move(plan), std::move(options))) {
+    auto link = object_.attach(program);
     if (!link) throw std::runtime_error(link.error().message);
     link_.emplace(std::move(*link));
   }
@@ -86,12 +82,18 @@ class Attached {
   std::string text() { return static_cast<const char*>(object_.global("text")); }
   Link& link() { return *link_; }
   void drop() { link_.reset(); }
-  BpfObject& object() { return object_; }
-  const AttachPlan& plan() { return plan_; }
+  LoadedObject& object() { return object_; }
+  const AttachPlan& plan() { return object_.plan(); }
 
  private:
-  AttachPlan plan_;
-  BpfObject object_;
+  static LoadedObject loaded(const char* program, AttachPlan plan, LoadOptions options) {
+    options.programs = {program};
+    auto loaded = BpfObject::open(object_of(program))->load(std::move(plan), options);
+    if (!loaded) throw std::runtime_error(loaded.error().message);
+    return std::move(*loaded);
+  }
+
+  LoadedObject object_;
   std::optional<Link> link_;
 };
 
@@ -288,12 +290,14 @@ TEST_F(OwnPrograms, are_loaded_where_they_are_wanted) {
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().kind, ErrorKind::not_found);
   EXPECT_THAT(wrong.error().message, HasSubstr("'read_al'"));
-  ASSERT_TRUE(object->load(plan, {.programs = {"take_nothing", "read_memory"}}));
-  EXPECT_TRUE(attach(*object, "take_nothing", plan));
-  EXPECT_TRUE(attach(*object, "read_memory", plan));
-  const auto other = attach(*object, "read_all", plan);
+  const auto loaded = object->load(plan, {.programs = {"take_nothing", "read_memory"}});
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_TRUE(loaded->attach("take_nothing"));
+  EXPECT_TRUE(loaded->attach("read_memory"));
+  EXPECT_EQ(loaded->attach().error().kind, ErrorKind::invalid_argument) << "which of the two?";
+  const auto other = loaded->attach("read_all");
   ASSERT_FALSE(other);
-  EXPECT_THAT(other.error().message, HasSubstr("'read_all' is not loaded"));
+  EXPECT_THAT(other.error().message, HasSubstr("no program 'read_all' loaded"));
 }
 
 // Each argument is one of several values by the path taken, and so is what follows: the verifier must not go through
@@ -402,14 +406,14 @@ TEST_F(OwnPrograms, may_be_attached_by_several_threads_at_once) {
 }
 
 TEST_F(OwnPrograms, of_one_object_may_be_attached_by_several_threads_at_once) {
-  const AttachPlan plan = plan_of("typed");
-  auto object = BpfObject::open(own_programs_object());
+  const auto object = BpfObject::open(own_programs_object())->load(plan_of("typed"));
+  ASSERT_TRUE(object) << object.error().message;
   std::mutex mutex;
   std::vector<Link> links;
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&] {
-      auto link = attach(*object, "read_site", plan);
+      auto link = object->attach("read_site");
       ASSERT_TRUE(link) << link.error().message;
       const std::lock_guard lock(mutex);
       links.push_back(std::move(*link));

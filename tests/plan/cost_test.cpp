@@ -28,11 +28,10 @@ Site site(SiteClass site_class, std::initializer_list<std::uint8_t> bytes = {0x9
   return made;
 }
 
-SiteCost cost(const Site& of, const PlanOptions& options, Machine machine = Machine::x86_64) {
-  return site_cost(of, *test::sample_elf(machine).open(), options);
+SiteCost cost(const Site& of, NopOptimisation nops, Machine machine = Machine::x86_64,
+              const PlanOptions& options = {}) {
+  return site_cost(of, *test::sample_elf(machine).open(), {.nops = nops}, options);
 }
-
-SiteCost cost(const Site& of, NopOptimisation nops) { return cost(of, PlanOptions{.nops = nops}); }
 
 constexpr NopOptimisation kEveryKernel[] = {NopOptimisation::none, NopOptimisation::nop5, NopOptimisation::nop10};
 
@@ -69,8 +68,8 @@ TEST(Cost, OfABareNop5IsRefusedWhereACallWouldOverwriteTheRedZone) {
   const SiteCost refused = cost(nop5, NopOptimisation::nop5);
   EXPECT_EQ(refused.cost, CostClass::refused);
   EXPECT_THAT(refused.text, HasSubstr("red zone"));
-  const PlanOptions insisting{.nops = NopOptimisation::nop5, .allow_unsafe_nop5 = true};
-  EXPECT_EQ(cost(nop5, insisting).cost, CostClass::optimised);
+  const PlanOptions insisting{.allow_unsafe_nop5 = true};
+  EXPECT_EQ(cost(nop5, NopOptimisation::nop5, Machine::x86_64, insisting).cost, CostClass::optimised);
   EXPECT_EQ(cost(nop5, NopOptimisation::nop10).cost, CostClass::trap);
 }
 
@@ -114,7 +113,7 @@ TEST(Cost, IsRefusedForExactlyTheSitesThePlanSkips) {
     ProbeFile file;
     file.elf = test::sample_elf(Machine::x86_64).open();
     file.sites = sites;
-    const auto plan = plan_attach({file}, {.nops = nops});
+    const auto plan = plan_attach({file}, KernelFacts{.nops = nops});
     ASSERT_TRUE(plan) << plan.error().message;
     std::vector<std::string> refused;
     for (const Site& each : sites) {

@@ -67,7 +67,7 @@ TEST_F(FindProbes, KeepsTheSitesThatAnyPatternMatches) {
 TEST_F(FindProbes, LeadsToAPlanWithTheOffsetsAndSemaphoresOfTheNotes) {
   const auto found = find_probes(target_, {pattern("shop:sale")});
   ASSERT_TRUE(found) << found.error().message;
-  const auto plan = plan_attach({*found});
+  const auto plan = plan_attach({*found}, KernelFacts{});
   ASSERT_TRUE(plan) << plan.error().message;
   const Site& site = found->sites[0];
   EXPECT_THAT(plan->files[0].offsets, ElementsAre(site.offset->value));

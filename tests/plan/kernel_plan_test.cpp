@@ -114,8 +114,7 @@ class KernelPlan : public ::testing::Test {
     for (const std::string& text : texts) patterns.push_back(pattern(text));
     auto selection = kernel::select_from(fake_.sources(), patterns);
     EXPECT_TRUE(selection) << selection.error().message;
-    options.kernel = kernel;
-    auto made = plan_attach({}, *selection, options);
+    auto made = plan_attach({}, *selection, {.abilities = kernel}, options);
     EXPECT_TRUE(made) << made.error().message;
     return std::move(*made);
   }

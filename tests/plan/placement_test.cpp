@@ -32,16 +32,22 @@ ProbeFile file_with(std::vector<Site> sites, std::string text = {}, Machine mach
   return file;
 }
 
+struct Kernel {
+  KernelFacts facts = {};
+  PlanOptions options = {};
+};
+Kernel with(NopOptimisation nops) { return {.facts = {.nops = nops}}; }
+
 /// The plan of `lone`, beside a plain nop site (at 0x800) that can always be attached.
-AttachPlan plan_beside_a_nop(const Site& lone, const PlanOptions& options, std::string text = {},
+AttachPlan plan_beside_a_nop(const Site& lone, const Kernel& kernel, std::string text = {},
                              Machine machine = Machine::x86_64) {
-  auto plan = plan_attach({file_with({site(SiteClass::nop, 0x800), lone}, std::move(text), machine)}, options);
+  auto plan = plan_attach({file_with({site(SiteClass::nop, 0x800), lone}, std::move(text), machine)}, kernel.facts, kernel.options);
   EXPECT_TRUE(plan) << plan.error().message;
   return plan ? std::move(*plan) : AttachPlan{};
 }
 
-const PlanOptions kNop5{.nops = NopOptimisation::nop5};
-PlanOptions nop10() { return PlanOptions{.nops = NopOptimisation::nop10}; }
+const Kernel kNop5 = with(NopOptimisation::nop5);
+Kernel nop10() { return with(NopOptimisation::nop10); }
 
 TEST(BareNop5, IsNotTouchedWhereTheKernelWouldOverwriteTheRedZone) {
   const AttachPlan plan = plan_beside_a_nop(site(SiteClass::nop5, 0x10), kNop5);
@@ -52,9 +58,9 @@ TEST(BareNop5, IsNotTouchedWhereTheKernelWouldOverwriteTheRedZone) {
 }
 
 TEST(BareNop5, IsUsedWhereTheUserInsistsOrTheKernelIsSafe) {
-  for (const PlanOptions& options :
-       {PlanOptions{}, nop10(), PlanOptions{.nops = NopOptimisation::nop5, .allow_unsafe_nop5 = true}}) {
-    const AttachPlan plan = plan_beside_a_nop(site(SiteClass::nop5, 0x10), options);
+  const Kernel insisting{.facts = {.nops = NopOptimisation::nop5}, .options = {.allow_unsafe_nop5 = true}};
+  for (const Kernel& kernel : {with(NopOptimisation::none), nop10(), insisting}) {
+    const AttachPlan plan = plan_beside_a_nop(site(SiteClass::nop5, 0x10), kernel);
     EXPECT_TRUE(plan.skipped.empty());
     EXPECT_EQ(plan.files[0].offsets.at(1), 0x1010U);
   }
@@ -81,7 +87,7 @@ TEST(BareNop5, IsKnownInEveryEncodingBecauseTheKernelKnowsItInEveryEncoding) {
                             {0x66, 0x66, 0x66, 0x66, 0x90, 0xc3}}) {
     const Site lone = with_bytes(site(SiteClass::emulated, 0x10), bytes);
     EXPECT_EQ(plan_beside_a_nop(lone, kNop5).skipped.size(), 1U) << int{*bytes.begin()};
-    EXPECT_TRUE(plan_beside_a_nop(lone, {}).skipped.empty());
+    EXPECT_TRUE(plan_beside_a_nop(lone, with(NopOptimisation::none)).skipped.empty());
     EXPECT_TRUE(plan_beside_a_nop(lone, nop10()).skipped.empty());
     EXPECT_TRUE(plan_beside_a_nop(lone, kNop5, {}, Machine::i386).skipped.empty());
   }
@@ -106,8 +112,8 @@ TEST(BareNop5, IsSafeOnI386WhichHasNoRedZone) {
 TEST(RefusedInstructions, AreSkippedInThePlanBecauseTheKernelWouldDropThemSilently) {
   const Site bare_nop10 =
       with_bytes(site(SiteClass::nop10, 0x10), {0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00});
-  for (const PlanOptions& options : {PlanOptions{}, kNop5}) {
-    const AttachPlan plan = plan_beside_a_nop(bare_nop10, options);
+  for (const Kernel& kernel : {with(NopOptimisation::none), kNop5}) {
+    const AttachPlan plan = plan_beside_a_nop(bare_nop10, kernel);
     ASSERT_EQ(plan.skipped.size(), 1U);
     EXPECT_THAT(plan.skipped[0].reason, HasSubstr("66 2e 0f 1f 84"));
   }
@@ -120,7 +126,7 @@ TEST(RefusedInstructions, AreSkippedInThePlanBecauseTheKernelWouldDropThemSilent
 
 TEST(NopPairs, WithNop5AreHitOnTheLeadingNopAlways) {
   for (const NopOptimisation nops : {NopOptimisation::none, NopOptimisation::nop5, NopOptimisation::nop10}) {
-    const AttachPlan plan = plan_beside_a_nop(site(SiteClass::nop_nop5, 0x10), {.nops = nops});
+    const AttachPlan plan = plan_beside_a_nop(site(SiteClass::nop_nop5, 0x10), with(nops));
     EXPECT_EQ(plan.files[0].offsets.at(1), 0x1010U);
   }
 }

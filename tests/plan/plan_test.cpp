@@ -35,7 +35,7 @@ ProbeFile file_with(std::vector<Site> sites, Machine machine = Machine::x86_64) 
 }
 
 AttachPlan plan_of(const std::vector<ProbeFile>& files, const PlanOptions& options = {}) {
-  auto plan = plan_attach(files, options);
+  auto plan = plan_attach(files, KernelFacts{}, options);
   EXPECT_TRUE(plan) << plan.error().message;
   return plan ? std::move(*plan) : AttachPlan{};
 }
@@ -144,15 +144,15 @@ TEST(Plan, KeepsTwoNotesOfOneSite) {
 }
 
 TEST(Plan, OfNothingIsAnError) {
-  EXPECT_EQ(plan_attach({}).error().kind, ErrorKind::not_found);
-  EXPECT_EQ(plan_attach({file_with({})}).error().kind, ErrorKind::not_found);
-  EXPECT_EQ(plan_attach({ProbeFile{}}).error().kind, ErrorKind::invalid_argument);
+  EXPECT_EQ(plan_attach({}, KernelFacts{}).error().kind, ErrorKind::not_found);
+  EXPECT_EQ(plan_attach({file_with({})}, KernelFacts{}).error().kind, ErrorKind::not_found);
+  EXPECT_EQ(plan_attach({ProbeFile{}}, KernelFacts{}).error().kind, ErrorKind::invalid_argument);
 }
 
 TEST(Plan, OfSkippedSitesOnlyIsAnErrorWithTheFirstReason) {
   Site lost = site("a", "");
   lost.offset.reset();
-  const auto plan = plan_attach({file_with({lost, lost})});
+  const auto plan = plan_attach({file_with({lost, lost})}, KernelFacts{});
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().kind, ErrorKind::not_supported);
   EXPECT_THAT(plan.error().message, HasSubstr("none of 2 sites"));

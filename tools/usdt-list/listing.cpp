@@ -9,7 +9,7 @@ namespace usdt_list {
 std::vector<ListedSite> decode_sites(const usdt::ProbeFile& file) {
   const usdt::ArgDecoder decoder(*file.elf);
   const bool runs = usdt::runs_here(file.elf->machine());
-  const usdt::PlanOptions kernel{.nops = usdt::nop_optimisation()};
+  const usdt::KernelFacts kernel{.nops = usdt::nop_optimisation(), .abilities = {}};
   std::vector<ListedSite> out;
   out.reserve(file.sites.size());
   for (const usdt::Site& site : file.sites) {

@@ -123,18 +123,20 @@ class Session {
         notice(fmt::format("{}: {}", file.target.path.string(), warning.message));
     }
     usdt::PlanOptions options;
-    if (flags_.pid) options.scope = usdt::OneProcess{*flags_.pid};
-    options.nops = usdt::nop_optimisation();
+    if (flags_.pid) {
+      auto one = usdt::OneProcess::of(*flags_.pid);
+      if (!one) return usdt::fail(one.error());
+      options.scope = *one;
+    }
+    std::vector<usdt::KernelKind> kinds;
     options.allow_unsafe_nop5 = flags_.allow_unsafe_nop5;
     for (const PrintItem& item : flags_.print) ask_for_text(item, options);
     if (!flags_.kernel_patterns.empty()) {
-      std::vector<usdt::KernelKind> kinds;
       for (const usdt::KernelPattern& pattern : flags_.kernel_patterns) kinds.push_back(pattern.kind);
-      options.kernel = usdt::kernel_abilities(kinds, flags_.kernel_backend);
       options.kernel_backend = flags_.kernel_backend;
       options.capture_text = flags_.print.empty() && !flags_.count_only;
     }
-    auto planned = usdt::plan_attach(selection->files, *kernel, options);
+    auto planned = usdt::plan_attach(selection->files, *kernel, usdt::kernel_facts(kinds, flags_.kernel_backend), options);
     if (!planned) return usdt::fail(planned.error());
     plan_ = std::move(*planned);
     return check_print_list();
@@ -203,14 +205,14 @@ class Session {
     options.kernel_stack_depth = flags_.kernel_stack_depth;
     options.count_only = flags_.count_only;
     options.descendants_only = child_ && flags_.follow;
-    if (child_ && !flags_.follow) plan_.scope = usdt::OneProcess{child_->pid()};
+    if (child_ && !flags_.follow) plan_.scope = *usdt::OneProcess::of(child_->pid());
     catch_signals();
-    auto tracer = usdt::Tracer::start(plan_, options);
+    auto tracer = usdt::Tracer::start(shared_plan_, options);
     if (!tracer && options.descendants_only && tracer.error().kind == usdt::ErrorKind::not_supported) {
       const std::string why = tracer.error().message;
       options.descendants_only = false;
-      plan_.scope = usdt::OneProcess{child_->pid()};
-      tracer = usdt::Tracer::start(plan_, options);
+      plan_.scope = *usdt::OneProcess::of(child_->pid());
+      tracer = usdt::Tracer::start(shared_plan_, options);
       if (tracer) notice(fmt::format("only the command's own process is traced, not its children: {}", why));
     }
     if (!tracer) return usdt::fail(tracer.error());
@@ -401,7 +403,8 @@ class Session {
   std::filesystem::path program_;
   std::optional<ProcessWatch> watch_;
   std::optional<Child> child_;
-  usdt::AttachPlan plan_;
+  std::shared_ptr<usdt::AttachPlan> shared_plan_ = std::make_shared<usdt::AttachPlan>();
+  usdt::AttachPlan& plan_ = *shared_plan_;
   std::optional<usdt::Tracer> tracer_;
   std::unique_ptr<Output> output_;
   Summary summary_;

@@ -12,6 +12,7 @@
 
 #include "usdt/backend.hpp"
 #include "usdt/carrier.hpp"
+#include "usdt/link.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/result.hpp"
 
@@ -28,11 +29,63 @@ struct LoadOptions {
   bool arguments = true;            ///< CarrierOptions::arguments
   std::uint32_t max_programs = 64;  ///< CarrierOptions::max_programs
   /// The programs to load, of those that are for attach points; empty: all. Each costs the verifier, and so the start
-  /// of a trace, some milliseconds an argument.
+  /// of a trace, some milliseconds an argument. A plan that names its programs (join_plans()) says it itself.
   std::vector<std::string> programs = {};
 };
 
-/// A compiled BPF object: opened from bytes, loaded for one plan. Move-only; its programs and maps live as long as it.
+/// A program of an object that is for attach points.
+struct ObjectProgram {
+  std::string name;     ///< of the C function
+  std::string section;  ///< "usdt", "usdt.s", "usdt/PATH:PROVIDER:NAME"
+  /// The name of the attach points behind the section's '/', as the tools take it; empty: it names none.
+  std::string points;
+};
+
+/// An object loaded for a plan, which it owns: what is attached is that plan and no other. Move-only; its programs and
+/// maps live as long as it, links (Link) longer if they are kept. Its functions may be called from several threads.
+class LoadedObject {
+ public:
+  LoadedObject(LoadedObject&&) noexcept;
+  LoadedObject& operator=(LoadedObject&&) noexcept;
+  ~LoadedObject();
+
+  /// What it was loaded for.
+  [[nodiscard]] const AttachPlan& plan() const noexcept;
+  /// How the specs of the plan travel.
+  [[nodiscard]] const CarrierPlan& carriers() const noexcept;
+  /// What automatic turned into; automatic still, if the plan has no files.
+  [[nodiscard]] Backend backend() const noexcept;
+
+  /// Attaches each program to the sites that the plan has for it. A plan that does not name its programs is for the one
+  /// that is loaded. Sites the kernel refuses are left out and reported by Link::refused(); that none could be attached
+  /// is an error. Each file is attached by the very inode that was scanned. Errors: no_permission, not_found (process
+  /// gone), changed (a file was written to since it was scanned; nothing stays attached), limit (descriptors),
+  /// not_supported, invalid_argument (several programs are loaded, and the plan names none: say which).
+  [[nodiscard]] Result<Link> attach() const;
+  /// The same for one program alone: to its sites, or to all of a plan that names no programs. not_found: there is no
+  /// such program, or the plan has no sites for it.
+  [[nodiscard]] Result<Link> attach(std::string_view program) const;
+
+  /// Address of a global variable of .data or .bss, shared with the running programs; nullptr if there is none. Valid as
+  /// long as the object.
+  [[nodiscard]] void* global(std::string_view name) const noexcept;
+  /// Descriptors, owned by the object; not_found, invalid_argument (not loaded). `copy`: an index into
+  /// CarrierPlan::programs; without it, of any copy in which the program is loaded.
+  [[nodiscard]] Result<int> program_fd(std::string_view name) const;
+  [[nodiscard]] Result<int> program_fd(std::string_view name, std::size_t copy) const;
+  [[nodiscard]] Result<int> map_fd(std::string_view name) const;
+
+ private:
+  friend class BpfObject;
+  friend class Attachment;
+  struct Impl;
+  explicit LoadedObject(std::unique_ptr<Impl> impl) noexcept;
+  [[nodiscard]] Result<Link> attach_program(std::string_view program) const;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// A compiled BPF object: opened from bytes, its constants set, and then loaded for a plan, or for several, each of
+/// which has programs and maps of its own. Move-only; not for several threads at once, but load().
 class BpfObject {
  public:
   /// Opens an object made by usdt_add_bpf() or clang. Errors: malformed, with libbpf's words.
@@ -43,42 +96,40 @@ class BpfObject {
   BpfObject& operator=(BpfObject&&) noexcept;
   ~BpfObject();
 
-  /// Sets `const volatile` variable `name` before the load. Errors: not_found, type_mismatch (another size),
-  /// invalid_argument (already loaded).
+  /// Those for attach points, in the order of the object.
+  [[nodiscard]] std::vector<ObjectProgram> programs() const;
+
+  /// Sets `const volatile` variable `name` for the loads to come. Errors: not_found, type_mismatch (another size).
   [[nodiscard]] Result<void> set_constant(std::string_view name, std::span<const std::byte> value);
   template <class T>
   [[nodiscard]] Result<void> set_constant(std::string_view name, const T& value) {
     return set_constant(name, std::as_bytes(std::span(&value, 1)));
   }
-  /// Sets a map's entries before the load. Errors: not_found, invalid_argument.
+  /// Sets a map's entries for the loads to come. Errors: not_found, invalid_argument.
   [[nodiscard]] Result<void> set_max_entries(std::string_view map, std::uint32_t entries);
   /// The same of the size of its values.
   [[nodiscard]] Result<void> set_value_size(std::string_view map, std::uint32_t bytes);
-  /// Address of a global variable of .data or .bss, shared with the running program; nullptr before the load or if
-  /// there is none. Valid as long as the object.
-  [[nodiscard]] void* global(std::string_view name) noexcept;
 
-  /// Decides how specs reach the program (plan_carriers), loads it for `options.backend`, several times where the
-  /// carrier wants it, and fills its maps. Errors: no_permission (naming the capability), not_supported (backend,
-  /// carrier), limit (carrier), invalid_argument (loaded already; not compiled with usdt/bpf/usdt.bpf.h or libbpf's, or
-  /// with ours of another version), io with the verifier's last lines. After an error nothing stays in the kernel.
-  [[nodiscard]] Result<void> load(const AttachPlan& plan, const LoadOptions& options = {});
-  [[nodiscard]] bool loaded() const noexcept;
-  /// What automatic turned into at load.
-  [[nodiscard]] Backend backend() const noexcept;
-
-  /// How the specs of the plan travel; empty before the load.
-  [[nodiscard]] const CarrierPlan& carriers() const noexcept;
-
-  /// Descriptors, owned by the object; not_found, or invalid_argument before the load.
-  [[nodiscard]] Result<int> program_fd(std::string_view name, std::size_t copy = 0) const;
-  [[nodiscard]] Result<int> map_fd(std::string_view name) const;
+  /// Decides how specs reach the programs (plan_carriers), loads them for `options.backend`, several times where the
+  /// carrier or the plan's programs want it, and fills the maps, which all of them share. Errors: no_permission (naming
+  /// the capability), not_supported (backend, carrier), limit (carrier), not_found (a program that is named),
+  /// invalid_argument (not compiled with usdt/bpf/usdt.bpf.h or libbpf's, or with ours of another version), io with the
+  /// verifier's last lines. After an error nothing stays in the kernel.
+  [[nodiscard]] Result<LoadedObject> load(AttachPlan plan, const LoadOptions& options = {}) const;
+  /// The same with a plan that the application goes on reading. invalid_argument: null.
+  [[nodiscard]] Result<LoadedObject> load(std::shared_ptr<const AttachPlan> plan,
+                                          const LoadOptions& options = {}) const;
 
  private:
-  friend class Attachment;
   struct Impl;
   explicit BpfObject(std::unique_ptr<Impl> impl) noexcept;
   std::unique_ptr<Impl> impl_;
 };
+
+/// The plan that the sections of `object` name: each program for its own attach points, SEC("usdt/PATH:PROVIDER:NAME")
+/// as libbpf has it, or any other name that the tools take behind the '/'. What is named is looked up, the rest is as
+/// plan_attach() does it; load() the object for it, and attach(). Errors: not_found (no section names anything; nothing
+/// is found by a name), those of select_probes(), select_kernel() and plan_attach().
+[[nodiscard]] Result<AttachPlan> plan_sections(const BpfObject& object, const PlanOptions& options = {});
 
 }  // namespace usdt

@@ -43,6 +43,7 @@ struct ProgramKind {
   usdt_source source = USDT_SOURCE_USER;
   std::uint8_t moment = USDT_AT_ENTRY;  ///< usdt_moment: bits of enum usdt_moment
   bool calls = false;                   ///< usdt_calls
+  std::uint32_t program = kNone;        ///< index into AttachPlan::programs; kNone: any
   // clang-tidy 14 takes the 0 of a defaulted comparison for a pointer.
   friend auto operator<=>(const ProgramKind&, const ProgramKind&) = default;  // NOLINT(modernize-use-nullptr)
 };

@@ -28,8 +28,9 @@ struct SiteCost {
   std::string text;
 };
 
-/// The cost of `site` of `file`, attached as plan_attach() would with the same options. PlanOptions::nops says for
-/// which kernel: nop_optimisation() for the running one. Means something only for files that kernel runs (runs_here()).
-[[nodiscard]] SiteCost site_cost(const Site& site, const ElfFile& file, const PlanOptions& options);
+/// The cost of `site` of `file`, attached as plan_attach() would with the same kernel and options. Means something
+/// only for files that kernel runs (runs_here()).
+[[nodiscard]] SiteCost site_cost(const Site& site, const ElfFile& file, const KernelFacts& kernel,
+                                 const PlanOptions& options = {});
 
 }  // namespace usdt

@@ -54,13 +54,16 @@ void disable_feature(Feature feature);
 
 /// The machine of the running kernel, as this code was built for it.
 [[nodiscard]] Machine kernel_machine() noexcept;
-/// The value PlanOptions wants, from the features of kernel functions.
+/// KernelFacts::abilities of the running kernel, from the features of kernel functions.
 [[nodiscard]] KernelAbilities kernel_abilities();
 /// The same, asked no more than programs of these kinds depend on: what is not asked is false. Each question costs a
 /// program loaded, some a function patched. `backend`: PlanOptions::kernel_backend.
 [[nodiscard]] KernelAbilities kernel_abilities(std::span<const KernelKind> kinds, Backend backend = Backend::automatic);
 
-/// The value PlanOptions wants, from nop5 and nop10.
+/// KernelFacts::nops of the running kernel, from nop5 and nop10: where it cannot tell, the dangerous one.
 [[nodiscard]] NopOptimisation nop_optimisation();
+
+/// The running kernel, asked what plans of files and of kernel points of these kinds depend on.
+[[nodiscard]] KernelFacts kernel_facts(std::span<const KernelKind> kinds = {}, Backend backend = Backend::automatic);
 
 }  // namespace usdt

@@ -9,7 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "usdt/bpf_object.hpp"
+#include "usdt/backend.hpp"
+#include "usdt/carrier.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/result.hpp"
 
@@ -64,17 +65,11 @@ class Link {
   void detach() noexcept;
 
  private:
-  friend Result<Link> attach(BpfObject&, std::string_view, const AttachPlan&);
   friend class Attachment;
+  friend class LoadedObject;
   struct Impl;
   explicit Link(std::unique_ptr<Impl> impl) noexcept;
   std::unique_ptr<Impl> impl_;
 };
-
-/// Attaches program `program` of `object` to every site of `plan`, loading the object first if needed. Sites the kernel
-/// refuses are left out and reported by refused(); that none could be attached is an error. Each file is attached by
-/// the very inode that was scanned. Errors: no_permission, not_found (process gone, no such program), changed (the file
-/// was written to since it was scanned; nothing stays attached), limit (descriptors), not_supported.
-[[nodiscard]] Result<Link> attach(BpfObject& object, std::string_view program, const AttachPlan& plan);
 
 }  // namespace usdt

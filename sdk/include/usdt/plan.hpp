@@ -38,21 +38,27 @@ struct ProbeFile {
 
 /// Whose hits count.
 struct AllProcesses {};
-struct OneProcess {
-  pid_t pid = 0;  ///< a process (thread group), in the caller's pid namespace
+class OneProcess {
+ public:
+  /// A process (thread group), by its number in the caller's pid namespace; whether there is one is seen when it is
+  /// attached to. Errors: invalid_argument (0 or less, which the kernel's interfaces take for every process).
+  [[nodiscard]] static Result<OneProcess> of(pid_t pid);
+  [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+
+ private:
+  explicit OneProcess(pid_t pid) noexcept : pid_(pid) {}
+  pid_t pid_;
 };
 using Scope = std::variant<AllProcesses, OneProcess>;
 
-/// How the running kernel treats x86-64 multi-byte nops (probed by features.hpp; here a plain value so that
-/// planning stays a pure function).
+/// How a kernel treats x86-64 multi-byte nops.
 enum class NopOptimisation : std::uint8_t {
   none,   ///< every nop is a breakpoint: sit on the first one
   nop5,   ///< 6.18..: a nop5 becomes a call that writes below %rsp: never sit on one (truth rule 4)
   nop10,  ///< 7.2..: a nop10 is optimised safely: sit on the nop10 of `nop,nop10`
 };
 
-/// What the running kernel can do at its own functions (kernel_abilities() asks it); a plain value, so that planning
-/// stays a pure function.
+/// What a kernel can do at its own functions (kernel_abilities() asks the running one).
 struct KernelAbilities {
   Machine machine = Machine::x86_64;  ///< the kernel's own
   bool kprobe_multi = false;          ///< 5.18, CONFIG_FPROBE
@@ -70,6 +76,14 @@ struct KernelAbilities {
   friend bool operator==(const KernelAbilities&, const KernelAbilities&) = default;
 };
 
+/// What plans depend on of the kernel they are for: kernel_facts() asks the running one, and here it is a plain value, so
+/// that planning stays a pure function. What was not asked is taken for the worst: nops are not safe to sit on, and
+/// nothing can be done.
+struct KernelFacts {
+  NopOptimisation nops = NopOptimisation::nop5;
+  KernelAbilities abilities = {};
+};
+
 struct PlanOptions {
   Scope scope = AllProcesses{};
   std::uint64_t user_cookie = 0;  ///< what usdt_cookie() returns in the program
@@ -77,10 +91,8 @@ struct PlanOptions {
   std::function<std::uint64_t(const Site&)> user_cookie_of = {};
   /// The same for kernel functions.
   std::function<std::uint64_t(const KernelFunction&)> user_cookie_of_function = {};
-  KernelAbilities kernel = {};
   /// Of kernel functions; automatic: the cheapest that can do what is asked.
   Backend kernel_backend = Backend::automatic;
-  NopOptimisation nops = NopOptimisation::none;
   /// Attach to bare nop5 sites even where the kernel's optimisation may corrupt the traced program.
   bool allow_unsafe_nop5 = false;
   /// Argument numbers the stock program also fetches as text (char pointers); empty: none.
@@ -105,6 +117,7 @@ struct PlannedSite {
   VirtAddr pc;                     ///< the note's; kernel functions: the address
   FileOffset offset;               ///< where the breakpoint goes: the site, or its nop10
   std::uint32_t args = 0;          ///< index into AttachPlan::args
+  std::uint32_t program = kNone;   ///< index into AttachPlan::programs; kNone: for any program
 };
 
 /// A site that will not be attached, and why.
@@ -171,14 +184,26 @@ struct AttachPlan {
   std::vector<std::vector<Arg>> args;  ///< distinct decoded argument lists
   std::uint32_t max_args = 0;          ///< of any spec
   std::uint32_t string_slots = 0;      ///< of any spec (PlanOptions::strings)
+  std::vector<std::string> programs;   ///< of one BPF object, each for sites of its own (join_plans())
 };
 
-/// Plans the attachment of all sites of `files` and of `kernel`'s functions. A site that cannot be attached becomes
+/// Plans the attachment of all sites of `files` and of `selection`'s functions to `kernel`. A site that cannot be attached becomes
 /// SkippedSite; that every site was skipped is an error (not_supported, naming the first reason), as is an empty input
 /// (not_found).
-[[nodiscard]] Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const PlanOptions& options = {});
-[[nodiscard]] Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const KernelSelection& kernel,
+[[nodiscard]] Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const KernelFacts& kernel,
                                              const PlanOptions& options = {});
+[[nodiscard]] Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const KernelSelection& selection,
+                                             const KernelFacts& kernel, const PlanOptions& options = {});
+
+/// A program of a BPF object, and the sites it is for.
+struct ProgramPlan {
+  std::string program;  ///< name of the C function
+  AttachPlan plan;
+};
+/// One plan of several, so that one object is loaded once for all of them and its programs share their maps. Sites,
+/// probes and so on keep their order, those of the first part first. Errors: invalid_argument (no part; a part without
+/// a program's name, or joined already; scopes that differ), limit (more sites than can be told apart).
+[[nodiscard]] Result<AttachPlan> join_plans(std::vector<ProgramPlan> parts);
 
 /// A kernel function or raw tracepoint as it would be attached, for people to choose from.
 struct KernelPoint {

@@ -41,37 +41,46 @@ struct TraceOptions {
 /// of a trace that only counts, the hits alone.
 struct ProbeCounts {
   std::uint64_t hits = 0;        ///< the program ran for a process that counts
-  std::uint64_t delivered = 0;   ///< a callback got the event
+  std::uint64_t delivered = 0;   ///< a callback took the event
   std::uint64_t ring_full = 0;   ///< lost: the consumer was too slow for the ring
   std::uint64_t calls_full = 0;  ///< lost: calls beyond TraceOptions::max_open_calls
   std::uint64_t unfinished = 0;  ///< calls that had not ended when the trace did
-  std::uint64_t discarded = 0;   ///< recorded, but the consumer had stopped taking events (--max-events)
+  /// Recorded, but not taken: the consumer had stopped taking events (--max-events), or its callback threw.
+  std::uint64_t discarded = 0;
   /// Link::missed_hits() of this probe, in no other number; nothing where the kernel does not count them, or only those
   /// of several probes together.
   std::optional<std::uint64_t> missed = 0;
 };
 
-/// A trace with the stock program: attached on start, typed events out. Single-threaded; the caller owns the loop.
+/// A trace with the stock program: attached on start, typed events out. One thread at a time, which owns the loop; only
+/// wake() is for others.
 class Tracer {
  public:
   using Callback = std::function<void(const Event&)>;
 
-  /// Loads and attaches. `plan` must outlive the tracer. Errors as attach(), plus not_supported for descendants_only
-  /// without kernel BTF.
-  [[nodiscard]] static Result<Tracer> start(const AttachPlan& plan, const TraceOptions& options = {});
+  /// Loads and attaches; the plan is the tracer's from then on. Errors as LoadedObject::attach(), plus not_supported for
+  /// descendants_only without kernel BTF.
+  [[nodiscard]] static Result<Tracer> start(AttachPlan plan, const TraceOptions& options = {});
+  /// The same with a plan that the application goes on reading. invalid_argument: null.
+  [[nodiscard]] static Result<Tracer> start(std::shared_ptr<const AttachPlan> plan, const TraceOptions& options = {});
 
   Tracer(Tracer&&) noexcept;
   Tracer& operator=(Tracer&&) noexcept;
   ~Tracer();
 
+  [[nodiscard]] const AttachPlan& plan() const noexcept;
   [[nodiscard]] const Link& link() const noexcept;
   [[nodiscard]] const EventLayout& layout() const noexcept;
 
   /// Hands over what is in the ring, then waits up to `wait` for more if there was nothing. At most `limit` events
   /// reach `callback`; what the ring holds beyond stays there. Returns how many were handed over; 0 also when a signal
-  /// came.
+  /// came, or wake(). What `callback` throws comes out of here: its event counts as discarded, and those behind it come
+  /// with the next call. Errors: io, invalid_argument (called by its own callback).
   [[nodiscard]] Result<std::size_t> poll(const Callback& callback, std::chrono::milliseconds wait,
                                          std::size_t limit = SIZE_MAX);
+
+  /// From any thread, or a signal handler: a poll() that waits returns, or the next one that would.
+  void wake() const noexcept;
 
   /// Detaches every site; events already in the ring stay readable.
   void detach() noexcept;
@@ -91,7 +100,7 @@ class Tracer {
 
 /// A whole trace in one call on the calling thread: attaches, hands events to `on_event` until `stop` is requested
 /// (seen within 100 ms), detaches, drains, and returns the counts per probe of the plan. Errors as Tracer::start().
-[[nodiscard]] Result<std::vector<ProbeCounts>> trace(const AttachPlan& plan, const std::stop_token& stop,
+[[nodiscard]] Result<std::vector<ProbeCounts>> trace(AttachPlan plan, const std::stop_token& stop,
                                                      const Tracer::Callback& on_event,
                                                      const TraceOptions& options = {});
 

@@ -42,17 +42,26 @@ struct Refusal {
 };
 
 /// A kernel link.
-struct LinkFd : sys::UniqueFd {
-  explicit LinkFd(int fd, std::size_t count = 1) noexcept : UniqueFd(fd), sites(count) {}
+struct LinkFd : sys::AttachedFd {
+  explicit LinkFd(int fd, std::size_t count = 1) noexcept : OwnedFd(fd), sites(count) {}
 
   std::size_t sites;
   Backend backend = Backend::automatic;  ///< known to its Link
 };
 
+/// Detaches. Closing a link waits until no program of it runs any more (grace periods of RCU, some 50 ms on 6.18):
+/// closed together, the waits of many are about one.
+void close_together(std::vector<LinkFd>& links, std::vector<sys::AttachedFd>& events) noexcept;
+
 /// Links of one file. `refused` sites are left out, all others are attached.
 struct FileLinks {
+  FileLinks() = default;
+  FileLinks(FileLinks&&) = default;
+  FileLinks& operator=(FileLinks&&) = delete;
+  ~FileLinks() { close_together(fds, events); }
+
   std::vector<LinkFd> fds;
-  std::vector<sys::UniqueFd> events;    ///< perf events below the links
+  std::vector<sys::AttachedFd> events;  ///< perf events below the links
   std::vector<sys::UniqueFd> programs;  ///< that were loaded for these links alone
   std::vector<Refusal> refused;
 };
@@ -65,7 +74,7 @@ struct FileLinks {
 
 /// A program on a perf event: a BPF link with a cookie (5.15; before, the program alone and no cookie). 0 with the
 /// descriptors appended, or an errno.
-[[nodiscard]] int link_perf_event(int program_fd, sys::UniqueFd event, std::uint64_t cookie, FileLinks& links);
+[[nodiscard]] int link_perf_event(int program_fd, sys::AttachedFd event, std::uint64_t cookie, FileLinks& links);
 
 /// True for errors that blame the whole request (privilege, process, path, memory), false for those a single site may
 /// cause.

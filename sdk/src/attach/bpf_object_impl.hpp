@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a BpfObject owns. Private to attach/.
+// What a BpfObject and a LoadedObject own. Private to attach/.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -15,62 +15,87 @@
 
 namespace usdt {
 
-using backends::ObjectCopy;
+namespace backends {
 
-struct BpfObject::Impl {
-  Impl(std::vector<std::byte> object_bytes, std::string object_name, ObjectCopy opened)
-      : bytes(std::move(object_bytes)), name(std::move(object_name)) {
-    copies.push_back(std::move(opened));
-  }
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
-  ~Impl();
-
-  [[nodiscard]] const ObjectCopy& first() const { return copies.front(); }
-
-  /// The running program's copy of a section of globals, mapped on first use. (libbpf 1.1 maps it for skeletons only.)
-  std::byte* mapped(bpf_map* map);
-
-  /// Opens copy `number`, with the application's constants, and the first one's maps where it is not that itself.
-  Result<void> open_copy(std::size_t number, const PlannedProgram& program);
-  /// The object's code, rewritten where `program` wants it; empty: as it is.
-  [[nodiscard]] Result<std::vector<std::byte>> code_for(const PlannedProgram& program) const;
-  Result<void> size_maps() const;
-  /// An object with the application's constants.
-  [[nodiscard]] Result<ObjectCopy> open_object(std::span<const std::byte> code) const;
-  Result<void> unload();
-  /// Loads a copy for each program, and fills the maps they share.
-  Result<void> load_copies(const AttachPlan& plan, const CarrierPlan& carried, Backend chosen,
-                           std::span<const std::string> programs);
-
-  struct Mapping {
-    bpf_map* map;
-    std::byte* start;
-    std::size_t length;
-  };
-  /// What the application wants of a map's size: entries, or bytes of a value.
-  struct MapSize {
-    std::string map;
-    std::uint32_t value;
-    int (*set)(bpf_map*, std::uint32_t);
-  };
-  Result<void> set_map_size(const MapSize& size);
-  [[nodiscard]] Result<void> apply(const MapSize& size) const;
+/// How an object is opened: its code, and what the application wants of its constants and maps.
+class Recipe {
+ public:
+  Recipe(std::vector<std::byte> bytes, std::string name) : bytes_(std::move(bytes)), name_(std::move(name)) {}
 
   struct Constant {
     std::string name;
     std::vector<std::byte> value;
   };
-  std::vector<std::byte> bytes;
-  std::string name;
-  std::vector<ObjectCopy> copies;   ///< one for each program of the carrier plan; they share the first one's maps
-  std::vector<Constant> constants;  ///< set by the application, for the copies to come
-  std::vector<MapSize> map_sizes;   ///< the same of its maps
-  std::vector<Mapping> mappings;
+  /// Entries, or bytes of a value.
+  struct MapSize {
+    std::string map;
+    std::uint32_t value;
+    int (*set)(bpf_map*, std::uint32_t);
+  };
+  void add(Constant constant) { constants_.push_back(std::move(constant)); }
+  void add(MapSize size) { map_sizes_.push_back(std::move(size)); }
+
+  /// An object of `code` with the constants set.
+  [[nodiscard]] Result<ObjectCopy> open(std::span<const std::byte> code) const;
+  /// Its maps are the first copy's, so that theirs need no sizes.
+  [[nodiscard]] Result<void> size_maps(const ObjectCopy& first) const;
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::string name_;
+  std::vector<Constant> constants_;
+  std::vector<MapSize> map_sizes_;
+};
+[[nodiscard]] Result<void> set_map_size(const ObjectCopy& object, const Recipe::MapSize& size);
+
+/// Programs that sit on sites. An object may have others.
+[[nodiscard]] bool is_site_program(const bpf_program* program);
+
+/// Loads a copy of the object for each program of `carriers`, and fills the maps they share. The copies are closed, and
+/// with them all that was loaded, where one cannot be loaded.
+[[nodiscard]] Result<std::vector<ObjectCopy>> load_copies(const Recipe& recipe, const AttachPlan& plan,
+                                                          const CarrierPlan& carriers, Backend files,
+                                                          std::span<const std::string> programs);
+
+}  // namespace backends
+
+using backends::ObjectCopy;
+
+struct BpfObject::Impl {
+  backends::Recipe recipe;
+  ObjectCopy opened;  ///< never loaded: what there is to be set is looked up in it
+};
+
+struct LoadedObject::Impl {
+  struct Mapping {
+    bpf_map* map;
+    std::byte* start;
+    std::size_t length;
+  };
+
+  Impl(std::shared_ptr<const AttachPlan> attach_plan, CarrierPlan carrier_plan, std::vector<ObjectCopy> loaded, Backend of_files,
+       std::string license_text)
+      : plan(std::move(attach_plan)),
+        carriers(std::move(carrier_plan)),
+        copies(std::move(loaded)),
+        backend(of_files),
+        license(std::move(license_text)) {}
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  ~Impl();
+
+  [[nodiscard]] const ObjectCopy& first() const { return copies.front(); }
+  /// The running programs' copy of a section of globals, mapped on first use. (libbpf 1.1 maps it for skeletons only.)
+  std::byte* mapped(bpf_map* map);
+
+  std::shared_ptr<const AttachPlan> plan;
   CarrierPlan carriers;
-  Backend backend = Backend::automatic;
-  std::atomic<bool> loaded = false;
-  std::mutex mutex;  ///< of loading, and of `mappings`
+  std::vector<ObjectCopy> copies;  ///< one for each program of the carrier plan; they share the first one's maps
+  Backend backend;
+  std::string license;
+  std::mutex mutex;  ///< of `mappings`
+  std::vector<Mapping> mappings;
 };
 
 }  // namespace usdt

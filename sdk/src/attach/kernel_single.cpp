@@ -73,7 +73,7 @@ Result<FileLinks> attach_perf_kprobe(const KernelProgram& program, const Functio
     const bool by_address = functions.addresses[i] != 0;
     attr.config1 = by_address ? 0 : reinterpret_cast<std::uintptr_t>(functions.names[i].c_str());
     attr.config2 = functions.addresses[i];
-    sys::UniqueFd event;
+    sys::AttachedFd event;
     const int fd = sys::syscalls().perf_event_open(&attr, -1, 0, -1, 0);
     if (fd < 0) return -fd;
     event.reset(fd);

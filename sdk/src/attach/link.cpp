@@ -6,12 +6,9 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <iterator>
-#include <system_error>
-#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -26,29 +23,6 @@
 #include "usdt/privilege.hpp"
 
 namespace usdt {
-
-namespace {
-
-/// Closing a link waits until no program of it runs any more (grace periods of RCU, some 50 ms on 6.18). Side by side,
-/// the waits of many links are about one.
-void close_together(std::vector<backends::LinkFd>& links) noexcept {
-  constexpr std::size_t most_threads = 32;
-  std::vector<std::thread> threads;
-  std::atomic<std::size_t> next{0};
-  const auto close_some = [&] {
-    for (std::size_t i = next++; i < links.size(); i = next++) links[i].reset();
-  };
-  try {
-    while (threads.size() < most_threads && threads.size() + 1 < links.size()) threads.emplace_back(close_some);
-  } catch (const std::system_error&) {
-    // Fewer threads than wished for: those there are, and this one, do it.
-  }
-  close_some();
-  for (std::thread& thread : threads) thread.join();
-  links.clear();
-}
-
-}  // namespace
 
 Link::Link(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 Link::Link(Link&&) noexcept = default;
@@ -75,8 +49,7 @@ std::size_t Link::attached() const noexcept { return impl_->attached; }
 const std::vector<SkippedSite>& Link::refused() const noexcept { return impl_->refused; }
 void Link::detach() noexcept {
   if (!impl_->fds.empty()) impl_->missed_by_links = impl_->ask_links();
-  close_together(impl_->fds);
-  impl_->events.clear();
+  backends::close_together(impl_->fds, impl_->events);
   impl_->attached = 0;
 }
 
@@ -86,10 +59,10 @@ namespace {
 Result<pid_t> kernel_pid_filter(const Scope& scope, Backend backend) {
   const auto* one = std::get_if<OneProcess>(&scope);
   if (!one) return 0;
-  if (::kill(one->pid, 0) != 0 && errno == ESRCH)
-    return fail(ErrorKind::not_found, fmt::format("no process {}", one->pid));
+  if (::kill(one->pid(), 0) != 0 && errno == ESRCH)
+    return fail(ErrorKind::not_found, fmt::format("no process {}", one->pid()));
   const bool exact = backend == Backend::perf_uprobe || probe_feature(Feature::uprobe_multi_pid).answer == Answer::yes;
-  return exact ? one->pid : 0;
+  return exact ? one->pid() : 0;
 }
 
 std::string errno_text(int os_error) {
@@ -124,14 +97,17 @@ std::string why_refused(const PlannedKernel& group, int os_error) {
 /// One plan being attached.
 class Attachment {
  public:
-  Attachment(BpfObject& object, std::string_view program, const AttachPlan& plan, pid_t pid)
-      : object_(object), program_(program), plan_(plan), pid_(pid) {}
+  /// `program`: empty: those that the plan names.
+  Attachment(const LoadedObject::Impl& object, std::string_view program, pid_t pid)
+      : object_(object), program_(program), plan_(*object.plan), pid_(pid) {}
 
   Result<std::unique_ptr<Link::Impl>> run() {
-    impl_->backend = object_.backend();
-    impl_->carrier = object_.carriers().carrier;
-    impl_->carrier_text = object_.carriers().describe();
-    for (const PlannedLink& planned : object_.carriers().links) {
+    impl_->plan = object_.plan;
+    impl_->backend = object_.backend;
+    impl_->carrier = object_.carriers.carrier;
+    impl_->carrier_text = object_.carriers.describe();
+    for (const PlannedLink& planned : object_.carriers.links) {
+      if (!is_wanted(planned)) continue;
       if (auto added = add(planned); !added) return fail(added.error());
     }
     if (impl_->attached > 0) return std::move(impl_);
@@ -140,19 +116,35 @@ class Attachment {
   }
 
  private:
+  /// The C function that sites of program `number` run.
+  [[nodiscard]] const std::string& name_of(std::uint32_t number) const {
+    const std::uint32_t named = object_.carriers.programs[number].kind.program;
+    return named == kNone ? program_ : plan_.programs[named];
+  }
+  [[nodiscard]] bool is_wanted(const PlannedLink& planned) const {
+    return program_.empty() || name_of(planned.program) == program_;
+  }
+  [[nodiscard]] const bpf_program* program_of(std::uint32_t number) const {
+    return bpf_object__find_program_by_name(object_.copies[number].get(), name_of(number).c_str());
+  }
+  [[nodiscard]] Result<int> fd_of(std::uint32_t number) const {
+    const bpf_program* program = program_of(number);
+    const int fd = program ? bpf_program__fd(program) : -1;
+    if (fd < 0)
+      return fail(ErrorKind::not_found, fmt::format("the BPF object has no program '{}' loaded", name_of(number)));
+    return fd;
+  }
+
   Result<void> add(const PlannedLink& planned) {
     const bool of_file = planned.kernel == kNone;
-    const bool known = of_file ? planned.file < plan_.files.size() : planned.kernel < plan_.kernels.size();
-    if (!known || planned.sites.back() >= plan_.sites.size())
-      return fail(ErrorKind::invalid_argument, "the BPF object was loaded for another plan");
-    auto program_fd = object_.program_fd(program_, planned.program);
+    auto program_fd = fd_of(planned.program);
     if (!program_fd) return fail(program_fd.error());
-    const ProgramKind& kind = object_.carriers().programs[planned.program].kind;
+    const ProgramKind& kind = object_.carriers.programs[planned.program].kind;
     const PlannedLink link = of_file ? planned : without_endless(planned);
     if (link.sites.empty()) return {};
     auto links = of_file ? attach_file(*program_fd, link) : attach_kernel(*program_fd, link, kind);
     if (!links) return fail(links.error());
-    const Backend way = of_file ? object_.backend() : kind.backend;
+    const Backend way = of_file ? object_.backend : kind.backend;
     const std::vector<std::uint32_t> probes = of_file ? std::vector<std::uint32_t>{} : attached_probes(link, *links);
     impl_->note_served(*links, way, probes);
     if (auto kept = keep_program(planned.program, *program_fd, *links, way, probes); !kept) return kept;
@@ -202,7 +194,7 @@ class Attachment {
   }
 
   void take(const PlannedLink& planned, const ProgramKind& kind, backends::FileLinks links) {
-    const Backend backend = planned.kernel == kNone ? object_.backend() : kind.backend;
+    const Backend backend = planned.kernel == kNone ? object_.backend : kind.backend;
     // Of a pair, the program at the entry is the one that counts.
     const bool second = kind.calls && kind.moment == USDT_AT_RETURN;
     const std::size_t attached = second ? 0 : planned.offsets.size() - links.refused.size();
@@ -228,7 +220,7 @@ class Attachment {
 
   Result<backends::FileLinks> attach_file(int program_fd, const PlannedLink& link) const {
     const PlannedFile& file = plan_.files[link.file];
-    const Backend backend = object_.backend();
+    const Backend backend = object_.backend;
     const backends::AttachTarget target{program_fd, fmt::format("/proc/self/fd/{}", file.elf->fd()), pid_};
     const backends::SiteArrays sites{link.offsets, link.ref_ctr_offsets, link.cookies};
     auto links = backend == Backend::uprobe_multi ? backends::attach_uprobe_multi(target, sites)
@@ -264,7 +256,7 @@ class Attachment {
   /// not_found (the module is gone).
   Result<void> prepare_clones(const PlannedLink& link, const PlannedKernel& group, backends::KernelProgram& program,
                               sys::UniqueFd& module, sys::UniqueFd& owner) {
-    const PlannedProgram& planned = object_.carriers().programs[link.program];
+    const PlannedProgram& planned = object_.carriers.programs[link.program];
     const bool fixed = (planned.carriers & USDT_CARRIER_BIT(USDT_CARRIER_FIXED)) != 0;
     const bool tracing = group.backend == Backend::tracing || group.backend == Backend::tp_btf;
     const bool of_module = group.backend == Backend::tracing_multi && !group.module.empty();
@@ -274,10 +266,7 @@ class Attachment {
       if (!btf) return fail(btf.error());
       module = std::move(*btf);
     }
-    const bpf_program* original =
-        bpf_object__find_program_by_name(object_.impl_->copies[link.program].get(), std::string(program_).c_str());
-    const std::string license = backends::license_of(object_.impl_->bytes);
-    const auto clone = [original, license, fixed, tracing, type = program.type, btf_fd = module ? module.get() : 0](
+    const auto clone = [original = program_of(link.program), license = object_.license, fixed, tracing, type = program.type, btf_fd = module ? module.get() : 0](
                            std::uint32_t btf_id, std::uint64_t cookie) {
       return backends::clone_program(original, license,
                                      {.type = type,
@@ -326,8 +315,8 @@ class Attachment {
     }
   }
 
-  BpfObject& object_;
-  std::string_view program_;
+  const LoadedObject::Impl& object_;
+  std::string program_;
   const AttachPlan& plan_;
   pid_t pid_;
   std::unordered_set<std::uint32_t> endless_;            ///< sites whose return could not be attached to
@@ -335,14 +324,42 @@ class Attachment {
   std::unique_ptr<Link::Impl> impl_ = std::make_unique<Link::Impl>();
 };
 
-Result<Link> attach(BpfObject& object, std::string_view program, const AttachPlan& plan) {
-  if (!object.loaded()) {
-    // Another thread may be first.
-    if (auto loaded = object.load(plan); !loaded && !object.loaded()) return fail(loaded.error());
+namespace {
+
+/// The one program for sites that is loaded, of an object whose plan names none. invalid_argument: there are several.
+Result<std::string> only_program(const ObjectCopy& object) {
+  std::vector<std::string> loaded;
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object.get()) {
+    if (backends::is_site_program(program) && bpf_program__fd(program) >= 0)
+      loaded.emplace_back(bpf_program__name(program));
   }
-  auto pid = kernel_pid_filter(plan.scope, object.backend());
+  if (loaded.size() == 1) return loaded.front();
+  if (loaded.empty()) return fail(ErrorKind::not_found, "the BPF object has no program for attach points");
+  return fail(ErrorKind::invalid_argument,
+              fmt::format("the plan names no program, and there are {}: say which", fmt::join(loaded, ", ")));
+}
+
+}  // namespace
+
+Result<Link> LoadedObject::attach(std::string_view program) const {
+  const std::vector<std::string>& named = impl_->plan->programs;
+  if (!named.empty() && std::ranges::find(named, program) == named.end())
+    return fail(ErrorKind::not_found, fmt::format("the plan has no sites for '{}', but for {}", program, fmt::join(named, ", ")));
+  return attach_program(program);
+}
+
+Result<Link> LoadedObject::attach() const {
+  if (!impl_->plan->programs.empty()) return attach_program({});
+  auto only = only_program(impl_->first());
+  if (!only) return fail(only.error());
+  return attach_program(*only);
+}
+
+Result<Link> LoadedObject::attach_program(std::string_view program) const {
+  auto pid = kernel_pid_filter(impl_->plan->scope, impl_->backend);
   if (!pid) return fail(pid.error());
-  auto attached = Attachment(object, program, plan, *pid).run();
+  auto attached = Attachment(*impl_, program, *pid).run();
   if (!attached) return fail(attached.error());
   return Link(std::move(*attached));
 }

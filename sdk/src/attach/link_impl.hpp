@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,11 +23,17 @@ struct Served {
 };
 
 struct Link::Impl {
+  Impl() = default;
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  ~Impl() { backends::close_together(fds, events); }
+
+  std::shared_ptr<const AttachPlan> plan;  ///< null: opened from pins
   Backend backend = Backend::automatic;
   Carrier carrier = Carrier::automatic;
   std::string carrier_text;
   std::vector<backends::LinkFd> fds;
-  std::vector<sys::UniqueFd> events;          ///< perf events below them
+  std::vector<sys::AttachedFd> events;        ///< perf events below them
   std::vector<sys::UniqueFd> programs;        ///< each that was attached, once; kept when detached, for what they count
   std::vector<Served> served_by_links;        ///< parallel to fds
   std::vector<Served> served_by_programs;     ///< parallel to programs

@@ -28,7 +28,7 @@ int attach_site(const AttachTarget& target, const sys::ProbeSource& source, cons
   attr.config1 = reinterpret_cast<std::uintptr_t>(target.path.c_str());
   attr.config2 = sites.offsets[i];
   const bool all = target.pid == 0;
-  sys::UniqueFd event;
+  sys::AttachedFd event;
   const int fd = sys::syscalls().perf_event_open(&attr, all ? -1 : target.pid, all ? 0 : -1, -1, 0);
   if (fd < 0) return -fd;
   event.reset(fd);
@@ -38,7 +38,7 @@ int attach_site(const AttachTarget& target, const sys::ProbeSource& source, cons
 
 }  // namespace
 
-int link_perf_event(int program_fd, sys::UniqueFd event, std::uint64_t cookie, FileLinks& links) {
+int link_perf_event(int program_fd, sys::AttachedFd event, std::uint64_t cookie, FileLinks& links) {
   sys::LinkCreatePerfEvent link;
   link.prog_fd = static_cast<std::uint32_t>(program_fd);
   link.target_fd = static_cast<std::uint32_t>(event.get());

@@ -65,7 +65,7 @@ class Bisection {
     trial.append(sites_.part(first, count));
     const int fd = create_link(target_, trial.view());
     if (fd >= 0) {
-      const sys::UniqueFd let_go(fd);
+      const sys::AttachedFd let_go(fd);
       good = std::move(trial);
       return 0;
     }

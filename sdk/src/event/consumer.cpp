@@ -5,7 +5,7 @@
 
 namespace usdt {
 
-Result<void> consume_records(BpfObject& object, std::string_view map, const std::stop_token& stop,
+Result<void> consume_records(const LoadedObject& object, std::string_view map, const std::stop_token& stop,
                              const std::function<void(std::span<const std::byte>)>& on_record) {
   auto fd = object.map_fd(map);
   if (!fd) return fail(fd.error());
@@ -15,7 +15,8 @@ Result<void> consume_records(BpfObject& object, std::string_view map, const std:
     auto taken = ring->poll(on_record, std::chrono::milliseconds(100));
     if (!taken) return fail(taken.error());
   }
-  ring->consume(on_record);
+  auto rest = ring->consume(on_record);
+  if (!rest) return fail(rest.error());
   return {};
 }
 

@@ -1,53 +1,177 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "event/ring.hpp"
 
-#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <ctime>
+#include <utility>
+
+#include "sys/syscalls.hpp"
+#include "sys/unique_fd.hpp"
 
 namespace usdt::event {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 /// Rounds without a record before this side asks to be woken. Until then it looks again every millisecond: at a high
 /// rate a wake-up for each event would cost the traced program more than the event itself.
-constexpr unsigned idle_rounds_before_sleep = 16;
-constexpr std::chrono::milliseconds busy_pause{1};
+constexpr unsigned kIdleRoundsBeforeSleep = 16;
+constexpr std::chrono::milliseconds kBusyPause{1};
 
-struct FreeRing {
-  void operator()(ring_buffer* ring) const noexcept { ring_buffer__free(ring); }
+/// Memory shared with the kernel.
+class Mapping {
+ public:
+  Mapping() = default;
+  Mapping(int fd, std::size_t length, int protection, off_t offset) : length_(length) {
+    void* start = ::mmap(nullptr, length, protection, MAP_SHARED, fd, offset);
+    if (start != MAP_FAILED) start_ = static_cast<std::byte*>(start);
+  }
+  Mapping(Mapping&& other) noexcept : start_(std::exchange(other.start_, nullptr)), length_(other.length_) {}
+  Mapping& operator=(Mapping&&) = delete;
+  ~Mapping() {
+    if (start_ != nullptr) ::munmap(start_, length_);
+  }
+  [[nodiscard]] std::byte* get() const noexcept { return start_; }
+
+ private:
+  std::byte* start_ = nullptr;
+  std::size_t length_ = 0;
 };
 
-void pause_for(std::chrono::milliseconds time) {
-  const timespec nap{0, static_cast<long>(std::chrono::nanoseconds(time).count())};
-  ::nanosleep(&nap, nullptr);
+/// Positions are unsigned long on both sides: kernel/bpf/ringbuf.c.
+std::atomic_ref<unsigned long> position(const Mapping& page) {
+  return std::atomic_ref(*reinterpret_cast<unsigned long*>(page.get()));
 }
 
 }  // namespace
 
-struct Ring::State {
-  static int on_sample(void* context, void* data, std::size_t size) {
-    auto& self = *static_cast<State*>(context);
-    (*self.on_record)({static_cast<const std::byte*>(data), size});
-    // libbpf stops behind this record on a negative result.
-    return ++self.taken < self.limit ? 0 : -ECANCELED;
+/// A ring of BPF_MAP_TYPE_RINGBUF (5.8): a page with our position, one with the kernel's, and the data twice, so that no
+/// record is cut in two.
+class Ring::State {
+ public:
+  State(sys::UniqueFd map, std::size_t bytes, std::uint32_t* asleep)
+      : map_(std::move(map)),
+        wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        bytes_(bytes),
+        ours_(map_.get(), page(), PROT_READ | PROT_WRITE, 0),
+        theirs_(map_.get(), page() + 2 * bytes, PROT_READ, static_cast<off_t>(page())),
+        asleep_(asleep) {}
+
+  [[nodiscard]] bool is_open() const { return wake_ && ours_.get() != nullptr && theirs_.get() != nullptr; }
+
+  Result<std::size_t> consume(const OnRecord& on_record, std::size_t limit) {
+    if (busy_) return fail(ErrorKind::invalid_argument, "the ring is being read: by the callback that called this");
+    const Busy busy(busy_);
+    std::size_t taken = 0;
+    while (taken < limit && take(on_record, taken)) {
+    }
+    if (taken > 0) idle_rounds_ = 0;
+    return taken;
   }
 
-  void begin(const OnRecord& sink, std::size_t most) {
-    on_record = &sink;
-    taken = 0;
-    limit = most;
+  Result<std::size_t> poll(const OnRecord& on_record, std::chrono::milliseconds wait, std::size_t limit) {
+    const auto deadline = Clock::now() + std::min(wait, std::chrono::milliseconds(std::chrono::hours(24)));
+    while (true) {
+      auto taken = consume(on_record, limit);
+      if (!taken || *taken > 0) return taken;
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+      if (left.count() <= 0) return 0;
+      auto waited = wait_once(left);
+      if (!waited) return fail(waited.error());
+      if (!*waited) return consume(on_record, limit);
+    }
   }
 
-  std::unique_ptr<ring_buffer, FreeRing> ring;
-  std::uint32_t* asleep = nullptr;
-  unsigned idle_rounds = 0;
-  // The call under way.
-  const OnRecord* on_record = nullptr;
-  std::size_t taken = 0;
-  std::size_t limit = 0;
+  void wake() const noexcept {
+    const int before = errno;
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
+    errno = before;
+  }
+
+ private:
+  /// While a callback runs.
+  class Busy {
+   public:
+    explicit Busy(bool& flag) : flag_(flag) { flag_ = true; }
+    ~Busy() { flag_ = false; }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+
+   private:
+    bool& flag_;
+  };
+
+  static std::size_t page() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
+
+  /// The next record, if there is one that is complete. It is given back whatever its callback does.
+  bool take(const OnRecord& on_record, std::size_t& taken) {
+    const unsigned long at = position(ours_).load(std::memory_order_relaxed);
+    if (at == position(theirs_).load(std::memory_order_acquire)) return false;
+    std::byte* header = theirs_.get() + page() + at % bytes_;
+    const std::uint32_t word =
+        std::atomic_ref(*reinterpret_cast<std::uint32_t*>(header)).load(std::memory_order_acquire);
+    if ((word & BPF_RINGBUF_BUSY_BIT) != 0) return false;  // a program is writing it
+    const std::uint32_t length = word & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
+    const GiveBack give_back(ours_, at + (length + BPF_RINGBUF_HDR_SZ + 7) / 8 * 8);
+    if ((word & BPF_RINGBUF_DISCARD_BIT) != 0) return true;
+    ++taken;
+    on_record({header + BPF_RINGBUF_HDR_SZ, length});
+    return true;
+  }
+  class GiveBack {
+   public:
+    GiveBack(const Mapping& page, unsigned long next) : page_(page), next_(next) {}
+    ~GiveBack() { position(page_).store(next_, std::memory_order_release); }
+    GiveBack(const GiveBack&) = delete;
+    GiveBack& operator=(const GiveBack&) = delete;
+
+   private:
+    const Mapping& page_;
+    unsigned long next_;
+  };
+
+  /// False: a signal came, or wake().
+  Result<bool> wait_once(std::chrono::milliseconds left) {
+    const bool nap = asleep_ != nullptr && idle_rounds_ < kIdleRoundsBeforeSleep;
+    if (nap) {
+      ++idle_rounds_;
+      return wait_for(std::min(left, kBusyPause), 1);
+    }
+    if (asleep_ != nullptr) std::atomic_ref(*asleep_).store(1);
+    // A record may have come before the program saw the flag: poll(2) looks at the ring's fill as well.
+    auto waited = wait_for(left, 2);
+    if (asleep_ != nullptr) std::atomic_ref(*asleep_).store(0);
+    return waited;
+  }
+
+  /// For wake(), and if `count` is 2 for a record.
+  Result<bool> wait_for(std::chrono::milliseconds left, nfds_t count) {
+    pollfd entries[2] = {{wake_.get(), POLLIN, 0}, {map_.get(), POLLIN, 0}};
+    const int ready = ::poll(entries, count, static_cast<int>(left.count()));
+    if (ready < 0 && errno != EINTR) return fail(os_failure(ErrorKind::io, "wait for events", errno));
+    if (ready <= 0 || entries[0].revents == 0) return ready >= 0;
+    std::uint64_t times = 0;
+    [[maybe_unused]] const ssize_t n = ::read(wake_.get(), &times, sizeof(times));
+    return false;
+  }
+
+  sys::UniqueFd map_;
+  sys::UniqueFd wake_;
+  std::size_t bytes_;
+  Mapping ours_;
+  Mapping theirs_;
+  std::uint32_t* asleep_;
+  unsigned idle_rounds_ = 0;
+  bool busy_ = false;
 };
 
 Ring::Ring(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
@@ -56,39 +180,25 @@ Ring& Ring::operator=(Ring&&) noexcept = default;
 Ring::~Ring() = default;
 
 Result<Ring> Ring::open(int map_fd, std::uint32_t* asleep) {
-  auto state = std::make_unique<State>();
-  state->asleep = asleep;
-  state->ring.reset(ring_buffer__new(map_fd, State::on_sample, state.get(), nullptr));
-  if (!state->ring) return fail(os_failure(ErrorKind::io, "map the event ring", errno));
+  bpf_map_info info{};
+  if (const int error = sys::object_info(map_fd, info); error < 0)
+    return fail(os_failure(ErrorKind::io, "size of the event ring", -error));
+  if (info.type != BPF_MAP_TYPE_RINGBUF) return fail(ErrorKind::invalid_argument, "the map is no ring buffer");
+  sys::UniqueFd own(::fcntl(map_fd, F_DUPFD_CLOEXEC, 0));
+  if (!own) return fail(os_failure(ErrorKind::limit, "keep the event ring", errno));
+  auto state = std::make_unique<State>(std::move(own), info.max_entries, asleep);
+  if (!state->is_open()) return fail(os_failure(ErrorKind::io, "map the event ring", errno));
   return Ring(std::move(state));
 }
 
-std::size_t Ring::consume(const OnRecord& on_record, std::size_t limit) {
-  if (limit == 0) return 0;
-  state_->begin(on_record, limit);
-  ring_buffer__consume(state_->ring.get());
-  if (state_->taken > 0) state_->idle_rounds = 0;
-  return state_->taken;
+Result<std::size_t> Ring::consume(const OnRecord& on_record, std::size_t limit) {
+  return state_->consume(on_record, limit);
 }
 
 Result<std::size_t> Ring::poll(const OnRecord& on_record, std::chrono::milliseconds wait, std::size_t limit) {
-  State& self = *state_;
-  if (const std::size_t n = consume(on_record, limit)) return n;
-  if (wait.count() <= 0) return 0;
-  if (self.asleep && self.idle_rounds < idle_rounds_before_sleep) {
-    ++self.idle_rounds;
-    pause_for(std::min(wait, busy_pause));
-    return consume(on_record, limit);
-  }
-  if (self.asleep) std::atomic_ref(*self.asleep).store(1);
-  // A record may have come before the program saw the flag; epoll looks at the ring's fill as well.
-  self.begin(on_record, limit);
-  const int woken = ring_buffer__poll(self.ring.get(), static_cast<int>(wait.count()));
-  if (self.asleep) std::atomic_ref(*self.asleep).store(0);
-  if (woken < 0 && woken != -EINTR && woken != -ECANCELED)
-    return fail(os_failure(ErrorKind::io, "wait for events", -woken));
-  if (self.taken > 0) self.idle_rounds = 0;
-  return self.taken;
+  return state_->poll(on_record, wait, limit);
 }
+
+void Ring::wake() const noexcept { state_->wake(); }
 
 }  // namespace usdt::event

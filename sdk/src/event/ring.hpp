@@ -10,30 +10,31 @@
 
 #include "usdt/result.hpp"
 
-struct ring_buffer;
-
 namespace usdt::event {
 
 /// Reads one BPF ring buffer. Does not wait while there is work; waits in a way that costs the traced programs nothing.
+/// Each record is handed over once: a callback that throws has had its record, and those behind it come next time.
 class Ring {
  public:
   using OnRecord = std::function<void(std::span<const std::byte>)>;
 
   /// `asleep`, if the program has such a flag, is a word shared with it: it is set while this side sleeps, and the
-  /// program wakes it only then. Without one, records must wake us themselves.
+  /// program wakes it only then. Without one, records must wake us themselves. The ring stays ours without `map_fd`.
   [[nodiscard]] static Result<Ring> open(int map_fd, std::uint32_t* asleep);
   Ring(Ring&&) noexcept;
   Ring& operator=(Ring&&) noexcept;
   ~Ring();
 
-  /// Hands over at most `limit` records that are there now.
-  std::size_t consume(const OnRecord& on_record, std::size_t limit = SIZE_MAX);
-  /// The same, after waiting up to `wait` for a record if there is none. 0 also when a signal came.
+  /// Hands over at most `limit` records that are there now. Errors: invalid_argument (called by its own callback).
+  [[nodiscard]] Result<std::size_t> consume(const OnRecord& on_record, std::size_t limit = SIZE_MAX);
+  /// The same, after waiting up to `wait` for a record if there is none. 0 also when a signal came, or wake().
   [[nodiscard]] Result<std::size_t> poll(const OnRecord& on_record, std::chrono::milliseconds wait,
                                          std::size_t limit = SIZE_MAX);
+  /// From any thread, or a signal handler: a poll() that waits returns, or the next one that would.
+  void wake() const noexcept;
 
  private:
-  struct State;
+  class State;
   explicit Ring(std::unique_ptr<State> state) noexcept;
   std::unique_ptr<State> state_;
 };

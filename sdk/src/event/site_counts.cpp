@@ -39,7 +39,7 @@ Result<CountRows> SiteCounts::size(BpfObject& object, std::size_t sites) {
   return rows;
 }
 
-Result<SiteCounts> SiteCounts::open(const BpfObject& object, CountRows rows) {
+Result<SiteCounts> SiteCounts::open(const LoadedObject& object, CountRows rows) {
   auto map = object.map_fd(kMap);
   if (!map) return fail(map.error());
   const std::size_t entries = rows.entries();

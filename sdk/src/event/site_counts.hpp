@@ -28,7 +28,7 @@ class SiteCounts {
   /// Sizes the map before the load.
   [[nodiscard]] static Result<CountRows> size(BpfObject& object, std::size_t sites);
   /// After it.
-  [[nodiscard]] static Result<SiteCounts> open(const BpfObject& object, CountRows rows);
+  [[nodiscard]] static Result<SiteCounts> open(const LoadedObject& object, CountRows rows);
   SiteCounts(SiteCounts&& other) noexcept;
   SiteCounts& operator=(SiteCounts&& other) noexcept;
   ~SiteCounts();

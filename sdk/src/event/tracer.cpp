@@ -12,6 +12,7 @@
 #include "event/site_counts.hpp"
 #include "sys/pid_namespace.hpp"
 #include "trace.bpf.hpp"
+#include "usdt/bpf_object.hpp"
 #include "usdt/features.hpp"
 
 namespace usdt {
@@ -72,15 +73,15 @@ Result<void> set_layout(BpfObject& object, const AttachPlan& plan, const EventLa
 }  // namespace
 
 struct Tracer::Impl {
-  Impl(const AttachPlan& p, BpfObject o, Link l, EventLayout e, event::Ring r, event::SiteCounts c, bool only_counts)
-      : plan(p),
-        object(std::move(o)),
+  Impl(LoadedObject o, Link l, EventLayout e, event::Ring r, event::SiteCounts c, bool only_counts)
+      : object(std::move(o)),
+        plan(object.plan()),
         link(std::move(l)),
         layout(e),
         ring(std::move(r)),
         site_counts(std::move(c)),
         count_only(only_counts),
-        counts(p.probes.size()) {}
+        counts(plan.probes.size()) {}
 
   /// Gives one record to `callback` (none: discards it) and counts it.
   void deliver(std::span<const std::byte> record, const Callback& callback) {
@@ -91,12 +92,14 @@ struct Tracer::Impl {
       ++probe.discarded;
       return;
     }
+    ++probe.discarded;  // should the callback throw
     callback(*event);
+    --probe.discarded;
     ++probe.delivered;
   }
 
+  LoadedObject object;
   const AttachPlan& plan;
-  BpfObject object;
   Link link;
   EventLayout layout;
   event::Ring ring;
@@ -110,15 +113,17 @@ Tracer::Tracer(Tracer&&) noexcept = default;
 Tracer& Tracer::operator=(Tracer&&) noexcept = default;
 Tracer::~Tracer() = default;
 
+const AttachPlan& Tracer::plan() const noexcept { return impl_->plan; }
 const Link& Tracer::link() const noexcept { return impl_->link; }
 const EventLayout& Tracer::layout() const noexcept { return impl_->layout; }
 
-Result<std::vector<ProbeCounts>> trace(const AttachPlan& plan, const std::stop_token& stop,
-                                       const Tracer::Callback& on_event, const TraceOptions& options) {
-  auto tracer = Tracer::start(plan, options);
+Result<std::vector<ProbeCounts>> trace(AttachPlan plan, const std::stop_token& stop, const Tracer::Callback& on_event,
+                                       const TraceOptions& options) {
+  auto tracer = Tracer::start(std::move(plan), options);
   if (!tracer) return fail(tracer.error());
+  const std::stop_callback wake(stop, [&tracer] { tracer->wake(); });
   while (!stop.stop_requested()) {
-    auto events = tracer->poll(on_event, std::chrono::milliseconds(100));
+    auto events = tracer->poll(on_event, std::chrono::hours(1));
     if (!events) return fail(events.error());
   }
   tracer->detach();
@@ -126,7 +131,13 @@ Result<std::vector<ProbeCounts>> trace(const AttachPlan& plan, const std::stop_t
   return tracer->counts();
 }
 
-Result<Tracer> Tracer::start(const AttachPlan& plan, const TraceOptions& options) {
+Result<Tracer> Tracer::start(AttachPlan plan, const TraceOptions& options) {
+  return start(std::make_shared<const AttachPlan>(std::move(plan)), options);
+}
+
+Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const TraceOptions& options) {
+  if (!shared) return fail(ErrorKind::invalid_argument, "no plan to trace");
+  const AttachPlan& plan = *shared;
   auto object = BpfObject::open(trace_object(), "usdt");
   if (!object) return fail(object.error());
   EventLayout layout{plan.max_args, plan.string_slots, 0};
@@ -142,19 +153,20 @@ Result<Tracer> Tracer::start(const AttachPlan& plan, const TraceOptions& options
                          .arguments = !options.count_only,
                          .max_programs = options.max_programs,
                          .programs = {program}};
-  if (auto loaded = object->load(plan, load); !loaded) return fail(loaded.error());
-  auto events = object->map_fd("usdt_events");
+  auto loaded = object->load(std::move(shared), load);
+  if (!loaded) return fail(loaded.error());
+  auto events = loaded->map_fd("usdt_events");
   if (!events) return fail(events.error());
-  auto counts = event::SiteCounts::open(*object, *rows);
+  auto counts = event::SiteCounts::open(*loaded, *rows);
   if (!counts) return fail(counts.error());
-  auto link = attach(*object, program, plan);
+  auto link = loaded->attach(program);
   if (!link) return fail(link.error());
 
-  auto* asleep = static_cast<std::uint32_t*>(object->global("usdt_consumer_asleep"));
+  auto* asleep = static_cast<std::uint32_t*>(loaded->global("usdt_consumer_asleep"));
   if (!asleep) return fail(ErrorKind::io, "map the stock program's globals");
   auto ring = event::Ring::open(*events, asleep);
   if (!ring) return fail(ring.error());
-  return Tracer(std::make_unique<Impl>(plan, std::move(*object), std::move(*link), layout, std::move(*ring),
+  return Tracer(std::make_unique<Impl>(std::move(*loaded), std::move(*link), layout, std::move(*ring),
                                        std::move(*counts), options.count_only));
 }
 
@@ -162,11 +174,13 @@ Result<std::size_t> Tracer::poll(const Callback& callback, std::chrono::millisec
   return impl_->ring.poll([&](std::span<const std::byte> record) { impl_->deliver(record, callback); }, wait, limit);
 }
 
+void Tracer::wake() const noexcept { impl_->ring.wake(); }
+
 void Tracer::detach() noexcept { impl_->link.detach(); }
 
 void Tracer::drain(const Callback& callback) {
   const auto on_record = [&](std::span<const std::byte> record) { impl_->deliver(record, callback); };
-  while (impl_->ring.consume(on_record) > 0) {
+  while (impl_->ring.consume(on_record).value_or(0) > 0) {
   }
 }
 

@@ -218,4 +218,8 @@ KernelAbilities kernel_abilities() {
   return kernel_abilities(all);
 }
 
+KernelFacts kernel_facts(std::span<const KernelKind> kinds, Backend backend) {
+  return {.nops = nop_optimisation(), .abilities = kernel_abilities(kinds, backend)};
+}
+
 }  // namespace usdt

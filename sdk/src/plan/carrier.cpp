@@ -63,8 +63,8 @@ constexpr std::uint8_t kBothEnds = USDT_AT_ENTRY | USDT_AT_RETURN;
 
 /// What a program for a group of kernel functions is loaded for. Calls without a session: its program at the entry,
 /// which the one at the return follows.
-ProgramKind kind_of(const PlannedKernel& group) {
-  ProgramKind kind{.backend = group.backend, .source = group.source};
+ProgramKind kind_of(const PlannedKernel& group, std::uint32_t program) {
+  ProgramKind kind{.backend = group.backend, .source = group.source, .program = program};
   kind.calls = group.kind.moment == KernelMoment::call;
   if (group.session) kind.moment = kBothEnds;
   if (group.kind.moment == KernelMoment::exit) kind.moment = USDT_AT_RETURN;
@@ -136,7 +136,9 @@ class Carriers {
   }
 
   [[nodiscard]] ProgramKind kind(std::uint32_t site) const {
-    return kernel_of_[site] == kNone ? ProgramKind{} : kind_of(plan_.kernels[kernel_of_[site]]);
+    const std::uint32_t program = plan_.sites[site].program;
+    return kernel_of_[site] == kNone ? ProgramKind{.program = program}
+                                     : kind_of(plan_.kernels[kernel_of_[site]], program);
   }
   /// Kernel points without attach cookies that have a program each anyway.
   [[nodiscard]] bool fixed(std::uint32_t site) const {

@@ -65,10 +65,10 @@ std::string_view to_string(CostClass cost) noexcept {
   return "refused";
 }
 
-SiteCost site_cost(const Site& site, const ElfFile& file, const PlanOptions& options) {
-  auto placement = plan::place(site, file, options);
+SiteCost site_cost(const Site& site, const ElfFile& file, const KernelFacts& kernel, const PlanOptions& options) {
+  auto placement = plan::place(site, file, kernel, options);
   if (!placement) return {CostClass::refused, std::move(placement.error())};
-  return cost_of(*placement, site, options.nops);
+  return cost_of(*placement, site, kernel.nops);
 }
 
 }  // namespace usdt

@@ -130,9 +130,10 @@ bool has_cookies(Backend backend, const KernelAbilities& kernel) {
 
 class KernelPlanner {
  public:
-  KernelPlanner(const KernelSelection& selection, const PlanOptions& options, AttachPlan& plan, SpecTable& specs)
-      : selection_(selection), options_(options), plan_(plan), specs_(specs) {
-    plan_.kernel_machine = options.kernel.machine;
+  KernelPlanner(const KernelSelection& selection, const KernelAbilities& kernel, const PlanOptions& options,
+                AttachPlan& plan, SpecTable& specs)
+      : selection_(selection), kernel_(kernel), options_(options), plan_(plan), specs_(specs) {
+    plan_.kernel_machine = kernel.machine;
   }
 
   Result<void> run() {
@@ -161,7 +162,7 @@ class KernelPlanner {
   Result<void> add(const KernelSelection::Entry& entry) {
     const KernelFunction& function = *entry.function;
     const bool tracepoint = entry.kind.moment == KernelMoment::tracepoint;
-    auto way = choose_way(entry.kind, options_.kernel_backend, options_.kernel, selection_.entries.size(),
+    auto way = choose_way(entry.kind, options_.kernel_backend, kernel_, selection_.entries.size(),
                           tracepoint || function.ftrace);
     if (!way) return fail(way.error());
     std::string refusal = why_not(entry, *way);
@@ -169,7 +170,7 @@ class KernelPlanner {
       refusal = why_unsure(signature_of(entry, *way));
     if (!refusal.empty() && entry.kind.family == KernelFamily::any && options_.kernel_backend == Backend::automatic) {
       // Trampolines do not take it, kprobes may.
-      way = choose_way({KernelFamily::kprobe, entry.kind.moment}, Backend::automatic, options_.kernel,
+      way = choose_way({KernelFamily::kprobe, entry.kind.moment}, Backend::automatic, kernel_,
                        selection_.entries.size(), function.ftrace);
       if (!way) return fail(way.error());
       refusal = why_not(entry, *way);
@@ -195,7 +196,7 @@ class KernelPlanner {
     // kprobe_multi does not heed the blacklist, perf kprobes do.
     if (reason.empty() && way.backend == Backend::perf_kprobe && entry.function->denied)
       reason = "on the kprobe blacklist: code that runs while a kprobe is handled, or must not trap";
-    if (reason.empty() && !options_.kernel.perf_cookies && !slots && entry.function->address == 0)
+    if (reason.empty() && !kernel_.perf_cookies && !slots && entry.function->address == 0)
       reason = "its address is hidden (kernel.kptr_restrict), and this kernel has no attach cookies";
     return reason;
   }
@@ -203,7 +204,7 @@ class KernelPlanner {
   /// Trampolines of older kernels hand over what is in registers only (x86-64 before 6.6, commit 473e3150e30a; arm64
   /// before 6.16): where a kprobe does as well, that is not tried.
   [[nodiscard]] std::string why_unsure(const Signature& signature) const {
-    const std::uint32_t registers = options_.kernel.machine == Machine::aarch64 ? 8 : 6;
+    const std::uint32_t registers = kernel_.machine == Machine::aarch64 ? 8 : 6;
     return signature.slots > registers ? "more arguments than registers" : "";
   }
 
@@ -242,8 +243,8 @@ class KernelPlanner {
     if (known != plan_.kernels.end()) return *known;
     return plan_.kernels.emplace_back(PlannedKernel{.kind = entry.kind,
                                                     .backend = way.backend,
-                                                    .source = source_of(way.backend, options_.kernel),
-                                                    .cookies = has_cookies(way.backend, options_.kernel),
+                                                    .source = source_of(way.backend, kernel_),
+                                                    .cookies = has_cookies(way.backend, kernel_),
                                                     .session = way.session,
                                                     .module = std::string(entry.function->module),
                                                     .sites = {}});
@@ -260,8 +261,8 @@ class KernelPlanner {
   KernelSignature typed_signature(const KernelFunction& function, Convention convention) const {
     const btf::Types* types = function.proto_id == 0 ? nullptr : selection_.catalogue().btf(function.module);
     auto prototype = types ? types->prototype(function.proto_id) : Result<btf::Prototype>(btf::Prototype{});
-    if (!types || !prototype) return untyped_signature(convention, options_.kernel.machine);
-    return kernel_signature(*types, *prototype, convention, options_.kernel.machine);
+    if (!types || !prototype) return untyped_signature(convention, kernel_.machine);
+    return kernel_signature(*types, *prototype, convention, kernel_.machine);
   }
 
   Signature make_signature(const KernelSelection::Entry& entry, const KernelWay& way) {
@@ -282,7 +283,7 @@ class KernelPlanner {
       made.encoded.push_back(each.encoded);
       args.push_back(std::move(each.arg));
     }
-    const std::uint32_t slots = assign_captures(made.encoded, arch::for_machine(options_.kernel.machine).word_size,
+    const std::uint32_t slots = assign_captures(made.encoded, arch::for_machine(kernel_.machine).word_size,
                                                 [&](std::size_t n) { return wants_text(args[n], n); });
     plan_.string_slots = std::max(plan_.string_slots, slots);
     plan_.max_args = std::max(plan_.max_args, static_cast<std::uint32_t>(made.encoded.size()));
@@ -302,7 +303,7 @@ class KernelPlanner {
   ResolvedArg result_of(const KernelSignature& signature, KernelKind kind, const KernelWay& way) const {
     ResolvedArg result = *signature.result;
     result.arg.result = true;
-    const usdt_source source = source_of(way.backend, options_.kernel);
+    const usdt_source source = source_of(way.backend, kernel_);
     // Its register may be an argument's, its slot holds anything until then: only the end of a call tells.
     if (source != USDT_SOURCE_SLOTS && kind.moment == KernelMoment::call) result.encoded.flags |= USDT_ARG_RESULT;
     if (source == USDT_SOURCE_OLD_SLOTS && result.encoded.kind == USDT_ARG_REG)
@@ -311,6 +312,7 @@ class KernelPlanner {
   }
 
   const KernelSelection& selection_;
+  const KernelAbilities& kernel_;
   const PlanOptions& options_;
   AttachPlan& plan_;
   SpecTable& specs_;
@@ -320,9 +322,9 @@ class KernelPlanner {
 
 }  // namespace
 
-Result<void> add_kernel(const KernelSelection& selection, const PlanOptions& options, AttachPlan& plan,
-                        SpecTable& specs) {
-  return KernelPlanner(selection, options, plan, specs).run();
+Result<void> add_kernel(const KernelSelection& selection, const KernelAbilities& kernel, const PlanOptions& options,
+                        AttachPlan& plan, SpecTable& specs) {
+  return KernelPlanner(selection, kernel, options, plan, specs).run();
 }
 
 }  // namespace usdt::plan

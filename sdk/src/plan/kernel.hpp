@@ -20,7 +20,7 @@ struct KernelWay {
 
 /// Adds the entries of `selection` as sites, what cannot be attached as skipped ones. Errors: as choose_way(), where no
 /// function of a kind can be attached.
-[[nodiscard]] Result<void> add_kernel(const KernelSelection& selection, const PlanOptions& options, AttachPlan& plan,
-                                      SpecTable& specs);
+[[nodiscard]] Result<void> add_kernel(const KernelSelection& selection, const KernelAbilities& kernel,
+                                      const PlanOptions& options, AttachPlan& plan, SpecTable& specs);
 
 }  // namespace usdt::plan

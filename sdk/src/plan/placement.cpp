@@ -36,8 +36,8 @@ bool fits_page(FileOffset offset, std::uint64_t size) {
   return offset.value % kPage + size <= kPage;
 }
 
-bool nop10_is_optimised(FileOffset offset, const PlanOptions& options) {
-  return options.nops == NopOptimisation::nop10 && fits_page(offset, 10);
+bool nop10_is_optimised(FileOffset offset, const KernelFacts& kernel) {
+  return kernel.nops == NopOptimisation::nop10 && fits_page(offset, 10);
 }
 
 bool is_x86_64_prefix(std::uint8_t byte) {
@@ -98,9 +98,9 @@ bool kernel_refuses(const SiteBytes& bytes) {
 
 /// Moves the breakpoint to the nop that this kernel makes a safe call of.
 tl::expected<Placement, std::string> place_x86_64(Placement placement, const Site& site, const ElfFile& file,
-                                                  const PlanOptions& options) {
+                                                  const KernelFacts& kernel, const PlanOptions& options) {
   const FileOffset at = *site.offset;
-  if (options.nops == NopOptimisation::nop5 && is_nop5(site)) {
+  if (kernel.nops == NopOptimisation::nop5 && is_nop5(site)) {
     if (!options.allow_unsafe_nop5 && !red_zone_is_guarded(at, file)) {
       return tl::unexpected(
           std::string("a bare 5-byte nop: this kernel would turn it into a call that overwrites the "
@@ -108,8 +108,8 @@ tl::expected<Placement, std::string> place_x86_64(Placement placement, const Sit
     }
     placement.optimised = fits_page(at, 5);
   }
-  if (site.site_class == SiteClass::nop10) placement.optimised = nop10_is_optimised(at, options);
-  if (site.site_class == SiteClass::nop_nop10 && nop10_is_optimised(at + 1, options)) {
+  if (site.site_class == SiteClass::nop10) placement.optimised = nop10_is_optimised(at, kernel);
+  if (site.site_class == SiteClass::nop_nop10 && nop10_is_optimised(at + 1, kernel)) {
     placement.offset = at + 1;
     placement.shift = 1;
     placement.optimised = true;
@@ -119,7 +119,8 @@ tl::expected<Placement, std::string> place_x86_64(Placement placement, const Sit
 
 }  // namespace
 
-tl::expected<Placement, std::string> place(const Site& site, const ElfFile& file, const PlanOptions& options) {
+tl::expected<Placement, std::string> place(const Site& site, const ElfFile& file, const KernelFacts& kernel,
+                                         const PlanOptions& options) {
   if (!site.offset) return tl::unexpected(no_offset_reason(site, file));
   if (site.has_semaphore && !site.semaphore_offset) {
     return tl::unexpected(fmt::format("its semaphore at {:#x} is in no writable segment, so that it cannot be enabled",
@@ -129,14 +130,14 @@ tl::expected<Placement, std::string> place(const Site& site, const ElfFile& file
   if (site.semaphore_offset) placement.semaphore = site.semaphore_offset->value;
   if (file.machine() == Machine::aarch64) return placement;
 
-  const bool bare_nop10 = site.site_class == SiteClass::nop10 && nop10_is_optimised(*site.offset, options);
+  const bool bare_nop10 = site.site_class == SiteClass::nop10 && nop10_is_optimised(*site.offset, kernel);
   if (kernel_refuses(site.bytes) && !bare_nop10) {
     return tl::unexpected(
         fmt::format("this kernel takes no probe on the instruction there ({:02x})",
                     fmt::join(site.bytes.data.begin(), site.bytes.data.begin() + site.bytes.size, " ")));
   }
   placement.long_nop = site.site_class == SiteClass::nop5 || bare_nop10 || nop_at(site.bytes).is_0f1f;
-  return file.machine() == Machine::x86_64 ? place_x86_64(placement, site, file, options) : placement;
+  return file.machine() == Machine::x86_64 ? place_x86_64(placement, site, file, kernel, options) : placement;
 }
 
 }  // namespace usdt::plan

@@ -20,6 +20,6 @@ struct Placement {
 
 /// The unexpected value is the reason of SkippedSite.
 [[nodiscard]] tl::expected<Placement, std::string> place(const Site& site, const ElfFile& file,
-                                                         const PlanOptions& options);
+                                                         const KernelFacts& kernel, const PlanOptions& options);
 
 }  // namespace usdt::plan

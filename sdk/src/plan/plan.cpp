@@ -57,14 +57,16 @@ struct KeyHash {
 
 class Planner {
  public:
-  explicit Planner(const PlanOptions& options) : options_(options) { plan_.scope = options.scope; }
+  Planner(const KernelFacts& kernel, const PlanOptions& options) : kernel_(kernel), options_(options) { plan_.scope = options.scope; }
 
   void add(const ProbeFile& file);
   [[nodiscard]] AttachPlan take() && {
     plan_.specs = std::move(specs_).take();
     return std::move(plan_);
   }
-  Result<void> add(const KernelSelection& kernel) { return plan::add_kernel(kernel, options_, plan_, specs_); }
+  Result<void> add(const KernelSelection& selection) {
+    return plan::add_kernel(selection, kernel_.abilities, options_, plan_, specs_);
+  }
 
  private:
   /// The file being planned, and what was found out about its names and texts.
@@ -81,6 +83,7 @@ class Planner {
   std::uint32_t spec_of(const ArgTemplate& args, VirtAddr breakpoint, std::uint64_t user_cookie);
   void add_site(const Site& site, std::uint32_t probe, const plan::Placement& placement, Current& current);
 
+  const KernelFacts& kernel_;
   const PlanOptions& options_;
   AttachPlan plan_;
   plan::SpecTable specs_;
@@ -93,7 +96,7 @@ void Planner::add(const ProbeFile& file) {
   plan_.files.push_back({.target = file.target, .elf = file.elf, .offsets = {}, .ref_ctr_offsets = {}, .sites = {}});
   for (const Site& site : file.sites) {
     const std::uint32_t probe = probe_of(site, current);
-    auto placement = plan::place(site, *file.elf, options_);
+    auto placement = plan::place(site, *file.elf, kernel_, options_);
     if (placement) {
       add_site(site, probe, *placement, current);
     } else {
@@ -178,32 +181,38 @@ Machine machine_of(const AttachPlan& plan, const PlannedSite& site) {
   return site.file == kNone ? plan.kernel_machine : plan.files[site.file].elf->machine();
 }
 
-Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const PlanOptions& options) {
-  return plan_attach(files, KernelSelection{}, options);
+Result<OneProcess> OneProcess::of(pid_t pid) {
+  if (pid <= 0) return fail(ErrorKind::invalid_argument, fmt::format("{}: not a process id", pid));
+  return OneProcess(pid);
 }
 
-Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const KernelSelection& kernel,
+Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const KernelFacts& kernel,
                                const PlanOptions& options) {
-  std::size_t sites = kernel.entries.size();
+  return plan_attach(files, KernelSelection{}, kernel, options);
+}
+
+Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const KernelSelection& selection,
+                               const KernelFacts& kernel, const PlanOptions& options) {
+  std::size_t sites = selection.entries.size();
   for (const ProbeFile& file : files) {
     if (file.elf == nullptr) {
       return fail(ErrorKind::invalid_argument, fmt::format("{}: not scanned", file.target.path.string()));
     }
     sites += file.sites.size();
   }
-  if (sites == 0 && kernel.refused.empty()) return fail(ErrorKind::not_found, "no site to attach to");
+  if (sites == 0 && selection.refused.empty()) return fail(ErrorKind::not_found, "no site to attach to");
   if (sites > USDT_MAX_SITES) {
     return fail(ErrorKind::limit, fmt::format("{} sites: at most {} can be told apart", sites, USDT_MAX_SITES));
   }
-  Planner planner(options);
+  Planner planner(kernel, options);
   for (const ProbeFile& file : files) planner.add(file);
-  if (auto added = planner.add(kernel); !added) return fail(added.error());
+  if (auto added = planner.add(selection); !added) return fail(added.error());
   AttachPlan plan = std::move(planner).take();
   if (plan.sites.empty()) {
     const SkippedSite& first = plan.skipped.front();
     const PlannedProbe& probe = plan.probes[first.probe];
     if (first.file == kNone) {
-      const std::size_t functions = sites + kernel.refused.size();
+      const std::size_t functions = sites + selection.refused.size();
       return fail(
           ErrorKind::not_supported,
           fmt::format("{}{}:{}: {}", functions > 1 ? fmt::format("none of {} can be attached; ", functions) : "",

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "sys/separate_task.hpp"
 #include "sys/uapi.hpp"
 
 namespace usdt::sys {
@@ -16,12 +17,23 @@ thread_local Syscalls* replaced = nullptr;
 
 int result(long r) { return r < 0 ? -errno : static_cast<int>(r); }
 
+/// Of the links, those of uprobe_multi write to the memory of other processes.
+bool puts_breakpoints(int cmd, const void* attr) {
+  return cmd == bpf_link_create_cmd &&
+         static_cast<const LinkCreateUprobeMulti*>(attr)->attach_type == bpf_attach_trace_uprobe_multi;
+}
+
 }  // namespace
 
-int Syscalls::bpf(int cmd, void* attr, unsigned size) { return result(::syscall(SYS_bpf, cmd, attr, size)); }
+int Syscalls::bpf(int cmd, void* attr, unsigned size) {
+  if (puts_breakpoints(cmd, attr)) return static_cast<int>(call_in_separate_task(SYS_bpf, cmd, attr, size));
+  return result(::syscall(SYS_bpf, cmd, attr, size));
+}
 
 int Syscalls::perf_event_open(perf_event_attr* attr, pid_t pid, int cpu, int group_fd, unsigned long flags) {
-  return result(::syscall(SYS_perf_event_open, attr, pid, cpu, group_fd, flags | PERF_FLAG_FD_CLOEXEC));
+  // Opening the event of a uprobe is what puts its breakpoint in place.
+  return static_cast<int>(
+      call_in_separate_task(SYS_perf_event_open, attr, pid, cpu, group_fd, flags | PERF_FLAG_FD_CLOEXEC));
 }
 
 int Syscalls::perf_event_set_bpf(int event_fd, int prog_fd) {

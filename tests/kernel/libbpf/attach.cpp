@@ -44,7 +44,7 @@ usdt::Result<usdt::AttachPlan> plan_for(const char* probe) {
   if (!pattern) return usdt::fail(pattern.error());
   auto selection = usdt::select_probes({*pattern});
   if (!selection) return usdt::fail(selection.error());
-  return usdt::plan_attach(selection->files, {.user_cookie = kUserCookie, .nops = usdt::nop_optimisation()});
+  return usdt::plan_attach(selection->files, usdt::kernel_facts(), {.user_cookie = kUserCookie});
 }
 
 usdt::Result<usdt::LoadOptions> options_from(const std::vector<std::string>& words) {
@@ -65,13 +65,14 @@ usdt::Result<void> by_usdt(const std::vector<std::string>& words) {
   if (!options) return usdt::fail(options.error());
   auto object = usdt::BpfObject::open(std::filesystem::path(words[1]));
   if (!object) return usdt::fail(object.error());
-  if (auto loaded = object->load(*plan, *options); !loaded) return loaded;
-  auto link = usdt::attach(*object, words[2], *plan);
+  auto loaded = object->load(std::move(*plan), *options);
+  if (!loaded) return usdt::fail(loaded.error());
+  auto link = loaded->attach(words[2]);
   if (!link) return usdt::fail(link.error());
   say(fmt::format("attached {} sites by {}", link->attached(), link->carrier_text()));
 
   std::jthread reader([&](const std::stop_token& stop) {
-    const auto stats = usdt::consume<hit>(*object, "events", stop, print);
+    const auto stats = usdt::consume<hit>(*loaded, "events", stop, print);
     if (!stats || stats->wrong_size) std::abort();
   });
   wait_for_end_of_input();

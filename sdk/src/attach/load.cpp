@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The copies of an object that are loaded for a plan.
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "attach/bpf_object_impl.hpp"
+#include "attach/clone.hpp"
+#include "attach/libbpf_log.hpp"
+#include "attach/spec_maps.hpp"
+#include "attach/specialise.hpp"
+#include "attach/thread_base.hpp"
+#include "features/kernel_features.hpp"
+#include "sys/uapi.hpp"
+#include "usdt/privilege.hpp"
+
+namespace usdt::backends {
+namespace {
+
+/// A load failed: because of privilege, a missing feature, or the program itself.
+Error explain_load(int error, const std::string& log) {
+  if (error == EPERM || error == EACCES) {
+    if (auto privilege = check_privilege(); !privilege) return privilege.error();
+  }
+  if (error == EMFILE || error == ENFILE) return os_failure(ErrorKind::limit, "load the BPF object", error);
+  return os_failure(ErrorKind::io, fmt::format("load the BPF object{}{}", log.empty() ? "" : ": ", log), error);
+}
+
+bool is_sleepable(const bpf_program* program) {
+  const std::string_view section = bpf_program__section_name(program);
+  return section.substr(0, section.find('/')).ends_with(".s");
+}
+
+/// libbpf 1.1 does not know "usdt.s", later ones tie "usdt" to uprobe_multi when they load it: what a section means is
+/// said here, and libbpf forgets its definition of one with the program's type (bpf_program__set_type).
+void set_type(bpf_program* program, const ProgramType& type) {
+  if (is_sleepable(program)) bpf_program__set_flags(program, bpf_program__flags(program) | BPF_F_SLEEPABLE);
+  bpf_program__set_type(program, BPF_PROG_TYPE_UNSPEC);
+  bpf_program__set_type(program, static_cast<bpf_prog_type>(type.type));
+  bpf_program__set_expected_attach_type(program, static_cast<bpf_attach_type>(type.attach_type));
+}
+
+/// Leaves out programs at attach points that are not `wanted`; nothing wanted: all are. Errors: not_found.
+Result<void> choose_programs(const ObjectCopy& object, std::span<const std::string> wanted) {
+  for (const std::string& name : wanted) {
+    const bpf_program* found = bpf_object__find_program_by_name(object.get(), name.c_str());
+    if (!found || !is_site_program(found))
+      return fail(ErrorKind::not_found, fmt::format("the BPF object has no program '{}' for attach points", name));
+  }
+  if (wanted.empty()) return {};
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object.get()) {
+    if (is_site_program(program) && std::ranges::find(wanted, bpf_program__name(program)) == wanted.end())
+      bpf_program__set_autoload(program, false);
+  }
+  return {};
+}
+
+/// The kernel ties a program to its kind of link when it is loaded; those of trampolines to a function, `tied_to`.
+Result<void> set_types(const ObjectCopy& object, const ProgramKind& kind, Backend files, const std::string& tied_to,
+                       bool with_others) {
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object.get()) {
+    if (!is_site_program(program)) {
+      if (!with_others) bpf_program__set_autoload(program, false);
+      continue;
+    }
+    set_type(program, program_type(kind, files));
+    // Kernel functions are no place to sleep.
+    if (is_kernel(kind.backend) && is_sleepable(program)) bpf_program__set_autoload(program, false);
+    if (tied_to.empty()) continue;
+    const LibbpfLog log;
+    if (const int error = bpf_program__set_attach_target(program, 0, tied_to.c_str()))
+      return fail(os_failure(ErrorKind::io, fmt::format("find the type of '{}'", tied_to), -error));
+  }
+  return {};
+}
+
+/// What `program` is loaded for, where that must be something. What is attached is a clone for each function or
+/// tracepoint: any will do, and the kernel's own stay when modules go.
+std::string tied_to(const AttachPlan& plan, const CarrierPlan& carriers, std::size_t program) {
+  const Backend backend = carriers.programs[program].kind.backend;
+  if (backend == Backend::tracing) return std::string(features::kTestFunction);
+  if (backend != Backend::tp_btf) return {};
+  std::string name;
+  for (const PlannedLink& link : carriers.links) {
+    if (link.program != program) continue;
+    const PlannedFunction& function = plan.functions[plan.sites[link.sites.front()].function];
+    if (name.empty() || function.module.empty()) name = function.name;
+  }
+  return name;
+}
+
+/// All maps but the constants are the first copy's.
+Result<void> share_maps(const ObjectCopy& first, const ObjectCopy& copy) {
+  bpf_map* theirs = nullptr;
+  bpf_map* ours = nullptr;
+  while ((theirs = bpf_object__next_map(first.get(), theirs)) != nullptr) {
+    ours = bpf_object__next_map(copy.get(), ours);
+    if (std::string_view(bpf_map__name(theirs)).ends_with(".rodata")) continue;
+    if (const int error = bpf_map__reuse_fd(ours, bpf_map__fd(theirs)))
+      return fail(os_failure(ErrorKind::io, fmt::format("share the map '{}'", bpf_map__name(theirs)), -error));
+  }
+  return {};
+}
+
+Result<void> load_object(const ObjectCopy& object) {
+  const LibbpfLog log;
+  if (const int error = bpf_object__load(object.get())) return fail(explain_load(-error, log.tail()));
+  return {};
+}
+
+/// The object's code, rewritten where `program` wants it; empty: as it is.
+Result<std::vector<std::byte>> code_for(std::span<const std::byte> bytes, const PlannedProgram& program) {
+  std::vector<std::byte> code;
+  if ((program.carriers & USDT_CARRIER_BIT(USDT_CARRIER_LINK)) != 0) {
+    auto special = specialise(bytes, program.link_spec, program.link_vary);
+    if (!special) return special;
+    code = std::move(*special);
+  }
+  if (program.kind.moment != (USDT_AT_ENTRY | USDT_AT_RETURN)) return code;
+  auto session = call_session_kfuncs(code.empty() ? bytes : code);
+  return session;
+}
+
+class Loader {
+ public:
+  Loader(const Recipe& recipe, const AttachPlan& plan, const CarrierPlan& carriers, Backend files,
+         std::span<const std::string> programs)
+      : recipe_(recipe), plan_(plan), carriers_(carriers), files_(files), programs_(programs) {}
+
+  Result<std::vector<ObjectCopy>> run() {
+    for (std::size_t i = 0; i < carriers_.programs.size(); ++i) {
+      if (auto done = load(i); !done) return fail(done.error());
+    }
+    if (auto filled = fill_specs(copies_.front(), plan_, carriers_); !filled) return fail(filled.error());
+    return std::move(copies_);
+  }
+
+ private:
+  Result<void> load(std::size_t number) {
+    const PlannedProgram& program = carriers_.programs[number];
+    if (auto opened = open(program); !opened) return opened;
+    const ObjectCopy& copy = copies_.back();
+    if (auto set = set_spec_constants(copy, plan_, carriers_, program); !set) return set;
+    if (auto set = set_thread_base(copy, thread_base_); !set) return set;
+    if (auto found = choose_programs(copy, wanted(program)); !found) return found;
+    if (auto typed = set_types(copy, program.kind, files_, tied_to(plan_, carriers_, number), number == 0); !typed)
+      return typed;
+    if (auto done = load_object(copy); !done) {
+      if (carriers_.programs.size() == 1) return done;
+      return fail(done.error().within(fmt::format("program {} of {}", number + 1, carriers_.programs.size())));
+    }
+    return {};
+  }
+
+  /// The next copy, with the first one's maps where it is not that itself.
+  Result<void> open(const PlannedProgram& program) {
+    auto code = code_for(recipe_.bytes(), program);
+    if (!code) return fail(code.error());
+    auto copy = recipe_.open(code->empty() ? recipe_.bytes() : *code);
+    if (!copy) return fail(copy.error());
+    const bool is_first = copies_.empty();
+    copies_.push_back(std::move(*copy));
+    if (!is_first) return share_maps(copies_.front(), copies_.back());
+    if (auto sized = recipe_.size_maps(copies_.front()); !sized) return sized;
+    return size_specs(copies_.front(), plan_, carriers_);
+  }
+
+  /// Names of the programs to load in a copy; empty: all.
+  [[nodiscard]] std::span<const std::string> wanted(const PlannedProgram& program) const {
+    if (program.kind.program == kNone) return programs_;
+    return {&plan_.programs[program.kind.program], 1};
+  }
+
+  const Recipe& recipe_;
+  const AttachPlan& plan_;
+  const CarrierPlan& carriers_;
+  Backend files_;
+  std::span<const std::string> programs_;
+  ThreadBase thread_base_ = find_thread_base(plan_);
+  std::vector<ObjectCopy> copies_;
+};
+
+}  // namespace
+
+/// Programs that sit on sites. An object may have others.
+bool is_site_program(const bpf_program* program) {
+  const std::string_view section = bpf_program__section_name(program);
+  return section.starts_with("uprobe") || section.starts_with("usdt");
+}
+
+Result<std::vector<ObjectCopy>> load_copies(const Recipe& recipe, const AttachPlan& plan, const CarrierPlan& carriers,
+                                            Backend files, std::span<const std::string> programs) {
+  return Loader(recipe, plan, carriers, files, programs).run();
+}
+
+}  // namespace usdt::backends

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the sections of an object's programs name, made a plan.
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "usdt/bpf_object.hpp"
+#include "usdt/features.hpp"
+#include "usdt/select.hpp"
+
+namespace usdt {
+namespace {
+
+Result<AttachPlan> plan_kernel_points(const std::string& points, const PlanOptions& options) {
+  auto pattern = KernelPattern::parse(points);
+  if (!pattern) return fail(pattern.error());
+  auto selection = select_kernel({*pattern});
+  if (!selection) return fail(selection.error());
+  return plan_attach({}, *selection, kernel_facts({&pattern->kind, 1}), options);
+}
+
+Result<AttachPlan> plan_probes(const std::string& points, const PlanOptions& options) {
+  auto pattern = ProbePattern::parse(points);
+  if (!pattern) return fail(pattern.error());
+  SearchScope scope;
+  if (const auto* one = std::get_if<OneProcess>(&options.scope)) scope.pid = one->pid();
+  auto selection = select_probes({*pattern}, scope);
+  if (!selection) return fail(selection.error());
+  return plan_attach(selection->files, kernel_facts(), options);
+}
+
+}  // namespace
+
+Result<AttachPlan> plan_sections(const BpfObject& object, const PlanOptions& options) {
+  std::vector<ProgramPlan> parts;
+  for (const ObjectProgram& program : object.programs()) {
+    if (program.points.empty()) continue;
+    auto plan = KernelPattern::is_kernel(program.points) ? plan_kernel_points(program.points, options)
+                                                         : plan_probes(program.points, options);
+    if (!plan) return fail(plan.error().within(fmt::format("SEC(\"{}\") of {}", program.section, program.name)));
+    parts.push_back({program.name, std::move(*plan)});
+  }
+  if (parts.empty())
+    return fail(ErrorKind::not_found, "no section of the BPF object names attach points: SEC(\"usdt/PATH:PROVIDER:NAME\")");
+  return join_plans(std::move(parts));
+}
+
+}  // namespace usdt
