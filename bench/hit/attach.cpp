@@ -17,6 +17,7 @@
 #include "kernel.hpp"
 #include "parts.hpp"
 #include "usdt/bpf_object.hpp"
+#include "usdt/features.hpp"
 #include "usdt/link.hpp"
 
 namespace usdt::bench {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "kernel.hpp"
+#include "usdt/features.hpp"
 
 namespace usdt::bench {
 namespace {

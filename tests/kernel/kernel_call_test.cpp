@@ -140,7 +140,7 @@ TEST_P(EachWay, accounts_for_every_call_of_many_processes) {
   const Way& way = GetParam();
   auto how = options(way.backend);
   how.scope = AllProcesses{};
-  const auto planned = plan_attach({}, select(way.prefix, {kOneArgument}), how);
+  const auto planned = plan_attach({}, select(way.prefix, {kOneArgument}), facts(), how);
   ASSERT_TRUE(planned) << planned.error().message;
   const auto tracer = start(*planned, {.count_only = true});
   if (!tracer) return;

@@ -194,10 +194,9 @@ void EachWay::SetUp() {
 }
 INSTANTIATE_TEST_SUITE_P(Kernel, EachWay, testing::ValuesIn(every_way()), name_of);
 
-Own::Own(const char* program, AttachPlan plan, const Reads& reads, LoadOptions options)
-    : plan_(std::move(plan)) {
-  auto object = *BpfObject::open(program == std::string_view("witness") ? kernel_witness_object()
-                                                                        : kernel_helpers_object());
+Own::Own(const char* program, AttachPlan plan, const Reads& reads, LoadOptions options) : plan_(std::move(plan)) {
+  auto object =
+      *BpfObject::open(program == std::string_view("witness") ? kernel_witness_object() : kernel_helpers_object());
   if (program != std::string_view("witness")) {
     EXPECT_TRUE(object.set_constant("arguments", reads.arguments));
     EXPECT_TRUE(object.set_constant("text_argument", reads.text.value_or(0)));

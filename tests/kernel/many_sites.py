@@ -12,22 +12,22 @@ _.stapsdt.base: .space 1
 .text
 .macro site n
 990:	nop
-	.pushsection .note.stapsdt,"",@note
+SEMAPHORE_SPACE	.pushsection .note.stapsdt,"",@note
 	.balign 4
 	.4byte 992f-991f, 994f-993f, 3
 991:	.asciz "stapsdt"
 992:	.balign 4
-993:	.8byte 990b, _.stapsdt.base, 0
+993:	.8byte 990b, _.stapsdt.base, SEMAPHORE
 	.asciz "many"
 	.asciz "p\\n"
 	.asciz "-4@$\\n"
 994:	.balign 4
 	.popsection
 .endm
-# int main(int argc, char **argv): passes every site once per argument.
-.globl main
-.type main, @function
-main:
+# int ENTRY(int count): passes every site count - 1 times.
+.globl ENTRY
+.type ENTRY, @function
+ENTRY:
 	mov %edi, %r8d
 again:	dec %r8d
 	jz done
@@ -38,9 +38,19 @@ EPILOGUE = """\
 	jmp again
 done:	xor %eax, %eax
 	ret
-.size main, .-main
+.size ENTRY, .-ENTRY
 """
 
 
-def assembly(sites):
-    return f"{PROLOGUE}.rept {sites}\n\tsite %number\n.set number, number+1\n.endr\n{EPILOGUE}"
+SEMAPHORE_SPACE = """\
+	.pushsection .probes,"aw",@progbits
+995:	.2byte 0
+	.popsection
+"""
+
+
+def assembly(sites, entry="main", semaphores=False):
+    """The function `entry`, of a program that runs it as main(argc, argv) or calls it. Each site may have a semaphore."""
+    text = f"{PROLOGUE}.rept {sites}\n\tsite %number\n.set number, number+1\n.endr\n{EPILOGUE}"
+    text = text.replace("SEMAPHORE_SPACE", SEMAPHORE_SPACE if semaphores else "")
+    return text.replace("SEMAPHORE", "995b" if semaphores else "0").replace("ENTRY", entry)

@@ -136,7 +136,8 @@ class Session {
       options.kernel_backend = flags_.kernel_backend;
       options.capture_text = flags_.print.empty() && !flags_.count_only;
     }
-    auto planned = usdt::plan_attach(selection->files, *kernel, usdt::kernel_facts(kinds, flags_.kernel_backend), options);
+    auto planned =
+        usdt::plan_attach(selection->files, *kernel, usdt::kernel_facts(kinds, flags_.kernel_backend), options);
     if (!planned) return usdt::fail(planned.error());
     plan_ = std::move(*planned);
     return check_print_list();

@@ -66,8 +66,8 @@ class LoadedObject {
   /// such program, or the plan has no sites for it.
   [[nodiscard]] Result<Link> attach(std::string_view program) const;
 
-  /// Address of a global variable of .data or .bss, shared with the running programs; nullptr if there is none. Valid as
-  /// long as the object.
+  /// Address of a global variable of .data or .bss, shared with the running programs; nullptr if there is none. Valid
+  /// as long as the object.
   [[nodiscard]] void* global(std::string_view name) const noexcept;
   /// Descriptors, owned by the object; not_found, invalid_argument (not loaded). `copy`: an index into
   /// CarrierPlan::programs; without it, of any copy in which the program is loaded.

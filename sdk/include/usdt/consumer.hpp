@@ -23,7 +23,8 @@ struct ConsumeStats {
 
 /// Reads ring buffer `map` of a loaded object on the calling thread until `stop` is requested (seen within 100 ms),
 /// then drains it. Errors: not_found (no such map), io.
-[[nodiscard]] Result<void> consume_records(const LoadedObject& object, std::string_view map, const std::stop_token& stop,
+[[nodiscard]] Result<void> consume_records(const LoadedObject& object, std::string_view map,
+                                           const std::stop_token& stop,
                                            const std::function<void(std::span<const std::byte>)>& on_record);
 
 /// The same for records of one trivially copyable type, as the BPF program writes them.
@@ -31,8 +32,8 @@ struct ConsumeStats {
 ///     auto stats = usdt::consume<query>(object, "events", stop, [](const query& q) { ... });
 template <class T, class Callback>
 requires std::is_trivially_copyable_v<T> && std::is_invocable_v<Callback, const T&>
-[[nodiscard]] Result<ConsumeStats> consume(const LoadedObject& object, std::string_view map, const std::stop_token& stop,
-                                           Callback callback) {
+[[nodiscard]] Result<ConsumeStats> consume(const LoadedObject& object, std::string_view map,
+                                           const std::stop_token& stop, Callback callback) {
   ConsumeStats stats;
   auto read = consume_records(object, map, stop, [&](std::span<const std::byte> bytes) {
     // Ring records are padded to 8 bytes by the kernel only behind their length: the length itself is exact.

@@ -76,8 +76,8 @@ struct KernelAbilities {
   friend bool operator==(const KernelAbilities&, const KernelAbilities&) = default;
 };
 
-/// What plans depend on of the kernel they are for: kernel_facts() asks the running one, and here it is a plain value, so
-/// that planning stays a pure function. What was not asked is taken for the worst: nops are not safe to sit on, and
+/// What plans depend on of the kernel they are for: kernel_facts() asks the running one, and here it is a plain value,
+/// so that planning stays a pure function. What was not asked is taken for the worst: nops are not safe to sit on, and
 /// nothing can be done.
 struct KernelFacts {
   NopOptimisation nops = NopOptimisation::nop5;
@@ -187,9 +187,9 @@ struct AttachPlan {
   std::vector<std::string> programs;   ///< of one BPF object, each for sites of its own (join_plans())
 };
 
-/// Plans the attachment of all sites of `files` and of `selection`'s functions to `kernel`. A site that cannot be attached becomes
-/// SkippedSite; that every site was skipped is an error (not_supported, naming the first reason), as is an empty input
-/// (not_found).
+/// Plans the attachment of all sites of `files` and of `selection`'s functions to `kernel`. A site that cannot be
+/// attached becomes SkippedSite; that every site was skipped is an error (not_supported, naming the first reason), as
+/// is an empty input (not_found).
 [[nodiscard]] Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const KernelFacts& kernel,
                                              const PlanOptions& options = {});
 [[nodiscard]] Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const KernelSelection& selection,

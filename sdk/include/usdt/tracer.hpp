@@ -58,8 +58,8 @@ class Tracer {
  public:
   using Callback = std::function<void(const Event&)>;
 
-  /// Loads and attaches; the plan is the tracer's from then on. Errors as LoadedObject::attach(), plus not_supported for
-  /// descendants_only without kernel BTF.
+  /// Loads and attaches; the plan is the tracer's from then on. Errors as LoadedObject::attach(), plus not_supported
+  /// for descendants_only without kernel BTF.
   [[nodiscard]] static Result<Tracer> start(AttachPlan plan, const TraceOptions& options = {});
   /// The same with a plan that the application goes on reading. invalid_argument: null.
   [[nodiscard]] static Result<Tracer> start(std::shared_ptr<const AttachPlan> plan, const TraceOptions& options = {});

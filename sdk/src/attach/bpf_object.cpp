@@ -34,7 +34,8 @@ Result<Backend> choose_backend(Backend wanted) {
   return wanted == Backend::automatic ? Backend::perf_uprobe : wanted;
 }
 
-// --- opened -----------------------------------------------------------------------------------------------------------
+// --- opened
+// -----------------------------------------------------------------------------------------------------------
 BpfObject::BpfObject(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 BpfObject::BpfObject(BpfObject&&) noexcept = default;
 BpfObject& BpfObject::operator=(BpfObject&&) noexcept = default;
@@ -157,7 +158,8 @@ Result<LoadedObject> BpfObject::load(std::shared_ptr<const AttachPlan> shared, c
                                                            *backend, backends::license_of(impl_->recipe.bytes())));
 }
 
-// --- loaded -----------------------------------------------------------------------------------------------------------
+// --- loaded
+// -----------------------------------------------------------------------------------------------------------
 LoadedObject::LoadedObject(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 LoadedObject::LoadedObject(LoadedObject&&) noexcept = default;
 LoadedObject& LoadedObject::operator=(LoadedObject&&) noexcept = default;

@@ -74,8 +74,8 @@ struct LoadedObject::Impl {
     std::size_t length;
   };
 
-  Impl(std::shared_ptr<const AttachPlan> attach_plan, CarrierPlan carrier_plan, std::vector<ObjectCopy> loaded, Backend of_files,
-       std::string license_text)
+  Impl(std::shared_ptr<const AttachPlan> attach_plan, CarrierPlan carrier_plan, std::vector<ObjectCopy> loaded,
+       Backend of_files, std::string license_text)
       : plan(std::move(attach_plan)),
         carriers(std::move(carrier_plan)),
         copies(std::move(loaded)),

@@ -266,8 +266,9 @@ class Attachment {
       if (!btf) return fail(btf.error());
       module = std::move(*btf);
     }
-    const auto clone = [original = program_of(link.program), license = object_.license, fixed, tracing, type = program.type, btf_fd = module ? module.get() : 0](
-                           std::uint32_t btf_id, std::uint64_t cookie) {
+    const auto clone = [original = program_of(link.program), license = object_.license, fixed, tracing,
+                        type = program.type,
+                        btf_fd = module ? module.get() : 0](std::uint32_t btf_id, std::uint64_t cookie) {
       return backends::clone_program(original, license,
                                      {.type = type,
                                       .btf_id = tracing ? btf_id : 0,
@@ -345,7 +346,8 @@ Result<std::string> only_program(const ObjectCopy& object) {
 Result<Link> LoadedObject::attach(std::string_view program) const {
   const std::vector<std::string>& named = impl_->plan->programs;
   if (!named.empty() && std::ranges::find(named, program) == named.end())
-    return fail(ErrorKind::not_found, fmt::format("the plan has no sites for '{}', but for {}", program, fmt::join(named, ", ")));
+    return fail(ErrorKind::not_found,
+                fmt::format("the plan has no sites for '{}', but for {}", program, fmt::join(named, ", ")));
   return attach_program(program);
 }
 

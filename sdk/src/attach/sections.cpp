@@ -43,7 +43,8 @@ Result<AttachPlan> plan_sections(const BpfObject& object, const PlanOptions& opt
     parts.push_back({program.name, std::move(*plan)});
   }
   if (parts.empty())
-    return fail(ErrorKind::not_found, "no section of the BPF object names attach points: SEC(\"usdt/PATH:PROVIDER:NAME\")");
+    return fail(ErrorKind::not_found,
+                "no section of the BPF object names attach points: SEC(\"usdt/PATH:PROVIDER:NAME\")");
   return join_plans(std::move(parts));
 }
 

@@ -53,8 +53,8 @@ std::atomic_ref<unsigned long> position(const Mapping& page) {
 
 }  // namespace
 
-/// A ring of BPF_MAP_TYPE_RINGBUF (5.8): a page with our position, one with the kernel's, and the data twice, so that no
-/// record is cut in two.
+/// A ring of BPF_MAP_TYPE_RINGBUF (5.8): a page with our position, one with the kernel's, and the data twice, so that
+/// no record is cut in two.
 class Ring::State {
  public:
   State(sys::UniqueFd map, std::size_t bytes, std::uint32_t* asleep)

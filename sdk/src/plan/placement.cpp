@@ -120,7 +120,7 @@ tl::expected<Placement, std::string> place_x86_64(Placement placement, const Sit
 }  // namespace
 
 tl::expected<Placement, std::string> place(const Site& site, const ElfFile& file, const KernelFacts& kernel,
-                                         const PlanOptions& options) {
+                                           const PlanOptions& options) {
   if (!site.offset) return tl::unexpected(no_offset_reason(site, file));
   if (site.has_semaphore && !site.semaphore_offset) {
     return tl::unexpected(fmt::format("its semaphore at {:#x} is in no writable segment, so that it cannot be enabled",

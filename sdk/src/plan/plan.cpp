@@ -57,7 +57,9 @@ struct KeyHash {
 
 class Planner {
  public:
-  Planner(const KernelFacts& kernel, const PlanOptions& options) : kernel_(kernel), options_(options) { plan_.scope = options.scope; }
+  Planner(const KernelFacts& kernel, const PlanOptions& options) : kernel_(kernel), options_(options) {
+    plan_.scope = options.scope;
+  }
 
   void add(const ProbeFile& file);
   [[nodiscard]] AttachPlan take() && {

@@ -4,8 +4,8 @@
 // Linux gives up writing to another process's memory once the writing task has a fatal signal pending
 // (__get_user_pages() returns -EINTR). A tracer that is killed while it puts breakpoints in place, or removes them in a
 // system call, therefore leaves them, and the semaphores they raised, in the traced programs for ever ("failed to
-// unregister, leaking uprobe", kernel/events/uprobes.c). Two tasks are safe from that: one that the signal is not sent to,
-// and one that is exiting already, whose descriptors are closed when the signal has been taken.
+// unregister, leaking uprobe", kernel/events/uprobes.c). Two tasks are safe from that: one that the signal is not sent
+// to, and one that is exiting already, whose descriptors are closed when the signal has been taken.
 #pragma once
 
 #include <span>

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+#define USE_LIBBPF
+#include "pairs.bpf.c"
