@@ -20,7 +20,7 @@ std::string describe(const usdt::Event& event) {
 int main() {
   const auto plan = usdt::testing::synthetic_plan("db", "query__done", usdt::Machine::x86_64, "8@%rdi -4@%esi", {0});
   const auto record =
-      usdt::testing::EventBuilder(plan).pid(42).arg(0, 0x1000).text(0, "select 1").arg(1, std::int32_t{1}).build();
+      *usdt::testing::EventBuilder(plan).pid(42).arg(0, 0x1000).text(0, "select 1").arg(1, std::int32_t{1}).build();
   const auto event = usdt::Event::from(record, plan, usdt::testing::layout_of(plan));
   if (!event || describe(*event) != "select 1 -> 1 rows") {
     std::cerr << "not what was expected\n";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "usdt/event.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -11,6 +12,7 @@
 namespace usdt {
 namespace {
 
+using ::testing::HasSubstr;
 using testing::EventBuilder;
 using testing::layout_of;
 using testing::synthetic_plan;
@@ -21,7 +23,7 @@ AttachPlan x86_plan(std::string_view args, std::vector<std::uint8_t> strings = {
 
 TEST(Event, gives_values_the_type_their_site_states) {
   const AttachPlan plan = x86_plan("-4@%edi 8@%rsi 8f@%rdx 4f@%ecx");
-  const auto record = EventBuilder(plan).arg(0, -7).arg(1, UINT64_MAX).arg(2, 0.25).arg(3, 1.5F).build();
+  const auto record = *EventBuilder(plan).arg(0, -7).arg(1, UINT64_MAX).arg(2, 0.25).arg(3, 1.5F).build();
   const auto event = Event::from(record, plan, layout_of(plan));
   ASSERT_TRUE(event) << event.error().message;
   EXPECT_EQ(std::get<std::int64_t>(event->value(0)), -7);
@@ -32,7 +34,7 @@ TEST(Event, gives_values_the_type_their_site_states) {
 
 TEST(Event, hands_out_an_argument_only_as_the_type_it_has) {
   const AttachPlan plan = x86_plan("-4@%edi 8f@%rdx");
-  const auto record = EventBuilder(plan).arg(0, INT32_MIN).arg(1, 2.5).build();
+  const auto record = *EventBuilder(plan).arg(0, INT32_MIN).arg(1, 2.5).build();
   const auto event = Event::from(record, plan, layout_of(plan));
   ASSERT_TRUE(event);
   EXPECT_EQ(event->arg<std::int32_t>(0).value(), INT32_MIN);
@@ -64,7 +66,7 @@ TEST(Event, has_a_stack_or_the_reason_why_not) {
 
 TEST(Event, shows_why_an_argument_has_no_value) {
   const AttachPlan plan = x86_plan("8@(%rdi) 8@%xmm0 8@?? 4@%eax");
-  const auto record = EventBuilder(plan).error(0, -EFAULT).error(1, -EOPNOTSUPP).arg(3, 5U).build();
+  const auto record = *EventBuilder(plan).error(0, -EFAULT).error(1, -EOPNOTSUPP).arg(3, 5U).build();
   const auto event = Event::from(record, plan, layout_of(plan));
   ASSERT_TRUE(event);
   for (const std::size_t n : {0, 1, 2}) {
@@ -77,7 +79,7 @@ TEST(Event, shows_why_an_argument_has_no_value) {
 
 TEST(Event, says_that_a_thread_local_value_needs_kernel_types) {
   const AttachPlan plan = x86_plan("8@%fs:16");
-  const auto record = EventBuilder(plan).error(0, -ENODATA).build();
+  const auto record = *EventBuilder(plan).error(0, -ENODATA).build();
   const auto event = Event::from(record, plan, layout_of(plan));
   ASSERT_TRUE(event);
   const Value value = event->value(0);
@@ -88,7 +90,7 @@ TEST(Event, says_that_a_thread_local_value_needs_kernel_types) {
 TEST(Event, marks_text_that_was_cut_and_only_that) {
   const AttachPlan plan = x86_plan("8@%rdi 8@%rsi 8@%rdx", {0, 1, 2});
   const auto record =
-      EventBuilder(plan, 4).arg(0, 1).text(0, "abcd").arg(1, 1).text(1, "abcde").arg(2, 1).text(2, "").build();
+      *EventBuilder(plan, 4).arg(0, 1).text(0, "abcd").arg(1, 1).text(1, "abcde").arg(2, 1).text(2, "").build();
   const auto event = Event::from(record, plan, layout_of(plan, 4));
   ASSERT_TRUE(event);
   EXPECT_EQ(event->text(0)->bytes, "abcd");
@@ -100,7 +102,7 @@ TEST(Event, marks_text_that_was_cut_and_only_that) {
 
 TEST(Event, tells_a_null_pointer_from_unreadable_memory) {
   const AttachPlan plan = x86_plan("8@%rdi 8@%rsi", {0, 1});
-  auto record = EventBuilder(plan).arg(0, 0).arg(1, 0x1000).build();
+  auto record = *EventBuilder(plan).arg(0, 0).arg(1, 0x1000).build();
   auto* args = reinterpret_cast<usdt_event_arg*>(record.data() + sizeof(usdt_event));
   args[0].text = args[1].text = -EFAULT;
   const auto event = Event::from(record, plan, layout_of(plan));
@@ -111,11 +113,20 @@ TEST(Event, tells_a_null_pointer_from_unreadable_memory) {
 
 TEST(Event, refuses_a_record_of_another_size_or_of_no_site) {
   const AttachPlan plan = x86_plan("-4@%edi");
-  auto record = EventBuilder(plan).build();
+  auto record = *EventBuilder(plan).build();
   EXPECT_EQ(Event::from(std::span(record).first(record.size() - 1), plan, layout_of(plan)).error().kind,
             ErrorKind::malformed);
-  const auto of_no_site = EventBuilder(plan).site(7).build();
+  const auto of_no_site = *EventBuilder(plan).site(7).build();
   EXPECT_EQ(Event::from(of_no_site, plan, layout_of(plan)).error().kind, ErrorKind::malformed);
+}
+
+TEST(EventBuilder, says_what_the_plan_does_not_have_instead_of_writing_elsewhere) {
+  const AttachPlan plan = synthetic_plan("p", "n", Machine::x86_64, "8@%rdi -4@%esi", {0});
+  EXPECT_THAT(EventBuilder(plan).arg(2, 1).build().error().message, HasSubstr("no argument 2"));
+  EXPECT_THAT(EventBuilder(plan).error(1000, -EFAULT).arg(7, 1).build().error().message, HasSubstr("no argument 1000"));
+  EXPECT_THAT(EventBuilder(plan).text(1, "x").build().error().message, HasSubstr("argument 1 is not captured"));
+  EXPECT_THAT(EventBuilder(plan).site(9).text(0, "x").build().error().message, HasSubstr("argument 0 is not captured"));
+  EXPECT_TRUE(EventBuilder(plan).arg(1, 1).text(0, "x").build());
 }
 
 }  // namespace

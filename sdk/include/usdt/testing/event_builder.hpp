@@ -3,7 +3,7 @@
 //
 //     auto plan = usdt::testing::synthetic_plan("db", "query", usdt::Machine::x86_64, "8@%rdi -4@%esi", {0});
 //     auto record = usdt::testing::EventBuilder(plan).pid(42).arg(0, 0x1000).text(0, "select 1").arg(1, -1).build();
-//     my_callback(*usdt::Event::from(record, plan, usdt::testing::layout_of(plan)));
+//     my_callback(*usdt::Event::from(*record, plan, usdt::testing::layout_of(plan)));
 #pragma once
 
 #include <algorithm>
@@ -13,11 +13,13 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "usdt/decode.hpp"
 #include "usdt/event.hpp"
 #include "usdt/plan.hpp"
+#include "usdt/result.hpp"
 
 namespace usdt::testing {
 
@@ -64,34 +66,58 @@ class EventBuilder {
   /// The value of argument `n`; a float as its bits, as in a register.
   template <class T>
   requires std::is_arithmetic_v<T> EventBuilder& arg(std::size_t n, T value) {
+    usdt_event_arg* slot = slot_of(n);
+    if (slot == nullptr) return *this;
     if constexpr (std::is_same_v<T, double>)
-      slot(n).bits = std::bit_cast<std::uint64_t>(value);
+      slot->bits = std::bit_cast<std::uint64_t>(value);
     else if constexpr (std::is_same_v<T, float>)
-      slot(n).bits = std::bit_cast<std::uint32_t>(value);
+      slot->bits = std::bit_cast<std::uint32_t>(value);
     else
-      slot(n).bits = static_cast<std::uint64_t>(value);
+      slot->bits = static_cast<std::uint64_t>(value);
     return *this;
   }
   /// Argument `n` could not be read: a negative errno.
-  EventBuilder& error(std::size_t n, std::int32_t negative_errno) { return slot(n).error = negative_errno, *this; }
+  EventBuilder& error(std::size_t n, std::int32_t negative_errno) {
+    if (usdt_event_arg* slot = slot_of(n)) slot->error = negative_errno;
+    return *this;
+  }
   /// The text argument `n` points to; longer than the string size: cut as the kernel would.
   EventBuilder& text(std::size_t n, std::string_view text) {
-    const std::uint8_t capture = plan_.specs[plan_.sites[header().site].spec].args[n].capture;
-    if (capture == 0) return *this;
+    usdt_event_arg* slot = slot_of(n);
+    if (slot == nullptr) return *this;
+    const std::uint8_t capture = capture_of(n);
+    if (capture == 0) return mistake("argument " + std::to_string(n) + " is not captured as text");
     const std::size_t size = std::min<std::size_t>(text.size(), layout_.string_size - 1);
-    char* at = reinterpret_cast<char*>(&slot(layout_.max_args)) + (capture - 1u) * std::size_t{layout_.string_size};
+    char* at = reinterpret_cast<char*>(slots() + layout_.max_args) + (capture - 1u) * std::size_t{layout_.string_size};
     std::memcpy(at, text.data(), size);
     at[size] = '\0';
-    slot(n).text = static_cast<std::int32_t>(size + 1);
+    slot->text = static_cast<std::int32_t>(size + 1);
     return *this;
   }
 
-  [[nodiscard]] std::vector<std::byte> build() const { return bytes_; }
+  /// Errors: invalid_argument, for the first argument that the plan does not have.
+  [[nodiscard]] Result<std::vector<std::byte>> build() const {
+    if (!mistake_.empty()) return fail(ErrorKind::invalid_argument, mistake_);
+    return bytes_;
+  }
 
  private:
   usdt_event& header() { return *reinterpret_cast<usdt_event*>(bytes_.data()); }
-  usdt_event_arg& slot(std::size_t n) {
-    return reinterpret_cast<usdt_event_arg*>(bytes_.data() + sizeof(usdt_event))[n];
+  usdt_event_arg* slots() { return reinterpret_cast<usdt_event_arg*>(bytes_.data() + sizeof(usdt_event)); }
+  usdt_event_arg* slot_of(std::size_t n) {
+    if (n < layout_.max_args) return slots() + n;
+    mistake("the plan has no argument " + std::to_string(n));
+    return nullptr;
+  }
+  [[nodiscard]] std::uint8_t capture_of(std::size_t n) {
+    const std::uint32_t site = header().site;
+    if (site >= plan_.sites.size()) return 0;
+    const auto& args = plan_.specs[plan_.sites[site].spec].args;
+    return n < args.size() ? args[n].capture : std::uint8_t{0};
+  }
+  EventBuilder& mistake(std::string what) {
+    if (mistake_.empty()) mistake_ = std::move(what);
+    return *this;
   }
   void set_comm(std::string_view name) {
     std::memset(header().comm, 0, sizeof(header().comm));
@@ -101,6 +127,7 @@ class EventBuilder {
   const AttachPlan& plan_;
   EventLayout layout_;
   std::vector<std::byte> bytes_;
+  std::string mistake_;  ///< the first
 };
 
 }  // namespace usdt::testing
