@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "bpf_directory.hpp"
 #include "own_programs.bpf.hpp"
 #include "probed.hpp"
 #include "refused.bpf.hpp"
@@ -324,13 +325,22 @@ TEST_F(OwnPrograms, of_another_version_are_refused) {
   EXPECT_THAT(loaded.error().message, HasSubstr("compile it again"));
 }
 
-TEST_F(OwnPrograms, the_verifier_refuses_are_refused_with_its_last_line) {
+TEST_F(OwnPrograms, the_verifier_refuses_are_told_from_those_of_who_may_not_load) {
   const std::size_t before = open_descriptors();
   {
     auto object = BpfObject::open(refused_object());
     const auto loaded = object->load(plan_of("typed"));
     ASSERT_FALSE(loaded);
-    EXPECT_THAT(loaded.error().message, HasSubstr("invalid mem access"));
+    const Error& error = loaded.error();
+    EXPECT_EQ(to_string(error.kind), "verifier") << error.message;
+    EXPECT_THAT(error.message, HasSubstr("the program 'reads_anywhere': "));
+    EXPECT_THAT(error.message, HasSubstr("invalid mem access"));
+    EXPECT_THAT(error.message, testing::Not(HasSubstr("processed ")));
+    // The whole: from the first instruction to the statistics.
+    EXPECT_THAT(error.log, HasSubstr("0: (")) << error.log;
+    EXPECT_THAT(error.log, HasSubstr("processed "));
+    EXPECT_THAT(error.log, HasSubstr("invalid mem access"));
+    EXPECT_THAT(error.log, testing::Not(HasSubstr("libbpf")));
   }
   EXPECT_EQ(open_descriptors(), before);
 }
@@ -357,12 +367,28 @@ TEST_F(OwnPrograms, that_run_out_of_descriptors_say_so_and_leave_nothing) {
   EXPECT_EQ(open_descriptors(), before);
 }
 
+TEST_F(OwnPrograms, are_pinned_in_a_bpf_file_system_only) {
+  Attached on("read_site", plan_of("typed"));
+  std::string directory = (std::filesystem::temp_directory_path() / "usdt-bpf-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  for (const std::string& pin : {directory + "/pin", directory + "/no/such/pin"}) {
+    const auto pinned = on.link().pin(pin);
+    ASSERT_FALSE(pinned);
+    EXPECT_EQ(pinned.error().kind, ErrorKind::invalid_argument);
+    EXPECT_THAT(pinned.error().message, HasSubstr(directory));
+    EXPECT_THAT(pinned.error().message, HasSubstr("mount -t bpf"));
+    EXPECT_FALSE(std::filesystem::exists(pin));
+  }
+  std::filesystem::remove(directory);
+}
+
 TEST_F(OwnPrograms, stay_attached_while_they_are_pinned) {
   if (!has_cookies()) GTEST_SKIP() << kNoCookies;
-  const std::filesystem::path pin = "/sys/fs/bpf/usdt-test-" + std::to_string(::getpid());
+  const test::BpfDirectory directory;
+  if (!directory.mounted()) GTEST_SKIP() << "no BPF file system can be mounted here";
+  const std::filesystem::path pin = directory.file("pin");
   Attached on("read_site", plan_of("*"), {.carrier = Carrier::per_link});
   const auto pinned = on.link().pin(pin);
-  if (!pinned && pinned.error().kind == ErrorKind::invalid_argument) GTEST_SKIP() << pinned.error().message;
   ASSERT_TRUE(pinned) << pinned.error().message;
   EXPECT_EQ(on.link().pin(pin).error().os_error, EEXIST);
   const std::size_t sites = on.link().attached();

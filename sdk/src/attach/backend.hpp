@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,7 +47,9 @@ struct LinkFd : sys::AttachedFd {
   explicit LinkFd(int fd, std::size_t count = 1) noexcept : OwnedFd(fd), sites(count) {}
 
   std::size_t sites;
-  Backend backend = Backend::automatic;  ///< known to its Link
+  Backend backend = Backend::automatic;  ///< these are known to its Link
+  std::uint32_t file = kNone;            ///< of the plan
+  std::filesystem::path pin = {};        ///< where it is pinned
 };
 
 /// Detaches. Closing a link waits until no program of it runs any more (grace periods of RCU, some 50 ms on 6.18):
@@ -71,6 +74,10 @@ struct FileLinks {
 [[nodiscard]] Result<FileLinks> attach_uprobe_multi(const AttachTarget& target, const SiteArrays& sites);
 /// One perf event and one link for each site.
 [[nodiscard]] Result<FileLinks> attach_perf_uprobe(const AttachTarget& target, const SiteArrays& sites);
+
+/// Detaches. Closing a link waits until no program of it runs any more (grace periods of RCU, some 50 ms on 6.18). Side
+/// by side, the waits of many links are about one.
+void close_together(std::vector<LinkFd>& links) noexcept;
 
 /// A program on a perf event: a BPF link with a cookie (5.15; before, the program alone and no cookie). 0 with the
 /// descriptors appended, or an errno.
