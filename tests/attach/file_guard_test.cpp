@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -187,6 +188,18 @@ TEST_F(FileGuardTest, reading_running_linking_and_attributes_are_no_changes) {
   const sys::UniqueFd reader(::open(one_.c_str(), O_RDONLY | O_CLOEXEC));
   EXPECT_EQ(::read(reader.get(), bytes.data(), bytes.size()), 1000);
   EXPECT_EQ(heard_.after_a_while(), Reports{});
+}
+
+TEST_F(FileGuardTest, the_last_descriptors_are_left_to_the_application) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few{40, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  const auto watching = guard();
+  EXPECT_FALSE(is_leased(one_));
+  fs::resize_file(one_, 100);
+  EXPECT_EQ(heard_.wait_for(1), kOneWritten);
+  ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
 TEST_F(FileGuardTest, no_lease_outlives_its_guard_even_where_a_child_has_its_descriptors) {

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -48,6 +49,13 @@ bool same_time(const timespec& a, const timespec& b) { return a.tv_sec == b.tv_s
 
 bool same_attributes(const struct stat& a, const struct stat& b) {
   return a.st_nlink == b.st_nlink && a.st_mode == b.st_mode && a.st_uid == b.st_uid && a.st_gid == b.st_gid;
+}
+
+/// True for one of the last descriptors this process may have: they are for the application.
+bool is_scarce(int fd) {
+  constexpr rlim_t spare = 64;
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && static_cast<rlim_t>(fd) + spare >= limit.rlim_cur;
 }
 
 std::string self_fd(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
@@ -158,7 +166,8 @@ struct FileGuard::State {
     if (!signals) return;
     sys::UniqueFd own(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
     const f_owner_ex me{F_OWNER_TID, ::gettid()};
-    if (!own || ::fcntl(own.get(), F_SETOWN_EX, &me) != 0 || ::fcntl(own.get(), F_SETLEASE, F_RDLCK) != 0) return;
+    if (!own || is_scarce(own.get())) return;
+    if (::fcntl(own.get(), F_SETOWN_EX, &me) != 0 || ::fcntl(own.get(), F_SETLEASE, F_RDLCK) != 0) return;
     each.lease = std::move(own);
   }
 

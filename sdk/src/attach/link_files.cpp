@@ -4,6 +4,7 @@
 #include <system_error>
 #include <utility>
 
+#include "attach/kernel_backend.hpp"
 #include "attach/link_impl.hpp"
 
 namespace usdt {
@@ -24,6 +25,8 @@ Result<void> Link::Impl::guard_files(const AttachPlan& plan) {
   std::vector<backends::GuardedFile> files;
   for (const PlannedFile& file : plan.files) files.push_back({file.elf, file.target.access});
   if (files.empty()) return {};
+  constexpr std::size_t spare = 256;
+  backends::make_room_for(2 * files.size() + fds.size() + events.size() + spare);  // the file, its lease, its links
   auto started = backends::FileGuard::start(std::move(files), [this](std::size_t number, FileChangeKind kind) {
     const auto file = static_cast<std::uint32_t>(number);
     const std::size_t let_go = kind == FileChangeKind::written ? detach_file(file) : 0;
