@@ -29,10 +29,10 @@ using testing::HasSubstr;
 
 constexpr char kText[] = "some text";
 
-AttachPlan plan_of(const std::string& name, PlanOptions options = {}) {
+AttachPlan plan_of(const std::string& name, PlanOptions options = {},
+                   const std::filesystem::path& file = std::filesystem::read_symlink("/proc/self/exe")) {
   options.scope = *OneProcess::of(::getpid());
-  auto pattern =
-      ProbePattern::parse("usdt:" + std::filesystem::read_symlink("/proc/self/exe").string() + ":own:" + name);
+  auto pattern = ProbePattern::parse("usdt:" + file.string() + ":own:" + name);
   auto selection = select_probes({*pattern}, {});
   EXPECT_TRUE(selection) << selection.error().message;
   auto plan = plan_attach(selection->files, kernel_facts(), options);
@@ -380,6 +380,30 @@ TEST_F(OwnPrograms, are_pinned_in_a_bpf_file_system_only) {
     EXPECT_FALSE(std::filesystem::exists(pin));
   }
   std::filesystem::remove(directory);
+}
+
+TEST_F(OwnPrograms, of_a_file_that_is_written_to_are_let_go_pinned_or_not) {
+  if (!has_cookies()) GTEST_SKIP() << kNoCookies;
+  const test::BpfDirectory directory;
+  if (!directory.mounted()) GTEST_SKIP() << "no BPF file system can be mounted here";
+  std::string copy = (std::filesystem::temp_directory_path() / "usdt-copy-XXXXXX").string();
+  ::close(::mkstemp(copy.data()));
+  std::filesystem::copy_file("/proc/self/exe", copy, std::filesystem::copy_options::overwrite_existing);
+  Attached on("read_site", plan_of("*", {}, copy));
+  ASSERT_TRUE(on.link().pin(directory.file("pin")));
+  const std::size_t sites = on.link().attached();
+  EXPECT_TRUE(on.link().changes().empty());
+  std::filesystem::resize_file(copy, 100);
+  for (int i = 0; i < 100 && on.link().changes().empty(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const auto changes = on.link().changes();
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_EQ(to_string(changes[0].kind), "written");
+  EXPECT_EQ(changes[0].file, 0U);
+  EXPECT_EQ(changes[0].let_go, sites);
+  EXPECT_EQ(on.link().attached(), 0U);
+  EXPECT_EQ(Link::open(directory.file("pin")).error().kind, ErrorKind::not_found);
+  std::filesystem::remove(copy);
 }
 
 TEST_F(OwnPrograms, stay_attached_while_they_are_pinned) {
