@@ -75,10 +75,6 @@ struct FileLinks {
 /// One perf event and one link for each site.
 [[nodiscard]] Result<FileLinks> attach_perf_uprobe(const AttachTarget& target, const SiteArrays& sites);
 
-/// Detaches. Closing a link waits until no program of it runs any more (grace periods of RCU, some 50 ms on 6.18). Side
-/// by side, the waits of many links are about one.
-void close_together(std::vector<LinkFd>& links) noexcept;
-
 /// A program on a perf event: a BPF link with a cookie (5.15; before, the program alone and no cookie). 0 with the
 /// descriptors appended, or an errno.
 [[nodiscard]] int link_perf_event(int program_fd, sys::AttachedFd event, std::uint64_t cookie, FileLinks& links);
