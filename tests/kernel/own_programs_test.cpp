@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "bpf_directory.hpp"
 #include "own_programs.bpf.hpp"
 #include "probed.hpp"
 #include "refused.bpf.hpp"
@@ -28,10 +29,10 @@ using testing::HasSubstr;
 
 constexpr char kText[] = "some text";
 
-AttachPlan plan_of(const std::string& name, PlanOptions options = {}) {
+AttachPlan plan_of(const std::string& name, PlanOptions options = {},
+                   const std::filesystem::path& file = std::filesystem::read_symlink("/proc/self/exe")) {
   options.scope = *OneProcess::of(::getpid());
-  auto pattern =
-      ProbePattern::parse("usdt:" + std::filesystem::read_symlink("/proc/self/exe").string() + ":own:" + name);
+  auto pattern = ProbePattern::parse("usdt:" + file.string() + ":own:" + name);
   auto selection = select_probes({*pattern}, {});
   EXPECT_TRUE(selection) << selection.error().message;
   auto plan = plan_attach(selection->files, kernel_facts(), options);
@@ -324,13 +325,22 @@ TEST_F(OwnPrograms, of_another_version_are_refused) {
   EXPECT_THAT(loaded.error().message, HasSubstr("compile it again"));
 }
 
-TEST_F(OwnPrograms, the_verifier_refuses_are_refused_with_its_last_line) {
+TEST_F(OwnPrograms, the_verifier_refuses_are_told_from_those_of_who_may_not_load) {
   const std::size_t before = open_descriptors();
   {
     auto object = BpfObject::open(refused_object());
     const auto loaded = object->load(plan_of("typed"));
     ASSERT_FALSE(loaded);
-    EXPECT_THAT(loaded.error().message, HasSubstr("invalid mem access"));
+    const Error& error = loaded.error();
+    EXPECT_EQ(to_string(error.kind), "verifier") << error.message;
+    EXPECT_THAT(error.message, HasSubstr("the program 'reads_anywhere': "));
+    EXPECT_THAT(error.message, HasSubstr("invalid mem access"));
+    EXPECT_THAT(error.message, testing::Not(HasSubstr("processed ")));
+    // The whole: from the first instruction to the statistics.
+    EXPECT_THAT(error.log, HasSubstr("0: (")) << error.log;
+    EXPECT_THAT(error.log, HasSubstr("processed "));
+    EXPECT_THAT(error.log, HasSubstr("invalid mem access"));
+    EXPECT_THAT(error.log, testing::Not(HasSubstr("libbpf")));
   }
   EXPECT_EQ(open_descriptors(), before);
 }
@@ -357,12 +367,52 @@ TEST_F(OwnPrograms, that_run_out_of_descriptors_say_so_and_leave_nothing) {
   EXPECT_EQ(open_descriptors(), before);
 }
 
+TEST_F(OwnPrograms, are_pinned_in_a_bpf_file_system_only) {
+  Attached on("read_site", plan_of("typed"));
+  std::string directory = (std::filesystem::temp_directory_path() / "usdt-bpf-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  for (const std::string& pin : {directory + "/pin", directory + "/no/such/pin"}) {
+    const auto pinned = on.link().pin(pin);
+    ASSERT_FALSE(pinned);
+    EXPECT_EQ(pinned.error().kind, ErrorKind::invalid_argument);
+    EXPECT_THAT(pinned.error().message, HasSubstr(directory));
+    EXPECT_THAT(pinned.error().message, HasSubstr("mount -t bpf"));
+    EXPECT_FALSE(std::filesystem::exists(pin));
+  }
+  std::filesystem::remove(directory);
+}
+
+TEST_F(OwnPrograms, of_a_file_that_is_written_to_are_let_go_pinned_or_not) {
+  if (!has_cookies()) GTEST_SKIP() << kNoCookies;
+  const test::BpfDirectory directory;
+  if (!directory.mounted()) GTEST_SKIP() << "no BPF file system can be mounted here";
+  std::string copy = (std::filesystem::temp_directory_path() / "usdt-copy-XXXXXX").string();
+  ::close(::mkstemp(copy.data()));
+  std::filesystem::copy_file("/proc/self/exe", copy, std::filesystem::copy_options::overwrite_existing);
+  Attached on("read_site", plan_of("*", {}, copy));
+  ASSERT_TRUE(on.link().pin(directory.file("pin")));
+  const std::size_t sites = on.link().attached();
+  EXPECT_TRUE(on.link().changes().empty());
+  std::filesystem::resize_file(copy, 100);
+  for (int i = 0; i < 100 && on.link().changes().empty(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const auto changes = on.link().changes();
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_EQ(to_string(changes[0].kind), "written");
+  EXPECT_EQ(changes[0].file, 0U);
+  EXPECT_EQ(changes[0].let_go, sites);
+  EXPECT_EQ(on.link().attached(), 0U);
+  EXPECT_EQ(Link::open(directory.file("pin")).error().kind, ErrorKind::not_found);
+  std::filesystem::remove(copy);
+}
+
 TEST_F(OwnPrograms, stay_attached_while_they_are_pinned) {
   if (!has_cookies()) GTEST_SKIP() << kNoCookies;
-  const std::filesystem::path pin = "/sys/fs/bpf/usdt-test-" + std::to_string(::getpid());
+  const test::BpfDirectory directory;
+  if (!directory.mounted()) GTEST_SKIP() << "no BPF file system can be mounted here";
+  const std::filesystem::path pin = directory.file("pin");
   Attached on("read_site", plan_of("*"), {.carrier = Carrier::per_link});
   const auto pinned = on.link().pin(pin);
-  if (!pinned && pinned.error().kind == ErrorKind::invalid_argument) GTEST_SKIP() << pinned.error().message;
   ASSERT_TRUE(pinned) << pinned.error().message;
   EXPECT_EQ(on.link().pin(pin).error().os_error, EEXIST);
   const std::size_t sites = on.link().attached();

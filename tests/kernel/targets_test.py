@@ -3,9 +3,11 @@
 """Which process and which file a trace means, and what it says when there is none."""
 
 import os
+import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 
 import puppet
@@ -107,6 +109,20 @@ def process_in_another_mount_namespace_is_traced_by_its_own_path(run):
     check_equal((inside / "hidden").exists(), False, "the file is visible only in the namespace")
     trace_by_pid(run, target, f"usdt:{inside}/hidden:{PROBE}")
     trace_by_pid(run, target, PROBE, first=60)
+
+
+@scenario
+def the_same_within_a_chroot(run):
+    require_program("unshare", "chroot")
+    puppet.require_root()
+    root = run.dir / "root"
+    root.mkdir()
+    again = [sys.executable, os.path.abspath(__file__), "--tool", str(run.tool),
+             process_in_another_mount_namespace_is_traced_by_its_own_path.__name__]
+    inside = f"mount --rbind / {root} && exec chroot {root} {shlex.join(again)}"
+    done = subprocess.run(["unshare", "-m", "--propagation", "private", "sh", "-c", inside], capture_output=True,
+                          text=True, timeout=120)
+    check_equal(done.returncode, 0, f"exit code\n{done.stdout}{done.stderr}")
 
 
 @scenario

@@ -134,6 +134,46 @@ TEST(FilesOfProcess, AFileOfAnotherMountNamespaceOpensBelowItsRoot) {
   EXPECT_TRUE(is_sleeper(files[0]));
 }
 
+/// Runs `body` in a child whose root directory is a mount of ours elsewhere, as in a build chroot; its exit code, 77
+/// where that may not be made.
+int in_chroot(const fs::path& root, const std::function<int()>& body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) ::_exit(77);
+    if (::mount("/", root.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) ::_exit(77);
+    if (::chroot(root.c_str()) != 0 || ::chdir("/") != 0) ::_exit(77);
+    ::_exit(body());
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// There /proc/PID/maps names files from the root of the other namespace on, by a path that nobody in the chroot can
+// use.
+TEST(FilesOfProcess, WithinAChrootAFileOfAnotherMountNamespaceHasThePathTheProcessKnows) {
+  const test::TempDir root;
+  const int code = in_chroot(root.path(), [] {
+    const test::TempDir dir;
+    const fs::path program = dir.path() / "program";
+    const test::Child child([&] {
+      if (::unshare(CLONE_NEWNS) != 0 || ::mount("tmpfs", dir.path().c_str(), "tmpfs", 0, nullptr) != 0) return;
+      fs::copy_file(PROC_SLEEPER, program);
+      ::execl(program.c_str(), "program", nullptr);
+    });
+    if (child.pid < 0) return 77;
+    const auto files = files_of(child.pid);
+    if (files.empty()) return 1;
+    EXPECT_EQ(files[0].path, program);
+    EXPECT_EQ(files[0].access, fs::path("/proc") / std::to_string(child.pid) / "root" / program.relative_path());
+    EXPECT_TRUE(is_sleeper(files[0]));
+    for (const TargetFile& file : files) EXPECT_FALSE(file.deleted) << file.path;
+    return testing::Test::HasFailure() ? 1 : 0;
+  });
+  if (code == 77) GTEST_SKIP() << "no privilege to make a mount namespace and a chroot";
+  EXPECT_EQ(code, 0);
+}
+
 TEST(FilesOfProcess, AProcessThatIsGoneIsNotFound) {
   auto child = test::Child::running(PROC_SLEEPER);
   const pid_t pid = child.pid;

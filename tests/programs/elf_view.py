@@ -61,7 +61,8 @@ class Memory:
             span, permissions, start, _, _, name = (line.split(None, 5) + [""])[:6]
             low, high = (int(word, 16) for word in span.split("-"))
             mapped = int(start, 16)
-            if "x" in permissions and name == self._mapped_as and mapped <= offset < mapped + high - low:
+            # Within a chroot, files of another mount namespace have the chroot's directory before their paths.
+            if "x" in permissions and name.endswith(self._mapped_as) and mapped <= offset < mapped + high - low:
                 return low + offset - mapped - pc
         raise Failure(f"process {self.pid} has not mapped {self._mapped_as}")
 

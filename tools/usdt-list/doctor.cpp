@@ -69,6 +69,7 @@ Diagnosis diagnose() {
   }
   all.features = usdt::probe_features();
   all.privilege = usdt::check_privilege();
+  all.perf_privilege = usdt::check_privilege(usdt::Backend::perf_uprobe);
   all.backend = usdt::choose_backend();
   all.red_zone = usdt::test_red_zone();
   for (const usdt::RedZoneTest& test : all.red_zone) all.verdicts.push_back(judge(test, usdt::nop_optimisation()));

@@ -24,7 +24,8 @@ struct Diagnosis {
   std::string release;  ///< of the kernel
   std::string machine;
   std::vector<usdt::FeatureState> features;
-  usdt::Result<void> privilege;
+  usdt::Result<void> privilege;       ///< of the backend taken
+  usdt::Result<void> perf_privilege;  ///< of perf uprobes
   usdt::Result<usdt::Backend> backend = usdt::Backend::automatic;
   std::vector<usdt::RedZoneTest> red_zone;
   std::vector<Verdict> verdicts;

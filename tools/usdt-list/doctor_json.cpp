@@ -63,6 +63,7 @@ void write_tracing(const Diagnosis& all, Output& out) {
     Line line(out, "privilege");
     line.text("answer", all.privilege ? "yes" : "no");
     line.text_or_null("detail", all.privilege ? "" : all.privilege.error().message);
+    line.text("perf_uprobe", all.perf_privilege ? "yes" : "no");
   }
   Line line(out, "backend");
   line.text_or_null("name", all.backend ? to_string(*all.backend) : "");

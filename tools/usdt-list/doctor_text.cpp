@@ -60,7 +60,9 @@ class Page {
     heading("Tracing");
     const std::string refusal = all_.privilege ? "" : all_.privilege.error().message;
     row("privilege", all_.privilege ? "yes" : "no", all_.privilege ? Style::name : Style::bad,
-        all_.privilege ? "CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN" : refusal);
+        all_.privilege ? "programs can be loaded and attached" : refusal);
+    if (all_.privilege && !all_.perf_privilege)
+      row("perf uprobes", "no", Style::bad, all_.perf_privilege.error().message);
     if (all_.backend) {
       row("backend", "yes", Style::name, to_string(*all_.backend));
     } else if (all_.privilege || all_.backend.error().message != refusal) {

@@ -85,6 +85,8 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->check(CLI::Range(1, 4096))
       ->type_name("N")
       ->capture_default_str();
+  app.add_option("--verifier-log", flags.verifier_log, "Should the kernel's verifier refuse a program: its whole log")
+      ->type_name("FILE");
   app.add_option("--disable-feature", raw.disabled, "Do without a kernel feature, to try its fallback")
       ->type_name("NAME");
   app.add_flag("--allow-unsafe-nop5", flags.allow_unsafe_nop5,

@@ -37,6 +37,7 @@ struct Flags {
   bool strict = false;
   bool allow_unsafe_nop5 = false;
   bool quiet = false;
+  std::string verifier_log;  ///< file for what the kernel's verifier says of a program it refuses
 };
 
 /// Parses argv; prints help, version or a usage error itself. Returns the exit code in `exit_code` and nothing when the

@@ -16,6 +16,7 @@ struct Summary {
   std::vector<usdt::ProbeCounts> probes;   ///< parallel to AttachPlan::probes
   std::vector<usdt::SkippedSite> skipped;  ///< by the planner and by the kernel
   std::optional<std::uint64_t> missed;     ///< Tracer::missed()
+  std::vector<usdt::FileChange> changed;   ///< Link::changes()
 
   [[nodiscard]] usdt::ProbeCounts total() const;
 };

@@ -86,6 +86,7 @@ class JsonOutput final : public Output {
       json_.EndObject();
     }
     json_.EndArray();
+    changed(summary.changed);
     json_.EndObject();
     out_.Put('\n');
   }
@@ -97,6 +98,18 @@ class JsonOutput final : public Output {
   }
 
  private:
+  void changed(const std::vector<usdt::FileChange>& changes) {
+    key(json_, "changed"), json_.StartArray();
+    for (const usdt::FileChange& change : changes) {
+      json_.StartObject();
+      key(json_, "file"), put_text(plan_.files[change.file].target.path.native());
+      key(json_, "change"), put(json_, to_string(change.kind));
+      key(json_, "let_go"), json_.Uint64(change.let_go);
+      json_.EndObject();
+    }
+    json_.EndArray();
+  }
+
   void head(std::string_view type) {
     key(json_, "v"), json_.Uint(1);
     key(json_, "type"), put(json_, type);

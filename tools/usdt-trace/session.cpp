@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <optional>
@@ -49,8 +50,18 @@ void catch_signals() {
   ::sigaction(SIGHUP, &action, nullptr);
 }
 
-int complain(const usdt::Error& error) {
+/// Where the rest of what the kernel's verifier said is, or how to get it.
+std::string keep_verifier_log(const std::string& log, const std::string& file) {
+  const auto lines = counted(static_cast<std::size_t>(std::count(log.begin(), log.end(), '\n')), "line");
+  if (file.empty()) return fmt::format("--verifier-log FILE writes the verifier's whole log ({}) to FILE", lines);
+  std::ofstream out(file);
+  if (out << log << std::flush) return fmt::format("the verifier's whole log ({}) is in {}", lines, file);
+  return usdt::os_failure(usdt::ErrorKind::io, fmt::format("write the verifier's log to {}", file), errno).message;
+}
+
+int complain(const usdt::Error& error, const Flags& flags) {
   fmt::print(stderr, "usdt-trace: {}\n", error.message);
+  if (!error.log.empty()) fmt::print(stderr, "{}\n", keep_verifier_log(error.log, flags.verifier_log));
   const bool their_input = error.kind == usdt::ErrorKind::syntax || error.kind == usdt::ErrorKind::invalid_argument;
   return their_input ? usage : run_time_failure;
 }
@@ -291,6 +302,30 @@ class Session {
     if (rest > 0) notice(fmt::format("not attached: {} more, for other reasons", rest));
   }
 
+  /// "/usr/lib/libx.so was written to: ...", of one change.
+  [[nodiscard]] std::string change_text(const usdt::FileChange& change) const {
+    const std::string path = plan_.files[change.file].target.path.string();
+    switch (change.kind) {
+      case usdt::FileChangeKind::written:
+        return fmt::format("{} was written to: its {} let go, since programs that start now would die of them", path,
+                           counted(change.let_go, "site") + (change.let_go == 1 ? " is" : " are"));
+      case usdt::FileChangeKind::replaced:
+        return fmt::format(
+            "{} names another file now: processes that have the old one mapped are traced on, those "
+            "that start from now on are not",
+            path);
+      case usdt::FileChangeKind::removed:
+        return fmt::format("{} was removed: processes that have it mapped are traced on", path);
+    }
+    return path;
+  }
+
+  void report_changes() {
+    const auto changes = tracer_->link().changes();
+    for (; changes_told_ < changes.size(); ++changes_told_) notice(change_text(changes[changes_told_]));
+    nothing_left_ = changes_told_ > 0 && tracer_->link().attached() == 0;
+  }
+
   [[nodiscard]] bool target_ended() { return (child_ && child_->ended()) || (watch_ && watch_->ended()); }
 
   [[nodiscard]] Clock::time_point deadline() const {
@@ -306,7 +341,8 @@ class Session {
     const usdt::Tracer::Callback show = [this](const usdt::Event& event) { output_->event(event); };
     constexpr std::chrono::milliseconds longest_wait{50};
     constexpr std::size_t batch = 4096;
-    while (signals_seen == 0 && shown_ < flags_.max_events && !target_ended()) {
+    // A command goes on to its end, whether there is anything to see or not.
+    while (signals_seen == 0 && shown_ < flags_.max_events && !target_ended() && (child_ || !nothing_left_)) {
       const auto left = end - Clock::now();
       if (left <= Clock::duration::zero()) {
         limit_reached_ = true;
@@ -320,6 +356,7 @@ class Session {
         reader_gone_ = true;
         break;
       }
+      report_changes();
     }
     limit_reached_ |= shown_ >= flags_.max_events;
     return {};
@@ -327,6 +364,7 @@ class Session {
 
   /// Detaches, hands over what is still in the ring, and accounts for every hit.
   void finish() {
+    report_changes();
     tracer_->detach();
     const usdt::Tracer::Callback show = [this](const usdt::Event& event) { output_->event(event); };
     while (shown_ < flags_.max_events && !reader_gone_) {
@@ -338,7 +376,7 @@ class Session {
     }
     tracer_->drain(nullptr);
     missed_ = tracer_->missed_hits();
-    summary_ = {tracer_->counts(), skipped(), tracer_->missed()};
+    summary_ = {tracer_->counts(), skipped(), tracer_->missed(), tracer_->link().changes()};
     output_->summary(summary_);
     if (!reader_gone_) reader_gone_ = !output_->flush();
     print_ledger();
@@ -354,13 +392,21 @@ class Session {
       fmt::print(stderr, "{} hits counted; {} without hits{}\n", total.hits,
                  counted(static_cast<std::size_t>(silent), "probe"), missed_text(missed_));
       print_losers();
+      print_changes();
       return;
     }
     fmt::print(stderr, "{} events of {} hits; lost: {}{}\n", total.delivered, total.hits, lost_text(total),
                missed_text(missed_));
     print_losers();
+    print_changes();
     if (total.ring_full > 0)
       fmt::print(stderr, "  a larger --ring-size than {} MiB loses fewer\n", flags_.ring_megabytes);
+  }
+
+  /// What the numbers above do not cover.
+  void print_changes() const {
+    for (const usdt::FileChange& change : summary_.changed) fmt::print(stderr, "  {}\n", change_text(change));
+    if (nothing_left_ && !child_) fmt::print(stderr, "  nothing is left to trace\n");
   }
 
   /// The probes that lost events, those that lost most.
@@ -390,7 +436,10 @@ class Session {
 
   [[nodiscard]] int exit_code() {
     const bool lost = summary_.total().ring_full + summary_.total().calls_full > 0 || any_missed(missed_);
-    if (flags_.strict && (lost || output_->unreadable() > 0)) return strict_failure;
+    const bool let_go = std::any_of(summary_.changed.begin(), summary_.changed.end(),
+                                    [](const usdt::FileChange& change) { return change.let_go > 0; });
+    if (flags_.strict && (lost || let_go || output_->unreadable() > 0)) return strict_failure;
+    if (nothing_left_ && !child_) return run_time_failure;
     const bool ended_by_itself = child_ && signals_seen == 0 && !limit_reached_;
     return ended_by_itself ? child_->ended().value_or(success) : static_cast<int>(success);
   }
@@ -413,6 +462,8 @@ class Session {
   std::uint64_t shown_ = 0;
   bool reader_gone_ = false;
   bool limit_reached_ = false;
+  std::size_t changes_told_ = 0;
+  bool nothing_left_ = false;  ///< every site was let go
 };
 
 }  // namespace
@@ -421,7 +472,7 @@ int run(const Flags& flags) {
   ::signal(SIGPIPE, SIG_IGN);
   Session session(flags);
   auto code = session.run();
-  return code ? *code : complain(code.error());
+  return code ? *code : complain(code.error(), flags);
 }
 
 }  // namespace usdt_trace

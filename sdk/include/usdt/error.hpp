@@ -21,6 +21,7 @@ enum class ErrorKind : std::uint8_t {
   io,                ///< an operating system call failed for another reason
   type_mismatch,     ///< a value was asked for as another type than it has
   stopped,           ///< the caller asked to stop (OpenOptions::stop) before it was done
+  verifier,          ///< the kernel's verifier refused a BPF program; `Error::log` has all it said
 };
 
 /// The kind's name as printed in messages and JSON: lower case, words joined by '_'.
@@ -35,6 +36,8 @@ struct Error {
   int os_error = 0;
   /// Zero-based position in the text that was parsed, for ErrorKind::syntax.
   std::optional<std::uint32_t> column = std::nullopt;
+  /// The verifier's whole log, for ErrorKind::verifier: thousands of lines at times, of which the message has the last.
+  std::string log = {};
 
   /// This error seen from further out: "CONTEXT: message".
   [[nodiscard]] Error within(std::string_view context) const;

@@ -11,6 +11,7 @@
 
 #include "usdt/backend.hpp"
 #include "usdt/carrier.hpp"
+#include "usdt/file_change.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/result.hpp"
 
@@ -51,6 +52,10 @@ class Link {
   /// Their sum; nullopt: the kernel does not count them (of kprobes, taken to be so before 6.10), or the link was
   /// opened from pins.
   [[nodiscard]] std::optional<std::uint64_t> missed() const;
+  /// Files of the plan that were changed since they were attached, in the order in which that was seen. A thread of the
+  /// Link watches them, and lets go of one that is written to, before the first byte is written wherever the kernel
+  /// lets it (see FileChangeKind). Links opened from pins are not watched.
+  [[nodiscard]] std::vector<FileChange> changes() const;
   /// Pins the kernel's links in `directory`, which is made, in a BPF file system (/sys/fs/bpf/NAME): then they stay
   /// attached when this Link and its process are gone. Errors: io (exists already, ...), invalid_argument (no BPF file
   /// system; detached), no_permission. After an error nothing is pinned.

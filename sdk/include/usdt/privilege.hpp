@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #pragma once
 
+#include "usdt/backend.hpp"
 #include "usdt/result.hpp"
 
 namespace usdt {
 
-/// no_permission naming the capabilities this process lacks for loading and attaching probe programs: CAP_BPF and
-/// CAP_PERFMON (5.8, commits 2c78ee898d8f and 980737282232), or CAP_SYS_ADMIN for both.
-[[nodiscard]] Result<void> check_privilege();
+/// Whether the kernel lets this process load probe programs, and attach them in files by `backend` (automatic: the one
+/// choose_backend() takes). It is tried, and only a refusal is explained: loading wants CAP_BPF and CAP_PERFMON (5.8,
+/// commits 2c78ee898d8f and 980737282232), or CAP_SYS_ADMIN for both. uprobe_multi and everything in the kernel want no
+/// more; perf uprobes want CAP_SYS_ADMIN since the fix of CVE-2025-38466 (6.16, commit ba677dbe77af; 6.12.39, 6.6.99,
+/// 6.1.146, 5.15.189, 5.10.240). Errors: no_permission, naming the capabilities this process lacks, or what else stands
+/// in the way where it has them (a user namespace, lockdown, a seccomp filter).
+[[nodiscard]] Result<void> check_privilege(Backend backend = Backend::automatic);
 
 }  // namespace usdt

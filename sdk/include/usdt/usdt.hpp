@@ -26,6 +26,7 @@
 #include "usdt/error.hpp"
 #include "usdt/event.hpp"
 #include "usdt/features.hpp"
+#include "usdt/file_change.hpp"
 #include "usdt/kernel.hpp"
 #include "usdt/kernel_symbols.hpp"
 #include "usdt/link.hpp"

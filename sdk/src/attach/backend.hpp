@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,7 +47,9 @@ struct LinkFd : sys::AttachedFd {
   explicit LinkFd(int fd, std::size_t count = 1) noexcept : OwnedFd(fd), sites(count) {}
 
   std::size_t sites;
-  Backend backend = Backend::automatic;  ///< known to its Link
+  Backend backend = Backend::automatic;  ///< these are known to its Link
+  std::uint32_t file = kNone;            ///< of the plan
+  std::filesystem::path pin = {};        ///< where it is pinned
 };
 
 /// Detaches. Closing a link waits until no program of it runs any more (grace periods of RCU, some 50 ms on 6.18):

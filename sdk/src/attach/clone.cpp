@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attach/verifier_log.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
 
@@ -39,11 +40,22 @@ void write_cookie(std::vector<bpf_insn>& code, std::uint64_t cookie) {
   }
 }
 
-/// The last lines of a verifier's log.
-std::string_view tail_of(std::string_view log) {
-  constexpr std::size_t most = 600;
-  while (!log.empty() && log.back() == '\n') log.remove_suffix(1);
-  return log.size() > most ? log.substr(log.size() - most) : log;
+/// Loads what failed with `error` once more, for the verifier's words. Only failures pay for it.
+Result<sys::UniqueFd> load_with_log(std::string_view program, sys::ProgLoad attr, int error) {
+  std::string log;
+  int fd = -ENOSPC;
+  // Less than the 16 MiB that kernels before 5.2 refuse (bpf_check(), kernel/bpf/verifier.c).
+  for (std::size_t size = std::size_t{1} << 20; fd == -ENOSPC && size < std::size_t{1} << 24; size *= 4) {
+    log.assign(size, '\0');
+    attr.log_level = 1;
+    attr.log_buf = reinterpret_cast<std::uintptr_t>(log.data());
+    attr.log_size = static_cast<std::uint32_t>(log.size());
+    fd = sys::syscalls().bpf(sys::bpf_prog_load_cmd, &attr, sizeof(attr));
+  }
+  if (fd >= 0) return sys::UniqueFd(fd);
+  log.resize(std::strlen(log.c_str()));
+  if (!log.empty()) return fail(verifier_refusal(program, std::move(log), error));
+  return fail(os_failure(ErrorKind::io, fmt::format("load the program '{}'", program), error));
 }
 
 }  // namespace
@@ -82,19 +94,10 @@ Result<sys::UniqueFd> clone_program(const bpf_program* program, const std::strin
   attr.attach_btf_id = target.btf_id;
   attr.attach_btf_obj_fd = static_cast<std::uint32_t>(target.btf_fd);
   std::strncpy(attr.prog_name, bpf_program__name(program), sizeof(attr.prog_name) - 1);
-  int fd = sys::syscalls().bpf(sys::bpf_prog_load_cmd, &attr, sizeof(attr));
+  const int fd = sys::syscalls().bpf(sys::bpf_prog_load_cmd, &attr, sizeof(attr));
   if (fd >= 0) return sys::UniqueFd(fd);
-  const int error = -fd;
-  if (error == EMFILE || error == ENFILE) return fail(os_failure(ErrorKind::limit, "load a program", error));
-  std::string log(std::size_t{1} << 20, '\0');  // only failures pay for it
-  attr.log_level = 1;
-  attr.log_buf = reinterpret_cast<std::uintptr_t>(log.data());
-  attr.log_size = static_cast<std::uint32_t>(log.size());
-  fd = sys::syscalls().bpf(sys::bpf_prog_load_cmd, &attr, sizeof(attr));
-  if (fd >= 0) return sys::UniqueFd(fd);
-  Error failure = os_failure(ErrorKind::io, "load a program", error);
-  if (log[0] != '\0') failure.message += fmt::format(": {}", tail_of(log.c_str()));
-  return fail(std::move(failure));
+  if (fd == -EMFILE || fd == -ENFILE) return fail(os_failure(ErrorKind::limit, "load a program", -fd));
+  return load_with_log(bpf_program__name(program), attr, -fd);
 }
 
 Result<sys::UniqueFd> open_module_btf(const std::string& module) {

@@ -5,7 +5,8 @@
 #include <cstdarg>
 #include <cstdio>
 #include <utility>
-#include <vector>
+
+#include "attach/verifier_log.hpp"
 
 namespace usdt::backends {
 namespace {
@@ -29,16 +30,6 @@ __attribute__((format(printf, 2, 0))) int keep(libbpf_print_level level, const c
   return length;
 }
 
-std::vector<std::string_view> lines(std::string_view text) {
-  std::vector<std::string_view> all;
-  while (!text.empty()) {
-    const auto end = text.find('\n');
-    if (end != 0) all.push_back(text.substr(0, end));
-    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
-  }
-  return all;
-}
-
 }  // namespace
 
 LibbpfLog::LibbpfLog() : previous_(std::exchange(sink, &text_)) {
@@ -49,22 +40,8 @@ LibbpfLog::LibbpfLog() : previous_(std::exchange(sink, &text_)) {
 LibbpfLog::~LibbpfLog() { sink = previous_; }
 
 std::string LibbpfLog::last(std::string_view otherwise) const {
-  const auto all = lines(text_);
+  const auto all = lines_of(text_);
   return std::string(all.empty() ? otherwise : all.back());
-}
-
-std::string LibbpfLog::tail() const {
-  std::vector<std::string_view> before;
-  for (std::string_view line : lines(text_)) {
-    if (line.starts_with("processed ")) break;
-    before.push_back(line);
-  }
-  std::string joined;
-  for (std::size_t i = before.size() > 3 ? before.size() - 3 : 0; i < before.size(); ++i) {
-    if (!joined.empty()) joined += "; ";
-    joined += before[i];
-  }
-  return joined;
 }
 
 }  // namespace usdt::backends

@@ -19,8 +19,8 @@ class LibbpfLog {
 
   /// The last line, or `otherwise`.
   [[nodiscard]] std::string last(std::string_view otherwise) const;
-  /// The verifier's verdict: the last lines before its statistics, joined by "; ".
-  [[nodiscard]] std::string tail() const;
+  /// All that was said.
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
 
  private:
   std::string* previous_;

@@ -37,6 +37,7 @@ Link::~Link() {
 
 Backend Link::backend() const noexcept { return impl_->backend; }
 std::string Link::backend_text() const {
+  const std::lock_guard lock(impl_->mutex);
   if (impl_->by_backend.size() < 2) return std::string(to_string(impl_->backend));
   std::string text;
   for (const auto& [backend, sites] : impl_->by_backend)
@@ -45,9 +46,13 @@ std::string Link::backend_text() const {
 }
 Carrier Link::carrier() const noexcept { return impl_->carrier; }
 const std::string& Link::carrier_text() const noexcept { return impl_->carrier_text; }
-std::size_t Link::attached() const noexcept { return impl_->attached; }
+std::size_t Link::attached() const noexcept {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->attached;
+}
 const std::vector<SkippedSite>& Link::refused() const noexcept { return impl_->refused; }
 void Link::detach() noexcept {
+  impl_->guard.reset();
   if (!impl_->fds.empty()) impl_->missed_by_links = impl_->ask_links();
   backends::close_together(impl_->fds, impl_->events);
   impl_->attached = 0;
@@ -75,7 +80,7 @@ std::string errno_text(int os_error) {
 
 Error explain(const Error& error, std::string_view what, Backend backend) {
   if (error.kind == ErrorKind::no_permission) {
-    if (auto privilege = check_privilege(); !privilege) return privilege.error();
+    if (auto privilege = check_privilege(backend); !privilege) return privilege.error();
   }
   return error.within(fmt::format("attach {} by {}", what, to_string(backend)));
 }
@@ -203,10 +208,12 @@ class Attachment {
     if (impl_->backend == Backend::automatic) impl_->backend = backend;
     for (backends::LinkFd& fd : links.fds) {
       fd.backend = backend;
+      fd.file = planned.file;
       if (second) fd.sites = 0;
     }
     std::move(links.fds.begin(), links.fds.end(), std::back_inserter(impl_->fds));
     std::move(links.events.begin(), links.events.end(), std::back_inserter(impl_->events));
+    impl_->event_files.resize(impl_->events.size(), planned.file);
     for (const backends::Refusal& refusal : links.refused) {
       const PlannedSite& site = plan_.sites[planned.sites[refusal.index]];
       if (second) endless_.insert(planned.sites[refusal.index]);
@@ -363,6 +370,7 @@ Result<Link> LoadedObject::attach_program(std::string_view program) const {
   if (!pid) return fail(pid.error());
   auto attached = Attachment(*impl_, program, *pid).run();
   if (!attached) return fail(attached.error());
+  if (auto guarded = (*attached)->guard_files(); !guarded) return fail(guarded.error());
   return Link(std::move(*attached));
 }
 

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "attach/backend.hpp"
+#include "attach/file_guard.hpp"
 #include "sys/unique_fd.hpp"
 #include "usdt/link.hpp"
 
@@ -26,14 +28,24 @@ struct Link::Impl {
   Impl() = default;
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
-  ~Impl() { backends::close_together(fds, events); }
+  ~Impl() {
+    guard.reset();
+    backends::close_together(fds, events);
+  }
 
+  /// Watches the attached files; from then on another thread may detach them. Errors: limit.
+  [[nodiscard]] Result<void> guard_files();
+  /// Detaches the sites of one file of the plan; how many they were.
+  std::size_t detach_file(std::uint32_t file);
+
+  mutable std::mutex mutex;                ///< of what detach_file() changes, as long as there is a guard
   std::shared_ptr<const AttachPlan> plan;  ///< null: opened from pins
   Backend backend = Backend::automatic;
   Carrier carrier = Carrier::automatic;
   std::string carrier_text;
   std::vector<backends::LinkFd> fds;
   std::vector<sys::AttachedFd> events;        ///< perf events below them
+  std::vector<std::uint32_t> event_files;     ///< of the plan, parallel to `events`
   std::vector<sys::UniqueFd> programs;        ///< each that was attached, once; kept when detached, for what they count
   std::vector<Served> served_by_links;        ///< parallel to fds
   std::vector<Served> served_by_programs;     ///< parallel to programs
@@ -41,6 +53,8 @@ struct Link::Impl {
   std::vector<SkippedSite> refused;
   std::size_t attached = 0;
   std::vector<MissedHits> missed_by_links;  ///< when they were detached
+  std::vector<FileChange> changes;
+  std::optional<backends::FileGuard> guard;
 
   /// What `links` attached to `probes`, in this order; call it before they are moved to fds and programs.
   void note_served(const backends::FileLinks& links, Backend way, const std::vector<std::uint32_t>& probes);

@@ -14,6 +14,7 @@
 #include "attach/spec_maps.hpp"
 #include "attach/specialise.hpp"
 #include "attach/thread_base.hpp"
+#include "attach/verifier_log.hpp"
 #include "features/kernel_features.hpp"
 #include "sys/uapi.hpp"
 #include "usdt/privilege.hpp"
@@ -21,13 +22,17 @@
 namespace usdt::backends {
 namespace {
 
-/// A load failed: because of privilege, a missing feature, or the program itself.
-Error explain_load(int error, const std::string& log) {
+/// A load failed: because of the program itself, of privilege, or a missing feature.
+Error explain_load(int error, const std::string& said) {
+  if (auto report = find_verifier_report(said); !report.log.empty())
+    return verifier_refusal(report.program, std::move(report.log), error);
   if (error == EPERM || error == EACCES) {
     if (auto privilege = check_privilege(); !privilege) return privilege.error();
   }
   if (error == EMFILE || error == ENFILE) return os_failure(ErrorKind::limit, "load the BPF object", error);
-  return os_failure(ErrorKind::io, fmt::format("load the BPF object{}{}", log.empty() ? "" : ": ", log), error);
+  const auto lines = lines_of(said);
+  const std::string last = lines.empty() ? "" : fmt::format(": {}", lines.back());
+  return os_failure(ErrorKind::io, fmt::format("load the BPF object{}", last), error);
 }
 
 bool is_sleepable(const bpf_program* program) {
@@ -110,7 +115,7 @@ Result<void> share_maps(const ObjectCopy& first, const ObjectCopy& copy) {
 
 Result<void> load_object(const ObjectCopy& object) {
   const LibbpfLog log;
-  if (const int error = bpf_object__load(object.get())) return fail(explain_load(-error, log.tail()));
+  if (const int error = bpf_object__load(object.get())) return fail(explain_load(-error, log.text()));
   return {};
 }
 

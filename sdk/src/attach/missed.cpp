@@ -74,7 +74,9 @@ std::vector<MissedHits> Link::Impl::ask_links() const {
 }
 
 std::vector<MissedHits> Link::missed_hits() const {
+  std::unique_lock lock(impl_->mutex);
   std::vector<MissedHits> out = impl_->fds.empty() ? impl_->missed_by_links : impl_->ask_links();
+  lock.unlock();
   for (std::size_t i = 0; i < impl_->programs.size(); ++i) {
     const Served& served = impl_->served_by_programs[i];
     out.push_back({served.backend, count_of<sys::RecursionMisses>(impl_->programs[i].get()), served.probes});

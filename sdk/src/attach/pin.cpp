@@ -3,6 +3,8 @@
 // NUMBER-BACKEND-SITES-CARRIER, in a directory of their own. The kernel could tell the sites of few kinds of links, and
 // not which of two links ends the calls the other one begins.
 #include <fmt/format.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,6 +35,17 @@ int open_pin(const fs::path& path) {
   sys::ObjectPath attr;
   attr.path = reinterpret_cast<std::uintptr_t>(path.c_str());
   return sys::syscalls().bpf(sys::bpf_obj_get_cmd, &attr, sizeof(attr));
+}
+
+bool is_bpf_file_system(const fs::path& directory) {
+  struct statfs info {};
+  return ::statfs(directory.c_str(), &info) == 0 && info.f_type == BPF_FS_MAGIC;
+}
+
+/// Containers and chroots often lack one.
+std::string no_bpf_file_system(const fs::path& directory) {
+  return fmt::format("{} is in no BPF file system: mount one (`mount -t bpf bpf /sys/fs/bpf`) and pin below it",
+                     directory.string());
 }
 
 /// Takes a decimal number and the '-' behind it off `text`.
@@ -86,16 +99,17 @@ class Pins {
     created_ = fs::create_directory(directory_, error);
     if (created_) return {};
     const int os_error = error ? error.value() : EEXIST;
-    return fail(os_failure(ErrorKind::io, fmt::format("pin the links in {}", directory_.string()), os_error));
+    const std::string what = fmt::format("pin the links in {}", directory_.string());
+    if (const auto below = directory_that_exists(); !is_bpf_file_system(below))
+      return fail(Error{ErrorKind::invalid_argument, fmt::format("{}: {}", what, no_bpf_file_system(below)), os_error});
+    return fail(os_failure(ErrorKind::io, what, os_error));
   }
   Result<void> add(int fd, const std::string& name) {
     const fs::path path = directory_ / name;
     const int error = pin_fd(fd, path);
-    if (error == -EINVAL)
-      return fail(os_failure(
-          ErrorKind::invalid_argument,
-          fmt::format("pin {}: is {} in a BPF file system (mount -t bpf)?", path.string(), directory_.string()),
-          -error));
+    if (error < 0 && !is_bpf_file_system(directory_))
+      return fail(Error{ErrorKind::invalid_argument,
+                        fmt::format("pin {}: {}", path.string(), no_bpf_file_system(directory_)), -error});
     if (error < 0) return fail(os_failure(ErrorKind::io, fmt::format("pin {}", path.string()), -error));
     made_.push_back(path);
     return {};
@@ -106,6 +120,14 @@ class Pins {
   }
 
  private:
+  /// The directory itself, or the nearest one above it.
+  [[nodiscard]] fs::path directory_that_exists() const {
+    std::error_code error;
+    fs::path path = fs::absolute(directory_, error);
+    while (path.has_relative_path() && !fs::exists(path, error)) path = path.parent_path();
+    return path;
+  }
+
   fs::path directory_;
   bool created_ = false;
   std::vector<fs::path> made_;
@@ -114,6 +136,7 @@ class Pins {
 }  // namespace
 
 Result<void> Link::pin(const fs::path& directory) const {
+  const std::lock_guard lock(impl_->mutex);
   const auto on_events = std::count_if(impl_->fds.begin(), impl_->fds.end(), [](const backends::LinkFd& link) {
     return link.backend == Backend::perf_uprobe || link.backend == Backend::perf_kprobe;
   });
@@ -123,11 +146,14 @@ Result<void> Link::pin(const fs::path& directory) const {
   Pins pins(directory);
   if (auto created = pins.create_directory(); !created) return created;
   unsigned number = 0;
+  std::vector<fs::path> names;
   for (const backends::LinkFd& link : impl_->fds) {
     const PinName name{number++, link.backend, link.sites, impl_->carrier};
     if (auto added = pins.add(link.get(), name.text()); !added) return added;
+    names.push_back(directory / name.text());
   }
   pins.keep();
+  for (std::size_t i = 0; i < names.size(); ++i) impl_->fds[i].pin = std::move(names[i]);
   return {};
 }
 

@@ -3,36 +3,156 @@
 
 #include <fmt/format.h>
 #include <linux/capability.h>
+#include <linux/perf_event.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <vector>
+
+#include "features/trivial_program.hpp"
+#include "sys/probe_source.hpp"
+#include "sys/syscalls.hpp"
+#include "sys/unique_fd.hpp"
+#include "usdt/features.hpp"
 
 namespace usdt {
 namespace {
 
-bool has(const std::array<__user_cap_data_struct, 2>& sets, unsigned capability) {
-  return sets[capability / 32].effective >> (capability % 32) & 1;
+struct Capability {
+  unsigned number;
+  const char* name;        ///< as people write it: "CAP_BPF"
+  const char* unprefixed;  ///< as `docker run --cap-add` and the like take it
+};
+constexpr Capability kBpf{CAP_BPF, "CAP_BPF", "BPF"};
+constexpr Capability kPerfmon{CAP_PERFMON, "CAP_PERFMON", "PERFMON"};
+constexpr Capability kSysAdmin{CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "SYS_ADMIN"};
+
+/// The capabilities this thread can use.
+class Effective {
+ public:
+  Effective() {
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    if (::syscall(SYS_capget, &header, sets_.data()) < 0) sets_ = {};
+  }
+  [[nodiscard]] bool has(const Capability& capability) const {
+    return (sets_[capability.number / 32].effective >> (capability.number % 32) & 1) != 0;
+  }
+
+ private:
+  std::array<__user_cap_data_struct, 2> sets_{};
+};
+
+bool refused(int result) { return result == -EPERM || result == -EACCES; }
+
+/// What loading a program wants and this process has not.
+std::vector<Capability> missing_to_load() {
+  const Effective own;
+  if (own.has(kSysAdmin)) return {};
+  // A kernel that does not know CAP_BPF (before 5.8) answers EINVAL.
+  if (::prctl(PR_CAPBSET_READ, CAP_BPF) < 0) return {kSysAdmin};
+  std::vector<Capability> missing;
+  for (const Capability& each : {kBpf, kPerfmon})
+    if (!own.has(each)) missing.push_back(each);
+  return missing;
+}
+
+/// True where capabilities are of a user namespace of its own: the kernel asks for those of the initial one. Its inode
+/// number is fixed (PROC_USER_INIT_INO, include/linux/proc_ns.h).
+bool in_user_namespace() {
+  std::error_code none;
+  const std::string name = std::filesystem::read_symlink("/proc/self/ns/user", none).string();
+  return !name.empty() && name != "user:[4026531837]";
+}
+
+/// kernel_lockdown(7): "none integrity [confidentiality]".
+bool locked_down() {
+  std::ifstream file("/sys/kernel/security/lockdown");
+  std::string mode;
+  std::getline(file, mode);
+  return mode.find("[confidentiality]") != std::string::npos;
+}
+
+/// How to come by what is missing.
+std::string remedy(const std::vector<Capability>& missing) {
+  if (::geteuid() != 0) {
+    if (missing.front().number == CAP_SYS_ADMIN) return "run as root";
+    return "run as root, or `setcap cap_bpf,cap_perfmon,cap_dac_read_search+ep` on the program";
+  }
+  std::string options;
+  for (const Capability& each : missing) options += fmt::format(" --cap-add {}", each.unprefixed);
+  return fmt::format("this root was started without (of a container: `{}`)", options.substr(1));
+}
+
+Error lack_of(std::string_view what, const std::vector<Capability>& missing) {
+  std::string names;
+  for (const Capability& each : missing) names += fmt::format("{}{}", names.empty() ? "" : " and ", each.name);
+  return {ErrorKind::no_permission, fmt::format("{} {}: {}", what, names, remedy(missing)), EPERM};
+}
+
+/// `what` was refused to a process that has the capabilities for it.
+Error refused_nevertheless(std::string_view what, int os_error) {
+  std::string why = "a security module or a seccomp filter forbids it (of a container: see its runtime's options)";
+  if (locked_down()) why = "the kernel is locked down (kernel_lockdown(7): confidentiality)";
+  return {ErrorKind::no_permission, fmt::format("{} is refused although no capability is missing: {}", what, why),
+          os_error};
+}
+
+Error in_namespace(std::string_view what, int os_error) {
+  return {
+      ErrorKind::no_permission,
+      fmt::format("{} is refused: this process is in a user namespace, whose capabilities do not count for tracing: "
+                  "run outside of it (a rootless container cannot trace)",
+                  what),
+      os_error};
+}
+
+/// Opens a perf uprobe on "/". A directory is no target: EINVAL, once the kernel has found the caller privileged.
+int provoke_perf_uprobe() {
+  const auto source = sys::probe_source("uprobe");
+  if (!source) return 0;
+  perf_event_attr attr{};
+  attr.size = sizeof(attr);
+  attr.type = source->type;
+  attr.config1 = reinterpret_cast<std::uintptr_t>("/");
+  const int event = sys::syscalls().perf_event_open(&attr, 0, -1, -1, 0);
+  const sys::UniqueFd owner(event);
+  return event;
+}
+
+Result<void> may_load() {
+  const int program = features::load_trivial_program(features::insn_move_r0);
+  const sys::UniqueFd owner(program);
+  if (!refused(program)) return {};
+  constexpr std::string_view what = "loading tracing programs";
+  if (in_user_namespace()) return fail(in_namespace(what, -program));
+  if (const auto missing = missing_to_load(); !missing.empty()) return fail(lack_of("tracing needs", missing));
+  return fail(refused_nevertheless(what, -program));
+}
+
+Result<void> may_open_perf_uprobes() {
+  const int event = provoke_perf_uprobe();
+  if (!refused(event)) return {};
+  if (in_user_namespace()) return fail(in_namespace("opening perf uprobes", -event));
+  if (Effective().has(kSysAdmin)) return fail(refused_nevertheless("opening perf uprobes", -event));
+  return fail(
+      lack_of("uprobe_multi (Linux 6.6) needs only CAP_BPF and CAP_PERFMON, but perf uprobes on this kernel "
+              "need",
+              {kSysAdmin}));
 }
 
 }  // namespace
 
-Result<void> check_privilege() {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  std::array<__user_cap_data_struct, 2> sets{};
-  if (::syscall(SYS_capget, &header, sets.data()) < 0) return fail(os_failure(ErrorKind::io, "capget", errno));
-  if (has(sets, CAP_SYS_ADMIN)) return {};
-  std::string missing;
-  if (!has(sets, CAP_BPF)) missing = "CAP_BPF";
-  if (!has(sets, CAP_PERFMON)) missing += missing.empty() ? "CAP_PERFMON" : " and CAP_PERFMON";
-  if (missing.empty()) return {};
-  return fail(Error{ErrorKind::no_permission,
-                    fmt::format("tracing needs {}: run as root, or `setcap cap_bpf,cap_perfmon,cap_dac_read_search+ep` "
-                                "on the program",
-                                missing),
-                    EPERM});
+Result<void> check_privilege(Backend backend) {
+  if (auto loads = may_load(); !loads) return loads;
+  const bool perf = backend == Backend::perf_uprobe ||
+                    (backend == Backend::automatic && probe_feature(Feature::uprobe_multi).answer == Answer::no);
+  return perf ? may_open_perf_uprobes() : Result<void>{};
 }
 
 }  // namespace usdt

@@ -32,6 +32,8 @@ std::string_view to_string(ErrorKind kind) noexcept {
       return "type_mismatch";
     case ErrorKind::stopped:
       return "stopped";
+    case ErrorKind::verifier:
+      return "verifier";
   }
   return "unknown";
 }

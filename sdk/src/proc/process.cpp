@@ -74,6 +74,7 @@ class ProcessFiles {
     exe_ = stat_of(root_ / "exe");
     std::error_code ec;
     exe_path_ = fs::read_symlink(root_ / "exe", ec).string();
+    shown_root_ = fs::read_symlink(root_ / "root", ec).string();
     const auto ours = stat_of("/proc/self/ns/mnt");
     const auto theirs = stat_of(root_ / "ns/mnt");
     our_namespace_ = ours && theirs && same_inode(*ours, *theirs);
@@ -140,9 +141,21 @@ class ProcessFiles {
   [[nodiscard]] TargetFile locate(const Mapping& m) const {
     // The path as it stands comes first: a file may really be called "x (deleted)".
     if (our_namespace_ && is_mapped_file(m.path, m)) return {m.path, m.path};
-    if (fs::path inside = root_ / "root" / m.path.substr(1); is_mapped_file(inside, m)) return {m.path, inside};
+    for (const std::string& path : {m.path, own_path(m)}) {
+      if (path.empty()) continue;
+      if (fs::path inside = root_ / "root" / path.substr(1); is_mapped_file(inside, m)) return {path, inside};
+    }
     const bool deleted = m.path.ends_with(kDeleted);
     return {m.path.substr(0, m.path.size() - (deleted ? kDeleted.size() : 0)), direct_access(m), deleted};
+  }
+
+  /// The path as the process itself knows it, where /proc shows another; else empty. The kernel writes paths from the
+  /// reader's root directory on, and those of mounts that cannot be reached from there from the root of their namespace
+  /// on (prepend_path(), fs/d_path.c): seen from within a chroot, the processes of another namespace have the chroot's
+  /// directory before their paths, and before their root.
+  [[nodiscard]] std::string own_path(const Mapping& m) const {
+    const bool below = shown_root_.size() > 1 && m.path.starts_with(shown_root_ + '/');
+    return below ? m.path.substr(shown_root_.size()) : std::string();
   }
 
   /// Mapped code of another format (a JIT's memfd, a Wine program) has no notes. What cannot be opened stays: its
@@ -156,6 +169,7 @@ class ProcessFiles {
   fs::path root_;
   std::optional<struct stat> exe_;
   std::string exe_path_;
+  std::string shown_root_;  ///< of the process
   bool our_namespace_ = false;
 };
 

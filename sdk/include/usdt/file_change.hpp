@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace usdt {
+
+/// What happened to a file of a plan while it was attached.
+enum class FileChangeKind : std::uint8_t {
+  /// It was written to in place, or opened for writing, or its times were set. The kernel puts breakpoints at the old
+  /// places of whatever the file holds now, which kills programs that start from then on: its sites were let go.
+  written,
+  /// Its path names another file now (`mv new old`, a package upgrade). Processes that have the old one mapped are
+  /// traced as before; those that start from then on are not.
+  replaced,
+  /// The last name of the file is gone; processes that have it mapped are traced as before.
+  removed,
+};
+
+[[nodiscard]] std::string_view to_string(FileChangeKind kind) noexcept;
+
+struct FileChange {
+  std::uint32_t file = 0;  ///< index into AttachPlan::files
+  FileChangeKind kind = FileChangeKind::written;
+  std::size_t let_go = 0;  ///< sites that were detached because of it
+};
+
+}  // namespace usdt

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "attach/file_guard.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <future>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "sys/unique_fd.hpp"
+
+namespace usdt {
+
+std::string_view to_string(FileChangeKind kind) noexcept {
+  switch (kind) {
+    case FileChangeKind::written:
+      return "written";
+    case FileChangeKind::replaced:
+      return "replaced";
+    case FileChangeKind::removed:
+      return "removed";
+  }
+  return "unknown";
+}
+
+}  // namespace usdt
+
+namespace usdt::backends {
+namespace {
+
+constexpr int look_every_ms = 250;
+
+bool same_time(const timespec& a, const timespec& b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
+
+bool same_attributes(const struct stat& a, const struct stat& b) {
+  return a.st_nlink == b.st_nlink && a.st_mode == b.st_mode && a.st_uid == b.st_uid && a.st_gid == b.st_gid;
+}
+
+/// True for one of the last descriptors this process may have: they are for the application.
+bool is_scarce(int fd) {
+  constexpr rlim_t spare = 64;
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && static_cast<rlim_t>(fd) + spare >= limit.rlim_cur;
+}
+
+std::string self_fd(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
+
+/// A path below /proc goes with its process, which says nothing about the file.
+bool goes_with_a_process(const std::filesystem::path& path) { return path.native().starts_with("/proc/"); }
+
+/// Blocks every signal of the calling thread, and so of threads it starts, while it lives.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+/// One watched file.
+struct Watched {
+  explicit Watched(GuardedFile guarded) : file(std::move(guarded)) {}
+
+  GuardedFile file;
+  struct stat seen {};
+  sys::UniqueFd lease;          ///< an open file of its own, since a lease, and whom it tells, belong to that
+  int watch = -1;               ///< inotify's
+  bool attributes_set = false;  ///< inotify says so: that explains another ctime
+  bool suspect = false;         ///< ctime is another, and nothing has explained it yet
+  bool written = false;         ///< reported, not watched any more
+  bool gone = false;            ///< replaced or removed: reported
+
+  /// Said rather than left to the closing of the descriptor, which a child made by fork() may have as well.
+  void end_lease() const {
+    if (lease) ::fcntl(lease.get(), F_SETLEASE, F_UNLCK);
+  }
+};
+
+}  // namespace
+
+struct FileGuard::State {
+  State(std::vector<GuardedFile> files, OnChange sink) : on_change(std::move(sink)), owner(::getpid()) {
+    for (GuardedFile& file : files) watched.emplace_back(std::move(file));
+  }
+
+  ~State() {
+    if (!thread.joinable()) return;
+    // In a child made by fork() there is no such thread, and the leases are its parent's.
+    if (::getpid() != owner) {
+      thread.detach();
+      return;
+    }
+    const std::uint64_t one = 1;
+    while (::write(stop.get(), &one, sizeof(one)) < 0 && errno == EINTR) {
+    }
+    thread.join();
+    for (const Watched& each : watched) each.end_lease();
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  Result<void> open_descriptors() {
+    stop.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!stop) return fail(os_failure(ErrorKind::io, "watch the attached files", errno));
+    // Without these two (their number is limited for each user) the file's times are left.
+    inotify.reset(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+    sigset_t lease_break;
+    ::sigemptyset(&lease_break);
+    ::sigaddset(&lease_break, SIGIO);
+    signals.reset(::signalfd(-1, &lease_break, SFD_CLOEXEC | SFD_NONBLOCK));
+    return {};
+  }
+
+  Result<void> start() {
+    if (auto opened = open_descriptors(); !opened) return opened;
+    std::promise<void> armed;
+    std::future<void> ready = armed.get_future();
+    try {
+      const BlockedSignals blocked;
+      thread = std::thread([this, &armed] {
+        for (Watched& each : watched) arm(each);
+        armed.set_value();
+        run();
+      });
+    } catch (const std::system_error& error) {
+      return fail(os_failure(ErrorKind::limit, "start a thread to watch the attached files", error.code().value()));
+    }
+    ready.wait();
+    return {};
+  }
+
+  void arm(Watched& each) const {
+    const int fd = each.file.elf->fd();
+    const std::string path = self_fd(fd);
+    each.watch = ::inotify_add_watch(inotify.get(), path.c_str(),
+                                     IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF);
+    take_lease(each, path);
+    each.gone = ::fstat(fd, &each.seen) != 0 || each.seen.st_nlink == 0;
+    if (!each.file.elf->unchanged()) report_written(each);
+  }
+
+  /// The signal goes to this thread, where it is blocked: the application's handlers never see it.
+  void take_lease(Watched& each, const std::string& path) const {
+    if (!signals) return;
+    sys::UniqueFd own(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    const f_owner_ex me{F_OWNER_TID, ::gettid()};
+    if (!own || is_scarce(own.get())) return;
+    if (::fcntl(own.get(), F_SETOWN_EX, &me) != 0 || ::fcntl(own.get(), F_SETLEASE, F_RDLCK) != 0) return;
+    each.lease = std::move(own);
+  }
+
+  void run() {
+    std::array<pollfd, 3> fds{{{stop.get(), POLLIN, 0}, {inotify.get(), POLLIN, 0}, {signals.get(), POLLIN, 0}}};
+    while (true) {
+      const int ready = ::poll(fds.data(), fds.size(), look_every_ms);
+      if (ready < 0 && errno != EINTR) return;
+      if (ready > 0 && fds[0].revents != 0) return;
+      if (ready > 0 && fds[2].revents != 0) see_leases();
+      if (ready > 0 && fds[1].revents != 0) see_events();
+      if (ready != 0) continue;
+      see_leases();
+      for (Watched& each : watched) look_at(each);
+    }
+  }
+
+  /// A lease that somebody waits for asks to become none.
+  void see_leases() {
+    signalfd_siginfo ignored;
+    while (::read(signals.get(), &ignored, sizeof(ignored)) == sizeof(ignored)) {
+    }
+    for (Watched& each : watched) {
+      if (each.lease && ::fcntl(each.lease.get(), F_GETLEASE) != F_RDLCK) report_written(each);
+    }
+  }
+
+  void see_events() {
+    alignas(inotify_event) std::array<char, 4096> buffer;
+    const ssize_t length = ::read(inotify.get(), buffer.data(), buffer.size());
+    inotify_event event;
+    for (ssize_t at = 0; at + static_cast<ssize_t>(sizeof(event)) <= length;) {
+      std::memcpy(&event, buffer.data() + at, sizeof(event));
+      at += static_cast<ssize_t>(sizeof(event) + event.len);
+      for (Watched& each : watched) {
+        if (each.watch == event.wd || (event.mask & IN_Q_OVERFLOW) != 0) take(each, event.mask);
+      }
+    }
+  }
+
+  void take(Watched& each, std::uint32_t mask) {
+    each.attributes_set |= (mask & IN_ATTRIB) != 0;
+    if ((mask & IN_MODIFY) != 0) report_written(each);
+    look_at(each);
+  }
+
+  void look_at(Watched& each) {
+    if (each.written) return;
+    struct stat now {};
+    if (::fstat(each.file.elf->fd(), &now) != 0) return;
+    if (was_written(each, now)) return report_written(each);
+    if (!each.suspect) each.seen = now;
+    each.attributes_set = false;
+    look_at_path(each, now);
+  }
+
+  static bool was_written(Watched& each, const struct stat& now) {
+    if (now.st_size != each.seen.st_size || !same_time(now.st_mtim, each.seen.st_mtim)) return true;
+    // Times can be set back, but for ctime, which other things change as well: links, owner, mode, extended attributes.
+    const bool explained =
+        same_time(now.st_ctim, each.seen.st_ctim) || each.attributes_set || !same_attributes(now, each.seen);
+    // The event that explains it may come after it.
+    const bool again = each.suspect;
+    each.suspect = !explained;
+    return !explained && again;
+  }
+
+  void look_at_path(Watched& each, const struct stat& now) {
+    if (each.gone) return;
+    struct stat there {};
+    const bool exists = !goes_with_a_process(each.file.path) && ::stat(each.file.path.c_str(), &there) == 0;
+    if (exists && (there.st_dev != now.st_dev || there.st_ino != now.st_ino)) {
+      report_gone(each, FileChangeKind::replaced);
+    } else if (!exists && now.st_nlink == 0) {
+      report_gone(each, FileChangeKind::removed);
+    }
+  }
+
+  void report_gone(Watched& each, FileChangeKind kind) {
+    each.gone = true;
+    on_change(number_of(each), kind);
+  }
+
+  void report_written(Watched& each) const {
+    if (each.written) return;
+    each.written = true;
+    on_change(number_of(each), FileChangeKind::written);
+    if (each.watch >= 0) ::inotify_rm_watch(inotify.get(), each.watch);
+    each.end_lease();  // whoever waits to write goes on
+    each.lease.reset();
+  }
+
+  [[nodiscard]] std::size_t number_of(const Watched& each) const {
+    return static_cast<std::size_t>(&each - watched.data());
+  }
+
+  OnChange on_change;
+  pid_t owner;
+  std::vector<Watched> watched;
+  sys::UniqueFd stop, inotify, signals;
+  std::thread thread;
+};
+
+FileGuard::FileGuard(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+FileGuard::FileGuard(FileGuard&&) noexcept = default;
+FileGuard& FileGuard::operator=(FileGuard&&) noexcept = default;
+FileGuard::~FileGuard() = default;
+
+Result<FileGuard> FileGuard::start(std::vector<GuardedFile> files, OnChange on_change) {
+  auto state = std::make_unique<State>(std::move(files), std::move(on_change));
+  if (auto started = state->start(); !started) return fail(started.error());
+  return FileGuard(std::move(state));
+}
+
+}  // namespace usdt::backends

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A Link and the files it is attached to: what is written to is let go.
+#include <algorithm>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "attach/kernel_backend.hpp"
+#include "attach/link_impl.hpp"
+
+namespace usdt {
+namespace {
+
+/// Moves the elements of `all` whose number is one `taken` says yes to into what is returned.
+template <class T, class Taken>
+std::vector<T> take_out(std::vector<T>& all, Taken taken) {
+  std::vector<T> out, kept;
+  for (std::size_t i = 0; i < all.size(); ++i) (taken(i) ? out : kept).push_back(std::move(all[i]));
+  all = std::move(kept);
+  return out;
+}
+
+}  // namespace
+
+Result<void> Link::Impl::guard_files() {
+  std::set<std::uint32_t> attached_files(event_files.begin(), event_files.end());
+  for (const backends::LinkFd& link : fds) attached_files.insert(link.file);
+  attached_files.erase(kNone);  // kernel functions
+  if (attached_files.empty()) return {};
+  std::vector<std::uint32_t> numbers(attached_files.begin(), attached_files.end());
+  std::vector<backends::GuardedFile> files;
+  for (const std::uint32_t number : numbers)
+    files.push_back({plan->files[number].elf, plan->files[number].target.access});
+  constexpr std::size_t spare = 256;
+  backends::make_room_for(2 * files.size() + fds.size() + events.size() + spare);  // the file, its lease, its links
+  auto started = backends::FileGuard::start(std::move(files), [this, numbers](std::size_t i, FileChangeKind kind) {
+    const std::size_t let_go = kind == FileChangeKind::written ? detach_file(numbers[i]) : 0;
+    const std::lock_guard lock(mutex);
+    changes.push_back({numbers[i], kind, let_go});
+  });
+  if (!started) return fail(started.error());
+  guard = std::move(*started);
+  return {};
+}
+
+std::size_t Link::Impl::detach_file(std::uint32_t file) {
+  std::unique_lock lock(mutex);
+  std::vector<bool> of_file;
+  for (const backends::LinkFd& link : fds) of_file.push_back(link.file == file);
+  std::vector<backends::LinkFd> links = take_out(fds, [&](std::size_t i) { return of_file[i]; });
+  take_out(served_by_links, [&](std::size_t i) { return of_file[i]; });
+  std::vector<sys::AttachedFd> of_links = take_out(events, [&](std::size_t i) { return event_files[i] == file; });
+  std::erase(event_files, file);
+  std::size_t sites = 0;
+  for (const backends::LinkFd& link : links) sites += link.sites;
+  sites = std::max(sites, of_links.size());  // before 5.15 perf events have no links
+  attached -= sites;
+  by_backend[backend] -= sites;
+  lock.unlock();
+  std::error_code gone_already;
+  for (const backends::LinkFd& link : links)
+    if (!link.pin.empty()) std::filesystem::remove(link.pin, gone_already);
+  backends::close_together(links, of_links);
+  return sites;
+}
+
+std::vector<FileChange> Link::changes() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->changes;
+}
+
+}  // namespace usdt
