@@ -21,6 +21,10 @@ std::size_t skip_space(std::string_view text, std::size_t at) {
   return at;
 }
 
+/// Of one site; sys/sdt.h writes at most 12, and a spec holds 255. What is read of an argument takes some 600 bytes,
+/// its text in a hostile file two.
+constexpr std::size_t kMostArguments = 1024;
+
 /// `N@`, `-N@`, `Nf@`; sys/sdt.h writes no other form.
 struct Prefix {
   std::size_t length = 0;  ///< 0: there is none
@@ -134,9 +138,15 @@ std::vector<ArgSpec> parse_each(std::string_view text, OuterComma outer_comma, O
   // Twelve is the most sys/sdt.h can write; more is possible, so this is only where growth starts.
   specs.reserve(std::clamp<std::size_t>(std::count(text.begin(), text.end(), '@'), 1, 12));
   while (at < text.size()) {
-    const std::size_t end = end_of_argument(text, at, outer_comma);
     ArgSpec& spec = specs.emplace_back();
     spec.column = static_cast<std::uint32_t>(at);
+    if (specs.size() > kMostArguments) {
+      spec.text = text.substr(at);
+      spec.unreadable =
+          Unreadable{fmt::format("more than {} arguments: the rest is not read", kMostArguments), spec.column};
+      return specs;
+    }
+    const std::size_t end = end_of_argument(text, at, outer_comma);
     parse_one(text.substr(at, end - at), parse, spec);
     at = skip_space(text, end);
   }

@@ -24,7 +24,8 @@ void check(std::string_view text, usdt::Machine machine) {
   const std::string broken = usdt::parsers::broken_invariant(text, specs);
   require(broken.empty(), broken.c_str());
   for (const ArgSpec& spec : specs) {
-    if (spec.text.front() == ':') continue;  // alone it would say "no arguments"
+    if (spec.text.front() == ':') continue;      // alone it would say "no arguments"
+    if (&spec - specs.data() == 1024) continue;  // the rest, unread
     const std::vector<ArgSpec> alone = parse_args(spec.text, machine);
     require(alone.size() == 1, "an argument alone is not one argument");
     require(alone[0].operand == spec.operand, "an argument alone means something else");

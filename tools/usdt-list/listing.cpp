@@ -1,30 +1,32 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "listing.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 #include <utility>
 
+#include "common/signature.hpp"
+
 namespace usdt_list {
-std::vector<ListedSite> decode_sites(const usdt::ProbeFile& file) {
-  const usdt::ArgDecoder decoder(*file.elf);
-  const bool runs = usdt::runs_here(file.elf->machine());
-  const usdt::KernelFacts kernel{.nops = usdt::nop_optimisation(), .abilities = {}};
-  std::vector<ListedSite> out;
-  out.reserve(file.sites.size());
-  for (const usdt::Site& site : file.sites) {
-    ListedSite listed{&site, decoder.decode(site), std::nullopt};
-    if (runs) listed.cost = usdt::site_cost(site, *file.elf, kernel);
-    out.push_back(std::move(listed));
-  }
-  return out;
+
+SiteDecoder::SiteDecoder(const usdt::ProbeFile& file)
+    : file_(file), decoder_(*file.elf), runs_(usdt::runs_here(file.elf->machine())) {
+  kernel_.nops = usdt::nop_optimisation();
 }
 
-std::vector<ListedProbe> group_probes(const usdt::ProbeFile& file) {
+std::optional<usdt::SiteCost> SiteDecoder::cost(const usdt::Site& site) const {
+  if (!runs_) return std::nullopt;
+  return usdt::site_cost(site, *file_.elf, kernel_);
+}
+
+std::vector<ListedProbe> group_probes(const usdt::ProbeFile& file, const SiteDecoder& decoder) {
   std::map<std::pair<std::string_view, std::string_view>, ListedProbe> groups;
-  for (ListedSite& listed : decode_sites(file)) {
-    const usdt::Site& site = *listed.site;
-    groups[{site.provider, site.name}].sites.push_back(std::move(listed));
+  for (const usdt::Site& site : file.sites) {
+    const std::vector<usdt::Arg> args = decoder.args(site);
+    const auto unreadable = std::ranges::count_if(args, [](const usdt::Arg& arg) { return !arg.readable; });
+    groups[{site.provider, site.name}].sites.push_back(
+        {&site, usdt::tools::signature(args), static_cast<std::size_t>(unreadable), decoder.cost(site)});
   }
   std::vector<ListedProbe> out;
   for (auto& [key, probe] : groups) {

@@ -2,6 +2,7 @@
 // One scanned file as it will be shown: its sites decoded, and grouped into probes.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,10 +11,27 @@
 
 namespace usdt_list {
 
-/// A site with its arguments, and what a hit costs on the running kernel (nothing if that does not run such files).
+/// Decodes the sites of one file one by one: arguments are larger than their text by far, and a file can have millions.
+class SiteDecoder {
+ public:
+  /// `file` must outlive the decoder.
+  explicit SiteDecoder(const usdt::ProbeFile& file);
+  [[nodiscard]] std::vector<usdt::Arg> args(const usdt::Site& site) const { return decoder_.decode(site); }
+  /// What a hit costs on the running kernel; nothing if that does not run such files.
+  [[nodiscard]] std::optional<usdt::SiteCost> cost(const usdt::Site& site) const;
+
+ private:
+  const usdt::ProbeFile& file_;
+  usdt::ArgDecoder decoder_;
+  bool runs_;
+  usdt::KernelFacts kernel_;
+};
+
+/// A site with what its probe's lines say of it.
 struct ListedSite {
   const usdt::Site* site = nullptr;
-  std::vector<usdt::Arg> args;
+  std::string signature;       ///< "(i32, u64)"
+  std::size_t unreadable = 0;  ///< arguments
   std::optional<usdt::SiteCost> cost;
 };
 
@@ -23,9 +41,7 @@ struct ListedProbe {
   std::vector<ListedSite> sites;
 };
 
-/// The sites of `file` in file order. `file` must outlive the result.
-[[nodiscard]] std::vector<ListedSite> decode_sites(const usdt::ProbeFile& file);
-/// The same grouped, sorted by provider and name.
-[[nodiscard]] std::vector<ListedProbe> group_probes(const usdt::ProbeFile& file);
+/// The sites of `file` grouped, sorted by provider and name. `file` must outlive the result.
+[[nodiscard]] std::vector<ListedProbe> group_probes(const usdt::ProbeFile& file, const SiteDecoder& decoder);
 
 }  // namespace usdt_list

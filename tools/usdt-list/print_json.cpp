@@ -53,8 +53,7 @@ void write_file(JsonWriter& json, const FileKeys& file, const std::string& membe
   json_text(json, file.build_id);
 }
 
-void write_site(JsonWriter& json, const FileKeys& file, const ListedSite& listed) {
-  const usdt::Site& site = *listed.site;
+void write_site(JsonWriter& json, const FileKeys& file, const usdt::Site& site, const SiteDecoder& decoder) {
   json.StartObject();
   json_key(json, "v");
   json.Uint(1);
@@ -75,7 +74,7 @@ void write_site(JsonWriter& json, const FileKeys& file, const ListedSite& listed
   json_text(json, site.args_text);
   json_key(json, "args");
   json.StartArray();
-  for (const usdt::Arg& arg : listed.args) usdt::tools::write_arg(json, arg);
+  for (const usdt::Arg& arg : decoder.args(site)) usdt::tools::write_arg(json, arg);
   json.EndArray();
   json_key(json, "site");
   json.StartObject();
@@ -83,13 +82,14 @@ void write_site(JsonWriter& json, const FileKeys& file, const ListedSite& listed
   json_text(json, hex_bytes(site.bytes));
   json_key(json, "class");
   json_text(json, to_string(site.site_class));
-  if (listed.cost) {
+  const auto cost = decoder.cost(site);
+  if (cost) {
     json_key(json, "cost");
-    json_text(json, to_string(listed.cost->cost));
+    json_text(json, to_string(cost->cost));
   }
-  if (listed.cost && listed.cost->cost == usdt::CostClass::refused) {
+  if (cost && cost->cost == usdt::CostClass::refused) {
     json_key(json, "cost_reason");
-    json_text(json, listed.cost->text);
+    json_text(json, cost->text);
   }
   json.EndObject();
   json.EndObject();
@@ -106,10 +106,11 @@ void print_json(const usdt::ProbeFile& file, Output& out) {
   keys.deleted = file.target.deleted;
   rapidjson::StringBuffer buffer;
   JsonWriter json(buffer);
-  for (const ListedSite& site : decode_sites(file)) {
+  const SiteDecoder decoder(file);
+  for (const usdt::Site& site : file.sites) {
     buffer.Clear();
     json.Reset(buffer);
-    write_site(json, keys, site);
+    write_site(json, keys, site, decoder);
     out.append({buffer.GetString(), buffer.GetSize()});
     out.append("\n");
   }

@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "common/report.hpp"
-#include "common/signature.hpp"
 #include "common/terminal.hpp"
 #include "describe.hpp"
 #include "listing.hpp"
@@ -21,27 +23,22 @@ using usdt::tools::printable;
 using usdt::tools::Style;
 using usdt::tools::styled;
 
-/// Sites of a probe that have one signature and one argument text.
-struct Variant {
-  std::string signature;
-  std::string args_text;
-  std::size_t sites = 0;
-};
-
-std::vector<Variant> variants_of(const ListedProbe& probe) {
-  std::vector<Variant> out;
-  for (const ListedSite& site : probe.sites) {
-    Variant variant{usdt::tools::signature(site.args), site.site->args_text, 1};
-    const auto known = std::ranges::find_if(
-        out, [&](const Variant& v) { return v.signature == variant.signature && v.args_text == variant.args_text; });
-    if (known != out.end()) {
-      ++known->sites;
-    } else {
-      out.push_back(std::move(variant));
-    }
+/// How often each of some texts comes, in the order they came first. A probe can have as many as it has sites.
+class Tally {
+ public:
+  void add(const std::string& text) {
+    const auto [known, fresh] = number_.try_emplace(text, counts_.size());
+    if (fresh)
+      counts_.emplace_back(text, 1);
+    else
+      ++counts_[known->second].second;
   }
-  return out;
-}
+  [[nodiscard]] const std::vector<std::pair<std::string, std::size_t>>& counts() const { return counts_; }
+
+ private:
+  std::map<std::string, std::size_t> number_;
+  std::vector<std::pair<std::string, std::size_t>> counts_;
+};
 
 /// The columns of one probe's line.
 struct Row {
@@ -63,22 +60,25 @@ std::string cost_text(const ListedSite& listed) {
 }
 
 std::string signature_column(const ListedProbe& probe) {
-  std::vector<std::string> distinct;
-  for (const ListedSite& site : probe.sites) {
-    std::string text = usdt::tools::signature(site.args);
-    if (std::ranges::find(distinct, text) == distinct.end()) distinct.push_back(std::move(text));
-  }
-  return distinct.size() == 1 ? distinct[0] : counted(distinct.size(), "signature");
+  std::set<std::string_view> distinct;
+  for (const ListedSite& site : probe.sites) distinct.insert(site.signature);
+  return distinct.size() == 1 ? std::string(*distinct.begin()) : counted(distinct.size(), "signature");
 }
 
 std::string unreadable_remark(const ListedProbe& probe) {
   // At different sites the same argument may be readable or not: the worst site is what counts.
-  std::size_t most = 0;
-  for (const ListedSite& site : probe.sites) {
-    const auto count = std::ranges::count_if(site.args, [](const usdt::Arg& arg) { return !arg.readable; });
-    most = std::max(most, static_cast<std::size_t>(count));
-  }
+  const std::size_t most = std::ranges::max(probe.sites, {}, &ListedSite::unreadable).unreadable;
   return most == 0 ? std::string() : fmt::format("{} unreadable", most);
+}
+
+/// The part of an argument text to show with a mark at `column`, which is moved along: all of it, unless it is longer
+/// than anyone reads.
+std::string_view excerpt(std::string_view text, std::size_t& column) {
+  constexpr std::size_t kMost = 1000, kBefore = 200;
+  if (text.size() <= kMost) return text;
+  const std::size_t start = column > kBefore ? column - kBefore : 0;
+  column -= start;
+  return text.substr(start, kMost);
 }
 
 Row row_of(const ListedProbe& probe) {
@@ -93,7 +93,7 @@ class TextPrinter {
       : file_(file), verbosity_(verbosity), terminal_(terminal), out_(out) {}
 
   void print() {
-    const std::vector<ListedProbe> probes = group_probes(file_);
+    const std::vector<ListedProbe> probes = group_probes(file_, decoder_);
     std::vector<Row> rows;
     for (const ListedProbe& probe : probes) rows.push_back(row_of(probe));
     measure(rows);
@@ -151,40 +151,36 @@ class TextPrinter {
     if (file_.target.path != file_.target.access) {
       detail("mapped", printable(file_.target.path.string()) + (file_.target.deleted ? " (deleted)" : ""));
     }
-    if (const std::string id = file_.elf->build_id(); !id.empty()) detail("build id", id);
+    if (!build_id_.empty()) detail("build id", build_id_);
     print_semaphores(probe);
-    for (const Variant& variant : variants_of(probe)) {
-      const std::string text = variant.args_text.empty() ? "no arguments" : printable(variant.args_text);
-      detail("signature", fmt::format("{}  {}  {}", variant.signature, text, counted(variant.sites, "site")));
+    Tally variants;
+    for (const ListedSite& listed : probe.sites) {
+      const std::string& args = listed.site->args_text;
+      variants.add(fmt::format("{}  {}", listed.signature, args.empty() ? "no arguments" : printable(args)));
+    }
+    for (const auto& [text, sites] : variants.counts()) {
+      detail("signature", fmt::format("{}  {}", text, counted(sites, "site")));
     }
     print_costs(probe);
   }
 
   void print_costs(const ListedProbe& probe) {
-    std::vector<std::pair<std::string, std::size_t>> costs;
-    for (const ListedSite& site : probe.sites) {
-      std::string text = cost_text(site);
-      const auto known = std::ranges::find(costs, text, &std::pair<std::string, std::size_t>::first);
-      if (known == costs.end()) {
-        costs.emplace_back(std::move(text), 1);
-      } else {
-        ++known->second;
-      }
-    }
-    for (const auto& [text, sites] : costs) detail("cost", fmt::format("{}  {}", text, counted(sites, "site")));
+    Tally costs;
+    for (const ListedSite& site : probe.sites) costs.add(cost_text(site));
+    for (const auto& [text, sites] : costs.counts())
+      detail("cost", fmt::format("{}  {}", text, counted(sites, "site")));
   }
 
   void print_semaphores(const ListedProbe& probe) {
-    std::vector<std::string> shown;
+    Tally semaphores;
     for (const ListedSite& listed : probe.sites) {
       const usdt::Site& site = *listed.site;
       if (!site.has_semaphore) continue;
       std::string text = fmt::format("{:#x}", site.semaphore.value);
       if (site.semaphore_offset) text += fmt::format(", file offset {:#x}", site.semaphore_offset->value);
-      if (std::ranges::find(shown, text) != shown.end()) continue;
-      detail("semaphore", text);
-      shown.push_back(std::move(text));
+      semaphores.add(text);
     }
+    for (const auto& [text, sites] : semaphores.counts()) detail("semaphore", text);
   }
 
   void print_sites(const ListedProbe& probe) {
@@ -200,10 +196,12 @@ class TextPrinter {
                             agree ? cost_word(listed) : cost_text(listed));
       }
       detail("site", text);
-      if (!listed.args.empty()) out_.append(fmt::format("    {:<8} {}\n", "args", printable(site.args_text)));
+      const std::vector<usdt::Arg> args = decoder_.args(site);
+      if (!args.empty()) out_.append(fmt::format("    {:<8} {}\n", "args", printable(site.args_text)));
       std::size_t width = 0;
-      for (const usdt::Arg& arg : listed.args) width = std::max(width, printable(arg.spec.text).size());
-      for (std::size_t n = 0; n < listed.args.size(); ++n) print_arg(site, n, listed.args[n], width);
+      for (const usdt::Arg& arg : args) width = std::max(width, printable(arg.spec.text).size());
+      width = std::min<std::size_t>(width, 80);  // one long argument widens no other line
+      for (std::size_t n = 0; n < args.size(); ++n) print_arg(site, n, args[n], width);
     }
   }
 
@@ -215,11 +213,15 @@ class TextPrinter {
                             printable(arg.spec.text), width, what));
     if (arg.readable) return;
     // Below the whole argument text, as a compiler shows it.
-    const std::size_t column = printable(std::string_view(site.args_text).substr(0, arg.reason_column)).size();
-    out_.append(fmt::format("    {:<8} {}\n    {:<8} {:>{}}\n", "", printable(site.args_text), "", '^', column + 1));
+    std::size_t place = arg.reason_column;
+    const std::string_view text = excerpt(site.args_text, place);
+    const std::size_t column = printable(text.substr(0, place)).size();
+    out_.append(fmt::format("    {:<8} {}\n    {:<8} {:>{}}\n", "", printable(text), "", '^', column + 1));
   }
 
   const usdt::ProbeFile& file_;
+  const SiteDecoder decoder_{file_};
+  const std::string build_id_ = file_.elf->build_id();
   int verbosity_;
   const usdt::tools::Terminal& terminal_;
   Output& out_;

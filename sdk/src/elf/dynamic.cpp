@@ -87,8 +87,13 @@ Result<DynamicInfo> read_dynamic(const std::filesystem::path& path) {
   const auto text = [&](std::uint64_t at) {
     return at < strings.size ? string_at(*file, strings.offset + at, strings.size - at) : std::string();
   };
+  // Names that lie on top of each other could be longer in all than the file is.
+  std::uint64_t left = std::min(strings.size, file->stored());
   for (const std::uint64_t at : entries.needed) {
-    if (auto name = text(at); !name.empty()) info.needed.push_back(std::move(name));
+    std::string name = text(at);
+    if (name.size() > left) break;
+    left -= name.size();
+    if (!name.empty()) info.needed.push_back(std::move(name));
   }
   if (entries.rpath) info.rpath = text(*entries.rpath);
   if (entries.runpath) info.runpath = text(*entries.runpath);

@@ -57,8 +57,9 @@ NoteRelocations::NoteRelocations(const File& file, const Image& image, Warnings&
 
 std::vector<std::uint64_t> NoteRelocations::apply(std::size_t section, std::span<std::uint8_t> notes) {
   std::vector<std::uint64_t> filled;
-  for (const Section* s : std::ranges::equal_range(relocations_, section, {}, &Section::info)) {
-    for (const Relocation& r : relocations_of(image_, *s, claims_.read(*s))) apply_one(*s, r, notes, filled);
+  for (auto at = std::ranges::lower_bound(relocations_, section, {}, &Section::info);
+       at != relocations_.end() && (*at)->info == section; ++at) {
+    for (const Relocation& r : relocations_of(image_, **at, claims_.read(**at))) apply_one(**at, r, notes, filled);
   }
   std::ranges::sort(filled);
   return filled;

@@ -6,8 +6,9 @@
 
 namespace usdt {
 
-Result<ProbeFile> find_probes(const TargetFile& target, const std::vector<ProbePattern>& patterns) {
-  Result<ElfFile> elf = ElfFile::open(target.access);
+Result<ProbeFile> find_probes(const TargetFile& target, const std::vector<ProbePattern>& patterns,
+                              const OpenOptions& options) {
+  Result<ElfFile> elf = ElfFile::open(target.access, options);
   if (!elf) return fail(std::move(elf.error()));
   Result<ScanResult> scanned = elf->scan();
   if (!scanned) return fail(std::move(scanned.error()));

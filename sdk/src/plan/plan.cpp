@@ -21,6 +21,9 @@ namespace {
 
 using plan::ResolvedArg;
 
+/// Arguments that a plan describes. Some 600 bytes each; in a hostile file two bytes of text say one.
+constexpr std::size_t kMostArguments = 1 << 20;
+
 /// What all sites with one argument text share.
 struct ArgTemplate {
   std::uint32_t args = 0;              ///< index into AttachPlan::args
@@ -90,6 +93,7 @@ class Planner {
   AttachPlan plan_;
   plan::SpecTable specs_;
   std::vector<ArgTemplate> templates_;
+  std::size_t decoded_ = 0;                                                   ///< arguments of all templates
   std::unordered_map<MachineText, std::uint32_t, KeyHash> shared_templates_;  ///< what means the same in any file
 };
 
@@ -99,6 +103,10 @@ void Planner::add(const ProbeFile& file) {
   for (const Site& site : file.sites) {
     const std::uint32_t probe = probe_of(site, current);
     auto placement = plan::place(site, *file.elf, kernel_, options_);
+    if (placement && decoded_ >= kMostArguments && !current.templates.contains(site.args_text)) {
+      placement =
+          tl::unexpected(fmt::format("the plan has {} different arguments without it: trace fewer probes", decoded_));
+    }
     if (placement) {
       add_site(site, probe, *placement, current);
     } else {
@@ -135,6 +143,7 @@ std::uint32_t Planner::make_template(std::string_view text, Current& current) {
   made.args = static_cast<std::uint32_t>(plan_.args.size());
   std::vector<Arg>& args = plan_.args.emplace_back();
   args.reserve(resolved.size());
+  decoded_ += resolved.size();
   for (ResolvedArg& each : resolved) {
     if (made.encoded.size() < USDT_MAX_ARGS) made.encoded.push_back(each.encoded);
     made.ip_relative |= (each.encoded.flags & USDT_ARG_IP) != 0;

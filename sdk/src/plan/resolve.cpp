@@ -227,8 +227,9 @@ bool Resolver::reject(std::string reason, std::string_view token) {
   arg.reason = std::move(reason);
   // Not std::string::find(): its time is the product of both lengths, glibc's memmem(3) takes their sum.
   const std::string& text = arg.spec.text;
-  const void* at = ::memmem(text.data(), text.size(), token.data(), token.size());
   arg.reason_column = arg.spec.column;
+  if (token.empty()) return false;
+  const void* at = ::memmem(text.data(), text.size(), token.data(), token.size());
   if (at != nullptr) arg.reason_column += static_cast<std::uint32_t>(static_cast<const char*>(at) - text.data());
   return false;
 }

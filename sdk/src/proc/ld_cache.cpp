@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <fmt/format.h>
 
+#include <climits>
 #include <cstring>
 #include <optional>
 #include <string_view>
@@ -65,10 +66,11 @@ std::optional<std::size_t> find_new_table(std::string_view all) {
   return std::nullopt;
 }
 
-/// The NUL-terminated string at `at`.
+/// The NUL-terminated string at `at`, if it is no longer than a path can be: entries that name one string of megabytes
+/// would each have it.
 std::optional<std::string> string_at(std::string_view table, std::size_t at) {
   if (at >= table.size()) return std::nullopt;
-  const std::string_view rest = table.substr(at);
+  const std::string_view rest = table.substr(at, PATH_MAX);
   const auto end = rest.find('\0');
   if (end == rest.npos) return std::nullopt;
   return std::string(rest.substr(0, end));

@@ -8,9 +8,8 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 
+#include "elf/file.hpp"
 #include "usdt/pattern.hpp"
 
 namespace usdt::proc {
@@ -65,9 +64,10 @@ bool loadable(const fs::path& path, const ElfIdent& ident) {
 }
 
 std::vector<CacheEntry> load_cache(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  const std::vector<char> bytes(std::istreambuf_iterator<char>(in), {});
-  auto entries = parse_ld_cache(bytes);
+  const auto file = elf::File::open(path);
+  if (!file) return {};
+  const elf::Bytes bytes = file->bytes(0, file->size());
+  auto entries = parse_ld_cache({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   return entries ? std::move(*entries) : std::vector<CacheEntry>();
 }
 

@@ -52,8 +52,9 @@ Error process_error(pid_t pid, int os_error) {
   return os_failure(ErrorKind::io, fmt::format("process {}: read its maps", pid), os_error);
 }
 
-/// All of a /proc file, whose size stat(2) does not know.
-Result<std::string> read_proc(const std::string& path, pid_t pid) {
+/// Hands the lines of a process's maps to `take`, a few at a time: the text is as long as the process likes.
+template <class Take>
+Result<void> read_maps(const fs::path& path, pid_t pid, const Take& take) {
   const sys::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return fail(process_error(pid, errno));
   std::string text;
@@ -62,8 +63,11 @@ Result<std::string> read_proc(const std::string& path, pid_t pid) {
     const ssize_t n = ::read(fd.get(), block.data(), block.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return fail(process_error(pid, errno));
-    if (n == 0) return text;
     text.append(block.data(), static_cast<std::size_t>(n));
+    const std::size_t whole = n == 0 ? text.size() : text.rfind('\n') + 1;  // 0 where there is no line's end
+    for (Mapping& mapping : proc::parse_maps(std::string_view(text).substr(0, whole))) take(mapping);
+    text.erase(0, whole);
+    if (n == 0) return {};
   }
 }
 
@@ -81,9 +85,9 @@ class ProcessFiles {
   }
 
   Result<std::vector<TargetFile>> list() {
-    auto text = read_proc((root_ / "maps").string(), pid_);
-    if (!text) return fail(text.error());
-    std::vector<Mapping> mappings = executable_files(proc::parse_maps(*text));
+    auto executable = executable_files();
+    if (!executable) return fail(executable.error());
+    std::vector<Mapping>& mappings = *executable;
     // clang 14 cannot instantiate libstdc++ 12's std::ranges::stable_partition.
     std::stable_partition(mappings.begin(), mappings.end(), [&](const Mapping& m) { return is_main(m); });
     std::vector<TargetFile> out;
@@ -100,14 +104,15 @@ class ProcessFiles {
   }
 
  private:
-  static std::vector<Mapping> executable_files(std::vector<Mapping> all) {
+  [[nodiscard]] Result<std::vector<Mapping>> executable_files() const {
     std::vector<Mapping> out;
     std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>> seen;
-    for (Mapping& m : all) {
+    const auto read = read_maps(root_ / "maps", pid_, [&](Mapping& m) {
       // What has no '/' is no file: [vdso], [heap], anon_inode:[perf_event].
-      if (!m.executable || m.inode == 0 || !m.path.starts_with('/')) continue;
+      if (!m.executable || m.inode == 0 || !m.path.starts_with('/')) return;
       if (seen.emplace(m.major, m.minor, m.inode).second) out.push_back(std::move(m));
-    }
+    });
+    if (!read) return fail(read.error());
     return out;
   }
 

@@ -24,6 +24,9 @@ namespace {
 
 // A program with more files than this is no program; keeps a directory of hostile libraries from running away.
 constexpr std::size_t kMaxFiles = 4096;
+// Nor does one have its libraries looked for in so many places. What it needs times where it says to look is what a
+// hostile one can make of a few kilobytes.
+constexpr std::size_t kMaxPlaces = 1 << 17;
 
 #if defined(__x86_64__)
 constexpr std::string_view kPlatform = "x86_64";
@@ -67,6 +70,10 @@ class Closure {
     auto added = add(program, 0);
     if (!added) return fail(added.error());
     for (std::size_t i = 0; i < files_.size() && files_.size() < kMaxFiles; ++i) add_needed(i);
+    if (places_ > kMaxPlaces) {
+      return fail(ErrorKind::limit, fmt::format("{}: its libraries would have to be looked for in more than {} places",
+                                                program.string(), kMaxPlaces));
+    }
     std::vector<TargetFile> out;
     for (const Loaded& file : files_) out.push_back({file.path, file.path});
     return out;
@@ -91,18 +98,21 @@ class Closure {
     // A file that is missing or odd is left out; the loader would say so, listing what is there goes on.
     if (!interpreter.empty()) (void)add(interpreter, index);
     for (const std::string& name : needed) {
+      if (places_ > kMaxPlaces) return;
       if (!names_.insert(name).second) continue;
       if (const auto path = locate(name, index)) (void)add(*path, index);
     }
   }
 
-  std::optional<fs::path> locate(const std::string& name, std::size_t index) const {
+  std::optional<fs::path> locate(const std::string& name, std::size_t index) {
     const Loaded& file = files_[index];
     if (name.find('/') != name.npos) return fs::path(expand(name, file));
     std::vector<std::string> rpath;
     // ld.so(8): DT_RPATH of the file and of those that led to it, but none of it where the file has DT_RUNPATH.
     if (file.info.runpath.empty()) rpath = inherited_rpath(index);
-    return search_.find(name, files_[0].ident, rpath, directories(file.info.runpath, file));
+    const std::vector<std::string> runpath = directories(file.info.runpath, file);
+    places_ += 1 + rpath.size() + runpath.size();
+    return search_.find(name, files_[0].ident, rpath, runpath);
   }
 
   std::vector<std::string> inherited_rpath(std::size_t index) const {
@@ -135,6 +145,7 @@ class Closure {
   proc::LibrarySearch search_;
   std::vector<Loaded> files_;
   std::set<std::string> names_;
+  std::size_t places_ = 0;  ///< looked at so far
   std::set<std::pair<dev_t, ino_t>> inodes_;
 };
 

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "whole_pipeline.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "usdt/carrier.hpp"
+#include "usdt/cookie.hpp"
+#include "usdt/cost.hpp"
+#include "usdt/plan.hpp"
+
+namespace usdt::test {
+namespace {
+
+void require(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "broken: %s\n", what);
+  std::abort();
+}
+
+PlanOptions plan_options(std::uint32_t variant) {
+  PlanOptions options;
+  options.allow_unsafe_nop5 = (variant & 4) != 0;
+  if ((variant & 8) != 0) options.strings = {0, 1, 255};
+  if ((variant & 16) != 0) options.user_cookie_of = [](const Site& site) { return site.pc.value % 3; };
+  return options;
+}
+
+CarrierOptions carrier_options(std::uint32_t variant) {
+  CarrierOptions options;
+  options.carrier = static_cast<Carrier>((variant >> 5) % 5);
+  options.attach_cookies = options.carrier != Carrier::ip_hash && (variant & 256) == 0;
+  options.site_numbers = (variant & 512) == 0;
+  options.max_programs = 1 + (variant >> 10) % 64;
+  return options;
+}
+
+void check_spec(const EncodedSpec& spec) {
+  require(spec.args.size() <= USDT_MAX_ARGS, "more arguments than a spec can have");
+  for (const usdt_arg_spec& arg : spec.args) {
+    require(arg.kind <= USDT_ARG_ADDR, "an argument of no kind");
+    const bool sized = arg.size == 1 || arg.size == 2 || arg.size == 4 || arg.size == 8;
+    require(sized || arg.kind == USDT_ARG_UNREADABLE, "a readable argument of an odd size");
+  }
+}
+
+void check_plan(const AttachPlan& plan, const ProbeFile& file) {
+  require(plan.sites.size() + plan.skipped.size() == file.sites.size(), "a site is neither planned nor skipped");
+  const PlannedFile& planned = plan.files.at(0);
+  require(planned.offsets.size() == plan.sites.size(), "a site without an offset");
+  require(planned.ref_ctr_offsets.size() == plan.sites.size(), "a site without a word on its semaphore");
+  for (const PlannedSite& site : plan.sites) {
+    require(site.probe < plan.probes.size(), "a site of no probe");
+    require(site.spec < plan.specs.size(), "a site without a spec");
+    require(site.args < plan.args.size(), "a site without its arguments");
+  }
+  for (const SkippedSite& site : plan.skipped) require(!site.reason.empty(), "a site skipped for no reason");
+  for (const EncodedSpec& spec : plan.specs) check_spec(spec);
+}
+
+void check_carriers(const CarrierPlan& carriers, const AttachPlan& plan) {
+  std::vector<bool> linked(plan.sites.size());
+  for (const PlannedLink& link : carriers.links) {
+    require(link.program < carriers.programs.size(), "a link of no program");
+    require(link.sites.size() == link.offsets.size() && link.sites.size() == link.cookies.size() &&
+                link.sites.size() == link.ref_ctr_offsets.size(),
+            "a link's arrays differ in length");
+    for (std::size_t i = 0; i < link.sites.size(); ++i) {
+      require(!linked.at(link.sites[i]), "a site in two links");
+      linked[link.sites[i]] = true;
+      require(link.offsets[i] == plan.sites[link.sites[i]].offset.value, "a link at another place than its site");
+    }
+  }
+  require(std::vector<bool>(plan.sites.size(), true) == linked, "a site in no link");
+  require(!carriers.describe().empty(), "carriers without words");
+}
+
+}  // namespace
+
+PipelineRun run_pipeline(const std::string& path, std::uint32_t variant) {
+  const auto file = find_probes({path, path}, {}, {.debug_dirs = {}});
+  if (!file) {
+    require(!file.error().message.empty(), "an error without a message");
+    return {.error = file.error().message};
+  }
+  PipelineRun run{.sites = file->sites.size()};
+  const PlanOptions options = plan_options(variant);
+  const KernelFacts kernel{.nops = static_cast<NopOptimisation>(variant % 3), .abilities = {}};
+  for (const Site& site : file->sites)
+    require(!site_cost(site, *file->elf, kernel, options).text.empty(), "a cost without words");
+  const auto plan = plan_attach({*file}, kernel, options);
+  if (!plan) {
+    require(!plan.error().message.empty(), "an error without a message");
+    run.error = plan.error().message;
+    return run;
+  }
+  run.planned = plan->sites.size();
+  check_plan(*plan, *file);
+  const auto carriers = plan_carriers(*plan, carrier_options(variant));
+  if (carriers) {
+    check_carriers(*carriers, *plan);
+  } else {
+    run.error = carriers.error().message;
+    require(!run.error.empty(), "an error without a message");
+  }
+  return run;
+}
+
+}  // namespace usdt::test

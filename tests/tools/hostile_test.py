@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Files that somebody made to stop a tracer: time and memory follow the size of a file, and a signal ends the reading."""
+
+import os
+import pathlib
+import random
+import resource
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from hostile_elf import AMPLIFIERS
+
+LIST, TRACE, PLAN = (os.environ[name] for name in ("USDT_LIST", "USDT_TRACE", "PLAN_FILE"))
+SEEDS = pathlib.Path(os.environ["USDT_SOURCE_DIR"]) / "tests/fuzz/corpus/notes"
+MIB = 1 << 20
+MOST_MEMORY = 100 * MIB
+
+READERS = {"usdt-list -vv": [LIST, "-vv"], "usdt-list -f json": [LIST, "-f", "json"],
+           "plan": [PLAN, "0"], "plan, per-link": [PLAN, str(3 << 5)], "plan, by address": [PLAN, str(4 << 5)]}
+
+
+def limited():
+    resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+    resource.setrlimit(resource.RLIMIT_AS, (1024 * MIB, 1024 * MIB))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+class Run:
+    """One run of a command: its exit code, processor time in seconds, and most memory in bytes."""
+
+    def __init__(self, command):
+        with tempfile.TemporaryFile() as errors:
+            child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, preexec_fn=limited)
+            _, status, usage = os.wait4(child.pid, 0)
+            child.returncode = self.code = os.waitstatus_to_exitcode(status)
+            errors.seek(0)
+            self.errors = errors.read(2000).decode(errors="replace")
+        self.seconds = usage.ru_utime + usage.ru_stime
+        self.memory = usage.ru_maxrss * 1024
+
+
+class AmplifyingFiles(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+
+    def file_of(self, make, mebibytes):
+        path = pathlib.Path(self.directory.name) / f"{mebibytes}.so"
+        path.write_bytes(make(mebibytes * MIB))
+        self.assertLess(path.stat().st_size, 1.25 * mebibytes * MIB)
+        return str(path)
+
+    def check(self, make):
+        files = {size: self.file_of(make, size) for size in (1, 2, 4)}
+        for reader, command in READERS.items():
+            runs = {size: Run([*command, path]) for size, path in files.items()}
+            figures = ", ".join(f"{size} MiB: {run.seconds:.2f} s, {run.memory // MIB} MiB" for size, run in runs.items())
+            with self.subTest(reader=reader, figures=figures):
+                for run in runs.values():
+                    self.assertIn(run.code, (0, 1, 2), run.errors)
+                self.assertLess(runs[4].memory, MOST_MEMORY)
+                # What is linear takes four times as long; what is quadratic, sixteen times. The first tenth of a second
+                # is the program's own, or another's on a busy machine.
+                self.assertLess(runs[4].seconds, 0.1 + 7 * runs[1].seconds)
+
+
+def add_test(name, make):
+    setattr(AmplifyingFiles, f"test_{name}", lambda self: self.check(make))
+
+
+for amplifier, maker in AMPLIFIERS.items():
+    add_test(amplifier, maker)
+
+
+class DamagedFiles(unittest.TestCase):
+    def test_3000_of_them_are_read_in_bounded_time_and_memory(self):
+        chance = random.Random(1)
+        seeds = [seed.read_bytes() for seed in sorted(SEEDS.iterdir())]
+        seeds += [make(6000) for make in AMPLIFIERS.values()]
+        with tempfile.TemporaryDirectory() as directory:
+            paths = []
+            for number in range(3000):
+                data = bytearray(chance.choice(seeds))
+                for _ in range(chance.randint(1, 8)):
+                    at = chance.randrange(len(data)) if chance.random() < 0.5 else chance.randrange(min(64, len(data)))
+                    data[at] = chance.choice((0, 1, 0x7f, 0x80, 0xff, chance.randrange(256)))
+                paths.append(os.path.join(directory, str(number)))
+                pathlib.Path(paths[-1]).write_bytes(data)
+            for command in READERS.values():
+                run = Run([*command, *paths])
+                self.assertIn(run.code, (0, 1, 2), run.errors)
+                self.assertLess(run.memory, MOST_MEMORY)
+                self.assertLess(run.seconds, 15)
+
+
+SLOW_READS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+#include <unistd.h>
+ssize_t pread64(int fd, void* to, size_t size, off64_t at) {
+  static ssize_t (*real)(int, void*, size_t, off64_t);
+  struct timespec moment = {0, 200000000};
+  if (!real) real = (ssize_t (*)(int, void*, size_t, off64_t))dlsym(RTLD_NEXT, "pread64");
+  nanosleep(&moment, 0);
+  return real(fd, to, size, at);
+}
+ssize_t pread(int fd, void* to, size_t size, off_t at) { return pread64(fd, to, size, at); }
+"""
+
+
+class Signals(unittest.TestCase):
+    """Planning is made slow by a pread() that sleeps: whatever the reason for it, nobody has to wait."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.directory.cleanup)
+        source = pathlib.Path(cls.directory.name) / "slow.c"
+        source.write_text(SLOW_READS)
+        cls.shim = str(source.with_suffix(".so"))
+        subprocess.run(["cc", "-shared", "-fPIC", str(source), "-o", cls.shim], check=True)
+        cls.target = str(source.with_name("target.so"))
+        pathlib.Path(cls.target).write_bytes(AMPLIFIERS["sections_of_one_note_each"](100_000))
+
+    def ends_at_once(self, number, command):
+        environment = {**os.environ, "LD_PRELOAD": self.shim}
+        child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+        try:
+            time.sleep(0.7)
+            self.assertIsNone(child.poll(), "it was done before the signal")
+            child.send_signal(number)
+            child.wait(timeout=1)
+        finally:
+            child.kill()
+            child.wait()
+
+    def test_the_first_one_ends_planning_within_a_second(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(signal=number.name):
+                self.ends_at_once(number, [TRACE, f"usdt:{self.target}:*:*"])
+
+    def test_the_first_one_ends_planning_for_a_held_command(self):
+        self.ends_at_once(signal.SIGINT, [TRACE, f"usdt:{self.target}:*:*", "--", "sleep", "100"])
+
+    def test_the_first_one_ends_a_listing(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(signal=number.name):
+                self.ends_at_once(number, [LIST, self.target])
+
+
+if __name__ == "__main__":
+    unittest.main()
