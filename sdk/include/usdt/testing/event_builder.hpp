@@ -33,7 +33,9 @@ namespace usdt::testing {
   EncodedSpec spec;
   spec.args.resize(plan.args[0].size());
   for (const std::uint8_t n : strings) {
-    if (n < spec.args.size()) spec.args[n].capture = static_cast<std::uint8_t>(++plan.string_slots);
+    if (n >= spec.args.size()) continue;
+    spec.args[n].capture = USDT_CAPTURE_STRING;
+    ++plan.string_slots;
   }
   plan.max_args = static_cast<std::uint32_t>(spec.args.size());
   plan.specs.push_back(std::move(spec));
@@ -76,10 +78,10 @@ class EventBuilder {
   EventBuilder& error(std::size_t n, std::int32_t negative_errno) { return slot(n).error = negative_errno, *this; }
   /// The text argument `n` points to; longer than the string size: cut as the kernel would.
   EventBuilder& text(std::size_t n, std::string_view text) {
-    const std::uint8_t capture = plan_.specs[plan_.sites[header().site].spec].args[n].capture;
-    if (capture == 0) return *this;
+    const auto string = string_slot(plan_.specs[plan_.sites[header().site].spec], n);
+    if (!string) return *this;
     const std::size_t size = std::min<std::size_t>(text.size(), layout_.string_size - 1);
-    char* at = reinterpret_cast<char*>(&slot(layout_.max_args)) + (capture - 1u) * std::size_t{layout_.string_size};
+    char* at = reinterpret_cast<char*>(&slot(layout_.max_args)) + *string * std::size_t{layout_.string_size};
     std::memcpy(at, text.data(), size);
     at[size] = '\0';
     slot(n).text = static_cast<std::int32_t>(size + 1);
