@@ -13,6 +13,8 @@ const volatile __u32 usdt_stack_depth = 0; /* addresses */
 /* Rows of usdt_stats less 1, and entries of a row. */
 const volatile __u32 usdt_stats_row_mask = 0;
 const volatile __u32 usdt_stats_row_size = 0;
+/* The program is loaded as sleepable. */
+const volatile __u8 usdt_may_sleep = 0;
 /* 0, or: only processes that descend from this thread group count (a traced command and its children). */
 const volatile __u32 usdt_ancestor_tgid = 0;
 const volatile __u32 usdt_task_tgid_offset = 0;
@@ -74,19 +76,67 @@ static __always_inline bool descends(void)
 	return false;
 }
 
-/* The text a captured argument points to, into its slot of the record. */
-static __always_inline int capture(const struct usdt_ctx *ctx, void *record, const struct usdt_arg_spec *spec,
-				   __u64 pointer)
+/* Of a text with a length, as many bytes as fit and one more, which shows that it was cut. */
+static __always_inline int capture_bytes(const struct usdt_ctx *ctx, char *to, __u64 length, __u64 pointer)
 {
-	__u64 text = (spec->capture - 1ull) * usdt_string_size;
+	__u64 most = usdt_string_size - 1;
+
+	if ((__s64)length < 0)
+		return -USDT_ERANGE;
+	if (length == 0)
+		return 1;
+	if (length > most)
+		length = most;
+	/* As in capture(). */
+	asm volatile("" : "+r"(length));
+	if (length == 0 || length > most)
+		return -USDT_ERANGE;
+	if (usdt_copy_bytes(ctx, to, length, pointer))
+		return -USDT_EFAULT;
+	return length + 1;
+}
+
+/* The text argument `i` points to, into a slot of the record; 0: its length is not known yet. */
+static __always_inline int capture(const struct usdt_ctx *ctx, void *record, __u32 i, __u32 how, __u64 slot)
+{
+	struct usdt_event_arg *args = record + sizeof(struct usdt_event);
+	__u64 text = slot * usdt_string_size, by = how - USDT_CAPTURE_LENGTH;
 	__u32 at = sizeof(struct usdt_event) + usdt_max_args * sizeof(struct usdt_event_arg) +
 		   usdt_stack_depth * sizeof(__u64);
+	int error;
 
 	/* Checked just before it is used: verifiers of old kernels (5.10) forget the bounds of what was spilled. */
 	asm volatile("" : "+r"(text));
 	if (!usdt_string_slots || text > (usdt_string_slots - 1ull) * usdt_string_size)
 		return 0;
-	return usdt_copy_text(ctx, record + at + text, usdt_string_size, pointer);
+	if (how == USDT_CAPTURE_STRING)
+		return usdt_copy_text(ctx, record + at + text, usdt_string_size, args[i].bits);
+	asm volatile("" : "+r"(by));
+	if (by >= usdt_max_args)
+		return -USDT_ENOENT;
+	error = args[by].error;
+	if (error)
+		return error == -USDT_ENODATA && usdt_calls && !ctx->returns ? 0 : error;
+	return capture_bytes(ctx, record + at + text, args[by].bits, args[i].bits);
+}
+
+/* Texts behind all values, since some of those are their lengths. Packed specs have none. */
+static __always_inline void capture_texts(void *record, const struct usdt_ctx *ctx)
+{
+	struct usdt_event_arg *args = record + sizeof(struct usdt_event);
+	struct usdt_cursor at = {};
+	struct usdt_arg_spec spec;
+	__u64 slot = 0;
+
+	if (!usdt_string_slots || usdt_is_packed(ctx))
+		return;
+	for (__u32 i = 0; i < usdt_max_args && usdt_next_spec(ctx, &at, &spec); i++) {
+		if (!spec.capture)
+			continue;
+		if (!args[i].error && !args[i].text)
+			args[i].text = capture(ctx, record, i, spec.capture, slot);
+		slot = usdt_forget(ctx, slot + 1);
+	}
 }
 
 /* Records of calls are filled at both ends: at the second what the first one could not know. */
@@ -105,8 +155,9 @@ static __always_inline void fill_args(void *record, const struct usdt_ctx *ctx, 
 		error = usdt_read(ctx, &spec, &bits);
 		args[i].error = error;
 		args[i].bits = bits;
-		args[i].text = spec.capture && !error ? capture(ctx, record, &spec, bits) : 0;
+		args[i].text = 0;
 	}
+	capture_texts(record, ctx);
 }
 
 static __always_inline void fill(struct usdt_event *event, const struct usdt_ctx *ctx, __u32 site, __u64 pid_tgid)
@@ -150,17 +201,70 @@ static __always_inline void count_lost(struct usdt_site_stats *stats)
 	__sync_fetch_and_add(&stats->ring_full, 1);
 }
 
+/* Whether something of the record is on a page that is not in memory. */
+static __always_inline bool is_paged_out(const struct usdt_event *event)
+{
+	const struct usdt_event_arg *args = (const void *)event + sizeof(*event);
+
+	for (__u32 i = 0; i < usdt_max_args; i++) {
+		if (i >= event->arg_cnt)
+			break;
+		if (args[i].error == -USDT_EFAULT || args[i].text == -USDT_EFAULT)
+			return true;
+	}
+	return false;
+}
+
+/* Waits for the pages of the arguments and for the one that texts, having reached so far, go on in. */
+static __always_inline void page_in(const struct usdt_ctx *ctx, __u32 page)
+{
+	struct usdt_ctx *waiting = (struct usdt_ctx *)ctx;
+	struct usdt_cursor at = {};
+	struct usdt_arg_spec spec;
+	__u64 bits;
+	char touched;
+
+	waiting->sleepable = true;
+	if (usdt_windows)
+		usdt_init_window(ctx, ctx->window);
+	for (__u32 i = 0; i < usdt_max_args && usdt_next_spec(ctx, &at, &spec); i++) {
+		if (usdt_read(ctx, &spec, &bits) || !spec.capture)
+			continue;
+		if (page)
+			bits = (bits | (USDT_PAGE - 1)) + 1;
+		bpf_copy_from_user(&touched, 1, (const void *)bits);
+	}
+	if (usdt_windows)
+		usdt_init_window(ctx, ctx->window);
+	waiting->sleepable = false;
+}
+
+/* The first and the last look at the arguments of a hit; before each but the first, a page is waited for. */
+#define LOOKS 3
+
 /* A hit, or the end of a call whose arguments are still there (`start`: when it began). */
 static __always_inline void record_hit(const struct usdt_ctx *ctx, __u32 site, struct usdt_site_stats *stats,
 				       __u64 start)
 {
-	struct usdt_event *event = bpf_ringbuf_reserve(&usdt_events, usdt_record_size, 0);
+	struct usdt_event *event;
+	__u64 now = 0;
 
-	if (!event) {
-		count_lost(stats);
-		return;
+	for (__u32 look = 0; look < LOOKS; look++) {
+		event = bpf_ringbuf_reserve(&usdt_events, usdt_record_size, 0);
+		if (!event) {
+			count_lost(stats);
+			return;
+		}
+		fill(event, ctx, site, usdt_pid_tgid());
+		if (!usdt_may_sleep || look == LOOKS - 1 || !is_paged_out(event))
+			break;
+		/* Not while the record is held: the consumer cannot pass it, and the process may wait for ever. */
+		now = now ? now : event->ts;
+		bpf_ringbuf_discard(event, BPF_RB_NO_WAKEUP);
+		page_in(ctx, look);
 	}
-	fill(event, ctx, site, usdt_pid_tgid());
+	if (now)
+		event->ts = now;
 	if (start) {
 		event->duration = event->ts - start;
 		event->ts = start;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What one hit of a 3-argument probe with a string costs the traced program, by its own clock: untraced, under
 usdt-trace, under bpftrace. Both tools print every event as text to /dev/null; how many they delivered and lost is
-taken from one more run of each, into a counter."""
+taken from one more run of each, into a counter. With `--what count` they count hits only."""
 
 import re
 import subprocess
@@ -14,12 +14,14 @@ from harness import Run
 FORMAT = "arg0, str(arg1), arg2"
 
 
-def usdt_trace(tool, program):
-    return [tool, puppet.probe_of(program), "--format", "text", "--print", FORMAT]
+def usdt_trace(tool, program, what):
+    shown = ["--count"] if what == "count" else ["--format", "text", "--print", FORMAT]
+    return [tool, puppet.probe_of(program), *shown]
 
 
-def bpftrace(program):
-    return ["bpftrace", "-e", f'usdt:{program}:puppet:beat {{ printf("%d %s %d\\n", arg0, str(arg1), arg2); }}']
+def bpftrace(program, what):
+    action = "@ = count();" if what == "count" else 'printf("%d %s %d\\n", arg0, str(arg1), arg2);'
+    return ["bpftrace", "-e", f"usdt:{program}:puppet:beat {{ {action} }}"]
 
 
 def ns_per_hit(run, program, argv, hits):
@@ -56,18 +58,18 @@ def delivered(run, program, argv, hits):
 
 
 def main():
-    given = paired.options(__doc__, rounds=7, hits=200_000)
+    given = paired.options(__doc__, rounds=7, hits=200_000, what="print")
     run = Run(given.tool)
     try:
         program = puppet.build(run)
-        tracers = {"untraced": None, "usdt-trace": usdt_trace(given.tool, program)}
+        tracers = {"untraced": None, "usdt-trace": usdt_trace(given.tool, program, given.what)}
         if paired.have_bpftrace():
-            tracers["bpftrace"] = bpftrace(program)
+            tracers["bpftrace"] = bpftrace(program, given.what)
         results = paired.measure(given.rounds, {
             name: lambda argv=argv: ns_per_hit(run, program, argv, given.hits) for name, argv in tracers.items()})
         paired.report(results, "ns per hit", list(tracers)[-1])
         for name, argv in tracers.items():
-            if argv:
+            if argv and given.what == "print":
                 lines, said = delivered(run, program, argv, given.hits)
                 print(f"{name}: delivered {lines} of {given.hits} hits; says {said[-3:] or 'nothing of lost events'}")
     finally:

@@ -70,12 +70,49 @@ std::vector<bpf_insn> read_register(int n) {
   return {insn(kLoadWord, 0), insn(kLeft, USDT_MARK_CUT + n), insn(kRight, USDT_MARK_CUT + n)};
 }
 
-TEST(Specialise, MakesAnUnsignedRegisterALoadAndTwoShifts) {
-  const auto code = specialised(read_register(0), spec_of({in_register(14, 4)}));
-  EXPECT_EQ(code[0].off, 112) << "rdi is word 14 of pt_regs";
-  EXPECT_EQ(code[1].imm, 32);
-  EXPECT_EQ(code[2].imm, 32);
+bool is_nothing(const bpf_insn& code) {
+  return code.code == 0x05 && code.imm == 0 && code.off == 0 && code.dst_reg == 0 && code.src_reg == 0;
+}
+
+TEST(Specialise, MakesAnUnsignedRegisterOneLoadOfItsSize) {
+  constexpr std::uint8_t kLoad32 = 0x61, kLoad16 = 0x69, kLoad8 = 0x71;
+  for (const auto& [size, load] : {std::pair{1, kLoad8}, {2, kLoad16}, {4, kLoad32}, {8, kLoadWord}}) {
+    const auto code = specialised(read_register(0), spec_of({in_register(14, static_cast<std::uint8_t>(size))}));
+    EXPECT_EQ(code[0].code, load);
+    EXPECT_EQ(code[0].off, 112) << "rdi is word 14 of pt_regs";
+    EXPECT_TRUE(is_nothing(code[1]) && is_nothing(code[2])) << size;
+  }
+}
+
+TEST(Specialise, MakesWhatNoLoadFitsALoadAndTwoShifts) {
+  const auto code = specialised(read_register(0), spec_of({in_register(14, 3)}));
+  EXPECT_EQ(code[0].code, kLoadWord);
+  EXPECT_EQ(code[0].off, 112);
+  EXPECT_EQ(code[1].imm, 40);
+  EXPECT_EQ(code[2].imm, 40);
   EXPECT_EQ(code[2].code, kRight);
+}
+
+TEST(Specialise, LeavesAWholeSignedWordAsItIs) {
+  const auto code = specialised(read_register(0), spec_of({in_register(14, 8, USDT_ARG_SIGNED)}));
+  EXPECT_EQ(code[0].code, kLoadWord);
+  EXPECT_TRUE(is_nothing(code[1]) && is_nothing(code[2]));
+}
+
+TEST(Specialise, TrimsWhatWasReadFromMemory) {
+  std::vector<bpf_insn> program{insn(kLeft, USDT_MARK_TRIM), insn(kRight, USDT_MARK_TRIM)};
+  program[0].dst_reg = program[1].dst_reg = 7;
+  const auto trimmed = [&](std::uint8_t size, unsigned flags) {
+    return specialised(program, spec_of({in_memory(4, 8, size, flags)}));
+  };
+  EXPECT_TRUE(is_nothing(trimmed(8, 0)[0]) && is_nothing(trimmed(8, 0)[1]));
+  const auto half = trimmed(4, 0);
+  EXPECT_EQ(half[0].code, 0xbc) << "w7 = w7";
+  EXPECT_TRUE(half[0].dst_reg == 7 && half[0].src_reg == 7 && half[0].imm == 0);
+  EXPECT_TRUE(is_nothing(half[1]));
+  const auto signed_half = trimmed(4, USDT_ARG_SIGNED), small = trimmed(2, 0);
+  EXPECT_TRUE(signed_half[0].imm == 32 && signed_half[1].imm == 32 && signed_half[1].code == kRightSigned);
+  EXPECT_TRUE(small[0].imm == 48 && small[1].imm == 48 && small[1].code == kRight);
 }
 
 TEST(Specialise, ExtendsASignedRegisterByItsSign) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "usdt/event.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,6 +45,20 @@ TEST(Event, hands_out_an_argument_only_as_the_type_it_has) {
     EXPECT_EQ(wrong.kind, ErrorKind::type_mismatch) << wrong.message;
   EXPECT_EQ(event->arg<std::int64_t>(0).error().message, "arg0 is i32, not i64");
   EXPECT_EQ(event->arg<int>(9).error().kind, ErrorKind::not_found);
+}
+
+TEST(Event, ends_a_text_with_a_length_there_or_at_a_nul_before) {
+  AttachPlan plan = x86_plan("8@%rdi 8@%rsi", {0});
+  plan.specs[0].args[0].capture = USDT_CAPTURE_BY(1);
+  const auto text_of = [&](std::string_view bytes) {
+    const auto record = EventBuilder(plan, 4).arg(0, 1).arg(1, bytes.size()).text(0, bytes).build();
+    const auto text = Event::from(record, plan, layout_of(plan, 4))->text(0);
+    return fmt::format("{}{}", text->bytes, text->truncated ? "..." : "");
+  };
+  EXPECT_EQ(text_of("abcd"), "abcd");
+  EXPECT_EQ(text_of("abcde"), "abcd...");
+  EXPECT_EQ(text_of(std::string_view("ab\0de", 5)), "ab");
+  EXPECT_EQ(text_of(""), "");
 }
 
 TEST(Event, has_a_stack_or_the_reason_why_not) {

@@ -109,9 +109,37 @@ TEST(Plan, GivesStringSlotsToWhatCanBeAPointer) {
   const auto& args = plan.specs[plan.sites[0].spec].args;
   std::vector<int> captures;
   for (const auto& arg : args) captures.push_back(arg.capture);
-  EXPECT_THAT(captures, ElementsAre(0, 1, 2, 0, 0, 0));
+  EXPECT_THAT(captures, ElementsAre(0, 1, 1, 0, 0, 0));
   EXPECT_EQ(plan.specs[plan.sites[1].spec].args[0].capture, 1) << "slots are counted anew in each spec";
   EXPECT_EQ(plan.string_slots, 2U);
+}
+
+TEST(Plan, GivesTextsTheLengthThatIsAskedForOrDocumented) {
+  const auto captures = [](const char* probe, const PlanOptions& options) {
+    Site planned = site(probe, "8@%rdi 8@%rsi 4@%edx 8@%rcx 4@%r8d");
+    planned.provider = "hotspot";
+    const AttachPlan plan = plan_of({file_with({planned})}, options);
+    std::vector<int> found;
+    for (const auto& arg : plan.specs[0].args) found.push_back(arg.capture);
+    return found;
+  };
+  constexpr int kBy2 = USDT_CAPTURE_BY(2), kBy4 = USDT_CAPTURE_BY(4);
+  EXPECT_THAT(captures("unheard_of", {.strings = {1}}), ElementsAre(0, USDT_CAPTURE_STRING, 0, 0, 0));
+  EXPECT_THAT(captures("method__entry", {.strings = {1, 3}}), ElementsAre(0, kBy2, 0, kBy4, 0));
+  EXPECT_THAT(captures("method__entry", {.strings = {0}}), ElementsAre(USDT_CAPTURE_STRING, 0, 0, 0, 0));
+  const std::uint8_t text = 1, length = 4, none = 200;
+  EXPECT_THAT(captures("method__entry", {.bounded_strings = {{text, length}}}), ElementsAre(0, kBy4, 0, 0, 0));
+  EXPECT_THAT(captures("unheard_of", {.bounded_strings = {{text, none}}}), ElementsAre(0, 0, 0, 0, 0))
+      << "a length the site has not is no reason to read without one";
+}
+
+TEST(Plan, KeepsDocumentedLengthsApartWhereTwoProbesHaveOneArgumentText) {
+  Site first = site("object__alloc", "8@%rdi 8@%rsi 4@%edx 8@%rcx"),
+       second = site("monitor__notify", first.args_text, 9);
+  first.provider = second.provider = "hotspot";
+  const AttachPlan plan = plan_of({file_with({first, second})}, {.strings = {1, 2}});
+  EXPECT_EQ(plan.specs[plan.sites[0].spec].args[1].capture, USDT_CAPTURE_BY(2));
+  EXPECT_EQ(plan.specs[plan.sites[1].spec].args[1].capture, USDT_CAPTURE_STRING);
 }
 
 TEST(Plan, TakesFourByteValuesForStringsOfI386) {

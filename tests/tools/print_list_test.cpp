@@ -31,6 +31,19 @@ TEST(PrintList, takes_names_and_the_return_value) {
   EXPECT_EQ((*list)[4].name, "arguments");
 }
 
+TEST(PrintList, takes_the_argument_that_is_the_length_of_a_text) {
+  const auto list = parse_print_list("str(arg1, arg2), str( buf ,count ),str(arg0)");
+  ASSERT_TRUE(list) << list.error().message;
+  ASSERT_EQ(list->size(), 3U);
+  EXPECT_EQ((*list)[0].arg, 1);
+  EXPECT_EQ((*list)[0].length, usdt::ArgName(std::uint8_t{2}));
+  EXPECT_EQ((*list)[0].label, "str(arg1, arg2)");
+  EXPECT_EQ((*list)[1].name, "buf");
+  EXPECT_EQ((*list)[1].length, usdt::ArgName(std::string("count")));
+  EXPECT_EQ((*list)[1].label, "str(buf, count)");
+  EXPECT_FALSE((*list)[2].length);
+}
+
 TEST(PrintList, a_name_means_an_argument_and_retval_the_result) {
   std::vector<usdt::Arg> args(4);
   args[0].name = "fd";
@@ -58,6 +71,8 @@ TEST(PrintList, says_where_it_does_not_understand) {
                              {"arg0 arg1", 5},
                              {"str(arg0", 3},
                              {"ustr(arg0)", 4},
+                             {"str(arg0, arg1, arg2)", 3},
+                             {"hex(arg0, arg1)", 3},
                              {"arg0, foo(arg1)", 9},
                              {"arg256", 5},
                              {"arg-1", 3},

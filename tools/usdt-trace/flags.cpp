@@ -37,6 +37,8 @@ struct RawFlags {
   std::string carrier = "auto";
   std::string format = "text";
   std::vector<std::string> disabled;
+  bool wait_for_pages = false;
+  bool no_wait_for_pages = false;
 };
 
 void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
@@ -45,7 +47,8 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_option("probe", raw.probes, "Probes to trace")->type_name("PROBE")->required();
   app.add_option("-p,--pid", flags.pid, "Only this process")->type_name("PID");
   app.add_option("--print", raw.print,
-                 "What to show: argN, str(argN), hex(argN), of kernel functions names as well (count,\n"
+                 "What to show: argN, str(argN), str(argN, argM) of the length argM, hex(argN), of kernel functions "
+                 "names as well (count,\n"
                  "str(filename)) and retval. Default: every argument")
       ->type_name("LIST");
   app.add_option("-M,--max-events", flags.max_events, "Stop after N events")->type_name("N");
@@ -76,6 +79,11 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->check(CLI::Range(1, 127))
       ->type_name("N");
   app.add_flag("-c,--count", flags.count_only, "No events, but a table of hits at the end");
+  app.add_flag("--wait-for-pages", raw.wait_for_pages,
+               "Where an argument is paged out, let the traced program wait until it is in: the default with -p and a\n"
+               "command, but not of everybody's, since who maps a page decides how long that takes");
+  app.add_flag("--no-wait-for-pages", raw.no_wait_for_pages, "Say instead that it could not be read")
+      ->excludes("--wait-for-pages");
   app.add_option("--carrier", raw.carrier,
                  "How a site's argument spec reaches the BPF program: auto, cookie, table,\n"
                  "per-link or ip-hash")
@@ -115,6 +123,7 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
     if (!feature) return usdt::fail(feature.error());
     usdt::disable_feature(*feature);
   }
+  if (raw.wait_for_pages || raw.no_wait_for_pages) flags.wait_for_pages = raw.wait_for_pages;
   flags.format = raw.format == "json" ? Format::json : Format::text;
   if (raw.carrier != "auto") {
     auto carrier = usdt::carrier_by_name(raw.carrier);

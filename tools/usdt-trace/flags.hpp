@@ -31,6 +31,7 @@ struct Flags {
   usdt::Backend kernel_backend = usdt::Backend::automatic;
   std::uint32_t kernel_stack_depth = 0;
   bool count_only = false;
+  std::optional<bool> wait_for_pages;  ///< TraceOptions::wait_for_pages
   usdt::Carrier carrier = usdt::Carrier::automatic;
   std::uint32_t max_programs = 64;
   bool follow = true;

@@ -15,7 +15,8 @@ namespace x3 = boost::spirit::x3;
 using Form = PrintItem::Form;
 using Number = std::uint8_t;
 using Argument = boost::variant<Number, std::string>;
-using ParsedItem = std::pair<Form, Argument>;
+using Arguments = std::vector<Argument>;
+using ParsedItem = std::pair<Form, Arguments>;
 
 const x3::uint_parser<Number, 10, 1, 3> number;
 const auto letter = x3::ascii::alpha | x3::char_('_');
@@ -24,21 +25,38 @@ const auto numbered = x3::rule<struct NumberedRule, Number>("argN") = x3::lexeme
 const auto name = x3::rule<struct NameRule, std::string>("name") =
     x3::raw[x3::lexeme[!("arg" >> x3::ascii::digit) >> letter >> *(letter | x3::ascii::digit)]];
 const auto argument = x3::rule<struct ArgumentRule, Argument>("argument") = numbered | name;
+const auto one = x3::rule<struct OneRule, Arguments>("argument") = x3::repeat(1)[argument];
+// A text, and its length.
+const auto one_or_two = x3::rule<struct OneOrTwoRule, Arguments>("arguments") = argument >> -(',' >> argument);
 const auto text = x3::rule<struct TextRule, ParsedItem>("str(argN)") =
-    x3::lexeme["str" >> !(letter | x3::ascii::digit)] >> '(' >> x3::attr(Form::text) >> argument >> ')';
+    x3::lexeme["str" >> !(letter | x3::ascii::digit)] >> '(' >> x3::attr(Form::text) >> one_or_two >> ')';
 const auto hex = x3::rule<struct HexRule, ParsedItem>("hex(argN)") =
-    x3::lexeme["hex" >> !(letter | x3::ascii::digit)] >> '(' >> x3::attr(Form::hex) >> argument >> ')';
-const auto plain = x3::rule<struct PlainRule, ParsedItem>("argN") = x3::attr(Form::value) >> argument;
+    x3::lexeme["hex" >> !(letter | x3::ascii::digit)] >> '(' >> x3::attr(Form::hex) >> one >> ')';
+const auto plain = x3::rule<struct PlainRule, ParsedItem>("argN") = x3::attr(Form::value) >> one;
 const auto item = text | hex | plain;
+
+usdt::ArgName name_of(const Argument& parsed) {
+  if (const auto* n = boost::get<Number>(&parsed)) return *n;
+  return boost::get<std::string>(parsed);
+}
+
+std::string label_of(const usdt::ArgName& wanted) {
+  if (const auto* n = std::get_if<Number>(&wanted)) return fmt::format("arg{}", *n);
+  return std::get<std::string>(wanted);
+}
 
 PrintItem item_of(ParsedItem&& parsed) {
   PrintItem out;
   out.form = parsed.first;
-  if (const auto* n = boost::get<Number>(&parsed.second)) {
+  const usdt::ArgName shown = name_of(parsed.second.front());
+  if (const auto* n = std::get_if<Number>(&shown))
     out.arg = *n;
-    out.label = fmt::format("arg{}", *n);
-  } else {
-    out.label = out.name = boost::get<std::string>(std::move(parsed.second));
+  else
+    out.name = std::get<std::string>(shown);
+  out.label = label_of(shown);
+  if (parsed.second.size() > 1) {
+    out.length = name_of(parsed.second.back());
+    out.label += fmt::format(", {}", label_of(*out.length));
   }
   if (out.form == Form::text) out.label = fmt::format("str({})", out.label);
   if (out.form == Form::hex) out.label = fmt::format("hex({})", out.label);
@@ -66,12 +84,7 @@ usdt::Result<PrintList> parse_print_list(std::string_view source) {
 }
 
 std::optional<std::size_t> position_of(const PrintItem& wanted, const std::vector<usdt::Arg>& args) {
-  std::optional<std::size_t> found;
-  for (std::size_t n = 0; n < args.size(); ++n) {
-    if (wanted.arg ? *wanted.arg == n && !args[n].result : args[n].name == wanted.name && !args[n].result) found = n;
-    if (args[n].result && wanted.name == kReturnValue) return n;
-  }
-  return found;
+  return usdt::find_arg(args, wanted.arg ? usdt::ArgName(*wanted.arg) : usdt::ArgName(wanted.name));
 }
 
 }  // namespace usdt_trace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "usdt/decode.hpp"
+#include "usdt/plan.hpp"
 #include "usdt/result.hpp"
 
 namespace usdt_trace {
@@ -18,6 +19,7 @@ struct PrintItem {
   Form form = Form::value;
   std::optional<std::uint8_t> arg = std::nullopt;  ///< by number
   std::string name;                                ///< else by name: "count"; kReturnValue
+  std::optional<usdt::ArgName> length = {};        ///< text: the argument that says how long it is
   std::string label;                               ///< as written: "str(arg1)"
 };
 using PrintList = std::vector<PrintItem>;

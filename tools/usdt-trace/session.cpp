@@ -156,6 +156,11 @@ class Session {
 
   static void ask_for_text(const PrintItem& item, usdt::PlanOptions& options) {
     if (item.form != PrintItem::Form::text) return;
+    if (item.length) {
+      const usdt::ArgName text = item.arg ? usdt::ArgName(*item.arg) : usdt::ArgName(item.name);
+      options.bounded_strings.push_back({text, *item.length});
+      return;
+    }
     if (item.arg)
       options.strings.push_back(*item.arg);
     else
@@ -166,8 +171,9 @@ class Session {
   /// An argument no site has is a mistake, one that some sites lack is not.
   usdt::Result<void> check_print_list() const {
     for (const PrintItem& item : flags_.print) {
-      const bool exists = std::any_of(plan_.args.begin(), plan_.args.end(),
-                                      [&](const auto& args) { return position_of(item, args).has_value(); });
+      const bool exists = std::any_of(plan_.args.begin(), plan_.args.end(), [&](const auto& args) {
+        return position_of(item, args) && (!item.length || usdt::find_arg(args, *item.length));
+      });
       if (!exists)
         return usdt::fail(usdt::ErrorKind::invalid_argument,
                           fmt::format("--print {}: no such argument: {}", item.label, what_there_is()));
@@ -216,6 +222,7 @@ class Session {
     options.ring_bytes = flags_.ring_megabytes << 20;
     options.kernel_stack_depth = flags_.kernel_stack_depth;
     options.count_only = flags_.count_only;
+    options.wait_for_pages = flags_.wait_for_pages;
     options.descendants_only = child_ && flags_.follow;
     if (child_ && !flags_.follow) plan_.scope = *usdt::OneProcess::of(child_->pid());
     catch_signals();

@@ -25,8 +25,11 @@ namespace usdt {
 struct LoadOptions {
   Backend backend = Backend::automatic;
   Carrier carrier = Carrier::automatic;
-  bool site_numbers = true;         ///< CarrierOptions::site_numbers
-  bool arguments = true;            ///< CarrierOptions::arguments
+  bool site_numbers = true;  ///< CarrierOptions::site_numbers
+  bool arguments = true;     ///< CarrierOptions::arguments
+  /// Programs on sites of files, having a constant `usdt_may_sleep`, may wait for pages (Linux 6.0). Whoever maps the
+  /// page decides for how long, and detaching waits with them: not for processes of other people.
+  bool sleepable = false;
   std::uint32_t max_programs = 64;  ///< CarrierOptions::max_programs
   /// The programs to load, of those that are for attach points; empty: all. Each costs the verifier, and so the start
   /// of a trace, some milliseconds an argument. A plan that names its programs (join_plans()) says it itself.

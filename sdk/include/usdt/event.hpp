@@ -4,6 +4,7 @@
 #include <bit>
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -28,6 +29,9 @@ struct Text {
   std::string_view bytes;  ///< without the NUL; valid as long as the event
   bool truncated = false;  ///< longer than the string size of the trace
 };
+
+/// The string slot of its record that has argument `n`'s text; none: no text is captured for it.
+[[nodiscard]] std::optional<std::size_t> string_slot(const EncodedSpec& spec, std::size_t n) noexcept;
 
 /// How the records of one plan are laid out (bpf/event.h), from numbers known at load.
 struct EventLayout {

@@ -29,6 +29,7 @@ enum class Feature : std::uint8_t {
   tp_btf_func_arg,   ///< the same in tp_btf programs: 7.2
   tracing_cookie,    ///< attach cookies of trampolines: 5.19, commit 2fcc82411e74
   raw_tp_cookie,     ///< attach cookies of raw tracepoints: 6.10, commit 68ca5d4eebb8
+  sleepable_uprobe,  ///< programs on sites of files may wait for pages: 6.0
 };
 
 enum class Answer : std::uint8_t { yes, no, unknown };

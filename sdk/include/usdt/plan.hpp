@@ -85,6 +85,17 @@ struct KernelFacts {
   KernelAbilities abilities = {};
 };
 
+/// An argument by its number, or by its name (Arg::name; "retval": the return value of a kernel function).
+using ArgName = std::variant<std::uint8_t, std::string>;
+/// Position of an argument in a site's list.
+[[nodiscard]] std::optional<std::size_t> find_arg(const std::vector<Arg>& args, const ArgName& name);
+
+/// Text that need not end in a NUL: as many bytes as argument `length` says, or up to a NUL before.
+struct BoundedString {
+  ArgName text;
+  ArgName length;
+};
+
 struct PlanOptions {
   Scope scope = AllProcesses{};
   std::uint64_t user_cookie = 0;  ///< what usdt_cookie() returns in the program
@@ -100,6 +111,9 @@ struct PlanOptions {
   std::vector<std::uint8_t> strings = {};
   /// The same by name (Arg::name).
   std::vector<std::string> string_names = {};
+  /// The same with lengths. Texts of probes whose documentation says where their lengths are (known_lengths()) have
+  /// them unasked.
+  std::vector<BoundedString> bounded_strings = {};
   /// The same for return values.
   bool string_results = false;
   /// The same for every argument whose type is known to be a pointer to characters.

@@ -31,6 +31,10 @@ struct TraceOptions {
   bool descendants_only = false;
   /// Addresses of the kernel's stack to record at each hit; 0: none, at most 127 (sysctl kernel.perf_event_max_stack).
   std::uint32_t kernel_stack_depth = 0;
+  /// Where an argument or text is on a page that is not in memory, the program waits for it, as the traced process
+  /// would (Linux 6.0). Its owner decides for how long, and detaching waits with it. By default only where what is
+  /// traced was picked: one process, or a command.
+  std::optional<bool> wait_for_pages = std::nullopt;
   /// No events: hits are only counted.
   bool count_only = false;
   /// Calls of kernel functions that can be under way at once, where their entries must be kept until they end.

@@ -152,7 +152,7 @@ Result<LoadedObject> BpfObject::load(std::shared_ptr<const AttachPlan> shared, c
                                        .arguments = options.arguments,
                                        .max_programs = options.max_programs});
   if (!carriers) return fail(carriers.error());
-  auto copies = backends::load_copies(impl_->recipe, plan, *carriers, *backend, options.programs);
+  auto copies = backends::load_copies(impl_->recipe, plan, *carriers, *backend, options);
   if (!copies) return fail(copies.error());
   return LoadedObject(std::make_unique<LoadedObject::Impl>(std::move(shared), std::move(*carriers), std::move(*copies),
                                                            *backend, backends::license_of(impl_->recipe.bytes())));

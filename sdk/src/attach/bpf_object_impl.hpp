@@ -56,7 +56,7 @@ class Recipe {
 /// with them all that was loaded, where one cannot be loaded.
 [[nodiscard]] Result<std::vector<ObjectCopy>> load_copies(const Recipe& recipe, const AttachPlan& plan,
                                                           const CarrierPlan& carriers, Backend files,
-                                                          std::span<const std::string> programs);
+                                                          const LoadOptions& options);
 
 }  // namespace backends
 

@@ -85,6 +85,16 @@ Result<void> set_types(const ObjectCopy& object, const ProgramKind& kind, Backen
   return {};
 }
 
+/// LoadOptions::sleepable.
+Result<void> let_sleep(const ObjectCopy& object) {
+  if (auto set = object.set_constant("usdt_may_sleep", std::uint8_t{1}); !set) return set;
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object.get()) {
+    if (is_site_program(program)) bpf_program__set_flags(program, bpf_program__flags(program) | BPF_F_SLEEPABLE);
+  }
+  return {};
+}
+
 /// What `program` is loaded for, where that must be something. What is attached is a clone for each function or
 /// tracepoint: any will do, and the kernel's own stay when modules go.
 std::string tied_to(const AttachPlan& plan, const CarrierPlan& carriers, std::size_t program) {
@@ -135,8 +145,8 @@ Result<std::vector<std::byte>> code_for(std::span<const std::byte> bytes, const 
 class Loader {
  public:
   Loader(const Recipe& recipe, const AttachPlan& plan, const CarrierPlan& carriers, Backend files,
-         std::span<const std::string> programs)
-      : recipe_(recipe), plan_(plan), carriers_(carriers), files_(files), programs_(programs) {}
+         const LoadOptions& options)
+      : recipe_(recipe), plan_(plan), carriers_(carriers), files_(files), options_(options) {}
 
   Result<std::vector<ObjectCopy>> run() {
     for (std::size_t i = 0; i < carriers_.programs.size(); ++i) {
@@ -156,6 +166,9 @@ class Loader {
     if (auto found = choose_programs(copy, wanted(program)); !found) return found;
     if (auto typed = set_types(copy, program.kind, files_, tied_to(plan_, carriers_, number), number == 0); !typed)
       return typed;
+    if (options_.sleepable && !is_kernel(program.kind.backend)) {
+      if (auto set = let_sleep(copy); !set) return set;
+    }
     if (auto done = load_object(copy); !done) {
       if (carriers_.programs.size() == 1) return done;
       return fail(done.error().within(fmt::format("program {} of {}", number + 1, carriers_.programs.size())));
@@ -178,7 +191,7 @@ class Loader {
 
   /// Names of the programs to load in a copy; empty: all.
   [[nodiscard]] std::span<const std::string> wanted(const PlannedProgram& program) const {
-    if (program.kind.program == kNone) return programs_;
+    if (program.kind.program == kNone) return options_.programs;
     return {&plan_.programs[program.kind.program], 1};
   }
 
@@ -186,7 +199,7 @@ class Loader {
   const AttachPlan& plan_;
   const CarrierPlan& carriers_;
   Backend files_;
-  std::span<const std::string> programs_;
+  const LoadOptions& options_;
   ThreadBase thread_base_ = find_thread_base(plan_);
   std::vector<ObjectCopy> copies_;
 };
@@ -200,8 +213,8 @@ bool is_site_program(const bpf_program* program) {
 }
 
 Result<std::vector<ObjectCopy>> load_copies(const Recipe& recipe, const AttachPlan& plan, const CarrierPlan& carriers,
-                                            Backend files, std::span<const std::string> programs) {
-  return Loader(recipe, plan, carriers, files, programs).run();
+                                            Backend files, const LoadOptions& options) {
+  return Loader(recipe, plan, carriers, files, options).run();
 }
 
 }  // namespace usdt::backends

@@ -21,7 +21,27 @@ constexpr std::uint8_t kAdd = BPF_ALU64;  // BPF_ADD and BPF_K are 0
 constexpr std::uint8_t kShiftLeft = BPF_ALU64 | 0x60 /* BPF_LSH */ | BPF_K;
 constexpr std::uint8_t kShiftRight = BPF_ALU64 | 0x70 /* BPF_RSH */ | BPF_K;
 constexpr std::uint8_t kShiftSigned = BPF_ALU64 | 0xc0 /* BPF_ARSH */ | BPF_K;
-constexpr std::uint8_t kLoadImmediate = 0x18;  // BPF_LD | BPF_IMM | BPF_DW, of two slots
+constexpr std::uint8_t kLoadImmediate = 0x18;                                // BPF_LD | BPF_IMM | BPF_DW, of two slots
+constexpr std::uint8_t kMoveLowHalf = BPF_ALU | 0xb0 /* BPF_MOV */ | BPF_X;  // the upper half becomes 0
+
+/// A jump to the next instruction, which the verifier removes.
+constexpr bpf_insn kNothing{.code = BPF_JMP, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0};
+
+/// The load of `size` bytes, the rest of the register 0; nothing where there is none of that size.
+std::optional<std::uint8_t> load_of(unsigned size) {
+  switch (size) {
+    case 1:
+      return BPF_LDX | BPF_MEM | 0x10 /* BPF_B */;
+    case 2:
+      return BPF_LDX | BPF_MEM | 0x08 /* BPF_H */;
+    case 4:
+      return BPF_LDX | BPF_MEM;  // BPF_W is 0
+    case 8:
+      return kLoad;
+    default:
+      return std::nullopt;
+  }
+}
 
 /// Which argument an immediate is a mark of.
 std::optional<std::size_t> argument_of(std::int32_t immediate, usdt_mark mark) {
@@ -90,8 +110,9 @@ class Specialiser {
       return write_load(code, i, *n);
     }
     if (const auto n = argument_of(here.imm, USDT_MARK_CUT))
-      return write_shifts(code, i, *n) && write_load(code, i, *n);
-    if (const auto n = argument_of(here.imm, USDT_MARK_TRIM)) return write_shifts(code, i, *n);
+      return write_shifts(code, i, *n) && write_load(code, i, *n) && shorten_load(code, i, *n);
+    if (const auto n = argument_of(here.imm, USDT_MARK_TRIM))
+      return write_shifts(code, i, *n) && shorten_trim(code, i, *n);
     return true;
   }
 
@@ -107,6 +128,33 @@ class Specialiser {
     const bool sized = n < args_.size() && args_[n].size >= 1 && args_[n].size <= 8;
     code[i].imm = code[i + 1].imm = sized ? 64 - 8 * args_[n].size : 0;
     if (sized && (args_[n].flags & USDT_ARG_SIGNED) != 0) code[i + 1].code = kShiftSigned;
+    return true;
+  }
+
+  /// The load alone does where it extends as it should: whole words, and what is unsigned. (Little-endian machines.)
+  [[nodiscard]] bool shorten_load(std::span<bpf_insn> code, std::size_t i, std::size_t n) const {
+    if (kind_of(n) != USDT_OWN_REG) return true;
+    const usdt_arg_spec& arg = args_[n];
+    const auto load = load_of(arg.size);
+    if (!load || (arg.size < 8 && (arg.flags & USDT_ARG_SIGNED) != 0)) return true;
+    code[i - 1].code = *load;
+    code[i] = code[i + 1] = kNothing;
+    return true;
+  }
+
+  /// The same of what was read otherwise.
+  [[nodiscard]] bool shorten_trim(std::span<bpf_insn> code, std::size_t i, std::size_t n) const {
+    const unsigned size = n < args_.size() ? args_[n].size : 0;
+    const bool half = size == 4 && (args_[n].flags & USDT_ARG_SIGNED) == 0;
+    if (size != 8 && !half) return true;
+    code[i + 1] = kNothing;
+    if (half) {
+      code[i].code = kMoveLowHalf;
+      code[i].src_reg = code[i].dst_reg;
+      code[i].imm = 0;
+    } else {
+      code[i] = kNothing;
+    }
     return true;
   }
 

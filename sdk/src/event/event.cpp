@@ -47,6 +47,12 @@ Result<Event> Event::from(std::span<const std::byte> record, const AttachPlan& p
   return event;
 }
 
+std::optional<std::size_t> string_slot(const EncodedSpec& spec, std::size_t n) noexcept {
+  if (n >= spec.args.size() || spec.args[n].capture == USDT_CAPTURE_NONE) return std::nullopt;
+  return std::count_if(spec.args.begin(), spec.args.begin() + static_cast<std::ptrdiff_t>(n),
+                       [](const usdt_arg_spec& arg) { return arg.capture != USDT_CAPTURE_NONE; });
+}
+
 std::string_view Event::comm() const noexcept {
   return {header_->comm, ::strnlen(header_->comm, sizeof(header_->comm))};
 }
@@ -76,17 +82,19 @@ Value Event::value(std::size_t n) const noexcept {
 
 Result<Text> Event::text(std::size_t n) const noexcept {
   if (const auto why = why_not(n); !why.empty()) return fail(ErrorKind::not_found, std::string(why));
-  const std::uint8_t capture = plan_->specs[site_->spec].args[n].capture;
-  if (capture == 0 || capture > layout_.string_slots)
+  const auto slot = string_slot(plan_->specs[site_->spec], n);
+  if (!slot || *slot >= layout_.string_slots)
     return fail(ErrorKind::not_found, fmt::format("no text was captured for this {}", type_name((*args_)[n])));
   const std::int32_t length = slots_[n].text;
   if (length <= 0) {
+    if (length == -ERANGE) return fail(ErrorKind::io, "its length is below 0");
     if (slots_[n].bits == 0) return fail(ErrorKind::not_found, "null pointer");
     return fail(ErrorKind::io, std::string(read_error(length)));
   }
-  const char* start = strings_ + (capture - 1u) * std::size_t{layout_.string_size};
+  const char* start = strings_ + *slot * std::size_t{layout_.string_size};
   const auto limit = static_cast<std::size_t>(layout_.string_size) - 2;
-  const auto size = std::min(static_cast<std::size_t>(length) - 1, limit + 1);
+  // One with a length may end before it.
+  const auto size = ::strnlen(start, std::min(static_cast<std::size_t>(length) - 1, limit + 1));
   return Text{{start, std::min(size, limit)}, size > limit};
 }
 

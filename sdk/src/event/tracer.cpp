@@ -70,6 +70,19 @@ Result<void> set_layout(BpfObject& object, const AttachPlan& plan, const EventLa
   return object.set_max_entries("usdt_events", ring_size(options.count_only ? 0 : options.ring_bytes));
 }
 
+/// Anything that is read from memory at a hit.
+bool reads_memory(const AttachPlan& plan) {
+  return plan.string_slots > 0 || std::ranges::any_of(plan.specs, [](const EncodedSpec& spec) {
+           return std::ranges::any_of(spec.args, [](const usdt_arg_spec& arg) { return arg.kind == USDT_ARG_MEM; });
+         });
+}
+
+bool waits_for_pages(const AttachPlan& plan, const TraceOptions& options) {
+  const bool picked = std::holds_alternative<OneProcess>(plan.scope) || options.descendants_only;
+  return options.wait_for_pages.value_or(picked) && !options.count_only && !plan.files.empty() && reads_memory(plan) &&
+         probe_feature(Feature::sleepable_uprobe).answer == Answer::yes;
+}
+
 }  // namespace
 
 struct Tracer::Impl {
@@ -151,6 +164,7 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   const LoadOptions load{.backend = options.backend,
                          .carrier = options.carrier,
                          .arguments = !options.count_only,
+                         .sleepable = waits_for_pages(plan, options),
                          .max_programs = options.max_programs,
                          .programs = {program}};
   auto loaded = object->load(std::move(shared), load);

@@ -75,6 +75,15 @@ FeatureState probe_attach_cookie() {
   return state(Feature::attach_cookie, Answer::no, "bpf_get_attach_cookie is refused; needs >= 5.15");
 }
 
+FeatureState probe_sleepable_uprobe() {
+  const int prog = load_trivial_program(insn_move_r0, {.flags = sys::bpf_f_sleepable});
+  if (prog >= 0) ::close(prog);
+  if (prog >= 0) return state(Feature::sleepable_uprobe, Answer::yes, "a sleepable program loads");
+  if (prog == -EINVAL)
+    return state(Feature::sleepable_uprobe, Answer::no, "EINVAL for a sleepable program; needs >= 6.0");
+  return unsure(Feature::sleepable_uprobe, "BPF_PROG_LOAD", prog);
+}
+
 FeatureState probe_ref_ctr() {
   struct stat st {};
   if (::stat("/sys/bus/event_source/devices/uprobe/format/ref_ctr_offset", &st) == 0)
@@ -112,6 +121,8 @@ FeatureState ask(Feature feature) {
       return probe_uprobe_multi_pid();
     case Feature::attach_cookie:
       return probe_attach_cookie();
+    case Feature::sleepable_uprobe:
+      return probe_sleepable_uprobe();
     case Feature::ref_ctr:
       return probe_ref_ctr();
     case Feature::nop5:
@@ -125,11 +136,11 @@ FeatureState ask(Feature feature) {
   }
 }
 
-constexpr std::array<std::string_view, 16> names{
+constexpr std::array<std::string_view, 17> names{
     "uprobe_multi",    "uprobe_multi_pid", "attach_cookie", "ref_ctr",         "nop5",
     "nop10",           "kernel_btf",       "kprobe_multi",  "kprobe_session",  "tracing",
     "tracing_session", "tracing_multi",    "func_arg",      "tp_btf_func_arg", "tracing_cookie",
-    "raw_tp_cookie"};
+    "raw_tp_cookie",   "sleepable_uprobe"};
 
 std::recursive_mutex kept_mutex;
 std::array<std::optional<FeatureState>, names.size()> kept;

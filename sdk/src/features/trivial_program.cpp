@@ -17,6 +17,7 @@ int load_trivial_program(std::uint64_t first, const TrivialProgram& as) {
   attr.license = reinterpret_cast<std::uintptr_t>(license);
   attr.prog_type = as.type;
   attr.expected_attach_type = as.attach_type;
+  attr.prog_flags = as.flags;
   attr.attach_btf_id = as.btf_id;
   return sys::syscalls().bpf(sys::bpf_prog_load_cmd, &attr, sizeof(attr));
 }

@@ -15,6 +15,7 @@ inline constexpr std::uint64_t insn_get_func_arg_cnt = 0x000000b900000085;   // 
 struct TrivialProgram {
   std::uint32_t type = sys::bpf_prog_type_kprobe;
   std::uint32_t attach_type = 0;
+  std::uint32_t flags = 0;
   std::uint32_t btf_id = 0;  ///< what a tracing program is tied to
 };
 

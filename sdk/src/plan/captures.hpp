@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Which arguments are also fetched as text. Private to plan/.
+// Which arguments are also fetched as text, and how far. Private to plan/.
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <span>
+#include <string_view>
 #include <vector>
 
-#include "usdt/bpf/spec.h"
+#include "usdt/plan.hpp"
 
 namespace usdt::plan {
 
-/// Gives a string slot to each argument that `wanted` names by its number and that can be a pointer. Returns the number
-/// of slots.
-template <class Wanted>
-std::uint32_t assign_captures(std::vector<usdt_arg_spec>& args, unsigned pointer_size, const Wanted& wanted) {
-  constexpr std::uint32_t kMostSlots = 254;  // usdt_arg_spec::capture is 1 + slot in a byte
-  std::uint32_t slots = 0;
-  for (std::size_t i = 0; i < args.size() && slots < kMostSlots; ++i) {
-    usdt_arg_spec& arg = args[i];
-    const bool pointer =
-        arg.kind != USDT_ARG_UNREADABLE && arg.size == pointer_size && (arg.flags & USDT_ARG_FLOAT) == 0;
-    if (pointer && wanted(i)) arg.capture = static_cast<std::uint8_t>(++slots);
-  }
-  return slots;
-}
+/// A text argument and the argument that is its length.
+struct TextAndLength {
+  std::uint8_t text;
+  std::uint8_t length;
+};
+
+/// Texts of a probe that come with their length, where its provider's documentation says so.
+[[nodiscard]] std::span<const TextAndLength> known_lengths(std::string_view provider, std::string_view name) noexcept;
+
+/// Marks what `options` wants as text and can be a pointer (usdt_arg_spec::capture). Returns the number of texts.
+std::uint32_t assign_captures(std::vector<usdt_arg_spec>& encoded, const std::vector<Arg>& args, unsigned pointer_size,
+                              const PlanOptions& options, std::span<const TextAndLength> known = {});
 
 }  // namespace usdt::plan

@@ -283,21 +283,12 @@ class KernelPlanner {
       made.encoded.push_back(each.encoded);
       args.push_back(std::move(each.arg));
     }
-    const std::uint32_t slots = assign_captures(made.encoded, arch::for_machine(kernel_.machine).word_size,
-                                                [&](std::size_t n) { return wants_text(args[n], n); });
+    const std::uint32_t slots =
+        assign_captures(made.encoded, args, arch::for_machine(kernel_.machine).word_size, options_);
     plan_.string_slots = std::max(plan_.string_slots, slots);
     plan_.max_args = std::max(plan_.max_args, static_cast<std::uint32_t>(made.encoded.size()));
     if (!options_.user_cookie_of_function) made.spec = specs_.intern(made.encoded, options_.user_cookie);
     return made;
-  }
-
-  [[nodiscard]] bool wants_text(const Arg& arg, std::size_t n) const {
-    if (options_.capture_text && arg.text) return true;
-    if (arg.result) return options_.string_results;
-    const auto& numbers = options_.strings;
-    const auto& names = options_.string_names;
-    return std::find(numbers.begin(), numbers.end(), n) != numbers.end() ||
-           std::find(names.begin(), names.end(), arg.name) != names.end();
   }
 
   ResolvedArg result_of(const KernelSignature& signature, KernelKind kind, const KernelWay& way) const {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -50,6 +51,8 @@ bool depends_on_file(const std::vector<ResolvedArg>& args) {
 /// Sites outlive the planning, so that keys are views of their strings.
 using ProbeName = std::pair<std::string_view, std::string_view>;
 using MachineText = std::pair<Machine, std::string_view>;
+/// An argument text, and which of its arguments are lengths of texts.
+using LengthsAndText = std::pair<const plan::TextAndLength*, std::string_view>;
 
 struct KeyHash {
   template <class First>
@@ -60,7 +63,8 @@ struct KeyHash {
 
 class Planner {
  public:
-  Planner(const KernelFacts& kernel, const PlanOptions& options) : kernel_(kernel), options_(options) {
+  Planner(const KernelFacts& kernel, const PlanOptions& options)
+      : kernel_(kernel), options_(options), any_text_(!options.strings.empty()) {
     plan_.scope = options.scope;
   }
 
@@ -79,17 +83,18 @@ class Planner {
     std::uint32_t file;
     ArgDecoder decoder;
     std::unordered_map<ProbeName, std::uint32_t, KeyHash> probes;
-    std::unordered_map<std::string_view, std::uint32_t> templates;
+    std::unordered_map<LengthsAndText, std::uint32_t, KeyHash> templates;
   };
 
   std::uint32_t probe_of(const Site& site, Current& current);
   const ArgTemplate& template_of(const Site& site, Current& current);
-  std::uint32_t make_template(std::string_view text, Current& current);
+  std::uint32_t make_template(std::string_view text, std::span<const plan::TextAndLength> known, Current& current);
   std::uint32_t spec_of(const ArgTemplate& args, VirtAddr breakpoint, std::uint64_t user_cookie);
   void add_site(const Site& site, std::uint32_t probe, const plan::Placement& placement, Current& current);
 
   const KernelFacts& kernel_;
   const PlanOptions& options_;
+  bool any_text_;
   AttachPlan plan_;
   plan::SpecTable specs_;
   std::vector<ArgTemplate> templates_;
@@ -124,20 +129,23 @@ std::uint32_t Planner::probe_of(const Site& site, Current& current) {
 }
 
 const ArgTemplate& Planner::template_of(const Site& site, Current& current) {
-  const auto [it, fresh] = current.templates.try_emplace(site.args_text, 0);
-  if (fresh) it->second = make_template(site.args_text, current);
+  const auto known = any_text_ ? plan::known_lengths(site.provider, site.name) : std::span<const plan::TextAndLength>();
+  const auto [it, fresh] = current.templates.try_emplace({known.data(), site.args_text}, 0);
+  if (fresh) it->second = make_template(site.args_text, known, current);
   return templates_[it->second];
 }
 
-std::uint32_t Planner::make_template(std::string_view text, Current& current) {
+std::uint32_t Planner::make_template(std::string_view text, std::span<const plan::TextAndLength> known,
+                                     Current& current) {
   const arch::Arch& arch = current.decoder.impl().arch;
   const MachineText key(arch.machine, text);
-  if (const auto known = shared_templates_.find(key); known != shared_templates_.end()) return known->second;
+  if (const auto same = shared_templates_.find(key); known.empty() && same != shared_templates_.end())
+    return same->second;
 
   std::vector<ResolvedArg> resolved = current.decoder.impl().resolve(text, VirtAddr{});
   reject_surplus(resolved);
   const auto number = static_cast<std::uint32_t>(templates_.size());
-  if (!depends_on_file(resolved)) shared_templates_.emplace(key, number);
+  if (known.empty() && !depends_on_file(resolved)) shared_templates_.emplace(key, number);
 
   ArgTemplate made;
   made.args = static_cast<std::uint32_t>(plan_.args.size());
@@ -149,9 +157,7 @@ std::uint32_t Planner::make_template(std::string_view text, Current& current) {
     made.ip_relative |= (each.encoded.flags & USDT_ARG_IP) != 0;
     args.push_back(std::move(each.arg));
   }
-  const std::uint32_t slots = plan::assign_captures(made.encoded, arch.word_size, [&](std::size_t n) {
-    return std::find(options_.strings.begin(), options_.strings.end(), n) != options_.strings.end();
-  });
+  const std::uint32_t slots = plan::assign_captures(made.encoded, args, arch.word_size, options_, known);
   plan_.string_slots = std::max(plan_.string_slots, slots);
   plan_.max_args = std::max(plan_.max_args, static_cast<std::uint32_t>(made.encoded.size()));
   if (!made.ip_relative && !options_.user_cookie_of) made.spec = specs_.intern(made.encoded, options_.user_cookie);

@@ -16,6 +16,7 @@ inline constexpr int bpf_raw_tracepoint_open_cmd = 17;
 inline constexpr int bpf_btf_get_fd_by_id_cmd = 19;
 inline constexpr int bpf_btf_get_next_id_cmd = 23;
 inline constexpr std::uint32_t bpf_prog_type_kprobe = 2;
+inline constexpr std::uint32_t bpf_f_sleepable = 1u << 4;          // 5.10; of programs on sites 6.0
 inline constexpr std::uint32_t bpf_prog_type_raw_tracepoint = 17;  // 4.17
 inline constexpr std::uint32_t bpf_prog_type_tracing = 26;         // 5.5
 inline constexpr std::uint32_t bpf_attach_trace_raw_tp = 23;       // 5.5: tp_btf

@@ -30,10 +30,12 @@ struct usdt_event_arg {
 	__u64 bits;  /* the value, extended by its sign to 64 bits; floats as their bits */
 	__s32 error; /* 0, or a negative errno: -EFAULT user memory could not be read, -EOPNOTSUPP unreadable operand,
 		      * -ENODATA no BTF for a thread-local one */
-	__s32 text;  /* captured text: its bytes with the NUL, or a negative errno; 0: none was asked for */
+	__s32 text;  /* captured text: its bytes and 1 more (the NUL, or of texts with a length nothing), or a negative
+		      * errno, -ERANGE a length below 0; 0: none was asked for */
 };
 
-/* Per site, in as many rows as there are processors, about. hits = delivered + every lost reason + calls that have not ended. */
+/* Per site, in as many rows as there are processors, about. hits = delivered + every lost reason + calls that have not
+ * ended. */
 struct usdt_site_stats {
 	__u64 hits;
 	__u64 ring_full;

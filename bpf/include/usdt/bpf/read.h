@@ -156,6 +156,9 @@ static __always_inline __u64 usdt_extend(__u64 bits, __u32 size, bool is_signed)
 
 #include "slots.h"
 
+/* The smallest pages there are: larger ones are touched more than once. */
+#define USDT_PAGE 4096ull
+
 /* Exactly `size` bytes: the next one may be on an unmapped page. A sleepable program waits for pages to come in. */
 static __always_inline long usdt_copy(const struct usdt_ctx *ctx, void *to, __u32 size, __u64 address)
 {

@@ -7,7 +7,7 @@
 
 #include "types.h"
 
-#define USDT_SPEC_VERSION 3
+#define USDT_SPEC_VERSION 4
 
 /* What an argument is. */
 enum usdt_arg_kind {
@@ -60,9 +60,18 @@ struct usdt_arg_spec {
 	__u8 reg;     /* pt_regs word (8 bytes each) or USDT_REG_NONE */
 	__u8 index;   /* pt_regs word or USDT_REG_NONE */
 	__u8 shift;   /* MEM, ADDR: log2 of the scale; REG: bits to shift right (8 for %ah) */
-	__u8 capture; /* stock program: 1 + string slot to fill from the pointed-to text, 0: none */
+	__u8 capture; /* stock program: enum usdt_capture; captured texts have the record's string slots in order */
 	__u8 window;  /* MEM: USDT_WINDOW(number, bytes from its start), 0: read alone */
 };
+
+/* What the stock program does with the text an argument points to. */
+enum usdt_capture {
+	USDT_CAPTURE_NONE = 0,
+	USDT_CAPTURE_STRING = 1, /* up to its NUL */
+	USDT_CAPTURE_LENGTH = 2, /* and so on: as many bytes as the argument of this number, less 2, says */
+};
+#define USDT_CAPTURE_BY(arg) ((__u8)(USDT_CAPTURE_LENGTH + (arg)))
+#define USDT_LENGTH_ARGS (255 - USDT_CAPTURE_LENGTH + 1) /* arguments that can be lengths: the first so many */
 
 /* Neighbouring memory operands on one base are one read: a window of at most 64 bytes. A spec has up to three. */
 #define USDT_WINDOW_BYTES 64

@@ -101,10 +101,43 @@ static __always_inline long usdt_copy_text(const struct usdt_ctx *ctx, char *to,
 	return length ? length : 1;
 }
 
+/* Exactly `size` bytes, as far as that. */
+static __always_inline long usdt_copy_bytes(const struct usdt_ctx *ctx, char *to, __u32 size, __u64 address)
+{
+	const __u64 kernel = USDT_LOWEST_KERNEL_ADDRESS;
+
+	if (ctx->source != USDT_SOURCE_USER && address >= kernel)
+		return bpf_probe_read_kernel(to, size, (const void *)address);
+	if (ctx->sleepable)
+		return bpf_copy_from_user(to, size, (const void *)address);
+	return bpf_probe_read_user(to, size, (const void *)address);
+}
+
+/* The text argument `n` points to, whose length is argument `by`: it need not end in a NUL, and nothing behind it is
+ * read. Bytes written, at most `size`, a constant; no NUL is added. Or a negative errno: those of usdt_arg(), -ERANGE a
+ * length below 0. */
+static __always_inline long usdt_str_by(const struct usdt_ctx *ctx, __u32 n, __u32 by, char *to, __u32 size)
+{
+	__u64 address, length;
+	long error = usdt_arg_bits(ctx, n, &address);
+
+	if (!error)
+		error = usdt_arg_bits(ctx, by, &length);
+	if (error)
+		return error;
+	if ((__s64)length < 0)
+		return -USDT_ERANGE;
+	if (length > size)
+		length = size;
+	asm volatile("" : "+r"(length)); /* else clang checks a copy of it */
+	if (length == 0 || length > size)
+		return 0;
+	return usdt_copy_bytes(ctx, to, length, address) ? -USDT_EFAULT : (long)length;
+}
+
 /* The text argument `n` points to. Bytes written with the NUL (a longer text is cut to `size`), or a negative errno. */
 static __always_inline long usdt_str(const struct usdt_ctx *ctx, __u32 n, char *to, __u32 size)
 {
-	const __u64 page = 4096;
 	__u64 address;
 	long length = usdt_arg_bits(ctx, n, &address);
 	char touched;
@@ -118,7 +151,7 @@ static __always_inline long usdt_str(const struct usdt_ctx *ctx, __u32 n, char *
 	if (bpf_copy_from_user(&touched, 1, (const void *)address))
 		return -USDT_EFAULT;
 	length = usdt_copy_text(ctx, to, size, address);
-	if (length >= 0 || bpf_copy_from_user(&touched, 1, (const void *)((address | (page - 1)) + 1)))
+	if (length >= 0 || bpf_copy_from_user(&touched, 1, (const void *)((address | (USDT_PAGE - 1)) + 1)))
 		return length;
 	return usdt_copy_text(ctx, to, size, address);
 }

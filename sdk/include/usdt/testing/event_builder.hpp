@@ -35,7 +35,9 @@ namespace usdt::testing {
   EncodedSpec spec;
   spec.args.resize(plan.args[0].size());
   for (const std::uint8_t n : strings) {
-    if (n < spec.args.size()) spec.args[n].capture = static_cast<std::uint8_t>(++plan.string_slots);
+    if (n >= spec.args.size()) continue;
+    spec.args[n].capture = USDT_CAPTURE_STRING;
+    ++plan.string_slots;
   }
   plan.max_args = static_cast<std::uint32_t>(spec.args.size());
   plan.specs.push_back(std::move(spec));
@@ -85,10 +87,10 @@ class EventBuilder {
   EventBuilder& text(std::size_t n, std::string_view text) {
     usdt_event_arg* slot = slot_of(n);
     if (slot == nullptr) return *this;
-    const std::uint8_t capture = capture_of(n);
-    if (capture == 0) return mistake("argument " + std::to_string(n) + " is not captured as text");
+    const auto string = string_of(n);
+    if (!string) return mistake("argument " + std::to_string(n) + " is not captured as text");
     const std::size_t size = std::min<std::size_t>(text.size(), layout_.string_size - 1);
-    char* at = reinterpret_cast<char*>(slots() + layout_.max_args) + (capture - 1u) * std::size_t{layout_.string_size};
+    char* at = reinterpret_cast<char*>(slots() + layout_.max_args) + *string * std::size_t{layout_.string_size};
     std::memcpy(at, text.data(), size);
     at[size] = '\0';
     slot->text = static_cast<std::int32_t>(size + 1);
@@ -109,11 +111,10 @@ class EventBuilder {
     mistake("the plan has no argument " + std::to_string(n));
     return nullptr;
   }
-  [[nodiscard]] std::uint8_t capture_of(std::size_t n) {
+  [[nodiscard]] auto string_of(std::size_t n) -> decltype(string_slot(EncodedSpec{}, n)) {
     const std::uint32_t site = header().site;
-    if (site >= plan_.sites.size()) return 0;
-    const auto& args = plan_.specs[plan_.sites[site].spec].args;
-    return n < args.size() ? args[n].capture : std::uint8_t{0};
+    if (site >= plan_.sites.size()) return std::nullopt;
+    return string_slot(plan_.specs[plan_.sites[site].spec], n);
   }
   EventBuilder& mistake(std::string what) {
     if (mistake_.empty()) mistake_ = std::move(what);

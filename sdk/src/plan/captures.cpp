@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "plan/captures.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace usdt {
+
+std::optional<std::size_t> find_arg(const std::vector<Arg>& args, const ArgName& name) {
+  const auto* number = std::get_if<std::uint8_t>(&name);
+  std::optional<std::size_t> found;
+  for (std::size_t n = 0; n < args.size(); ++n) {
+    if (args[n].result) {
+      if (!number && std::get<std::string>(name) == "retval") return n;
+    } else if (number ? *number == n : args[n].name == std::get<std::string>(name)) {
+      found = n;
+    }
+  }
+  return found;
+}
+
+namespace plan {
+namespace {
+
+struct KnownProbe {
+  std::string_view name;
+  std::array<TextAndLength, 4> texts;  ///< {0, 0}: none
+};
+
+/// The provider `hotspot` of Java: "DTrace Probes in HotSpot VM" in the JDK's guide, and src/hotspot/share/utilities/
+/// dtrace.hpp's users in OpenJDK 8 to 25. Names are UTF-8 without a NUL, each followed by its length.
+constexpr std::array kHotspot{
+    KnownProbe{"class__loaded", {{{0, 1}}}},
+    KnownProbe{"class__unloaded", {{{0, 1}}}},
+    KnownProbe{"class__initialization__required", {{{0, 1}}}},
+    KnownProbe{"class__initialization__recursive", {{{0, 1}}}},
+    KnownProbe{"class__initialization__concurrent", {{{0, 1}}}},
+    KnownProbe{"class__initialization__erroneous", {{{0, 1}}}},
+    KnownProbe{"class__initialization__super__failed", {{{0, 1}}}},
+    KnownProbe{"class__initialization__clinit", {{{0, 1}}}},
+    KnownProbe{"class__initialization__error", {{{0, 1}}}},
+    KnownProbe{"class__initialization__end", {{{0, 1}}}},
+    KnownProbe{"thread__start", {{{0, 1}}}},
+    KnownProbe{"thread__stop", {{{0, 1}}}},
+    KnownProbe{"mem__pool__gc__begin", {{{0, 1}, {2, 3}}}},
+    KnownProbe{"mem__pool__gc__end", {{{0, 1}, {2, 3}}}},
+    KnownProbe{"method__compile__begin", {{{0, 1}, {2, 3}, {4, 5}, {6, 7}}}},
+    KnownProbe{"method__compile__end", {{{0, 1}, {2, 3}, {4, 5}, {6, 7}}}},
+    KnownProbe{"compiled__method__load", {{{0, 1}, {2, 3}, {4, 5}}}},
+    KnownProbe{"compiled__method__unload", {{{0, 1}, {2, 3}, {4, 5}}}},
+    KnownProbe{"monitor__contended__enter", {{{2, 3}}}},
+    KnownProbe{"monitor__contended__entered", {{{2, 3}}}},
+    KnownProbe{"monitor__contended__exit", {{{2, 3}}}},
+    KnownProbe{"monitor__wait", {{{2, 3}}}},
+    KnownProbe{"monitor__waited", {{{2, 3}}}},
+    KnownProbe{"monitor__notify", {{{2, 3}}}},
+    KnownProbe{"monitor__notifyAll", {{{2, 3}}}},
+    KnownProbe{"method__entry", {{{1, 2}, {3, 4}, {5, 6}}}},
+    KnownProbe{"method__return", {{{1, 2}, {3, 4}, {5, 6}}}},
+    KnownProbe{"object__alloc", {{{1, 2}}}},
+    KnownProbe{"vmops__request", {{{0, 1}}}},
+    KnownProbe{"vmops__begin", {{{0, 1}}}},
+    KnownProbe{"vmops__end", {{{0, 1}}}},
+};
+
+/// enum usdt_capture of argument `n`: a length that was asked for goes before one that is known.
+std::uint8_t capture_of(const std::vector<Arg>& args, std::size_t n, const PlanOptions& options,
+                        std::span<const TextAndLength> known) {
+  for (const BoundedString& each : options.bounded_strings) {
+    const auto length = find_arg(args, each.length);
+    if (find_arg(args, each.text) == n && length && *length < USDT_LENGTH_ARGS) return USDT_CAPTURE_BY(*length);
+  }
+  const auto& numbers = options.strings;
+  const auto& names = options.string_names;
+  const bool wanted = (options.capture_text && args[n].text) ||
+                      (args[n].result ? options.string_results
+                                      : std::ranges::find(numbers, n) != numbers.end() ||
+                                            std::ranges::find(names, args[n].name) != names.end());
+  if (!wanted) return USDT_CAPTURE_NONE;
+  for (const TextAndLength& each : known) {
+    if (each.text == n && each.length < args.size()) return USDT_CAPTURE_BY(each.length);
+  }
+  return USDT_CAPTURE_STRING;
+}
+
+}  // namespace
+
+std::span<const TextAndLength> known_lengths(std::string_view provider, std::string_view name) noexcept {
+  if (provider != "hotspot") return {};
+  const auto* found = std::ranges::find(kHotspot, name, &KnownProbe::name);
+  if (found == kHotspot.end()) return {};
+  const auto& texts = found->texts;
+  return {texts.begin(), std::ranges::find_if(texts, [](const TextAndLength& each) { return each.length == 0; })};
+}
+
+std::uint32_t assign_captures(std::vector<usdt_arg_spec>& encoded, const std::vector<Arg>& args, unsigned pointer_size,
+                              const PlanOptions& options, std::span<const TextAndLength> known) {
+  std::uint32_t texts = 0;
+  for (std::size_t i = 0; i < encoded.size(); ++i) {
+    usdt_arg_spec& arg = encoded[i];
+    const bool pointer =
+        arg.kind != USDT_ARG_UNREADABLE && arg.size == pointer_size && (arg.flags & USDT_ARG_FLOAT) == 0;
+    if (pointer) arg.capture = capture_of(args, i, options, known);
+    texts += arg.capture != USDT_CAPTURE_NONE;
+  }
+  return texts;
+}
+
+}  // namespace plan
+}  // namespace usdt
