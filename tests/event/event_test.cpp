@@ -44,6 +44,24 @@ TEST(Event, hands_out_an_argument_only_as_the_type_it_has) {
   EXPECT_EQ(event->arg<int>(9).error().kind, ErrorKind::not_found);
 }
 
+TEST(Event, shows_no_frame_of_the_tracing_itself) {
+  AttachPlan plan = testing::synthetic_plan("fentry", "vfs_read", Machine::x86_64, "");
+  plan.sites[0].tracer_frames = 2;
+  EventLayout layout = testing::layout_of(plan);
+  layout.stack_depth = 6;
+  layout.stack_shown = 2;
+  std::vector<std::uint64_t> words(layout.record_size() / sizeof(std::uint64_t));
+  auto* header = reinterpret_cast<usdt_event*>(words.data());
+  const auto stack = [&] { return Event::from(std::as_bytes(std::span(words)), plan, layout)->kernel_stack(); };
+  for (std::uint64_t i = 0; i < 6; ++i) words[sizeof(usdt_event) / sizeof(std::uint64_t) + i] = i;
+  header->stack_size = 6 * sizeof(std::uint64_t);
+  EXPECT_EQ(std::vector(stack()->begin(), stack()->end()), (std::vector<std::uint64_t>{2, 3}));
+  header->stack_size = 3 * sizeof(std::uint64_t);
+  EXPECT_EQ(std::vector(stack()->begin(), stack()->end()), (std::vector<std::uint64_t>{2}));
+  header->stack_size = sizeof(std::uint64_t);
+  EXPECT_TRUE(stack()->empty());
+}
+
 TEST(Event, has_a_stack_or_the_reason_why_not) {
   const AttachPlan plan = x86_plan("");
   EventLayout layout = layout_of(plan);

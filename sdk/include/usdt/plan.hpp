@@ -118,6 +118,7 @@ struct PlannedSite {
   FileOffset offset;               ///< where the breakpoint goes: the site, or its nop10
   std::uint32_t args = 0;          ///< index into AttachPlan::args
   std::uint32_t program = kNone;   ///< index into AttachPlan::programs; kNone: for any program
+  std::uint8_t tracer_frames = 0;  ///< innermost frames of its kernel stacks that are the program's and trampoline's
 };
 
 /// A site that will not be attached, and why.

@@ -115,6 +115,13 @@ usdt_source source_of(Backend backend, const KernelAbilities& kernel) {
   }
 }
 
+/// A stack is taken from the registers at a kprobe, elsewhere from within the program: that, and what called it. Behind
+/// it, a raw tracepoint has the kernel's own helpers, which differ by version (kernel::is_tracer_frame()).
+std::uint8_t tracer_frames_of(Backend backend) {
+  if (convention_of(backend) == Convention::registers) return 0;
+  return convention_of(backend) == Convention::slots ? 2 : 1;
+}
+
 bool has_cookies(Backend backend, const KernelAbilities& kernel) {
   switch (backend) {
     case Backend::tracing:
@@ -227,7 +234,8 @@ class KernelPlanner {
                            .spec = spec,
                            .pc = VirtAddr(function.address),
                            .offset = {},
-                           .args = signature.args});
+                           .args = signature.args,
+                           .tracer_frames = tracer_frames_of(way.backend)});
     plan_.functions.push_back({.name = std::string(function.name),
                                .module = std::string(function.module),
                                .address = function.address,
