@@ -4,6 +4,7 @@
 is expected comes from programs that make known system calls, and from strace."""
 
 import collections
+import os
 import pathlib
 import re
 
@@ -219,6 +220,10 @@ def errors_say_what_there_is(run):
     for words, code, text in (
             (["raw_tp:sched_swich"], 1, "no raw tracepoint 'sched_swich'; near: sched_switch"),
             (["kprobe:vfs_raed"], 1, "no kernel function 'vfs_raed'; near: vfs_read"),
+            *([] if os.path.exists("/sys/bus/event_source/devices/kprobe")
+              else [(["kprobe:vfs_read"], 1, "kprobe: this kernel has no kprobes")]),
+            (["raw_tp:sys_enter", "raw_tp:nosuch", "--skip-unknown"], 0, "left out: no raw tracepoint 'nosuch'"),
+            (["raw_tp:sys_enter", "raw_tp:nosuch"], 1, "no raw tracepoint 'nosuch'"),
             (["raw_tp:nosuch_*"], 1, "no raw tracepoint matches 'nosuch_*'"),
             (["raw_tp:"], 2, "raw_tp:"),
             (["--backend", "kprobe_multi", "raw_tp:sys_enter"], 2, "raw_tp cannot be attached by kprobe_multi"),

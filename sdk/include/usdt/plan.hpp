@@ -61,6 +61,7 @@ enum class NopOptimisation : std::uint8_t {
 /// What a kernel can do at its own functions (kernel_abilities() asks the running one).
 struct KernelAbilities {
   Machine machine = Machine::x86_64;  ///< the kernel's own
+  bool perf_kprobe = true;            ///< CONFIG_KPROBE_EVENTS; false only where the kernel is seen to lack it
   bool kprobe_multi = false;          ///< 5.18, CONFIG_FPROBE
   bool kprobe_session = false;        ///< 6.10
   bool tracing = false;               ///< fentry and fexit: 5.5, arm64 6.4 or so

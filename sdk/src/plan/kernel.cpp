@@ -43,8 +43,10 @@ Result<KernelWay> kprobe_way(KernelKind kind, Backend forced, const KernelAbilit
     if (multi && kernel.kprobe_multi) return KernelWay{Backend::kprobe_multi, false};
     if (!any) return unsupported(kind, "kprobe_multi (Linux 5.18, CONFIG_FPROBE)");
   }
-  if (any || forced == Backend::perf_kprobe) return KernelWay{Backend::perf_kprobe, false};
-  return cannot(kind, forced);
+  if (!any && forced != Backend::perf_kprobe) return cannot(kind, forced);
+  if (kernel.perf_kprobe) return KernelWay{Backend::perf_kprobe, false};
+  if (kind.family == KernelFamily::any) return unsupported(kind, "kprobes and no BPF trampolines");
+  return unsupported(kind, "kprobes (CONFIG_KPROBE_EVENTS)");
 }
 
 Result<KernelWay> tracing_way(KernelKind kind, Backend forced, const KernelAbilities& kernel) {
@@ -68,7 +70,9 @@ Result<KernelWay> any_way(KernelKind kind, Backend forced, const KernelAbilities
   if (forced == Backend::tracing || forced == Backend::tracing_multi) return tracing_way(kind, forced, kernel);
   const bool trampolines = kernel.tracing_multi || (kernel.tracing && functions <= kFewFunctions);
   const bool kprobes_miss = !kernel.kprobe_multi && kind.moment != KernelMoment::entry;
-  if (forced == Backend::automatic && multi && trampolines && kprobes_miss) return tracing_way(kind, forced, kernel);
+  const bool kprobes = kernel.kprobe_multi || kernel.perf_kprobe;
+  if (forced == Backend::automatic && multi && ((trampolines && kprobes_miss) || (kernel.tracing && !kprobes)))
+    return tracing_way(kind, forced, kernel);
   return kprobe_way(kind, forced, kernel, multi);
 }
 
