@@ -91,6 +91,7 @@ TEST(KernelAbilities, are_asked_no_further_than_the_kinds_depend_on_them) {
   constexpr KernelKind entry{KernelFamily::kprobe, KernelMoment::entry};
   expected = nothing;
   expected.kprobe_multi = all.kprobe_multi;
+  expected.perf_kprobe = all.perf_kprobe;
   expected.perf_cookies = all.perf_cookies;
   EXPECT_EQ(kernel_abilities({{entry}}), expected);
 }

@@ -51,7 +51,7 @@ TEST(Event, ends_a_text_with_a_length_there_or_at_a_nul_before) {
   AttachPlan plan = x86_plan("8@%rdi 8@%rsi", {0});
   plan.specs[0].args[0].capture = USDT_CAPTURE_BY(1);
   const auto text_of = [&](std::string_view bytes) {
-    const auto record = EventBuilder(plan, 4).arg(0, 1).arg(1, bytes.size()).text(0, bytes).build();
+    const auto record = *EventBuilder(plan, 4).arg(0, 1).arg(1, bytes.size()).text(0, bytes).build();
     const auto text = Event::from(record, plan, layout_of(plan, 4))->text(0);
     return fmt::format("{}{}", text->bytes, text->truncated ? "..." : "");
   };
@@ -59,6 +59,24 @@ TEST(Event, ends_a_text_with_a_length_there_or_at_a_nul_before) {
   EXPECT_EQ(text_of("abcde"), "abcd...");
   EXPECT_EQ(text_of(std::string_view("ab\0de", 5)), "ab");
   EXPECT_EQ(text_of(""), "");
+}
+
+TEST(Event, shows_no_frame_of_the_tracing_itself) {
+  AttachPlan plan = testing::synthetic_plan("fentry", "vfs_read", Machine::x86_64, "");
+  plan.sites[0].tracer_frames = 2;
+  EventLayout layout = testing::layout_of(plan);
+  layout.stack_depth = 6;
+  layout.stack_shown = 2;
+  std::vector<std::uint64_t> words(layout.record_size() / sizeof(std::uint64_t));
+  auto* header = reinterpret_cast<usdt_event*>(words.data());
+  const auto stack = [&] { return Event::from(std::as_bytes(std::span(words)), plan, layout)->kernel_stack(); };
+  for (std::uint64_t i = 0; i < 6; ++i) words[sizeof(usdt_event) / sizeof(std::uint64_t) + i] = i;
+  header->stack_size = 6 * sizeof(std::uint64_t);
+  EXPECT_EQ(std::vector(stack()->begin(), stack()->end()), (std::vector<std::uint64_t>{2, 3}));
+  header->stack_size = 3 * sizeof(std::uint64_t);
+  EXPECT_EQ(std::vector(stack()->begin(), stack()->end()), (std::vector<std::uint64_t>{2}));
+  header->stack_size = sizeof(std::uint64_t);
+  EXPECT_TRUE(stack()->empty());
 }
 
 TEST(Event, has_a_stack_or_the_reason_why_not) {

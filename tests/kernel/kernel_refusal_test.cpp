@@ -80,6 +80,38 @@ TEST_F(KernelTest, names_the_reason_of_a_function_that_cannot_be_traced) {
   EXPECT_GE(known, 1U);
 }
 
+/// One of `kprobe:NAME` as the kernel's lists have it.
+std::string described(const KernelFunction& f) {
+  return fmt::format("{} {} {:#x} types {} {} ftrace {} denied {} duplicate {}", f.module, f.name, f.address, f.btf_id,
+                     f.proto_id, f.ftrace, f.denied, f.duplicate);
+}
+
+// A few names are asked for one by one, without the lists.
+TEST_F(KernelTest, names_that_are_asked_for_mean_what_the_lists_say) {
+  const auto& entries = all_functions()->entries;
+  std::vector<std::string> names =
+      functions_here({"vfs_read", "do_exit", "t_next", "s_start", "seq_printf", kOneArgument});
+  for (std::size_t i = 0; i < entries.size(); i += 1 + entries.size() / 100)
+    names.emplace_back(entries[i].function->name);
+  std::size_t with_types = 0;
+  for (const std::string& name : names) {
+    std::set<std::string> listed;
+    for (const auto& entry : entries) {
+      if (entry.function->name == name) listed.insert(described(*entry.function));
+    }
+    const auto asked = select_kernel({*KernelPattern::parse("kprobe:" + name)});
+    ASSERT_TRUE(asked) << asked.error().message;
+    std::set<std::string> told;
+    for (const auto& entry : asked->entries) {
+      told.insert(described(*entry.function));
+      with_types += entry.function->proto_id != 0 ? 1 : 0;
+    }
+    // Globs leave out what plain names may mean.
+    for (const std::string& one : listed) EXPECT_TRUE(told.contains(one)) << name << ": " << one;
+  }
+  EXPECT_TRUE(with_types > 0 || !abilities().kernel_btf);
+}
+
 TEST_F(KernelTest, a_function_with_variable_arguments_is_for_kprobes_alone) {
   if (!abilities().kernel_btf || !abilities().tracing) GTEST_SKIP() << "no trampolines";
   const auto slots = plan_attach({}, select("fentry", {"seq_printf"}), facts(), options(Backend::automatic));

@@ -210,5 +210,17 @@ TEST_F(MatchTest, one_pattern_that_means_nothing_fails_the_selection) {
   EXPECT_EQ(select_from(kernel_.sources(), {}).error().kind, ErrorKind::invalid_argument);
 }
 
+TEST_F(MatchTest, unless_it_may_be_left_out_which_is_said) {
+  const KernelSelectOptions options{.skip_unknown = true};
+  const auto selection = select_from(
+      kernel_.sources(), {pattern("kprobe:nix"), pattern("kprobe:vfs_write"), pattern("kprobe:vfs_x*")}, options);
+  ASSERT_TRUE(selection) << selection.error().message;
+  EXPECT_EQ(selection->entries.size(), 1U);
+  ASSERT_EQ(selection->unknown.size(), 2U);
+  EXPECT_NE(selection->unknown[0].find("no kernel function 'nix'"), std::string::npos);
+  const auto nothing = select_from(kernel_.sources(), {pattern("kprobe:nix"), pattern("kprobe:nox")}, options);
+  EXPECT_EQ(nothing.error().kind, ErrorKind::not_found) << "there is nothing to go on with";
+}
+
 }  // namespace
 }  // namespace usdt::kernel

@@ -78,7 +78,8 @@ inline std::vector<CType> c_structs(BtfBuilder& made, const std::vector<CType>& 
   const auto longs = [&](const char* name, std::uint32_t count) {
     std::vector<BtfBuilder::Field> fields;
     for (std::uint32_t i = 0; i < count; ++i) fields.push_back({"x", longest, 8 * word * i});
-    return CType{fmt::format("struct {}", name), word * count, made.structure(name, word * count, fields)};
+    // One number alone is passed as that number is.
+    return CType{fmt::format("struct {}", name), word * count, made.structure(name, word * count, fields), count == 1};
   };
   std::vector<CType> all = {bytes("s1", 1), bytes("s3", 3), bytes("s7", 7), bytes("s13", 13), bytes("s40", 40)};
   all.push_back({"struct s12", 12, made.structure("s12", 12, {{"b", made.array(number, 3)}})});

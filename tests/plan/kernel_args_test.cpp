@@ -230,10 +230,22 @@ TEST_F(KernelArgs, trampolines_refuse_what_the_kernel_refuses) {
   EXPECT_EQ(refusal(0, std::vector(7, pair)), "arguments in 14 slots, more than 12");
 }
 
+TEST_F(KernelArgs, that_are_structs_of_one_member_are_that_member) {
+  const auto user = made.alias("kuid_t", made.structure("kuid", 4, {{"val", number}}));
+  const auto entry =
+      made.structure("entry", 8, {{"inner", made.structure("inner", 8, {{"pointer", made.pointer(0)}})}});
+  EXPECT_EQ(x86_64({user, entry, wide}), "rdi i4, rsi u8, rdx i8");
+  EXPECT_EQ(aarch64({user, entry, wide}), "x0 i4, x1 u8, x2 i8");
+  const auto signature = sign(0, {user}, Convention::registers, Machine::x86_64);
+  EXPECT_EQ(signature.args[0].arg.type, "kuid_t");
+  const auto padded = made.structure("padded", 8, {{"a", number}});
+  EXPECT_EQ(x86_64({padded, floats}), "!struct by value (8 bytes), !struct by value (8 bytes)");
+}
+
 TEST_F(KernelArgs, of_tracepoints_leave_the_first_parameter_out_and_have_one_slot_each) {
   const auto word = made.structure("word", 8, {{"a", wide}});
   const auto signature = sign(0, {made.pointer(0), boolean, word, number}, Convention::tracepoint, Machine::x86_64);
-  EXPECT_EQ(shown(signature), "slot 0 u1, !struct by value (8 bytes), slot 2 i4");
+  EXPECT_EQ(shown(signature), "slot 0 u1, slot 1 i8, slot 2 i4");
   EXPECT_EQ(signature.args[0].arg.name, "arg0");
   EXPECT_FALSE(signature.result);
   EXPECT_EQ(signature.no_trampoline, "");

@@ -78,6 +78,16 @@ TEST(ChooseWay, returns_are_trampolines_where_kprobes_remember_only_a_few_calls)
   EXPECT_EQ(way("kcall", linux_6_1(), Backend::automatic, 400), "perf_kprobe") << "too slow to attach";
 }
 
+TEST(ChooseWay, a_kernel_without_kprobes_says_so_or_takes_trampolines) {
+  KernelAbilities none;
+  none.perf_kprobe = false;
+  EXPECT_THAT(way("kprobe", none), HasSubstr("this kernel has no kprobes"));
+  EXPECT_THAT(way("kcall", none), HasSubstr("this kernel has no kprobes and no BPF trampolines"));
+  KernelAbilities trampolines = linux_6_1();
+  trampolines.perf_kprobe = false;
+  EXPECT_EQ(way("kfunc", trampolines, Backend::automatic, 400), "tracing");
+}
+
 TEST(ChooseWay, a_trampoline_that_is_named_is_taken) {
   EXPECT_EQ(way("kfunc", linux_7_2(), Backend::tracing_multi), "tracing_multi");
   EXPECT_EQ(way("kcall", linux_7_2(), Backend::tracing), "tracing session");

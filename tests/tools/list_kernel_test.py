@@ -91,6 +91,11 @@ class Functions(unittest.TestCase):
     def test_a_typing_error_is_answered_by_names_like_it(self):
         self.assertIn("no kernel function 'vfs_raed'; near: vfs_read", usdt_list("kprobe:vfs_raed", check=1).stderr)
 
+    def test_a_kernel_without_kprobes_says_so(self):
+        without = not os.path.exists("/sys/bus/event_source/devices/kprobe")
+        said = usdt_list("kprobe:vfs_read", check=0).stderr
+        self.assertEqual("kprobe: this kernel has no kprobes" in said, without, said)
+
     def test_an_unknown_module_is_named(self):
         self.assertIn("no module 'nosuch'", usdt_list("kprobe:nosuch:vfs_read", check=1).stderr)
 

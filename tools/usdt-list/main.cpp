@@ -64,7 +64,17 @@ class Lister {
     return found_ ? kFound : kNothing;
   }
 
+  /// What is there, and can be traced in no way here: said once for each kind.
+  void say_untraceable() const {
+    std::set<std::string> said;
+    for (const usdt::KernelPattern& pattern : flags_.kernel_patterns) said.insert(usdt::why_untraceable(pattern.kind));
+    for (const std::string& why : said) {
+      if (!why.empty()) print_notice(kTool, fmt::format("what is listed cannot be traced here: {}", why));
+    }
+  }
+
   void list_kernel() {
+    say_untraceable();
     auto all = usdt::select_kernel(flags_.kernel_patterns);
     if (all) return list(*all);
     if (flags_.kernel_patterns.size() == 1) return complain_of_kernel(all.error());

@@ -67,6 +67,8 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_flag("!--no-follow", flags.follow, "With a command: only its own process, not its children");
   app.add_flag("--strict", flags.strict,
                "Exit with 3 if events were lost, hits missed, or a value asked for was unreadable");
+  app.add_flag("--skip-unknown", flags.skip_unknown,
+               "Go on without kernel functions and raw tracepoints that this kernel does not have");
   app.add_flag("-q,--quiet", flags.quiet, "No notices but errors and the loss line");
   app.add_option("--backend", raw.backends,
                  "How to attach: uprobe_multi, perf_uprobe; in the kernel: kprobe_multi, kprobe_session,\n"
@@ -143,6 +145,11 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
   if (flags.count_only && (!flags.print.empty() || flags.kernel_stack_depth > 0 || flags.max_events != UINT64_MAX))
     return usdt::fail(usdt::ErrorKind::invalid_argument,
                       "--count shows no events: --print, --kstack and --max-events do not go with it");
+  if (flags.kernel_stack_depth > 0 && flags.kernel_patterns.empty())
+    return usdt::fail(
+        usdt::ErrorKind::invalid_argument,
+        "--kstack: no kernel function or raw tracepoint is traced, and a process at a USDT probe is not in "
+        "the kernel: there is no kernel stack to show");
   if (flags.pid && !flags.command.empty())
     return usdt::fail(usdt::ErrorKind::invalid_argument, "-p and a command exclude each other");
   return {};

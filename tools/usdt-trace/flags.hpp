@@ -30,6 +30,7 @@ struct Flags {
   usdt::Backend backend = usdt::Backend::automatic;  ///< of files
   usdt::Backend kernel_backend = usdt::Backend::automatic;
   std::uint32_t kernel_stack_depth = 0;
+  bool skip_unknown = false;
   bool count_only = false;
   std::optional<bool> wait_for_pages;  ///< TraceOptions::wait_for_pages
   usdt::Carrier carrier = usdt::Carrier::automatic;

@@ -127,8 +127,9 @@ class Session {
                                              : usdt::select_probes(flags_.patterns, scope);
     if (!selection) return usdt::fail(selection.error());
     auto kernel = flags_.kernel_patterns.empty() ? usdt::Result<usdt::KernelSelection>(usdt::KernelSelection{})
-                                                 : usdt::select_kernel(flags_.kernel_patterns);
+                                                 : usdt::select_kernel(flags_.kernel_patterns, {flags_.skip_unknown});
     if (!kernel) return usdt::fail(kernel.error());
+    for (const std::string& unknown : kernel->unknown) notice(fmt::format("left out: {}", unknown));
     for (const usdt::ProbeFile& file : selection->files) {
       for (const usdt::ScanWarning& warning : file.warnings)
         notice(fmt::format("{}: {}", file.target.path.string(), warning.message));

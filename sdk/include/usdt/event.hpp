@@ -39,6 +39,8 @@ struct EventLayout {
   std::uint32_t string_slots = 0;
   std::uint32_t string_size = 0;  ///< bytes of a slot: the longest text plus 2, so that truncation is certain
   std::uint32_t stack_depth = 0;  ///< addresses of kernel stacks, at most
+  /// Of them shown, at most: of what is recorded, the innermost may be the tracing's own.
+  std::uint32_t stack_shown = UINT32_MAX;
 
   [[nodiscard]] std::uint32_t record_size() const noexcept {
     const auto size = sizeof(usdt_event) + max_args * sizeof(usdt_event_arg) + stack_depth * sizeof(std::uint64_t) +
@@ -64,8 +66,9 @@ class Event {
   [[nodiscard]] ProcessAddr ip() const noexcept { return ProcessAddr(header_->ip ? header_->ip : site_->pc.value); }
   /// Calls of kernel functions (KernelMoment::call): from entry to return, ns; else 0.
   [[nodiscard]] std::uint64_t duration() const noexcept { return header_->duration; }
-  /// Addresses of the kernel's stack, innermost first (TraceOptions::kernel_stack_depth); empty: none was asked for, or
-  /// this is no hit in the kernel. Errors: io, the kernel could not tell.
+  /// Addresses of the kernel's stack, innermost first (TraceOptions::kernel_stack_depth), without those of the program
+  /// and of what called it: at the entry the traced function comes first, at the return its caller. Empty: none was
+  /// asked for, or this is no hit in the kernel. Errors: io, the kernel could not tell.
   [[nodiscard]] Result<std::span<const std::uint64_t>> kernel_stack() const;
   [[nodiscard]] const PlannedSite& site() const noexcept { return *site_; }
   [[nodiscard]] std::uint32_t site_number() const noexcept { return header_->site; }

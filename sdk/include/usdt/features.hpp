@@ -61,6 +61,10 @@ void disable_feature(Feature feature);
 /// program loaded, some a function patched. `backend`: PlanOptions::kernel_backend.
 [[nodiscard]] KernelAbilities kernel_abilities(std::span<const KernelKind> kinds, Backend backend = Backend::automatic);
 
+/// Why this kernel has no way at all to trace points of a kind, in words; empty: it has one, or does not tell this
+/// user.
+[[nodiscard]] std::string why_untraceable(KernelKind kind);
+
 /// KernelFacts::nops of the running kernel, from nop5 and nop10: where it cannot tell, the dangerous one.
 [[nodiscard]] NopOptimisation nop_optimisation();
 

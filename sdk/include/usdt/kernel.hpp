@@ -100,6 +100,8 @@ class KernelSelection {
   std::vector<RefusedFunction> refused;
   /// What the kernel did not let us read, and what to do about it.
   std::vector<std::string> missing;
+  /// Patterns that nothing here matches, in words (KernelSelectOptions::skip_unknown).
+  std::vector<std::string> unknown;
 
   [[nodiscard]] const kernel::Catalogue& catalogue() const noexcept { return *catalogue_; }
 
@@ -107,11 +109,17 @@ class KernelSelection {
   std::shared_ptr<const kernel::Catalogue> catalogue_;
 };
 
+struct KernelSelectOptions {
+  /// Patterns that nothing matches are left out and named, as long as another one matches something.
+  bool skip_unknown = false;
+};
+
 /// Looks the patterns up in the running kernel's own lists: its symbols, the functions that ftrace can trace, the
 /// kprobe blacklist, and the types (BTF). Reads only the lists that the patterns need.
 /// Errors: not_found (no function of that name, with names like it; a glob nothing matches), no_permission or
 /// not_supported where the lists cannot be had, each with what to do. A function that exists but cannot be attached to
 /// is no error but in `refused`.
-[[nodiscard]] Result<KernelSelection> select_kernel(const std::vector<KernelPattern>& patterns);
+[[nodiscard]] Result<KernelSelection> select_kernel(const std::vector<KernelPattern>& patterns,
+                                                    const KernelSelectOptions& options = {});
 
 }  // namespace usdt

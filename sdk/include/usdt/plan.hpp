@@ -62,6 +62,7 @@ enum class NopOptimisation : std::uint8_t {
 /// What a kernel can do at its own functions (kernel_abilities() asks the running one).
 struct KernelAbilities {
   Machine machine = Machine::x86_64;  ///< the kernel's own
+  bool perf_kprobe = true;            ///< CONFIG_KPROBE_EVENTS; false only where the kernel is seen to lack it
   bool kprobe_multi = false;          ///< 5.18, CONFIG_FPROBE
   bool kprobe_session = false;        ///< 6.10
   bool tracing = false;               ///< fentry and fexit: 5.5, arm64 6.4 or so
@@ -133,6 +134,7 @@ struct PlannedSite {
   FileOffset offset;               ///< where the breakpoint goes: the site, or its nop10
   std::uint32_t args = 0;          ///< index into AttachPlan::args
   std::uint32_t program = kNone;   ///< index into AttachPlan::programs; kNone: for any program
+  std::uint8_t tracer_frames = 0;  ///< innermost frames of its kernel stacks that are the program's and trampoline's
 };
 
 /// A site that will not be attached, and why.

@@ -100,6 +100,25 @@ ValueType Types::value_type(std::uint32_t id) const noexcept {
   return value;
 }
 
+/// Each of the calling conventions passes a struct of one integer or pointer as it passes that: kuid_t, pte_t.
+ValueType Types::passed_type(std::uint32_t id) const noexcept {
+  const ValueType outer = value_type(id);
+  ValueType value = outer;
+  for (unsigned step = 0; value.value_class == ValueClass::structure && step < longest_chain; ++step) {
+    const btf_type* at = type(resolve(value.type_id).value_or(0));
+    if (!at || kind_of(at->info) != BTF_KIND_STRUCT || vlen_of(at->info) != 1 || at->size > 8) return outer;
+    const auto* member = reinterpret_cast<const btf_member*>(at + 1);
+    if (member->offset != 0) return outer;  // 0: no bit-field either
+    value = value_type(member->type);
+    if (value.size != outer.size) return outer;
+  }
+  const bool whole = value.value_class != ValueClass::structure && value.value_class != ValueClass::other &&
+                     value.value_class != ValueClass::none;
+  if (!whole) return outer;
+  value.type_id = id;  // what people see
+  return value;
+}
+
 Result<Prototype> Types::prototype(std::uint32_t proto) const {
   const btf_type* at = type(proto);
   if (!at || kind_of(at->info) != BTF_KIND_FUNC_PROTO)
@@ -113,7 +132,7 @@ Result<Prototype> Types::prototype(std::uint32_t proto) const {
       found.varargs = true;
       break;
     }
-    found.parameters.push_back({.name = name(parameter.name_off), .type = value_type(parameter.type)});
+    found.parameters.push_back({.name = name(parameter.name_off), .type = passed_type(parameter.type)});
     if (found.parameters.back().type.value_class == ValueClass::none)
       return fail(ErrorKind::malformed, fmt::format("BTF: prototype {} has a parameter of type void", proto));
   }

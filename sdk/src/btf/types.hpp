@@ -120,6 +120,8 @@ class Types {
   [[nodiscard]] const btf_type* unqualified(std::uint32_t id) const noexcept;
   [[nodiscard]] bool is_char(std::uint32_t id) const noexcept;
   [[nodiscard]] ValueType value_type(std::uint32_t id) const noexcept;
+  /// The same of a parameter: of a struct with one member, that member's.
+  [[nodiscard]] ValueType passed_type(std::uint32_t id) const noexcept;
   [[nodiscard]] std::uint64_t array_size(const btf_type* array) const noexcept;
   void add_to(Layout& layout, std::uint32_t id, std::uint32_t bit_offset, unsigned& steps) const;
   [[nodiscard]] std::string declare(std::uint32_t id, std::string declarator, std::size_t& room) const;

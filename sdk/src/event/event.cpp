@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "kernel/tracer_frame.hpp"
 #include "usdt/bits.hpp"
 
 namespace usdt {
@@ -60,7 +61,12 @@ std::string_view Event::comm() const noexcept {
 Result<std::span<const std::uint64_t>> Event::kernel_stack() const {
   if (header_->stack_size < 0) return fail(os_failure(ErrorKind::io, "the kernel's stack", -header_->stack_size));
   const std::size_t depth = static_cast<std::size_t>(header_->stack_size) / sizeof(std::uint64_t);
-  return std::span(stack_, std::min<std::size_t>(depth, layout_.stack_depth));
+  std::span stack(stack_, std::min<std::size_t>(depth, layout_.stack_depth));
+  stack = stack.subspan(std::min<std::size_t>(stack.size(), site_->tracer_frames));
+  const bool tracepoint = site_->function != kNone && plan_->functions[site_->function].address == 0;
+  while (site_->tracer_frames > 0 && tracepoint && !stack.empty() && kernel::is_tracer_frame(stack[0]))
+    stack = stack.subspan(1);
+  return stack.first(std::min<std::size_t>(stack.size(), layout_.stack_shown));
 }
 
 std::string_view Event::why_not(std::size_t n) const noexcept {

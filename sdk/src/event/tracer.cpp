@@ -155,7 +155,11 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   if (!object) return fail(object.error());
   EventLayout layout{plan.max_args, plan.string_slots, 0};
   if (layout.string_slots > 0) layout.string_size = options.string_size + 2;
-  layout.stack_depth = options.kernel_stack_depth;
+  layout.stack_shown = options.kernel_stack_depth;
+  // Raw tracepoints have up to five frames of their own.
+  constexpr std::uint32_t most_tracer_frames = 8;
+  const bool own_frames = std::ranges::any_of(plan.sites, [](const auto& site) { return site.tracer_frames > 0; });
+  layout.stack_depth = layout.stack_shown + (layout.stack_shown > 0 && own_frames ? most_tracer_frames : 0);
   if (auto set = set_layout(*object, plan, layout, options); !set) return fail(set.error());
   if (auto set = set_filters(*object, options); !set) return fail(set.error());
   auto rows = event::SiteCounts::size(*object, plan.sites.size());

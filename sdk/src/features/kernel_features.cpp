@@ -2,6 +2,7 @@
 #include "features/kernel_features.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +13,8 @@
 
 #include "btf/types.hpp"
 #include "features/trivial_program.hpp"
+#include "plan/kernel.hpp"
+#include "sys/probe_source.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
 #include "sys/unique_fd.hpp"
@@ -173,7 +176,13 @@ namespace {
 
 bool has(Feature feature) { return probe_feature(feature).answer == Answer::yes; }
 
+/// Where /sys is not mounted, nobody knows.
+bool lacks_perf_kprobes() {
+  return ::access("/sys/bus/event_source/devices", X_OK) == 0 && !sys::probe_source("kprobe");
+}
+
 void ask_kprobes(KernelAbilities& abilities, bool calls) {
+  abilities.perf_kprobe = !lacks_perf_kprobes();
   abilities.perf_cookies = has(Feature::attach_cookie);
   abilities.kprobe_multi = has(Feature::kprobe_multi);
   if (calls) abilities.kprobe_session = has(Feature::kprobe_session);
@@ -208,6 +217,14 @@ KernelAbilities kernel_abilities(std::span<const KernelKind> kinds, Backend back
     ask_trampolines(abilities);
   if (wants(KernelFamily::tp_btf)) abilities.tp_btf_func_arg = has(Feature::tp_btf_func_arg);
   return abilities;
+}
+
+std::string why_untraceable(KernelKind kind) {
+  const KernelAbilities abilities = kernel_abilities({{kind}});
+  // Who may not ask is told nothing.
+  const bool asked = kind.family == KernelFamily::kprobe || probe_feature(Feature::tracing).answer != Answer::unknown;
+  const auto way = plan::choose_way(kind, Backend::automatic, abilities, 1, true);
+  return way || !asked ? std::string() : way.error().message;
 }
 
 KernelAbilities kernel_abilities() {

@@ -10,8 +10,10 @@
 #include <future>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
+#include "kernel/ask.hpp"
 #include "kernel/merge.hpp"
 #include "kernel/wanted.hpp"
 
@@ -40,7 +42,39 @@ Result<std::shared_ptr<const Catalogue>> Catalogue::load(const Sources& sources,
   return made;
 }
 
+bool Catalogue::ask_for_functions(std::span<const KernelPattern> patterns) {
+  // A question takes some milliseconds, the lists a thousand times that; and other sources cannot be asked.
+  constexpr std::size_t most_asked = 64;
+  const btf::Types* types = btf("");
+  if (!types || patterns.empty() || sources_ != Sources()) return false;
+  std::unordered_set<std::string_view> names;
+  for (const KernelPattern& pattern : patterns) {
+    if (is_tracepoint(pattern)) continue;
+    if (!is_plain(pattern.name) || !(pattern.module.empty() || pattern.module == "vmlinux")) return false;
+    names.insert(pattern.name);
+  }
+  if (names.empty() || names.size() > most_asked || !tells_functions_apart()) return false;
+  std::vector<KernelFunction> found;
+  for (const btf::Function& type : types->functions()) {
+    // The first of the name; name_types() looks at the others. Whose type it has is the kernel's, and no module's.
+    if (names.erase(type.name) == 0) continue;
+    const auto address = ask_function(std::string(type.name));
+    if (!address) return false;
+    KernelFunction& function = found.emplace_back();
+    function.name = type.name;  // of the types, which the catalogue keeps
+    function.address = *address;
+    function.ftrace = true;
+  }
+  if (!names.empty()) return false;
+  std::ranges::sort(found, {}, &KernelFunction::name);
+  functions_ = std::move(found);
+  name_types(functions_);
+  lists_functions_ = knows_ftrace_ = true;
+  return true;
+}
+
 void Catalogue::load_functions(std::span<const KernelPattern> patterns) {
+  if (ask_for_functions(patterns)) return;
   // The kernel takes its time to write the two long lists: both at once; where no thread is to be had, one by one.
   auto with_addresses = std::async([this] { return read_tracefs("available_filter_functions_addrs"); });
   ModuleNames modules;

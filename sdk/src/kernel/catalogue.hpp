@@ -24,6 +24,8 @@ struct Sources {
   std::vector<std::string> tracefs = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
   std::string blacklist = "/sys/kernel/debug/kprobes/blacklist";
   std::string btf = "/sys/kernel/btf";
+
+  friend bool operator==(const Sources&, const Sources&) = default;
 };
 
 struct Match {
@@ -68,6 +70,8 @@ class Catalogue {
   explicit Catalogue(const Sources& sources) : sources_(sources) {}
 
   void load_functions(std::span<const KernelPattern> patterns);
+  /// True if the kernel could be asked about each function that `patterns` name, and answered: the lists are not read.
+  [[nodiscard]] bool ask_for_functions(std::span<const KernelPattern> patterns);
   void load_tracepoints(std::span<const KernelPattern> patterns);
   [[nodiscard]] Symbols read_symbols(ModuleNames& modules);
   [[nodiscard]] std::vector<Named> read_ftrace(Result<Text>&& with_addresses, ModuleNames& modules);

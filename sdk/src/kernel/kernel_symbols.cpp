@@ -4,8 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <mutex>
+#include <string_view>
 
 #include "kernel/symbol_lists.hpp"
+#include "kernel/tracer_frame.hpp"
 
 namespace usdt {
 
@@ -43,4 +47,19 @@ std::string KernelSymbols::name(std::uint64_t address) {
                      module.empty() ? "" : fmt::format(" [{}]", module));
 }
 
+namespace kernel {
+
+bool is_tracer_frame(std::uint64_t address) {
+  // BPF_TRACE_DEFN_x (kernel/trace/bpf_trace.c), __DECLARE_TRACE (include/trace/bpf_probe.h), DEFINE_TRACE_FN
+  // (include/linux/tracepoint.h).
+  static constexpr std::array<std::string_view, 4> prefixes = {"bpf_trace_run", "__bpf_trace_", "__traceiter_",
+                                                               "bpf_prog_"};
+  static std::mutex mutex;
+  static KernelSymbols symbols;
+  const std::lock_guard lock(mutex);
+  const std::string name = symbols.name(address);
+  return std::ranges::any_of(prefixes, [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+}  // namespace kernel
 }  // namespace usdt

@@ -8,13 +8,14 @@
 
 namespace usdt {
 
-Result<KernelSelection> select_kernel(const std::vector<KernelPattern>& patterns) {
-  return kernel::select_from({}, patterns);
+Result<KernelSelection> select_kernel(const std::vector<KernelPattern>& patterns, const KernelSelectOptions& options) {
+  return kernel::select_from({}, patterns, options);
 }
 
 namespace kernel {
 
-Result<KernelSelection> select_from(const Sources& sources, const std::vector<KernelPattern>& patterns) {
+Result<KernelSelection> select_from(const Sources& sources, const std::vector<KernelPattern>& patterns,
+                                    const KernelSelectOptions& options) {
   if (patterns.empty()) return fail(ErrorKind::invalid_argument, "no patterns of kernel functions");
   auto catalogue = Catalogue::load(sources, patterns);
   if (!catalogue) return fail(catalogue.error());
@@ -24,6 +25,10 @@ Result<KernelSelection> select_from(const Sources& sources, const std::vector<Ke
   std::set<std::tuple<KernelFamily, KernelMoment, std::string, std::string>> refused;
   for (std::uint32_t i = 0; i < patterns.size(); ++i) {
     auto match = (*catalogue)->match(patterns[i]);
+    if (!match && options.skip_unknown && match.error().kind == ErrorKind::not_found) {
+      out.unknown.push_back(match.error().message);
+      if (out.unknown.size() < patterns.size()) continue;
+    }
     if (!match) return fail(match.error());
     const KernelKind kind = patterns[i].kind;
     for (const KernelFunction* function : match->functions) {

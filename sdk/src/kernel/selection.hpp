@@ -8,6 +8,7 @@
 namespace usdt::kernel {
 
 /// select_kernel() with lists of the caller's.
-[[nodiscard]] Result<KernelSelection> select_from(const Sources& sources, const std::vector<KernelPattern>& patterns);
+[[nodiscard]] Result<KernelSelection> select_from(const Sources& sources, const std::vector<KernelPattern>& patterns,
+                                                  const KernelSelectOptions& options = {});
 
 }  // namespace usdt::kernel

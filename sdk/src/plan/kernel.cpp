@@ -43,8 +43,10 @@ Result<KernelWay> kprobe_way(KernelKind kind, Backend forced, const KernelAbilit
     if (multi && kernel.kprobe_multi) return KernelWay{Backend::kprobe_multi, false};
     if (!any) return unsupported(kind, "kprobe_multi (Linux 5.18, CONFIG_FPROBE)");
   }
-  if (any || forced == Backend::perf_kprobe) return KernelWay{Backend::perf_kprobe, false};
-  return cannot(kind, forced);
+  if (!any && forced != Backend::perf_kprobe) return cannot(kind, forced);
+  if (kernel.perf_kprobe) return KernelWay{Backend::perf_kprobe, false};
+  if (kind.family == KernelFamily::any) return unsupported(kind, "kprobes and no BPF trampolines");
+  return unsupported(kind, "kprobes (CONFIG_KPROBE_EVENTS)");
 }
 
 Result<KernelWay> tracing_way(KernelKind kind, Backend forced, const KernelAbilities& kernel) {
@@ -68,7 +70,9 @@ Result<KernelWay> any_way(KernelKind kind, Backend forced, const KernelAbilities
   if (forced == Backend::tracing || forced == Backend::tracing_multi) return tracing_way(kind, forced, kernel);
   const bool trampolines = kernel.tracing_multi || (kernel.tracing && functions <= kFewFunctions);
   const bool kprobes_miss = !kernel.kprobe_multi && kind.moment != KernelMoment::entry;
-  if (forced == Backend::automatic && multi && trampolines && kprobes_miss) return tracing_way(kind, forced, kernel);
+  const bool kprobes = kernel.kprobe_multi || kernel.perf_kprobe;
+  if (forced == Backend::automatic && multi && ((trampolines && kprobes_miss) || (kernel.tracing && !kprobes)))
+    return tracing_way(kind, forced, kernel);
   return kprobe_way(kind, forced, kernel, multi);
 }
 
@@ -113,6 +117,13 @@ usdt_source source_of(Backend backend, const KernelAbilities& kernel) {
     default:
       return USDT_SOURCE_KERNEL;
   }
+}
+
+/// A stack is taken from the registers at a kprobe, elsewhere from within the program: that, and what called it. Behind
+/// it, a raw tracepoint has the kernel's own helpers, which differ by version (kernel::is_tracer_frame()).
+std::uint8_t tracer_frames_of(Backend backend) {
+  if (convention_of(backend) == Convention::registers) return 0;
+  return convention_of(backend) == Convention::slots ? 2 : 1;
 }
 
 bool has_cookies(Backend backend, const KernelAbilities& kernel) {
@@ -227,7 +238,8 @@ class KernelPlanner {
                            .spec = spec,
                            .pc = VirtAddr(function.address),
                            .offset = {},
-                           .args = signature.args});
+                           .args = signature.args,
+                           .tracer_frames = tracer_frames_of(way.backend)});
     plan_.functions.push_back({.name = std::string(function.name),
                                .module = std::string(function.module),
                                .address = function.address,

@@ -10,6 +10,7 @@ namespace usdt::sys {
 inline constexpr int bpf_prog_load_cmd = 5;
 inline constexpr int bpf_obj_pin_cmd = 6;
 inline constexpr int bpf_obj_get_cmd = 7;
+inline constexpr int bpf_prog_test_run_cmd = 10;  // of BPF_PROG_TYPE_SYSCALL 5.14
 inline constexpr int bpf_obj_get_info_by_fd_cmd = 15;
 inline constexpr int bpf_link_create_cmd = 28;  // 5.7
 inline constexpr int bpf_raw_tracepoint_open_cmd = 17;
@@ -19,6 +20,8 @@ inline constexpr std::uint32_t bpf_prog_type_kprobe = 2;
 inline constexpr std::uint32_t bpf_f_sleepable = 1u << 4;          // 5.10; of programs on sites 6.0
 inline constexpr std::uint32_t bpf_prog_type_raw_tracepoint = 17;  // 4.17
 inline constexpr std::uint32_t bpf_prog_type_tracing = 26;         // 5.5
+inline constexpr std::uint32_t bpf_prog_type_syscall = 31;         // 5.14
+inline constexpr std::uint32_t bpf_f_sleepable = 1U << 4;          // 5.10
 inline constexpr std::uint32_t bpf_attach_trace_raw_tp = 23;       // 5.5: tp_btf
 inline constexpr std::uint32_t bpf_attach_trace_fentry = 24;       // 5.5, and fexit
 inline constexpr std::uint32_t bpf_attach_trace_fexit = 25;
@@ -164,6 +167,23 @@ struct ProgLoad {
   std::uint32_t padding = 0;
 };
 static_assert(sizeof(ProgLoad) == 120);
+
+/// union bpf_attr for BPF_PROG_TEST_RUN, with a context from 5.10.
+struct ProgTestRun {
+  std::uint32_t prog_fd = 0;
+  std::uint32_t retval = 0;
+  std::uint32_t data_size_in = 0;
+  std::uint32_t data_size_out = 0;
+  std::uint64_t data_in = 0;
+  std::uint64_t data_out = 0;
+  std::uint32_t repeat = 0;
+  std::uint32_t duration = 0;
+  std::uint32_t ctx_size_in = 0;
+  std::uint32_t ctx_size_out = 0;
+  std::uint64_t ctx_in = 0;
+  std::uint64_t ctx_out = 0;
+};
+static_assert(sizeof(ProgTestRun) == 64);
 
 /// union bpf_attr for BPF_BTF_GET_NEXT_ID and BPF_BTF_GET_FD_BY_ID.
 struct IdQuery {

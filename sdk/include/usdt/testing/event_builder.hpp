@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -111,7 +112,7 @@ class EventBuilder {
     mistake("the plan has no argument " + std::to_string(n));
     return nullptr;
   }
-  [[nodiscard]] auto string_of(std::size_t n) -> decltype(string_slot(EncodedSpec{}, n)) {
+  [[nodiscard]] std::optional<std::size_t> string_of(std::size_t n) {
     const std::uint32_t site = header().site;
     if (site >= plan_.sites.size()) return std::nullopt;
     return string_slot(plan_.specs[plan_.sites[site].spec], n);
