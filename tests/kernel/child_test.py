@@ -2,10 +2,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A command started under the tracer: its exit code, its threads, its children, its word size."""
 
+import contextlib
+import os
+import pathlib
 import signal
+import subprocess
+import time
 
 import puppet
-from harness import check, check_equal, main, require_m32, scenario
+from harness import check, check_equal, main, require_m32, scenario, wait_until
 from puppet import check_beats, probe_of
 
 M32 = ["-m32", "-idirafter", "/usr/include/x86_64-linux-gnu"]
@@ -121,6 +126,90 @@ def no_follow_keeps_to_the_command_itself(run):
     result = run.trace(probe_of(program), "--no-follow", command=[program, "fire:5", "fork:100", "fire:5"])
     result.check_code(0)
     check_beats(result.events, range(10))
+
+
+def running(token):
+    """Processes with `token` in their environment, however they are related."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and token.encode() in (entry / "environ").read_bytes():
+                if "Z" != (entry / "stat").read_text().rpartition(")")[2].split()[0]:
+                    found.append(int(entry.name))
+    return found
+
+
+@scenario
+def what_ends_a_trace_early_ends_everything_the_command_started(run):
+    program = puppet.build(run)
+    script = f"(sleep 300 &) ; setsid sleep 300 & sh -c 'trap \"\" TERM; {program} fire:9; sleep 300; sleep 300' & wait"
+    for number, end in enumerate((["-d", "1"], ["-M", "5"], "interrupt")):
+        token = f"USDT_TEST_TOKEN={run.dir.name}-{number}"
+        command = ["env", token, "sh", "-c", script]
+        tracing = run.trace_start(probe_of(program), *(["-d", "60"] if end == "interrupt" else end), command=command)
+        wait_until(lambda: len(running(token)) > 4 or not tracing.alive(), "the command's children")
+        if end == "interrupt":
+            tracing.signal(signal.SIGINT)
+        result = tracing.finish(30)
+        result.check_code(0)
+        check_equal(running(token), [], f"processes of the command after {end}\n{result.describe()}")
+
+
+@scenario
+def what_a_command_leaves_behind_when_it_ends_by_itself_stays(run):
+    program = puppet.build(run)
+    token = f"USDT_TEST_TOKEN={run.dir.name}-left"
+    command = ["env", token, "sh", "-c", f"sleep 60 >/dev/null 2>&1 & {program} fire:3; exit 6"]
+    run.trace(probe_of(program), command=command).check_code(6)
+    left = running(token)
+    check_equal(len(left), 1, "processes left in the background")
+    os.kill(left[0], signal.SIGKILL)
+
+
+@scenario
+def a_command_that_ended_first_gives_its_code_whatever_the_limit(run):
+    program = puppet.build(run)
+    result = run.trace(probe_of(program), "-d", 60, "-M", 1000, command=["sh", "-c", f"{program} fire:3; exit 5"])
+    result.check_code(5)
+
+
+@scenario
+def a_trace_without_a_command_behind_the_dashes_is_refused(run):
+    tracing = run.start(run.tool, "puppet:beat", "--", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    check_equal(tracing.wait(10), 2, "exit code")
+    check("no command behind --" in tracing.stderr.read(), "why is not said")
+
+
+@scenario
+def the_command_gets_signals_as_the_tracer_found_them(run):
+    program = puppet.build(run)
+    for ignored in ([], [signal.SIGINT], [signal.SIGPIPE, signal.SIGTERM], [signal.SIGHUP, signal.SIGUSR1]):
+        def ignore(numbers=ignored):
+            for number in (signal.SIGINT, signal.SIGPIPE, signal.SIGTERM, signal.SIGHUP, signal.SIGXFSZ, signal.SIGUSR1):
+                signal.signal(number, signal.SIG_IGN if number in numbers else signal.SIG_DFL)
+
+        result = run.trace(probe_of(program), command=["grep", "SigIgn", "/proc/self/status"], preexec_fn=ignore)
+        seen = int(result.stdout.splitlines()[0].split()[1], 16)
+        check_equal(seen, sum(1 << (number - 1) for number in ignored), f"ignored in the command, of {ignored}")
+
+
+@scenario
+def nohup_outlives_the_terminal(run):
+    program = puppet.build(run)
+    target = puppet.Puppet(run, program)
+    for started, ends in ((["nohup"], False), ([], True)):
+        argv = [*started, *run.tool_argv(probe_of(program), ["-p", target.pid])]
+        tracer = run.start(*argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        target.wait_attached()
+        tracer.send_signal(signal.SIGHUP)
+        if ends:
+            check_equal(tracer.wait(20), 0, "exit code after SIGHUP")
+        else:
+            time.sleep(0.5)
+            check(tracer.poll() is None, "SIGHUP ended a trace under nohup")
+            tracer.send_signal(signal.SIGINT)
+            check_equal(tracer.wait(20), 0, "exit code after SIGINT")
+        target.wait_clean()
 
 
 if __name__ == "__main__":

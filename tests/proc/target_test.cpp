@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "support.hpp"
 #include "usdt/discover.hpp"
@@ -78,6 +79,22 @@ TEST(ResolveTarget, WhatFitsNothingIsNotFoundAndNamed) {
     EXPECT_THAT(files.error().message, HasSubstr(target));
   }
   EXPECT_EQ(resolve_target("").error().kind, ErrorKind::invalid_argument);
+}
+
+TEST(ResolveTarget, ALinkThatLeadsToItselfIsSaidToBeOne) {
+  test::TempDir dir;
+  ASSERT_EQ(::symlink("loop", (dir.path() / "loop").c_str()), 0);
+  for (const std::string& path : {(dir.path() / "loop").string(), (dir.path() / "loop").string() + "/file"}) {
+    const auto files = resolve_target(path);
+    ASSERT_FALSE(files.has_value());
+    EXPECT_EQ(files.error().os_error, ELOOP);
+  }
+  const auto here = fs::current_path();
+  fs::current_path(dir.path());
+  const auto files = resolve_target("loop");
+  fs::current_path(here);
+  ASSERT_FALSE(files.has_value());
+  EXPECT_EQ(files.error().os_error, ELOOP) << files.error().message;
 }
 
 TEST(ResolveTarget, ADeviceOrFifoIsNoTarget) {

@@ -81,19 +81,32 @@ usdt:DIR/app:db:query\t(u64, i32, f64, u32)\tsemaphore\t1 site\t1 unreadable
         app = self.binary("app", SITES)
         for environment, escapes in (({"TERM": "xterm"}, True), ({"TERM": "xterm", "NO_COLOR": "1"}, False),
                                      ({"TERM": "dumb"}, False)):
-            lines = self.on_terminal(environment, app).splitlines()
+            heading, *lines = self.on_terminal(environment, app).splitlines()
+            self.assertRegex(re.sub(r"\x1b\[[0-9;]*m", "", heading), r"^PROBE +ARGUMENTS +SEMAPHORE +SITES$")
             self.assertEqual(any("\x1b[" in line for line in lines), escapes, environment)
             plain = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in lines]
             self.assertEqual(len({line.index("  ") for line in plain if "start" in line or "query" in line}), 2)
             self.assertEqual(len({re.search(r"[0-9] sites?\b", line).start() for line in plain}), 1, plain)
             self.assertNotIn("\t", "".join(plain))
 
-    def on_terminal(self, environment, *arguments):
+    def test_what_does_not_fit_a_narrow_terminal_goes_below_its_name(self):
+        long = ("provider_with_a_long_name", "probe__with__a__long__name", "8@%rdi -4@%esi", True)
+        app = self.binary("app", [*SITES, long])
+        for columns in (60, 80, 200):
+            with self.subTest(columns):
+                lines = self.on_terminal({"NO_COLOR": "1"}, app, columns=columns).splitlines()
+                for line in lines:
+                    self.assertTrue(len(line) <= columns or line.startswith("usdt:") and " " not in line, line)
+                self.assertEqual(len({line.index("site") for line in lines if "site" in line}), 1, lines)
+                names = [line.split()[0] for line in lines if line.startswith("usdt:")]
+                self.assertEqual(len(names), 4, lines)
+
+    def on_terminal(self, environment, *arguments, columns=160):
         try:
             leader, follower = pty.openpty()
         except OSError as error:  # a bare chroot
             self.skipTest(f"no pseudo terminals (mount -t devpts): {error}")
-        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("4H", 40, 160, 0, 0))
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("4H", 40, columns, 0, 0))
         clean = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
         with subprocess.Popen([tool.USDT_LIST, *arguments], stdout=follower, stdin=subprocess.DEVNULL,
                               env={**clean, **environment}) as process:

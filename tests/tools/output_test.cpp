@@ -3,8 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "usdt/testing/event_builder.hpp"
@@ -29,11 +33,16 @@ struct Shown {
     std::vector<std::uint64_t> record(layout.record_size() / sizeof(std::uint64_t));
     reinterpret_cast<usdt_event*>(record.data())->stack_size = stack_size;
     const auto event = usdt::Event::from(std::as_bytes(std::span(record)), plan, layout);
-    const auto output = format == Format::json ? json_output(plan, flags) : text_output(plan, flags);
-    ::testing::internal::CaptureStdout();
+    const std::string path = ::testing::TempDir() + "output_test." + std::to_string(::getpid());
+    auto out = usdt::tools::Stream::create(path);
+    EXPECT_TRUE(out);
+    const auto output = format == Format::json ? json_output(plan, flags, *out) : text_output(plan, flags, *out);
     output->event(*event);
-    EXPECT_TRUE(output->flush());
-    text = ::testing::internal::GetCapturedStdout();
+    EXPECT_EQ(output->flush(nullptr), Output::Flushed::all);
+    std::ostringstream written;
+    written << std::ifstream(path).rdbuf();
+    text = written.str();
+    ::unlink(path.c_str());
     unreadable = output->unreadable();
   }
 

@@ -5,8 +5,6 @@
 
 #include <string>
 
-#include "common/utf8.hpp"
-
 namespace usdt::tools {
 namespace {
 
@@ -20,9 +18,7 @@ void json_key(JsonWriter& json, std::string_view name) {
   json.Key(name.data(), static_cast<rapidjson::SizeType>(name.size()));
 }
 
-void json_text(JsonWriter& json, std::string_view text) {
-  is_utf8(text) ? put(json, text) : put(json, replace_invalid_utf8(text));
-}
+void json_text(JsonWriter& json, std::string_view text) { put(json, text); }
 
 void json_text_or_null(JsonWriter& json, std::string_view text) {
   if (text.empty()) {

@@ -13,7 +13,7 @@ namespace usdt::tools {
 using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
 
 void json_key(JsonWriter& json, std::string_view name);
-/// A string of any bytes: what is not UTF-8 becomes U+FFFD.
+/// A string of any bytes: Stream::json() replaces what is not UTF-8.
 void json_text(JsonWriter& json, std::string_view text);
 /// `text`, or null where it is empty.
 void json_text_or_null(JsonWriter& json, std::string_view text);

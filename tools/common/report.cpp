@@ -2,23 +2,46 @@
 #include "common/report.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <cstdio>
-
-#include "common/terminal.hpp"
+#include <utility>
 
 namespace usdt::tools {
+namespace {
+
+Stream::Patience& patience() {
+  static Stream::Patience value;
+  return value;
+}
+
+void flush_errors() { static_cast<void>(errors().flush(patience())); }
+
+}  // namespace
+
+Stream& errors() {
+  static Stream stream(STDERR_FILENO);
+  return stream;
+}
+
+void set_patience(Stream::Patience value) { patience() = std::move(value); }
 
 void print_error(std::string_view tool, const Error& error, std::string_view input) {
   print_notice(tool, error.message);
   if (!error.column || input.empty()) return;
   // Escapes before the column move the caret along.
   const std::size_t column = printable(input.substr(0, *error.column)).size();
-  fmt::print(stderr, "  {}\n  {:>{}}\n", printable(input), '^', column + 1);
+  errors().print("  {}\n  {:>{}}\n", input, '^', column + 1);
+  flush_errors();
 }
 
 void print_notice(std::string_view tool, std::string_view text) {
-  fmt::print(stderr, "{}: {}\n", tool, printable(text));
+  errors().print("{}: {}\n", tool, text);
+  flush_errors();
+}
+
+void print_notice(std::string_view text) {
+  errors().print("{}\n", text);
+  flush_errors();
 }
 
 std::string counted(std::size_t n, std::string_view what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }

@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Notices of the tools: to standard error, each line behind the tool's name.
+// Notices of the tools: to standard error, a line each. Standard error that is full, closed or read by nobody is no
+// reason to stop.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <string_view>
 
+#include "common/stream.hpp"
 #include "usdt/error.hpp"
 
 namespace usdt::tools {
+
+/// Standard error.
+[[nodiscard]] Stream& errors();
+/// How long notices wait for a reader who is asleep; before this is called, as long as it takes.
+void set_patience(Stream::Patience patience);
 
 /// "usdt-list: message". For a syntax error in `input`, the input and a caret below its column follow.
 void print_error(std::string_view tool, const Error& error, std::string_view input = {});
 /// "usdt-list: text".
 void print_notice(std::string_view tool, std::string_view text);
+/// The text alone.
+void print_notice(std::string_view text);
 
 /// "1 site", "3 sites".
 [[nodiscard]] std::string counted(std::size_t n, std::string_view what);

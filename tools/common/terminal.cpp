@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "common/terminal.hpp"
 
-#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdlib>
-#include <iterator>
-
-#include "common/utf8.hpp"
 
 namespace usdt::tools {
-namespace {
 
 std::string_view code_of(Style style) {
   switch (style) {
@@ -31,8 +26,6 @@ std::string_view code_of(Style style) {
   return {};
 }
 
-}  // namespace
-
 Terminal Terminal::of(int fd) {
   Terminal terminal;
   terminal.interactive = ::isatty(fd) == 1;
@@ -45,28 +38,12 @@ Terminal Terminal::of(int fd) {
   return terminal;
 }
 
-std::string printable(std::string_view text) {
-  const bool utf8 = is_utf8(text);
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !utf8)) {
-      fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
-std::string styled(std::string_view text, Style style, bool colour) {
-  if (!colour || style == Style::plain || text.empty()) return std::string(text);
-  return fmt::format("\x1b[{}m{}\x1b[0m", code_of(style), text);
+std::string_view next_line(std::string_view& text, std::size_t width) noexcept {
+  const std::string_view all = text;
+  const std::size_t space = text.size() > width ? text.rfind(' ', width) : text.npos;
+  const bool cut = space != text.npos && space != 0;
+  text.remove_prefix(cut ? space + 1 : text.size());
+  return cut ? all.substr(0, space) : all;
 }
 
 }  // namespace usdt::tools

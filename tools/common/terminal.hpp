@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 #include <string_view>
 
 namespace usdt::tools {
@@ -16,12 +15,11 @@ struct Terminal {
   [[nodiscard]] static Terminal of(int fd);
 };
 
-/// Text of unknown origin, safe for a terminal and for line-based tools: control characters and bytes that are not
-/// UTF-8 become \n, \t or \xHH.
-[[nodiscard]] std::string printable(std::string_view text);
+/// Takes from `text` what fits `width` columns, up to a space.
+[[nodiscard]] std::string_view next_line(std::string_view& text, std::size_t width) noexcept;
 
 enum class Style { plain, bold, dim, name, mark, bad };
-/// `text` in `style`, if `colour`.
-[[nodiscard]] std::string styled(std::string_view text, Style style, bool colour);
+/// What stands between ESC [ and m for a style; empty for plain.
+[[nodiscard]] std::string_view code_of(Style style);
 
 }  // namespace usdt::tools

@@ -16,8 +16,9 @@ std::size_t announced(unsigned char first) noexcept {
   return 0;
 }
 
-/// Length of the well-formed sequence at the start of `bytes`, 0 if there is none.
-std::size_t sequence(std::string_view bytes) noexcept {
+}  // namespace
+
+std::size_t utf8_sequence(std::string_view bytes) noexcept {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
   const std::size_t length = announced(at(0));
   if (length == 0 || length > bytes.size()) return 0;
@@ -28,27 +29,6 @@ std::size_t sequence(std::string_view bytes) noexcept {
   const bool surrogate = at(0) == 0xed && at(1) >= 0xa0;
   const bool too_large = at(0) == 0xf4 && at(1) >= 0x90;
   return overlong || surrogate || too_large ? 0 : length;
-}
-
-}  // namespace
-
-bool is_utf8(std::string_view bytes) noexcept {
-  while (!bytes.empty()) {
-    const std::size_t length = sequence(bytes);
-    if (length == 0) return false;
-    bytes.remove_prefix(length);
-  }
-  return true;
-}
-
-std::string replace_invalid_utf8(std::string_view bytes) {
-  std::string text;
-  while (!bytes.empty()) {
-    const std::size_t length = sequence(bytes);
-    text += length ? bytes.substr(0, length) : std::string_view("\xef\xbf\xbd");
-    bytes.remove_prefix(std::max<std::size_t>(length, 1));
-  }
-  return text;
 }
 
 std::string_view without_partial_utf8(std::string_view bytes) noexcept {

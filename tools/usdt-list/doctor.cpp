@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "common/report.hpp"
 #include "exit_code.hpp"
@@ -78,17 +77,9 @@ Diagnosis diagnose() {
 
 int run_doctor(Format format) {
   const Diagnosis diagnosis = diagnose();
-  Output out;
-  if (format == Format::json) {
-    print_diagnosis_json(diagnosis, out);
-  } else {
-    print_diagnosis(diagnosis, usdt::tools::Terminal::of(STDOUT_FILENO), out);
-  }
-  out.flush();
-  if (out.error() != 0 && out.error() != EPIPE) {
-    usdt::tools::print_error(kTool, usdt::os_failure(usdt::ErrorKind::io, "write to standard output", out.error()));
-  }
-  if (out.error() != 0) return kTrouble;
+  usdt::tools::Stream out(STDOUT_FILENO);
+  format == Format::json ? print_diagnosis_json(diagnosis, out) : print_diagnosis(diagnosis, out);
+  if (out.flush() != usdt::tools::Stream::Flushed::all) return output_failed(out);
   return std::ranges::all_of(diagnosis.verdicts, &Verdict::known) ? kFound : kTrouble;
 }
 

@@ -12,7 +12,7 @@ using usdt::tools::JsonWriter;
 /// One line: {"v":1,"type":TYPE, and what is added until it is destroyed.
 class Line {
  public:
-  Line(Output& out, std::string_view type) : out_(out), json_(buffer_) {
+  Line(usdt::tools::Stream& out, std::string_view type) : out_(out), json_(buffer_) {
     json_.StartObject();
     json_key(json_, "v");
     json_.Uint(1);
@@ -22,8 +22,7 @@ class Line {
   Line& operator=(const Line&) = delete;
   ~Line() {
     json_.EndObject();
-    out_.append({buffer_.GetString(), buffer_.GetSize()});
-    out_.append("\n");
+    out_.json({buffer_.GetString(), buffer_.GetSize()});
   }
 
   void text(std::string_view key, std::string_view value) {
@@ -44,12 +43,12 @@ class Line {
   }
 
  private:
-  Output& out_;
+  usdt::tools::Stream& out_;
   rapidjson::StringBuffer buffer_;
   JsonWriter json_;
 };
 
-void write_features(const Diagnosis& all, Output& out) {
+void write_features(const Diagnosis& all, usdt::tools::Stream& out) {
   for (const usdt::FeatureState& each : all.features) {
     Line line(out, "feature");
     line.text("name", to_string(each.feature));
@@ -58,7 +57,7 @@ void write_features(const Diagnosis& all, Output& out) {
   }
 }
 
-void write_tracing(const Diagnosis& all, Output& out) {
+void write_tracing(const Diagnosis& all, usdt::tools::Stream& out) {
   {
     Line line(out, "privilege");
     line.text("answer", all.privilege ? "yes" : "no");
@@ -70,7 +69,7 @@ void write_tracing(const Diagnosis& all, Output& out) {
   line.text_or_null("detail", all.backend ? "" : all.backend.error().message);
 }
 
-void write_red_zone(const Diagnosis& all, Output& out) {
+void write_red_zone(const Diagnosis& all, usdt::tools::Stream& out) {
   for (const usdt::RedZoneTest& test : all.red_zone) {
     Line line(out, "red_zone");
     line.text("nop", to_string(test.form));
@@ -91,7 +90,7 @@ void write_red_zone(const Diagnosis& all, Output& out) {
 
 }  // namespace
 
-void print_diagnosis_json(const Diagnosis& diagnosis, Output& out) {
+void print_diagnosis_json(const Diagnosis& diagnosis, usdt::tools::Stream& out) {
   {
     Line line(out, "kernel");
     line.text("release", diagnosis.release);

@@ -17,11 +17,10 @@ Style style_of(Answer answer) {
 
 class Page {
  public:
-  Page(const Diagnosis& diagnosis, const usdt::tools::Terminal& terminal, Output& out)
-      : all_(diagnosis), terminal_(terminal), out_(out) {}
+  Page(const Diagnosis& diagnosis, usdt::tools::Stream& out) : all_(diagnosis), out_(out) {}
 
   void print() {
-    out_.append(fmt::format("Linux {}, {}\n", all_.release, all_.machine));
+    out_.print("Linux {}, {}\n", all_.release, all_.machine);
     print_features();
     print_tracing();
     print_red_zone();
@@ -29,21 +28,14 @@ class Page {
   }
 
  private:
-  void heading(std::string_view text) { out_.append("\n" + styled(text, Style::bold, terminal_.colour) + "\n"); }
+  void heading(std::string_view text) { out_.print("\n{}\n", out_.styled(text, Style::bold)); }
 
   /// `text` goes on below itself where the terminal ends.
   void row(std::string_view label, std::string_view word, Style style, std::string_view text) {
     constexpr std::size_t kText = 33;  // column of `text`
-    out_.append(fmt::format("  {:<17} {}{} ", label, styled(word, style, terminal_.colour),
-                            std::string(word.size() < 12 ? 12 - word.size() : 0, ' ')));
-    const std::size_t width = terminal_.width > kText + 20 ? terminal_.width - kText : 20;
-    while (terminal_.interactive && text.size() > width) {
-      const std::size_t space = text.rfind(' ', width);
-      if (space == text.npos || space == 0) break;
-      out_.append(fmt::format("{}\n{:{}}", text.substr(0, space), "", kText));
-      text.remove_prefix(space + 1);
-    }
-    out_.append(fmt::format("{}\n", text));
+    const std::size_t room = out_.room(kText, 20);
+    out_.print("  {:<17} {:<12} {}\n", label, out_.styled(word, style), usdt::tools::next_line(text, room));
+    while (!text.empty()) out_.print("{:{}}{}\n", "", kText, usdt::tools::next_line(text, room));
   }
 
   void print_features() {
@@ -97,14 +89,11 @@ class Page {
   }
 
   const Diagnosis& all_;
-  const usdt::tools::Terminal& terminal_;
-  Output& out_;
+  usdt::tools::Stream& out_;
 };
 
 }  // namespace
 
-void print_diagnosis(const Diagnosis& diagnosis, const usdt::tools::Terminal& terminal, Output& out) {
-  Page(diagnosis, terminal, out).print();
-}
+void print_diagnosis(const Diagnosis& diagnosis, usdt::tools::Stream& out) { Page(diagnosis, out).print(); }
 
 }  // namespace usdt_list

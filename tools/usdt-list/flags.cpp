@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "flags.hpp"
 
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
 #include <filesystem>
 
+#include "common/command_line.hpp"
 #include "common/report.hpp"
 #include "exit_code.hpp"
 
@@ -45,6 +43,7 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_option("-p,--pid", flags.pids, "Files mapped by these processes")
       ->type_name("PID[,PID]")
       ->delimiter(',')
+      ->check(usdt::tools::process_id())
       ->allow_extra_args(false);
   app.add_option("-l,--lib", raw.libraries, "A library by name: libpq.so.5, libpq or pq")
       ->type_name("NAME")
@@ -53,7 +52,7 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
                "-v: semaphores, signatures and costs, of the kernel where arguments are, and what\n"
                "cannot be attached to; -vv: every site and argument");
   app.add_option("-f,--format", raw.format, "text, or json: one object a line for each site")
-      ->check(CLI::IsMember({"text", "json"}))
+      ->check(usdt::tools::one_of({"text", "json"}))
       ->type_name("FORMAT");
   app.add_flag("--doctor", flags.doctor, "Tell what this kernel offers and test whether probes on nops harm programs");
 }
@@ -100,9 +99,6 @@ bool interpret(Flags& flags, const RawFlags& raw) {
       return false;
     }
   }
-  for (const pid_t pid : flags.pids) {
-    if (pid <= 0) return usage_error(fmt::format("-p {}: not a process id", pid));
-  }
   const bool lists = lists_files(flags) || !flags.kernel_patterns.empty();
   if (flags.doctor && lists) return usage_error("--doctor is about the kernel and takes no file, probe or process");
   if (flags.doctor || lists) return true;
@@ -120,13 +116,8 @@ std::optional<Flags> parse_flags(int argc, char** argv, int& exit_code) {
   RawFlags raw;
   CLI::App app(kDescription, std::string(kTool));
   declare(app, flags, raw);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    const bool asked = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);  // --help, --version
-    asked ? static_cast<void>(app.exit(error))
-          : usdt::tools::print_notice(kTool, fmt::format("{}; see --help", error.what()));
-    exit_code = asked ? kFound : kTrouble;
+  if (const auto end = usdt::tools::parse_command_line(app, {argv + 1, argv + argc}, kTrouble)) {
+    exit_code = *end;
     return std::nullopt;
   }
   if (interpret(flags, raw)) return flags;

@@ -19,7 +19,6 @@ using usdt::tools::json_key;
 using usdt::tools::json_text;
 using usdt::tools::JsonWriter;
 using usdt::tools::Style;
-using usdt::tools::styled;
 
 std::string module_name(std::string_view module) { return std::string(module.empty() ? "vmlinux" : module); }
 
@@ -32,8 +31,7 @@ std::string type_of(const usdt::Arg& arg) { return arg.type.empty() ? type_name(
 
 class FunctionPrinter {
  public:
-  FunctionPrinter(int verbosity, const usdt::tools::Terminal& terminal, Output& out)
-      : verbosity_(verbosity), terminal_(terminal), out_(out) {}
+  FunctionPrinter(int verbosity, usdt::tools::Stream& out) : verbosity_(verbosity), out_(out) {}
 
   void print(const std::vector<ListedFunction>& functions) {
     for (const ListedFunction& each : functions) {
@@ -52,28 +50,29 @@ class FunctionPrinter {
   static constexpr std::size_t kWidestName = 40;  ///< longer ones push their own line
 
   void print_line(const usdt::KernelPoint& point) {
-    std::string line = styled(point.name, Style::name, terminal_.colour);
-    if (terminal_.interactive) {
-      line.append(point.name.size() < width_ ? width_ - point.name.size() : 0, ' ');
-      line += "  ";
+    const bool refused = !point.refused.empty();
+    const std::string text = refused ? "refused: " + point.refused : signature_of(point);
+    const std::string remark = refused ? std::string() : unreadable_remark(point);
+    const Style style = refused ? Style::bad : Style::plain;
+    if (!out_.terminal().interactive) {
+      out_.print("{}\t{}", point.name, text);
+    } else if (std::max(width_, point.name.size()) + 2 + text.size() <= out_.terminal().width) {
+      out_.print("{:<{}}  {}", out_.styled(point.name, Style::name), width_, out_.styled(text, style));
     } else {
-      line += "\t";
+      constexpr std::size_t kIndent = 4;
+      out_.print("{}", out_.styled(point.name, Style::name));
+      for (std::string_view rest = text; !rest.empty();)
+        out_.print("\n{:{}}{}", "", kIndent, out_.styled(usdt::tools::next_line(rest, out_.room(kIndent, 20)), style));
     }
-    if (!point.refused.empty()) {
-      line += styled("refused: " + point.refused, Style::bad, terminal_.colour);
-    } else {
-      line += signature_of(point);
-      line += unreadable_remark(point);
-    }
-    out_.append(line + "\n");
+    if (!remark.empty() && out_.terminal().interactive) out_.print("  {}", out_.styled(remark, Style::bad));
+    if (!remark.empty() && !out_.terminal().interactive) out_.print("\t{}", remark);
+    out_.print("\n");
   }
 
-  [[nodiscard]] std::string unreadable_remark(const usdt::KernelPoint& point) const {
+  static std::string unreadable_remark(const usdt::KernelPoint& point) {
     auto count = std::ranges::count_if(point.args, [](const usdt::Arg& arg) { return !arg.readable; });
     if (point.result && !point.result->readable) ++count;
-    if (count == 0) return {};
-    return (terminal_.interactive ? "  " : "\t") +
-           styled(fmt::format("{} unreadable", count), Style::bad, terminal_.colour);
+    return count == 0 ? std::string() : fmt::format("{} unreadable", count);
   }
 
   void print_details(const ListedFunction& each) {
@@ -92,17 +91,16 @@ class FunctionPrinter {
     if (each.point.result) print_arg("retval", *each.point.result, name_width, type_width);
   }
 
-  void detail(std::string_view label, std::string_view text) { out_.append(fmt::format("  {:<10} {}\n", label, text)); }
+  void detail(std::string_view label, std::string_view text) { out_.print("  {:<10} {}\n", label, text); }
 
   void print_arg(std::string_view name, const usdt::Arg& arg, std::size_t name_width, std::size_t type_width) {
-    const std::string where =
-        arg.readable ? arg.spec.text : styled("unreadable: " + arg.reason, Style::bad, terminal_.colour);
-    out_.append(fmt::format("    {:<{}}  {:<{}}  {}\n", name, name_width, type_of(arg), type_width, where));
+    const std::string where = arg.readable ? arg.spec.text : "unreadable: " + arg.reason;
+    out_.print("    {:<{}}  {:<{}}  {}\n", name, name_width, type_of(arg), type_width,
+               out_.styled(where, arg.readable ? Style::plain : Style::bad));
   }
 
   int verbosity_;
-  const usdt::tools::Terminal& terminal_;
-  Output& out_;
+  usdt::tools::Stream& out_;
   std::size_t width_ = 0;
 };
 
@@ -153,20 +151,18 @@ std::vector<ListedFunction> list_functions(const usdt::KernelSelection& selectio
   return out;
 }
 
-void print_functions_text(const std::vector<ListedFunction>& functions, int verbosity,
-                          const usdt::tools::Terminal& terminal, Output& out) {
-  FunctionPrinter(verbosity, terminal, out).print(functions);
+void print_functions_text(const std::vector<ListedFunction>& functions, int verbosity, usdt::tools::Stream& out) {
+  FunctionPrinter(verbosity, out).print(functions);
 }
 
-void print_functions_json(const std::vector<ListedFunction>& functions, Output& out) {
+void print_functions_json(const std::vector<ListedFunction>& functions, usdt::tools::Stream& out) {
   rapidjson::StringBuffer buffer;
   JsonWriter json(buffer);
   for (const ListedFunction& each : functions) {
     buffer.Clear();
     json.Reset(buffer);
     write_function(json, each);
-    out.append({buffer.GetString(), buffer.GetSize()});
-    out.append("\n");
+    out.json({buffer.GetString(), buffer.GetSize()});
   }
 }
 

@@ -22,9 +22,8 @@ struct ListedFunction {
 
 /// One line for each: name and typed signature; with verbosity 1 also where it is and where its arguments are, and the
 /// refused ones. Aligned on a terminal, tab-separated otherwise.
-void print_functions_text(const std::vector<ListedFunction>& functions, int verbosity,
-                          const usdt::tools::Terminal& terminal, Output& out);
+void print_functions_text(const std::vector<ListedFunction>& functions, int verbosity, usdt::tools::Stream& out);
 /// One object for each (docs/json.md).
-void print_functions_json(const std::vector<ListedFunction>& functions, Output& out);
+void print_functions_json(const std::vector<ListedFunction>& functions, usdt::tools::Stream& out);
 
 }  // namespace usdt_list

@@ -5,14 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "common/progress.hpp"
 #include "common/report.hpp"
-#include "common/terminal.hpp"
+#include "common/stream.hpp"
 #include "doctor.hpp"
 #include "exit_code.hpp"
 #include "flags.hpp"
@@ -30,11 +29,11 @@ using usdt::tools::print_notice;
 /// One run: every request scanned and printed, then what there is to say about them.
 class Lister {
  public:
-  explicit Lister(const Flags& flags) : flags_(flags), terminal_(usdt::tools::Terminal::of(STDOUT_FILENO)) {}
+  explicit Lister(const Flags& flags) : flags_(flags), out_(STDOUT_FILENO) {}
 
   int run() {
     if (!flags_.kernel_patterns.empty()) list_kernel();
-    if (out_.error() != 0) return output_failed();
+    if (out_.error() != 0) return output_failed(out_);
     return lists_files(flags_) ? list_files() : exit_code();
   }
 
@@ -47,11 +46,10 @@ class Lister {
     for (const Request& request : requests.files) {
       if (!request.named) progress_.show("scanning", ++scanned);
       list(request);
-      if (out_.error() != 0) return output_failed();
+      if (out_.error() != 0) return output_failed(out_);
     }
     progress_.clear();
-    out_.flush();
-    if (out_.error() != 0) return output_failed();
+    if (out_.error() != 0) return output_failed(out_);
     if (skipped_ > 0)
       print_notice(kTool,
                    fmt::format("passed over {}, the first: {}", counted(skipped_, "unreadable file"), why_skipped_));
@@ -94,8 +92,8 @@ class Lister {
     for (const std::string& missing : selection.missing) print_notice(kTool, missing);
     const std::vector<ListedFunction> functions = list_functions(selection);
     const bool json = flags_.format == Format::json;
-    json ? print_functions_json(functions, out_) : print_functions_text(functions, flags_.verbosity, terminal_, out_);
-    out_.flush();
+    json ? print_functions_json(functions, out_) : print_functions_text(functions, flags_.verbosity, out_);
+    static_cast<void>(out_.flush());
     std::size_t refused = 0;
     for (const ListedFunction& each : functions) {
       if (each.point.refused.empty())
@@ -124,10 +122,11 @@ class Lister {
     }
     warn(*file);
     if (file->sites.empty()) return;
+    const bool first = !found_in_files_;
     found_ = found_in_files_ = true;
     progress_.clear();
-    flags_.format == Format::json ? print_json(*file, out_) : print_text(*file, flags_.verbosity, terminal_, out_);
-    out_.flush();
+    flags_.format == Format::json ? print_json(*file, out_) : print_text(*file, flags_.verbosity, first, out_);
+    static_cast<void>(out_.flush());
   }
 
   void warn(const usdt::ProbeFile& file) {
@@ -135,14 +134,6 @@ class Lister {
       progress_.clear();
       print_notice(kTool, fmt::format("{}: warning: {}", file.target.access.string(), warning.message));
     }
-  }
-
-  /// Nobody reads any more: no news. A full disk is.
-  int output_failed() {
-    if (out_.error() != EPIPE) {
-      print_error(kTool, usdt::os_failure(usdt::ErrorKind::io, "write to standard output", out_.error()));
-    }
-    return kTrouble;
   }
 
   /// What was looked at, so that a typo and an empty file can be told apart.
@@ -184,9 +175,8 @@ class Lister {
   }
 
   const Flags& flags_;
-  const usdt::tools::Terminal terminal_;
   usdt::tools::Progress progress_;
-  Output out_;
+  usdt::tools::Stream out_;
   bool found_ = false;
   bool found_in_files_ = false;
   bool trouble_ = false;
@@ -198,6 +188,7 @@ class Lister {
 }  // namespace usdt_list
 
 int main(int argc, char** argv) {
+  usdt::tools::reserve_standard_streams();
   int exit_code = usdt_list::kFound;
   const auto flags = usdt_list::parse_flags(argc, argv, exit_code);
   if (!flags) return exit_code;

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <unistd.h>
-
 #include <cerrno>
 
+#include "common/report.hpp"
+#include "exit_code.hpp"
 #include "print.hpp"
 
 namespace usdt_list {
 
-void Output::flush() {
-  std::string_view rest(buffer_.data(), buffer_.size());
-  while (!rest.empty() && error_ == 0) {
-    const ssize_t n = ::write(STDOUT_FILENO, rest.data(), rest.size());
-    if (n > 0) rest.remove_prefix(static_cast<std::size_t>(n));
-    if (n < 0 && errno != EINTR) error_ = errno;
+int output_failed(const usdt::tools::Stream& out) {
+  if (out.error() != EPIPE) {
+    usdt::tools::print_error(kTool, usdt::os_failure(usdt::ErrorKind::io, "write to standard output", out.error()));
   }
-  buffer_.clear();
+  return kTrouble;
 }
 
 }  // namespace usdt_list

@@ -1,39 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #pragma once
 
-#include <fmt/format.h>
-
-#include <string_view>
-
-#include "common/terminal.hpp"
+#include "common/stream.hpp"
 #include "usdt/usdt.hpp"
 
 namespace usdt_list {
 
-/// Standard output, written in large pieces.
-class Output {
- public:
-  ~Output() { flush(); }
-  Output() = default;
-  Output(const Output&) = delete;
-  Output& operator=(const Output&) = delete;
-
-  void append(std::string_view text) { buffer_.append(text.data(), text.data() + text.size()); }
-  /// Writes what is buffered.
-  void flush();
-  /// errno of the first write that failed, 0 if none did. Later ones are not tried.
-  [[nodiscard]] int error() const noexcept { return error_; }
-
- private:
-  fmt::memory_buffer buffer_;
-  int error_ = 0;
-};
-
 /// One line for each probe of `file`; verbosity 1 adds what its sites share, 2 every site with every argument. Aligned
-/// in columns on a terminal, tab-separated otherwise.
-void print_text(const usdt::ProbeFile& file, int verbosity, const usdt::tools::Terminal& terminal, Output& out);
+/// in columns on a terminal, below a heading if `heading`, tab-separated otherwise.
+void print_text(const usdt::ProbeFile& file, int verbosity, bool heading, usdt::tools::Stream& out);
 
 /// One object for each site, a line each: the JSON contract of usdt-list, version 1 (design.md section 6).
-void print_json(const usdt::ProbeFile& file, Output& out);
+void print_json(const usdt::ProbeFile& file, usdt::tools::Stream& out);
+
+/// Where standard output could not be written: says so, unless nobody reads any more, and returns the exit code.
+[[nodiscard]] int output_failed(const usdt::tools::Stream& out);
 
 }  // namespace usdt_list

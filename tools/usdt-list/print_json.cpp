@@ -97,7 +97,7 @@ void write_site(JsonWriter& json, const FileKeys& file, const usdt::Site& site, 
 
 }  // namespace
 
-void print_json(const usdt::ProbeFile& file, Output& out) {
+void print_json(const usdt::ProbeFile& file, usdt::tools::Stream& out) {
   FileKeys keys;
   keys.path = file.target.access.string();
   if (file.target.path != file.target.access) keys.mapped_path = file.target.path.string();
@@ -111,8 +111,7 @@ void print_json(const usdt::ProbeFile& file, Output& out) {
     buffer.Clear();
     json.Reset(buffer);
     write_site(json, keys, site, decoder);
-    out.append({buffer.GetString(), buffer.GetSize()});
-    out.append("\n");
+    out.json({buffer.GetString(), buffer.GetSize()});
   }
 }
 

@@ -21,7 +21,6 @@ namespace {
 using usdt::tools::counted;
 using usdt::tools::printable;
 using usdt::tools::Style;
-using usdt::tools::styled;
 
 /// How often each of some texts comes, in the order they came first. A probe can have as many as it has sites.
 class Tally {
@@ -87,34 +86,42 @@ Row row_of(const ListedProbe& probe) {
           counted(probe.sites.size(), "site"), unreadable_remark(probe)};
 }
 
+constexpr std::size_t kIndent = 4;  ///< of what goes below a name
+
 class TextPrinter {
  public:
-  TextPrinter(const usdt::ProbeFile& file, int verbosity, const usdt::tools::Terminal& terminal, Output& out)
-      : file_(file), verbosity_(verbosity), terminal_(terminal), out_(out) {}
+  TextPrinter(const usdt::ProbeFile& file, int verbosity, bool heading, usdt::tools::Stream& out)
+      : file_(file), verbosity_(verbosity), heading_(heading), out_(out) {}
 
   void print() {
     const std::vector<ListedProbe> probes = group_probes(file_, decoder_);
     std::vector<Row> rows;
+    if (out_.terminal().interactive && heading_) rows.push_back({"PROBE", "ARGUMENTS", "SEMAPHORE", "SITES", ""});
+    const std::size_t headings = rows.size();
     for (const ListedProbe& probe : probes) rows.push_back(row_of(probe));
     measure(rows);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      terminal_.interactive ? print_aligned(rows[i]) : print_tabbed(rows[i]);
+    for (std::size_t i = 0; i < headings; ++i) print_aligned(rows[i], true);
+    for (std::size_t i = 0; i < probes.size(); ++i) {
+      const Row& row = rows[headings + i];
+      out_.terminal().interactive ? print_aligned(row) : print_tabbed(row);
       if (verbosity_ >= 1) print_probe(probes[i]);
       if (verbosity_ >= 2) print_sites(probes[i]);
     }
   }
 
  private:
-  /// Columns as wide as their widest cell, but a cell too long for the terminal pushes only its own line.
+  /// Columns as wide as their widest cell, as far as the terminal has room for all of them; what does not fit goes
+  /// below the name.
   void measure(const std::vector<Row>& rows) {
-    constexpr std::size_t kAfterName = 30;       // a short signature and what follows it
-    constexpr std::size_t kAfterSignature = 24;  // "  semaphore  3 sites" and some air
-    name_width_ = widest(rows, &Row::name, room(kAfterName, 60));
-    signature_width_ = widest(rows, &Row::signature, room(name_width_ + kAfterSignature, 12));
+    const std::size_t tail = 2 + std::size("semaphore") - 1 + 2 + widest(rows, &Row::sites, SIZE_MAX) +
+                             (has_remarks(rows) ? 2 + widest(rows, &Row::remark, SIZE_MAX) : 0);
+    signature_width_ = widest(rows, &Row::signature, out_.room(kIndent + tail, std::size("ARGUMENTS") - 1));
+    name_width_ = widest(rows, &Row::name, out_.room(2 + signature_width_ + tail, kIndent));
+    if (name_width_ < std::size("PROBE") - 1) name_width_ = kIndent - 2;
   }
 
-  [[nodiscard]] std::size_t room(std::size_t taken, std::size_t at_least) const {
-    return std::max(terminal_.width > taken ? terminal_.width - taken : 0, at_least);
+  static bool has_remarks(const std::vector<Row>& rows) {
+    return std::ranges::any_of(rows, [](const Row& row) { return !row.remark.empty(); });
   }
 
   static std::size_t widest(const std::vector<Row>& rows, std::string Row::*cell, std::size_t limit) {
@@ -125,27 +132,29 @@ class TextPrinter {
     return width;
   }
 
-  static std::string padding(const std::string& cell, std::size_t width) {
-    return std::string(cell.size() < width ? width - cell.size() : 0, ' ') + "  ";
-  }
-
-  void print_aligned(const Row& row) {
-    const bool colour = terminal_.colour;
-    std::string line = styled(row.name, Style::name, colour) + padding(row.name, name_width_);
-    line += row.signature + padding(row.signature, signature_width_);
-    line += styled(fmt::format("{:<9}", row.semaphore), row.semaphore == "-" ? Style::dim : Style::mark, colour);
-    line += "  " + row.sites;
-    if (!row.remark.empty()) line += "  " + styled(row.remark, Style::bad, colour);
-    out_.append(line + "\n");
+  void print_aligned(const Row& row, bool heading = false) {
+    const Style name = heading ? Style::bold : Style::name;
+    const bool fits = row.signature.size() <= signature_width_;
+    if (fits && row.name.size() <= name_width_) {
+      out_.print("{:<{}}", out_.styled(row.name, name), name_width_);
+    } else {
+      out_.print("{}\n{:{}}", out_.styled(row.name, name), "", fits ? name_width_ : kIndent - 2);
+    }
+    const Style semaphore = heading ? Style::bold : row.semaphore == "-" ? Style::dim : Style::mark;
+    const Style plain = heading ? Style::bold : Style::plain;
+    out_.print("  {:<{}}  {:<9}  {}", out_.styled(row.signature, plain), signature_width_,
+               out_.styled(row.semaphore, semaphore), out_.styled(row.sites, plain));
+    if (!row.remark.empty()) out_.print("  {}", out_.styled(row.remark, Style::bad));
+    out_.print("\n");
   }
 
   void print_tabbed(const Row& row) {
-    std::string line = fmt::format("{}\t{}\t{}\t{}", row.name, row.signature, row.semaphore, row.sites);
-    if (!row.remark.empty()) line += "\t" + row.remark;
-    out_.append(line + "\n");
+    out_.print("{}\t{}\t{}\t{}", row.name, row.signature, row.semaphore, row.sites);
+    if (!row.remark.empty()) out_.print("\t{}", row.remark);
+    out_.print("\n");
   }
 
-  void detail(std::string_view label, std::string_view text) { out_.append(fmt::format("  {:<10} {}\n", label, text)); }
+  void detail(std::string_view label, std::string_view text) { out_.print("  {:<10} {}\n", label, text); }
 
   void print_probe(const ListedProbe& probe) {
     if (file_.target.path != file_.target.access) {
@@ -197,7 +206,7 @@ class TextPrinter {
       }
       detail("site", text);
       const std::vector<usdt::Arg> args = decoder_.args(site);
-      if (!args.empty()) out_.append(fmt::format("    {:<8} {}\n", "args", printable(site.args_text)));
+      if (!args.empty()) out_.print("    {:<8} {}\n", "args", printable(site.args_text));
       std::size_t width = 0;
       for (const usdt::Arg& arg : args) width = std::max(width, printable(arg.spec.text).size());
       width = std::min<std::size_t>(width, 80);  // one long argument widens no other line
@@ -206,33 +215,31 @@ class TextPrinter {
   }
 
   void print_arg(const usdt::Site& site, std::size_t n, const usdt::Arg& arg, std::size_t width) {
-    const std::string what = arg.readable
-                                 ? describe_operand(arg)
-                                 : styled("unreadable: " + printable(arg.reason), Style::bad, terminal_.colour);
-    out_.append(fmt::format("    {:<8} {:<4} {:<{}}  {}\n", fmt::format("arg{}", n), type_name(arg),
-                            printable(arg.spec.text), width, what));
+    const std::string what = arg.readable ? describe_operand(arg) : "unreadable: " + arg.reason;
+    out_.print("    {:<8} {:<4} {:<{}}  {}\n", fmt::format("arg{}", n), type_name(arg), arg.spec.text, width,
+               out_.styled(what, arg.readable ? Style::plain : Style::bad));
     if (arg.readable) return;
     // Below the whole argument text, as a compiler shows it.
     std::size_t place = arg.reason_column;
     const std::string_view text = excerpt(site.args_text, place);
     const std::size_t column = printable(text.substr(0, place)).size();
-    out_.append(fmt::format("    {:<8} {}\n    {:<8} {:>{}}\n", "", printable(text), "", '^', column + 1));
+    out_.print("    {:<8} {}\n    {:<8} {:>{}}\n", "", text, "", '^', column + 1);
   }
 
   const usdt::ProbeFile& file_;
   const SiteDecoder decoder_{file_};
   const std::string build_id_ = file_.elf->build_id();
   int verbosity_;
-  const usdt::tools::Terminal& terminal_;
-  Output& out_;
+  bool heading_;
+  usdt::tools::Stream& out_;
   std::size_t name_width_ = 0;
   std::size_t signature_width_ = 0;
 };
 
 }  // namespace
 
-void print_text(const usdt::ProbeFile& file, int verbosity, const usdt::tools::Terminal& terminal, Output& out) {
-  TextPrinter(file, verbosity, terminal, out).print();
+void print_text(const usdt::ProbeFile& file, int verbosity, bool heading, usdt::tools::Stream& out) {
+  TextPrinter(file, verbosity, heading, out).print();
 }
 
 }  // namespace usdt_list

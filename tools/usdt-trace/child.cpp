@@ -12,8 +12,13 @@
 #include <thread>
 #include <utility>
 
+#include "descendants.hpp"
+#include "signals.hpp"
+
 namespace usdt_trace {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 /// In the child: wait for the word, then become the command. Only async-signal-safe calls.
 [[noreturn]] void run_command(int go, int failure, char* const* argv) {
@@ -22,9 +27,7 @@ namespace {
   do n = ::read(go, &word, 1);
   while (n < 0 && errno == EINTR);
   if (n != 1) ::_exit(127);  // the tracer gave up
-  ::signal(SIGPIPE, SIG_DFL);
-  ::signal(SIGINT, SIG_DFL);
-  ::signal(SIGTERM, SIG_DFL);
+  restore_signals();
   ::execvp(argv[0], argv);
   const int error = errno;
   [[maybe_unused]] const ssize_t told = ::write(failure, &error, sizeof(error));
@@ -98,15 +101,23 @@ std::optional<int> Child::ended() {
 
 void Child::stop(std::chrono::milliseconds grace) {
   if (pid_ <= 0 || ended()) return;
-  ::kill(pid_, SIGTERM);
-  const auto deadline = std::chrono::steady_clock::now() + grace;
-  while (!ended() && std::chrono::steady_clock::now() < deadline)
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  if (ended()) return;
-  ::kill(pid_, SIGKILL);
-  int status = 0;
-  ::waitpid(pid_, &status, 0);
-  code_ = 128 + SIGKILL;
+  for (const HeldProcess& process : hold_descendants()) process.signal(SIGTERM);
+  if (wait_for_all(grace)) return;
+  // Those that were started meanwhile were not seen: again, as long as there are any.
+  constexpr std::chrono::seconds longest{2};
+  const auto deadline = Clock::now() + longest;
+  do {
+    for (const HeldProcess& process : hold_descendants()) process.signal(SIGKILL);
+  } while (!wait_for_all(std::chrono::milliseconds(20)) && Clock::now() < deadline);
+}
+
+bool Child::wait_for_all(std::chrono::milliseconds longest) {
+  const auto deadline = Clock::now() + longest;
+  while (!ended() || !hold_descendants().empty()) {
+    if (Clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return true;
 }
 
 }  // namespace usdt_trace

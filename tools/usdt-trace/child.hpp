@@ -27,11 +27,14 @@ class Child {
   [[nodiscard]] usdt::Result<void> release();
   /// Its exit code (128 + signal), once it has ended.
   [[nodiscard]] std::optional<int> ended();
-  /// SIGTERM, and SIGKILL if it is still there after `grace`.
+  /// Ends it and every process that descends from it: SIGTERM, and SIGKILL for what is still there after `grace`. Of
+  /// one that has ended by itself nothing is ended: what it left in the background was meant to stay.
   void stop(std::chrono::milliseconds grace);
 
  private:
   Child() = default;
+  /// False: some are still there after `longest`.
+  bool wait_for_all(std::chrono::milliseconds longest);
   pid_t pid_ = -1;
   int go_ = -1;       ///< closing or writing lets the child go on
   int failure_ = -1;  ///< exec's errno comes here; closed by a successful exec

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "flags.hpp"
 
-#include <fmt/format.h>
+#include <algorithm>
+#include <utility>
 
-#include <CLI/CLI.hpp>
-#include <cstdio>
-#include <map>
+#include "common/command_line.hpp"
+#include "common/report.hpp"
 
 namespace usdt_trace {
 namespace {
+
+using usdt::tools::one_of;
+using usdt::tools::process_id;
+using usdt::tools::seconds;
+using usdt::tools::whole_number;
 
 constexpr int usage_error = 2;
 
@@ -28,7 +33,15 @@ constexpr const char* examples =
     "  usdt-trace -p 1234 'postgresql:query__start' --print 'str(arg0)'\n"
     "  usdt-trace 'libstdcxx:throw' -- ./program --its-flag\n"
     "  usdt-trace kcall:vfs_read --print 'count, retval' -- cat /etc/hostname\n"
-    "  usdt-trace 'kfunc:tcp_*' --count --duration 5\n";
+    "  usdt-trace 'kfunc:tcp_*' --count --duration 5\n"
+    "A command runs under the tracer, and its children are traced with it. When it ends, so does the trace, with its "
+    "exit\n"
+    "code. Where the trace ends first (-M, -d, Ctrl-C, nobody reads its output), the command and all processes it "
+    "started are\n"
+    "ended: SIGTERM, after 2 seconds SIGKILL.\n"
+    "Exit code: the command's own (128 + signal), or 0 if the trace ended first; 1 run-time failure, output that could "
+    "not be\n"
+    "written included; 2 wrong usage; 3 with --strict when events were lost or a value was unreadable.";
 
 struct RawFlags {
   std::vector<std::string> probes;
@@ -44,24 +57,29 @@ struct RawFlags {
 void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.footer(examples);
   app.set_version_flag("-V,--version", "usdt-trace " USDT_VERSION);
-  app.add_option("probe", raw.probes, "Probes to trace")->type_name("PROBE")->required();
-  app.add_option("-p,--pid", flags.pid, "Only this process")->type_name("PID");
+  app.add_option("probe", raw.probes, "Probes to trace")->type_name("PROBE");
+  app.add_option("-p,--pid", flags.pid, "Only this process")->check(process_id())->type_name("PID");
   app.add_option("--print", raw.print,
                  "What to show: argN, str(argN), str(argN, argM) of the length argM, hex(argN), of kernel functions "
                  "names as well (count,\n"
                  "str(filename)) and retval. Default: every argument")
       ->type_name("LIST");
-  app.add_option("-M,--max-events", flags.max_events, "Stop after N events")->type_name("N");
-  app.add_option("-d,--duration", flags.duration_seconds, "Stop after SECS seconds")->type_name("SECS");
+  app.add_option("-M,--max-events", flags.max_events, "Stop after N events")
+      ->check(whole_number(1, UINT64_MAX - 1))
+      ->type_name("N");
+  app.add_option("-d,--duration", flags.duration_seconds, "Stop after SECS seconds")
+      ->check(seconds())
+      ->type_name("SECS");
+  app.add_option("-o,--output", flags.output, "Write to FILE instead of standard output")->type_name("FILE");
   app.add_option("-f,--format", raw.format, "text or json (one object a line)")
-      ->check(CLI::IsMember({"text", "json"}))
+      ->check(one_of({"text", "json"}))
       ->type_name("FORMAT");
   app.add_option("-Z,--string-size", flags.string_size, "Longest string in bytes")
-      ->check(CLI::Range(1, 65536))
+      ->check(whole_number(1, 65536))
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--ring-size", flags.ring_megabytes, "Event ring in MiB")
-      ->check(CLI::Range(1, 1024))
+      ->check(whole_number(1, 1024))
       ->type_name("MIB")
       ->capture_default_str();
   app.add_flag("!--no-follow", flags.follow, "With a command: only its own process, not its children");
@@ -73,12 +91,12 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_option("--backend", raw.backends,
                  "How to attach: uprobe_multi, perf_uprobe; in the kernel: kprobe_multi, kprobe_session,\n"
                  "perf_kprobe, tracing_multi, tracing, raw_tp, tp_btf. Default: the best there is")
-      ->check(CLI::IsMember({"auto", "uprobe_multi", "perf_uprobe", "kprobe_multi", "kprobe_session", "perf_kprobe",
-                             "tracing_multi", "tracing", "raw_tp", "tp_btf"}))
+      ->check(one_of({"auto", "uprobe_multi", "perf_uprobe", "kprobe_multi", "kprobe_session", "perf_kprobe",
+                      "tracing_multi", "tracing", "raw_tp", "tp_btf"}))
       ->allow_extra_args(false)
       ->type_name("NAME");
   app.add_option("--kstack", flags.kernel_stack_depth, "Show the kernel's stack, at most N functions of it (16)")
-      ->check(CLI::Range(1, 127))
+      ->check(whole_number(1, 127))
       ->type_name("N");
   app.add_flag("-c,--count", flags.count_only, "No events, but a table of hits at the end");
   app.add_flag("--wait-for-pages", raw.wait_for_pages,
@@ -89,10 +107,10 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_option("--carrier", raw.carrier,
                  "How a site's argument spec reaches the BPF program: auto, cookie, table,\n"
                  "per-link or ip-hash")
-      ->check(CLI::IsMember({"auto", "cookie", "table", "per-link", "ip-hash"}))
+      ->check(one_of({"auto", "cookie", "table", "per-link", "ip-hash"}))
       ->type_name("NAME");
   app.add_option("--max-programs", flags.max_programs, "Most BPF programs to load for --carrier per-link and ip-hash")
-      ->check(CLI::Range(1, 4096))
+      ->check(whole_number(1, 4096))
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--verifier-log", flags.verifier_log, "Should the kernel's verifier refuse a program: its whole log")
@@ -104,6 +122,8 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
 }
 
 usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
+  if (raw.probes.empty())
+    return usdt::fail(usdt::ErrorKind::invalid_argument, "name a probe to trace; usdt-list shows which there are");
   for (const std::string& text : raw.probes) {
     if (usdt::KernelPattern::is_kernel(text)) {
       auto kernel = usdt::KernelPattern::parse(text);
@@ -138,10 +158,6 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
     if (!backend) return usdt::fail(backend.error());
     (usdt::is_kernel(*backend) ? flags.kernel_backend : flags.backend) = *backend;
   }
-  if (flags.pid && *flags.pid <= 0)
-    return usdt::fail(usdt::ErrorKind::invalid_argument, fmt::format("-p {}: not a process id", *flags.pid));
-  if (flags.duration_seconds && !(*flags.duration_seconds >= 0))
-    return usdt::fail(usdt::ErrorKind::invalid_argument, "--duration: not a number of seconds");
   if (flags.count_only && (!flags.print.empty() || flags.kernel_stack_depth > 0 || flags.max_events != UINT64_MAX))
     return usdt::fail(usdt::ErrorKind::invalid_argument,
                       "--count shows no events: --print, --kstack and --max-events do not go with it");
@@ -172,22 +188,24 @@ std::optional<Flags> parse_flags(int argc, char** argv, int& exit_code) {
   RawFlags raw;
   // What follows "--" is the command, untouched by our own options.
   std::vector<std::string> own(argv + 1, argv + argc);
+  bool empty_command = false;
   if (const auto dashes = std::find(own.begin(), own.end(), "--"); dashes != own.end()) {
     flags.command.assign(dashes + 1, own.end());
+    empty_command = flags.command.empty();
     own.erase(dashes, own.end());
   }
   complete_kstack(own);
   CLI::App app(description, "usdt-trace");
   declare(app, flags, raw);
-  std::reverse(own.begin(), own.end());  // CLI11 takes its vector from the back
-  try {
-    app.parse(own);
-  } catch (const CLI::ParseError& error) {
-    exit_code = app.exit(error) == 0 ? 0 : usage_error;
+  if (const auto end = usdt::tools::parse_command_line(app, std::move(own), usage_error)) {
+    exit_code = *end;
     return std::nullopt;
   }
-  if (auto sense = interpret(flags, raw); !sense) {
-    fmt::print(stderr, "usdt-trace: {}\n", sense.error().message);
+  auto sense = interpret(flags, raw);
+  if (sense && empty_command)
+    sense = usdt::fail(usdt::ErrorKind::invalid_argument, "no command behind --: it would trace every process");
+  if (!sense) {
+    usdt::tools::print_notice("usdt-trace", sense.error().message + "; see --help");
     exit_code = usage_error;
     return std::nullopt;
   }

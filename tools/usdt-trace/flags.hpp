@@ -25,6 +25,7 @@ struct Flags {
   std::uint64_t max_events = UINT64_MAX;
   std::optional<double> duration_seconds;
   Format format = Format::text;
+  std::string output;  ///< a file; empty: standard output
   std::uint32_t string_size = 200;
   std::uint32_t ring_megabytes = 32;
   usdt::Backend backend = usdt::Backend::automatic;  ///< of files

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "common/stream.hpp"
 #include "flags.hpp"
 #include "session.hpp"
 
 int main(int argc, char** argv) {
+  usdt::tools::reserve_standard_streams();
   int exit_code = 0;
   const auto flags = usdt_trace::parse_flags(argc, argv, exit_code);
   return flags ? usdt_trace::run(*flags) : exit_code;

@@ -2,22 +2,21 @@
 #include "output.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 
 namespace usdt_trace {
 
-usdt::ProbeCounts Summary::total() const {
-  usdt::ProbeCounts sum;
-  for (const usdt::ProbeCounts& probe : probes) {
+Account Summary::total() const {
+  Account sum;
+  for (const Account& probe : probes) {
     sum.hits += probe.hits;
     sum.delivered += probe.delivered;
     sum.ring_full += probe.ring_full;
     sum.calls_full += probe.calls_full;
     sum.unfinished += probe.unfinished;
     sum.discarded += probe.discarded;
+    sum.not_written += probe.not_written;
   }
   return sum;
 }
@@ -39,14 +38,29 @@ std::string full_name(const usdt::AttachPlan& plan, const usdt::PlannedProbe& pr
   return usdt::probe_name(plan.files[probe.file].target, probe.provider, probe.name);
 }
 
-bool write_out(std::string_view data) {
-  while (!data.empty()) {
-    const ssize_t n = ::write(STDOUT_FILENO, data.data(), data.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    data.remove_prefix(static_cast<std::size_t>(n));
+void Output::event(const usdt::Event& event) {
+  const std::uint32_t probe = event.site().probe;
+  if (given_up_) {
+    ++not_written_[probe];
+    return;
   }
-  return true;
+  write_event(event);
+  lines_.push_back({out_.printed(), probe});
+}
+
+Output::Flushed Output::flush(const usdt::tools::Stream::Patience& patience) {
+  if (given_up_) return Flushed::failed;
+  const Flushed result = out_.flush(patience);
+  if (result == Flushed::all) lines_.clear();
+  if (result == Flushed::failed) give_up();
+  return result;
+}
+
+void Output::give_up() {
+  given_up_ = true;
+  for (const Line& line : lines_)
+    if (line.end > out_.written()) ++not_written_[line.probe];
+  lines_.clear();
 }
 
 }  // namespace usdt_trace

@@ -6,34 +6,70 @@
 #include <string>
 #include <vector>
 
+#include "common/stream.hpp"
 #include "flags.hpp"
 #include "usdt/usdt.hpp"
 
 namespace usdt_trace {
 
+/// What became of the hits of one probe: hits == delivered + everything lost.
+struct Account : usdt::ProbeCounts {
+  std::uint64_t not_written = 0;  ///< lost: the event's line could not be written; not among `delivered`
+
+  [[nodiscard]] std::uint64_t lost() const noexcept {
+    return ring_full + calls_full + unfinished + discarded + not_written;
+  }
+};
+
 /// The final account of a trace.
 struct Summary {
-  std::vector<usdt::ProbeCounts> probes;   ///< parallel to AttachPlan::probes
+  std::vector<Account> probes;             ///< parallel to AttachPlan::probes
   std::vector<usdt::SkippedSite> skipped;  ///< by the planner and by the kernel
   std::optional<std::uint64_t> missed;     ///< Tracer::missed()
   std::vector<usdt::FileChange> changed;   ///< Link::changes()
 
-  [[nodiscard]] usdt::ProbeCounts total() const;
+  [[nodiscard]] Account total() const;
 };
 
-/// Turns events into lines of standard output.
+/// Turns events into lines, and knows which of them were written.
 class Output {
  public:
+  using Flushed = usdt::tools::Stream::Flushed;
+
+  Output(const usdt::AttachPlan& plan, usdt::tools::Stream& out) : out_(out), not_written_(plan.probes.size()) {}
   virtual ~Output() = default;
-  virtual void event(const usdt::Event& event) = 0;
-  virtual void summary(const Summary& summary) = 0;
-  /// Hands what is buffered to the kernel; false once nobody reads it any more.
-  [[nodiscard]] virtual bool flush() = 0;
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  void event(const usdt::Event& event);
+  void summary(const Summary& summary) { write_summary(summary); }
+  /// Bytes that are buffered.
+  [[nodiscard]] std::uint64_t pending() const noexcept { return out_.printed() - out_.written(); }
+  /// Hands them to the kernel.
+  [[nodiscard]] Flushed flush(const usdt::tools::Stream::Patience& patience);
+  /// Nothing will be written any more: events that are not yet, and all that come, are lost.
+  void give_up();
+  /// Events whose lines are lost, by probe of the plan. Exact after a flush.
+  [[nodiscard]] const std::vector<std::uint64_t>& not_written() const noexcept { return not_written_; }
   /// Values asked for that were typed errors so far.
   [[nodiscard]] std::uint64_t unreadable() const noexcept { return unreadable_; }
 
  protected:
+  virtual void write_event(const usdt::Event& event) = 0;
+  virtual void write_summary(const Summary& summary) = 0;
+
+  usdt::tools::Stream& out_;
   std::uint64_t unreadable_ = 0;
+
+ private:
+  /// An event in the buffer, and where its line ends.
+  struct Line {
+    std::uint64_t end;
+    std::uint32_t probe;
+  };
+  std::vector<Line> lines_;
+  std::vector<std::uint64_t> not_written_;
+  bool given_up_ = false;
 };
 
 /// "usdt:PATH:PROVIDER:NAME": what usdt-list prints, too.
@@ -55,10 +91,9 @@ class Columns {
   std::vector<std::vector<std::optional<std::size_t>>> positions_;  ///< by AttachPlan::args, by item
 };
 
-[[nodiscard]] std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const Flags& flags);
-[[nodiscard]] std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const Flags& flags);
-
-/// Writes all of `data` to standard output; false on EPIPE or another error.
-[[nodiscard]] bool write_out(std::string_view data);
+[[nodiscard]] std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const Flags& flags,
+                                                  usdt::tools::Stream& out);
+[[nodiscard]] std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const Flags& flags,
+                                                  usdt::tools::Stream& out);
 
 }  // namespace usdt_trace

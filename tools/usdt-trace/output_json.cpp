@@ -1,33 +1,30 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The JSON contract of usdt-trace, version 1: one object a line (docs/json.md).
 #include <fmt/format.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include <cmath>
 
+#include "common/json.hpp"
 #include "common/utf8.hpp"
 #include "output.hpp"
 
 namespace usdt_trace {
 namespace {
 
-using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
-
-void put(Writer& json, std::string_view text) {
-  json.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
-}
-void key(Writer& json, std::string_view name) { json.Key(name.data(), static_cast<rapidjson::SizeType>(name.size())); }
+using usdt::tools::json_key;
+using usdt::tools::json_text;
+using usdt::tools::json_text_or_null;
 
 class JsonOutput final : public Output {
  public:
-  JsonOutput(const usdt::AttachPlan& plan, const Flags& flags)
-      : plan_(plan),
+  JsonOutput(const usdt::AttachPlan& plan, const Flags& flags, usdt::tools::Stream& out)
+      : Output(plan, out),
+        plan_(plan),
         print_(flags.print),
         stacks_(flags.kernel_stack_depth > 0),
         has_calls_(has_calls(plan) && !flags.count_only),
         columns_(plan, flags.print),
-        json_(out_) {
+        json_(object_) {
     for (const usdt::PlannedProbe& probe : plan.probes) names_.push_back(full_name(plan, probe));
     args_of_.assign(plan.probes.size(), nullptr);
     for (const usdt::PlannedSite& site : plan.sites) {
@@ -36,40 +33,40 @@ class JsonOutput final : public Output {
     }
   }
 
-  void event(const usdt::Event& event) override {
-    json_.Reset(out_);
+  void write_event(const usdt::Event& event) override {
+    json_.Reset(object_);
     json_.StartObject();
     head("event");
-    key(json_, "ts"), json_.Uint64(event.timestamp());
-    key(json_, "cpu"), json_.Uint(event.cpu());
-    key(json_, "pid"), json_.Uint(event.pid());
-    key(json_, "tid"), json_.Uint(event.tid());
-    key(json_, "comm"), put_text(event.comm());
-    key(json_, "probe"), put(json_, names_[event.site().probe]);
-    key(json_, "pc"), put_or_null(pcs_[event.site_number()]);
-    key(json_, "args"), args(event);
+    json_key(json_, "ts"), json_.Uint64(event.timestamp());
+    json_key(json_, "cpu"), json_.Uint(event.cpu());
+    json_key(json_, "pid"), json_.Uint(event.pid());
+    json_key(json_, "tid"), json_.Uint(event.tid());
+    json_key(json_, "comm"), json_text(json_, event.comm());
+    json_key(json_, "probe"), json_text(json_, names_[event.site().probe]);
+    json_key(json_, "pc"), json_text_or_null(json_, pcs_[event.site_number()]);
+    json_key(json_, "args"), args(event);
     returned(event);
     // Which of args are strings cut at the string size.
     if (!truncated_.empty()) {
-      key(json_, "truncated"), json_.StartArray();
+      json_key(json_, "truncated"), json_.StartArray();
       for (const unsigned n : truncated_) json_.Uint(n);
       json_.EndArray();
     }
     stack(event);
     json_.EndObject();
-    out_.Put('\n');
+    put_line();
   }
 
-  void summary(const Summary& summary) override {
-    json_.Reset(out_);
+  void write_summary(const Summary& summary) override {
+    json_.Reset(object_);
     json_.StartObject();
     head("summary");
     counts(summary.total());
     missed(summary.missed);
-    key(json_, "probes"), json_.StartArray();
+    json_key(json_, "probes"), json_.StartArray();
     for (std::size_t i = 0; i < summary.probes.size(); ++i) {
       json_.StartObject();
-      key(json_, "probe"), put(json_, names_[i]);
+      json_key(json_, "probe"), json_text(json_, names_[i]);
       counts(summary.probes[i]);
       missed(summary.probes[i].missed);
       // A kernel function has one signature; the sites of a file's probe may differ, and usdt-list has them.
@@ -77,62 +74,59 @@ class JsonOutput final : public Output {
       json_.EndObject();
     }
     json_.EndArray();
-    key(json_, "skipped"), json_.StartArray();
+    json_key(json_, "skipped"), json_.StartArray();
     for (const usdt::SkippedSite& site : summary.skipped) {
       json_.StartObject();
-      key(json_, "probe"), put(json_, names_[site.probe]);
-      key(json_, "pc"), put_or_null(pc_text(site.file, site.pc));
-      key(json_, "reason"), put_text(site.reason);
+      json_key(json_, "probe"), json_text(json_, names_[site.probe]);
+      json_key(json_, "pc"), json_text_or_null(json_, pc_text(site.file, site.pc));
+      json_key(json_, "reason"), json_text(json_, site.reason);
       json_.EndObject();
     }
     json_.EndArray();
     changed(summary.changed);
     json_.EndObject();
-    out_.Put('\n');
-  }
-
-  bool flush() override {
-    const bool written = write_out({out_.GetString(), out_.GetSize()});
-    out_.Clear();
-    return written;
+    put_line();
   }
 
  private:
   void changed(const std::vector<usdt::FileChange>& changes) {
-    key(json_, "changed"), json_.StartArray();
+    json_key(json_, "changed"), json_.StartArray();
     for (const usdt::FileChange& change : changes) {
       json_.StartObject();
-      key(json_, "file"), put_text(plan_.files[change.file].target.path.native());
-      key(json_, "change"), put(json_, to_string(change.kind));
-      key(json_, "let_go"), json_.Uint64(change.let_go);
+      json_key(json_, "file"), json_text(json_, plan_.files[change.file].target.path.native());
+      json_key(json_, "change"), json_text(json_, to_string(change.kind));
+      json_key(json_, "let_go"), json_.Uint64(change.let_go);
       json_.EndObject();
     }
     json_.EndArray();
   }
 
-  void head(std::string_view type) {
-    key(json_, "v"), json_.Uint(1);
-    key(json_, "type"), put(json_, type);
+  void put_line() {
+    out_.json({object_.GetString(), object_.GetSize()});
+    object_.Clear();
   }
 
-  void missed(std::optional<std::uint64_t> hits) { key(json_, "missed"), hits ? json_.Uint64(*hits) : json_.Null(); }
+  void missed(std::optional<std::uint64_t> hits) {
+    json_key(json_, "missed"), hits ? json_.Uint64(*hits) : json_.Null();
+  }
 
-  void counts(const usdt::ProbeCounts& counts) {
-    key(json_, "events"), json_.Uint64(counts.delivered);
-    key(json_, "hits"), json_.Uint64(counts.hits);
-    key(json_, "lost"), json_.StartObject();
-    key(json_, "ring_full"), json_.Uint64(counts.ring_full);
-    key(json_, "discarded"), json_.Uint64(counts.discarded);
+  void head(std::string_view type) {
+    json_key(json_, "v"), json_.Uint(1);
+    json_key(json_, "type"), json_text(json_, type);
+  }
+
+  void counts(const Account& counts) {
+    json_key(json_, "events"), json_.Uint64(counts.delivered);
+    json_key(json_, "hits"), json_.Uint64(counts.hits);
+    json_key(json_, "lost"), json_.StartObject();
+    json_key(json_, "ring_full"), json_.Uint64(counts.ring_full);
+    json_key(json_, "discarded"), json_.Uint64(counts.discarded);
+    json_key(json_, "not_written"), json_.Uint64(counts.not_written);
     if (has_calls_) {
-      key(json_, "calls_full"), json_.Uint64(counts.calls_full);
-      key(json_, "unfinished"), json_.Uint64(counts.unfinished);
+      json_key(json_, "calls_full"), json_.Uint64(counts.calls_full);
+      json_key(json_, "unfinished"), json_.Uint64(counts.unfinished);
     }
     json_.EndObject();
-  }
-
-  /// Text of a traced program may be any bytes; a JSON string may not.
-  void put_text(std::string_view text) {
-    usdt::tools::is_utf8(text) ? put(json_, text) : put(json_, usdt::tools::replace_invalid_utf8(text));
   }
 
   void args(const usdt::Event& event) {
@@ -166,45 +160,38 @@ class JsonOutput final : public Output {
   void returned(const usdt::Event& event) {
     const std::size_t count = event.arg_count();
     if (print_.empty() && count > 0 && event.arg_info(count - 1).result) {
-      key(json_, "return");
+      json_key(json_, "return");
       unasked(event, count - 1);
     }
-    if (event.duration() > 0) key(json_, "duration_ns"), json_.Uint64(event.duration());
+    if (event.duration() > 0) json_key(json_, "duration_ns"), json_.Uint64(event.duration());
   }
 
   void stack(const usdt::Event& event) {
     if (!stacks_ || event.site().file != usdt::kNone) return;
-    key(json_, "kstack");
+    json_key(json_, "kstack");
     const auto stack = event.kernel_stack();
     if (!stack) return error(stack.error().message);
     json_.StartArray();
-    for (const std::uint64_t address : *stack) put(json_, symbols_.name(address));
+    for (const std::uint64_t address : *stack) json_text(json_, symbols_.name(address));
     json_.EndArray();
   }
 
   /// Names and types of a kernel function's arguments.
   void types(const std::vector<usdt::Arg>& all) {
-    key(json_, "args"), json_.StartArray();
+    json_key(json_, "args"), json_.StartArray();
     for (const usdt::Arg& arg : all)
       if (!arg.result) type(arg);
     json_.EndArray();
     if (all.empty() || !all.back().result) return;
-    key(json_, "return");
+    json_key(json_, "return");
     type(all.back());
   }
 
   void type(const usdt::Arg& arg) {
     json_.StartObject();
-    if (!arg.result) key(json_, "name"), put(json_, arg.name);
-    key(json_, "type"), put_or_null(arg.type);
+    if (!arg.result) json_key(json_, "name"), json_text(json_, arg.name);
+    json_key(json_, "type"), json_text_or_null(json_, arg.type);
     json_.EndObject();
-  }
-
-  void put_or_null(const std::string& text) {
-    if (text.empty())
-      json_.Null();
-    else
-      put(json_, text);
   }
 
   /// Empty: not known, or a tracepoint.
@@ -215,7 +202,7 @@ class JsonOutput final : public Output {
   void error(std::string_view reason) {
     ++unreadable_;
     json_.StartObject();
-    key(json_, "error"), put_text(reason);
+    json_key(json_, "error"), json_text(json_, reason);
     json_.EndObject();
   }
 
@@ -236,7 +223,7 @@ class JsonOutput final : public Output {
     if (std::isfinite(number))
       json_.Double(number);
     else
-      put(json_, std::isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity");
+      json_text(json_, std::isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity");
   }
 
   void hex(const usdt::Event& event, std::size_t n) {
@@ -246,14 +233,14 @@ class JsonOutput final : public Output {
     const unsigned spare = 64 - 8 * event.arg_info(n).size;
     const auto* whole = std::get_if<std::int64_t>(&value);
     const std::uint64_t bits = whole ? static_cast<std::uint64_t>(*whole) : std::get<std::uint64_t>(value);
-    put(json_, fmt::format("{:#x}", bits << spare >> spare));
+    json_text(json_, fmt::format("{:#x}", bits << spare >> spare));
   }
 
   void text(const usdt::Event& event, std::size_t n, unsigned position) {
     auto text = event.text(n);
     if (!text) return error(text.error().message);
     if (text->truncated) truncated_.push_back(position);
-    put_text(text->truncated ? usdt::tools::without_partial_utf8(text->bytes) : text->bytes);
+    json_text(json_, text->truncated ? usdt::tools::without_partial_utf8(text->bytes) : text->bytes);
   }
 
   const usdt::AttachPlan& plan_;
@@ -266,14 +253,14 @@ class JsonOutput final : public Output {
   std::vector<const std::vector<usdt::Arg>*> args_of_;  ///< by probe; null: none of its sites is attached
   std::vector<std::string> pcs_;
   std::vector<unsigned> truncated_;
-  rapidjson::StringBuffer out_;
-  Writer json_;
+  rapidjson::StringBuffer object_;
+  usdt::tools::JsonWriter json_;
 };
 
 }  // namespace
 
-std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const Flags& flags) {
-  return std::make_unique<JsonOutput>(plan, flags);
+std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const Flags& flags, usdt::tools::Stream& out) {
+  return std::make_unique<JsonOutput>(plan, flags, out);
 }
 
 }  // namespace usdt_trace

@@ -6,37 +6,12 @@
 
 #include <algorithm>
 #include <ctime>
-#include <iterator>
 
+#include "common/utf8.hpp"
 #include "output.hpp"
 
 namespace usdt_trace {
 namespace {
-
-using Buffer = fmt::memory_buffer;
-
-void append(Buffer& out, std::string_view text) { out.append(text.data(), text.data() + text.size()); }
-
-/// `"text"` with C escapes for what a terminal should not get; bytes from 0x80 on pass, being mostly UTF-8.
-void append_quoted(Buffer& out, const usdt::Text& text) {
-  out.push_back('"');
-  for (const char c : text.bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out.push_back('\\');
-      out.push_back(c);
-    } else if (c == '\n') {
-      append(out, "\\n");
-    } else if (c == '\t') {
-      append(out, "\\t");
-    } else if (byte < 0x20 || byte == 0x7f) {
-      fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
-    } else {
-      out.push_back(c);
-    }
-  }
-  append(out, text.truncated ? "\"..." : "\"");
-}
 
 /// An unsigned word that can only be an address of this kind of process: Linux maps x86-64 and arm64 programs, heaps,
 /// libraries and stacks at 0x55... to 0x7f..., where no ordinary count is.
@@ -48,8 +23,12 @@ bool looks_like_address(const usdt::Arg& arg, std::uint64_t value) {
 
 class TextOutput final : public Output {
  public:
-  TextOutput(const usdt::AttachPlan& plan, const Flags& flags)
-      : plan_(plan), print_(flags.print), count_only_(flags.count_only), columns_(plan, flags.print) {
+  TextOutput(const usdt::AttachPlan& plan, const Flags& flags, usdt::tools::Stream& out)
+      : Output(plan, out),
+        plan_(plan),
+        print_(flags.print),
+        count_only_(flags.count_only),
+        columns_(plan, flags.print) {
     timespec real{}, monotonic{};
     ::clock_gettime(CLOCK_REALTIME, &real);
     ::clock_gettime(CLOCK_MONOTONIC, &monotonic);
@@ -58,69 +37,59 @@ class TextOutput final : public Output {
       names_.push_back(fmt::format("{}:{}", probe.provider, probe.name));
   }
 
-  void event(const usdt::Event& event) override {
-    append_time(event.timestamp());
-    fmt::format_to(std::back_inserter(out_), " {:<15} {:<7} {}", event.comm(), event.pid(), names_[event.site().probe]);
+  void write_event(const usdt::Event& event) override {
+    show_time(event.timestamp());
+    out_.print(" {:<15} {:<7} {}", event.comm(), event.pid(), names_[event.site().probe]);
     if (print_.empty()) {
-      for (std::size_t n = 0; n < event.arg_count(); ++n) append_named(event, n);
+      for (std::size_t n = 0; n < event.arg_count(); ++n) show_named(event, n);
     }
-    for (std::size_t i = 0; i < print_.size(); ++i) append_item(event, i);
-    if (event.duration() > 0)
-      fmt::format_to(std::back_inserter(out_), " took={:.3f}us", static_cast<double>(event.duration()) / 1000);
-    out_.push_back('\n');
-    append_stack(event);
+    for (std::size_t i = 0; i < print_.size(); ++i) show_item(event, i);
+    if (event.duration() > 0) out_.print(" took={:.3f}us", static_cast<double>(event.duration()) / 1000);
+    out_.print("\n");
+    show_stack(event);
   }
 
   /// With --count: probes that were hit, most hits first.
-  void summary(const Summary& summary) override {
+  void write_summary(const Summary& summary) override {
     if (!count_only_) return;
     std::vector<std::size_t> hit;
     for (std::size_t i = 0; i < summary.probes.size(); ++i)
       if (summary.probes[i].hits > 0) hit.push_back(i);
     std::stable_sort(hit.begin(), hit.end(),
                      [&](std::size_t a, std::size_t b) { return summary.probes[a].hits > summary.probes[b].hits; });
-    fmt::format_to(std::back_inserter(out_), "{:>12}  {}\n", "HITS", "PROBE");
+    out_.print("{:>12}  {}\n", "HITS", "PROBE");
     for (const std::size_t i : hit)
-      fmt::format_to(std::back_inserter(out_), "{:>12}  {}\n", summary.probes[i].hits,
-                     full_name(plan_, plan_.probes[i]));
-  }
-
-  bool flush() override {
-    const bool written = write_out({out_.data(), out_.size()});
-    out_.clear();
-    return written;
+      out_.print("{:>12}  {}\n", summary.probes[i].hits, full_name(plan_, plan_.probes[i]));
   }
 
  private:
-  void append_item(const usdt::Event& event, std::size_t i) {
+  void show_item(const usdt::Event& event, std::size_t i) {
     const PrintItem& item = print_[i];
-    out_.push_back(' ');
-    append(out_, item.label);
-    out_.push_back('=');
+    out_.print(" {}=", item.label);
     const auto position = columns_.position(event, i);
     if (!position)
-      append_error("no such argument");
+      show_error("no such argument");
     else if (item.form == PrintItem::Form::text)
-      append_text(event, *position);
+      show_text(event, *position);
     else
-      append_value(event, *position, item.form == PrintItem::Form::hex);
+      show_value(event, *position, item.form == PrintItem::Form::hex);
   }
 
-  void append_named(const usdt::Event& event, std::size_t n) {
+  void show_named(const usdt::Event& event, std::size_t n) {
     const usdt::Arg& arg = event.arg_info(n);
     if (arg.result)
-      append(out_, " return=");
+      out_.print(" return=");
     else if (!arg.name.empty())
-      fmt::format_to(std::back_inserter(out_), " {}=", arg.name);
+      out_.print(" {}=", arg.name);
     else
-      fmt::format_to(std::back_inserter(out_), " arg{}=", n);
+      out_.print(" arg{}=", n);
     if (arg.text && event.text(n))
-      append_text(event, n);
+      show_text(event, n);
     else
-      append_value(event, n, false);
+      show_value(event, n, false);
   }
 
-  void append_time(std::uint64_t monotonic_ns) {
+  void show_time(std::uint64_t monotonic_ns) {
     const std::int64_t wall = static_cast<std::int64_t>(monotonic_ns) + wall_offset_ns_;
     const std::time_t second = wall / 1'000'000'000;
     if (second != clock_second_) {
@@ -129,35 +98,33 @@ class TextOutput final : public Output {
       ::localtime_r(&second, &local);
       clock_ = fmt::format("{:02}:{:02}:{:02}", local.tm_hour, local.tm_min, local.tm_sec);
     }
-    fmt::format_to(std::back_inserter(out_), "{}.{:06}", clock_, wall % 1'000'000'000 / 1000);
+    out_.print("{}.{:06}", clock_, wall % 1'000'000'000 / 1000);
   }
 
-  void append_error(std::string_view reason) {
+  void show_error(std::string_view reason) {
     ++unreadable_;
-    fmt::format_to(std::back_inserter(out_), "<{}>", reason);
+    out_.print("<{}>", reason);
   }
 
-  void append_value(const usdt::Event& event, std::size_t n, bool hex) {
+  void show_value(const usdt::Event& event, std::size_t n, bool hex) {
     const usdt::Value value = event.value(n);
-    const auto back = std::back_inserter(out_);
-    if (const auto* error = std::get_if<usdt::ArgError>(&value)) return append_error(error->reason);
+    if (const auto* error = std::get_if<usdt::ArgError>(&value)) return show_error(error->reason);
     const usdt::Arg& arg = event.arg_info(n);
-    if (!hex && append_word(arg, value)) return;
+    if (!hex && show_word(arg, value)) return;
     if (const auto* number = std::get_if<double>(&value)) {
       // The shortest text that reads back as the same float.
-      arg.size == sizeof(float) ? fmt::format_to(back, "{}", static_cast<float>(*number))
-                                : fmt::format_to(back, "{}", *number);
+      arg.size == sizeof(float) ? out_.print("{}", static_cast<float>(*number)) : out_.print("{}", *number);
     } else if (const auto* wide = std::get_if<std::uint64_t>(&value)) {
-      hex || looks_like_address(arg, *wide) ? fmt::format_to(back, "{:#x}", *wide) : fmt::format_to(back, "{}", *wide);
+      hex || looks_like_address(arg, *wide) ? out_.print("{:#x}", *wide) : out_.print("{}", *wide);
     } else {
       const std::int64_t whole = std::get<std::int64_t>(value);
       const std::uint64_t bits = static_cast<std::uint64_t>(whole) << (64 - 8 * arg.size) >> (64 - 8 * arg.size);
-      hex ? fmt::format_to(back, "{:#x}", bits) : fmt::format_to(back, "{}", whole);
+      hex ? out_.print("{:#x}", bits) : out_.print("{}", whole);
     }
   }
 
   /// What a value is called, if it has a name.
-  bool append_word(const usdt::Arg& arg, const usdt::Value& value) {
+  bool show_word(const usdt::Arg& arg, const usdt::Value& value) {
     if (std::holds_alternative<double>(value)) return false;
     const auto* whole = std::get_if<std::int64_t>(&value);
     const std::uint64_t bits = whole ? static_cast<std::uint64_t>(*whole) : std::get<std::uint64_t>(value);
@@ -166,25 +133,26 @@ class TextOutput final : public Output {
       word = bits ? "true" : "false";
     else
       word = usdt::enumerator_name(arg, bits);
-    append(out_, word);
+    out_.print("{}", word);
     return !word.empty();
   }
 
-  void append_text(const usdt::Event& event, std::size_t n) {
+  void show_text(const usdt::Event& event, std::size_t n) {
     auto text = event.text(n);
-    text ? append_quoted(out_, *text) : append_error(text.error().message);
+    if (!text) return show_error(text.error().message);
+    const auto whole = text->truncated ? usdt::tools::without_partial_utf8(text->bytes) : text->bytes;
+    out_.print("{}{}", usdt::tools::quoted(whole), text->truncated ? "..." : "");
   }
 
-  void append_stack(const usdt::Event& event) {
+  void show_stack(const usdt::Event& event) {
     const auto stack = event.kernel_stack();
     if (!stack) {
-      append(out_, "    ");
-      append_error(stack.error().message);
-      out_.push_back('\n');
+      out_.print("    ");
+      show_error(stack.error().message);
+      out_.print("\n");
       return;
     }
-    for (const std::uint64_t address : *stack)
-      fmt::format_to(std::back_inserter(out_), "    {}\n", symbols_.name(address));
+    for (const std::uint64_t address : *stack) out_.print("    {}\n", symbols_.name(address));
   }
 
   const usdt::AttachPlan& plan_;
@@ -193,7 +161,6 @@ class TextOutput final : public Output {
   Columns columns_;
   std::vector<std::string> names_;
   usdt::KernelSymbols symbols_;
-  Buffer out_;
   std::int64_t wall_offset_ns_ = 0;
   std::time_t clock_second_ = -1;
   std::string clock_;
@@ -201,8 +168,8 @@ class TextOutput final : public Output {
 
 }  // namespace
 
-std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const Flags& flags) {
-  return std::make_unique<TextOutput>(plan, flags);
+std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const Flags& flags, usdt::tools::Stream& out) {
+  return std::make_unique<TextOutput>(plan, flags, out);
 }
 
 }  // namespace usdt_trace

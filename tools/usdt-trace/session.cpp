@@ -4,23 +4,24 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <optional>
+#include <system_error>
 
 #include "child.hpp"
 #include "common/report.hpp"
+#include "common/stream.hpp"
 #include "missed.hpp"
 #include "output.hpp"
+#include "signals.hpp"
 
 namespace usdt_trace {
 namespace {
@@ -28,27 +29,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using usdt::tools::counted;
 
+constexpr std::string_view tool = "usdt-trace";
+
 /// design.md section 7.
 enum ExitCode : int { success = 0, run_time_failure = 1, usage = 2, strict_failure = 3 };
-
-std::atomic<int> signals_seen{0};
-
-/// The first Ctrl-C or SIGTERM ends the trace in order, the second at once: the kernel then drops the links. Before
-/// there is anything to detach, while files are read and planned for, the first one ends the program: however long
-/// somebody else's file makes that, and a command held back until then ends with us.
-void on_signal(int number) {
-  if (signals_seen.fetch_add(1) == 0) return;
-  ::signal(number, SIG_DFL);
-  ::raise(number);
-}
-
-void catch_signals() {
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
-  ::sigaction(SIGHUP, &action, nullptr);
-}
 
 /// Where the rest of what the kernel's verifier said is, or how to get it.
 std::string keep_verifier_log(const std::string& log, const std::string& file) {
@@ -60,8 +44,8 @@ std::string keep_verifier_log(const std::string& log, const std::string& file) {
 }
 
 int complain(const usdt::Error& error, const Flags& flags) {
-  fmt::print(stderr, "usdt-trace: {}\n", error.message);
-  if (!error.log.empty()) fmt::print(stderr, "{}\n", keep_verifier_log(error.log, flags.verifier_log));
+  usdt::tools::print_error(tool, error);
+  if (!error.log.empty()) usdt::tools::print_notice(keep_verifier_log(error.log, flags.verifier_log));
   const bool their_input = error.kind == usdt::ErrorKind::syntax || error.kind == usdt::ErrorKind::invalid_argument;
   return their_input ? usage : run_time_failure;
 }
@@ -93,6 +77,8 @@ class Session {
 
   usdt::Result<int> run() {
     started_ = Clock::now();
+    usdt::tools::set_patience([this](std::chrono::milliseconds) { return patient(); });
+    if (auto opened = open_output(); !opened) return usdt::fail(opened.error());
     // Before anything else is known of it: whatever the process does from now on is seen.
     if (flags_.pid) watch_.emplace(*flags_.pid);
     if (auto held = hold_command(); !held) return usdt::fail(held.error());
@@ -108,6 +94,29 @@ class Session {
   }
 
  private:
+  usdt::Result<void> open_output() {
+    if (flags_.output.empty()) {
+      out_ = std::make_unique<usdt::tools::Stream>(STDOUT_FILENO);
+      return {};
+    }
+    auto file = usdt::tools::Stream::create(flags_.output);
+    if (!file) return usdt::fail(file.error());
+    out_ = std::make_unique<usdt::tools::Stream>(std::move(*file));
+    return {};
+  }
+
+  /// Nobody waits for this trace to go on: its time is over, or a signal came.
+  [[nodiscard]] bool over() const { return end_asked_for() || Clock::now() >= end_; }
+
+  /// Whether to wait for a reader who takes nothing. While the trace shall go on, of course; then a second, in which
+  /// one who is only slow takes what there is.
+  [[nodiscard]] bool patient() {
+    constexpr std::chrono::seconds grace{1};
+    if (!over()) return true;
+    if (!last_patience_) last_patience_ = Clock::now() + grace;
+    return Clock::now() < *last_patience_;
+  }
+
   usdt::Result<void> hold_command() {
     if (flags_.command.empty()) return {};
     auto program = usdt::find_program(flags_.command[0]);
@@ -237,7 +246,7 @@ class Session {
     }
     if (!tracer) return usdt::fail(tracer.error());
     tracer_.emplace(std::move(*tracer));
-    output_ = flags_.format == Format::json ? json_output(plan_, flags_) : text_output(plan_, flags_);
+    output_ = flags_.format == Format::json ? json_output(plan_, flags_, *out_) : text_output(plan_, flags_, *out_);
     const auto took = std::chrono::duration<double, std::milli>(Clock::now() - started_).count();
     report_skipped();
     notice(fmt::format("attached {}, specs by {}, after {:.1f} ms", attached_text(), tracer_->link().carrier_text(),
@@ -337,84 +346,106 @@ class Session {
   [[nodiscard]] bool target_ended() { return (child_ && child_->ended()) || (watch_ && watch_->ended()); }
 
   [[nodiscard]] Clock::time_point deadline() const {
-    // A century stands for ever, and does not overflow the clock.
-    constexpr double longest = 100.0 * 365 * 24 * 3600;
-    if (!flags_.duration_seconds || *flags_.duration_seconds >= longest) return Clock::time_point::max();
+    if (!flags_.duration_seconds) return Clock::time_point::max();
     return Clock::now() +
            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*flags_.duration_seconds));
   }
 
   usdt::Result<void> follow() {
-    const auto end = deadline();
-    const usdt::Tracer::Callback show = [this](const usdt::Event& event) { output_->event(event); };
+    end_ = deadline();
     constexpr std::chrono::milliseconds longest_wait{50};
-    constexpr std::size_t batch = 4096;
     // A command goes on to its end, whether there is anything to see or not.
-    while (signals_seen == 0 && shown_ < flags_.max_events && !target_ended() && (child_ || !nothing_left_)) {
-      const auto left = end - Clock::now();
-      if (left <= Clock::duration::zero()) {
-        limit_reached_ = true;
-        break;
-      }
-      const auto wait = std::min(longest_wait, std::chrono::ceil<std::chrono::milliseconds>(left));
-      auto events = tracer_->poll(show, wait, std::min<std::uint64_t>(batch, flags_.max_events - shown_));
-      if (!events) return usdt::fail(events.error());
-      shown_ += *events;
-      if (!output_->flush()) {
-        reader_gone_ = true;
-        break;
-      }
+    while (!over() && shown_ < flags_.max_events && !target_ended() && (child_ || !nothing_left_)) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(end_ - Clock::now());
+      if (auto events = take(std::clamp(left, std::chrono::milliseconds(0), longest_wait)); !events)
+        return usdt::fail(events.error());
+      if (output_->flush([this](std::chrono::milliseconds) { return !over(); }) != Output::Flushed::all) break;
       report_changes();
     }
-    limit_reached_ |= shown_ >= flags_.max_events;
     return {};
+  }
+
+  /// Takes events out of the ring into the output.
+  usdt::Result<std::size_t> take(std::chrono::milliseconds wait) {
+    constexpr std::uint64_t batch = 4096;
+    constexpr std::uint64_t much = 1 << 20;
+    const auto show = [this](const usdt::Event& event) {
+      output_->event(event);
+      if (output_->pending() > much)
+        static_cast<void>(output_->flush([this](std::chrono::milliseconds) { return patient(); }));
+    };
+    auto events = tracer_->poll(show, wait, std::min(batch, flags_.max_events - shown_));
+    if (events) shown_ += *events;
+    return events;
   }
 
   /// Detaches, hands over what is still in the ring, and accounts for every hit.
   void finish() {
     report_changes();
     tracer_->detach();
-    const usdt::Tracer::Callback show = [this](const usdt::Event& event) { output_->event(event); };
-    while (shown_ < flags_.max_events && !reader_gone_) {
-      auto events =
-          tracer_->poll(show, std::chrono::milliseconds(0), std::min<std::uint64_t>(4096, flags_.max_events - shown_));
+    flush();
+    while (shown_ < flags_.max_events) {
+      auto events = take(std::chrono::milliseconds(0));
       if (!events || *events == 0) break;
-      shown_ += *events;
-      reader_gone_ = !output_->flush();
+      flush();
     }
     tracer_->drain(nullptr);
     missed_ = tracer_->missed_hits();
-    summary_ = {tracer_->counts(), skipped(), tracer_->missed(), tracer_->link().changes()};
-    output_->summary(summary_);
-    if (!reader_gone_) reader_gone_ = !output_->flush();
+    summary_ = {accounts(), skipped(), tracer_->missed(), tracer_->link().changes()};
+    if (written_) {
+      output_->summary(summary_);
+      flush();
+    }
     print_ledger();
-    if (child_) child_->stop(std::chrono::seconds(2));
+    if (child_) {
+      own_code_ = child_->ended();
+      child_->stop(std::chrono::seconds(2));
+    }
+  }
+
+  /// Where the reader sleeps on, or there is none, the rest is given up.
+  void flush() {
+    if (!written_) return;
+    const auto result = output_->flush([this](std::chrono::milliseconds) { return patient(); });
+    written_ = result == Output::Flushed::all;
+    if (result == Output::Flushed::waiting) output_->give_up();
+  }
+
+  /// What the tracer counted, less what was not written.
+  [[nodiscard]] std::vector<Account> accounts() const {
+    std::vector<Account> all;
+    for (const usdt::ProbeCounts& counts : tracer_->counts()) {
+      Account& account = all.emplace_back();
+      static_cast<usdt::ProbeCounts&>(account) = counts;
+      account.not_written = output_->not_written()[all.size() - 1];
+      account.delivered -= account.not_written;
+    }
+    return all;
   }
 
   /// Always printed, zeroes included.
   void print_ledger() const {
-    const usdt::ProbeCounts total = summary_.total();
+    const Account total = summary_.total();
     if (flags_.count_only) {
       const auto silent = std::count_if(summary_.probes.begin(), summary_.probes.end(),
-                                        [](const usdt::ProbeCounts& probe) { return probe.hits == 0; });
-      fmt::print(stderr, "{} hits counted; {} without hits{}\n", total.hits,
-                 counted(static_cast<std::size_t>(silent), "probe"), missed_text(missed_));
+                                        [](const Account& probe) { return probe.hits == 0; });
+      say(fmt::format("{} counted; {} without hits{}", counted(total.hits, "hit"),
+                      counted(static_cast<std::size_t>(silent), "probe"), missed_text(missed_)));
       print_losers();
       print_changes();
       return;
     }
-    fmt::print(stderr, "{} events of {} hits; lost: {}{}\n", total.delivered, total.hits, lost_text(total),
-               missed_text(missed_));
+    say(fmt::format("{} of {}; lost: {}{}", counted(total.delivered, "event"), counted(total.hits, "hit"),
+                    lost_text(total), missed_text(missed_)));
     print_losers();
     print_changes();
-    if (total.ring_full > 0)
-      fmt::print(stderr, "  a larger --ring-size than {} MiB loses fewer\n", flags_.ring_megabytes);
+    if (total.ring_full > 0) say(fmt::format("  a larger --ring-size than {} MiB loses fewer", flags_.ring_megabytes));
   }
 
   /// What the numbers above do not cover.
   void print_changes() const {
-    for (const usdt::FileChange& change : summary_.changed) fmt::print(stderr, "  {}\n", change_text(change));
-    if (nothing_left_ && !child_) fmt::print(stderr, "  nothing is left to trace\n");
+    for (const usdt::FileChange& change : summary_.changed) say("  " + change_text(change));
+    if (nothing_left_ && !child_) say("  nothing is left to trace");
   }
 
   /// The probes that lost events, those that lost most.
@@ -422,39 +453,52 @@ class Session {
     constexpr std::size_t most = 10;
     std::vector<std::pair<std::uint64_t, std::size_t>> losers;
     for (std::size_t i = 0; i < summary_.probes.size(); ++i) {
-      const usdt::ProbeCounts& probe = summary_.probes[i];
-      const std::uint64_t lost =
-          probe.ring_full + probe.discarded + probe.calls_full + probe.unfinished + probe.missed.value_or(0);
+      const std::uint64_t lost = summary_.probes[i].lost() + summary_.probes[i].missed.value_or(0);
       if (lost > 0) losers.emplace_back(lost, i);
     }
     std::stable_sort(losers.begin(), losers.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     for (std::size_t n = 0; n < std::min(losers.size(), most); ++n) {
-      const usdt::ProbeCounts& probe = summary_.probes[losers[n].second];
-      fmt::print(stderr, "  {}: {}{}\n", full_name(plan_, plan_.probes[losers[n].second]),
-                 flags_.count_only ? fmt::format("{} hits", probe.hits) : lost_text(probe), missed_text(probe));
+      const Account& probe = summary_.probes[losers[n].second];
+      say(fmt::format("  {}: {}{}", full_name(plan_, plan_.probes[losers[n].second]),
+                      flags_.count_only ? counted(probe.hits, "hit") : lost_text(probe), missed_text(probe)));
     }
-    if (losers.size() > most) fmt::print(stderr, "  and {}\n", counted(losers.size() - most, "more probe"));
+    if (losers.size() > most) say(fmt::format("  and {}", counted(losers.size() - most, "more probe")));
   }
 
-  [[nodiscard]] std::string lost_text(const usdt::ProbeCounts& counts) const {
+  [[nodiscard]] std::string lost_text(const Account& counts) const {
     std::string text = fmt::format("{} ring_full, {} discarded", counts.ring_full, counts.discarded);
     if (has_calls(plan_)) text += fmt::format(", {} calls_full, {} unfinished", counts.calls_full, counts.unfinished);
+    if (counts.not_written > 0) text += fmt::format(", {} not_written", counts.not_written);
     return text;
   }
 
   [[nodiscard]] int exit_code() {
-    const bool lost = summary_.total().ring_full + summary_.total().calls_full > 0 || any_missed(missed_);
+    if (output_failed()) return run_time_failure;
+    const Account total = summary_.total();
+    const bool lost = total.ring_full + total.calls_full + total.not_written > 0 || any_missed(missed_);
     const bool let_go = std::any_of(summary_.changed.begin(), summary_.changed.end(),
                                     [](const usdt::FileChange& change) { return change.let_go > 0; });
     if (flags_.strict && (lost || let_go || output_->unreadable() > 0)) return strict_failure;
     if (nothing_left_ && !child_) return run_time_failure;
-    const bool ended_by_itself = child_ && signals_seen == 0 && !limit_reached_;
-    return ended_by_itself ? child_->ended().value_or(success) : static_cast<int>(success);
+    return end_asked_for() ? success : own_code_.value_or(success);
+  }
+
+  /// True, and said, where output could not be written. A reader who has seen enough (`| head`) is no failure.
+  [[nodiscard]] bool output_failed() const {
+    if (written_ || out_->error() == EPIPE) return false;
+    const std::string where = flags_.output.empty() ? "standard output" : flags_.output;
+    const std::string why = out_->error() == 0       ? "its reader took nothing for a second"
+                            : out_->error() == EBADF ? "it is closed"
+                                                     : std::system_category().message(out_->error());
+    usdt::tools::print_notice(tool, fmt::format("{}: {}; what is missing there is counted as not_written", where, why));
+    return true;
   }
 
   void notice(const std::string& text) const {
-    if (!flags_.quiet) fmt::print(stderr, "{}\n", text);
+    if (!flags_.quiet) say(text);
   }
+
+  static void say(const std::string& text) { usdt::tools::print_notice(text); }
 
   const Flags& flags_;
   Clock::time_point started_;
@@ -464,20 +508,23 @@ class Session {
   std::shared_ptr<usdt::AttachPlan> shared_plan_ = std::make_shared<usdt::AttachPlan>();
   usdt::AttachPlan& plan_ = *shared_plan_;
   std::optional<usdt::Tracer> tracer_;
+  std::unique_ptr<usdt::tools::Stream> out_;
   std::unique_ptr<Output> output_;
   Summary summary_;
   std::vector<usdt::MissedHits> missed_;
   std::uint64_t shown_ = 0;
-  bool reader_gone_ = false;
-  bool limit_reached_ = false;
   std::size_t changes_told_ = 0;
   bool nothing_left_ = false;  ///< every site was let go
+  bool written_ = true;        ///< all output so far
+  Clock::time_point end_ = Clock::time_point::max();
+  std::optional<Clock::time_point> last_patience_;
+  std::optional<int> own_code_;  ///< of the command, where it ended by itself
 };
 
 }  // namespace
 
 int run(const Flags& flags) {
-  ::signal(SIGPIPE, SIG_IGN);
+  ignore_write_signals();
   Session session(flags);
   auto code = session.run();
   return code ? *code : complain(code.error(), flags);

@@ -99,7 +99,8 @@ Result<std::vector<TargetFile>> resolve_target(std::string_view target, const Pr
     return as_targets(proc::walk_directory(text, progress));
   }
   const int stat_error = errno;
-  if (stat_error == EACCES) return fail(os_failure(ErrorKind::io, text, stat_error));
+  // A name that is there but leads nowhere is no pattern and no program's name.
+  if (stat_error == EACCES || stat_error == ELOOP) return fail(os_failure(ErrorKind::io, text, stat_error));
   if (has_glob(text)) return of_glob(text);
   if (text.find('/') != text.npos) return fail(os_failure(ErrorKind::io, text, stat_error));
   return of_name(text);

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "common/command_line.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <utility>
+
+#include "common/report.hpp"
+
+namespace usdt::tools {
+namespace {
+
+/// The option a message of CLI11 is about: "--print: 1 required LIST missing", "Expected exactly 1 arguments to
+/// --print, got 2".
+std::string option_of(std::string_view message) {
+  static constexpr std::string_view kCounted = "arguments to ";
+  if (const std::size_t at = message.find(kCounted); at != message.npos) {
+    message.remove_prefix(at + kCounted.size());
+    return std::string(message.substr(0, message.find(',')));
+  }
+  return std::string(message.substr(0, message.find_first_of(": ")));
+}
+
+std::string in_our_words(const CLI::App& app, const CLI::ParseError& error) {
+  const std::string message = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    const CLI::Option* option = app.get_option_no_throw(option_of(message));
+    if (option != nullptr && option->get_expected_max() > 0)
+      return fmt::format("{} takes one {}", option_of(message), option->get_type_name());
+    return fmt::format("{} takes no value", option_of(message));
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    const std::vector<std::string> rest = app.remaining();
+    const auto option = std::ranges::find_if(rest, [](const std::string& word) { return word.starts_with('-'); });
+    if (option != rest.end()) return fmt::format("there is no option {}", *option);
+    return fmt::format("'{}' is one word too many", fmt::join(rest, " "));
+  }
+  return message;
+}
+
+/// Writes what was asked for to standard output.
+int print_asked(const CLI::App& app, const CLI::ParseError& asked, int failure) {
+  Stream out(STDOUT_FILENO);
+  const bool version = dynamic_cast<const CLI::CallForVersion*>(&asked) != nullptr;
+  out.lines(version ? std::string(asked.what()) : app.help());
+  return out.flush() == Stream::Flushed::all ? 0 : failure;
+}
+
+template <class Number>
+bool read_all(const std::string& text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+}  // namespace
+
+std::optional<int> parse_command_line(CLI::App& app, std::vector<std::string> words, int usage_error) {
+  std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
+  try {
+    app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return print_asked(app, error, usage_error);
+    print_notice(app.get_name(), fmt::format("{}; see --help", in_our_words(app, error)));
+    return usage_error;
+  }
+  return std::nullopt;
+}
+
+CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
+  const auto judge = [=](const std::string& text) {
+    std::uint64_t number = 0;
+    if (read_all(text, number) && number >= least && number <= most) return std::string();
+    if (most == std::numeric_limits<std::uint64_t>::max())
+      return fmt::format("'{}' is not a whole number from {} on that fits 64 bits", text, least);
+    return fmt::format("'{}' is not a whole number from {} to {}", text, least, most);
+  };
+  return {judge, ""};
+}
+
+CLI::Validator seconds() {
+  const auto judge = [](const std::string& text) {
+    constexpr double kCentury = 100.0 * 365 * 24 * 3600;
+    double number = -1;
+    const bool good = read_all(text, number) && number >= 0 && number <= kCentury;
+    return good ? std::string()
+                : fmt::format("'{}' is not a number of seconds from 0 to {:.0f} (a century)", text, kCentury);
+  };
+  return {judge, ""};
+}
+
+CLI::Validator process_id() {
+  const auto judge = [](const std::string& text) {
+    std::int32_t number = 0;
+    return read_all(text, number) && number > 0 ? std::string() : fmt::format("'{}' is not a process id", text);
+  };
+  return {judge, ""};
+}
+
+CLI::Validator one_of(std::initializer_list<std::string_view> words) {
+  const std::vector<std::string_view> all = words;
+  const auto judge = [all](const std::string& text) {
+    return std::ranges::find(all, text) != all.end() ? std::string()
+                                                     : fmt::format("'{}' is none of: {}", text, fmt::join(all, ", "));
+  };
+  return {judge, ""};
+}
+
+}  // namespace usdt::tools

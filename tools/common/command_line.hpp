@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Command lines of the tools: what CLI11 makes of them, said in our words and written like everything else.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace usdt::tools {
+
+/// Parses `words` (argv without the program's name). Returns the exit code where the program shall end: 0 after --help
+/// or
+/// --version, which are printed, `usage_error` after a complaint.
+[[nodiscard]] std::optional<int> parse_command_line(CLI::App& app, std::vector<std::string> words, int usage_error);
+
+/// A whole number within the limits, digits alone.
+[[nodiscard]] CLI::Validator whole_number(std::uint64_t least, std::uint64_t most);
+/// A number of seconds such as 5 or 0.25, at most a century.
+[[nodiscard]] CLI::Validator seconds();
+/// A process id.
+[[nodiscard]] CLI::Validator process_id();
+[[nodiscard]] CLI::Validator one_of(std::initializer_list<std::string_view> words);
+
+}  // namespace usdt::tools

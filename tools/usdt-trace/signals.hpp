@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What signals mean to a trace: the first one that asks for an end ends it in order.
+#pragma once
+
+namespace usdt_trace {
+
+/// From here on writing to nobody, or beyond the size limit of files, is an error instead of a signal.
+void ignore_write_signals();
+/// From here on SIGINT, SIGTERM and SIGHUP are counted; the second one ends the tool at once (the kernel then drops its
+/// links). To be called when there is something to detach: until then, while files are read and planned for, the first
+/// one ends the program, however long somebody else's file makes that; a command held back until then ends with us.
+void catch_signals();
+/// True once one came.
+[[nodiscard]] bool end_asked_for() noexcept;
+/// In a child before exec: as these two found them, ignored ones included. Async-signal-safe.
+void restore_signals() noexcept;
+
+}  // namespace usdt_trace
