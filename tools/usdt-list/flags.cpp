@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "flags.hpp"
 
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 
 #include "common/command_line.hpp"
@@ -55,6 +59,15 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->check(usdt::tools::one_of({"text", "json"}))
       ->type_name("FORMAT");
   app.add_flag("--doctor", flags.doctor, "Tell what this kernel offers and test whether probes on nops harm programs");
+}
+
+/// The command line as CLI11 is to see it: without a word "[1]", which it takes for a list of one.
+std::vector<std::string> words_for_parser(int argc, char** argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  for (std::string& word : words) {
+    if (word.starts_with('[') && word.ends_with(']')) word.insert(0, "./");
+  }
+  return words;
 }
 
 /// Complains about a command line that does not mean anything.
@@ -116,7 +129,7 @@ std::optional<Flags> parse_flags(int argc, char** argv, int& exit_code) {
   RawFlags raw;
   CLI::App app(kDescription, std::string(kTool));
   declare(app, flags, raw);
-  if (const auto end = usdt::tools::parse_command_line(app, {argv + 1, argv + argc}, kTrouble)) {
+  if (const auto end = usdt::tools::parse_command_line(app, words_for_parser(argc, argv), kTrouble)) {
     exit_code = *end;
     return std::nullopt;
   }

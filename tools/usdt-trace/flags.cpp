@@ -82,6 +82,7 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->check(whole_number(1, 1024))
       ->type_name("MIB")
       ->capture_default_str();
+  app.add_flag("--children", flags.children, "With -p: its children and their children as well");
   app.add_flag("!--no-follow", flags.follow, "With a command: only its own process, not its children");
   app.add_flag("--strict", flags.strict,
                "Exit with 3 if events were lost, hits missed, or a value asked for was unreadable");
@@ -166,6 +167,9 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
         usdt::ErrorKind::invalid_argument,
         "--kstack: no kernel function or raw tracepoint is traced, and a process at a USDT probe is not in "
         "the kernel: there is no kernel stack to show");
+  if (flags.children && !flags.pid)
+    return usdt::fail(usdt::ErrorKind::invalid_argument,
+                      "--children goes with -p; of a command they are traced anyway");
   if (flags.pid && !flags.command.empty())
     return usdt::fail(usdt::ErrorKind::invalid_argument, "-p and a command exclude each other");
   return {};
