@@ -21,7 +21,6 @@ inline constexpr std::uint32_t bpf_f_sleepable = 1u << 4;          // 5.10; of p
 inline constexpr std::uint32_t bpf_prog_type_raw_tracepoint = 17;  // 4.17
 inline constexpr std::uint32_t bpf_prog_type_tracing = 26;         // 5.5
 inline constexpr std::uint32_t bpf_prog_type_syscall = 31;         // 5.14
-inline constexpr std::uint32_t bpf_f_sleepable = 1U << 4;          // 5.10
 inline constexpr std::uint32_t bpf_attach_trace_raw_tp = 23;       // 5.5: tp_btf
 inline constexpr std::uint32_t bpf_attach_trace_fentry = 24;       // 5.5, and fexit
 inline constexpr std::uint32_t bpf_attach_trace_fexit = 25;
