@@ -28,8 +28,9 @@ struct LoadOptions {
   bool site_numbers = true;         ///< CarrierOptions::site_numbers
   bool arguments = true;            ///< CarrierOptions::arguments
   std::uint32_t max_programs = 64;  ///< CarrierOptions::max_programs
-  /// The programs to load, of those that are for attach points; empty: all. Each costs the verifier, and so the start
-  /// of a trace, some milliseconds an argument. A plan that names its programs (join_plans()) says it itself.
+  /// The programs to load, whatever their section, and no others; empty: all. Each costs the verifier, and so the start
+  /// of a trace, some milliseconds an argument. A plan that names its programs (join_plans()) says it itself of those on
+  /// its sites.
   std::vector<std::string> programs = {};
 };
 
