@@ -2,6 +2,7 @@
 // One scanned file as it will be shown: its sites decoded, and grouped into probes.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,10 +11,17 @@
 
 namespace usdt_list {
 
-/// A site with its arguments, and what a hit costs on the running kernel (nothing if that does not run such files).
+/// What all sites of a file with one argument text have in common.
+struct ListedArgs {
+  std::vector<usdt::Arg> args;
+  std::string signature;  ///< "(i32, u64)"
+};
+
+/// A site with its arguments, and what a hit costs on the running kernel (nothing if that does not run such files, or
+/// if nobody asked).
 struct ListedSite {
   const usdt::Site* site = nullptr;
-  std::vector<usdt::Arg> args;
+  std::shared_ptr<const ListedArgs> decoded;
   std::optional<usdt::SiteCost> cost;
 };
 
@@ -23,9 +31,11 @@ struct ListedProbe {
   std::vector<ListedSite> sites;
 };
 
+/// Whether costs are wanted: they depend on the kernel, and asking it takes longer than listing a file.
+enum class Costs : std::uint8_t { no, yes };
 /// The sites of `file` in file order. `file` must outlive the result.
-[[nodiscard]] std::vector<ListedSite> decode_sites(const usdt::ProbeFile& file);
+[[nodiscard]] std::vector<ListedSite> decode_sites(const usdt::ProbeFile& file, Costs costs);
 /// The same grouped, sorted by provider and name.
-[[nodiscard]] std::vector<ListedProbe> group_probes(const usdt::ProbeFile& file);
+[[nodiscard]] std::vector<ListedProbe> group_probes(const usdt::ProbeFile& file, Costs costs);
 
 }  // namespace usdt_list

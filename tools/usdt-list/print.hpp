@@ -18,7 +18,11 @@ class Output {
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
-  void append(std::string_view text) { buffer_.append(text.data(), text.data() + text.size()); }
+  void append(std::string_view text) {
+    constexpr std::size_t kEnough = 64 << 10;  // more in one write is no faster, and memory to fault in
+    if (buffer_.size() + text.size() > kEnough) flush();
+    buffer_.append(text.data(), text.data() + text.size());
+  }
   /// Writes what is buffered.
   void flush();
   /// errno of the first write that failed, 0 if none did. Later ones are not tried.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <fmt/format.h>
 
-#include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "common/arg_json.hpp"
 #include "common/json.hpp"
@@ -19,8 +21,12 @@ using usdt::tools::json_text;
 using usdt::tools::JsonWriter;
 
 std::string hex_bytes(const usdt::SiteBytes& bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string out;
-  for (std::size_t i = 0; i < bytes.size; ++i) fmt::format_to(std::back_inserter(out), "{:02x}", bytes.data[i]);
+  for (std::size_t i = 0; i < bytes.size; ++i) {
+    out += kDigits[bytes.data[i] >> 4];
+    out += kDigits[bytes.data[i] & 15];
+  }
   return out;
 }
 
@@ -53,7 +59,29 @@ void write_file(JsonWriter& json, const FileKeys& file, const std::string& membe
   json_text(json, file.build_id);
 }
 
-void write_site(JsonWriter& json, const FileKeys& file, const ListedSite& listed) {
+/// The arguments of each text as they are written, once for all its sites.
+class ArgsInJson {
+ public:
+  void write(JsonWriter& json, const ListedSite& listed) {
+    std::string& text = by_args_[listed.decoded.get()];
+    if (text.empty()) text = array_of(listed.decoded->args);
+    json.RawValue(text.data(), text.size(), rapidjson::kArrayType);
+  }
+
+ private:
+  static std::string array_of(const std::vector<usdt::Arg>& args) {
+    rapidjson::StringBuffer buffer;
+    JsonWriter json(buffer);
+    json.StartArray();
+    for (const usdt::Arg& arg : args) usdt::tools::write_arg(json, arg);
+    json.EndArray();
+    return {buffer.GetString(), buffer.GetSize()};
+  }
+
+  std::unordered_map<const ListedArgs*, std::string> by_args_;
+};
+
+void write_site(JsonWriter& json, const FileKeys& file, const ListedSite& listed, ArgsInJson& args) {
   const usdt::Site& site = *listed.site;
   json.StartObject();
   json_key(json, "v");
@@ -74,9 +102,7 @@ void write_site(JsonWriter& json, const FileKeys& file, const ListedSite& listed
   json_key(json, "args_text");
   json_text(json, site.args_text);
   json_key(json, "args");
-  json.StartArray();
-  for (const usdt::Arg& arg : listed.args) usdt::tools::write_arg(json, arg);
-  json.EndArray();
+  args.write(json, listed);
   json_key(json, "site");
   json.StartObject();
   json_key(json, "bytes");
@@ -106,10 +132,11 @@ void print_json(const usdt::ProbeFile& file, Output& out) {
   keys.deleted = file.target.deleted;
   rapidjson::StringBuffer buffer;
   JsonWriter json(buffer);
-  for (const ListedSite& site : decode_sites(file)) {
+  ArgsInJson args;
+  for (const ListedSite& site : decode_sites(file, Costs::yes)) {
     buffer.Clear();
     json.Reset(buffer);
-    write_site(json, keys, site);
+    write_site(json, keys, site, args);
     out.append({buffer.GetString(), buffer.GetSize()});
     out.append("\n");
   }

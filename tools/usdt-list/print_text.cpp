@@ -31,7 +31,7 @@ struct Variant {
 std::vector<Variant> variants_of(const ListedProbe& probe) {
   std::vector<Variant> out;
   for (const ListedSite& site : probe.sites) {
-    Variant variant{usdt::tools::signature(site.args), site.site->args_text, 1};
+    Variant variant{site.decoded->signature, site.site->args_text, 1};
     const auto known = std::ranges::find_if(
         out, [&](const Variant& v) { return v.signature == variant.signature && v.args_text == variant.args_text; });
     if (known != out.end()) {
@@ -63,19 +63,19 @@ std::string cost_text(const ListedSite& listed) {
 }
 
 std::string signature_column(const ListedProbe& probe) {
-  std::vector<std::string> distinct;
+  std::vector<std::string_view> distinct;
   for (const ListedSite& site : probe.sites) {
-    std::string text = usdt::tools::signature(site.args);
-    if (std::ranges::find(distinct, text) == distinct.end()) distinct.push_back(std::move(text));
+    const std::string_view text = site.decoded->signature;
+    if (std::ranges::find(distinct, text) == distinct.end()) distinct.push_back(text);
   }
-  return distinct.size() == 1 ? distinct[0] : counted(distinct.size(), "signature");
+  return distinct.size() == 1 ? std::string(distinct[0]) : counted(distinct.size(), "signature");
 }
 
 std::string unreadable_remark(const ListedProbe& probe) {
   // At different sites the same argument may be readable or not: the worst site is what counts.
   std::size_t most = 0;
   for (const ListedSite& site : probe.sites) {
-    const auto count = std::ranges::count_if(site.args, [](const usdt::Arg& arg) { return !arg.readable; });
+    const auto count = std::ranges::count_if(site.decoded->args, [](const usdt::Arg& arg) { return !arg.readable; });
     most = std::max(most, static_cast<std::size_t>(count));
   }
   return most == 0 ? std::string() : fmt::format("{} unreadable", most);
@@ -93,7 +93,7 @@ class TextPrinter {
       : file_(file), verbosity_(verbosity), terminal_(terminal), out_(out) {}
 
   void print() {
-    const std::vector<ListedProbe> probes = group_probes(file_);
+    const std::vector<ListedProbe> probes = group_probes(file_, verbosity_ >= 1 ? Costs::yes : Costs::no);
     std::vector<Row> rows;
     for (const ListedProbe& probe : probes) rows.push_back(row_of(probe));
     measure(rows);
@@ -200,10 +200,11 @@ class TextPrinter {
                             agree ? cost_word(listed) : cost_text(listed));
       }
       detail("site", text);
-      if (!listed.args.empty()) out_.append(fmt::format("    {:<8} {}\n", "args", printable(site.args_text)));
+      const std::vector<usdt::Arg>& args = listed.decoded->args;
+      if (!args.empty()) out_.append(fmt::format("    {:<8} {}\n", "args", printable(site.args_text)));
       std::size_t width = 0;
-      for (const usdt::Arg& arg : listed.args) width = std::max(width, printable(arg.spec.text).size());
-      for (std::size_t n = 0; n < listed.args.size(); ++n) print_arg(site, n, listed.args[n], width);
+      for (const usdt::Arg& arg : args) width = std::max(width, printable(arg.spec.text).size());
+      for (std::size_t n = 0; n < args.size(); ++n) print_arg(site, n, args[n], width);
     }
   }
 
