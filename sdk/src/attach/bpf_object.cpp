@@ -18,7 +18,6 @@
 #include "attach/spec_maps.hpp"
 #include "attach/specialise.hpp"
 #include "usdt/features.hpp"
-#include "usdt/privilege.hpp"
 
 namespace usdt {
 
