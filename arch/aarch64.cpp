@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <algorithm>
+#include <array>
+
 #include "arch/register_table.hpp"
 #include "arch/tables.hpp"
 
@@ -42,6 +45,8 @@ constexpr auto kRegisters = [] {
   add("lr", 30, 64);
   table.add({"sp", "sp", 64, 0, RegClass::gpr, kSp});
   table.add({"wsp", "sp", 32, 0, RegClass::gpr, kSp});
+  // Its DWARF number's name (AADWARF64 section 4.1), as SystemTap and GDB read it; no assembler takes it.
+  table.add({"x31", "sp", 64, 0, RegClass::gpr, kSp});
   table.add({"xzr", "xzr", 64, 0, RegClass::zero, -1});
   table.add({"wzr", "xzr", 32, 0, RegClass::zero, -1});
   table.add_vectors(kB, 8, kV);
@@ -73,12 +78,73 @@ constexpr std::array kSites = {
     instruction(SiteClass::emulated, 0xd65f0000, 0xfffffc1f),  // ret
 };
 
+/// Instructions that uprobes neither step nor simulate: aarch64_insn_is_steppable() and arm_probe_decode_insn() of
+/// arch/arm64/kernel/probes/decode-insn.c, masks of arch/arm64/include/asm/insn.h. Where kernels differ, what one
+/// of 5.10 to 7.2 refuses is here: of those that take literal loads, some read the process's memory as their own.
+struct Refused {
+  std::uint32_t code;
+  std::uint32_t mask;
+  std::string_view reason;
+};
+constexpr std::string_view kLiteral = "uprobes cannot move a load relative to the program counter";
+constexpr std::string_view kSystem = "uprobes step no exception and no write to a system register";
+constexpr std::string_view kSigned = "uprobes know no branch with pointer authentication";
+constexpr std::array kRefused = {
+    Refused{0x18000000, 0xbf000000, kLiteral},  // ldr (literal)
+    Refused{0x98000000, 0xff000000, kLiteral},  // ldrsw (literal)
+    Refused{0x1c000000, 0x3f000000, kLiteral},  // ldr (literal) of a vector register
+    Refused{0xd8000000, 0xff000000, kLiteral},  // prfm (literal)
+    Refused{0x08000000, 0x3f800000, "an exclusive load or store fails when it is stepped"},
+    Refused{0xd4000000, 0xff000000, kSystem},  // svc, hvc, smc, brk, hlt
+    Refused{0xd500401f, 0xfff8f01f, kSystem},  // msr (immediate)
+    Refused{0xd5100000, 0xfff00000, kSystem},  // msr (register)
+    Refused{0xd53b4220, 0xffffffe0, kSystem},  // mrs of daif
+    Refused{0xd69f03e0, 0xffffffff, kSystem},  // eret
+    Refused{0xd69f0bff, 0xfffffbff, kSystem},  // eretaa, eretab
+    Refused{0xd65f0bff, 0xfffffbff, kSigned},  // retaa, retab
+    Refused{0xd61f0800, 0xfefff800, kSigned},  // braa, brab
+    Refused{0xd63f0800, 0xfefff800, kSigned},  // blraa, blrab
+};
+
+/// Of the hints those that cannot fault or wait: aarch64_insn_is_steppable_hint().
+constexpr bool is_stepped_hint(std::uint32_t code) {
+  switch (code >> 5 & 0x7fU) {
+    case 0:   // nop
+    case 7:   // xpaclri
+    case 8:   // pacia1716
+    case 10:  // pacib1716
+    case 24:  // paciaz
+    case 25:  // paciasp
+    case 26:  // pacibz
+    case 27:  // pacibsp
+    case 32:  // bti
+    case 34:  // bti c
+    case 36:  // bti j
+    case 38:  // bti jc
+      return true;
+    default:
+      return false;
+  }
+}
+
 #ifdef __aarch64__
 static_assert(offsetof(user_pt_regs, regs) == 0 && sizeof(user_pt_regs::regs) == 8 * kGeneral);
 static_assert(offsetof(user_pt_regs, sp) == 8 * kSp && offsetof(user_pt_regs, pc) == 8 * kPc);
 #endif
 
 }  // namespace
+
+std::string_view aarch64_uprobe_refusal(std::span<const std::uint8_t> bytes) noexcept {
+  if (bytes.size() < 4) return {};
+  const std::uint32_t code = bytes[0] | bytes[1] << 8U | bytes[2] << 16U | static_cast<std::uint32_t>(bytes[3]) << 24U;
+  constexpr std::uint32_t kHint = 0xd503201f;
+  if ((code & 0xfffff01fU) == kHint) {
+    return is_stepped_hint(code) ? std::string_view() : "uprobes step no hint that may wait or fault";
+  }
+  const auto row =
+      std::ranges::find_if(kRefused, [code](const Refused& each) { return (code & each.mask) == each.code; });
+  return row == kRefused.end() ? std::string_view() : row->reason;
+}
 
 constinit const Arch kAarch64{
     .machine = Machine::aarch64,

@@ -5,6 +5,7 @@
 
 #include "arch/register_table.hpp"
 #include "arch/tables.hpp"
+#include "arch/x86.hpp"
 
 namespace usdt::arch {
 
@@ -50,6 +51,11 @@ SiteClass classify_site(Machine machine, std::span<const std::uint8_t> bytes) no
   const auto& sites = for_machine(machine).sites;
   const auto row = std::find_if(sites.begin(), sites.end(), fits);
   return row == sites.end() ? SiteClass::single_step : row->site_class;
+}
+
+std::string_view uprobe_refusal(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
+  if (machine == Machine::aarch64) return aarch64_uprobe_refusal(bytes);
+  return x86::uprobe_refusal(bytes, machine == Machine::x86_64);
 }
 
 }  // namespace usdt::arch

@@ -63,4 +63,9 @@ struct Arch {
 /// The cost class of the instruction at the start of `bytes` (fewer than 16 at the end of a segment).
 [[nodiscard]] SiteClass classify_site(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
 
+/// Why the kernel takes no uprobe on the instruction that `bytes` begin with, for people; empty where it takes one, or
+/// where the bytes end too early to tell. It finds out when a process maps the file and then tells nobody: the probe
+/// would be attached and never hit. Instructions younger than the kernel are not told apart.
+[[nodiscard]] std::string_view uprobe_refusal(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
+
 }  // namespace usdt::arch

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "arch/register_table.hpp"
@@ -35,6 +36,9 @@ enum Word : std::int8_t {
   kSp = 19,
   kSs = 20,
 };
+
+/// uprobe_refusal() of x86-64, or of 32-bit code.
+[[nodiscard]] std::string_view uprobe_refusal(std::span<const std::uint8_t> bytes, bool is64) noexcept;
 
 /// One general register under all its names; an empty name does not exist on that machine. The first is canonical.
 struct Family {

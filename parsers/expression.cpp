@@ -16,6 +16,7 @@ constexpr int kMaxDepth = 32;
 
 struct Draft : Trouble {
   int depth = 0;
+  Marks marks = Marks::none;
 };
 
 auto refuse(std::string_view reason) { return x3::eps[refuse_with(reason)]; }
@@ -85,9 +86,83 @@ const auto multiply = [](auto& ctx) {
     return number <= bound && number >= -bound;
   };
   self.overflow = self.overflow || factor.overflow || !bounded(self.number) || !bounded(factor.number);
+  self.marked = self.marked || factor.marked;
   if (!self.overflow) self.number *= factor.number;
   self.overflow = self.overflow || !fits_a_word(self.number);
   if (self.overflow) self.number = 0;
+};
+
+/// The operators that GNU as applies to 64-bit words, not to exact numbers (gas/expr.c, expr()).
+enum class WordOperator : std::uint8_t { divide, modulo, shift_left, shift_right, bit_and, bit_or, bit_xor };
+
+/// The reason why there is no result, or nullptr.
+const char* apply(WordOperator op, std::int64_t& left, std::int64_t right) {
+  const auto bits = static_cast<std::uint64_t>(left);
+  const bool whole = right >= 0 && right < 64;
+  const auto shift = whole ? static_cast<unsigned>(right) : 0U;
+  switch (op) {
+    case WordOperator::divide:
+    case WordOperator::modulo:
+      if (right == 0) return "division by zero";
+      if (right == -1 && left == std::numeric_limits<std::int64_t>::min()) return "constant does not fit 64 bits";
+      left = op == WordOperator::divide ? left / right : left % right;
+      return nullptr;
+    case WordOperator::shift_left:
+      left = whole ? static_cast<std::int64_t>(bits << shift) : 0;
+      return nullptr;
+    case WordOperator::shift_right:
+      left = whole ? static_cast<std::int64_t>(bits >> shift) : 0;
+      return nullptr;
+    case WordOperator::bit_and:
+      left &= right;
+      return nullptr;
+    case WordOperator::bit_or:
+      left |= right;
+      return nullptr;
+    case WordOperator::bit_xor:
+      left ^= right;
+  }
+  return nullptr;
+}
+
+/// Its low 64 bits, as GNU as has them in an operation on words.
+std::int64_t word_of(const Wide& number) {
+  return number < 0 ? static_cast<std::int64_t>(number) : static_cast<std::int64_t>(static_cast<std::uint64_t>(number));
+}
+
+constexpr auto calculate(WordOperator op) {
+  return [op](auto& ctx) {
+    Expression& self = x3::_val(ctx);
+    const Expression& operand = x3::_attr(ctx);
+    constexpr std::string_view kNoSymbol = "a symbol can only have a number added";
+    if (!self.symbol.empty()) return give_up(ctx, self.at, kNoSymbol);
+    if (!operand.symbol.empty()) return give_up(ctx, operand.at, kNoSymbol);
+    self.marked = self.marked || operand.marked;
+    self.overflow = self.overflow || operand.overflow || !fits_a_word(self.number) || !fits_a_word(operand.number);
+    if (self.overflow) return;
+    std::int64_t result = word_of(self.number);
+    if (const char* reason = apply(op, result, word_of(operand.number))) return give_up(ctx, operand.at, reason);
+    self.number = result;
+  };
+}
+
+/// `~5` and `!5`: of a word, too.
+constexpr auto change_word(std::int64_t (*change)(std::int64_t)) {
+  return [change](auto& ctx) {
+    Expression& self = x3::_val(ctx);
+    self = x3::_attr(ctx);
+    if (!self.symbol.empty()) return give_up(ctx, self.at, "a symbol can only have a number added");
+    self.overflow = self.overflow || !fits_a_word(self.number);
+    self.number = self.overflow ? 0 : change(word_of(self.number));
+  };
+}
+const auto complement = change_word([](std::int64_t word) { return ~word; });
+const auto is_zero = change_word([](std::int64_t word) -> std::int64_t { return word == 0 ? 1 : 0; });
+
+const auto allow_mark = [](auto& ctx) { x3::_pass(ctx) = x3::get<DraftTag>(ctx).marks == Marks::dollar; };
+const auto mark = [](auto& ctx) {
+  x3::_val(ctx) = x3::_attr(ctx);
+  x3::_val(ctx).marked = true;
 };
 
 const auto add = [](auto& ctx) {
@@ -99,6 +174,7 @@ const auto add = [](auto& ctx) {
     self.reloc = term.reloc;
   }
   self.number += term.number;
+  self.marked = self.marked || term.marked;
   self.overflow = self.overflow || term.overflow;
 };
 
@@ -111,6 +187,7 @@ const auto subtract = [](auto& ctx) {
         self.symbol.empty() ? "a symbol cannot be subtracted" : "the difference of two symbols is not known");
   }
   self.number -= term.number;
+  self.marked = self.marked || term.marked;
   self.overflow = self.overflow || term.overflow;
 };
 
@@ -124,6 +201,7 @@ const auto ascend = [](auto& ctx) { --x3::get<DraftTag>(ctx).depth; };
 // Grammar.
 
 const x3::rule<struct SumRule, Expression> sum = "sum";
+const x3::rule<struct WordsRule, Expression> words = "words";
 const x3::rule<struct ProductRule, Expression> product = "product";
 const x3::rule<struct FactorRule, Expression> factor = "factor";
 
@@ -140,17 +218,35 @@ const auto reloc = '@' >> (x3::raw[+x3::char_("A-Za-z0-9_")][set_reloc] | refuse
 const auto group_open = '(' >> blank >> !x3::char_("%,)");
 const auto missing = refuse("expected a number or a symbol");
 
-const auto sum_def = product[assign] >> *(blank >> (('+' >> blank >> (product[add] | missing)) |
-                                                    ('-' >> blank >> (product[subtract] | missing))));
-const auto product_def = factor[assign] >> *(blank >> '*' >> blank >> (factor[multiply] | missing));
+// Which operator binds tighter is GNU as's choice, not C's: `|`, `&`, `^` and `!` (or not) before `+` and `-`, and
+// shifts with `*` (as manual, "Infix Operators"). x86's as knows no comparison with '='; the others, `&&` and `||`
+// yield what no compiler writes.
+const auto then = [](const auto& next, const auto& action) { return blank >> (next[action] | missing); };
+const auto sum_def = words[assign] >> *(blank >> (('+' >> then(words, add)) | ('-' >> then(words, subtract))));
+const auto words_def = product[assign] >>
+                       *(blank >> (('&' >> !x3::lit('&') >> then(product, calculate(WordOperator::bit_and))) |
+                                   ('|' >> !x3::lit('|') >> then(product, calculate(WordOperator::bit_or))) |
+                                   ('^' >> then(product, calculate(WordOperator::bit_xor)))));
+const auto product_def = factor[assign] >> *(blank >> (('*' >> then(factor, multiply)) |
+                                                       ('/' >> then(factor, calculate(WordOperator::divide))) |
+                                                       ('%' >> then(factor, calculate(WordOperator::modulo))) |
+                                                       ("<<" >> then(factor, calculate(WordOperator::shift_left))) |
+                                                       (">>" >> then(factor, calculate(WordOperator::shift_right)))));
+const auto signed_factor = [](char sign, const auto& action) {
+  return x3::lit(sign)[descend] >> blank >> (factor[action] | missing) >> x3::eps[ascend];
+};
+// As GDB reads them, `$3+($10-$8)-$1` marks each of its numbers (amd64-stap-expressions.S of its test suite).
+const auto dollar =
+    x3::lit('$')[allow_mark] >> x3::eps[descend] >>
+    ((!x3::lit('$') >> factor[mark]) | refuse("expected a number or a symbol after '$'")) >> x3::eps[ascend];
 const auto factor_def = number[set_number] | (symbol[set_symbol] >> -reloc) |
                         ('"' >> quoted[set_symbol] >> ('"' | refuse("missing closing '\"'")) >> -reloc) |
-                        (x3::lit('-')[descend] >> (factor[negate] | missing) >> x3::eps[ascend]) |
-                        (x3::lit('+')[descend] >> (factor[assign] | missing) >> x3::eps[ascend]) |
+                        signed_factor('-', negate) | signed_factor('+', assign) | signed_factor('~', complement) |
+                        signed_factor('!', is_zero) | dollar |
                         (group_open >> x3::eps[descend] >> (sum[assign] | missing) >> blank >>
                          (')' | refuse("missing ')'")) >> x3::eps[ascend]);
 
-BOOST_SPIRIT_DEFINE(sum, product, factor)
+BOOST_SPIRIT_DEFINE(sum, words, product, factor)
 
 /// The name inside the quotes, with `\"` and `\\` resolved.
 std::string unescape(std::string_view name) {
@@ -164,12 +260,13 @@ std::string unescape(std::string_view name) {
 
 }  // namespace
 
-bool parse_expression(const char*& first, const char* last, Expression& out, Trouble& trouble) noexcept {
+bool parse_expression(const char*& first, const char* last, Marks marks, Expression& out, Trouble& trouble) noexcept {
   const char* const start = first;
   Draft draft;
+  draft.marks = marks;
   const bool parsed = x3::parse(first, last, x3::with<DraftTag>(draft)[sum], out);
   if (draft.at != nullptr) trouble.refuse(draft.at, draft.reason);
-  out.at = start;
+  out.at = start != last && *start == '$' ? start + 1 : start;
   return parsed && draft.at == nullptr;
 }
 

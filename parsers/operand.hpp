@@ -49,22 +49,28 @@ struct Expression {
   bool overflow = false;    ///< a part of it was beyond any 64-bit number; `number` is then meaningless
   std::string_view symbol;  ///< as it stands, without quotes; empty: none
   std::string_view reloc;   ///< behind the symbol's '@' or between arm64 colons
+  bool marked = false;      ///< a part of it has the '$' of an immediate
   const char* at = nullptr;
 };
 
+/// What may stand before a number.
+enum class Marks : std::uint8_t { none, dollar };
+
 /// Parses the longest expression at `first` and moves `first` behind it: `-16+24`, `20+garr`, `mp_@GOTOFF+40`,
-/// `(8+4)*2`. False when nothing there is one, or with `trouble` set when it goes wrong half-way.
-[[nodiscard]] bool parse_expression(const char*& first, const char* last, Expression& out, Trouble& trouble) noexcept;
+/// `(8+4)*2`, with marks `$3+($10-$8)`. False when nothing there is one, or with `trouble` set when it goes wrong
+/// half-way.
+[[nodiscard]] bool parse_expression(const char*& first, const char* last, Marks marks, Expression& out,
+                                    Trouble& trouble) noexcept;
 
 /// parse_expression as a parser of a grammar: ExpressionParser<x3::parser>.
-template <template <class> class ParserBase>
-struct ExpressionParser : ParserBase<ExpressionParser<ParserBase>> {
+template <template <class> class ParserBase, Marks marks = Marks::none>
+struct ExpressionParser : ParserBase<ExpressionParser<ParserBase, marks>> {
   using attribute_type = Expression;
   static constexpr bool has_attribute = true;
 
   template <class Context, class RuleContext>
   bool parse(const char*& first, const char* last, const Context& ctx, RuleContext&, Expression& out) const {
-    return parse_expression(first, last, out, get<DraftTag>(ctx));
+    return parse_expression(first, last, marks, out, get<DraftTag>(ctx));
   }
 };
 

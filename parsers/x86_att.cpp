@@ -66,6 +66,13 @@ const auto require_register = [](auto& ctx) {
   x3::_pass(ctx) = draft.at == nullptr;
 };
 
+const auto require_mark = [](auto& ctx) { x3::_pass(ctx) = x3::get<DraftTag>(ctx).expression.marked; };
+const auto refuse_mark = [](auto& ctx) {
+  Draft& draft = x3::get<DraftTag>(ctx);
+  if (draft.expression.marked) draft.refuse(draft.expression.at, "a constant has no segment");
+  x3::_pass(ctx) = draft.at == nullptr;
+};
+
 // Grammar.
 
 const auto blank = x3::omit[*x3::char_(" \t\n\v\f\r")];
@@ -73,7 +80,7 @@ const auto blank = x3::omit[*x3::char_(" \t\n\v\f\r")];
 const auto digit = x3::char_('0', '9');
 const auto name = +x3::char_("a-zA-Z0-9");
 const auto unnamed = refuse("expected a register name after '%'");
-const ExpressionParser<x3::parser> expression;
+const ExpressionParser<x3::parser, Marks::dollar> expression;
 
 const auto base = '%' >> (x3::raw[name][keep(&Draft::base)] | unnamed) >> blank;
 const auto index = '%' >> (x3::raw[name][keep(&Draft::index)] | unnamed) >> blank;
@@ -83,17 +90,15 @@ const auto scaled_index =
     (index >> -(',' >> blank >> (&x3::lit(')') | scale))) | (&digit >> scale) | refuse("expected an index register");
 const auto address = '(' >> blank >> -base >> -(',' >> blank >> scaled_index) >>
                      (&x3::lit(')') | refuse("missing ')'")) >> x3::eps[require_register] >> ')';
-const auto memory = (expression[keep_expression] >> -address) | address;
-
-const auto constant =
-    '$' >>
-    (expression[keep_expression] | refuse("expected a number or a symbol after '$'")) >> x3::eps[is(Kind::constant)];
+const auto memory = (!x3::lit('$') >> expression[keep_expression] >> x3::eps[refuse_mark] >> -address) | address;
+const auto constant_or_memory =
+    (expression[keep_expression] >> ((x3::eps[require_mark] >> x3::eps[is(Kind::constant)]) | -address)) | address;
 // "%st(1)" is a register's whole name; "%fs:" begins a memory operand.
 const auto reg = '%' >>
                  (x3::raw[name >> -('(' >> digit >> ')')][keep(&Draft::reg)] | unnamed) >> x3::eps[is(Kind::reg)] >>
                  -(x3::lit(':')[keep_segment] >> (memory | refuse("expected a memory operand after ':'")));
 const x3::rule<struct OperandRule> operand = "operand";
-const auto operand_def = (constant | reg | memory | refuse({})) >> (x3::eoi | refuse({}));
+const auto operand_def = (reg | constant_or_memory | refuse({})) >> (x3::eoi | refuse({}));
 
 BOOST_SPIRIT_DEFINE(operand)
 

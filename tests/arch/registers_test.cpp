@@ -118,7 +118,7 @@ TEST(Registers, AreFoundByExactlyTheirName) {
       EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
     }
     for (const char* name :
-         {"", "x31", "w31", "r16", "foo", "RAX", "%rax", "rax ", "x5foo", "xmm32", "a", "rrrrrrrrrrr"}) {
+         {"", "x32", "w31", "r16", "foo", "RAX", "%rax", "rax ", "x5foo", "xmm32", "a", "rrrrrrrrrrr"}) {
       EXPECT_EQ(arch.find(name), nullptr) << name;
     }
   }

@@ -91,5 +91,86 @@ TEST(SiteClasses, OfArm64KnowWhatTheKernelSimulates) {
   }
 }
 
+bool taken(Machine machine, const std::vector<std::uint8_t>& bytes) { return uprobe_refusal(machine, bytes).empty(); }
+
+TEST(Uprobes, OnX8664AreTakenOnWhatCompilersPutThere) {
+  for (const std::vector<std::uint8_t>& bytes : {std::vector<std::uint8_t>{0x90},
+                                                 {0x0f, 0x1f, 0x44, 0x00, 0x00},
+                                                 {0xf3, 0x0f, 0x1e, 0xfa},              // endbr64
+                                                 {0x55},                                // push %rbp
+                                                 {0x48, 0x89, 0xe5},                    // mov %rsp,%rbp
+                                                 {0x64, 0x48, 0x8b, 0x04, 0x25},        // mov %fs:...,%rax
+                                                 {0xc5, 0xf8, 0x77},                    // vzeroupper
+                                                 {0xc5, 0xf8, 0x29, 0x04, 0x24},        // vmovaps %xmm0,(%rsp)
+                                                 {0x62, 0xf1, 0x7c, 0x48, 0x10, 0x07},  // vmovups (%rdi),%zmm0
+                                                 {0x8f, 0xc0}}) {                       // pop %rax
+    EXPECT_TRUE(taken(Machine::x86_64, bytes)) << std::hex << int{bytes[0]};
+  }
+}
+
+TEST(Uprobes, OnX8664AreRefusedWithTheReason) {
+  struct Row {
+    std::vector<std::uint8_t> bytes;
+    std::string_view reason;
+  };
+  for (const Row& row : {Row{{0xcc}, "breakpoint"},
+                         {{0xf0, 0x48, 0xff, 0x00}, "lock"},              // lock incq (%rax)
+                         {{0x2e, 0x90}, "segment"},                       // cs nop
+                         {{0xc5, 0xf9, 0xd4, 0xc1}, "VEX"},               // vpaddq %xmm1,%xmm0,%xmm0
+                         {{0xc5, 0xfd, 0x6f, 0x07}, "VEX"},               // vmovdqa (%rdi),%ymm0
+                         {{0x62, 0xf1, 0xfd, 0x48, 0x6f, 0x07}, "EVEX"},  // vmovdqa64 (%rdi),%zmm0
+                         {{0xc4, 0xe3, 0x79, 0x69, 0xc0, 0x10}, "FMA4"},  // vfmaddpd
+                         {{0x8f, 0xe9, 0x78, 0x9a, 0xc0}, "XOP"},         // vpshad
+                         {{0xf2, 0x0f, 0x79, 0xc1}, "SSE4a"},
+                         {{0x8e, 0xd0}, "stack segment"},       // mov %eax,%ss
+                         {{0x66, 0xe9, 0x00, 0x00}, "16-bit"},  // jmpw
+                         {{0xf4}, "opcode"},                    // hlt
+                         {{0x48, 0xcf}, "opcode"}}) {           // iretq
+    EXPECT_NE(uprobe_refusal(Machine::x86_64, row.bytes).find(row.reason), std::string_view::npos) << row.reason;
+  }
+}
+
+TEST(Uprobes, OnI386KnowNoRexPrefixAndLdsBesideVex) {
+  EXPECT_TRUE(taken(Machine::i386, {0xc5, 0x01}));               // lds (%ecx),%eax
+  EXPECT_TRUE(taken(Machine::i386, {0xc5, 0xf9, 0xd4, 0xc1}));   // vpaddq: d4 is aam
+  EXPECT_FALSE(taken(Machine::i386, {0xc5, 0xfd, 0x6f, 0x07}));  // vmovdqa
+  EXPECT_TRUE(taken(Machine::i386, {0x06}));                     // push %es
+  EXPECT_FALSE(taken(Machine::i386, {0x17}));                    // pop %ss
+  EXPECT_TRUE(taken(Machine::i386, {0xd5, 0x0a}));               // aad
+}
+
+TEST(Uprobes, AreNotRefusedForBytesThatAreNotThere) {
+  EXPECT_TRUE(taken(Machine::x86_64, {}));
+  EXPECT_TRUE(taken(Machine::x86_64, {0x66}));
+  EXPECT_TRUE(taken(Machine::x86_64, {0xc5, 0xf9}));
+  EXPECT_TRUE(taken(Machine::aarch64, {0x00, 0x00, 0x00}));
+}
+
+bool arm_takes(std::uint32_t code) {
+  return taken(Machine::aarch64, {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(code >> 8),
+                                  static_cast<std::uint8_t>(code >> 16), static_cast<std::uint8_t>(code >> 24)});
+}
+
+TEST(Uprobes, OnArm64AreTakenOnWhatIsSteppedOrSimulated) {
+  for (const std::uint32_t code :
+       {0xd503201fU /* nop */, 0xd503233fU /* paciasp */, 0xd503245fU /* bti c */, 0xaa0003e1U /* mov x1, x0 */,
+        0xf9400000U /* ldr x0, [x0] */, 0x90000000U /* adrp */, 0x54000041U /* b.ne */, 0xd65f03c0U /* ret */,
+        0x94000001U /* bl */, 0xa9bf7bfdU /* stp x29, x30, [sp, -16]! */, 0xd53bd040U /* mrs x0, tpidr_el0 */,
+        0x88dffc00U /* ldar */, 0xd5033bbfU /* dmb ish */}) {
+    EXPECT_TRUE(arm_takes(code)) << std::hex << code;
+  }
+}
+
+TEST(Uprobes, OnArm64AreRefusedWhereSteppingGoesWrong) {
+  for (const std::uint32_t code :
+       {0x58000000U /* ldr x0, literal */, 0x1c000000U /* ldr s0, literal */, 0x98000000U /* ldrsw */,
+        0xd8000000U /* prfm literal */, 0x885ffc00U /* ldaxr */, 0x8800fc00U /* stlxr */, 0xd4000001U /* svc */,
+        0xd4200000U /* brk */, 0xd51bd040U /* msr tpidr_el0, x0 */, 0xd53b4220U /* mrs x0, daif */,
+        0xd503203fU /* yield */, 0xd503205fU /* wfe */, 0xd50323bfU /* autiasp */, 0xd65f0bffU /* retaa */,
+        0xd73f0800U /* blraa */, 0xd69f03e0U /* eret */}) {
+    EXPECT_FALSE(arm_takes(code)) << std::hex << code;
+  }
+}
+
 }  // namespace
 }  // namespace usdt::arch

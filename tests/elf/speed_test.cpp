@@ -48,6 +48,25 @@ TEST(Speed, ScanOf10000ProbesTakesNoLongerThanReadelf) {
   EXPECT_LT(ours, readelf - shell);
 }
 
+#ifdef USDT_LIST
+/// As a whole process: loading, starting, scanning, decoding, printing.
+TEST(Speed, AListOf10000ProbesTakesNoLongerThanReadelfAsProcesses) {
+  const TempDir dir;
+  dir.write("probes.S", many_probes(10'000));
+  const auto built = run_in(dir, "cc -shared -nostdlib probes.S -o probes.so");
+  ASSERT_EQ(built.status, 0) << built.output;
+  const auto best = [&](const std::string& command) {
+    return best_of(9, [&] { ASSERT_EQ(run_in(dir, command + " probes.so > /dev/null").status, 0) << command; });
+  };
+  const double readelf = best("readelf -nW");
+  const double text = best(USDT_LIST);
+  const double json = best(USDT_LIST " --format json");
+  fmt::print("text {:.2f}, JSON {:.2f} of readelf -nW, {:.2f} ms\n", text / readelf, json / readelf, readelf);
+  EXPECT_LT(text, readelf);
+  EXPECT_LT(json, 1.25 * readelf) << "0.9 on a quiet machine, and the costs of the sites are asked of the kernel";
+}
+#endif
+
 TEST(Speed, AFileWithoutProbesIsPassedOverWithoutReadingIt) {
   const TempDir dir;
   dir.write("small.S", ".text\nnop\n");

@@ -150,6 +150,27 @@ def a_program_for_libbpf_compiles_for_each_machine_with_and_without_vmlinux_h(ru
 
 
 @scenario
+def a_skeleton_bpftool_makes_of_a_program_on_our_header_compiles_as_c_and_as_c_plus_plus(run):
+    require_program("bpftool")
+    require_file("/usr/include/bpf/libbpf.h")
+    written_anew = run.dir / "anew.bpf.c"
+    written_anew.write_text('#include <usdt/bpf/usdt.bpf.h>\nUSDT_PROG(on_hit, int a) { return 0; }\n'
+                            'char LICENSE[] SEC("license") = "GPL";\n')
+    for bpf_object in (on_our_header(run), compile_bpf(run, "anew", written_anew, [f"-I{BPF.parent.parent}"])):
+        header = subprocess.run(["bpftool", "gen", "skeleton", str(bpf_object), "name", "hits"], capture_output=True,
+                                text=True, check=True).stdout
+        (run.dir / "hits.skel.h").write_text(header)
+        for compiler, language in (("gcc", "c"), ("g++", "c++")):
+            source = run.dir / f"skeleton.{language}"
+            source.write_text('#include "hits.skel.h"\n'
+                              "int main(void) { struct hits* made = hits__open(); return made ? 0 : 1; }\n")
+            built = subprocess.run([compiler, "-x", language, str(source), "-o", str(run.dir / "skeleton"), "-lbpf"],
+                                   capture_output=True, text=True)
+            check(built.returncode == 0, f"{bpf_object.name} as {language}:\n{built.stderr[:2000]}")
+            check_equal(subprocess.run([str(run.dir / "skeleton")]).returncode, 0, "exit code of what opens it")
+
+
+@scenario
 def three_hundred_specs_of_one_probe_are_attached_by_one_link_whoever_s_header(run):
     program = many_specs(run, 300)
     for bpf_object in (on_our_header(run), with_libbpfs_header(run)):
@@ -211,6 +232,29 @@ def an_object_with_the_header_of_libbpf_1_7_gets_index_registers_where_it_has_th
     for n in (6, 9):
         check_equal(hits[0]["values"][n], passed[0][n], f"value of argument {n}, which is indexed")
     check_equal([hits[0]["count"], hits[0]["cookie"]], [12, USER_COOKIE], "number of arguments, and user cookie")
+
+
+@scenario
+def an_indexed_symbol_of_a_program_that_is_not_position_independent_is_read_whoever_s_header(run):
+    require_x86_64()
+    source = run.dir / "symbol.c"
+    source.write_text("""
+#define SDT_USE_VARIADIC 1
+#include <stdio.h>
+#include <sys/sdt.h>
+long nums[] = {11, -22, 33};
+int main(void) {
+  __asm__ volatile(STAP_PROBE_ASM(indexed, symbol, -8@nums(%%rax,%%rax) -8@-8+nums(%%rax,%%rax,1))
+                   : : "a"(4l) : "memory");
+  printf("[%ld, %ld]\\n", nums[1], nums[0]);
+}
+""")
+    program = run.build("symbol", [source], ["-O1", "-no-pie", "-std=gnu99"])
+    passed, hits, _, _ = trace(run, on_our_header(run), program, "indexed:symbol")
+    check_equal(len(hits), 1, "hits")
+    check_hit(hits[0], passed[0])
+    _, hits, _, _ = trace(run, compile_bpf(run, "indexed", "indexed.bpf.c", []), program, "indexed:symbol")
+    check_equal([hits[0]["errors"][:2], hits[0]["values"][:2]], [[3, 3], passed[0]], "types and values")
 
 
 @scenario

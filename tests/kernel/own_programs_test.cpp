@@ -301,6 +301,28 @@ TEST_F(OwnPrograms, are_loaded_where_they_are_wanted) {
   EXPECT_THAT(other.error().message, HasSubstr("no program 'read_all' loaded"));
 }
 
+bool is_loaded(const Result<LoadedObject>& object, std::string_view program) {
+  EXPECT_TRUE(object) << object.error().message;
+  return object && object->program_fd(program).has_value();
+}
+
+TEST_F(OwnPrograms, for_no_attach_point_are_loaded_where_nothing_is_chosen_or_they_are) {
+  const auto object = BpfObject::open(own_programs_object());
+  const AttachPlan plan = plan_of("typed");
+  const auto all = object->load(plan);
+  EXPECT_TRUE(is_loaded(all, "beside")) << "as its section says";
+  EXPECT_FALSE(is_loaded(all, "asleep")) << "as its section says";
+
+  const auto one = object->load(plan, {.programs = {"read_site"}});
+  EXPECT_TRUE(is_loaded(one, "read_site"));
+  EXPECT_FALSE(is_loaded(one, "beside"));
+
+  const auto named = object->load(plan, {.programs = {"read_site", "asleep", "beside"}});
+  EXPECT_TRUE(is_loaded(named, "asleep"));
+  EXPECT_TRUE(is_loaded(named, "beside"));
+  EXPECT_FALSE(is_loaded(named, "read_all"));
+}
+
 // Each argument is one of several values by the path taken, and so is what follows: the verifier must not go through
 // each combination of them.
 TEST_F(OwnPrograms, cost_the_verifier_no_more_for_each_argument_the_more_there_are) {

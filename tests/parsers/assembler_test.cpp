@@ -100,9 +100,10 @@ MemOperand decode_mov(const std::uint8_t* at) {
 
 std::vector<std::string> every_address_form() {
   std::vector<std::string> operands;
-  for (const char* disp : {"",        "8",       "-8",      "0x10",  "-0x10", "017",    "+8",       "-16+24",
-                           "1+2+3-4", "(8+4)",   "4+(8-2)", "8*4",   "4-2*3", "-(8+4)", "--4",      "4+-4",
-                           "100000",  "-100000", "sym",     "sym+4", "4+sym", "-4+sym", "sym-4+16", "(sym+4)"}) {
+  for (const char* disp :
+       {"",        "8",      "-8",    "0x10",   "-0x10", "017",    "+8",       "-16+24",  "1+2+3-4", "(8+4)",
+        "4+(8-2)", "8*4",    "4-2*3", "-(8+4)", "--4",   "4+-4",   "100000",   "-100000", "~7",      "8|4",
+        "1<<4",    "-100/3", "sym",   "sym+4",  "4+sym", "-4+sym", "sym-4+16", "(sym+4)"}) {
     for (const char* address :
          {"(%rax)", "(%rsp)", "(%rbp)", "(%r12)", "(%r13)", "(%rax,%rcx)", "(%rbp,%rax,4)", "(%r8,%r15,8)", "(,%rdi,8)",
           "(,%rax)", "(,%r12,2)", "( %rax , %rcx , 1 )", "(%rdx,1)", "(%rdx,%rsi,)"}) {
@@ -158,9 +159,25 @@ TEST(Assembler, agrees_on_the_memory_operands_of_real_programs) {
   expect_agreement(operands);
 }
 
-TEST(Assembler, agrees_on_constants) {
+/// The words of `constants` as `as` makes them are ours.
+void expect_constants(const std::vector<std::string>& constants) {
   const std::string as = assembler();
   if (as.empty() || !runs("objcopy --version")) GTEST_SKIP() << "needs GNU as for x86-64 and objcopy (binutils)";
+  std::vector<std::string> lines;
+  lines.reserve(constants.size());
+  for (const std::string& constant : constants) lines.push_back("movabsq $" + constant + ", %rax");
+  const Bytes code = assemble(as, lines);
+  ASSERT_GT(code.size(), (constants.size() - 1) * kSlot) << "as refused a constant";
+  for (std::size_t i = 0; i < constants.size(); ++i) {
+    const ArgSpec spec = parse_x86_att("8@$" + constants[i]).at(0);
+    const auto* ours = std::get_if<ConstOperand>(&spec.operand);
+    ASSERT_NE(ours, nullptr) << constants[i];
+    const std::uint64_t value = ours->bits() + (ours->symbol ? static_cast<std::uint64_t>(kSymbol) : 0);
+    EXPECT_EQ(value, read_as<std::uint64_t>(&code[i * kSlot + 2])) << constants[i];
+  }
+}
+
+TEST(Assembler, agrees_on_constants) {
   const std::vector<std::string> constants = {"0",
                                               "5",
                                               "-9",
@@ -180,18 +197,47 @@ TEST(Assembler, agrees_on_constants) {
                                               "18446744073709551614",
                                               "-9223372036854775808",
                                               "9223372036854775807"};
-  std::vector<std::string> lines;
-  lines.reserve(constants.size());
-  for (const std::string& constant : constants) lines.push_back("movabsq $" + constant + ", %rax");
-  const Bytes code = assemble(as, lines);
-  ASSERT_GT(code.size(), (constants.size() - 1) * kSlot) << "as refused a constant";
-  for (std::size_t i = 0; i < constants.size(); ++i) {
-    const ArgSpec spec = parse_x86_att("8@$" + constants[i]).at(0);
-    const auto* ours = std::get_if<ConstOperand>(&spec.operand);
-    ASSERT_NE(ours, nullptr) << constants[i];
-    const std::uint64_t value = ours->bits() + (ours->symbol ? static_cast<std::uint64_t>(kSymbol) : 0);
-    EXPECT_EQ(value, read_as<std::uint64_t>(&code[i * kSlot + 2])) << constants[i];
+  expect_constants(constants);
+}
+
+TEST(Assembler, agrees_on_constants_of_every_operator) {
+  std::vector<std::string> constants = {"~5",
+                                        "~-1",
+                                        "!5",
+                                        "!!7",
+                                        "!(0+1)",
+                                        "-(3+4)",
+                                        "~(3|4)",
+                                        "3+~4*2",
+                                        "(- 5)",
+                                        "(~ 5)",
+                                        "128&128",
+                                        "8|4",
+                                        "7^2|8",
+                                        "(3&5|8)",
+                                        "5&~4",
+                                        "-8>>1",
+                                        "-1>>4",
+                                        "1<<63",
+                                        "1<<64",
+                                        "1<<-1",
+                                        "-7/2",
+                                        "-7%4",
+                                        "6/4",
+                                        "(1 << 3 +1)",
+                                        "(1<<2)+(~3&7)",
+                                        "0xffffffffffffffff&0xff",
+                                        "~0x8000000000000000",
+                                        "0xfffffffffffffffe|1",
+                                        "0xffffffffffffffff^1",
+                                        "0x8000000000000000>>63",
+                                        "100-(  (8+10) -50)+3"};
+  // How tightly each binds, beside each other and alone.
+  const std::array operators = {"+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^"};
+  for (const std::string first : operators) {
+    for (const std::string second : operators) constants.push_back("1234" + first + "5" + second + "3");
   }
+  expect_constants(constants);
 }
 
 /// What as refuses cannot be in a note of a compiled file; we refuse it too.
@@ -200,7 +246,7 @@ TEST(Assembler, refuses_what_we_refuse) {
   if (as.empty()) GTEST_SKIP() << "needs GNU as for x86-64 (binutils)";
   for (const std::string operand :
        {"a-b(%rax)", "-a(%rax)", "4-a(%rax)", "()", "(,)", "(%rax,)", "(%rax,,)", "(%rax,,4)", "(%rax,%rcx,3)",
-        "(%rax,%rcx,16)", "(%rax", "8(%rax))", "sym@@V1(%rip)", "%rax:8", "08(%rax)"}) {
+        "(%rax,%rcx,16)", "(%rax", "8(%rax))", "sym@@V1(%rip)", "%rax:8", "08(%rax)", "~a(%rax)", "a*2(%rax)"}) {
     EXPECT_TRUE(assemble(as, {"movq " + operand + ", %rax"}).empty()) << operand;
     EXPECT_TRUE(parse_x86_att("8@" + operand).at(0).unreadable) << operand;
   }

@@ -70,6 +70,32 @@ TEST(Registers, OfArm64IncludeTheZeroRegister) {
   EXPECT_EQ(value(task, "8@xzr"), 0U);
 }
 
+TEST(Registers, WithoutASizeHaveTheWidthOfTheirName) {
+  FakeTask task(Machine::x86_64);
+  task.set("rax", 0x1122334455668bff);
+  EXPECT_EQ(value(task, "%rax"), 0x1122334455668bffU);
+  EXPECT_EQ(value(task, "%eax"), 0x55668bffU);
+  EXPECT_EQ(value(task, "%ax"), 0x8bffU);
+  EXPECT_EQ(value(task, "%al"), 0xffU);
+  EXPECT_EQ(value(task, "%ah"), 0x8bU);
+  EXPECT_EQ(resolve_text("%eax", Machine::x86_64).arg.size, 4U);
+  EXPECT_EQ(resolve_text("%eax", Machine::i386).arg.size, 4U);
+  EXPECT_EQ(resolve_text("%al", Machine::i386).arg.size, 1U);
+  FakeTask arm(Machine::aarch64);
+  arm.set("x3", 0xffffffff00000005);
+  EXPECT_EQ(value(arm, "w3"), 5U);
+  EXPECT_EQ(value(arm, "x3"), 0xffffffff00000005U);
+}
+
+TEST(Registers, OfArm64NumberThirtyOneIsTheStackPointer) {
+  FakeTask task(Machine::aarch64);
+  task.set("sp", 0x7000);
+  task.store(0x7008, 42, 4);
+  EXPECT_EQ(value(task, "8@x31"), 0x7000U);
+  EXPECT_EQ(value(task, "4@[x31, 8]"), 42U);
+  EXPECT_EQ(resolve_text("4@[x31]", Machine::aarch64).arg.base, "sp");
+}
+
 TEST(Registers, HoldFloatsAsBits) {
   FakeTask task(Machine::aarch64);
   task.set("x2", 0xffffffff3f800000U);

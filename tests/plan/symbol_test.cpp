@@ -67,6 +67,19 @@ TEST(Symbols, WithoutABaseRegisterTakeAnIndex) {
   EXPECT_EQ(loaded.value("8@table(%rdi)"), 11U);
 }
 
+TEST(Symbols, BesideTwoRegistersAreAbsoluteWhereTheProgramIsLoadedAsLinked) {
+  test::TinyElf made = test::sample_elf(Machine::x86_64);
+  for (const bool program : {false, true}) {
+    made.program = program;
+    Loaded loaded(made, 0);
+    loaded.task.set("rax", 8);
+    loaded.task.store(0x14100 + 8 + 16, 0xfffe, 2);
+    EXPECT_EQ(loaded.value("-2@table(%rax,%rax,2)"), static_cast<std::uint64_t>(-2));
+    const unsigned flags = loaded.resolve("-2@table(%rax,%rax,2)").encoded.flags;
+    EXPECT_EQ((flags & USDT_ARG_IP) != 0, !program);
+  }
+}
+
 TEST(Symbols, OfI386AreThirtyTwoBitAddresses) {
   Loaded loaded(Machine::i386, 0xf7000000);
   loaded.task.store(0xf7014010, 12, 4);

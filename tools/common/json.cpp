@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "common/json.hpp"
 
-#include <fmt/format.h>
-
+#include <array>
+#include <charconv>
 #include <string>
 
 namespace usdt::tools {
@@ -28,6 +28,10 @@ void json_text_or_null(JsonWriter& json, std::string_view text) {
   }
 }
 
-void json_hex(JsonWriter& json, std::uint64_t value) { put(json, fmt::format("{:#x}", value)); }
+void json_hex(JsonWriter& json, std::uint64_t value) {
+  std::array<char, 18> text{'0', 'x'};  // and 16 digits
+  const auto end = std::to_chars(text.data() + 2, text.data() + text.size(), value, 16).ptr;
+  put(json, {text.data(), static_cast<std::size_t>(end - text.data())});
+}
 
 }  // namespace usdt::tools

@@ -4,31 +4,39 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "common/signature.hpp"
 
 namespace usdt_list {
 
-SiteDecoder::SiteDecoder(const usdt::ProbeFile& file)
-    : file_(file), decoder_(*file.elf), runs_(usdt::runs_here(file.elf->machine())) {
-  kernel_.nops = usdt::nop_optimisation();
+SiteDecoder::SiteDecoder(const usdt::ProbeFile& file, Costs costs)
+    : file_(file), decoder_(*file.elf), costs_(costs == Costs::yes && usdt::runs_here(file.elf->machine())) {
+  if (costs_) kernel_.nops = usdt::nop_optimisation();
+}
+
+const DescribedArgs& SiteDecoder::describe(const usdt::Site& site) const {
+  const auto [known, fresh] = by_text_.try_emplace(site.args_text);
+  if (fresh) {
+    const std::vector<usdt::Arg> args = decoder_.decode(site);
+    const auto unreadable = std::ranges::count_if(args, [](const usdt::Arg& arg) { return !arg.readable; });
+    known->second = {usdt::tools::signature(args), static_cast<std::size_t>(unreadable)};
+  }
+  return known->second;
 }
 
 std::optional<usdt::SiteCost> SiteDecoder::cost(const usdt::Site& site) const {
-  if (!runs_) return std::nullopt;
+  if (!costs_) return std::nullopt;
   return usdt::site_cost(site, *file_.elf, kernel_);
 }
 
 std::vector<ListedProbe> group_probes(const usdt::ProbeFile& file, const SiteDecoder& decoder) {
   std::map<std::pair<std::string_view, std::string_view>, ListedProbe> groups;
-  for (const usdt::Site& site : file.sites) {
-    const std::vector<usdt::Arg> args = decoder.args(site);
-    const auto unreadable = std::ranges::count_if(args, [](const usdt::Arg& arg) { return !arg.readable; });
-    groups[{site.provider, site.name}].sites.push_back(
-        {&site, usdt::tools::signature(args), static_cast<std::size_t>(unreadable), decoder.cost(site)});
-  }
+  for (const usdt::Site& site : file.sites)
+    groups[{site.provider, site.name}].sites.push_back({&site, &decoder.describe(site), decoder.cost(site)});
   std::vector<ListedProbe> out;
+  out.reserve(groups.size());
   for (auto& [key, probe] : groups) {
     probe.name = usdt::probe_name(file.target, key.first, key.second);
     out.push_back(std::move(probe));

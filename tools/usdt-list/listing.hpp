@@ -3,35 +3,49 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "usdt/usdt.hpp"
 
 namespace usdt_list {
 
+/// Whether costs are wanted: they depend on the kernel, and asking it takes longer than listing a file.
+enum class Costs : std::uint8_t { no, yes };
+
+/// What an argument text comes to. Sites share a few of them.
+struct DescribedArgs {
+  std::string signature;       ///< "(i32, u64)"
+  std::size_t unreadable = 0;  ///< arguments
+};
+
 /// Decodes the sites of one file one by one: arguments are larger than their text by far, and a file can have millions.
 class SiteDecoder {
  public:
   /// `file` must outlive the decoder.
-  explicit SiteDecoder(const usdt::ProbeFile& file);
+  SiteDecoder(const usdt::ProbeFile& file, Costs costs);
   [[nodiscard]] std::vector<usdt::Arg> args(const usdt::Site& site) const { return decoder_.decode(site); }
-  /// What a hit costs on the running kernel; nothing if that does not run such files.
+  /// Valid as long as the decoder.
+  [[nodiscard]] const DescribedArgs& describe(const usdt::Site& site) const;
+  /// What a hit costs on the running kernel; nothing if that does not run such files, or if nobody asked.
   [[nodiscard]] std::optional<usdt::SiteCost> cost(const usdt::Site& site) const;
 
  private:
   const usdt::ProbeFile& file_;
   usdt::ArgDecoder decoder_;
-  bool runs_;
+  bool costs_;
   usdt::KernelFacts kernel_;
+  mutable std::unordered_map<std::string_view, DescribedArgs> by_text_;  ///< views of the sites' own texts
 };
 
 /// A site with what its probe's lines say of it.
 struct ListedSite {
   const usdt::Site* site = nullptr;
-  std::string signature;       ///< "(i32, u64)"
-  std::size_t unreadable = 0;  ///< arguments
+  const DescribedArgs* described = nullptr;
   std::optional<usdt::SiteCost> cost;
 };
 
@@ -41,7 +55,7 @@ struct ListedProbe {
   std::vector<ListedSite> sites;
 };
 
-/// The sites of `file` grouped, sorted by provider and name. `file` must outlive the result.
+/// The sites of `file` grouped, sorted by provider and name. `file` and `decoder` must outlive the result.
 [[nodiscard]] std::vector<ListedProbe> group_probes(const usdt::ProbeFile& file, const SiteDecoder& decoder);
 
 }  // namespace usdt_list

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <fmt/format.h>
 
-#include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "common/arg_json.hpp"
 #include "common/json.hpp"
@@ -19,8 +21,12 @@ using usdt::tools::json_text;
 using usdt::tools::JsonWriter;
 
 std::string hex_bytes(const usdt::SiteBytes& bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string out;
-  for (std::size_t i = 0; i < bytes.size; ++i) fmt::format_to(std::back_inserter(out), "{:02x}", bytes.data[i]);
+  for (std::size_t i = 0; i < bytes.size; ++i) {
+    out += kDigits[bytes.data[i] >> 4];
+    out += kDigits[bytes.data[i] & 15];
+  }
   return out;
 }
 
@@ -53,7 +59,42 @@ void write_file(JsonWriter& json, const FileKeys& file, const std::string& membe
   json_text(json, file.build_id);
 }
 
-void write_site(JsonWriter& json, const FileKeys& file, const usdt::Site& site, const SiteDecoder& decoder) {
+/// The arguments of each text as they are written: sites share a few texts. What hostile files have of them is not all
+/// kept.
+class ArgsInJson {
+ public:
+  explicit ArgsInJson(const SiteDecoder& decoder) : decoder_(decoder) {}
+
+  void write(JsonWriter& json, const usdt::Site& site) {
+    const auto known = by_text_.find(site.args_text);
+    if (known != by_text_.end()) return put(json, known->second);
+    std::string text = array_of(decoder_.args(site));
+    put(json, text);
+    constexpr std::size_t kMostBytes = 4 << 20;
+    kept_ += text.size();
+    if (kept_ < kMostBytes) by_text_.emplace(site.args_text, std::move(text));
+  }
+
+ private:
+  static void put(JsonWriter& json, const std::string& text) {
+    json.RawValue(text.data(), text.size(), rapidjson::kArrayType);
+  }
+  static std::string array_of(const std::vector<usdt::Arg>& args) {
+    rapidjson::StringBuffer buffer;
+    JsonWriter json(buffer);
+    json.StartArray();
+    for (const usdt::Arg& arg : args) usdt::tools::write_arg(json, arg);
+    json.EndArray();
+    return {buffer.GetString(), buffer.GetSize()};
+  }
+
+  const SiteDecoder& decoder_;
+  std::unordered_map<std::string_view, std::string> by_text_;  ///< views of the sites' own texts
+  std::size_t kept_ = 0;
+};
+
+void write_site(JsonWriter& json, const FileKeys& file, const usdt::Site& site, const SiteDecoder& decoder,
+                ArgsInJson& args) {
   json.StartObject();
   json_key(json, "v");
   json.Uint(1);
@@ -73,9 +114,7 @@ void write_site(JsonWriter& json, const FileKeys& file, const usdt::Site& site, 
   json_key(json, "args_text");
   json_text(json, site.args_text);
   json_key(json, "args");
-  json.StartArray();
-  for (const usdt::Arg& arg : decoder.args(site)) usdt::tools::write_arg(json, arg);
-  json.EndArray();
+  args.write(json, site);
   json_key(json, "site");
   json.StartObject();
   json_key(json, "bytes");
@@ -106,11 +145,12 @@ void print_json(const usdt::ProbeFile& file, usdt::tools::Stream& out) {
   keys.deleted = file.target.deleted;
   rapidjson::StringBuffer buffer;
   JsonWriter json(buffer);
-  const SiteDecoder decoder(file);
+  const SiteDecoder decoder(file, Costs::yes);
+  ArgsInJson args(decoder);
   for (const usdt::Site& site : file.sites) {
     buffer.Clear();
     json.Reset(buffer);
-    write_site(json, keys, site, decoder);
+    write_site(json, keys, site, decoder, args);
     out.json({buffer.GetString(), buffer.GetSize()});
   }
 }

@@ -60,13 +60,14 @@ std::string cost_text(const ListedSite& listed) {
 
 std::string signature_column(const ListedProbe& probe) {
   std::set<std::string_view> distinct;
-  for (const ListedSite& site : probe.sites) distinct.insert(site.signature);
+  for (const ListedSite& site : probe.sites) distinct.insert(site.described->signature);
   return distinct.size() == 1 ? std::string(*distinct.begin()) : counted(distinct.size(), "signature");
 }
 
 std::string unreadable_remark(const ListedProbe& probe) {
   // At different sites the same argument may be readable or not: the worst site is what counts.
-  const std::size_t most = std::ranges::max(probe.sites, {}, &ListedSite::unreadable).unreadable;
+  std::size_t most = 0;
+  for (const ListedSite& site : probe.sites) most = std::max(most, site.described->unreadable);
   return most == 0 ? std::string() : fmt::format("{} unreadable", most);
 }
 
@@ -91,7 +92,11 @@ constexpr std::size_t kIndent = 4;  ///< of what goes below a name
 class TextPrinter {
  public:
   TextPrinter(const usdt::ProbeFile& file, int verbosity, bool heading, usdt::tools::Stream& out)
-      : file_(file), verbosity_(verbosity), heading_(heading), out_(out) {}
+      : file_(file),
+        decoder_(file, verbosity >= 1 ? Costs::yes : Costs::no),
+        verbosity_(verbosity),
+        heading_(heading),
+        out_(out) {}
 
   void print() {
     const std::vector<ListedProbe> probes = group_probes(file_, decoder_);
@@ -165,7 +170,7 @@ class TextPrinter {
     Tally variants;
     for (const ListedSite& listed : probe.sites) {
       const std::string& args = listed.site->args_text;
-      variants.add(fmt::format("{}  {}", listed.signature, args.empty() ? "no arguments" : printable(args)));
+      variants.add(fmt::format("{}  {}", listed.described->signature, args.empty() ? "no arguments" : printable(args)));
     }
     for (const auto& [text, sites] : variants.counts()) {
       detail("signature", fmt::format("{}  {}", text, counted(sites, "site")));
@@ -227,7 +232,7 @@ class TextPrinter {
   }
 
   const usdt::ProbeFile& file_;
-  const SiteDecoder decoder_{file_};
+  const SiteDecoder decoder_;
   const std::string build_id_ = file_.elf->build_id();
   int verbosity_;
   bool heading_;

@@ -31,8 +31,9 @@ struct LoadOptions {
   /// page decides for how long, and detaching waits with them: not for processes of other people.
   bool sleepable = false;
   std::uint32_t max_programs = 64;  ///< CarrierOptions::max_programs
-  /// The programs to load, of those that are for attach points; empty: all. Each costs the verifier, and so the start
-  /// of a trace, some milliseconds an argument. A plan that names its programs (join_plans()) says it itself.
+  /// The programs to load, whatever their section, and no others; empty: all. Each costs the verifier, and so the start
+  /// of a trace, some milliseconds an argument. A plan that names its programs (join_plans()) says it itself of those on
+  /// its sites.
   std::vector<std::string> programs = {};
 };
 

@@ -49,18 +49,21 @@ void set_type(bpf_program* program, const ProgramType& type) {
   bpf_program__set_expected_attach_type(program, static_cast<bpf_attach_type>(type.attach_type));
 }
 
-/// Leaves out programs at attach points that are not `wanted`; nothing wanted: all are. Errors: not_found.
-Result<void> choose_programs(const ObjectCopy& object, std::span<const std::string> wanted) {
-  for (const std::string& name : wanted) {
-    const bpf_program* found = bpf_object__find_program_by_name(object.get(), name.c_str());
-    if (!found || !is_site_program(found))
-      return fail(ErrorKind::not_found, fmt::format("the BPF object has no program '{}' for attach points", name));
+/// Of the programs on sites loads those `wanted`, of others those `asked` for; where nothing is, as their sections say.
+/// Errors: not_found.
+Result<void> choose_programs(const ObjectCopy& object, std::span<const std::string> wanted,
+                             std::span<const std::string> asked) {
+  for (const auto& names : {wanted, asked}) {
+    for (const std::string& name : names) {
+      if (!bpf_object__find_program_by_name(object.get(), name.c_str()))
+        return fail(ErrorKind::not_found, fmt::format("the BPF object has no program '{}'", name));
+    }
   }
-  if (wanted.empty()) return {};
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, object.get()) {
-    if (is_site_program(program) && std::ranges::find(wanted, bpf_program__name(program)) == wanted.end())
-      bpf_program__set_autoload(program, false);
+    const auto names = is_site_program(program) ? wanted : asked;
+    if (names.empty()) continue;
+    bpf_program__set_autoload(program, std::ranges::find(names, bpf_program__name(program)) != names.end());
   }
   return {};
 }
@@ -163,7 +166,7 @@ class Loader {
     const ObjectCopy& copy = copies_.back();
     if (auto set = set_spec_constants(copy, plan_, carriers_, program); !set) return set;
     if (auto set = set_thread_base(copy, thread_base_); !set) return set;
-    if (auto found = choose_programs(copy, wanted(program)); !found) return found;
+    if (auto found = choose_programs(copy, wanted(program), programs_); !found) return found;
     if (auto typed = set_types(copy, program.kind, files_, tied_to(plan_, carriers_, number), number == 0); !typed)
       return typed;
     if (options_.sleepable && !is_kernel(program.kind.backend)) {

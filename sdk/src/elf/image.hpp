@@ -115,5 +115,8 @@ template <class T>
 [[nodiscard]] std::optional<FileOffset> data_offset(const Image& image, VirtAddr address, std::uint64_t size) noexcept;
 /// How many bytes of code the file holds from `address` on in that PT_LOAD; 0 where there are none.
 [[nodiscard]] std::uint64_t code_bytes_from(const Image& image, VirtAddr address) noexcept;
+/// Whether that PT_LOAD is mapped writable. The kernel puts no uprobes there, and does not say so (valid_vma() of
+/// kernel/events/uprobes.c).
+[[nodiscard]] bool code_is_writable(const Image& image, VirtAddr address) noexcept;
 
 }  // namespace usdt::elf

@@ -46,6 +46,11 @@ std::uint64_t code_bytes_from(const Image& image, VirtAddr address) noexcept {
   return segment == nullptr ? 0 : segment->filesz - (address.value - segment->vaddr);
 }
 
+bool code_is_writable(const Image& image, VirtAddr address) noexcept {
+  const Segment* segment = code_segment(image, address);
+  return segment != nullptr && (segment->flags & PF_W) != 0;
+}
+
 std::optional<FileOffset> data_offset(const Image& image, VirtAddr address, std::uint64_t size) noexcept {
   for (const Segment& s : image.segments) {
     if (s.type != PT_LOAD || (s.flags & PF_W) == 0 || address.value < s.vaddr) continue;

@@ -43,6 +43,8 @@ class SymbolIndex {
   [[nodiscard]] Result<std::uint64_t> thread_base_offset(std::string_view name) const;
   /// True for a program, false for a library: what a process is started from, not what it loads.
   [[nodiscard]] bool is_program() const noexcept;
+  /// True where addresses in processes are those of the file: ET_EXEC.
+  [[nodiscard]] bool is_loaded_as_linked() const noexcept;
 
   /// Address of the GOT slot that holds the address of `name`: from GLOB_DAT relocations of .rel(a).dyn, else a
   /// RELATIVE one or static .got word equal to the symbol's address. not_found where there is none.

@@ -54,6 +54,8 @@ bool SymbolIndex::is_program() const noexcept {
   return interpreted && !impl_->dynamic().soname;
 }
 
+bool SymbolIndex::is_loaded_as_linked() const noexcept { return impl_->opened->image.type == ET_EXEC; }
+
 Result<std::uint64_t> SymbolIndex::thread_offset(std::string_view name) const {
   if (impl_->opened->image.type == ET_REL) {
     return fail(ErrorKind::not_supported,

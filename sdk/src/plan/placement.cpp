@@ -6,6 +6,10 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
+
+#include "arch/arch.hpp"
+#include "elf/elf_impl.hpp"
 
 namespace usdt::plan {
 namespace {
@@ -72,30 +76,6 @@ Nop nop_at(const SiteBytes& bytes) {
 /// too (measured on 6.18.44: red zone overwritten in 999 of 1000 calls of each).
 bool is_nop5(const Site& site) { return site.site_class == SiteClass::nop5 || nop_at(site.bytes).size == 5; }
 
-/// What x86 uprobes refuse (is_prefix_bad() and is_trap_insn(), arch/x86/kernel/uprobes.c and kernel/events/uprobes.c):
-/// segment and lock prefixes, and int3. Should no process have the file mapped when a probe is registered, the kernel
-/// finds out only when one maps it, and then tells nobody: the probe would never fire.
-bool kernel_refuses(const SiteBytes& bytes) {
-  for (std::size_t i = 0; i < bytes.size; ++i) {
-    switch (bytes.data[i]) {
-      case 0x26:  // es
-      case 0x2e:  // cs, as in nop10
-      case 0x36:  // ss
-      case 0x3e:  // ds
-      case 0xf0:  // lock
-        return true;
-      case 0x66:  // operand size
-      case 0x67:  // address size
-      case 0xf2:  // repne
-      case 0xf3:  // rep
-        break;
-      default:
-        return i == 0 && bytes.data[0] == 0xcc;
-    }
-  }
-  return false;
-}
-
 /// Moves the breakpoint to the nop that this kernel makes a safe call of.
 tl::expected<Placement, std::string> place_x86_64(Placement placement, const Site& site, const ElfFile& file,
                                                   const KernelFacts& kernel, const PlanOptions& options) {
@@ -128,14 +108,16 @@ tl::expected<Placement, std::string> place(const Site& site, const ElfFile& file
   }
   Placement placement{.offset = *site.offset};
   if (site.semaphore_offset) placement.semaphore = site.semaphore_offset->value;
-  if (file.machine() == Machine::aarch64) return placement;
-
-  const bool bare_nop10 = site.site_class == SiteClass::nop10 && nop10_is_optimised(*site.offset, kernel);
-  if (kernel_refuses(site.bytes) && !bare_nop10) {
-    return tl::unexpected(
-        fmt::format("this kernel takes no probe on the instruction there ({:02x})",
-                    fmt::join(site.bytes.data.begin(), site.bytes.data.begin() + site.bytes.size, " ")));
+  if (elf::code_is_writable(file.impl().opened->image, site.pc_adjusted)) {
+    return tl::unexpected(std::string("in a segment that is writable, where the kernel puts no breakpoints"));
   }
+  const bool bare_nop10 = site.site_class == SiteClass::nop10 && nop10_is_optimised(*site.offset, kernel);
+  const std::span bytes(site.bytes.data.data(), site.bytes.size);
+  if (const auto refusal = arch::uprobe_refusal(file.machine(), bytes); !refusal.empty() && !bare_nop10) {
+    return tl::unexpected(
+        fmt::format("the kernel takes no probe on the instruction there ({:02x}): {}", fmt::join(bytes, " "), refusal));
+  }
+  if (file.machine() == Machine::aarch64) return placement;
   placement.long_nop = site.site_class == SiteClass::nop5 || bare_nop10 || nop_at(site.bytes).is_0f1f;
   return file.machine() == Machine::x86_64 ? place_x86_64(placement, site, file, kernel, options) : placement;
 }

@@ -20,11 +20,20 @@ std::uint64_t cut(std::uint64_t bits, std::uint32_t size, bool is_signed) {
   return is_signed ? static_cast<std::uint64_t>(static_cast<std::int64_t>(top) >> unused) : top >> unused;
 }
 
+/// Without `N@`, which STAP_PROBE_ASM() leaves to who writes it, a register has the width of its name; all else is a
+/// word.
+std::uint32_t unwritten_size(const ArgSpec& spec, const arch::Arch& arch) {
+  const auto* operand = std::get_if<RegOperand>(&spec.operand);
+  const arch::Register* reg = operand != nullptr ? arch.find(operand->name) : nullptr;
+  const bool fixed = reg == nullptr || reg->reg_class == arch::RegClass::fp;
+  return fixed ? arch.word_size : std::min<std::uint32_t>(arch.word_size, reg->bits / 8U);
+}
+
 }  // namespace
 
 Resolver::Resolver(ArgSpec spec, const arch::Arch& arch, const elf::SymbolIndex* symbols, VirtAddr pc)
     : arch_(arch), symbols_(symbols), pc_(pc) {
-  out_.arg.size = spec.size.value_or(arch.word_size);
+  out_.arg.size = spec.size.value_or(unwritten_size(spec, arch));
   out_.arg.readable = true;
   out_.arg.spec = std::move(spec);
   out_.encoded.size = is_value_size(out_.arg.size) ? static_cast<std::uint8_t>(out_.arg.size) : std::uint8_t{0};

@@ -185,7 +185,7 @@ void Resolver::symbolic_address(const MemOperand& operand, AddressRegisters regs
   }
   switch (reloc) {
     case Reloc::plain:
-      if (const auto at = symbol_address(symbol)) relative_to_ip(*at + static_cast<std::uint64_t>(operand.disp));
+      if (const auto at = symbol_address(symbol)) plain_symbol(*at + static_cast<std::uint64_t>(operand.disp), regs);
       return;
     case Reloc::got_pcrel:
       return ip_base ? got_slot(operand, false) : misplaced();
@@ -212,6 +212,17 @@ void Resolver::symbolic_address(const MemOperand& operand, AddressRegisters regs
       return;
     case Reloc::unknown:
       reject(fmt::format("relocation '{}' of symbol '{}' is not supported", symbol.reloc, symbol.name), symbol.reloc);
+  }
+}
+
+/// The instruction pointer makes the address good wherever the file is loaded. Beside two registers it would be a third
+/// one to add up, which specs of libbpf's have no place for; code with such an operand cannot be moved anyway.
+void Resolver::plain_symbol(std::uint64_t address, AddressRegisters regs) {
+  const bool crowded = is(regs.base, RegClass::gpr) && is(regs.index, RegClass::gpr);
+  if (crowded && symbols_ != nullptr && symbols_->is_loaded_as_linked()) {
+    out_.encoded.value = address;
+  } else {
+    relative_to_ip(address);
   }
 }
 

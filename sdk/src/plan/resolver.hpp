@@ -62,6 +62,7 @@ class Resolver {
   void address(const MemOperand& operand, AddressRegisters regs);
   void symbolic_address(const MemOperand& operand, AddressRegisters regs);
   void thread_local_address(const MemOperand& operand, AddressRegisters regs, Reloc reloc);
+  void plain_symbol(std::uint64_t address, AddressRegisters regs);
   void got_slot(const MemOperand& operand, bool relative_to_base);
   void page_offset(const MemOperand& operand, AddressRegisters regs, std::optional<std::uint64_t> address);
 

@@ -22,13 +22,10 @@ const volatile __u64 usdt_user_cookie __attribute__((weak)) = 0;
 /* Kernels without attach cookies: this program's part of the sites. */
 const volatile __u32 usdt_ip_group __attribute__((weak)) = 0;
 
-/* Per-link programs: the spec itself, a struct usdt_spec. */
-const volatile struct {
-	__u64 user_cookie;
-	__u32 arg_cnt;
-	__u8 window_size[1 + USDT_WINDOWS];
-	struct usdt_arg_spec args[USDT_LINK_ARGS];
-} usdt_link __attribute__((weak)) = {};
+/* Per-link programs: the spec itself, a struct usdt_spec with USDT_LINK_ARGS arguments. As words, since `bpftool gen
+ * skeleton` prints the type of each constant, and defines no structure that has a name. */
+const volatile __u64 usdt_link[(sizeof(struct usdt_spec) + USDT_LINK_ARGS * sizeof(struct usdt_arg_spec)) / 8]
+	__attribute__((weak)) = {};
 /* Arguments whose `value` (displacement or constant) differs between this program's sites: it is in the table. */
 const volatile __u32 usdt_link_vary __attribute__((weak)) = 0;
 
@@ -118,7 +115,7 @@ static __always_inline const struct usdt_spec *usdt_find_spec(const struct usdt_
 
 static __always_inline const struct usdt_spec *usdt_own_spec(void)
 {
-	const volatile void *own = &usdt_link;
+	const volatile void *own = usdt_link;
 
 	/* Else clang would take the initialiser above for its value. */
 	asm volatile("" : "+r"(own));
