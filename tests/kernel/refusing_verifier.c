@@ -16,8 +16,7 @@ static long refuse(const union bpf_attr* attr) {
     char* log = (char*)(unsigned long)attr->log_buf;
     size_t at = 0;
 
-    for (int i = 0; i < 2000 && at + 80 < attr->log_size; i++)
-      at += (size_t)sprintf(log + at, "%d: (b7) r0 = 0\n", i);
+    for (int i = 0; i < 2000 && at + 80 < attr->log_size; i++) at += (size_t)sprintf(log + at, "%d: (b7) r0 = 0\n", i);
     sprintf(log + at, "R2 is not to my taste\nprocessed 2000 insns (limit 1000000)\n");
   }
   errno = EACCES;

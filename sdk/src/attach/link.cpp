@@ -386,7 +386,11 @@ Result<Link> LoadedObject::attach_program(std::string_view program) const {
   auto pid = kernel_pid_filter(impl_->plan->scope, impl_->backend);
   if (!pid) return fail(pid.error());
   auto attached = Attachment(*impl_, program, *pid).run();
-  if (!attached) return fail(attached.error());
+  if (!attached) {
+    // A process that has ended meanwhile is the reason, whatever the kernel called it.
+    if (auto there = kernel_pid_filter(impl_->plan->scope, impl_->backend); !there) return fail(there.error());
+    return fail(attached.error());
+  }
   if (auto guarded = (*attached)->guard_files(); !guarded) return fail(guarded.error());
   return Link(std::move(*attached));
 }
