@@ -166,7 +166,7 @@ class Loader {
     const ObjectCopy& copy = copies_.back();
     if (auto set = set_spec_constants(copy, plan_, carriers_, program); !set) return set;
     if (auto set = set_thread_base(copy, thread_base_); !set) return set;
-    if (auto found = choose_programs(copy, wanted(program), programs_); !found) return found;
+    if (auto found = choose_programs(copy, wanted(program), options_.programs); !found) return found;
     if (auto typed = set_types(copy, program.kind, files_, tied_to(plan_, carriers_, number), number == 0); !typed)
       return typed;
     if (options_.sleepable && !is_kernel(program.kind.backend)) {

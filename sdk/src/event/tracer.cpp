@@ -13,6 +13,7 @@
 #include "event/trace_options.hpp"
 #include "trace.bpf.hpp"
 #include "usdt/bpf_object.hpp"
+#include "usdt/features.hpp"
 
 namespace usdt {
 namespace {

@@ -87,6 +87,7 @@ class Planner {
   };
 
   std::uint32_t probe_of(const Site& site, Current& current);
+  [[nodiscard]] std::span<const plan::TextAndLength> lengths_of(const Site& site) const;
   const ArgTemplate& template_of(const Site& site, Current& current);
   std::uint32_t make_template(std::string_view text, std::span<const plan::TextAndLength> known, Current& current);
   std::uint32_t spec_of(const ArgTemplate& args, VirtAddr breakpoint, std::uint64_t user_cookie);
@@ -108,7 +109,7 @@ void Planner::add(const ProbeFile& file) {
   for (const Site& site : file.sites) {
     const std::uint32_t probe = probe_of(site, current);
     auto placement = plan::place(site, *file.elf, kernel_, options_);
-    if (placement && decoded_ >= kMostArguments && !current.templates.contains(site.args_text)) {
+    if (placement && decoded_ >= kMostArguments && !current.templates.contains({lengths_of(site).data(), site.args_text})) {
       placement =
           tl::unexpected(fmt::format("the plan has {} different arguments without it: trace fewer probes", decoded_));
     }
@@ -128,8 +129,12 @@ std::uint32_t Planner::probe_of(const Site& site, Current& current) {
   return it->second;
 }
 
+std::span<const plan::TextAndLength> Planner::lengths_of(const Site& site) const {
+  return any_text_ ? plan::known_lengths(site.provider, site.name) : std::span<const plan::TextAndLength>();
+}
+
 const ArgTemplate& Planner::template_of(const Site& site, Current& current) {
-  const auto known = any_text_ ? plan::known_lengths(site.provider, site.name) : std::span<const plan::TextAndLength>();
+  const auto known = lengths_of(site);
   const auto [it, fresh] = current.templates.try_emplace({known.data(), site.args_text}, 0);
   if (fresh) it->second = make_template(site.args_text, known, current);
   return templates_[it->second];

@@ -235,10 +235,23 @@ Result<std::vector<TargetFile>> files_of_all_processes() {
 
 bool first_thread_has_ended(pid_t pid) { return root_of(pid) != fs::path(fmt::format("/proc/{}", pid)); }
 
+namespace {
+
+/// /proc/PID/stat is one line of some 50 numbers and a name of at most 64 bytes.
+std::optional<std::string> read_stat(pid_t pid) {
+  const sys::UniqueFd fd(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 4096> line;
+  const ssize_t n = fd ? ::read(fd.get(), line.data(), line.size()) : -1;
+  if (n <= 0) return std::nullopt;
+  return std::string(line.data(), static_cast<std::size_t>(n));
+}
+
+}  // namespace
+
 std::vector<pid_t> descendants_of(pid_t pid) {
   std::multimap<pid_t, pid_t> children;
   for (const pid_t each : numbers_in("/proc")) {
-    const auto stat = read_proc(fmt::format("/proc/{}/stat", each), each);
+    const auto stat = read_stat(each);
     if (!stat) continue;
     // "PID (NAME) STATE PPID": the name may hold anything, ')' too.
     const std::size_t close = stat->rfind(") ");
