@@ -2,6 +2,7 @@
 /* The stock program behind usdt-trace: one ring record for each hit or call, every loss counted. */
 #include <usdt/bpf/usdt.bpf.h>
 #include <usdt/bpf/event.h>
+#include "descends.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -13,10 +14,6 @@ const volatile __u32 usdt_stack_depth = 0; /* addresses */
 /* Rows of usdt_stats less 1, and entries of a row. */
 const volatile __u32 usdt_stats_row_mask = 0;
 const volatile __u32 usdt_stats_row_size = 0;
-/* 0, or: only processes that descend from this thread group count (a traced command and its children). */
-const volatile __u32 usdt_ancestor_tgid = 0;
-const volatile __u32 usdt_task_tgid_offset = 0;
-const volatile __u32 usdt_task_parent_offset = 0;
 
 /* The consumer sets it before it sleeps; the next record wakes it. */
 __u32 usdt_consumer_asleep = 0;
@@ -51,28 +48,6 @@ struct {
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, sizeof(struct usdt_event));
 } usdt_blank SEC(".maps");
-
-#define MAX_GENERATIONS 64
-
-/* True if the current process is usdt_ancestor_tgid's child, or its child's child ... The tracer is a subreaper, so
- * orphans come back to it and stay descendants. */
-static __always_inline bool descends(void)
-{
-	void *task = (void *)bpf_get_current_task();
-	__u32 tgid;
-
-	for (int i = 0; i < MAX_GENERATIONS; i++) {
-		if (bpf_probe_read_kernel(&task, sizeof(task), task + usdt_task_parent_offset) || !task)
-			return false;
-		if (bpf_probe_read_kernel(&tgid, sizeof(tgid), task + usdt_task_tgid_offset))
-			return false;
-		if (tgid == usdt_ancestor_tgid)
-			return true;
-		if (tgid <= 1)
-			return false;
-	}
-	return false;
-}
 
 /* The text a captured argument points to, into its slot of the record. */
 static __always_inline int capture(const struct usdt_ctx *ctx, void *record, const struct usdt_arg_spec *spec,

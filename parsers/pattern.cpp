@@ -4,21 +4,32 @@
 #include <fmt/format.h>
 
 #include <cstddef>
+#include <span>
+#include <vector>
+
+#include "parsers/quote.hpp"
 
 namespace usdt {
 namespace {
 
-constexpr std::size_t kNone = std::string_view::npos;
-
-/// The last ':' before `end` that no '\' quotes; kNone where there is none.
-std::size_t last_colon(std::string_view text, std::size_t end) {
-  while (end-- > 0) {
-    if (text[end] != ':') continue;
-    std::size_t quotes = 0;
-    while (quotes < end && text[end - quotes - 1] == '\\') ++quotes;
-    if (quotes % 2 == 0) return end;
+/// Where the ':' are that separate parts, from `start` on: a '\\' hides one, and so do the quotes around a part.
+std::vector<std::size_t> find_separators(std::string_view text, std::size_t start) {
+  std::vector<std::size_t> out;
+  bool part_starts = true;
+  for (std::size_t at = start; at < text.size();) {
+    const std::size_t quoted = part_starts ? quoted_length(text.substr(at)) : 0;
+    part_starts = false;
+    if (quoted > 0 && (at + quoted == text.size() || text[at + quoted] == ':')) {
+      at += quoted;
+      continue;
+    }
+    if (text[at] == ':') {
+      out.push_back(at);
+      part_starts = true;
+    }
+    at += text[at] == '\\' ? 2 : 1;
   }
-  return kNone;
+  return out;
 }
 
 /// Length of a leading "usdt:" (bpftrace), "U:" (its short form) or "u:" (bcc); 0 where there is none.
@@ -33,28 +44,61 @@ tl::unexpected<Error> bad_syntax(std::string message, std::size_t column) {
   return fail(Error{ErrorKind::syntax, std::move(message), 0, static_cast<std::uint32_t>(column)});
 }
 
+/// Prefixes of bpftrace's other kinds of attach point, which people type from habit, and what there is for them here.
+struct Foreign {
+  std::string_view prefix;
+  std::string_view answer;
+};
+constexpr std::string_view kFunctions =
+    "functions of programs cannot be traced yet: their USDT probes can be (usdt:FILE:PROVIDER:NAME; usdt-list FILE "
+    "shows "
+    "them), and the kernel's functions (kfunc:NAME)";
+constexpr Foreign kForeign[] = {
+    {"uprobe", kFunctions},
+    {"uretprobe", kFunctions},
+    {"ucall", kFunctions},
+    {"ur", kFunctions},
+    {"tracepoint", "write raw_tp:NAME for the same event with the raw tracepoint's arguments"},
+    {"t", "write raw_tp:NAME for the same event with the raw tracepoint's arguments"},
+    {"profile", "there are no timed samples here"},
+    {"interval", "there are no timed samples here"},
+    {"software", "there are no counters here"},
+    {"hardware", "there are no counters here"},
+};
+
+/// What to say to a foreign prefix with two parts behind it: "uprobe:n" is the probe n of a provider called so.
+std::string_view foreign_answer(std::string_view text, std::span<const std::size_t> colons) noexcept {
+  if (colons.size() < 2) return {};
+  for (const Foreign& each : kForeign) {
+    if (text.substr(0, colons[0]) == each.prefix) return each.answer;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<ProbePattern> ProbePattern::parse(std::string_view text) {
-  const std::size_t name_colon = last_colon(text, text.size());
-  if (name_colon == kNone) return bad_syntax(fmt::format("no ':' in '{}': write PROVIDER:NAME", text), text.size());
-  if (name_colon + 1 == text.size()) return bad_syntax("empty probe name", text.size());
+  std::size_t start = prefix_length(text);
+  std::vector<std::size_t> colons = find_separators(text, start);
+  // A prefix needs a target behind it: "u:malloc" is the probe malloc of a provider called u.
+  if (colons.empty() && start > 0) colons = find_separators(text, start = 0);
+  if (colons.empty()) return bad_syntax(fmt::format("no ':' in '{}': write PROVIDER:NAME", text), text.size());
+  if (const std::string_view answer = foreign_answer(text, colons); start == 0 && !answer.empty())
+    return fail(ErrorKind::not_supported, fmt::format("'{}': {}", text, answer));
+  const std::size_t name_at = colons.back() + 1;
+  if (name_at == text.size()) return bad_syntax("empty probe name", text.size());
 
   ProbePattern pattern;
-  pattern.name = text.substr(name_colon + 1);
-  // A prefix needs a target behind it: "u:malloc" is the probe malloc of a provider called u.
-  std::size_t start = prefix_length(text);
-  if (start > name_colon) start = 0;
-  const std::string_view front = text.substr(start, name_colon - start);
-  const std::size_t provider_colon = last_colon(front, front.size());
-  if (start > 0 && provider_colon == kNone) {
-    pattern.target = front;
+  pattern.name = glob_of_part(text.substr(name_at));
+  if (start > 0 && colons.size() == 1) {
+    pattern.target = text.substr(start, colons[0] - start);
     return pattern;
   }
-  const std::size_t provider_at = provider_colon == kNone ? 0 : provider_colon + 1;
-  if (provider_at == front.size()) return bad_syntax("empty provider", start + provider_at);
-  pattern.provider = front.substr(provider_at);
-  if (provider_colon != kNone) pattern.target = front.substr(0, provider_colon);
+  const bool has_target = colons.size() > 1;
+  const std::size_t provider_at = has_target ? colons[colons.size() - 2] + 1 : start;
+  if (provider_at + 1 == name_at) return bad_syntax("empty provider", provider_at);
+  pattern.provider = glob_of_part(text.substr(provider_at, name_at - 1 - provider_at));
+  if (has_target) pattern.target = text.substr(start, provider_at - 1 - start);
   return pattern;
 }
 

@@ -5,7 +5,7 @@
 import signal
 
 import puppet
-from harness import check, check_equal, main, require_m32, scenario
+from harness import Tracing, check, check_equal, main, require_m32, require_program, scenario
 from puppet import check_beats, probe_of
 
 M32 = ["-m32", "-idirafter", "/usr/include/x86_64-linux-gnu"]
@@ -35,6 +35,16 @@ def command_that_cannot_run_is_named(run):
     result = run.trace(probe_of(program), command=["/nonexistent/command"])
     check(result.code in (1, 2, 126, 127), result.describe())
     check("/nonexistent/command" in result.stderr, f"the command is not named\n{result.describe()}")
+
+
+@scenario
+def nothing_found_in_a_script_names_the_program_that_runs_it(run):
+    puppet.require_root()
+    script = run.dir / "script.sh"
+    script.write_text("#!/bin/sh\n:\n")
+    script.chmod(0o755)
+    result = run.trace("nosuch:probe", command=[script])
+    check(f"{script}, which /bin/sh runs, and its libraries" in result.stderr, result.describe())
 
 
 @scenario
@@ -81,6 +91,54 @@ def children_of_the_child_are_followed(run):
     result = run.trace(probe_of(program), command=command)
     result.check_code(3)
     result.check_accounted(18, lost=0)
+
+
+# Forks a chain of children, each of which waits for its own; what the last one does is the command behind the number.
+CHAIN = """
+import os, sys
+for generation in range(int(sys.argv[1])):
+    child = os.fork()
+    if child:
+        os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+@scenario
+def descendants_of_any_generation_are_followed(run):
+    program = puppet.build(run)
+    for generations in (1, 62, 63, 64, 65, 200):
+        result = run.trace(probe_of(program), command=["python3", "-c", CHAIN, generations, program, "fire:5"])
+        result.check_code(0)
+        result.check_accounted(5, lost=0)
+
+
+@scenario
+def a_descendant_whose_first_thread_has_ended_or_that_execs_from_another_is_followed(run):
+    program = puppet.build(run)
+    script = ("import threading, os, sys, time\n"
+              "def other(): time.sleep(0.1); os.execv(sys.argv[2], sys.argv[2:])\n"
+              "threading.Thread(target=other).start()\n"
+              "threading.Event().wait()\n")
+    chain = CHAIN.replace("os.execv(sys.argv[2], sys.argv[2:])\n", script)
+    result = run.trace(probe_of(program), command=["python3", "-c", chain, 70, program, "fire:5", "fork:4"])
+    result.check_code(0)
+    result.check_accounted(9, lost=0)
+
+
+@scenario
+def children_are_followed_inside_a_pid_namespace(run):
+    require_program("unshare")
+    program = puppet.build(run)
+    command = ["sh", "-c", f"{program} fire:3; {program} fork:4; exit 6"]
+    argv = ["unshare", "--pid", "--fork", "--mount-proc", *run.tool_argv(probe_of(program), [], command)]
+    stranger = puppet.Puppet(run, program)
+    tracing = Tracing(argv, run.dir)
+    stranger.order("fire:2")
+    result = tracing.finish()
+    check_equal("not its children" in result.stderr, False, f"it gave up\n{result.describe()}")
+    result.check_code(6)
+    result.check_accounted(7, lost=0)
 
 
 @scenario

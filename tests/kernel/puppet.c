@@ -6,6 +6,8 @@
  *     fork:N        N hits in a forked child
  *     die:SIGNAL    ends by a signal          exit:CODE     ends
  *     pause:0       waits for a signal
+ *     child:0       leaves a child that hits 100 times a second until this process ends; answers with its number
+ *     first-ends:0  the first thread ends, another obeys from then on
  *     watch:0       spins until the semaphore is up, answers with CLOCK_MONOTONIC in ns */
 #define _SDT_HAS_SEMAPHORES 1
 #include <pthread.h>
@@ -67,6 +69,34 @@ static void fire_forked(long count) {
   waitpid(child, NULL, 0);
 }
 
+static long long leave_child(void) {
+  const pid_t parent = getpid(), child = fork();
+  if (child < 0) abort();
+  for (; child == 0; usleep(10000)) {
+    if (getppid() != parent) _exit(0);
+    fire(1);
+  }
+  return child;
+}
+
+static void obey(char* order);
+
+static void* serve(void* unused) {
+  char line[256];
+  while (fgets(line, sizeof(line), stdin)) obey(line);
+  exit(0);
+  return unused;
+}
+
+/* Does not return. */
+static void end_first_thread(void) {
+  pthread_t other;
+  printf("0\n");
+  fflush(stdout);
+  if (pthread_create(&other, NULL, serve, NULL)) abort();
+  pthread_exit(NULL);
+}
+
 static long long watch(void) {
   while (puppet_beat_semaphore == 0)
     ;
@@ -94,6 +124,10 @@ static void obey(char* order) {
     exit((int)first);
   else if (!strncmp(order, "pause:", 6))
     pause();
+  else if (!strncmp(order, "child:", 6))
+    answer = leave_child();
+  else if (!strncmp(order, "first-ends:", 11))
+    end_first_thread();
   else if (!strncmp(order, "watch:", 6))
     answer = watch();
   else
@@ -103,10 +137,7 @@ static void obey(char* order) {
 }
 
 int main(int argc, char** argv) {
-  char line[256];
-
   for (int i = 1; i < argc; i++) obey(argv[i]);
-  if (argc == 1)
-    while (fgets(line, sizeof(line), stdin)) obey(line);
+  if (argc == 1) serve(NULL);
   return 0;
 }

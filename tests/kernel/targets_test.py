@@ -3,6 +3,7 @@
 """Which process and which file a trace means, and what it says when there is none."""
 
 import os
+import pathlib
 import shlex
 import shutil
 import signal
@@ -11,7 +12,7 @@ import sys
 import threading
 
 import puppet
-from harness import check, check_equal, main, require_program, scenario
+from harness import check, check_equal, main, require_program, require_x86_64, scenario
 from puppet import PROBE, Puppet, check_beats, probe_of
 
 
@@ -161,6 +162,61 @@ def binary_replaced_while_attaching_is_a_trace_or_a_clear_error(run):
         thread.join()
 
 
+@scenario
+def process_whose_first_thread_has_ended_is_traced(run):
+    program = puppet.build(run)
+    for backend in ("uprobe_multi", "perf_uprobe"):
+        target = Puppet(run, program)
+        target.order("first-ends:0")
+        puppet.wait_until(lambda: "Z (zombie)" in pathlib.Path(f"/proc/{target.pid}/status").read_text(), "first thread")
+        living = [task for task in os.listdir(f"/proc/{target.pid}/task") if int(task) != target.pid]
+        target.memory.pid = int(living[0])
+        other = Puppet(run, program)
+        tracing = run.trace_start(PROBE, "-p", target.pid, "--backend", backend)
+        target.wait_attached()
+        other.order("fire:5")
+        target.order("fire:60")
+        tracing.signal(signal.SIGINT)
+        result = tracing.finish()
+        result.check_code(0)
+        check_equal({event["pid"] for event in result.events}, {target.pid}, "pids seen")
+        result.check_accounted(60, lost=0)
+        target.wait_clean()
+
+
+@scenario
+def children_of_the_process_are_named_when_only_they_hit(run):
+    program = puppet.build(run)
+    target = Puppet(run, program)
+    tracing = run.trace_start(PROBE, "-p", target.pid)
+    target.wait_attached()
+    child = int(target.order("child:0"))
+    tracing.signal(signal.SIGINT)
+    result = tracing.finish()
+    check_equal(result.summary["hits"], 0, "hits of the process itself")
+    check(f"--children" in result.stderr and str(child) in result.stderr, f"no hint\n{result.describe()}")
+
+
+@scenario
+def children_are_traced_where_they_are_asked_for(run):
+    program = puppet.build(run)
+    target, stranger = Puppet(run, program), Puppet(run, program)
+    child = int(target.order("child:0"))  # there before the trace
+    tracing = run.trace_start(PROBE, "-p", target.pid, "--children")
+    target.wait_attached()
+    target.order("fire:3")
+    target.order("fork:4")
+    stranger.order("fire:5")
+    tracing.signal(signal.SIGINT)
+    result = tracing.finish()
+    result.check_code(0)
+    check(child not in (target.pid, stranger.pid), "the child's number")
+    pids = {event["pid"] for event in result.events}
+    check(target.pid in pids and stranger.pid not in pids, f"pids seen: {pids}")
+    check_equal(len([event for event in result.events if event["pid"] == child]) > 0, True, "the old child's hits")
+    check_equal(len([event for event in result.events if event["pid"] not in (child,)]), 7, "hits of the others")
+
+
 def check_refused(result, *words):
     """An error of its own: a code that is not success, and a message with these words."""
     check(result.code in (1, 2), f"exit code of a refused trace\n{result.describe()}")
@@ -198,6 +254,20 @@ def file_without_probes_and_file_that_is_no_elf_are_told_apart(run):
     text.write_text("not an ELF file\n")
     check_refused(run.trace(f"usdt:{text}:a:b", "--duration", 5), str(text), "ELF")
     check_refused(run.trace("usdt:/bin/true:a:b", "--duration", 5), "a:b")
+
+
+@scenario
+def file_of_another_machine_is_refused_with_the_reason(run):
+    require_x86_64()
+    program = puppet.build(run)
+    foreign = run.dir / "foreign"
+    image = bytearray(program.read_bytes())
+    image[18:20] = (183).to_bytes(2, "little")  # e_machine: EM_AARCH64; this kernel runs x86
+    foreign.write_bytes(image)
+    check_refused(run.trace(probe_of(foreign), "--duration", 5), str(foreign), "aarch64", "does not run")
+    result = run.trace([probe_of(foreign), probe_of(program)], command=[program, "fire:4"])
+    result.check_accounted(4, lost=0)
+    check("aarch64" in result.stderr, f"the other file is not refused\n{result.describe()}")
 
 
 @scenario

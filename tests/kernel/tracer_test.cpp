@@ -26,7 +26,7 @@ class TracerInUse : public testing::Test {
   }
 
   static AttachPlan plan() {
-    auto selection = select_probes({*ProbePattern::parse("own:typed")}, {.pid = ::getpid(), .program = {}});
+    auto selection = select_probes({*ProbePattern::parse("own:typed")}, {.pids = {::getpid()}});
     EXPECT_TRUE(selection) << selection.error().message;
     PlanOptions options;
     options.scope = *OneProcess::of(::getpid());

@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <string>
+#include <vector>
+
+#include "parsers/quote.hpp"
 
 namespace usdt {
 namespace {
@@ -120,7 +124,12 @@ INSTANTIATE_TEST_SUITE_P(
                     // Two parts are always PROVIDER:NAME, so a provider may be called like a prefix.
                     Case{"usdt:n", "", "usdt", "n"}, Case{"u:n", "", "u", "n"}, Case{"usdt:usdt:p:n", "usdt", "p", "n"},
                     // A quoted colon separates nothing.
-                    Case{"p:a\\:b", "", "p", "a\\:b"}, Case{"/bin/x:p\\:q:n", "/bin/x", "p\\:q", "n"}));
+                    Case{"p:a\\:b", "", "p", "a\\:b"}, Case{"/bin/x:p\\:q:n", "/bin/x", "p\\:q", "n"},
+                    // Quotes hide everything in them, but only around a whole part.
+                    Case{"usdt:\"/a:b*\":p:n", "\"/a:b*\"", "p", "n"},
+                    Case{"\"/a\\\":b\":p:n", "\"/a\\\":b\"", "p", "n"}, Case{"usdt:\"/a\":n", "\"/a\"", "*", "n"},
+                    Case{"\"a*\":\"b:c\"", "", "a\\*", "b\\:c"}, Case{"/it\"s/x:p:n", "/it\"s/x", "p", "n"},
+                    Case{"\"/a\"b:p:n", "\"/a\"b", "p", "n"}, Case{"p:a\\x2ab\\n", "", "p", "a\\*b\n"}));
 
 struct Bad {
   const char* text;
@@ -144,6 +153,45 @@ INSTANTIATE_TEST_SUITE_P(All, BadPatterns,
                                          Bad{"a\\:b", "no ':' in 'a\\:b': write PROVIDER:NAME", 4},
                                          Bad{"p:", "empty probe name", 2}, Bad{"usdt:/x:p:", "empty probe name", 10},
                                          Bad{":n", "empty provider", 0}, Bad{"usdt:/x::n", "empty provider", 8}));
+
+/// Texts made of every pair of characters that mean something somewhere, and of every byte.
+std::vector<std::string> odd_texts() {
+  std::vector<std::string> out = {"*",        "\"",       "\\",           "\"\"",        "a\xff\xfe",
+                                  "\xc3\xbc", "\xc2\x9b", "\xe2\x80\xae", "\xed\xa0\x80"};
+  constexpr std::string_view special = "\"\\:*?[]!-^$`'n x\n\t\x1b/";
+  for (const char a : special)
+    for (const char b : special) out.push_back({a, b});
+  for (int byte = 1; byte < 256; ++byte) out.push_back({'a', static_cast<char>(byte), 'b'});
+  return out;
+}
+
+TEST(Quotes, make_any_provider_and_name_a_pattern_that_means_it_alone) {
+  for (const std::string& text : odd_texts()) {
+    const std::string pasted = "usdt:/bin/x:" + quote_name(text) + ":" + quote_name(text);
+    const Result<ProbePattern> pattern = ProbePattern::parse(pasted);
+    ASSERT_TRUE(pattern) << pasted;
+    EXPECT_EQ(pattern->target, "/bin/x") << pasted;
+    for (const std::string& other : odd_texts()) {
+      EXPECT_EQ(pattern->matches(other, "x"), false) << pasted;
+      EXPECT_EQ(pattern->matches(other, other), other == text) << pasted << " and " << other;
+    }
+  }
+}
+
+TEST(Quotes, make_any_path_a_target_that_is_printable) {
+  for (const std::string& text : odd_texts()) {
+    const std::string path = "/tmp/" + text;
+    const std::string pasted = "usdt:" + quote_target(path) + ":p:n";
+    const Result<ProbePattern> pattern = ProbePattern::parse(pasted);
+    ASSERT_TRUE(pattern) << pasted;
+    EXPECT_EQ(pattern->provider + pattern->name, "pn") << pasted;
+    EXPECT_EQ(unquoted(pattern->target).value_or(pattern->target), path) << pasted;
+    for (const char c : pasted) EXPECT_GE(static_cast<unsigned char>(c), 0x20) << pasted;
+  }
+  EXPECT_EQ(quote_target("/tmp/\xc2\x9b"), "\"/tmp/\\xc2\\x9b\"");
+  EXPECT_EQ(quote_target("/tmp/a b\xff"), "\"/tmp/a b\\xff\"");
+  EXPECT_EQ(quote_target("/usr/lib/libstdc++.so.6:\xc3\xbc"), "/usr/lib/libstdc++.so.6:\xc3\xbc");
+}
 
 TEST(ProbePattern, matches_provider_and_name_by_their_globs) {
   const Result<ProbePattern> pattern = ProbePattern::parse("usdt:/x:py*:gc__*");

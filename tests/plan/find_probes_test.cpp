@@ -5,6 +5,7 @@
 
 #include "elf/toolchain.hpp"
 #include "usdt/plan.hpp"
+#include "usdt/select.hpp"
 
 namespace usdt {
 namespace {
@@ -77,6 +78,12 @@ TEST_F(FindProbes, LeadsToAPlanWithTheOffsetsAndSemaphoresOfTheNotes) {
   ASSERT_EQ(args.size(), 2U);
   EXPECT_EQ(args[1].kind, USDT_ARG_CONST);
   EXPECT_EQ(args[1].value, 7U);
+}
+
+TEST(SelectProbes, WantsToKnowWhichOnes) {
+  const auto nothing = select_probes({});
+  ASSERT_FALSE(nothing);
+  EXPECT_EQ(nothing.error().kind, ErrorKind::invalid_argument);
 }
 
 TEST(FindProbesErrors, SayWhyAFileCannotBeOpened) {

@@ -159,5 +159,20 @@ TEST(Plan, OfSkippedSitesOnlyIsAnErrorWithTheFirstReason) {
   EXPECT_THAT(plan.error().message, HasSubstr("address 0x11000 is in no executable segment"));
 }
 
+TEST(Plan, RefusesToFetchTheTextOfArgumentsThatNoSiteHas) {
+  const std::vector<ProbeFile> files = {
+      file_with({site("start", "8@%rdi 8@%rsi", 0x10), site("done", "8@%rdi", 0x20)})};
+  EXPECT_EQ(plan_of(files, {.strings = {1}}).string_slots, 1U) << "some sites have it";
+  const auto refusal = [&](const PlanOptions& options) {
+    const auto plan = plan_attach(files, KernelFacts{}, options);
+    EXPECT_EQ(plan ? ErrorKind::io : plan.error().kind, ErrorKind::invalid_argument);
+    return plan ? "" : plan.error().message;
+  };
+  EXPECT_EQ(refusal({.strings = {200}}), "the text of arg200: no such argument: the last one is arg1");
+  EXPECT_EQ(refusal({.strings = {0, 2}}), "the text of arg2: no such argument: the last one is arg1");
+  EXPECT_EQ(refusal({.string_names = {"filename"}}), "the text of filename: no such argument");
+  EXPECT_EQ(refusal({.string_results = true}), "the text of return values: no such argument: the sites have none");
+}
+
 }  // namespace
 }  // namespace usdt

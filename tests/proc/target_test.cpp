@@ -37,6 +37,29 @@ TEST(ResolveTarget, APathWithGlobCharactersThatExistsMeansItself) {
   EXPECT_EQ(paths(resolve_target(odd.string())), std::vector{odd});
 }
 
+TEST(ResolveTarget, InQuotesOrBehindABackslashAGlobCharacterIsItself) {
+  test::TempDir dir;
+  const auto star = dir.write("a*", kElf);
+  const auto quoted = dir.write("a\\*", kElf);
+  dir.write("ab", kElf);
+  EXPECT_EQ(paths(resolve_target("\"" + star.string() + "\"")), std::vector{star});
+  EXPECT_EQ(paths(resolve_target("\"" + dir.path().string() + "/a\\\\*\"")), std::vector{quoted});
+  fs::remove(quoted);
+  EXPECT_EQ(paths(resolve_target(quoted.string())), std::vector{star});
+  EXPECT_EQ(resolve_target("\"" + (dir.path() / "*").string() + "\"").error().kind, ErrorKind::not_found);
+}
+
+TEST(ResolveTarget, AStarIsWhatRunsAndNotTheDirectoryOneIsIn) {
+  test::TempDir dir;
+  dir.write("stray", kElf);
+  const fs::path before = fs::current_path();
+  fs::current_path(dir.path());
+  const auto files = paths(resolve_target("*"));
+  fs::current_path(before);
+  EXPECT_THAT(files, testing::Contains(fs::canonical("/proc/self/exe")));
+  EXPECT_THAT(files, testing::Not(testing::Contains(testing::Property(&fs::path::filename, "stray"))));
+}
+
 TEST(ResolveTarget, AGlobNamesElfFilesOnly) {
   test::TempDir dir;
   const auto a = dir.write("a.so", kElf);
@@ -96,6 +119,25 @@ TEST(TargetMeans, APathANameAGlobAndASonameFit) {
   for (const char* target : {"libp", "q", "/usr/lib/x/libpq.so", "/etc", "libpq.so.6"}) {
     EXPECT_FALSE(target_means(target, file)) << target;
   }
+}
+
+TEST(TargetMeans, QuotedTextHasNoGlobs) {
+  const TargetFile star{"/x/lib*.so", "/x/lib*.so"};
+  const TargetFile plain{"/x/libq.so", "/x/libq.so"};
+  for (const char* target : {"\"/x/lib*.so\"", "\"lib*.so\"", "/x/lib\\*.so"}) {
+    EXPECT_TRUE(target_means(target, star)) << target;
+    EXPECT_FALSE(target_means(target, plain)) << target;
+  }
+  EXPECT_TRUE(target_means("*", plain));
+}
+
+TEST(TargetMeans, AProgramOnPathIsTheSameFile) {
+  test::TempDir dir;
+  const auto program = dir.copy(PROC_SLEEPER, "sleeper-1.2");
+  fs::create_symlink(program, dir.path() / "sleeper-of-test");
+  const test::ScopedEnv env("PATH", dir.path().string());
+  EXPECT_TRUE(target_means("sleeper-of-test", {program, program}));
+  EXPECT_FALSE(target_means("sleeper-of-test", {"/bin/true", "/bin/true"}));
 }
 
 }  // namespace

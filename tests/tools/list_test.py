@@ -8,6 +8,7 @@ import pty
 import re
 import struct
 import subprocess
+import time
 import termios
 import unittest
 
@@ -240,12 +241,89 @@ class Json(tool.TempDirCase):
         self.assertEqual({site["offset"] for site in sites}, {None})
 
 
+class Hints(tool.TempDirCase):
+    """What is said where nothing matches, but something may have been meant."""
+
+    def program_of_library(self, library):
+        """A program without probes that loads `library` from its own directory."""
+        self.write("main.c", "int main(void) { return 0; }")
+        program = self.path("program")
+        subprocess.run(["gcc", "-o", program, self.path("main.c"), "-Wl,--no-as-needed", library,
+                        f"-Wl,-rpath,{os.path.dirname(library)}"], check=True)
+        return program
+
+    def test_a_mistyped_probe_is_answered_by_those_near_it(self):
+        app = self.binary("app", [("python", "gc__start", ""), ("python", "gc__done", ""), ("python", "line", "")])
+        for word in ("python:gc_start", "python:gc-start", "pyhton:gc__start", "python:gc__strat", "python:gc_st*t",
+                     "Python:gc-start"):
+            with self.subTest(word):
+                errors = usdt_list(f"{app}:{word}", check=1).stderr
+                self.assertIn(f"did you mean usdt:{app}:python:gc__start?\n", errors)
+        self.assertNotIn("did you mean", usdt_list(f"{app}:python:function__entry", check=1).stderr)
+
+    def test_a_program_without_probes_names_those_of_its_libraries(self):
+        library = self.binary("libruby.so.3", SITES, "-shared", "-Wl,-soname,libruby.so.3")
+        program = self.program_of_library(library)
+        for words in ([program], [f"{program}:app:start"], [program, "app:*"]):
+            with self.subTest(words):
+                errors = usdt_list(*words, check=1).stderr
+                self.assertIn(f"{library}, which program loads, has 3 probes of providers app, db\n", errors)
+                self.assertNotIn("libc.so.6", errors)
+
+    def java(self):
+        """The layout of a JDK: the launcher's library opens the virtual machine, no file's table names it."""
+        os.makedirs(self.path("jdk/lib/server"))
+        launcher = self.binary("jdk/lib/libjli.so", [], "-shared", "-Wl,-soname,libjli.so")
+        program = self.program_of_library(launcher)
+        os.makedirs(self.path("bin"))
+        os.rename(program, self.path("bin/java"))
+        return self.binary("jdk/lib/server/libjvm.so", [("hotspot", "gc__begin", "1@%dil")], "-shared")
+
+    def test_the_virtual_machine_is_found_beside_the_java_command(self):
+        machine = self.java()
+        environment = {"PATH": f"{self.path('bin')}:{os.environ['PATH']}"}
+        name = f"usdt:{machine}:hotspot:gc__begin"
+        self.assertIn(name, usdt_list("libjvm.so", env=environment, check=0).stdout)
+        self.assertIn(name, usdt_list("libjvm:hotspot:gc*", env=environment, check=0).stdout)
+        self.assertIn(f"{machine}, which java loads, has 1 probe of provider hotspot",
+                      usdt_list("java", env=environment, check=1).stderr)
+
+    def test_a_mistyped_program_is_answered_by_those_on_path(self):
+        self.binary("sqlited", SITES)
+        errors = usdt_list("slqited", env={"PATH": self.dir}, check=2).stderr
+        self.assertIn("'slqited'", errors)
+        self.assertIn("did you mean sqlited?", errors)
+
+    def test_a_file_at_no_usual_place_is_found_where_a_process_runs_it(self):
+        notes = self.write("notes.s", tool.Binary.source(SITES).replace(".globl _start\n_start:", "notes:"))
+        main = self.write("main.c", "#include <unistd.h>\nint main(void) { pause(); }")
+        program = self.path("server-of-this-test")
+        subprocess.run(["gcc", "-o", program, main, notes], check=True)
+        self.assertIn("no running process maps one", usdt_list("server-of-this-test", check=2).stderr)
+        with subprocess.Popen([program]) as process:
+            try:
+                while os.path.realpath(f"/proc/{process.pid}/exe") != program:
+                    time.sleep(0.01)
+                self.assertEqual(len(usdt_list_json("server-of-this-test", check=0)), len(SITES))
+            finally:
+                process.kill()
+
+    def test_prefixes_of_other_tracers_are_answered_by_what_there_is(self):
+        for word, answer in (("uprobe:/bin/ls:main", "usdt:FILE:PROVIDER:NAME"), ("uretprobe:/bin/ls:main", "kfunc:NAME"),
+                             ("tracepoint:sched:sched_switch", "raw_tp:NAME"), ("profile:hz:99", "no timed samples")):
+            with self.subTest(word):
+                self.assertIn(answer, usdt_list(word, check=2).stderr)
+        app = self.binary("app", [("uprobe", "n", "")])
+        self.assertEqual(len(usdt_list_json(app, "uprobe:n", check=0)), 1)
+
+
 class ExitCodes(tool.TempDirCase):
     def test_1_when_nothing_matches_and_says_what_is_there(self):
         app = self.binary("app", SITES)
         result = usdt_list(app, "app:strat", check=1)
         self.assertEqual(result.stdout, "")
-        self.assertEqual(result.stderr, f"usdt-list: no probe matches app:strat; {app} has 3 probes of providers app, db\n")
+        self.assertEqual(result.stderr, f"usdt-list: no probe matches app:strat; {app} has 3 probes of providers app, db\n"
+                                        f"usdt-list: did you mean usdt:{app}:app:start?\n")
 
     def test_1_for_a_file_without_probes(self):
         plain = self.binary("plain", [])

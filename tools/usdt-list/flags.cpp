@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 
 #include "common/report.hpp"
@@ -56,6 +57,16 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->check(CLI::IsMember({"text", "json"}))
       ->type_name("FORMAT");
   app.add_flag("--doctor", flags.doctor, "Tell what this kernel offers and test whether probes on nops harm programs");
+}
+
+/// The command line as CLI11 is to see it: from the back, and without a word "[1]", which it takes for a list of one.
+std::vector<std::string> words_for_parser(int argc, char** argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  for (std::string& word : words) {
+    if (word.starts_with('[') && word.ends_with(']')) word.insert(0, "./");
+  }
+  std::reverse(words.begin(), words.end());
+  return words;
 }
 
 /// Complains about a command line that does not mean anything.
@@ -121,7 +132,7 @@ std::optional<Flags> parse_flags(int argc, char** argv, int& exit_code) {
   CLI::App app(kDescription, std::string(kTool));
   declare(app, flags, raw);
   try {
-    app.parse(argc, argv);
+    app.parse(words_for_parser(argc, argv));
   } catch (const CLI::ParseError& error) {
     const bool asked = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);  // --help, --version
     asked ? static_cast<void>(app.exit(error))

@@ -18,7 +18,6 @@
 #include "flags.hpp"
 #include "kernel_list.hpp"
 #include "print.hpp"
-#include "requests.hpp"
 
 namespace usdt_list {
 namespace {
@@ -27,7 +26,7 @@ using usdt::tools::counted;
 using usdt::tools::print_error;
 using usdt::tools::print_notice;
 
-/// One run: every request scanned and printed, then what there is to say about them.
+/// One run: every file scanned and printed, then what there is to say about them.
 class Lister {
  public:
   explicit Lister(const Flags& flags) : flags_(flags), terminal_(usdt::tools::Terminal::of(STDOUT_FILENO)) {}
@@ -40,13 +39,13 @@ class Lister {
 
  private:
   int list_files() {
-    const Requests requests = find_requests(flags_, progress_);
+    const usdt::FoundFiles found = find();
     progress_.clear();
-    for (const usdt::Error& error : requests.errors) complain(error);
+    for (const usdt::Error& error : found.errors) complain(error);
     std::size_t scanned = 0;
-    for (const Request& request : requests.files) {
-      if (!request.named) progress_.show("scanning", ++scanned);
-      list(request);
+    for (const usdt::FoundFile& file : found.files) {
+      if (!file.named) progress_.show("scanning", ++scanned);
+      list(file);
       if (out_.error() != 0) return output_failed();
     }
     progress_.clear();
@@ -55,8 +54,17 @@ class Lister {
     if (skipped_ > 0)
       print_notice(kTool,
                    fmt::format("passed over {}, the first: {}", counted(skipped_, "unreadable file"), why_skipped_));
-    if (!found_in_files_) explain_nothing(requests);
+    if (!found_in_files_) explain_nothing(found);
     return exit_code();
+  }
+
+  usdt::FoundFiles find() {
+    usdt::SearchScope scope;
+    scope.targets = flags_.targets;
+    scope.pids = flags_.pids;
+    scope.unmapped_too = false;
+    scope.progress = [this](const std::string& target, std::size_t seen) { progress_.show(target, seen); };
+    return usdt::find_files(flags_.patterns, scope);
   }
 
   [[nodiscard]] int exit_code() const {
@@ -105,10 +113,10 @@ class Lister {
     trouble_ = true;
   }
 
-  void list(const Request& request) {
-    auto file = usdt::find_probes(request.file, request.patterns);
+  void list(const usdt::FoundFile& found) {
+    auto file = usdt::find_probes(found.target, found.patterns);
     if (!file) {
-      if (request.named) return complain(file.error());
+      if (found.named) return complain(file.error());
       if (++skipped_ == 1) why_skipped_ = file.error().message;
       return;
     }
@@ -136,19 +144,24 @@ class Lister {
   }
 
   /// What was looked at, so that a typo and an empty file can be told apart.
-  void explain_nothing(const Requests& requests) {
-    for (const std::string& target : requests.nowhere) {
+  void explain_nothing(const usdt::FoundFiles& found) {
+    for (const std::string& target : found.nowhere) {
       print_notice(kTool, flags_.pids.empty() ? fmt::format("no ELF file in '{}'", target)
                                               : fmt::format("'{}' is not among the files of process {}", target,
                                                             fmt::join(flags_.pids, ",")));
     }
-    if (requests.files.empty()) return;
+    explain_files(found);
+    for (const std::string& hint : usdt::hints_for(flags_.patterns, found)) print_notice(kTool, hint);
+  }
+
+  void explain_files(const usdt::FoundFiles& found) {
+    if (found.files.empty()) return;
     constexpr std::size_t kShown = 5;
-    if (requests.files.size() > kShown) {
-      print_notice(kTool, fmt::format("{} in {} files", nothing(), requests.files.size()));
+    if (found.files.size() > kShown) {
+      print_notice(kTool, fmt::format("{} in {} files", nothing(), found.files.size()));
       return;
     }
-    for (const Request& request : requests.files) explain_file(request);
+    for (const usdt::FoundFile& file : found.files) explain_file(file);
   }
 
   [[nodiscard]] std::string nothing() const {
@@ -158,8 +171,8 @@ class Lister {
     return fmt::format("no probe matches {}", fmt::join(wanted, ", "));
   }
 
-  void explain_file(const Request& request) {
-    const auto all = usdt::find_probes(request.file, {});
+  void explain_file(const usdt::FoundFile& file) {
+    const auto all = usdt::find_probes(file.target, {});
     if (!all) return;  // said already
     std::set<std::string> providers;
     std::set<std::pair<std::string, std::string>> probes;
@@ -167,7 +180,7 @@ class Lister {
       providers.insert(site.provider);
       probes.emplace(site.provider, site.name);
     }
-    const std::string path = request.file.access.string();
+    const std::string path = file.target.access.string();
     if (probes.empty()) return print_notice(kTool, fmt::format("{} has no probes", path));
     print_notice(kTool, fmt::format("{}; {} has {} of {} {}", nothing(), path, counted(probes.size(), "probe"),
                                     providers.size() == 1 ? "provider" : "providers", fmt::join(providers, ", ")));

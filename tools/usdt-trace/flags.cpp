@@ -61,6 +61,7 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->check(CLI::Range(1, 1024))
       ->type_name("MIB")
       ->capture_default_str();
+  app.add_flag("--children", flags.children, "With -p: its children and their children as well");
   app.add_flag("!--no-follow", flags.follow, "With a command: only its own process, not its children");
   app.add_flag("--strict", flags.strict,
                "Exit with 3 if events were lost, hits missed, or a value asked for was unreadable");
@@ -134,6 +135,9 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
   if (flags.count_only && (!flags.print.empty() || flags.kernel_stack_depth > 0 || flags.max_events != UINT64_MAX))
     return usdt::fail(usdt::ErrorKind::invalid_argument,
                       "--count shows no events: --print, --kstack and --max-events do not go with it");
+  if (flags.children && !flags.pid)
+    return usdt::fail(usdt::ErrorKind::invalid_argument,
+                      "--children goes with -p; of a command they are traced anyway");
   if (flags.pid && !flags.command.empty())
     return usdt::fail(usdt::ErrorKind::invalid_argument, "-p and a command exclude each other");
   return {};

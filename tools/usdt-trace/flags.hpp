@@ -34,6 +34,7 @@ struct Flags {
   usdt::Carrier carrier = usdt::Carrier::automatic;
   std::uint32_t max_programs = 64;
   bool follow = true;
+  bool children = false;  ///< of the process, too
   bool strict = false;
   bool allow_unsafe_nop5 = false;
   bool quiet = false;

@@ -121,7 +121,8 @@ class Session {
 
   usdt::Result<void> plan() {
     usdt::SearchScope scope;
-    scope.pid = flags_.pid;
+    if (flags_.pid) scope.pids = {*flags_.pid};
+    if (flags_.children) add_living_children(scope.pids);
     if (child_) scope.program = program_;
     auto selection = flags_.patterns.empty() ? usdt::Result<usdt::Selection>(usdt::Selection{})
                                              : usdt::select_probes(flags_.patterns, scope);
@@ -134,7 +135,7 @@ class Session {
         notice(fmt::format("{}: {}", file.target.path.string(), warning.message));
     }
     usdt::PlanOptions options;
-    if (flags_.pid) {
+    if (flags_.pid && !flags_.children) {
       auto one = usdt::OneProcess::of(*flags_.pid);
       if (!one) return usdt::fail(one.error());
       options.scope = *one;
@@ -152,6 +153,13 @@ class Session {
     if (!planned) return usdt::fail(planned.error());
     plan_ = std::move(*planned);
     return check_print_list();
+  }
+
+  /// Children may have loaded other files; those that end meanwhile have none.
+  void add_living_children(std::vector<pid_t>& pids) const {
+    for (const pid_t child : usdt::descendants_of(*flags_.pid)) {
+      if (usdt::files_of_process(child)) pids.push_back(child);
+    }
   }
 
   static void ask_for_text(const PrintItem& item, usdt::PlanOptions& options) {
@@ -218,6 +226,7 @@ class Session {
     options.count_only = flags_.count_only;
     options.descendants_only = child_ && flags_.follow;
     if (child_ && !flags_.follow) plan_.scope = *usdt::OneProcess::of(child_->pid());
+    if (flags_.children) options.family_of = *usdt::OneProcess::of(*flags_.pid);
     catch_signals();
     auto tracer = usdt::Tracer::start(shared_plan_, options);
     if (!tracer && options.descendants_only && tracer.error().kind == usdt::ErrorKind::not_supported) {
@@ -380,6 +389,7 @@ class Session {
     output_->summary(summary_);
     if (!reader_gone_) reader_gone_ = !output_->flush();
     print_ledger();
+    hint_at_children();
     if (child_) child_->stop(std::chrono::seconds(2));
   }
 
@@ -399,6 +409,10 @@ class Session {
                missed_text(missed_));
     print_losers();
     print_changes();
+    if (const std::uint64_t unknown = tracer_->undecided(); unknown > 0)
+      fmt::print(stderr,
+                 "  {} not counted: processes too many generations down to tell whether they are the command's\n",
+                 counted(unknown, "hit"));
     if (total.ring_full > 0)
       fmt::print(stderr, "  a larger --ring-size than {} MiB loses fewer\n", flags_.ring_megabytes);
   }
@@ -407,6 +421,19 @@ class Session {
   void print_changes() const {
     for (const usdt::FileChange& change : summary_.changed) fmt::print(stderr, "  {}\n", change_text(change));
     if (nothing_left_ && !child_) fmt::print(stderr, "  nothing is left to trace\n");
+  }
+
+  /// A server's first process has often no hits itself: its children do the work.
+  void hint_at_children() const {
+    if (!flags_.pid || flags_.children || summary_.total().hits > 0) return;
+    const std::vector<pid_t> children = usdt::descendants_of(*flags_.pid);
+    if (children.empty()) return;
+    constexpr std::size_t most = 5;
+    const auto shown = std::min(children.size(), most);
+    fmt::print(stderr, "  process {} had no hits; it has {} ({}{}): --children traces them as well\n", *flags_.pid,
+               children.size() == 1 ? "a child" : fmt::format("{} descendants", children.size()),
+               fmt::join(children.begin(), children.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+               shown < children.size() ? ", ..." : "");
   }
 
   /// The probes that lost events, those that lost most.

@@ -28,23 +28,31 @@ struct TargetFile {
 /// A program by name along PATH, or by path. not_found, no_permission (found but not executable).
 [[nodiscard]] Result<std::filesystem::path> find_program(std::string_view name);
 /// The file at `path` and every library it needs, directly or not (DT_NEEDED with RPATH, RUNPATH and $ORIGIN,
-/// LD_LIBRARY_PATH, ld.so.cache, default directories). Libraries not found are left out. A "#!" script stands for its
+/// LD_LIBRARY_PATH, ld.so.cache, default directories); of Java the virtual machine too. Libraries not found are left out. A "#!" script stands for its
 /// interpreter.
 [[nodiscard]] Result<std::vector<TargetFile>> files_of_program(const std::filesystem::path& path);
 /// Every file process `pid` has mapped executable, each inode once, main program first. Works for other mount
-/// namespaces, containers, deleted and replaced binaries and memfds. not_found: no such process; no_permission.
+/// namespaces, containers, deleted and replaced binaries, memfds, and where the first thread has ended. not_found: no
+/// such process; no_permission.
 [[nodiscard]] Result<std::vector<TargetFile>> files_of_process(pid_t pid);
 /// The same over every process that may be looked at, each inode once. Processes that end meanwhile, kernel threads and
 /// those of other users are passed over.
 [[nodiscard]] Result<std::vector<TargetFile>> files_of_all_processes();
+/// True where only later threads of the process are left: then the kernel does not find its memory by `pid`.
+[[nodiscard]] bool first_thread_has_ended(pid_t pid);
+/// The processes that `pid` started, and those they did, as long as their parents live: orphans are init's.
+[[nodiscard]] std::vector<pid_t> descendants_of(pid_t pid);
 /// What a target on a command line means: a path, a glob of paths, a directory (walked, symbolic links to
-/// directories not followed), a soname, or a program name on PATH. `progress`, if set, is called with the number of
-/// files seen so far during a walk. not_found where nothing fits; a directory without ELF files answers with none.
+/// directories not followed), a soname, a program name on PATH, the name of a file that a running process maps, or "*", the files of every running process. A target
+/// in double quotes has no globs. `progress`, if set, is called with the number of files seen so far during a walk.
+/// not_found where nothing fits; a directory without ELF files answers with none.
 [[nodiscard]] Result<std::vector<TargetFile>> resolve_target(std::string_view target,
                                                              const std::function<void(std::size_t)>& progress = {});
 
+/// True for a target that leaves open which files are meant: none, or "*".
+[[nodiscard]] bool means_everything(std::string_view target) noexcept;
 /// True if `target`, a word resolve_target() would take, means this file of a process: its path, a path to the same
-/// inode, a directory above it, its file name or soname ("libpq", "pq"), or a glob of path or name.
+/// inode, a directory above it, its file name or soname ("libpq", "pq"), a program on PATH, or a glob of path or name.
 [[nodiscard]] bool target_means(std::string_view target, const TargetFile& file);
 
 }  // namespace usdt

@@ -15,9 +15,13 @@ namespace usdt {
 
 /// Which probes are meant: `usdt:TARGET:PROVIDER:NAME`, `TARGET:PROVIDER:NAME`, `PROVIDER:NAME`,
 /// `usdt:TARGET:NAME` as in bpftrace, `u:TARGET:NAME` as in bcc (and `U:` for `usdt:`). Globs are allowed in every
-/// part. The target may contain ':': the last two parts are provider and name.
+/// part. The target may contain ':': the last two parts are provider and name. A part in double quotes means itself,
+/// whatever characters it has; outside of quotes a '\' takes the next character's meaning away, and "\n", "\t" and
+/// "\xHH" are the newline, the tab and the byte of that number.
 struct ProbePattern {
-  std::string target;  ///< path, directory, glob or soname; empty: whatever the scope (pid, command) maps
+  /// Path, directory, glob, soname or program name, as resolve_target() takes it; empty or "*": whatever the processes
+  /// in question (pids, command, all) have mapped.
+  std::string target;
   std::string provider = "*";
   std::string name = "*";
 

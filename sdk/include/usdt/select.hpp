@@ -16,14 +16,46 @@
 
 namespace usdt {
 
-/// Where patterns without a target look for probes. At most one is set; neither: the files of every running process.
+/// Where patterns without a target, or with the target "*", look for probes: in `targets`; else in what the processes
+/// or the program map; where nothing is set, in the files of every running process.
 struct SearchScope {
-  std::optional<pid_t> pid;                      ///< the files this process has mapped
-  std::optional<std::filesystem::path> program;  ///< this program and the libraries it needs
+  std::vector<std::string> targets = {};  ///< as resolve_target() takes them
+  /// The files these processes have mapped; all targets choose among them.
+  std::vector<pid_t> pids = {};
+  std::optional<std::filesystem::path> program = {};  ///< this program and the libraries it needs
+  /// A target that none of `pids` has mapped is looked for on disk: it may be loaded later.
+  bool unmapped_too = true;
+  /// Called with a target and the number of files seen so far while a directory is walked.
+  std::function<void(const std::string&, std::size_t)> progress = {};
 };
 
+/// A file to look into, and the patterns that mean it.
+struct FoundFile {
+  TargetFile target;
+  std::vector<ProbePattern> patterns;  ///< empty: every probe
+  bool named = true;                   ///< false for what a walk, a glob or "all processes" came across
+};
+
+/// The files that patterns mean, each inode once whatever the number of patterns.
+struct FoundFiles {
+  std::vector<FoundFile> files;
+  std::vector<Error> errors;         ///< targets and processes that could not be read at all
+  std::vector<std::string> nowhere;  ///< targets that mean no file
+  std::vector<std::string> looked;   ///< what was searched, for a message when nothing matched
+};
+
+/// Where to look for the probes that `patterns` mean (none: every probe of the scope), without looking yet. With pids,
+/// a target is looked for among their files (by path, file name or glob), so that it works across mount namespaces and
+/// for deleted files.
+[[nodiscard]] FoundFiles find_files(const std::vector<ProbePattern>& patterns, const SearchScope& scope = {});
+
+/// What may have been meant where nothing in `found` matches: probes of nearly that name ("did you mean ...?"; '-', '_'
+/// and '__' are alike), or the libraries of a program that has no probes itself. Empty: no idea.
+[[nodiscard]] std::vector<std::string> hints_for(const std::vector<ProbePattern>& patterns, const FoundFiles& found);
+
 /// The full name of a probe, "usdt:PATH:PROVIDER:NAME", which ProbePattern::parse() takes for exactly this probe. PATH
-/// is what opens the file: below /proc for deleted files and those of other mount namespaces.
+/// is what opens the file: below /proc for deleted files and those of other mount namespaces; in double quotes where
+/// that is needed. The name is printable UTF-8 whatever bytes the file has.
 [[nodiscard]] std::string probe_name(const TargetFile& file, std::string_view provider, std::string_view name);
 
 struct Selection {
@@ -32,10 +64,9 @@ struct Selection {
   std::vector<std::string> looked;  ///< what was searched, for a message when nothing matched
 };
 
-/// Finds the probes `patterns` mean, each inode once whatever the number of patterns. With a pid, a pattern's target is
-/// looked for among the files of the process first (by path, file name or glob), so that it works across mount
-/// namespaces and for deleted files. not_found when nothing matches, saying what was searched and which providers are
-/// there.
+/// Finds the probes that `patterns` mean in the files of find_files(). The first of its errors is an error here, and so
+/// is a target that means no file. not_found when nothing matches, saying what was searched and which providers are
+/// there; invalid_argument without patterns.
 [[nodiscard]] Result<Selection> select_probes(const std::vector<ProbePattern>& patterns, const SearchScope& scope = {});
 
 }  // namespace usdt

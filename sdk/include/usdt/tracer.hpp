@@ -27,8 +27,11 @@ struct TraceOptions {
   /// Size of the ring between kernel and consumer; rounded up to a power of two of at least one page.
   std::uint32_t ring_bytes = 32u << 20;
   /// Count only hits of processes that descend from the calling process: a command it started, and its children.
-  /// Wants kernel BTF for two offsets of task_struct.
+  /// Wants kernel BTF for offsets in task_struct; inside a pid namespace Linux 5.10.
   bool descendants_only = false;
+  /// Count only hits of this process and of its descendants; the plan's scope then is AllProcesses. Orphans it had
+  /// before the trace are nobody's.
+  std::optional<OneProcess> family_of = std::nullopt;
   /// Addresses of the kernel's stack to record at each hit; 0: none, at most 127 (sysctl kernel.perf_event_max_stack).
   std::uint32_t kernel_stack_depth = 0;
   /// No events: hits are only counted.
@@ -59,7 +62,7 @@ class Tracer {
   using Callback = std::function<void(const Event&)>;
 
   /// Loads and attaches; the plan is the tracer's from then on. Errors as LoadedObject::attach(), plus not_supported
-  /// for descendants_only without kernel BTF.
+  /// for descendants_only and family_of without kernel BTF.
   [[nodiscard]] static Result<Tracer> start(AttachPlan plan, const TraceOptions& options = {});
   /// The same with a plan that the application goes on reading. invalid_argument: null.
   [[nodiscard]] static Result<Tracer> start(std::shared_ptr<const AttachPlan> plan, const TraceOptions& options = {});
@@ -88,6 +91,10 @@ class Tracer {
   void drain(const Callback& callback);
   /// Per probe of the plan, exact once drained.
   [[nodiscard]] std::vector<ProbeCounts> counts() const;
+  /// With descendants_only or family_of: hits that are not counted because it could not be told whose descendant the
+  /// process is: 64 generations below a process that started before the trace, or on a kernel where forks cannot be
+  /// watched.
+  [[nodiscard]] std::uint64_t undecided() const noexcept;
   /// Link::missed() and Link::missed_hits().
   [[nodiscard]] std::optional<std::uint64_t> missed() const;
   [[nodiscard]] std::vector<MissedHits> missed_hits() const;

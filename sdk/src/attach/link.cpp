@@ -19,6 +19,7 @@
 #include "attach/specialise.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
+#include "usdt/discover.hpp"
 #include "usdt/features.hpp"
 #include "usdt/privilege.hpp"
 
@@ -60,14 +61,15 @@ void Link::detach() noexcept {
 
 namespace {
 
-/// The pid the kernel shall filter by; 0 where it cannot (before 6.10 uprobe_multi compared threads) or need not.
+/// The pid the kernel shall filter by; 0 where it cannot (before 6.10 uprobe_multi compared threads; it puts
+/// breakpoints into the memory of the first thread, which one that has ended lacks) or need not.
 Result<pid_t> kernel_pid_filter(const Scope& scope, Backend backend) {
   const auto* one = std::get_if<OneProcess>(&scope);
   if (!one) return 0;
   if (::kill(one->pid(), 0) != 0 && errno == ESRCH)
     return fail(ErrorKind::not_found, fmt::format("no process {}", one->pid()));
   const bool exact = backend == Backend::perf_uprobe || probe_feature(Feature::uprobe_multi_pid).answer == Answer::yes;
-  return exact ? one->pid() : 0;
+  return exact && !first_thread_has_ended(one->pid()) ? one->pid() : 0;
 }
 
 std::string errno_text(int os_error) {
@@ -142,6 +144,10 @@ class Attachment {
 
   Result<void> add(const PlannedLink& planned) {
     const bool of_file = planned.kernel == kNone;
+    if (of_file && !runs_here(plan_.files[planned.file].elf->machine())) {
+      refuse_foreign(planned);
+      return {};
+    }
     auto program_fd = fd_of(planned.program);
     if (!program_fd) return fail(program_fd.error());
     const ProgramKind& kind = object_.carriers.programs[planned.program].kind;
@@ -155,6 +161,17 @@ class Attachment {
     if (auto kept = keep_program(planned.program, *program_fd, *links, way, probes); !kept) return kept;
     take(link, kind, std::move(*links));
     return {};
+  }
+
+  /// The kernel would put its own machine's breakpoint into the file, and no process that it runs would come by.
+  void refuse_foreign(const PlannedLink& planned) {
+    for (const std::uint32_t number : planned.sites) {
+      const PlannedSite& site = plan_.sites[number];
+      impl_->refused.push_back(
+          {site.probe, site.file, site.pc,
+           fmt::format("{} is for {}, which this kernel does not run", plan_.files[planned.file].target.path.string(),
+                       to_string(plan_.files[planned.file].elf->machine()))});
+    }
   }
 
   /// Of a pair, the program at the entry is not attached where the one at the return was refused.

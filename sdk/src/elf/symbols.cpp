@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "elf/debug_package.hpp"
 #include "elf/symbols_impl.hpp"
 
 namespace usdt::elf {
@@ -180,6 +181,18 @@ const NameIndex& SymbolIndex::Impl::index() const {
   });
 }
 
+Error SymbolIndex::Impl::not_found(std::string_view name) const {
+  Error error = index().not_found(name);
+  // With all symbols at hand, no package has more.
+  const auto is_symtab = [](const auto& section) { return section.type == SHT_SYMTAB; };
+  if (error.kind != ErrorKind::not_found || debug() || std::ranges::any_of(opened->image.sections, is_symtab))
+    return error;
+  const std::string& hint = package_hint.get(
+      [this] { return where_symbols_are(package_of(opened->path), build_id(opened->file, opened->image)); });
+  if (!hint.empty()) error.message += "; " + hint;
+  return error;
+}
+
 SymbolIndex::SymbolIndex(const ElfFile& file) : impl_(std::make_unique<Impl>()) { impl_->opened = file.impl().opened; }
 SymbolIndex::SymbolIndex(SymbolIndex&&) noexcept = default;
 SymbolIndex& SymbolIndex::operator=(SymbolIndex&&) noexcept = default;
@@ -191,7 +204,7 @@ Result<VirtAddr> SymbolIndex::address(std::string_view name) const {
                 fmt::format("symbol '{}' has no address before the relocatable object is linked", name));
   }
   if (const NameEntry* entry = impl_->index().find(name)) return address_of(name, *entry);
-  return fail(impl_->index().not_found(name));
+  return fail(impl_->not_found(name));
 }
 
 SymbolIndex::Compilers SymbolIndex::compilers() const noexcept {

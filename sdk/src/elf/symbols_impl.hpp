@@ -143,6 +143,7 @@ struct SymbolIndex::Impl {
   Lazy<Compilers> compilers;
   Lazy<DynamicValues> dynamic_values;
   Lazy<Result<VirtAddr>> offset_table;
+  Lazy<std::string> package_hint;
 
   [[nodiscard]] const DynamicValues& dynamic() const {
     return dynamic_values.get([this] { return read_dynamic_values(*opened); });
@@ -152,6 +153,8 @@ struct SymbolIndex::Impl {
     return debug_file.get([this] { return find_debug_file(*opened); });
   }
   [[nodiscard]] const NameIndex& index() const;
+  /// Nobody knows `name`; where a package could bring the symbols of a stripped file, that is said.
+  [[nodiscard]] Error not_found(std::string_view name) const;
 };
 
 }  // namespace usdt::elf

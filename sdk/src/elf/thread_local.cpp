@@ -60,7 +60,7 @@ Result<std::uint64_t> SymbolIndex::thread_offset(std::string_view name) const {
                 fmt::format("symbol '{}' has no place before the relocatable object is linked", name));
   }
   if (const NameEntry* entry = impl_->index().find(name)) return offset_of(name, *entry);
-  return fail(impl_->index().not_found(name));
+  return fail(impl_->not_found(name));
 }
 
 Result<std::uint64_t> SymbolIndex::thread_pointer_offset(std::string_view name) const {

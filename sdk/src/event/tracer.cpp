@@ -7,13 +7,12 @@
 #include <algorithm>
 #include <bit>
 
-#include "btf/types.hpp"
+#include "event/follow.hpp"
 #include "event/ring.hpp"
 #include "event/site_counts.hpp"
-#include "sys/pid_namespace.hpp"
+#include "event/trace_options.hpp"
 #include "trace.bpf.hpp"
 #include "usdt/bpf_object.hpp"
-#include "usdt/features.hpp"
 
 namespace usdt {
 namespace {
@@ -21,30 +20,6 @@ namespace {
 std::uint32_t ring_size(std::uint32_t wanted) {
   const auto page = static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE));
   return std::bit_ceil(std::clamp(wanted, page, 1u << 31));
-}
-
-Result<void> keep_descendants_only(BpfObject& object) {
-  if (const FeatureState btf = probe_feature(Feature::kernel_btf); btf.answer == Answer::no)
-    return fail(ErrorKind::not_supported, fmt::format("following children: kernel BTF: {}", btf.detail));
-  auto types = btf::Types::load();
-  if (!types) return fail(types.error());
-  auto tgid = (*types)->member_offset("task_struct", "tgid");
-  if (!tgid) return fail(tgid.error());
-  auto parent = (*types)->member_offset("task_struct", "real_parent");
-  if (!parent) return fail(parent.error());
-  if (auto set = object.set_constant("usdt_task_tgid_offset", *tgid); !set) return set;
-  if (auto set = object.set_constant("usdt_task_parent_offset", *parent); !set) return set;
-  return object.set_constant("usdt_ancestor_tgid", static_cast<std::uint32_t>(::getpid()));
-}
-
-Result<void> set_filters(BpfObject& object, const TraceOptions& options) {
-  if (!options.descendants_only) return {};
-  const auto nested = sys::nested_pid_namespace();
-  if (!nested) return fail(nested.error());
-  if (*nested)
-    return fail(ErrorKind::not_supported,
-                "following children inside a pid namespace: the tracer's own pid is not known");
-  return keep_descendants_only(object);
 }
 
 /// Room for the records of calls that have not ended, where their entries and returns are two programs or leave no
@@ -105,6 +80,7 @@ struct Tracer::Impl {
   event::Ring ring;
   event::SiteCounts site_counts;
   bool count_only;
+  event::ForkMarks marks;
   std::vector<ProbeCounts> counts;  // delivered and discarded; the rest is in the kernel
 };
 
@@ -140,11 +116,16 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   const AttachPlan& plan = *shared;
   auto object = BpfObject::open(trace_object(), "usdt");
   if (!object) return fail(object.error());
-  EventLayout layout{plan.max_args, plan.string_slots, 0};
-  if (layout.string_slots > 0) layout.string_size = options.string_size + 2;
-  layout.stack_depth = options.kernel_stack_depth;
+  auto laid_out = event::layout_for(plan, options, ring_size(options.ring_bytes));
+  if (!laid_out) return fail(laid_out.error());
+  const EventLayout layout = *laid_out;
   if (auto set = set_layout(*object, plan, layout, options); !set) return fail(set.error());
-  if (auto set = set_filters(*object, options); !set) return fail(set.error());
+  event::Family family;
+  if (options.family_of) family.pid = options.family_of->pid();
+  const bool one_family = options.descendants_only || options.family_of;
+  if (one_family) {
+    if (auto set = event::keep_family_only(*object, family); !set) return fail(set.error());
+  }
   auto rows = event::SiteCounts::size(*object, plan.sites.size());
   if (!rows) return fail(rows.error());
   const std::string program = options.count_only ? "usdt_trace_count" : "usdt_trace_hit";
@@ -155,6 +136,8 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
                          .programs = {program}};
   auto loaded = object->load(std::move(shared), load);
   if (!loaded) return fail(loaded.error());
+  // Where forks cannot be watched, the walk of bpf/descends.h finds descendants, and counts where it does not know.
+  auto marks = one_family ? event::ForkMarks::start(*loaded, family) : Result<event::ForkMarks>();
   auto events = loaded->map_fd("usdt_events");
   if (!events) return fail(events.error());
   auto counts = event::SiteCounts::open(*loaded, *rows);
@@ -166,8 +149,10 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   if (!asleep) return fail(ErrorKind::io, "map the stock program's globals");
   auto ring = event::Ring::open(*events, asleep);
   if (!ring) return fail(ring.error());
-  return Tracer(std::make_unique<Impl>(std::move(*loaded), std::move(*link), layout, std::move(*ring),
-                                       std::move(*counts), options.count_only));
+  auto impl = std::make_unique<Impl>(std::move(*loaded), std::move(*link), layout, std::move(*ring),
+                                     std::move(*counts), options.count_only);
+  if (marks) impl->marks = std::move(*marks);
+  return Tracer(std::move(impl));
 }
 
 Result<std::size_t> Tracer::poll(const Callback& callback, std::chrono::milliseconds wait, std::size_t limit) {
@@ -221,6 +206,11 @@ std::vector<ProbeCounts> Tracer::counts() const {
     }
   }
   return all;
+}
+
+std::uint64_t Tracer::undecided() const noexcept {
+  const auto* count = static_cast<const std::uint64_t*>(impl_->object.global("usdt_undecided"));
+  return count ? *count : 0;
 }
 
 std::optional<std::uint64_t> Tracer::missed() const { return impl_->link.missed(); }

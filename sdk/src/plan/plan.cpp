@@ -177,6 +177,29 @@ void Planner::add_site(const Site& site, std::uint32_t probe, const plan::Placem
   file.sites.push_back(number);
 }
 
+/// Text is asked for of an argument that none of the sites has.
+Result<void> check_strings(const AttachPlan& plan, const PlanOptions& options) {
+  std::size_t most = 0;
+  for (const auto& args : plan.args) most = std::max(most, args.size());
+  for (const std::uint8_t number : options.strings) {
+    if (number >= most)
+      return fail(ErrorKind::invalid_argument,
+                  fmt::format("the text of arg{}: no such argument: {}", number,
+                              most == 0 ? "the sites have none" : fmt::format("the last one is arg{}", most - 1)));
+  }
+  const auto anywhere = [&](auto&& is_it) {
+    return std::any_of(plan.args.begin(), plan.args.end(),
+                       [&](const auto& args) { return std::any_of(args.begin(), args.end(), is_it); });
+  };
+  for (const std::string& name : options.string_names) {
+    if (!anywhere([&](const Arg& arg) { return arg.result ? name == "retval" : arg.name == name; }))
+      return fail(ErrorKind::invalid_argument, fmt::format("the text of {}: no such argument", name));
+  }
+  if (options.string_results && !anywhere([](const Arg& arg) { return arg.result; }))
+    return fail(ErrorKind::invalid_argument, "the text of return values: no such argument: the sites have none");
+  return {};
+}
+
 }  // namespace
 
 Machine machine_of(const AttachPlan& plan, const PlannedSite& site) {
@@ -210,6 +233,7 @@ Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const Kernel
   for (const ProbeFile& file : files) planner.add(file);
   if (auto added = planner.add(selection); !added) return fail(added.error());
   AttachPlan plan = std::move(planner).take();
+  if (auto sense = check_strings(plan, options); !sense && !plan.sites.empty()) return fail(sense.error());
   if (plan.sites.empty()) {
     const SkippedSite& first = plan.skipped.front();
     const PlannedProbe& probe = plan.probes[first.probe];

@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -67,10 +68,42 @@ Result<std::string> read_proc(const std::string& path, pid_t pid) {
   }
 }
 
+/// Numbers that name entries of a directory below /proc.
+std::vector<pid_t> numbers_in(const fs::path& directory) {
+  std::vector<pid_t> out;
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(directory.c_str()), ::closedir);
+  if (!dir) return out;
+  while (const dirent* entry = ::readdir(dir.get())) {
+    const std::string_view name = entry->d_name;
+    pid_t number = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (error == std::errc() && end == name.data() + name.size()) out.push_back(number);
+  }
+  return out;
+}
+
+bool has_program(const fs::path& root) {
+  std::error_code ec;
+  const fs::path program = fs::read_symlink(root / "exe", ec);
+  return !program.empty() || ec != std::errc::no_such_file_or_directory;
+}
+
+/// Where /proc shows the process's memory. A first thread that has ended has none, while the others live on: each of
+/// them has a directory of its own below /proc too, which readdir does not show.
+fs::path root_of(pid_t pid) {
+  fs::path root = fmt::format("/proc/{}", pid);
+  if (has_program(root)) return root;
+  for (const pid_t thread : numbers_in(root / "task")) {
+    fs::path other = fmt::format("/proc/{}", thread);
+    if (has_program(other)) return other;
+  }
+  return root;
+}
+
 /// One process's view of its files.
 class ProcessFiles {
  public:
-  explicit ProcessFiles(pid_t pid) : pid_(pid), root_(fmt::format("/proc/{}", pid)) {
+  explicit ProcessFiles(pid_t pid) : pid_(pid), root_(root_of(pid)) {
     exe_ = stat_of(root_ / "exe");
     std::error_code ec;
     exe_path_ = fs::read_symlink(root_ / "exe", ec).string();
@@ -181,15 +214,10 @@ Result<std::vector<TargetFile>> files_of_process(pid_t pid) {
 }
 
 Result<std::vector<TargetFile>> files_of_all_processes() {
-  const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir("/proc"), ::closedir);
-  if (!proc) return fail(os_failure(ErrorKind::io, "/proc", errno));
+  if (::access("/proc/self", F_OK) != 0) return fail(os_failure(ErrorKind::io, "/proc", errno));
   std::vector<TargetFile> out;
   std::set<std::pair<dev_t, ino_t>> seen;
-  while (const dirent* entry = ::readdir(proc.get())) {
-    const std::string_view name = entry->d_name;
-    pid_t pid = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error != std::errc() || end != name.data() + name.size()) continue;
+  for (const pid_t pid : numbers_in("/proc")) {
     auto files = files_of_process(pid);
     if (!files) continue;
     for (TargetFile& file : *files) {
@@ -197,6 +225,32 @@ Result<std::vector<TargetFile>> files_of_all_processes() {
       if (st && seen.emplace(st->st_dev, st->st_ino).second) out.push_back(std::move(file));
     }
   }
+  return out;
+}
+
+bool first_thread_has_ended(pid_t pid) { return root_of(pid) != fs::path(fmt::format("/proc/{}", pid)); }
+
+std::vector<pid_t> descendants_of(pid_t pid) {
+  std::multimap<pid_t, pid_t> children;
+  for (const pid_t each : numbers_in("/proc")) {
+    const auto stat = read_proc(fmt::format("/proc/{}/stat", each), each);
+    if (!stat) continue;
+    // "PID (NAME) STATE PPID": the name may hold anything, ')' too.
+    const std::size_t close = stat->rfind(") ");
+    pid_t parent = 0;
+    if (close != stat->npos && close + 4 < stat->size() &&
+        std::from_chars(stat->data() + close + 4, stat->data() + stat->size(), parent).ec == std::errc())
+      children.emplace(parent, each);
+  }
+  std::vector<pid_t> out = {pid};
+  std::set<pid_t> known = {pid};
+  // Read one after the other, the numbers need not be of one moment: nobody is taken twice.
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const auto [from, to] = children.equal_range(out[i]);
+    for (auto child = from; child != to; ++child)
+      if (known.insert(child->second).second) out.push_back(child->second);
+  }
+  out.erase(out.begin());
   return out;
 }
 

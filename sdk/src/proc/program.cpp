@@ -66,7 +66,10 @@ class Closure {
   Result<std::vector<TargetFile>> of(const fs::path& program) {
     auto added = add(program, 0);
     if (!added) return fail(added.error());
-    for (std::size_t i = 0; i < files_.size() && files_.size() < kMaxFiles; ++i) add_needed(i);
+    for (std::size_t i = 0; i < files_.size() && files_.size() < kMaxFiles; ++i) {
+      add_needed(i);
+      add_virtual_machine(i);
+    }
     std::vector<TargetFile> out;
     for (const Loaded& file : files_) out.push_back({file.path, file.path});
     return out;
@@ -94,6 +97,17 @@ class Closure {
       if (!names_.insert(name).second) continue;
       if (const auto path = locate(name, index)) (void)add(*path, index);
     }
+  }
+
+  /// Java's launcher opens its virtual machine itself, by the place of its own library: lib/libjli.so and
+  /// lib/server/libjvm.so, in JDK 8 lib/ARCH/jli/libjli.so and lib/ARCH/server/libjvm.so.
+  void add_virtual_machine(std::size_t index) {
+    const fs::path launcher = files_[index].path;
+    if (launcher.filename() != "libjli.so") return;
+    std::error_code ec;
+    const fs::path real = fs::canonical(launcher, ec).parent_path();
+    for (const char* place : {"server/libjvm.so", "../server/libjvm.so"})
+      if (!ec && fs::exists(real / place, ec)) (void)add((real / place).lexically_normal(), index);
   }
 
   std::optional<fs::path> locate(const std::string& name, std::size_t index) const {

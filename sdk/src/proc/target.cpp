@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // resolve_target: one word of a command line -> the files it means.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/near_text.hpp"
+#include "parsers/quote.hpp"
 #include "proc/file_head.hpp"
 #include "proc/library_search.hpp"
 #include "proc/programs.hpp"
@@ -72,6 +76,44 @@ Result<fs::path> program_for_probes(const std::string& name) {
   return find_program(name);
 }
 
+/// "libpq.so.5.15" is called so, and "libpq" and "pq".
+bool has_name(const TargetFile& file, const std::string& name) {
+  const std::string whole = file.path.filename().string();
+  return whole == name || whole.starts_with(fmt::format("{}.so", name)) ||
+         whole.starts_with(fmt::format("lib{}.so", name));
+}
+
+/// Files of that name, or libraries of that soname, which are at no usual place but are used: a server that runs from a
+/// directory of its own, Java's virtual machine.
+std::vector<TargetFile> in_use(const std::string& name) {
+  std::vector<TargetFile> all = files_of_all_processes().value_or(std::vector<TargetFile>());
+  if (const auto java = find_program("java"); java && name.starts_with("libj")) {
+    auto files = files_of_program(*java).value_or(std::vector<TargetFile>());
+    std::move(files.begin(), files.end(), std::back_inserter(all));
+  }
+  std::erase_if(all, [&](const TargetFile& file) { return !has_name(file, name); });
+  std::vector<TargetFile> out;
+  std::set<std::pair<dev_t, ino_t>> seen;
+  for (TargetFile& file : all) {
+    struct stat st {};
+    if (::stat(file.access.c_str(), &st) == 0 && seen.emplace(st.st_dev, st.st_ino).second)
+      out.push_back(std::move(file));
+  }
+  return out;
+}
+
+/// "; did you mean python3?", of the programs on PATH.
+std::string near_programs(const std::string& name) {
+  NearTexts near(name);
+  for (const std::string& directory : proc::split_path(proc::programs_on_path(name).path_list)) {
+    std::error_code ec;
+    for (fs::directory_iterator each(directory, ec), end; !ec && each != end; each.increment(ec))
+      near.offer(each->path().filename().native());
+  }
+  const auto best = std::move(near).best();
+  return best.empty() ? std::string() : fmt::format("; did you mean {}?", fmt::join(best, ", "));
+}
+
 /// A name without '/': what looks like a library is one first, anything else is a program first ("python3" is not
 /// libpython3.so).
 Result<std::vector<TargetFile>> of_name(const std::string& name) {
@@ -80,7 +122,52 @@ Result<std::vector<TargetFile>> of_name(const std::string& name) {
   if (!first && first.error().kind == ErrorKind::no_permission) return fail(first.error());
   if (!first) first = library_first ? program_for_probes(name) : find_library(name);
   if (first) return std::vector<TargetFile>{{*first, *first}};
-  return fail(ErrorKind::not_found, fmt::format("no file, program on PATH or shared library is called '{}'", name));
+  if (auto used = in_use(name); !used.empty()) return used;
+  return fail(ErrorKind::not_found, fmt::format("no file, program on PATH or shared library is called '{}', and no "
+                                                "running process maps one{}",
+                                                name, near_programs(name)));
+}
+
+/// A file or directory that is there.
+Result<std::vector<TargetFile>> of_existing(const std::string& path, mode_t mode, const Progress& progress) {
+  if (S_ISREG(mode)) return std::vector<TargetFile>{{path, path}};
+  if (!S_ISDIR(mode)) {
+    return fail(ErrorKind::invalid_argument, fmt::format("{}: neither a regular file nor a directory", path));
+  }
+  if (::access(path.c_str(), R_OK | X_OK) != 0) return fail(os_failure(ErrorKind::io, path, errno));
+  return as_targets(proc::walk_directory(path, progress));
+}
+
+/// A path or name without globs.
+Result<std::vector<TargetFile>> of_text(const std::string& text, const Progress& progress) {
+  struct stat st {};
+  if (::stat(text.c_str(), &st) == 0) return of_existing(text, st.st_mode, progress);
+  if (text.find('/') != text.npos || errno == EACCES) return fail(os_failure(ErrorKind::io, text, errno));
+  return of_name(text);
+}
+
+bool is_below(const std::string& path, std::string_view directory) {
+  return path.starts_with(directory) && (directory.ends_with('/') || path.substr(directory.size()).starts_with('/'));
+}
+
+/// A path, or the name of a program on PATH, without globs.
+bool is_same_file(const std::string& text, const TargetFile& file) {
+  fs::path path = text;
+  if (text.find('/') == text.npos) {
+    auto program = program_for_probes(text);
+    if (!program) return false;
+    path = std::move(*program);
+  }
+  struct stat wanted {
+  }, mapped{};
+  if (::stat(path.c_str(), &wanted) != 0) return false;
+  if (S_ISDIR(wanted.st_mode)) return is_below(file.path.string(), text);
+  return ::stat(file.access.c_str(), &mapped) == 0 && wanted.st_dev == mapped.st_dev && wanted.st_ino == mapped.st_ino;
+}
+
+bool text_means(const std::string& text, const TargetFile& file) {
+  if (text == file.path) return true;
+  return (text.find('/') == text.npos && has_name(file, text)) || is_same_file(text, file);
 }
 
 }  // namespace
@@ -88,37 +175,27 @@ Result<std::vector<TargetFile>> of_name(const std::string& name) {
 Result<std::vector<TargetFile>> resolve_target(std::string_view target, const Progress& progress) {
   const std::string text(target);
   if (text.empty()) return fail(ErrorKind::invalid_argument, "empty target");
-  // What exists under that very name is meant, whatever characters it has: listed names paste back.
+  if (means_everything(text)) return files_of_all_processes();
   struct stat st {};
-  if (::stat(text.c_str(), &st) == 0) {
-    if (S_ISREG(st.st_mode)) return std::vector<TargetFile>{{text, text}};
-    if (!S_ISDIR(st.st_mode)) {
-      return fail(ErrorKind::invalid_argument, fmt::format("{}: neither a regular file nor a directory", text));
-    }
-    if (::access(text.c_str(), R_OK | X_OK) != 0) return fail(os_failure(ErrorKind::io, text, errno));
-    return as_targets(proc::walk_directory(text, progress));
-  }
-  const int stat_error = errno;
-  if (stat_error == EACCES) return fail(os_failure(ErrorKind::io, text, stat_error));
-  if (has_glob(text)) return of_glob(text);
-  if (text.find('/') != text.npos) return fail(os_failure(ErrorKind::io, text, stat_error));
-  return of_name(text);
+  const auto exact = unquoted(text);
+  if (exact && ::stat(exact->c_str(), &st) == 0) return of_existing(*exact, st.st_mode, progress);
+  // What exists under that very name is meant, whatever characters it has.
+  if (::stat(text.c_str(), &st) == 0) return of_existing(text, st.st_mode, progress);
+  if (exact) return of_text(*exact, progress);
+  if (errno == EACCES) return fail(os_failure(ErrorKind::io, text, errno));
+  return has_glob(text) ? of_glob(text) : of_text(without_backslashes(text), progress);
 }
 
+bool means_everything(std::string_view target) noexcept { return target.empty() || target == "*"; }
+
 bool target_means(std::string_view target, const TargetFile& file) {
-  const std::string path = file.path.string();
-  const std::string name = file.path.filename().string();
-  if (target == path || glob_match(target, path) || glob_match(target, name)) return true;
-  if (target.find('/') == target.npos) {
-    return name.starts_with(fmt::format("{}.so", target)) || name.starts_with(fmt::format("lib{}.so", target));
-  }
-  struct stat wanted {
-  }, mapped{};
-  if (::stat(std::string(target).c_str(), &wanted) != 0) return false;
-  if (S_ISDIR(wanted.st_mode)) {
-    return path.starts_with(target.ends_with('/') ? std::string(target) : fmt::format("{}/", target));
-  }
-  return ::stat(file.access.c_str(), &mapped) == 0 && wanted.st_dev == mapped.st_dev && wanted.st_ino == mapped.st_ino;
+  if (means_everything(target)) return true;
+  if (const auto exact = unquoted(target)) return text_means(*exact, file);
+  if (file.path == target) return true;
+  if (has_glob(target))
+    return glob_match(target, file.path.string()) || glob_match(target, file.path.filename().string()) ||
+           is_same_file(std::string(target), file);
+  return text_means(without_backslashes(target), file);
 }
 
 }  // namespace usdt

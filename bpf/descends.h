@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Whose descendant is the current process? For the stock program and for the programs that follow forks. */
+#ifndef USDT_DESCENDS_H
+#define USDT_DESCENDS_H
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <stdbool.h>
+
+/* Set before load; constants to the verifier. */
+/* 0, or: only processes that descend from this thread group count (a traced command and its children). Its number is
+ * the kernel's own, of the initial pid namespace. */
+const volatile __u32 usdt_ancestor_tgid = 0;
+/* It counts itself. */
+const volatile __u8 usdt_ancestor_counts = 0;
+const volatile __u32 usdt_task_tgid_offset = 0;
+const volatile __u32 usdt_task_parent_offset = 0;
+const volatile __u32 usdt_task_signal_offset = 0;
+
+/* Hits of processes that may descend from it or not: too many generations, and none of the marks below. */
+__u64 usdt_undecided = 0;
+
+/* Processes that were forked by a descendant since follow.bpf.c looks on: their signal_struct, which a process keeps
+ * from its fork until nothing of it runs any more, whichever of its threads ends first or execs. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, __u8);
+} usdt_descendants SEC(".maps");
+
+#define MAX_GENERATIONS 64
+
+static __always_inline __u64 task_word(void *task, __u32 offset)
+{
+	__u64 word = 0;
+
+	bpf_probe_read_kernel(&word, sizeof(void *), task + offset);
+	return word;
+}
+
+static __always_inline bool is_marked(__u64 signal)
+{
+	return bpf_map_lookup_elem(&usdt_descendants, &signal) != 0;
+}
+
+/* True if the current process is usdt_ancestor_tgid's child, or its child's child ... Orphans are marked; and where the
+ * ancestor is a subreaper, as usdt-trace is for its command, they come back to it and stay descendants. The walk finds those that are older than the marks, or found no room
+ * there. */
+static __always_inline bool descends(void)
+{
+	void *task = (void *)bpf_get_current_task();
+	__u32 tgid;
+
+	if (is_marked(task_word(task, usdt_task_signal_offset)))
+		return true;
+	if (usdt_ancestor_counts && bpf_get_current_pid_tgid() >> 32 == usdt_ancestor_tgid)
+		return true;
+	for (int i = 0; i < MAX_GENERATIONS; i++) {
+		task = (void *)task_word(task, usdt_task_parent_offset);
+		if (!task || bpf_probe_read_kernel(&tgid, sizeof(tgid), task + usdt_task_tgid_offset))
+			return false;
+		if (tgid == usdt_ancestor_tgid)
+			return true;
+		if (tgid <= 1)
+			return false;
+	}
+	__sync_fetch_and_add(&usdt_undecided, 1);
+	return false;
+}
+
+#endif /* USDT_DESCENDS_H */

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Quotes and backslashes in the parts of a pattern: reading them, and writing names so that they read as themselves.
+#include "parsers/quote.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdint>
+#include <iterator>
+
+namespace usdt {
+namespace {
+
+/// One character of UTF-8 (RFC 3629).
+struct Character {
+  std::size_t length = 0;  ///< 0: no well-formed sequence
+  std::uint32_t code = 0;
+};
+
+Character first_character(std::string_view text) noexcept {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return {1, first};
+  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || length > text.size()) return {};
+  std::uint32_t code = first & (0x7fU >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return {};
+    code = code << 6 | (byte(i) & 0x3fU);
+  }
+  constexpr std::uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = code >= 0xd800 && code < 0xe000;
+  return code < least[length] || code > 0x10ffff || surrogate ? Character{} : Character{length, code};
+}
+
+/// Controls of terminals (C0, C1) and of writing direction, which would show another name than there is, and line ends.
+bool is_control(std::uint32_t code) noexcept {
+  return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || (code >= 0x200b && code <= 0x200f) ||
+         (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f) || code == 0xfeff;
+}
+
+/// Appends what stands at the start of `text`, and a '\' before it if it is one of `special`. Returns its length.
+std::size_t append_escaped(std::string& out, std::string_view text, std::string_view special) {
+  const Character c = first_character(text);
+  if (text[0] == '\n' || text[0] == '\t') {
+    out += text[0] == '\n' ? "\\n" : "\\t";
+    return 1;
+  }
+  if (c.length == 0 || is_control(c.code)) {
+    const std::size_t length = c.length == 0 ? 1 : c.length;
+    for (const char byte : text.substr(0, length))
+      fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(byte));
+    return length;
+  }
+  if (special.find(text[0]) != special.npos) out += '\\';
+  out += text.substr(0, c.length);
+  return c.length;
+}
+
+std::string escaped(std::string_view text, std::string_view special) {
+  std::string out;
+  while (!text.empty()) text.remove_prefix(append_escaped(out, text, special));
+  return out;
+}
+
+/// What a '\' and the characters behind it stand for.
+struct Escape {
+  char value = '\\';
+  std::size_t length = 1;
+  bool code = false;  ///< named by its number or letter, not by itself
+};
+
+Escape read_escape(std::string_view text) noexcept {
+  if (text.size() < 2) return {};
+  const char c = text[1];
+  if (c == 'n') return {'\n', 2, true};
+  if (c == 't') return {'\t', 2, true};
+  std::uint8_t number = 0;
+  if (c == 'x' && text.size() >= 4) {
+    const auto [end, error] = std::from_chars(text.data() + 2, text.data() + 4, number, 16);
+    if (error == std::errc() && end == text.data() + 4) return {static_cast<char>(number), 4, true};
+  }
+  return {c, 2, false};
+}
+
+/// Plain in a pattern and to a shell alike. '!' and '{' are not to all shells.
+bool is_plain(char c) noexcept {
+  constexpr std::string_view kPlain = "_./+-@%=,:^";
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || kPlain.find(c) != kPlain.npos;
+}
+
+bool needs_quotes(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const Character c = first_character(text);
+    if (c.length == 0 || is_control(c.code) || (c.length == 1 && !is_plain(text[0]))) return true;
+    text.remove_prefix(c.length);
+  }
+  return false;
+}
+
+/// What has a meaning in a glob, in a pattern, or inside a class.
+constexpr std::string_view kGlobSpecial = "*?[]!^-\\:\"";
+
+}  // namespace
+
+std::size_t quoted_length(std::string_view text) noexcept {
+  if (!text.starts_with('"')) return 0;
+  for (std::size_t at = 1; at < text.size(); ++at) {
+    if (text[at] == '\\')
+      ++at;
+    else if (text[at] == '"')
+      return at + 1;
+  }
+  return 0;
+}
+
+std::optional<std::string> unquoted(std::string_view text) {
+  if (quoted_length(text) != text.size() || text.empty()) return std::nullopt;
+  return without_backslashes(text.substr(1, text.size() - 2));
+}
+
+std::string without_backslashes(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const Escape next = text[0] == '\\' ? read_escape(text) : Escape{text[0], 1, false};
+    out += next.value;
+    text.remove_prefix(next.length);
+  }
+  return out;
+}
+
+std::string quote_target(std::string_view path) {
+  // In double quotes a shell takes away the same backslashes.
+  return needs_quotes(path) ? fmt::format("\"{}\"", escaped(path, "\\\"$`")) : std::string(path);
+}
+
+std::string quote_name(std::string_view name) {
+  return fmt::format("{}{}", name.starts_with('"') ? "\\" : "", escaped(name, "*?[\\:"));
+}
+
+std::string glob_of_part(std::string_view part) {
+  std::string out;
+  const auto literally = [&](char c) {
+    if (kGlobSpecial.find(c) != kGlobSpecial.npos) out += '\\';
+    out += c;
+  };
+  if (const auto text = unquoted(part)) {
+    for (const char c : *text) literally(c);
+    return out;
+  }
+  while (!part.empty()) {
+    const Escape next = part[0] == '\\' ? read_escape(part) : Escape{part[0], 1, false};
+    if (next.code)
+      literally(next.value);
+    else
+      out += part.substr(0, next.length);
+    part.remove_prefix(next.length);
+  }
+  return out;
+}
+
+}  // namespace usdt

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "event/follow.hpp"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <iterator>
+#include <utility>
+
+#include "attach/object_copy.hpp"
+#include "btf/types.hpp"
+#include "follow.bpf.hpp"
+#include "sys/pid_namespace.hpp"
+#include "usdt/features.hpp"
+
+namespace usdt::event {
+namespace {
+
+/// Processes marked at a time, of 64 bytes each; those beyond are found by the walk from child to parent.
+constexpr std::uint32_t kMarks = 16384;
+
+/// The calling process's number in the initial pid namespace, which a program that runs for us is told. Programs of raw
+/// tracepoints are the oldest that can be run so and see the caller: Linux 5.10, commit 1b4d60ec162f.
+Result<std::uint32_t> ask_the_kernel_for_our_pid() {
+  bpf_insn code[3] = {};
+  code[0].code = BPF_JMP | BPF_CALL;
+  code[0].imm = BPF_FUNC_get_current_pid_tgid;
+  code[1].code = BPF_ALU64 | BPF_RSH | BPF_K;  // r0 >>= 32
+  code[1].imm = 32;
+  code[2].code = BPF_JMP | BPF_EXIT;
+  const sys::UniqueFd program(
+      bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "usdt_own_pid", "Dual BSD/GPL", code, std::size(code), nullptr));
+  LIBBPF_OPTS(bpf_test_run_opts, run);
+  if (!program || bpf_prog_test_run_opts(program.get(), &run) != 0)
+    return fail(os_failure(ErrorKind::not_supported,
+                           "following children inside a pid namespace: ask the kernel for the tracer's own pid",
+                           errno));
+  return run.retval;
+}
+
+Result<std::uint32_t> kernel_pid_of(const Family& family) {
+  const auto nested = sys::nested_pid_namespace();
+  if (!nested) return fail(nested.error());
+  if (!*nested) return static_cast<std::uint32_t>(family.pid.value_or(::getpid()));
+  if (!family.pid) return ask_the_kernel_for_our_pid();
+  return fail(
+      ErrorKind::not_supported,
+      fmt::format("following the children of process {}: inside a pid namespace its number in the kernel is not "
+                  "known",
+                  *family.pid));
+}
+
+/// Sets the constants of bpf/descends.h.
+template <class Object>
+Result<void> set_constants(Object& object, const Family& family) {
+  if (const FeatureState btf = probe_feature(Feature::kernel_btf); btf.answer == Answer::no)
+    return fail(ErrorKind::not_supported, fmt::format("following children: kernel BTF: {}", btf.detail));
+  auto types = btf::Types::load();
+  if (!types) return fail(types.error());
+  constexpr std::array<std::pair<const char*, const char*>, 3> members = {{{"usdt_task_tgid_offset", "tgid"},
+                                                                           {"usdt_task_parent_offset", "real_parent"},
+                                                                           {"usdt_task_signal_offset", "signal"}}};
+  for (const auto& [constant, member] : members) {
+    auto offset = (*types)->member_offset("task_struct", member);
+    if (!offset) return fail(offset.error());
+    if (auto set = object.set_constant(constant, *offset); !set) return set;
+  }
+  auto ancestor = kernel_pid_of(family);
+  if (!ancestor) return fail(ancestor.error());
+  const auto counts = static_cast<std::uint8_t>(family.pid.has_value());
+  if (auto set = object.set_constant("usdt_ancestor_counts", counts); !set) return set;
+  return object.set_constant("usdt_ancestor_tgid", *ancestor);
+}
+
+Result<sys::UniqueFd> attach_raw(const backends::ObjectCopy& object, const char* program, const char* tracepoint) {
+  const int fd = bpf_program__fd(bpf_object__find_program_by_name(object.get(), program));
+  sys::UniqueFd link(bpf_raw_tracepoint_open(tracepoint, fd));
+  if (!link) return fail(os_failure(ErrorKind::io, fmt::format("attach to {}", tracepoint), errno));
+  return link;
+}
+
+Result<void> set_pid_offset(const backends::ObjectCopy& object) {
+  auto types = btf::Types::load();
+  if (!types) return fail(types.error());
+  auto pid = (*types)->member_offset("task_struct", "pid");
+  if (!pid) return fail(pid.error());
+  return object.set_constant("usdt_task_pid_offset", *pid);
+}
+
+}  // namespace
+
+Result<void> keep_family_only(BpfObject& object, const Family& family) {
+  if (auto sized = object.set_max_entries("usdt_descendants", kMarks); !sized) return sized;
+  return set_constants(object, family);
+}
+
+Result<ForkMarks> ForkMarks::start(const LoadedObject& object, const Family& family) {
+  auto marks = object.map_fd("usdt_descendants");
+  if (!marks) return fail(marks.error());
+  const std::string name = "usdt_follow";
+  auto follow = backends::ObjectCopy::open(follow_object(), name);
+  if (!follow) return fail(follow.error());
+  auto set = set_constants(*follow, family);
+  if (set) set = set_pid_offset(*follow);
+  if (!set) return fail(set.error());
+  if (const int error = bpf_map__reuse_fd(follow->map("usdt_descendants"), *marks))
+    return fail(os_failure(ErrorKind::io, "share the marks of descendants", -error));
+  if (const int error = bpf_object__load(follow->get()))
+    return fail(os_failure(ErrorKind::io, "load the programs that follow forks", -error));
+  ForkMarks out;
+  constexpr std::array<std::pair<const char*, const char*>, 2> programs = {
+      {{"usdt_on_free", "sched_process_free"}, {"usdt_on_fork", "sched_process_fork"}}};
+  for (const auto& [program, tracepoint] : programs) {
+    auto link = attach_raw(*follow, program, tracepoint);
+    if (!link) return fail(link.error());
+    out.links_.push_back(std::move(*link));
+  }
+  return out;
+}
+
+}  // namespace usdt::event

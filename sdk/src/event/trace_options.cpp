@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "event/trace_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace usdt::event {
+namespace {
+
+template <class... Args>
+tl::unexpected<Error> meaningless(fmt::format_string<Args...> text, Args&&... args) {
+  return fail(ErrorKind::invalid_argument, fmt::format(text, std::forward<Args>(args)...));
+}
+
+/// The kernel's own limit is a sysctl that is 127 unless someone changed it (kernel.perf_event_max_stack).
+constexpr std::uint32_t kDeepestStack = 127;
+
+Result<void> check(const AttachPlan& plan, const TraceOptions& options) {
+  if (is_kernel(options.backend))
+    return meaningless("backend {}: it attaches to kernel functions; for files there are uprobe_multi and perf_uprobe",
+                       to_string(options.backend));
+  if (options.kernel_stack_depth > kDeepestStack)
+    return meaningless("kernel stacks of {} addresses: at most {}", options.kernel_stack_depth, kDeepestStack);
+  if (options.kernel_stack_depth > 0 && plan.kernels.empty())
+    return meaningless(
+        "kernel stacks: nothing of the plan is in the kernel, and a process at a USDT site has no stack there");
+  if (options.string_size == 0 && plan.string_slots > 0) return meaningless("strings of 0 bytes");
+  if (options.descendants_only && options.family_of)
+    return meaningless("descendants of the caller, and the family of process {}: one of them", options.family_of->pid());
+  const bool one_process = std::holds_alternative<OneProcess>(plan.scope);
+  if (one_process && options.family_of)
+    return meaningless("the family of process {}: the plan is for one process alone", options.family_of->pid());
+  return {};
+}
+
+}  // namespace
+
+Result<EventLayout> layout_for(const AttachPlan& plan, const TraceOptions& options, std::uint32_t ring_bytes) {
+  if (auto sense = check(plan, options); !sense) return fail(sense.error());
+  EventLayout layout{plan.max_args, plan.string_slots, 0};
+  layout.stack_depth = options.kernel_stack_depth;
+  if (options.count_only) return layout;
+  // The kernel keeps 8 bytes before each record (BPF_RINGBUF_HDR_SZ). Counted in 64 bits, what is asked for cannot
+  // wrap.
+  const std::uint64_t texts = layout.string_slots * (std::uint64_t{options.string_size} + 2);
+  const std::uint64_t record = layout.record_size() + texts + 8;
+  if (record > ring_bytes)
+    return meaningless(
+        "a ring of {} bytes holds no event of {} bytes, with {} of up to {} bytes: ask for shorter ones, "
+        "or a larger ring",
+        ring_bytes, record, layout.string_slots == 1 ? "a string" : "strings", options.string_size);
+  if (layout.string_slots > 0) layout.string_size = options.string_size + 2;
+  return layout;
+}
+
+}  // namespace usdt::event

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// hints_for: nothing matched, but something may have been meant.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/near_text.hpp"
+#include "usdt/select.hpp"
+
+namespace usdt {
+namespace {
+
+constexpr std::size_t kSuggestions = 3;
+constexpr unsigned kFar = 99;
+
+/// '-', '_' and '__' are one character: sources write gc__start, DTrace's scripts gc-start for the same probe.
+std::string plain(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    const bool bar = c == '-' || c == '_';
+    if (!bar)
+      out += c;
+    else if (!out.ends_with('_'))
+      out += '_';
+  }
+  return out;
+}
+
+/// How far a name is from the part of a pattern; a glob that does not match it is too far.
+unsigned distance(const std::string& part, const std::string& name) {
+  if (glob_match(part, name)) return 0;
+  if (has_glob(part)) return glob_match(plain(part), plain(name)) ? 1 : kFar;
+  const std::string wanted = plain(part);
+  const unsigned most = likely_mistakes(wanted);
+  const unsigned changes = typing_distance(wanted, plain(name), most);
+  return changes > most ? kFar : changes + 1;
+}
+
+class Hints {
+ public:
+  Hints(const std::vector<ProbePattern>& patterns, const FoundFiles& found) : patterns_(patterns), found_(found) {}
+
+  std::vector<std::string> run() && {
+    for (const FoundFile& each : found_.files) look_into(each);
+    std::vector<std::string> out;
+    if (std::string near = nearest(); !near.empty()) return {std::move(near)};
+    if (!any_probe_) add_libraries(out);
+    return out;
+  }
+
+ private:
+  void look_into(const FoundFile& each) {
+    const auto file = find_probes(each.target, {});
+    if (!file) return;
+    any_probe_ |= !file->sites.empty();
+    std::set<std::pair<std::string_view, std::string_view>> seen;
+    for (const Site& site : file->sites) {
+      if (!seen.emplace(site.provider, site.name).second) continue;
+      for (const ProbePattern& pattern : patterns_) {
+        const unsigned far = distance(pattern.provider, site.provider) + distance(pattern.name, site.name);
+        if (far > 0 && far < kFar) near_.emplace(far, probe_name(each.target, site.provider, site.name));
+      }
+    }
+  }
+
+  std::string nearest() const {
+    std::vector<std::string> names;
+    for (const auto& [far, name] : near_) {
+      if (names.size() < kSuggestions && far == near_.begin()->first) names.push_back(name);
+    }
+    return names.empty() ? std::string() : fmt::format("did you mean {}?", fmt::join(names, ", "));
+  }
+
+  /// A program may have none while the library that does its work has many: ruby and libruby, java and libjvm.
+  void add_libraries(std::vector<std::string>& out) const {
+    constexpr std::size_t most_programs = 5;
+    if (found_.files.size() > most_programs) return;
+    for (const FoundFile& each : found_.files) {
+      if (!each.named) continue;
+      const auto files = files_of_program(each.target.access);
+      if (!files) continue;
+      for (const TargetFile& library : *files) add_library(each.target, library, out);
+    }
+  }
+
+  static void add_library(const TargetFile& program, const TargetFile& library, std::vector<std::string>& out) {
+    const auto file = find_probes(library, {});
+    // The loader and the C library have probes of their own in every program: nobody looks for them there.
+    if (!file || file->sites.empty() || library.path == program.path) return;
+    std::set<std::string_view> providers;
+    std::set<std::pair<std::string_view, std::string_view>> probes;
+    for (const Site& site : file->sites) {
+      providers.insert(site.provider);
+      probes.emplace(site.provider, site.name);
+    }
+    if (providers.contains("rtld") || providers.contains("libc") || providers.contains("libm")) return;
+    out.push_back(fmt::format("{}, which {} loads, has {} {} of {} {}", library.path.string(),
+                              program.path.filename().string(), probes.size(), probes.size() == 1 ? "probe" : "probes",
+                              providers.size() == 1 ? "provider" : "providers", fmt::join(providers, ", ")));
+  }
+
+  const std::vector<ProbePattern>& patterns_;
+  const FoundFiles& found_;
+  bool any_probe_ = false;
+  std::set<std::pair<unsigned, std::string>> near_;
+};
+
+}  // namespace
+
+std::vector<std::string> hints_for(const std::vector<ProbePattern>& patterns, const FoundFiles& found) {
+  return Hints(patterns, found).run();
+}
+
+}  // namespace usdt
