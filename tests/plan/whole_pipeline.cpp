@@ -82,7 +82,7 @@ PipelineRun run_pipeline(const std::string& path, std::uint32_t variant) {
   const auto file = find_probes({path, path}, {}, {.debug_dirs = {}});
   if (!file) {
     require(!file.error().message.empty(), "an error without a message");
-    return {.error = file.error().message};
+    return {.sites = 0, .planned = 0, .error = file.error().message};
   }
   PipelineRun run{.sites = file->sites.size()};
   const PlanOptions options = plan_options(variant);

@@ -19,10 +19,10 @@ namespace usdt {
 /// Where patterns without a target, or with the target "*", look for probes: in `targets`; else in what the processes
 /// or the program map; where nothing is set, in the files of every running process.
 struct SearchScope {
-  std::vector<std::string> targets;  ///< as resolve_target() takes them
+  std::vector<std::string> targets = {};  ///< as resolve_target() takes them
   /// The files these processes have mapped; all targets choose among them.
-  std::vector<pid_t> pids;
-  std::optional<std::filesystem::path> program;  ///< this program and the libraries it needs
+  std::vector<pid_t> pids = {};
+  std::optional<std::filesystem::path> program = {};  ///< this program and the libraries it needs
   /// A target that none of `pids` has mapped is looked for on disk: it may be loaded later.
   bool unmapped_too = true;
   /// Called with a target and the number of files seen so far while a directory is walked.
