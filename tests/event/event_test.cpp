@@ -13,8 +13,8 @@
 namespace usdt {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::EventBuilder;
+using ::testing::HasSubstr;
 using testing::layout_of;
 using testing::synthetic_plan;
 

@@ -26,7 +26,8 @@ class TracerInUse : public testing::Test {
   }
 
   static AttachPlan plan() {
-    auto selection = select_probes({*ProbePattern::parse("own:typed")}, {.targets = {}, .pids = {::getpid()}, .program = {}});
+    auto selection =
+        select_probes({*ProbePattern::parse("own:typed")}, {.targets = {}, .pids = {::getpid()}, .program = {}});
     EXPECT_TRUE(selection) << selection.error().message;
     PlanOptions options;
     options.scope = *OneProcess::of(::getpid());

@@ -84,7 +84,7 @@ PipelineRun run_pipeline(const std::string& path, std::uint32_t variant) {
     require(!file.error().message.empty(), "an error without a message");
     return {.sites = 0, .planned = 0, .error = file.error().message};
   }
-  PipelineRun run{.sites = file->sites.size()};
+  PipelineRun run{.sites = file->sites.size(), .planned = 0, .error = {}};
   const PlanOptions options = plan_options(variant);
   const KernelFacts kernel{.nops = static_cast<NopOptimisation>(variant % 3), .abilities = {}};
   for (const Site& site : file->sites)

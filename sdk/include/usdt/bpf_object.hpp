@@ -32,8 +32,8 @@ struct LoadOptions {
   bool sleepable = false;
   std::uint32_t max_programs = 64;  ///< CarrierOptions::max_programs
   /// The programs to load, whatever their section, and no others; empty: all. Each costs the verifier, and so the start
-  /// of a trace, some milliseconds an argument. A plan that names its programs (join_plans()) says it itself of those on
-  /// its sites.
+  /// of a trace, some milliseconds an argument. A plan that names its programs (join_plans()) says it itself of those
+  /// on its sites.
   std::vector<std::string> programs = {};
 };
 

@@ -28,8 +28,8 @@ struct TargetFile {
 /// A program by name along PATH, or by path. not_found, no_permission (found but not executable).
 [[nodiscard]] Result<std::filesystem::path> find_program(std::string_view name);
 /// The file at `path` and every library it needs, directly or not (DT_NEEDED with RPATH, RUNPATH and $ORIGIN,
-/// LD_LIBRARY_PATH, ld.so.cache, default directories); of Java the virtual machine too. Libraries not found are left out. A "#!" script stands for its
-/// interpreter.
+/// LD_LIBRARY_PATH, ld.so.cache, default directories); of Java the virtual machine too. Libraries not found are left
+/// out. A "#!" script stands for its interpreter.
 [[nodiscard]] Result<std::vector<TargetFile>> files_of_program(const std::filesystem::path& path);
 /// Every file process `pid` has mapped executable, each inode once, main program first. Works for other mount
 /// namespaces, containers, deleted and replaced binaries, memfds, and where the first thread has ended. not_found: no
@@ -43,9 +43,10 @@ struct TargetFile {
 /// The processes that `pid` started, and those they did, as long as their parents live: orphans are init's.
 [[nodiscard]] std::vector<pid_t> descendants_of(pid_t pid);
 /// What a target on a command line means: a path, a glob of paths, a directory (walked, symbolic links to
-/// directories not followed), a soname, a program name on PATH, the name of a file that a running process maps, or "*", the files of every running process. A target
-/// in double quotes has no globs. `progress`, if set, is called with the number of files seen so far during a walk.
-/// not_found where nothing fits; a directory without ELF files answers with none.
+/// directories not followed), a soname, a program name on PATH, the name of a file that a running process maps, or "*",
+/// the files of every running process. A target in double quotes has no globs. `progress`, if set, is called with the
+/// number of files seen so far during a walk. not_found where nothing fits; a directory without ELF files answers with
+/// none.
 [[nodiscard]] Result<std::vector<TargetFile>> resolve_target(std::string_view target,
                                                              const std::function<void(std::size_t)>& progress = {});
 

@@ -27,7 +27,8 @@ Result<void> check(const AttachPlan& plan, const TraceOptions& options) {
         "kernel stacks: nothing of the plan is in the kernel, and a process at a USDT site has no stack there");
   if (options.string_size == 0 && plan.string_slots > 0) return meaningless("strings of 0 bytes");
   if (options.descendants_only && options.family_of)
-    return meaningless("descendants of the caller, and the family of process {}: one of them", options.family_of->pid());
+    return meaningless("descendants of the caller, and the family of process {}: one of them",
+                       options.family_of->pid());
   const bool one_process = std::holds_alternative<OneProcess>(plan.scope);
   if (one_process && options.family_of)
     return meaningless("the family of process {}: the plan is for one process alone", options.family_of->pid());

@@ -164,8 +164,8 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   if (!asleep) return fail(ErrorKind::io, "map the stock program's globals");
   auto ring = event::Ring::open(*events, asleep);
   if (!ring) return fail(ring.error());
-  auto impl = std::make_unique<Impl>(std::move(*loaded), std::move(*link), layout, std::move(*ring),
-                                     std::move(*counts), options.count_only);
+  auto impl = std::make_unique<Impl>(std::move(*loaded), std::move(*link), layout, std::move(*ring), std::move(*counts),
+                                     options.count_only);
   if (marks) impl->marks = std::move(*marks);
   return Tracer(std::move(impl));
 }

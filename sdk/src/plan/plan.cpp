@@ -109,7 +109,8 @@ void Planner::add(const ProbeFile& file) {
   for (const Site& site : file.sites) {
     const std::uint32_t probe = probe_of(site, current);
     auto placement = plan::place(site, *file.elf, kernel_, options_);
-    if (placement && decoded_ >= kMostArguments && !current.templates.contains({lengths_of(site).data(), site.args_text})) {
+    if (placement && decoded_ >= kMostArguments &&
+        !current.templates.contains({lengths_of(site).data(), site.args_text})) {
       placement =
           tl::unexpected(fmt::format("the plan has {} different arguments without it: trace fewer probes", decoded_));
     }

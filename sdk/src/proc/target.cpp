@@ -142,7 +142,8 @@ Result<std::vector<TargetFile>> of_existing(const std::string& path, mode_t mode
 Result<std::vector<TargetFile>> of_text(const std::string& text, const Progress& progress) {
   struct stat st {};
   if (::stat(text.c_str(), &st) == 0) return of_existing(text, st.st_mode, progress);
-  if (text.find('/') != text.npos || errno == EACCES || errno == ELOOP) return fail(os_failure(ErrorKind::io, text, errno));
+  if (text.find('/') != text.npos || errno == EACCES || errno == ELOOP)
+    return fail(os_failure(ErrorKind::io, text, errno));
   return of_name(text);
 }
 
