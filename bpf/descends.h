@@ -16,6 +16,7 @@ const volatile __u8 usdt_ancestor_counts = 0;
 const volatile __u32 usdt_task_tgid_offset = 0;
 const volatile __u32 usdt_task_parent_offset = 0;
 const volatile __u32 usdt_task_signal_offset = 0;
+const volatile __u32 usdt_task_exit_signal_offset = 0;
 
 /* Hits of processes that may descend from it or not: too many generations, and none of the marks below. */
 __u64 usdt_undecided = 0;
@@ -44,9 +45,19 @@ static __always_inline bool is_marked(__u64 signal)
 	return bpf_map_lookup_elem(&usdt_descendants, &signal) != 0;
 }
 
+/* A child of the tracer that is no process of the command: the library makes some of its system calls in tasks of their
+ * own (sdk/src/sys/separate_task.hpp), which alone tell nobody of their end. */
+static __always_inline bool is_tracers_own(void *child)
+{
+	int exit_signal = 0;
+
+	bpf_probe_read_kernel(&exit_signal, sizeof(exit_signal), child + usdt_task_exit_signal_offset);
+	return !usdt_ancestor_counts && exit_signal == 0;
+}
+
 /* True if the current process is usdt_ancestor_tgid's child, or its child's child ... Orphans are marked; and where the
- * ancestor is a subreaper, as usdt-trace is for its command, they come back to it and stay descendants. The walk finds those that are older than the marks, or found no room
- * there. */
+ * ancestor is a subreaper, as usdt-trace is for its command, they come back to it and stay descendants. The walk finds
+ * those that are older than the marks, or found no room there. */
 static __always_inline bool descends(void)
 {
 	void *task = (void *)bpf_get_current_task();
@@ -57,11 +68,13 @@ static __always_inline bool descends(void)
 	if (usdt_ancestor_counts && bpf_get_current_pid_tgid() >> 32 == usdt_ancestor_tgid)
 		return true;
 	for (int i = 0; i < MAX_GENERATIONS; i++) {
+		void *child = task;
+
 		task = (void *)task_word(task, usdt_task_parent_offset);
 		if (!task || bpf_probe_read_kernel(&tgid, sizeof(tgid), task + usdt_task_tgid_offset))
 			return false;
 		if (tgid == usdt_ancestor_tgid)
-			return true;
+			return !is_tracers_own(child);
 		if (tgid <= 1)
 			return false;
 	}

@@ -103,6 +103,12 @@ class Stream {
 
   /// Writes what is buffered. Without patience it waits as long as it takes.
   [[nodiscard]] Flushed flush(const Patience& patience = nullptr);
+  /// The same once 64 KiB are buffered: more in one write is no faster, and memory to fault in. For output whose end
+  /// nobody knows.
+  void flush_if_full() {
+    constexpr std::size_t kEnough = 64 << 10;
+    if (buffer_.size() - done_ >= kEnough) static_cast<void>(flush());
+  }
   /// errno of the write that failed, 0 if none did. Later ones are not tried.
   [[nodiscard]] int error() const noexcept { return error_; }
   /// Bytes printed so far, and how many of them are with the kernel.

@@ -152,6 +152,7 @@ void print_json(const usdt::ProbeFile& file, usdt::tools::Stream& out) {
     json.Reset(buffer);
     write_site(json, keys, site, decoder, args);
     out.json({buffer.GetString(), buffer.GetSize()});
+    out.flush_if_full();
   }
 }
 

@@ -111,6 +111,7 @@ class TextPrinter {
       out_.terminal().interactive ? print_aligned(row) : print_tabbed(row);
       if (verbosity_ >= 1) print_probe(probes[i]);
       if (verbosity_ >= 2) print_sites(probes[i]);
+      out_.flush_if_full();
     }
   }
 
@@ -216,6 +217,7 @@ class TextPrinter {
       for (const usdt::Arg& arg : args) width = std::max(width, printable(arg.spec.text).size());
       width = std::min<std::size_t>(width, 80);  // one long argument widens no other line
       for (std::size_t n = 0; n < args.size(); ++n) print_arg(site, n, args[n], width);
+      out_.flush_if_full();
     }
   }
 

@@ -61,9 +61,11 @@ Result<void> set_constants(Object& object, const Family& family) {
     return fail(ErrorKind::not_supported, fmt::format("following children: kernel BTF: {}", btf.detail));
   auto types = btf::Types::load();
   if (!types) return fail(types.error());
-  constexpr std::array<std::pair<const char*, const char*>, 3> members = {{{"usdt_task_tgid_offset", "tgid"},
-                                                                           {"usdt_task_parent_offset", "real_parent"},
-                                                                           {"usdt_task_signal_offset", "signal"}}};
+  constexpr std::array<std::pair<const char*, const char*>, 4> members = {
+      {{"usdt_task_tgid_offset", "tgid"},
+       {"usdt_task_parent_offset", "real_parent"},
+       {"usdt_task_signal_offset", "signal"},
+       {"usdt_task_exit_signal_offset", "exit_signal"}}};
   for (const auto& [constant, member] : members) {
     auto offset = (*types)->member_offset("task_struct", member);
     if (!offset) return fail(offset.error());
