@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
-// The most usual application: two programs on two probes, which meet in a map. With USE_LIBBPF the same text is compiled
-// with libbpf's usdt.bpf.h.
+// The most usual application: two programs on two probes, which meet in a map. With USE_LIBBPF the same text is
+// compiled with libbpf's usdt.bpf.h.
 #ifdef USE_LIBBPF
+// In this order: libbpf's headers use the kernel's types.
+// clang-format off
 #include <linux/bpf.h>
 #include <linux/ptrace.h>
 #include <stdbool.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/usdt.bpf.h>
+// clang-format on
 #define ON(section, name, params...) SEC(section) int BPF_USDT(name, ##params)
 #define COOKIE() ((__u64)bpf_usdt_cookie(ctx))
 #else

@@ -2,6 +2,7 @@
 #include "usdt/plan.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <functional>
@@ -22,8 +23,15 @@ namespace {
 
 using plan::ResolvedArg;
 
-/// Arguments that a plan describes. Some 600 bytes each; in a hostile file two bytes of text say one.
-constexpr std::size_t kMostArguments = 1 << 20;
+/// Different arguments that a plan describes: so many, and one for each 32 bytes of its files. An honest note takes
+/// more for each; in a hostile one two bytes of text say an argument, which takes some 700 bytes of memory.
+constexpr std::size_t kFreeArguments = 3 << 15;
+constexpr std::size_t kFileBytesPerArgument = 32;
+
+std::size_t bytes_of(const ElfFile& file) {
+  struct stat st {};
+  return ::fstat(file.fd(), &st) == 0 ? static_cast<std::size_t>(st.st_size) : 0;
+}
 
 /// What all sites with one argument text share.
 struct ArgTemplate {
@@ -99,17 +107,19 @@ class Planner {
   AttachPlan plan_;
   plan::SpecTable specs_;
   std::vector<ArgTemplate> templates_;
-  std::size_t decoded_ = 0;                                                   ///< arguments of all templates
+  std::size_t decoded_ = 0;  ///< arguments of all templates
+  std::size_t most_arguments_ = kFreeArguments;
   std::unordered_map<MachineText, std::uint32_t, KeyHash> shared_templates_;  ///< what means the same in any file
 };
 
 void Planner::add(const ProbeFile& file) {
+  most_arguments_ += bytes_of(*file.elf) / kFileBytesPerArgument;
   Current current{static_cast<std::uint32_t>(plan_.files.size()), ArgDecoder(*file.elf), {}, {}};
   plan_.files.push_back({.target = file.target, .elf = file.elf, .offsets = {}, .ref_ctr_offsets = {}, .sites = {}});
   for (const Site& site : file.sites) {
     const std::uint32_t probe = probe_of(site, current);
     auto placement = plan::place(site, *file.elf, kernel_, options_);
-    if (placement && decoded_ >= kMostArguments &&
+    if (placement && decoded_ >= most_arguments_ &&
         !current.templates.contains({lengths_of(site).data(), site.args_text})) {
       placement =
           tl::unexpected(fmt::format("the plan has {} different arguments without it: trace fewer probes", decoded_));

@@ -25,7 +25,7 @@ const volatile __u32 usdt_ip_group __attribute__((weak)) = 0;
 /* Per-link programs: the spec itself, a struct usdt_spec with USDT_LINK_ARGS arguments. As words, since `bpftool gen
  * skeleton` prints the type of each constant, and defines no structure that has a name. */
 const volatile __u64 usdt_link[(sizeof(struct usdt_spec) + USDT_LINK_ARGS * sizeof(struct usdt_arg_spec)) / 8]
-	__attribute__((weak)) = {};
+    __attribute__((weak)) = {};
 /* Arguments whose `value` (displacement or constant) differs between this program's sites: it is in the table. */
 const volatile __u32 usdt_link_vary __attribute__((weak)) = 0;
 
