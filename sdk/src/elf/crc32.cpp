@@ -15,8 +15,10 @@ constexpr std::uint32_t kOne = 0x80000000;
 constexpr std::uint32_t times_x(std::uint32_t a) noexcept { return a >> 1 ^ ((a & 1) != 0 ? kPolynomial : 0); }
 
 /// Entry [k][b]: what the byte b leaves behind after k more bytes, so that eight bytes are taken at once.
-constexpr auto kTables = [] {
-  std::array<std::array<std::uint32_t, 256>, 8> tables{};
+using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
+
+constexpr Tables make_tables() noexcept {
+  Tables tables{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
     std::uint32_t rest = byte;
     for (int bit = 0; bit < 8; ++bit) rest = times_x(rest);
@@ -29,7 +31,9 @@ constexpr auto kTables = [] {
     }
   }
   return tables;
-}();
+}
+
+constexpr Tables kTables = make_tables();
 
 /// The product of two polynomials modulo the CRC's.
 constexpr std::uint32_t product(std::uint32_t a, std::uint32_t b) noexcept {
