@@ -38,6 +38,7 @@ struct Flags {
   bool strict = false;
   bool allow_unsafe_nop5 = false;
   bool quiet = false;
+  bool verbose = false;  ///< how it is attached
 };
 
 /// Parses argv; prints help, version or a usage error itself. Returns the exit code in `exit_code` and nothing when the
