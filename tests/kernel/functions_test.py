@@ -119,7 +119,7 @@ def arguments_are_printed_by_name(run):
     code, out, err = by_tool(run, "raw_tp:sys_enter", command=[program])
     check_equal(code, 0, "exit code")
     check_equal(len(re.findall(r" raw_tp:sys_enter regs=0x[0-9a-f]+ id=110$", out, re.M)), 17, "lines of getppid")
-    check(re.search(r"^attached 1 raw tracepoint by raw_tp, specs by [a-z-]+, after [0-9.]+ ms$", err, re.M), err)
+    check(re.search(r"^attached 1 raw tracepoint, after [0-9.]+ ms$", err, re.M), err)
 
 
 @scenario
@@ -151,7 +151,7 @@ def a_usdt_probe_and_a_tracepoint_are_traced_together(run):
     made = numbers(of_probe(result, "raw_tp:sys_enter"))
     check(EXECVE in made and EXIT_GROUP in made, f"system calls: {made}")
     result.check_accounted(len(result.events), lost=0)
-    check(re.search(r"(?m)^attached 1 site of 1 probe in 1 file by \S+, and 1 raw tracepoint by raw_tp, specs by ",
+    check(re.search(r"(?m)^attached 1 site of 1 probe in 1 file, and 1 raw tracepoint, after ",
                     result.stderr), result.stderr)
     by_probe = {probe["probe"]: probe for probe in result.summary["probes"]}
     check_equal(by_probe["raw_tp:sys_enter"]["args"],

@@ -40,7 +40,7 @@ def trace_by(run, carrier, program, probes, only=None, holder=None, limit=1.0, b
     """Traces and compares; returns how often each argument was unreadable, and why."""
     log = run.dir / f"{carrier}-{backend}.log"
     log.unlink(missing_ok=True)
-    result = run.trace(probes, "--carrier", carrier, "--backend", backend, *options,
+    result = run.trace(probes, "-v", "--carrier", carrier, "--backend", backend, *options,
                        command=["env", f"TRUTH_LOG={log}", program, *arguments])
     result.check_code(0)
     check_carrier(carrier, carrier_used(result))
@@ -54,7 +54,7 @@ def names_that_fit_cookies(run, holder, provider):
     """Those left when each probe that a forced cookie refuses by name is taken away."""
     names = sorted({note.name for note in notes(holder) if note.provider == provider})
     while names:
-        result = run.trace(probes_of(holder, provider, names), "--carrier", "cookie", command=["true"])
+        result = run.trace(probes_of(holder, provider, names), "-v", "--carrier", "cookie", command=["true"])
         if result.code == 0:
             return names
         refused = re.search(r"(\w+):(\w+) at 0x[0-9a-f]+: .* do not fit an attach cookie", result.stderr)

@@ -89,6 +89,7 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_flag("--skip-unknown", flags.skip_unknown,
                "Go on without kernel functions and raw tracepoints that this kernel does not have");
   app.add_flag("-q,--quiet", flags.quiet, "No notices but errors and the loss line");
+  app.add_flag("-v,--verbose", flags.verbose, "Tell how sites are attached and how specs reach the BPF program");
   app.add_option("--backend", raw.backends,
                  "How to attach: uprobe_multi, perf_uprobe; in the kernel: kprobe_multi, kprobe_session,\n"
                  "perf_kprobe, tracing_multi, tracing, raw_tp, tp_btf. Default: the best there is")

@@ -4,8 +4,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
+#include <map>
 
 namespace usdt_trace {
+
+std::int64_t WallClock::at(std::uint64_t monotonic_ns) {
+  constexpr std::uint64_t second = 1'000'000'000;
+  if (monotonic_ns >= asked_until_) {
+    timespec real{}, monotonic{};
+    ::clock_gettime(CLOCK_REALTIME, &real);
+    ::clock_gettime(CLOCK_MONOTONIC, &monotonic);
+    offset_ = (real.tv_sec - monotonic.tv_sec) * 1'000'000'000LL + (real.tv_nsec - monotonic.tv_nsec);
+    asked_until_ = monotonic_ns + second;
+  }
+  return static_cast<std::int64_t>(monotonic_ns) + offset_;
+}
 
 Account Summary::total() const {
   Account sum;
@@ -36,6 +50,16 @@ Columns::Columns(const usdt::AttachPlan& plan, const PrintList& print) {
 std::string full_name(const usdt::AttachPlan& plan, const usdt::PlannedProbe& probe) {
   if (probe.file == usdt::kNone) return fmt::format("{}:{}", probe.provider, probe.name);
   return usdt::probe_name(plan.files[probe.file].target, probe.provider, probe.name);
+}
+
+std::vector<std::string> short_names(const usdt::AttachPlan& plan) {
+  std::map<std::string, std::size_t> files;
+  std::vector<std::string> names;
+  for (const usdt::PlannedProbe& probe : plan.probes)
+    ++files[names.emplace_back(fmt::format("{}:{}", probe.provider, probe.name))];
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (files[names[i]] > 1) names[i] = full_name(plan, plan.probes[i]);
+  return names;
 }
 
 void Output::event(const usdt::Event& event) {

@@ -12,6 +12,17 @@
 
 namespace usdt_trace {
 
+/// The time of day of events, which carry CLOCK_MONOTONIC.
+class WallClock {
+ public:
+  /// Nanoseconds since 1970, UTC.
+  [[nodiscard]] std::int64_t at(std::uint64_t monotonic_ns);
+
+ private:
+  std::int64_t offset_ = 0;        ///< of CLOCK_REALTIME, which may be set while the trace runs
+  std::uint64_t asked_until_ = 0;  ///< monotonic; later events ask again
+};
+
 /// What became of the hits of one probe: hits == delivered + everything lost.
 struct Account : usdt::ProbeCounts {
   std::uint64_t not_written = 0;  ///< lost: the event's line could not be written; not among `delivered`
@@ -74,6 +85,9 @@ class Output {
 
 /// "usdt:PATH:PROVIDER:NAME": what usdt-list prints, too.
 [[nodiscard]] std::string full_name(const usdt::AttachPlan& plan, const usdt::PlannedProbe& probe);
+
+/// For lines: "PROVIDER:NAME", and full_name() where several files have a probe of that name.
+[[nodiscard]] std::vector<std::string> short_names(const usdt::AttachPlan& plan);
 
 /// True where calls are traced from entry to return: only they can be unfinished.
 [[nodiscard]] bool has_calls(const usdt::AttachPlan& plan);

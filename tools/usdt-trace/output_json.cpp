@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <ctime>
 
 #include "common/json.hpp"
 #include "common/utf8.hpp"
@@ -38,6 +39,7 @@ class JsonOutput final : public Output {
     json_.StartObject();
     head("event");
     json_key(json_, "ts"), json_.Uint64(event.timestamp());
+    json_key(json_, "time"), time(event.timestamp());
     json_key(json_, "cpu"), json_.Uint(event.cpu());
     json_key(json_, "pid"), json_.Uint(event.pid());
     json_key(json_, "tid"), json_.Uint(event.tid());
@@ -127,6 +129,20 @@ class JsonOutput final : public Output {
       json_key(json_, "unfinished"), json_.Uint64(counts.unfinished);
     }
     json_.EndObject();
+  }
+
+  /// RFC 3339, UTC.
+  void time(std::uint64_t monotonic_ns) {
+    const std::int64_t wall = clock_.at(monotonic_ns);
+    const std::time_t second = wall / 1'000'000'000;
+    if (second != second_) {
+      second_ = second;
+      std::tm utc{};
+      ::gmtime_r(&second, &utc);
+      day_and_second_ = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", utc.tm_year + 1900, utc.tm_mon + 1,
+                                    utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
+    }
+    json_text(json_, fmt::format("{}.{:09}Z", day_and_second_, wall % 1'000'000'000));
   }
 
   void args(const usdt::Event& event) {
@@ -253,6 +269,9 @@ class JsonOutput final : public Output {
   std::vector<const std::vector<usdt::Arg>*> args_of_;  ///< by probe; null: none of its sites is attached
   std::vector<std::string> pcs_;
   std::vector<unsigned> truncated_;
+  WallClock clock_;
+  std::time_t second_ = -1;
+  std::string day_and_second_;  ///< "2026-11-22T01:02:03"
   rapidjson::StringBuffer object_;
   usdt::tools::JsonWriter json_;
 };

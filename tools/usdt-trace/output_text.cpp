@@ -15,11 +15,13 @@ namespace {
 
 /// An unsigned word that can only be an address of this kind of process: Linux maps x86-64 and arm64 programs, heaps,
 /// libraries and stacks at 0x55... to 0x7f..., where no ordinary count is.
-/// What kernel types call a pointer is one.
+/// What kernel types call a pointer is one, whatever its value.
 bool looks_like_address(const usdt::Arg& arg, std::uint64_t value) {
-  if (!arg.type.empty()) return arg.type.back() == '*' && value != 0;
+  if (!arg.type.empty()) return arg.type.find('*') != arg.type.npos;
   return arg.size == 8 && value >= 0x5500'0000'0000 && value < 0x8000'0000'0000;
 }
+
+constexpr std::size_t kWidestProbe = 40;  ///< longer ones push their own line
 
 class TextOutput final : public Output {
  public:
@@ -29,21 +31,23 @@ class TextOutput final : public Output {
         print_(flags.print),
         count_only_(flags.count_only),
         columns_(plan, flags.print) {
-    timespec real{}, monotonic{};
-    ::clock_gettime(CLOCK_REALTIME, &real);
-    ::clock_gettime(CLOCK_MONOTONIC, &monotonic);
-    wall_offset_ns_ = (real.tv_sec - monotonic.tv_sec) * 1'000'000'000LL + (real.tv_nsec - monotonic.tv_nsec);
-    for (const usdt::PlannedProbe& probe : plan.probes)
-      names_.push_back(fmt::format("{}:{}", probe.provider, probe.name));
+    names_ = short_names(plan);
+    for (const std::string& name : names_) probe_width_ = std::max(probe_width_, std::min(name.size(), kWidestProbe));
+    if (out_.terminal().interactive && !count_only_)
+      out_.print("{}\n", out_.styled(fmt::format("{:<15} {:<15} {:<7} {:<{}} ARGUMENTS", "TIME", "COMMAND", "PID",
+                                                 "PROBE", probe_width_),
+                                     usdt::tools::Style::bold));
   }
 
   void write_event(const usdt::Event& event) override {
+    line_ = out_.printed();
     show_time(event.timestamp());
-    out_.print(" {:<15} {:<7} {}", event.comm(), event.pid(), names_[event.site().probe]);
+    out_.print(" {:<15} {:<7} {:<{}}", event.comm(), event.pid(), names_[event.site().probe],
+               out_.terminal().interactive ? probe_width_ : 0);
     if (print_.empty()) {
-      for (std::size_t n = 0; n < event.arg_count(); ++n) show_named(event, n);
+      for (std::size_t n = 0; n < event.arg_count(); ++n) show_piece([&] { show_named(event, n); });
     }
-    for (std::size_t i = 0; i < print_.size(); ++i) show_item(event, i);
+    for (std::size_t i = 0; i < print_.size(); ++i) show_piece([&] { show_item(event, i); });
     if (event.duration() > 0) out_.print(" took={:.3f}us", static_cast<double>(event.duration()) / 1000);
     out_.print("\n");
     show_stack(event);
@@ -63,6 +67,16 @@ class TextOutput final : public Output {
   }
 
  private:
+  /// Shows what `piece` prints; on a terminal below the line so far, where that has no room for it.
+  template <class Piece>
+  void show_piece(const Piece& piece) {
+    const std::uint64_t at = out_.printed();
+    piece();
+    if (!out_.terminal().interactive || out_.printed() - line_ <= out_.terminal().width) return;
+    out_.break_line(at);
+    line_ = at + 1;
+  }
+
   void show_item(const usdt::Event& event, std::size_t i) {
     const PrintItem& item = print_[i];
     out_.print(" {}=", item.label);
@@ -90,7 +104,7 @@ class TextOutput final : public Output {
   }
 
   void show_time(std::uint64_t monotonic_ns) {
-    const std::int64_t wall = static_cast<std::int64_t>(monotonic_ns) + wall_offset_ns_;
+    const std::int64_t wall = wall_clock_.at(monotonic_ns);
     const std::time_t second = wall / 1'000'000'000;
     if (second != clock_second_) {
       clock_second_ = second;
@@ -161,7 +175,9 @@ class TextOutput final : public Output {
   Columns columns_;
   std::vector<std::string> names_;
   usdt::KernelSymbols symbols_;
-  std::int64_t wall_offset_ns_ = 0;
+  WallClock wall_clock_;
+  std::uint64_t line_ = 0;  ///< Stream::printed() at the beginning of this line
+  std::size_t probe_width_ = std::size("PROBE") - 1;
   std::time_t clock_second_ = -1;
   std::string clock_;
 };

@@ -258,30 +258,38 @@ class Session {
     output_ = flags_.format == Format::json ? json_output(plan_, flags_, *out_) : text_output(plan_, flags_, *out_);
     const auto took = std::chrono::duration<double, std::milli>(Clock::now() - started_).count();
     report_skipped();
-    notice(fmt::format("attached {}, specs by {}, after {:.1f} ms", attached_text(), tracer_->link().carrier_text(),
-                       took));
+    const std::string carriers =
+        flags_.verbose ? fmt::format(", specs by {}", tracer_->link().carrier_text()) : std::string();
+    notice(fmt::format("attached {}{}, after {:.1f} ms", attached_text(), carriers, took));
     return {};
   }
 
-  /// "3 sites of 2 probes in 1 file by uprobe_multi, and 409 kernel functions by tracing_multi".
+  /// "3 sites of 2 probes in 1 file, and 409 kernel functions"; with -v each with "by tracing_multi".
   [[nodiscard]] std::string attached_text() const {
     std::vector<std::string> parts;
     std::size_t in_files = tracer_->link().attached();
+    std::map<std::string_view, std::size_t> in_kernel;
     for (const auto& [way, count] : attached_in_kernel()) {
       in_files -= count;
       const bool tracepoints = way == usdt::Backend::raw_tp || way == usdt::Backend::tp_btf;
-      parts.push_back(
-          fmt::format("{} by {}", counted(count, tracepoints ? "raw tracepoint" : "kernel function"), to_string(way)));
+      const std::string_view what = tracepoints ? "raw tracepoint" : "kernel function";
+      in_kernel[what] += count;
+      if (flags_.verbose) parts.push_back(counted(count, what) + by(way));
     }
+    for (const auto& [what, count] : in_kernel)
+      if (!flags_.verbose) parts.push_back(counted(count, what));
     if (!plan_.files.empty()) {
       const auto probes = std::count_if(plan_.probes.begin(), plan_.probes.end(),
                                         [](const usdt::PlannedProbe& probe) { return probe.file != usdt::kNone; });
-      parts.insert(parts.begin(),
-                   fmt::format("{} of {} in {} by {}", counted(in_files, "site"),
-                               counted(static_cast<std::size_t>(probes), "probe"), counted(plan_.files.size(), "file"),
-                               to_string(tracer_->link().backend())));
+      parts.insert(parts.begin(), fmt::format("{} of {} in {}{}", counted(in_files, "site"),
+                                              counted(static_cast<std::size_t>(probes), "probe"),
+                                              counted(plan_.files.size(), "file"), by(tracer_->link().backend())));
     }
     return fmt::format("{}", fmt::join(parts, ", and "));
+  }
+
+  [[nodiscard]] std::string by(usdt::Backend way) const {
+    return flags_.verbose ? fmt::format(" by {}", to_string(way)) : std::string();
   }
 
   /// How many functions and tracepoints by each way.
@@ -445,8 +453,8 @@ class Session {
       print_changes();
       return;
     }
-    say(fmt::format("{} of {}; lost: {}{}", counted(total.delivered, "event"), counted(total.hits, "hit"),
-                    lost_text(total), missed_text(missed_)));
+    say(fmt::format("{} of {}{}; lost: {}{}", counted(total.delivered, "event"), counted(total.hits, "hit"),
+                    limit_text(total), lost_text(total), missed_text(missed_)));
     print_losers();
     print_changes();
     if (const std::uint64_t unknown = tracer_->undecided(); unknown > 0)
@@ -474,12 +482,20 @@ class Session {
                     shown < children.size() ? ", ..." : ""));
   }
 
+  /// Why there are fewer events than hits where that was asked for.
+  [[nodiscard]] std::string limit_text(const Account& total) const {
+    if (shown_ < flags_.max_events) return {};
+    return fmt::format(" (the {} asked for; {} came before all was detached)", flags_.max_events,
+                       fmt::format("{} more", total.discarded));
+  }
+
   /// The probes that lost events, those that lost most.
   void print_losers() const {
     constexpr std::size_t most = 10;
     std::vector<std::pair<std::uint64_t, std::size_t>> losers;
     for (std::size_t i = 0; i < summary_.probes.size(); ++i) {
-      const std::uint64_t lost = summary_.probes[i].lost() + summary_.probes[i].missed.value_or(0);
+      std::uint64_t lost = summary_.probes[i].lost() + summary_.probes[i].missed.value_or(0);
+      if (shown_ >= flags_.max_events) lost -= summary_.probes[i].discarded;  // as asked for
       if (lost > 0) losers.emplace_back(lost, i);
     }
     std::stable_sort(losers.begin(), losers.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
