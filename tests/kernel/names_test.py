@@ -3,6 +3,8 @@
 """A name that usdt-list prints selects in usdt-trace the sites that were listed, and no others."""
 
 import os
+import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -73,7 +75,9 @@ def listed_names_of_a_process_select_the_same_in_it(run):
     where, files = make_odd_files(run)
     for raw, path in files[::4] + [file for file in files if b"*" in file[0] or b"[" in file[0]]:
         target = run.start(os.fsdecode(path), "pause:0")
-        puppet.wait_until(lambda: os.path.realpath(f"/proc/{target.pid}/exe") == os.fsdecode(path), "it runs")
+        inode = os.stat(path).st_ino  # names are escaped there
+        maps = pathlib.Path(f"/proc/{target.pid}/maps")
+        puppet.wait_until(lambda: re.search(rf" r-xp \S+ \S+ {inode} ", maps.read_text(errors="replace")), "it is mapped")
         names = usdt_list(run, "-p", str(target.pid))
         check_equal(len(names), 1, f"names in the process of {raw!r}")
         result = run.trace(names[0], "-p", target.pid, "--duration", 0)
