@@ -84,12 +84,13 @@ Result<ProbePattern> ProbePattern::parse(std::string_view text) {
   if (colons.empty() && start > 0) colons = find_separators(text, start = 0);
   if (colons.empty()) return bad_syntax(fmt::format("no ':' in '{}': write PROVIDER:NAME", text), text.size());
   if (const std::string_view answer = foreign_answer(text, colons); start == 0 && !answer.empty())
-    return fail(ErrorKind::not_supported, fmt::format("'{}': {}", text, answer));
+    return fail(Error{ErrorKind::not_supported, fmt::format("'{}': {}", text, answer), 0, 0U});
   const std::size_t name_at = colons.back() + 1;
   if (name_at == text.size()) return bad_syntax("empty probe name", text.size());
 
   ProbePattern pattern;
   pattern.name = glob_of_part(text.substr(name_at));
+  if (pattern.name.empty()) return bad_syntax("empty probe name", name_at);  // ""
   if (start > 0 && colons.size() == 1) {
     pattern.target = text.substr(start, colons[0] - start);
     return pattern;
@@ -98,6 +99,7 @@ Result<ProbePattern> ProbePattern::parse(std::string_view text) {
   const std::size_t provider_at = has_target ? colons[colons.size() - 2] + 1 : start;
   if (provider_at + 1 == name_at) return bad_syntax("empty provider", provider_at);
   pattern.provider = glob_of_part(text.substr(provider_at, name_at - 1 - provider_at));
+  if (pattern.provider.empty()) return bad_syntax("empty provider", provider_at);
   if (has_target) pattern.target = text.substr(start, provider_at - 1 - start);
   return pattern;
 }

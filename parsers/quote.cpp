@@ -67,20 +67,19 @@ std::string escaped(std::string_view text, std::string_view special) {
 struct Escape {
   char value = '\\';
   std::size_t length = 1;
-  bool code = false;  ///< named by its number or letter, not by itself
 };
 
 Escape read_escape(std::string_view text) noexcept {
   if (text.size() < 2) return {};
   const char c = text[1];
-  if (c == 'n') return {'\n', 2, true};
-  if (c == 't') return {'\t', 2, true};
+  if (c == 'n') return {'\n', 2};
+  if (c == 't') return {'\t', 2};
   std::uint8_t number = 0;
   if (c == 'x' && text.size() >= 4) {
     const auto [end, error] = std::from_chars(text.data() + 2, text.data() + 4, number, 16);
-    if (error == std::errc() && end == text.data() + 4) return {static_cast<char>(number), 4, true};
+    if (error == std::errc() && end == text.data() + 4) return {static_cast<char>(number), 4};
   }
-  return {c, 2, false};
+  return {c, 2};
 }
 
 /// Plain in a pattern and to a shell alike. '!' and '{' are not to all shells.
@@ -122,7 +121,7 @@ std::optional<std::string> unquoted(std::string_view text) {
 std::string without_backslashes(std::string_view text) {
   std::string out;
   while (!text.empty()) {
-    const Escape next = text[0] == '\\' ? read_escape(text) : Escape{text[0], 1, false};
+    const Escape next = text[0] == '\\' ? read_escape(text) : Escape{text[0], 1};
     out += next.value;
     text.remove_prefix(next.length);
   }
@@ -149,11 +148,13 @@ std::string glob_of_part(std::string_view part) {
     return out;
   }
   while (!part.empty()) {
-    const Escape next = part[0] == '\\' ? read_escape(part) : Escape{part[0], 1, false};
-    if (next.code)
+    const Escape next = part[0] == '\\' ? read_escape(part) : Escape{part[0], 1};
+    // What is escaped is itself, in one spelling. So is a bare quote: written back behind another part it must not
+    // become the end of a quoted one.
+    if (part[0] == '\\' || part[0] == '"')
       literally(next.value);
     else
-      out += part.substr(0, next.length);
+      out += part[0];
     part.remove_prefix(next.length);
   }
   return out;
