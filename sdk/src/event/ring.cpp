@@ -78,16 +78,19 @@ class Ring::State {
   }
 
   Result<std::size_t> poll(const OnRecord& on_record, std::chrono::milliseconds wait, std::size_t limit) {
-    const auto deadline = Clock::now() + std::min(wait, std::chrono::milliseconds(std::chrono::hours(24)));
-    while (true) {
-      auto taken = consume(on_record, limit);
-      if (!taken || *taken > 0) return taken;
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-      if (left.count() <= 0) return 0;
+    auto taken = consume(on_record, limit);
+    // Not even the clock is looked at where there is no need: it may be a system call, and that be traced.
+    if (!taken || *taken > 0 || wait.count() <= 0) return taken;
+    wait = std::min(wait, std::chrono::milliseconds(std::chrono::hours(24)));  // poll(2) takes an int
+    const auto deadline = Clock::now() + wait;
+    for (auto left = wait; left.count() > 0;
+         left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now())) {
       auto waited = wait_once(left);
       if (!waited) return fail(waited.error());
-      if (!*waited) return consume(on_record, limit);
+      taken = consume(on_record, limit);
+      if (!taken || *taken > 0 || !*waited) return taken;
     }
+    return 0;
   }
 
   void wake() const noexcept {
