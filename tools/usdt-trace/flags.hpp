@@ -42,7 +42,7 @@ struct Flags {
   bool allow_unsafe_nop5 = false;
   bool quiet = false;
   std::string verifier_log;  ///< file for what the kernel's verifier says of a program it refuses
-  bool verbose = false;  ///< how it is attached
+  bool verbose = false;      ///< how it is attached
 };
 
 /// Parses argv; prints help, version or a usage error itself. Returns the exit code in `exit_code` and nothing when the
