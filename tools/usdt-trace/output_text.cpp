@@ -30,8 +30,8 @@ class TextOutput final : public Output {
         plan_(plan),
         print_(flags.print),
         count_only_(flags.count_only),
-        columns_(plan, flags.print) {
-    names_ = short_names(plan);
+        columns_(plan, flags.print),
+        names_(short_names(plan)) {
     for (const std::string& name : names_) probe_width_ = std::max(probe_width_, std::min(name.size(), kWidestProbe));
     if (out_.terminal().interactive && !count_only_)
       out_.print("{}\n", out_.styled(fmt::format("{:<15} {:<15} {:<7} {:<{}} ARGUMENTS", "TIME", "COMMAND", "PID",
