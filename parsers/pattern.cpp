@@ -50,9 +50,8 @@ struct Foreign {
   std::string_view answer;
 };
 constexpr std::string_view kFunctions =
-    "functions of programs cannot be traced yet: their USDT probes can be (usdt:FILE:PROVIDER:NAME; usdt-list FILE "
-    "shows "
-    "them), and the kernel's functions (kfunc:NAME)";
+    "functions of programs cannot be traced yet: their USDT probes can be (usdt:FILE:PROVIDER:NAME; "
+    "usdt-list FILE shows them), and the kernel's functions (kfunc:NAME)";
 constexpr Foreign kForeign[] = {
     {"uprobe", kFunctions},
     {"uretprobe", kFunctions},

@@ -239,6 +239,16 @@ def a_trace_without_a_command_behind_the_dashes_is_refused(run):
 
 
 @scenario
+def numbers_that_cannot_be_meant_are_refused(run):
+    program = puppet.build(run)
+    for option, value in (("-M", "-1"), ("-M", "0"), ("-M", "9" * 20), ("-M", "5x"), ("-d", "-1"), ("-d", "1e99"),
+                          ("-p", "0"), ("-p", "-4")):
+        result = run.trace(probe_of(program), option + value)
+        result.check_code(2)
+        check(f"'{value}'" in result.stderr, f"{option} {value}\n{result.describe()}")
+
+
+@scenario
 def the_command_gets_signals_as_the_tracer_found_them(run):
     program = puppet.build(run)
     for ignored in ([], [signal.SIGINT], [signal.SIGPIPE, signal.SIGTERM], [signal.SIGHUP, signal.SIGUSR1]):

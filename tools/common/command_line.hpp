@@ -12,9 +12,8 @@
 
 namespace usdt::tools {
 
-/// Parses `words` (argv without the program's name). Returns the exit code where the program shall end: 0 after --help
-/// or
-/// --version, which are printed, `usage_error` after a complaint.
+/// Parses `words` (argv without the program's name). Returns the exit code where the program shall end: 0 after
+/// --help or --version, which are printed, `usage_error` after a complaint.
 [[nodiscard]] std::optional<int> parse_command_line(CLI::App& app, std::vector<std::string> words, int usage_error);
 
 /// A whole number within the limits, digits alone.

@@ -21,7 +21,7 @@ template <class... Words>
 
 /// Closes `descriptors`. The last reference to what they stand for is dropped by tasks that exit, never by a system
 /// call, at whatever moment this process is killed; returns when they have. Several tasks at once share the waiting
-/// for grace periods of the kernel. Descriptors that are no kernel object of ours to undo need no such care.
+/// for grace periods of the kernel. For links and perf events of uprobes; others may be closed as usual.
 void close_in_exiting_tasks(std::span<const int> descriptors) noexcept;
 
 /// The system call as words of the machine. Private to call_in_separate_task().
