@@ -79,6 +79,41 @@ TEST(Event, shows_no_frame_of_the_tracing_itself) {
   EXPECT_TRUE(stack()->empty());
 }
 
+TEST(OwnedEvent, keeps_record_and_plan_when_theirs_are_gone) {
+  auto plan = std::make_shared<const AttachPlan>(x86_plan("8@%rdi -4@%esi", {0}));
+  const std::weak_ptr<const AttachPlan> watched = plan;
+  auto record = *EventBuilder(*plan).pid(42).arg(0, 0x1000).text(0, "select 1").arg(1, -7).build();
+  std::optional<OwnedEvent> kept;
+  {
+    const auto event = Event::from(record, plan, layout_of(*plan));
+    ASSERT_TRUE(event) << event.error().message;
+    kept.emplace(*event);
+  }
+  const OwnedEvent second(**kept);  // a copy of a copy
+  kept.reset();
+  std::ranges::fill(record, std::byte{0xff});
+  plan.reset();
+  EXPECT_EQ(second->pid(), 42U);
+  EXPECT_EQ(second->arg<std::int32_t>(1).value(), -7);
+  EXPECT_EQ(second->text(0)->bytes, "select 1");
+  EXPECT_EQ(second->probe().name, "n");
+  EXPECT_EQ(watched.use_count(), 1);
+}
+
+TEST(OwnedEvent, needs_a_plan) {
+  const AttachPlan plan = x86_plan("");
+  const auto record = *EventBuilder(plan).build();
+  EXPECT_EQ(Event::from(record, std::shared_ptr<const AttachPlan>(), layout_of(plan)).error().kind,
+            ErrorKind::invalid_argument);
+}
+
+TEST(Event, has_the_cookie_of_its_site) {
+  AttachPlan plan = x86_plan("");
+  plan.specs[0].user_cookie = 0xfeedfacecafebeef;
+  const auto record = *EventBuilder(plan).build();
+  EXPECT_EQ(Event::from(record, plan, layout_of(plan))->user_cookie(), 0xfeedfacecafebeef);
+}
+
 TEST(Event, has_a_stack_or_the_reason_why_not) {
   const AttachPlan plan = x86_plan("");
   EventLayout layout = layout_of(plan);

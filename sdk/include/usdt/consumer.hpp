@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string_view>
@@ -15,17 +17,67 @@
 
 namespace usdt {
 
+/// Called with the bytes of one record, which are valid until it returns.
+using OnRecord = std::function<void(std::span<const std::byte>)>;
+
+/// A record as the type the BPF program writes; nothing where it has not exactly that size.
+template <class T>
+requires std::is_trivially_copyable_v<T>
+[[nodiscard]] std::optional<T> record_as(std::span<const std::byte> record) noexcept {
+  // Ring records are padded to 8 bytes by the kernel only behind their length: the length itself is exact.
+  if (record.size() != sizeof(T)) return std::nullopt;
+  T value;
+  std::memcpy(&value, record.data(), sizeof(T));
+  return value;
+}
+
+/// Reads a ring buffer (BPF_MAP_TYPE_RINGBUF) of a BPF program of your own, without ever waiting: an event loop does
+/// that, on fd().
+///     auto ring = usdt::RingReader::open(object, "events");
+///     epoll_ctl(loop, EPOLL_CTL_ADD, ring->fd(), ...);
+///     ring->read([](std::span<const std::byte> record) { if (auto q = usdt::record_as<query>(record)) ... });
+/// A ring has one reader: records go to whoever takes them first. One thread at a time; only wake() is for others.
+class RingReader {
+ public:
+  /// Ring `map` of a loaded object. Errors: not_found (no such map), invalid_argument (no ring buffer), limit
+  /// (descriptors), io.
+  [[nodiscard]] static Result<RingReader> open(const LoadedObject& object, std::string_view map);
+  /// The ring behind any descriptor, of a pinned map for example. The reader keeps the ring; `map_fd` stays yours.
+  [[nodiscard]] static Result<RingReader> open(int map_fd);
+  RingReader(RingReader&&) noexcept;
+  RingReader& operator=(RingReader&&) noexcept;
+  ~RingReader();
+
+  /// For epoll, libuv, asio and their like, the reader's own: readable as long as read() has something to hand over,
+  /// and from a wake() to the next read(), which answers it. Do not read from it or close it. While a program is
+  /// writing the next record it is readable, too, though read() hands over nothing yet. A program that submits with
+  /// BPF_RB_NO_WAKEUP leaves it as it was.
+  [[nodiscard]] int fd() const noexcept;
+
+  /// Hands over what is in the ring, at most `limit` records; the rest stays there. Returns how many those were. What
+  /// `on_record` throws comes out of here: its record counts as handed over, and those behind it come with the next
+  /// call. Errors: invalid_argument (called by its own callback).
+  [[nodiscard]] Result<std::size_t> read(const OnRecord& on_record, std::size_t limit = SIZE_MAX);
+
+  /// From any thread, or a signal handler: makes fd() readable until the next read().
+  void wake() const noexcept;
+
+ private:
+  struct Impl;
+  explicit RingReader(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
 /// What a consumer took from its ring.
 struct ConsumeStats {
   std::uint64_t records = 0;     ///< handed to the callback
   std::uint64_t wrong_size = 0;  ///< not exactly sizeof(T): counted, never guessed at
 };
 
-/// Reads ring buffer `map` of a loaded object on the calling thread until `stop` is requested (seen within 100 ms),
-/// then drains it. Errors: not_found (no such map), io.
+/// Reads ring buffer `map` of a loaded object on the calling thread until `stop` is requested, which ends a wait at
+/// once, then drains it. Errors: not_found (no such map), invalid_argument (no ring buffer), io.
 [[nodiscard]] Result<void> consume_records(const LoadedObject& object, std::string_view map,
-                                           const std::stop_token& stop,
-                                           const std::function<void(std::span<const std::byte>)>& on_record);
+                                           const std::stop_token& stop, const OnRecord& on_record);
 
 /// The same for records of one trivially copyable type, as the BPF program writes them.
 ///     struct query { std::uint64_t id; char sql[64]; };
@@ -36,14 +88,12 @@ requires std::is_trivially_copyable_v<T> && std::is_invocable_v<Callback, const 
                                            const std::stop_token& stop, Callback callback) {
   ConsumeStats stats;
   auto read = consume_records(object, map, stop, [&](std::span<const std::byte> bytes) {
-    // Ring records are padded to 8 bytes by the kernel only behind their length: the length itself is exact.
-    if (bytes.size() != sizeof(T)) {
+    const std::optional<T> record = record_as<T>(bytes);
+    if (!record) {
       ++stats.wrong_size;
       return;
     }
-    T record;
-    std::memcpy(&record, bytes.data(), sizeof(T));
-    callback(static_cast<const T&>(record));
+    callback(*record);
     ++stats.records;
   });
   if (!read) return fail(read.error());

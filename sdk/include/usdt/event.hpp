@@ -4,11 +4,13 @@
 #include <bit>
 #include <concepts>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <type_traits>
 #include <variant>
+#include <vector>
 
 #include "usdt/bpf/event.h"
 #include "usdt/plan.hpp"
@@ -49,12 +51,16 @@ struct EventLayout {
   }
 };
 
-/// One hit, viewed in the record it came in. Cheap to copy, valid only inside the callback that received it.
+/// One hit, viewed in the record it came in. Cheap to copy, valid only inside the callback that received it; OwnedEvent
+/// is what can be kept. Only reads: several threads may do so at once.
 class Event {
  public:
   /// Fails with malformed where `record` has not the layout's size, or names a site the plan does not have.
   [[nodiscard]] static Result<Event> from(std::span<const std::byte> record, const AttachPlan& plan,
                                           const EventLayout& layout);
+  /// The same of a plan that is shared: an OwnedEvent then has a share of its own.
+  [[nodiscard]] static Result<Event> from(std::span<const std::byte> record,
+                                          const std::shared_ptr<const AttachPlan>& plan, const EventLayout& layout);
 
   /// CLOCK_MONOTONIC, nanoseconds.
   [[nodiscard]] std::uint64_t timestamp() const noexcept { return header_->ts; }
@@ -73,6 +79,8 @@ class Event {
   [[nodiscard]] const PlannedSite& site() const noexcept { return *site_; }
   [[nodiscard]] std::uint32_t site_number() const noexcept { return header_->site; }
   [[nodiscard]] const PlannedProbe& probe() const noexcept { return plan_->probes[site_->probe]; }
+  /// What the plan has for this site (PlanOptions::user_cookie, user_cookie_of).
+  [[nodiscard]] std::uint64_t user_cookie() const noexcept { return plan_->specs[site_->spec].user_cookie; }
 
   /// Arguments of this site; the return value of a kernel function is the last (Arg::result).
   [[nodiscard]] std::size_t arg_count() const noexcept { return args_->size(); }
@@ -99,7 +107,9 @@ class Event {
   }
 
  private:
+  friend class EventCopies;
   Event() = default;
+  void view(const std::byte* record) noexcept;
   [[nodiscard]] Result<std::uint64_t> typed_bits(std::size_t n, std::size_t size, bool is_signed, bool is_float) const;
   /// Empty when argument n has a value.
   [[nodiscard]] std::string_view why_not(std::size_t n) const noexcept;
@@ -109,9 +119,28 @@ class Event {
   const std::uint64_t* stack_ = nullptr;
   const char* strings_ = nullptr;
   const AttachPlan* plan_ = nullptr;
+  const std::shared_ptr<const AttachPlan>* shared_plan_ = nullptr;  ///< null: the plan is somebody else's
   const PlannedSite* site_ = nullptr;
   const std::vector<Arg>* args_ = nullptr;
   EventLayout layout_;
+};
+
+/// An event that outlives the callback it came to: with a copy of its record, and a share in the plan of its tracer. (A
+/// plan given to Event::from() as a mere reference has to live as long.) Copies share that memory, which nobody
+/// changes: several threads may read them at once.
+class OwnedEvent {
+ public:
+  explicit OwnedEvent(const Event& event);
+
+  [[nodiscard]] const Event& operator*() const noexcept { return event_; }
+  [[nodiscard]] const Event* operator->() const noexcept { return &event_; }
+
+ private:
+  friend class EventCopies;
+  OwnedEvent(const Event& event, std::shared_ptr<const void> memory) : event_(event), memory_(std::move(memory)) {}
+
+  Event event_;
+  std::shared_ptr<const void> memory_;
 };
 
 }  // namespace usdt

@@ -24,7 +24,8 @@ struct MissedHits {
   std::vector<std::uint32_t> probes;  ///< of the plan: whose hits they were; none of them known if there are several
 };
 
-/// A plan that is attached. Dropping it detaches every site; the kernel does the same should the process die.
+/// A plan that is attached. Dropping it detaches every site; the kernel does the same should the process die. Its const
+/// functions may be called from several threads, though not while one detaches, moves or drops it.
 class Link {
  public:
   Link(Link&&) noexcept;

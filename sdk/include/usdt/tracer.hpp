@@ -59,8 +59,8 @@ struct ProbeCounts {
   std::optional<std::uint64_t> missed = 0;
 };
 
-/// A trace with the stock program: attached on start, typed events out. One thread at a time, which owns the loop; only
-/// wake() is for others.
+/// A trace with the stock program: attached on start, typed events out. One thread at a time, which owns the loop; for
+/// others, and at any time, are wake(), plan(), layout() and the const functions of link().
 class Tracer {
  public:
   using Callback = std::function<void(const Event&)>;
@@ -86,8 +86,20 @@ class Tracer {
   [[nodiscard]] Result<std::size_t> poll(const Callback& callback, std::chrono::milliseconds wait,
                                          std::size_t limit = SIZE_MAX);
 
+  /// poll() for those who keep events, or look at them in another thread: copies, in one block of memory. A copy that
+  /// was made counts as delivered.
+  [[nodiscard]] Result<std::vector<OwnedEvent>> take(std::chrono::milliseconds wait, std::size_t limit = 4096);
+
   /// From any thread, or a signal handler: a poll() that waits returns, or the next one that would.
   void wake() const noexcept;
+
+  /// A descriptor for epoll, libuv, asio and their like, the tracer's own: readable as long as `poll(callback, 0ms)`
+  /// has something to hand over, and from a wake() to the next poll(), which answers it. Do not read from it or close
+  /// it. It is readable also while a hit is being recorded, for a microsecond, when a poll() may hand over nothing yet.
+  /// After detach() it still tells of what is in the ring; drain() empties that, and only wake() makes it readable from
+  /// then on. From the first call on, the first hit after the ring was emptied wakes the loop, which costs the traced
+  /// program a microsecond; a poll() that waits looks by itself while hits are frequent. Errors: limit (descriptors).
+  [[nodiscard]] Result<int> fd();
 
   /// Detaches every site; events already in the ring stay readable.
   void detach() noexcept;

@@ -1,23 +1,58 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "usdt/consumer.hpp"
 
+#include <utility>
+
 #include "event/ring.hpp"
 
 namespace usdt {
 
 Result<void> consume_records(const LoadedObject& object, std::string_view map, const std::stop_token& stop,
-                             const std::function<void(std::span<const std::byte>)>& on_record) {
+                             const OnRecord& on_record) {
   auto fd = object.map_fd(map);
   if (!fd) return fail(fd.error());
   auto ring = event::Ring::open(*fd, nullptr);
   if (!ring) return fail(ring.error());
+  const std::stop_callback wake(stop, [&ring] { ring->wake(); });
   while (!stop.stop_requested()) {
-    auto taken = ring->poll(on_record, std::chrono::milliseconds(100));
+    auto taken = ring->poll(on_record, std::chrono::hours(1));
     if (!taken) return fail(taken.error());
   }
   auto rest = ring->consume(on_record);
   if (!rest) return fail(rest.error());
   return {};
 }
+
+struct RingReader::Impl {
+  event::Ring ring;
+  int fd;
+};
+
+RingReader::RingReader(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+RingReader::RingReader(RingReader&&) noexcept = default;
+RingReader& RingReader::operator=(RingReader&&) noexcept = default;
+RingReader::~RingReader() = default;
+
+Result<RingReader> RingReader::open(int map_fd) {
+  auto ring = event::Ring::open(map_fd, nullptr);
+  if (!ring) return fail(ring.error());
+  auto fd = ring->fd();
+  if (!fd) return fail(fd.error());
+  return RingReader(std::make_unique<Impl>(Impl{std::move(*ring), *fd}));
+}
+
+Result<RingReader> RingReader::open(const LoadedObject& object, std::string_view map) {
+  auto fd = object.map_fd(map);
+  if (!fd) return fail(fd.error());
+  return open(*fd);
+}
+
+int RingReader::fd() const noexcept { return impl_->fd; }
+
+Result<std::size_t> RingReader::read(const OnRecord& on_record, std::size_t limit) {
+  return impl_->ring.poll(on_record, std::chrono::milliseconds(0), limit);
+}
+
+void RingReader::wake() const noexcept { impl_->ring.wake(); }
 
 }  // namespace usdt

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "event/event_copies.hpp"
 #include "kernel/tracer_frame.hpp"
 #include "usdt/bits.hpp"
 
@@ -34,12 +35,9 @@ Result<Event> Event::from(std::span<const std::byte> record, const AttachPlan& p
     return fail(ErrorKind::malformed,
                 fmt::format("event record has {} bytes, not {}", record.size(), layout.record_size()));
   Event event;
-  event.header_ = reinterpret_cast<const usdt_event*>(record.data());
-  event.slots_ = reinterpret_cast<const usdt_event_arg*>(record.data() + sizeof(usdt_event));
-  event.stack_ = reinterpret_cast<const std::uint64_t*>(event.slots_ + layout.max_args);
-  event.strings_ = reinterpret_cast<const char*>(event.stack_ + layout.stack_depth);
   event.plan_ = &plan;
   event.layout_ = layout;
+  event.view(record.data());
   if (event.header_->site >= plan.sites.size())
     return fail(ErrorKind::malformed,
                 fmt::format("event record of site {}, but the plan has {}", event.header_->site, plan.sites.size()));
@@ -47,6 +45,23 @@ Result<Event> Event::from(std::span<const std::byte> record, const AttachPlan& p
   event.args_ = &plan.args[event.site_->args];
   return event;
 }
+
+Result<Event> Event::from(std::span<const std::byte> record, const std::shared_ptr<const AttachPlan>& plan,
+                          const EventLayout& layout) {
+  if (!plan) return fail(ErrorKind::invalid_argument, "no plan of the event");
+  auto event = from(record, *plan, layout);
+  if (event) event->shared_plan_ = &plan;
+  return event;
+}
+
+void Event::view(const std::byte* record) noexcept {
+  header_ = reinterpret_cast<const usdt_event*>(record);
+  slots_ = reinterpret_cast<const usdt_event_arg*>(record + sizeof(usdt_event));
+  stack_ = reinterpret_cast<const std::uint64_t*>(slots_ + layout_.max_args);
+  strings_ = reinterpret_cast<const char*>(stack_ + layout_.stack_depth);
+}
+
+OwnedEvent::OwnedEvent(const Event& event) : OwnedEvent(EventCopies::of(event)) {}
 
 std::optional<std::size_t> string_slot(const EncodedSpec& spec, std::size_t n) noexcept {
   if (n >= spec.args.size() || spec.args[n].capture == USDT_CAPTURE_NONE) return std::nullopt;

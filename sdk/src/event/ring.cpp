@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -69,7 +70,7 @@ class Ring::State {
 
   Result<std::size_t> consume(const OnRecord& on_record, std::size_t limit) {
     if (busy_) return fail(ErrorKind::invalid_argument, "the ring is being read: by the callback that called this");
-    const Busy busy(busy_);
+    const Turn turn(*this);
     std::size_t taken = 0;
     while (taken < limit && take(on_record, taken)) {
     }
@@ -78,9 +79,10 @@ class Ring::State {
   }
 
   Result<std::size_t> poll(const OnRecord& on_record, std::chrono::milliseconds wait, std::size_t limit) {
+    const bool woken = loop_ && answer_wake();
     auto taken = consume(on_record, limit);
     // Not even the clock is looked at where there is no need: it may be a system call, and that be traced.
-    if (!taken || *taken > 0 || wait.count() <= 0) return taken;
+    if (!taken || *taken > 0 || wait.count() <= 0 || woken) return taken;
     wait = std::min(wait, std::chrono::milliseconds(std::chrono::hours(24)));  // poll(2) takes an int
     const auto deadline = Clock::now() + wait;
     for (auto left = wait; left.count() > 0;
@@ -93,25 +95,64 @@ class Ring::State {
     return 0;
   }
 
-  void wake() const noexcept {
+  void wake() noexcept {
     const int before = errno;
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
+    woken_.store(true);  // behind the write: whoever sees it can take the word back out
     errno = before;
   }
 
+  Result<int> fd() {
+    if (loop_) return loop_.get();
+    sys::UniqueFd loop(::epoll_create1(EPOLL_CLOEXEC));
+    bool complete = static_cast<bool>(loop);
+    for (const int watched : {wake_.get(), map_.get()}) complete = complete && watch(loop, EPOLL_CTL_ADD, watched);
+    if (!complete) return fail(os_failure(ErrorKind::limit, "a descriptor for event loops", errno));
+    loop_ = std::move(loop);
+    leave_to_loop();
+    return loop_.get();
+  }
+
  private:
-  /// While a callback runs.
-  class Busy {
+  /// While records are handed over. However that ends, an event loop hears of what is left, and of what comes next.
+  class Turn {
    public:
-    explicit Busy(bool& flag) : flag_(flag) { flag_ = true; }
-    ~Busy() { flag_ = false; }
-    Busy(const Busy&) = delete;
-    Busy& operator=(const Busy&) = delete;
+    explicit Turn(State& state) : state_(state) { state_.busy_ = true; }
+    ~Turn() {
+      state_.busy_ = false;
+      if (state_.loop_) state_.leave_to_loop();
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
 
    private:
-    bool& flag_;
+    State& state_;
   };
+
+  static bool watch(const sys::UniqueFd& loop, int operation, int watched) noexcept {
+    epoll_event readable{};
+    readable.events = EPOLLIN;
+    return ::epoll_ctl(loop.get(), operation, watched, &readable) == 0;
+  }
+
+  /// Records that came while the program's flag was not set woke nobody: where there are any, epoll is made to look.
+  void leave_to_loop() const noexcept {
+    if (asleep_ != nullptr) std::atomic_ref(*asleep_).store(1);
+    if (position(ours_).load() != position(theirs_).load()) watch(loop_, EPOLL_CTL_MOD, map_.get());
+  }
+
+  void take_wake_back() noexcept {
+    woken_.store(false);
+    std::uint64_t times = 0;
+    [[maybe_unused]] const ssize_t n = ::read(wake_.get(), &times, sizeof(times));
+  }
+  /// Whether wake() was called. If not, no system call is made.
+  bool answer_wake() noexcept {
+    if (!woken_.load()) return false;
+    take_wake_back();
+    return true;
+  }
 
   static std::size_t page() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
 
@@ -162,13 +203,15 @@ class Ring::State {
     const int ready = ::poll(entries, count, static_cast<int>(left.count()));
     if (ready < 0 && errno != EINTR) return fail(os_failure(ErrorKind::io, "wait for events", errno));
     if (ready <= 0 || entries[0].revents == 0) return ready >= 0;
-    std::uint64_t times = 0;
-    [[maybe_unused]] const ssize_t n = ::read(wake_.get(), &times, sizeof(times));
+    take_wake_back();
     return false;
   }
 
   sys::UniqueFd map_;
   sys::UniqueFd wake_;
+  sys::UniqueFd loop_;  ///< epoll on both; none: no event loop has asked for it
+  std::atomic<bool> woken_ = false;
+  static_assert(std::atomic<bool>::is_always_lock_free, "wake() is for signal handlers");
   std::size_t bytes_;
   Mapping ours_;
   Mapping theirs_;
@@ -203,5 +246,6 @@ Result<std::size_t> Ring::poll(const OnRecord& on_record, std::chrono::milliseco
 }
 
 void Ring::wake() const noexcept { state_->wake(); }
+Result<int> Ring::fd() { return state_->fd(); }
 
 }  // namespace usdt::event

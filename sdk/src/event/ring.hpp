@@ -33,6 +33,11 @@ class Ring {
   /// From any thread, or a signal handler: a poll() that waits returns, or the next one that would.
   void wake() const noexcept;
 
+  /// A descriptor for event loops, the ring's own: readable as long as the ring holds records, and from a wake() to the
+  /// next poll(), which answers it. From the first call on, the program is told to wake this side whenever the ring has
+  /// been emptied. Errors: limit (descriptors).
+  [[nodiscard]] Result<int> fd();
+
  private:
   class State;
   explicit Ring(std::unique_ptr<State> state) noexcept;

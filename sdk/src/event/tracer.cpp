@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "event/event_copies.hpp"
 #include "event/follow.hpp"
 #include "event/ring.hpp"
 #include "event/site_counts.hpp"
@@ -62,9 +63,11 @@ bool waits_for_pages(const AttachPlan& plan, const TraceOptions& options) {
 }  // namespace
 
 struct Tracer::Impl {
-  Impl(LoadedObject o, Link l, EventLayout e, event::Ring r, event::SiteCounts c, bool only_counts)
+  Impl(LoadedObject o, std::shared_ptr<const AttachPlan> p, Link l, EventLayout e, event::Ring r, event::SiteCounts c,
+       bool only_counts)
       : object(std::move(o)),
-        plan(object.plan()),
+        shared_plan(std::move(p)),
+        plan(*shared_plan),
         link(std::move(l)),
         layout(e),
         ring(std::move(r)),
@@ -74,7 +77,7 @@ struct Tracer::Impl {
 
   /// Gives one record to `callback` (none: discards it) and counts it.
   void deliver(std::span<const std::byte> record, const Callback& callback) {
-    auto event = Event::from(record, plan, layout);
+    auto event = Event::from(record, shared_plan, layout);
     if (!event) return;  // not one of ours: hits then differ from the sum of the rest, which the account shows
     ProbeCounts& probe = counts[event->site().probe];
     if (!callback) {
@@ -88,6 +91,7 @@ struct Tracer::Impl {
   }
 
   LoadedObject object;
+  std::shared_ptr<const AttachPlan> shared_plan;
   const AttachPlan& plan;
   Link link;
   EventLayout layout;
@@ -149,7 +153,7 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
                          .sleepable = waits_for_pages(plan, options),
                          .max_programs = options.max_programs,
                          .programs = {program}};
-  auto loaded = object->load(std::move(shared), load);
+  auto loaded = object->load(shared, load);
   if (!loaded) return fail(loaded.error());
   // Where forks cannot be watched, the walk of bpf/descends.h finds descendants, and counts where it does not know.
   auto marks = one_family ? event::ForkMarks::start(*loaded, family) : Result<event::ForkMarks>();
@@ -164,8 +168,8 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   if (!asleep) return fail(ErrorKind::io, "map the stock program's globals");
   auto ring = event::Ring::open(*events, asleep);
   if (!ring) return fail(ring.error());
-  auto impl = std::make_unique<Impl>(std::move(*loaded), std::move(*link), layout, std::move(*ring), std::move(*counts),
-                                     options.count_only);
+  auto impl = std::make_unique<Impl>(std::move(*loaded), std::move(shared), std::move(*link), layout, std::move(*ring),
+                                     std::move(*counts), options.count_only);
   if (marks) impl->marks = std::move(*marks);
   return Tracer(std::move(impl));
 }
@@ -174,7 +178,16 @@ Result<std::size_t> Tracer::poll(const Callback& callback, std::chrono::millisec
   return impl_->ring.poll([&](std::span<const std::byte> record) { impl_->deliver(record, callback); }, wait, limit);
 }
 
+Result<std::vector<OwnedEvent>> Tracer::take(std::chrono::milliseconds wait, std::size_t limit) {
+  EventCopies copies;
+  auto polled = poll([&](const Event& event) { copies.add(event); }, wait, limit);
+  if (!polled) return fail(polled.error());
+  return std::move(copies).take();
+}
+
 void Tracer::wake() const noexcept { impl_->ring.wake(); }
+
+Result<int> Tracer::fd() { return impl_->ring.fd(); }
 
 void Tracer::detach() noexcept { impl_->link.detach(); }
 

@@ -22,6 +22,14 @@ namespace {
 constexpr std::size_t kStackBytes = 64 << 10;
 constexpr std::size_t kMostTasks = 32;
 
+// ThreadSanitizer takes a task that shares our memory for a fork, and loses account of all threads: there the calling
+// thread does everything.
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kMayClone = false;
+#else
+constexpr bool kMayClone = true;
+#endif
+
 /// Stacks for tasks, mapped at once; none where memory is short.
 class Stacks {
  public:
@@ -133,7 +141,7 @@ class ExitingTasks {
  private:
   /// What cannot be started is done without: its share is then closed by this thread.
   void start() noexcept {
-    if (!stacks_ || ::pipe2(ready_.data(), O_CLOEXEC) != 0 || ::pipe2(go_.data(), O_CLOEXEC) != 0) return;
+    if (!kMayClone || !stacks_ || ::pipe2(ready_.data(), O_CLOEXEC) != 0 || ::pipe2(go_.data(), O_CLOEXEC) != 0) return;
     for (; started_ < count_; ++started_) {
       keep(started_);
       const pid_t task = ::clone(keep_share_then_exit, stacks_.top(started_), CLONE_VM, &handovers_[started_]);
@@ -178,7 +186,8 @@ void make_in_separate_task(SeparateCall& call) noexcept {
   const Stacks stack(1);
   const SignalsBlocked blocked;
   // CLONE_VFORK: this thread stands still meanwhile, so that the task may use its thread-local memory.
-  const pid_t task = stack ? ::clone(call_and_exit, stack.top(0), CLONE_VM | CLONE_FILES | CLONE_VFORK, &call) : -1;
+  const pid_t task =
+      kMayClone && stack ? ::clone(call_and_exit, stack.top(0), CLONE_VM | CLONE_FILES | CLONE_VFORK, &call) : -1;
   if (task < 0) {
     call.result = make(call);
   } else {

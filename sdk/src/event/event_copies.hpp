@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Copies of events, in one block of memory with what they point into. Private to event/.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "usdt/event.hpp"
+
+namespace usdt {
+
+class EventCopies {
+ public:
+  /// Of one tracer: all have its plan.
+  void add(const Event& event);
+  [[nodiscard]] std::vector<OwnedEvent> take() &&;
+  [[nodiscard]] static OwnedEvent of(const Event& event);
+
+ private:
+  struct Block {
+    std::vector<std::uint64_t> words;  ///< records, which are aligned to 8 bytes
+    std::shared_ptr<const AttachPlan> plan;
+  };
+
+  std::vector<std::uint64_t> words_;
+  std::vector<Event> events_;  ///< each still in the record it came in
+};
+
+}  // namespace usdt
