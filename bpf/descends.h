@@ -6,13 +6,14 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
+#include <usdt/bpf/processes.h>
 
 /* Set before load; constants to the verifier. */
-/* 0, or: only processes that descend from this thread group count (a traced command and its children). Its number is
- * the kernel's own, of the initial pid namespace. */
-const volatile __u32 usdt_ancestor_tgid = 0;
-/* It counts itself. */
-const volatile __u8 usdt_ancestor_counts = 0;
+/* Only processes that descend from one of these count (a traced command and its children); none: all do. Their numbers
+ * are the kernel's own, of the initial pid namespace. */
+const volatile struct usdt_processes usdt_ancestors = {};
+/* They count themselves. */
+const volatile __u8 usdt_ancestors_count = 0;
 const volatile __u32 usdt_task_tgid_offset = 0;
 const volatile __u32 usdt_task_parent_offset = 0;
 const volatile __u32 usdt_task_signal_offset = 0;
@@ -52,10 +53,10 @@ static __always_inline bool is_tracers_own(void *child)
 	int exit_signal = 0;
 
 	bpf_probe_read_kernel(&exit_signal, sizeof(exit_signal), child + usdt_task_exit_signal_offset);
-	return !usdt_ancestor_counts && exit_signal == 0;
+	return !usdt_ancestors_count && exit_signal == 0;
 }
 
-/* True if the current process is usdt_ancestor_tgid's child, or its child's child ... Orphans are marked; and where the
+/* True if the current process is an ancestor's child, or its child's child ... Orphans are marked; and where the
  * ancestor is a subreaper, as usdt-trace is for its command, they come back to it and stay descendants. The walk finds
  * those that are older than the marks, or found no room there. */
 static __always_inline bool descends(void)
@@ -65,7 +66,7 @@ static __always_inline bool descends(void)
 
 	if (is_marked(task_word(task, usdt_task_signal_offset)))
 		return true;
-	if (usdt_ancestor_counts && bpf_get_current_pid_tgid() >> 32 == usdt_ancestor_tgid)
+	if (usdt_ancestors_count && usdt_is_among(&usdt_ancestors, bpf_get_current_pid_tgid() >> 32))
 		return true;
 	for (int i = 0; i < MAX_GENERATIONS; i++) {
 		void *child = task;
@@ -73,7 +74,7 @@ static __always_inline bool descends(void)
 		task = (void *)task_word(task, usdt_task_parent_offset);
 		if (!task || bpf_probe_read_kernel(&tgid, sizeof(tgid), task + usdt_task_tgid_offset))
 			return false;
-		if (tgid == usdt_ancestor_tgid)
+		if (usdt_is_among(&usdt_ancestors, tgid))
 			return !is_tracers_own(child);
 		if (tgid <= 1)
 			return false;

@@ -312,7 +312,7 @@ USDT_PROGRAM(usdt_trace_hit)
 	__u32 site = usdt_site(ctx);
 	struct usdt_site_stats *stats;
 
-	if (usdt_ancestor_tgid && !descends())
+	if (usdt_ancestors.count && !descends())
 		return 0;
 	stats = stats_of(site);
 	if (!stats || (!ctx->spec && !usdt_is_packed(ctx)))
@@ -335,7 +335,7 @@ USDT_PROGRAM(usdt_trace_count)
 {
 	struct usdt_site_stats *stats;
 
-	if (usdt_ancestor_tgid && !descends())
+	if (usdt_ancestors.count && !descends())
 		return 0;
 	if (usdt_calls && ctx->returns)
 		return 0;

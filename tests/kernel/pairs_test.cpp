@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <numeric>
 #include <string>
 
 #include "pairs.bpf.hpp"
@@ -161,6 +162,17 @@ TEST(OneProcess, is_never_every_process) {
   EXPECT_EQ(OneProcess::of(0).error().kind, ErrorKind::invalid_argument);
   EXPECT_EQ(OneProcess::of(-1).error().kind, ErrorKind::invalid_argument);
   EXPECT_EQ(OneProcess::of(17)->pid(), 17);
+}
+
+TEST(Processes, are_some_and_each_once) {
+  EXPECT_EQ(Processes::of({}).error().kind, ErrorKind::invalid_argument);
+  EXPECT_EQ(Processes::of({17, 0}).error().kind, ErrorKind::invalid_argument);
+  EXPECT_EQ(Processes::of({17, 18, 17}).error().message, "process 17 is named twice");
+  std::vector<pid_t> many(Processes::kMost + 1);
+  std::iota(many.begin(), many.end(), 1);
+  EXPECT_EQ(Processes::of(many).error().kind, ErrorKind::limit);
+  many.pop_back();
+  EXPECT_EQ(Processes::of(many)->pids(), many);
 }
 
 }  // namespace

@@ -34,6 +34,75 @@ def pid_filter_keeps_other_processes_of_the_binary_out(run):
     one.wait_clean()
 
 
+def check_only(result, processes, hits):
+    result.check_code(0)
+    check_equal({event["pid"] for event in result.events}, {each.pid for each in processes}, "pids seen")
+    result.check_accounted(hits, lost=0)
+
+
+@scenario
+def several_pids_are_traced_and_no_breakpoint_is_in_others(run):
+    program = puppet.build(run)
+    for options in ([], ["--backend", "perf_uprobe"]):
+        one, two, other = Puppet(run, program), Puppet(run, program), Puppet(run, program)
+        tracing = run.trace_start(probe_of(program), "-p", f"{one.pid},{two.pid}", *options)
+        one.wait_attached()
+        two.wait_attached()
+        other.wait_clean()
+        for each, hits in ((one, 30), (other, 50), (two, 20)):
+            each.order(f"fire:{hits}")
+        tracing.signal(signal.SIGINT)
+        check_only(tracing.finish(), (one, two), 50)
+        one.wait_clean()
+        two.wait_clean()
+
+
+@scenario
+def several_pids_are_told_apart_where_the_kernel_cannot_filter(run):
+    program = puppet.build(run)
+    one, two, other = Puppet(run, program), Puppet(run, program), Puppet(run, program)
+    tracing = run.trace_start(probe_of(program), "-p", one.pid, "-p", two.pid, "-p", one.pid, "--disable-feature",
+                              "uprobe_multi_pid")
+    for each in (one, two, other):
+        each.wait_attached()
+        each.order("fire:25")
+    tracing.signal(signal.SIGINT)
+    check_only(tracing.finish(), (one, two), 50)
+
+
+@scenario
+def a_trace_of_several_pids_lasts_until_the_last_of_them_ends(run):
+    program = puppet.build(run)
+    one, two, gone = Puppet(run, program), Puppet(run, program), run.start(program, "exit:0")
+    gone.wait()
+    tracing = run.trace_start(probe_of(program), "-p", f"{one.pid},{gone.pid},{two.pid}")
+    two.wait_attached()
+    one.send("exit:0")
+    one.process.wait()
+    two.order("fire:7")
+    two.send("exit:0")
+    result = tracing.finish(20)
+    check_only(result, (two,), 7)
+    check(f"no process {gone.pid}" in result.stderr, f"the one that had ended is not named\n{result.describe()}")
+    check_refused(run.trace(probe_of(program), "-p", f"{gone.pid},{one.pid}", "--duration", 5), str(gone.pid), str(one.pid))
+
+
+@scenario
+def families_of_several_pids_are_traced(run):
+    program = puppet.build(run)
+    one, two, stranger = Puppet(run, program), Puppet(run, program), Puppet(run, program)
+    tracing = run.trace_start(probe_of(program), "-p", f"{one.pid},{two.pid}", "--children")
+    for each in (one, two, stranger):
+        each.wait_attached()
+        each.order("fork:4")
+        each.order("fire:3")
+    tracing.signal(signal.SIGINT)
+    result = tracing.finish()
+    result.check_accounted(14, lost=0)
+    pids = {event["pid"] for event in result.events}
+    check_equal((len(pids), stranger.pid in pids), (4, False), "two processes and two children")
+
+
 @scenario
 def without_a_pid_every_process_of_the_binary_is_seen(run):
     program = puppet.build(run)

@@ -58,7 +58,11 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.footer(examples);
   app.set_version_flag("-V,--version", "usdt-trace " USDT_VERSION);
   app.add_option("probe", raw.probes, "Probes to trace")->type_name("PROBE");
-  app.add_option("-p,--pid", flags.pid, "Only this process")->check(process_id())->type_name("PID");
+  app.add_option("-p,--pid", flags.pids, "Only these processes; until all have ended")
+      ->check(process_id())
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("PID[,PID]");
   app.add_option("--print", raw.print,
                  "What to show: argN, str(argN), str(argN, argM) of the length argM, hex(argN), of kernel functions "
                  "names as well (count,\n"
@@ -82,7 +86,7 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->check(whole_number(1, 1024))
       ->type_name("MIB")
       ->capture_default_str();
-  app.add_flag("--children", flags.children, "With -p: its children and their children as well");
+  app.add_flag("--children", flags.children, "With -p: their children, and the children of those, as well");
   app.add_flag("!--no-follow", flags.follow, "With a command: only its own process, not its children");
   app.add_flag("--strict", flags.strict,
                "Exit with 3 if events were lost, hits missed, or a value asked for was unreadable");
@@ -123,7 +127,16 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
                "Attach to bare nop5 sites although this kernel may then corrupt the program's red zone");
 }
 
+/// A process named twice is meant once.
+void name_once(std::vector<pid_t>& pids) {
+  std::vector<pid_t> once;
+  for (const pid_t pid : pids)
+    if (std::ranges::find(once, pid) == once.end()) once.push_back(pid);
+  pids = std::move(once);
+}
+
 usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
+  name_once(flags.pids);
   if (raw.probes.empty())
     return usdt::fail(usdt::ErrorKind::invalid_argument, "name a probe to trace; usdt-list shows which there are");
   for (const std::string& text : raw.probes) {
@@ -168,10 +181,10 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
         usdt::ErrorKind::invalid_argument,
         "--kstack: no kernel function or raw tracepoint is traced, and a process at a USDT probe is not in "
         "the kernel: there is no kernel stack to show");
-  if (flags.children && !flags.pid)
+  if (flags.children && flags.pids.empty())
     return usdt::fail(usdt::ErrorKind::invalid_argument,
                       "--children goes with -p; of a command they are traced anyway");
-  if (flags.pid && !flags.command.empty())
+  if (!flags.pids.empty() && !flags.command.empty())
     return usdt::fail(usdt::ErrorKind::invalid_argument, "-p and a command exclude each other");
   return {};
 }

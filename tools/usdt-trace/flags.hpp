@@ -19,7 +19,7 @@ enum class Format : std::uint8_t { text, json };
 struct Flags {
   std::vector<usdt::ProbePattern> patterns;
   std::vector<usdt::KernelPattern> kernel_patterns;
-  std::optional<pid_t> pid;
+  std::vector<pid_t> pids;           ///< each once; empty: every process, or the command
   std::vector<std::string> command;  ///< after "--"
   PrintList print;                   ///< empty: every argument
   std::uint64_t max_events = UINT64_MAX;

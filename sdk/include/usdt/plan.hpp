@@ -9,10 +9,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "usdt/backend.hpp"
+#include "usdt/bpf/processes.h"
 #include "usdt/bpf/spec.h"
 #include "usdt/decode.hpp"
 #include "usdt/discover.hpp"
@@ -50,7 +52,23 @@ class OneProcess {
   explicit OneProcess(pid_t pid) noexcept : pid_(pid) {}
   pid_t pid_;
 };
-using Scope = std::variant<AllProcesses, OneProcess>;
+/// One process or several, each once.
+class Processes {
+ public:
+  /// At most so many: programs compare each hit's process with all of them, where the kernel does not.
+  static constexpr std::size_t kMost = USDT_MAX_PROCESSES;
+  /// As OneProcess::of(), in any order. Errors: invalid_argument (none; 0 or less; one twice), limit (more than kMost).
+  [[nodiscard]] static Result<Processes> of(std::vector<pid_t> pids);
+  Processes(OneProcess process) : pids_{process.pid()} {}  // NOLINT(google-explicit-constructor): one is a case of some
+  [[nodiscard]] const std::vector<pid_t>& pids() const noexcept { return pids_; }
+
+ private:
+  explicit Processes(std::vector<pid_t> pids) noexcept : pids_(std::move(pids)) {}
+  std::vector<pid_t> pids_;
+};
+using Scope = std::variant<AllProcesses, OneProcess, Processes>;
+/// Their numbers, as they were given; none: every process.
+[[nodiscard]] std::vector<pid_t> pids_of(const Scope& scope);
 
 /// How a kernel treats x86-64 multi-byte nops.
 enum class NopOptimisation : std::uint8_t {

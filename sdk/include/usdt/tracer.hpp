@@ -29,14 +29,14 @@ struct TraceOptions {
   /// Count only hits of processes that descend from the calling process: a command it started, and its children.
   /// Wants kernel BTF for offsets in task_struct; inside a pid namespace Linux 5.10.
   bool descendants_only = false;
-  /// Count only hits of this process and of its descendants; the plan's scope then is AllProcesses. Orphans it had
-  /// before the trace are nobody's.
-  std::optional<OneProcess> family_of = std::nullopt;
+  /// Count only hits of these processes and of their descendants; the plan's scope then is AllProcesses. Orphans they
+  /// had before the trace are nobody's.
+  std::optional<Processes> family_of = std::nullopt;
   /// Addresses of the kernel's stack to record at each hit; 0: none, at most 127 (sysctl kernel.perf_event_max_stack).
   std::uint32_t kernel_stack_depth = 0;
   /// Where an argument or text is on a page that is not in memory, the program waits for it, as the traced process
   /// would (Linux 6.0). Its owner decides for how long, and detaching waits with it. By default only where what is
-  /// traced was picked: one process, or a command.
+  /// traced was picked: processes, or a command.
   std::optional<bool> wait_for_pages = std::nullopt;
   /// No events: hits are only counted.
   bool count_only = false;

@@ -63,6 +63,10 @@ struct FileLinks {
   FileLinks& operator=(FileLinks&&) = delete;
   ~FileLinks() { close_together(fds, events); }
 
+  /// Links of the same sites for another process: their sites are counted once, and one that is refused for a process
+  /// is refused.
+  void append(FileLinks more);
+
   std::vector<LinkFd> fds;
   std::vector<sys::AttachedFd> events;  ///< perf events below the links
   std::vector<sys::UniqueFd> programs;  ///< that were loaded for these links alone

@@ -3,7 +3,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <linux/kcmp.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -61,15 +65,29 @@ void Link::detach() noexcept {
 
 namespace {
 
-/// The pid the kernel shall filter by; 0 where it cannot (before 6.10 uprobe_multi compared threads; it puts
-/// breakpoints into the memory of the first thread, which one that has ended lacks) or need not.
-Result<pid_t> kernel_pid_filter(const Scope& scope, Backend backend) {
-  const auto* one = std::get_if<OneProcess>(&scope);
-  if (!one) return 0;
-  if (::kill(one->pid(), 0) != 0 && errno == ESRCH)
-    return fail(ErrorKind::not_found, fmt::format("no process {}", one->pid()));
+bool has_ended(pid_t pid) { return ::kill(pid, 0) != 0 && errno == ESRCH; }
+
+/// Two of them run in one memory, as after vfork(): a link for each would count the hits of both.
+bool share_memory(const std::vector<pid_t>& pids) {
+  for (std::size_t i = 0; i < pids.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k)
+      if (::syscall(SYS_kcmp, pids[i], pids[k], KCMP_VM, 0, 0) == 0) return true;
+  }
+  return false;
+}
+
+/// The pids the kernel shall filter by, with a link for each; only 0, where it cannot (before 6.10 uprobe_multi
+/// compared threads; it puts breakpoints into the memory of the first thread, which one that has ended lacks) or need
+/// not. Those that have ended are left out. Errors: not_found (all have).
+Result<std::vector<pid_t>> kernel_pid_filter(const Scope& scope, Backend backend) {
+  std::vector<pid_t> pids = pids_of(scope);
+  if (pids.empty()) return std::vector<pid_t>{0};
+  const std::string all = fmt::format("{}", fmt::join(pids, ", "));
+  std::erase_if(pids, has_ended);
+  if (pids.empty()) return fail(ErrorKind::not_found, fmt::format("no process {}", all));
   const bool exact = backend == Backend::perf_uprobe || probe_feature(Feature::uprobe_multi_pid).answer == Answer::yes;
-  return exact && !first_thread_has_ended(one->pid()) ? one->pid() : 0;
+  if (!exact || std::ranges::any_of(pids, first_thread_has_ended) || share_memory(pids)) return std::vector<pid_t>{0};
+  return pids;
 }
 
 std::string errno_text(int os_error) {
@@ -105,8 +123,8 @@ std::string why_refused(const PlannedKernel& group, int os_error) {
 class Attachment {
  public:
   /// `program`: empty: those that the plan names.
-  Attachment(const LoadedObject::Impl& object, std::string_view program, pid_t pid)
-      : object_(object), program_(program), plan_(*object.plan), pid_(pid) {}
+  Attachment(const LoadedObject::Impl& object, std::string_view program, std::vector<pid_t> pids)
+      : object_(object), program_(program), plan_(*object.plan), pids_(std::move(pids)) {}
 
   Result<std::unique_ptr<Link::Impl>> run() {
     impl_->plan = object_.plan;
@@ -229,6 +247,7 @@ class Attachment {
       if (second) fd.sites = 0;
     }
     std::move(links.fds.begin(), links.fds.end(), std::back_inserter(impl_->fds));
+    if (planned.kernel == kNone) impl_->sites_of_file[planned.file] += attached;
     std::move(links.events.begin(), links.events.end(), std::back_inserter(impl_->events));
     impl_->event_files.resize(impl_->events.size(), planned.file);
     for (const backends::Refusal& refusal : links.refused) {
@@ -245,11 +264,19 @@ class Attachment {
   Result<backends::FileLinks> attach_file(int program_fd, const PlannedLink& link) const {
     const PlannedFile& file = plan_.files[link.file];
     const Backend backend = object_.backend;
-    const backends::AttachTarget target{program_fd, fmt::format("/proc/self/fd/{}", file.elf->fd()), pid_};
     const backends::SiteArrays sites{link.offsets, link.ref_ctr_offsets, link.cookies};
-    auto links = backend == Backend::uprobe_multi ? backends::attach_uprobe_multi(target, sites)
-                                                  : backends::attach_perf_uprobe(target, sites);
-    if (!links) return fail(explain(links.error(), file.target.path.string(), backend));
+    backends::FileLinks links;
+    bool attached = false;
+    for (const pid_t pid : pids_) {
+      const backends::AttachTarget target{program_fd, fmt::format("/proc/self/fd/{}", file.elf->fd()), pid};
+      auto more = backend == Backend::uprobe_multi ? backends::attach_uprobe_multi(target, sites)
+                                                   : backends::attach_perf_uprobe(target, sites);
+      if (!more && pids_.size() > 1 && has_ended(pid)) continue;
+      if (!more) return fail(explain(more.error(), file.target.path.string(), backend));
+      attached = true;
+      links.append(std::move(*more));
+    }
+    if (!attached) return fail(ErrorKind::not_found, "the processes to trace have ended");
     if (!file.elf->unchanged())
       return fail(ErrorKind::changed,
                   fmt::format("{} changed on disk while it was being attached: run again", file.target.path.string()));
@@ -343,7 +370,7 @@ class Attachment {
   const LoadedObject::Impl& object_;
   std::string program_;
   const AttachPlan& plan_;
-  pid_t pid_;
+  std::vector<pid_t> pids_;                              ///< kernel_pid_filter()
   std::unordered_set<std::uint32_t> endless_;            ///< sites whose return could not be attached to
   std::unordered_map<std::uint32_t, std::size_t> kept_;  ///< programs of the object: where among the link's they are
   std::unique_ptr<Link::Impl> impl_ = std::make_unique<Link::Impl>();
@@ -383,9 +410,9 @@ Result<Link> LoadedObject::attach() const {
 }
 
 Result<Link> LoadedObject::attach_program(std::string_view program) const {
-  auto pid = kernel_pid_filter(impl_->plan->scope, impl_->backend);
-  if (!pid) return fail(pid.error());
-  auto attached = Attachment(*impl_, program, *pid).run();
+  auto pids = kernel_pid_filter(impl_->plan->scope, impl_->backend);
+  if (!pids) return fail(pids.error());
+  auto attached = Attachment(*impl_, program, std::move(*pids)).run();
   if (!attached) {
     // A process that has ended meanwhile is the reason, whatever the kernel called it.
     if (auto there = kernel_pid_filter(impl_->plan->scope, impl_->backend); !there) return fail(there.error());

@@ -51,9 +51,7 @@ std::size_t Link::Impl::detach_file(std::uint32_t file) {
   take_out(served_by_links, [&](std::size_t i) { return of_file[i]; });
   std::vector<sys::AttachedFd> of_links = take_out(events, [&](std::size_t i) { return event_files[i] == file; });
   std::erase(event_files, file);
-  std::size_t sites = 0;
-  for (const backends::LinkFd& link : links) sites += link.sites;
-  sites = std::max(sites, of_links.size());  // before 5.15 perf events have no links
+  const std::size_t sites = std::exchange(sites_of_file[file], 0);
   attached -= sites;
   by_backend[backend] -= sites;
   lock.unlock();

@@ -50,6 +50,7 @@ struct Link::Impl {
   std::vector<Served> served_by_links;        ///< parallel to fds
   std::vector<Served> served_by_programs;     ///< parallel to programs
   std::map<Backend, std::size_t> by_backend;  ///< sites attached
+  std::map<std::uint32_t, std::size_t> sites_of_file;  ///< the same, by file of the plan
   std::vector<SkippedSite> refused;
   std::size_t attached = 0;
   std::vector<MissedHits> missed_by_links;  ///< when they were detached

@@ -25,7 +25,7 @@ Result<AttachPlan> plan_probes(const std::string& points, const PlanOptions& opt
   auto pattern = ProbePattern::parse(points);
   if (!pattern) return fail(pattern.error());
   SearchScope scope;
-  if (const auto* one = std::get_if<OneProcess>(&options.scope)) scope.pids = {one->pid()};
+  scope.pids = pids_of(options.scope);
   auto selection = select_probes({*pattern}, scope);
   if (!selection) return fail(selection.error());
   return plan_attach(selection->files, kernel_facts(), options);

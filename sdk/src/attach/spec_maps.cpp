@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "attach/libbpf_specs.hpp"
+#include "attach/process_list.hpp"
 #include "plan/windows.hpp"
 #include "sys/pid_namespace.hpp"
 
@@ -54,9 +55,7 @@ Result<void> size_map(const ObjectCopy& object, const char* name, std::size_t va
 
 /// Whose hits count, and in which pid namespace processes are numbered.
 Result<void> set_scope(const ObjectCopy& object, const Scope& scope) {
-  if (const auto* one = std::get_if<OneProcess>(&scope)) {
-    if (auto set = object.set_constant("usdt_scope_tgid", static_cast<std::uint32_t>(one->pid())); !set) return set;
-  }
+  if (auto set = object.set_constant("usdt_scope", process_list(pids_of(scope))); !set) return set;
   const auto nested = sys::nested_pid_namespace();
   if (!nested) return fail(nested.error());
   if (!*nested) return {};

@@ -3,6 +3,7 @@
 // does not say which site it refused, so we find out.
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 
 #include "attach/backend.hpp"
@@ -82,6 +83,20 @@ bool concerns_all_sites(int os_error) noexcept {
   static constexpr int whole[] = {EPERM,  EACCES, ENOENT, ESRCH, EBADF,  ENOMEM,
                                   EMFILE, ENFILE, ENOSYS, E2BIG, EFAULT, EINTR};
   return std::find(std::begin(whole), std::end(whole), os_error) != std::end(whole);
+}
+
+void FileLinks::append(FileLinks more) {
+  const bool same_again = !fds.empty();
+  for (LinkFd& link : more.fds) {
+    if (same_again) link.sites = 0;
+    fds.push_back(std::move(link));
+  }
+  std::move(more.events.begin(), more.events.end(), std::back_inserter(events));
+  for (const Refusal& refusal : more.refused) {
+    if (std::ranges::find(refused, refusal.index, &Refusal::index) == refused.end()) refused.push_back(refusal);
+  }
+  more.fds.clear();
+  more.events.clear();
 }
 
 Result<FileLinks> attach_uprobe_multi(const AttachTarget& target, const SiteArrays& sites) {

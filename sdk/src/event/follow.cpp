@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "attach/object_copy.hpp"
+#include "attach/process_list.hpp"
 #include "btf/types.hpp"
 #include "follow.bpf.hpp"
 #include "sys/pid_namespace.hpp"
@@ -42,16 +43,19 @@ Result<std::uint32_t> ask_the_kernel_for_our_pid() {
   return run.retval;
 }
 
-Result<std::uint32_t> kernel_pid_of(const Family& family) {
+Result<std::vector<pid_t>> kernel_pids_of(const Family& family) {
   const auto nested = sys::nested_pid_namespace();
   if (!nested) return fail(nested.error());
-  if (!*nested) return static_cast<std::uint32_t>(family.pid.value_or(::getpid()));
-  if (!family.pid) return ask_the_kernel_for_our_pid();
-  return fail(
-      ErrorKind::not_supported,
-      fmt::format("following the children of process {}: inside a pid namespace its number in the kernel is not "
-                  "known",
-                  *family.pid));
+  if (!*nested) return family.pids.empty() ? std::vector{::getpid()} : family.pids;
+  if (!family.pids.empty())
+    return fail(
+        ErrorKind::not_supported,
+        fmt::format("following the children of process {}: inside a pid namespace its number in the kernel is not "
+                    "known",
+                    family.pids.front()));
+  auto own = ask_the_kernel_for_our_pid();
+  if (!own) return fail(own.error());
+  return std::vector{static_cast<pid_t>(*own)};
 }
 
 /// Sets the constants of bpf/descends.h.
@@ -71,11 +75,11 @@ Result<void> set_constants(Object& object, const Family& family) {
     if (!offset) return fail(offset.error());
     if (auto set = object.set_constant(constant, *offset); !set) return set;
   }
-  auto ancestor = kernel_pid_of(family);
-  if (!ancestor) return fail(ancestor.error());
-  const auto counts = static_cast<std::uint8_t>(family.pid.has_value());
-  if (auto set = object.set_constant("usdt_ancestor_counts", counts); !set) return set;
-  return object.set_constant("usdt_ancestor_tgid", *ancestor);
+  auto ancestors = kernel_pids_of(family);
+  if (!ancestors) return fail(ancestors.error());
+  const auto count = static_cast<std::uint8_t>(!family.pids.empty());
+  if (auto set = object.set_constant("usdt_ancestors_count", count); !set) return set;
+  return object.set_constant("usdt_ancestors", backends::process_list(*ancestors));
 }
 
 Result<sys::UniqueFd> attach_raw(const backends::ObjectCopy& object, const char* program, const char* tracepoint) {

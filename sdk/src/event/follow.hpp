@@ -4,7 +4,6 @@
 
 #include <sys/types.h>
 
-#include <optional>
 #include <vector>
 
 #include "sys/unique_fd.hpp"
@@ -15,7 +14,7 @@ namespace usdt::event {
 
 /// Whose descendants count.
 struct Family {
-  std::optional<pid_t> pid;  ///< this process's, and its own hits; none: the calling process's, without it
+  std::vector<pid_t> pids;  ///< these processes', and their own hits; none: the calling process's, without it
 };
 
 /// Makes the stock program count the hits of a family only. Before the load. not_supported: without kernel BTF; inside

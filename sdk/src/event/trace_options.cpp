@@ -2,6 +2,7 @@
 #include "event/trace_options.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -16,6 +17,11 @@ tl::unexpected<Error> meaningless(fmt::format_string<Args...> text, Args&&... ar
 /// The kernel's own limit is a sysctl that is 127 unless someone changed it (kernel.perf_event_max_stack).
 constexpr std::uint32_t kDeepestStack = 127;
 
+std::string names_of(const Processes& processes) {
+  const auto& pids = processes.pids();
+  return fmt::format("{} {}", pids.size() == 1 ? "process" : "processes", fmt::join(pids, ", "));
+}
+
 Result<void> check(const AttachPlan& plan, const TraceOptions& options) {
   if (is_kernel(options.backend))
     return meaningless("backend {}: it attaches to kernel functions; for files there are uprobe_multi and perf_uprobe",
@@ -27,11 +33,10 @@ Result<void> check(const AttachPlan& plan, const TraceOptions& options) {
         "kernel stacks: nothing of the plan is in the kernel, and a process at a USDT site has no stack there");
   if (options.string_size == 0 && plan.string_slots > 0) return meaningless("strings of 0 bytes");
   if (options.descendants_only && options.family_of)
-    return meaningless("descendants of the caller, and the family of process {}: one of them",
-                       options.family_of->pid());
-  const bool one_process = std::holds_alternative<OneProcess>(plan.scope);
-  if (one_process && options.family_of)
-    return meaningless("the family of process {}: the plan is for one process alone", options.family_of->pid());
+    return meaningless("descendants of the caller, and the family of {}: one of them", names_of(*options.family_of));
+  if (const std::vector<pid_t> alone = pids_of(plan.scope); !alone.empty() && options.family_of)
+    return meaningless("the family of {}: the plan is for {} alone", names_of(*options.family_of),
+                       alone.size() == 1 ? "one process" : "some processes");
   return {};
 }
 

@@ -55,7 +55,7 @@ bool reads_memory(const AttachPlan& plan) {
 }
 
 bool waits_for_pages(const AttachPlan& plan, const TraceOptions& options) {
-  const bool picked = std::holds_alternative<OneProcess>(plan.scope) || options.descendants_only;
+  const bool picked = !pids_of(plan.scope).empty() || options.descendants_only;
   return options.wait_for_pages.value_or(picked) && !options.count_only && !plan.files.empty() && reads_memory(plan) &&
          probe_feature(Feature::sleepable_uprobe).answer == Answer::yes;
 }
@@ -139,7 +139,7 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   const EventLayout layout = *laid_out;
   if (auto set = set_layout(*object, plan, layout, options); !set) return fail(set.error());
   event::Family family;
-  if (options.family_of) family.pid = options.family_of->pid();
+  if (options.family_of) family.pids = options.family_of->pids();
   const bool one_family = options.descendants_only || options.family_of;
   if (one_family) {
     if (auto set = event::keep_family_only(*object, family); !set) return fail(set.error());

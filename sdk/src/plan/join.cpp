@@ -12,9 +12,10 @@ namespace usdt {
 namespace {
 
 bool same_scope(const Scope& a, const Scope& b) {
-  const auto* one = std::get_if<OneProcess>(&a);
-  const auto* other = std::get_if<OneProcess>(&b);
-  return one && other ? one->pid() == other->pid() : !one && !other;
+  std::vector<pid_t> of_a = pids_of(a), of_b = pids_of(b);
+  std::ranges::sort(of_a);
+  std::ranges::sort(of_b);
+  return of_a == of_b;
 }
 
 template <class T>

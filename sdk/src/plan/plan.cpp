@@ -242,6 +242,24 @@ Result<OneProcess> OneProcess::of(pid_t pid) {
   return OneProcess(pid);
 }
 
+Result<Processes> Processes::of(std::vector<pid_t> pids) {
+  if (pids.empty()) return fail(ErrorKind::invalid_argument, "no process named");
+  if (pids.size() > kMost)
+    return fail(ErrorKind::limit, fmt::format("{} processes: at most {} at once", pids.size(), kMost));
+  for (const pid_t pid : pids) {
+    if (auto one = OneProcess::of(pid); !one) return fail(one.error());
+    if (std::ranges::count(pids, pid) > 1)
+      return fail(ErrorKind::invalid_argument, fmt::format("process {} is named twice", pid));
+  }
+  return Processes(std::move(pids));
+}
+
+std::vector<pid_t> pids_of(const Scope& scope) {
+  if (const auto* one = std::get_if<OneProcess>(&scope)) return {one->pid()};
+  if (const auto* several = std::get_if<Processes>(&scope)) return several->pids();
+  return {};
+}
+
 Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const KernelFacts& kernel,
                                const PlanOptions& options) {
   return plan_attach(files, KernelSelection{}, kernel, options);

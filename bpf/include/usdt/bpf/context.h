@@ -3,6 +3,7 @@
 #ifndef USDT_BPF_CONTEXT_H
 #define USDT_BPF_CONTEXT_H
 
+#include "processes.h"
 #include "read.h"
 
 /* The layout this program was built with: user space refuses to fill in another. */
@@ -47,9 +48,9 @@ struct {
 	__uint(value_size, sizeof(__u64));
 } usdt_ips SEC(".maps") __attribute__((weak));
 
-/* Hits of other processes than this thread group do not count; 0: all do. */
-const volatile __u32 usdt_scope_tgid __attribute__((weak)) = 0;
-/* Its pid namespace, where that is not the initial one. */
+/* Hits of other processes than these do not count; none: all do. */
+const volatile struct usdt_processes usdt_scope __attribute__((weak)) = {};
+/* Their pid namespace, where that is not the initial one. */
 const volatile __u64 usdt_pidns_dev __attribute__((weak)) = 0;
 const volatile __u64 usdt_pidns_ino __attribute__((weak)) = 0;
 
@@ -71,7 +72,7 @@ static __always_inline __u64 usdt_pid_tgid(void)
 
 static __always_inline bool usdt_in_scope(void)
 {
-	return !usdt_scope_tgid || usdt_scope_tgid == (__u32)(usdt_pid_tgid() >> 32);
+	return !usdt_scope.count || usdt_is_among(&usdt_scope, usdt_pid_tgid() >> 32);
 }
 
 static __always_inline bool usdt_carried_by(const struct usdt_ctx *ctx, enum usdt_carrier carrier)

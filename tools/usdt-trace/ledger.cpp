@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ledger.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "common/report.hpp"
+#include "missed.hpp"
+
+namespace usdt_trace {
+namespace {
+
+using usdt::tools::counted;
+
+void say(const std::string& text) { usdt::tools::print_notice(text); }
+
+}  // namespace
+
+std::string change_text(const usdt::AttachPlan& plan, const usdt::FileChange& change) {
+  const std::string path = plan.files[change.file].target.path.string();
+  switch (change.kind) {
+    case usdt::FileChangeKind::written:
+      return fmt::format("{} was written to: its {} let go, since programs that start now would die of them", path,
+                         counted(change.let_go, "site") + (change.let_go == 1 ? " is" : " are"));
+    case usdt::FileChangeKind::replaced:
+      return fmt::format(
+          "{} names another file now: processes that have the old one mapped are traced on, those "
+          "that start from now on are not",
+          path);
+    case usdt::FileChangeKind::removed:
+      return fmt::format("{} was removed: processes that have it mapped are traced on", path);
+  }
+  return path;
+}
+
+bool Ledger::has_losses() const {
+  const Account total = facts_.summary.total();
+  const bool let_go =
+      std::ranges::any_of(facts_.summary.changed, [](const usdt::FileChange& change) { return change.let_go > 0; });
+  return let_go || total.ring_full + total.calls_full + total.not_written > 0 || any_missed(facts_.missed);
+}
+
+void Ledger::print() const {
+  const Account total = facts_.summary.total();
+  if (flags_.count_only) {
+    const auto silent = std::count_if(facts_.summary.probes.begin(), facts_.summary.probes.end(),
+                                      [](const Account& probe) { return probe.hits == 0; });
+    say(fmt::format("{} counted; {} without hits{}", counted(total.hits, "hit"),
+                    counted(static_cast<std::size_t>(silent), "probe"), missed_text(facts_.missed)));
+    print_losers();
+    print_changes();
+    hint_at_children();
+    return;
+  }
+  say(fmt::format("{} of {}{}; lost: {}{}", counted(total.delivered, "event"), counted(total.hits, "hit"),
+                  limit_text(total), lost_text(total), missed_text(facts_.missed)));
+  print_losers();
+  print_changes();
+  if (const std::uint64_t unknown = facts_.undecided; unknown > 0)
+    say(fmt::format("  {} not counted: processes too many generations down to tell whether they are the command's",
+                    counted(unknown, "hit")));
+  if (total.ring_full > 0) say(fmt::format("  a larger --ring-size than {} MiB loses fewer", flags_.ring_megabytes));
+  hint_at_children();
+}
+
+/// What the numbers above do not cover.
+void Ledger::print_changes() const {
+  for (const usdt::FileChange& change : facts_.summary.changed) say("  " + change_text(plan_, change));
+  if (facts_.nothing_left) say("  nothing is left to trace");
+}
+
+/// A server's first process has often no hits itself: its children do the work.
+void Ledger::hint_at_children() const {
+  if (flags_.children || facts_.summary.total().hits > 0) return;
+  std::vector<pid_t> children;
+  for (const pid_t pid : flags_.pids) {
+    for (const pid_t child : usdt::descendants_of(pid))
+      if (std::ranges::find(flags_.pids, child) == flags_.pids.end()) children.push_back(child);
+  }
+  if (children.empty()) return;
+  constexpr std::size_t most = 5;
+  const auto shown = std::min(children.size(), most);
+  const bool one = flags_.pids.size() == 1;
+  say(fmt::format("  {} {} had no hits; {} {} ({}{}): --children traces them as well", one ? "process" : "processes",
+                  fmt::join(flags_.pids, ", "), one ? "it has" : "they have",
+                  children.size() == 1 ? "a child" : fmt::format("{} descendants", children.size()),
+                  fmt::join(children.begin(), children.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                  shown < children.size() ? ", ..." : ""));
+}
+
+/// Why there are fewer events than hits where that was asked for.
+std::string Ledger::limit_text(const Account& total) const {
+  if (facts_.shown < flags_.max_events) return {};
+  return fmt::format(" (the {} asked for; {} came before all was detached)", flags_.max_events,
+                     fmt::format("{} more", total.discarded));
+}
+
+/// The probes that lost events, those that lost most.
+void Ledger::print_losers() const {
+  constexpr std::size_t most = 10;
+  std::vector<std::pair<std::uint64_t, std::size_t>> losers;
+  for (std::size_t i = 0; i < facts_.summary.probes.size(); ++i) {
+    std::uint64_t lost = facts_.summary.probes[i].lost() + facts_.summary.probes[i].missed.value_or(0);
+    if (facts_.shown >= flags_.max_events) lost -= facts_.summary.probes[i].discarded;  // as asked for
+    if (lost > 0) losers.emplace_back(lost, i);
+  }
+  std::stable_sort(losers.begin(), losers.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (std::size_t n = 0; n < std::min(losers.size(), most); ++n) {
+    const Account& probe = facts_.summary.probes[losers[n].second];
+    say(fmt::format("  {}: {}{}", full_name(plan_, plan_.probes[losers[n].second]),
+                    flags_.count_only ? counted(probe.hits, "hit") : lost_text(probe), missed_text(probe)));
+  }
+  if (losers.size() > most) say(fmt::format("  and {}", counted(losers.size() - most, "more probe")));
+}
+
+std::string Ledger::lost_text(const Account& counts) const {
+  std::string text = fmt::format("{} ring_full, {} discarded", counts.ring_full, counts.discarded);
+  if (has_calls(plan_)) text += fmt::format(", {} calls_full, {} unfinished", counts.calls_full, counts.unfinished);
+  if (counts.not_written > 0) text += fmt::format(", {} not_written", counts.not_written);
+  return text;
+}
+
+}  // namespace usdt_trace

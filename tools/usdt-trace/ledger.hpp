@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What became of every hit of a trace, in words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "flags.hpp"
+#include "output.hpp"
+#include "usdt/usdt.hpp"
+
+namespace usdt_trace {
+
+/// "/usr/lib/libx.so was written to: ...".
+[[nodiscard]] std::string change_text(const usdt::AttachPlan& plan, const usdt::FileChange& change);
+
+/// The account of a trace that has ended.
+class Ledger {
+ public:
+  struct Facts {
+    Summary summary;
+    std::vector<usdt::MissedHits> missed;
+    std::uint64_t undecided = 0;  ///< Tracer::undecided()
+    std::uint64_t shown = 0;      ///< events taken
+    bool nothing_left = false;    ///< every site was let go, and no command runs
+  };
+  Ledger(const Flags& flags, const usdt::AttachPlan& plan, Facts facts)
+      : flags_(flags), plan_(plan), facts_(std::move(facts)) {}
+
+  [[nodiscard]] const Summary& summary() const noexcept { return facts_.summary; }
+  /// Hits that have no event although --strict wants one of each.
+  [[nodiscard]] bool has_losses() const;
+  /// To standard error; zeroes included.
+  void print() const;
+
+ private:
+  void print_changes() const;
+  void print_losers() const;
+  void hint_at_children() const;
+  [[nodiscard]] std::string limit_text(const Account& total) const;
+  [[nodiscard]] std::string lost_text(const Account& counts) const;
+
+  const Flags& flags_;
+  const usdt::AttachPlan& plan_;
+  Facts facts_;
+};
+
+}  // namespace usdt_trace

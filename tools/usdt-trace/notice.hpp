@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <string>
+
+#include "common/report.hpp"
+#include "flags.hpp"
+
+namespace usdt_trace {
+
+/// What is said unless --quiet.
+inline void notice(const Flags& flags, const std::string& text) {
+  if (!flags.quiet) usdt::tools::print_notice(text);
+}
+
+}  // namespace usdt_trace

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "flags.hpp"
+#include "usdt/usdt.hpp"
+
+namespace usdt_trace {
+
+/// What a trace is about, where it is not about everybody.
+struct Subjects {
+  std::vector<pid_t> pids;                       ///< those of --pid that live
+  std::optional<std::filesystem::path> program;  ///< the command's
+};
+
+/// Finds what the command line names, and plans it.
+[[nodiscard]] usdt::Result<usdt::AttachPlan> plan_trace(const Flags& flags, const Subjects& subjects);
+
+}  // namespace usdt_trace
