@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "usdt/backend.hpp"
@@ -73,6 +74,17 @@ class LoadedObject {
   /// Address of a global variable of .data or .bss, shared with the running programs; nullptr if there is none. Valid
   /// as long as the object.
   [[nodiscard]] void* global(std::string_view name) const noexcept;
+  /// Its bytes; empty if there is none.
+  [[nodiscard]] std::span<std::byte> global_bytes(std::string_view name) const noexcept;
+  /// The same as a T. What programs write meanwhile is read through std::atomic_ref. Errors: not_found, type_mismatch
+  /// (another size).
+  template <class T>
+  requires std::is_trivially_copyable_v<T>
+  [[nodiscard]] Result<T*> global_as(std::string_view name) const {
+    auto at = global(name, sizeof(T));
+    if (!at) return fail(at.error());
+    return static_cast<T*>(*at);
+  }
   /// Descriptors, owned by the object; not_found, invalid_argument (not loaded). `copy`: an index into
   /// CarrierPlan::programs; without it, of any copy in which the program is loaded.
   [[nodiscard]] Result<int> program_fd(std::string_view name) const;
@@ -85,6 +97,7 @@ class LoadedObject {
   struct Impl;
   explicit LoadedObject(std::unique_ptr<Impl> impl) noexcept;
   [[nodiscard]] Result<Link> attach_program(std::string_view program) const;
+  [[nodiscard]] Result<void*> global(std::string_view name, std::size_t size) const;
   std::unique_ptr<Impl> impl_;
 };
 
@@ -109,10 +122,24 @@ class BpfObject {
   [[nodiscard]] Result<void> set_constant(std::string_view name, const T& value) {
     return set_constant(name, std::as_bytes(std::span(&value, 1)));
   }
+  /// Sets what a variable that is not constant (.data, .bss) begins with, for the loads to come. Errors as above.
+  [[nodiscard]] Result<void> set_global(std::string_view name, std::span<const std::byte> value);
+  template <class T>
+  requires std::is_trivially_copyable_v<T>
+  [[nodiscard]] Result<void> set_global(std::string_view name, const T& value) {
+    return set_global(name, std::as_bytes(std::span(&value, 1)));
+  }
   /// Sets a map's entries for the loads to come. Errors: not_found, invalid_argument.
   [[nodiscard]] Result<void> set_max_entries(std::string_view map, std::uint32_t entries);
   /// The same of the size of its values.
   [[nodiscard]] Result<void> set_value_size(std::string_view map, std::uint32_t bytes);
+  /// The loads to come take the map of `fd` for `map`, with its entries: two objects share it. Errors: not_found,
+  /// type_mismatch (another type, size of keys or values, flags), invalid_argument (no map; one that load() fills).
+  [[nodiscard]] Result<void> reuse_map(std::string_view map, int fd);
+  /// The loads to come take the map that is pinned at `path`, in a BPF file system; if there is none, theirs is pinned
+  /// there, and stays when the process ends, until someone removes the path. Errors as above (invalid_argument also: no
+  /// BPF file system); no_permission, io.
+  [[nodiscard]] Result<void> pin_map(std::string_view map, const std::filesystem::path& path);
 
   /// Decides how specs reach the programs (plan_carriers), loads them for `options.backend`, several times where the
   /// carrier or the plan's programs want it, and fills the maps, which all of them share. Errors: no_permission (naming

@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "attach/bpf_object_impl.hpp"
+#include "attach/map_source.hpp"
 #include "attach/spec_maps.hpp"
 #include "attach/specialise.hpp"
 #include "usdt/features.hpp"
@@ -74,6 +76,28 @@ Result<void> BpfObject::set_constant(std::string_view name, std::span<const std:
   return set;
 }
 
+Result<void> BpfObject::set_global(std::string_view name, std::span<const std::byte> value) {
+  auto set = impl_->opened.set_variable(name, value);
+  if (set) impl_->recipe.add_variable({std::string(name), {value.begin(), value.end()}});
+  return set;
+}
+
+Result<void> BpfObject::reuse_map(std::string_view map, int fd) {
+  const auto own = std::make_shared<const sys::UniqueFd>(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!*own) return fail(os_failure(ErrorKind::invalid_argument, fmt::format("descriptor of map '{}'", map), errno));
+  backends::Recipe::MapSource source{std::string(map), own, {}};
+  if (auto fits = backends::check_map_source(impl_->opened, source); !fits) return fits;
+  impl_->recipe.add(std::move(source));
+  return {};
+}
+
+Result<void> BpfObject::pin_map(std::string_view map, const std::filesystem::path& path) {
+  backends::Recipe::MapSource source{std::string(map), nullptr, path};
+  if (auto fits = backends::check_map_source(impl_->opened, source); !fits) return fits;
+  impl_->recipe.add(std::move(source));
+  return {};
+}
+
 namespace {
 
 Result<void> add_map_size(backends::Recipe& recipe, const ObjectCopy& opened, backends::Recipe::MapSize size) {
@@ -111,9 +135,15 @@ Result<ObjectCopy> backends::Recipe::open(std::span<const std::byte> code) const
   return object;
 }
 
-Result<void> backends::Recipe::size_maps(const ObjectCopy& first) const {
+Result<void> backends::Recipe::prepare_maps(const ObjectCopy& first) const {
+  for (const Constant& each : variables_) {
+    if (auto set = first.set_variable(each.name, each.value); !set) return set;
+  }
   for (const MapSize& size : map_sizes_) {
     if (auto set = set_map_size(first, size); !set) return set;
+  }
+  for (const MapSource& source : map_sources_) {
+    if (auto set = set_map_source(first, source); !set) return set;
   }
   return {};
 }
@@ -168,14 +198,24 @@ std::byte* LoadedObject::Impl::mapped(bpf_map* map) {
   return mappings.back().start;
 }
 
-void* LoadedObject::global(std::string_view name) const noexcept {
+std::span<std::byte> LoadedObject::global_bytes(std::string_view name) const noexcept {
   for (const char* section : {".bss", ".data"}) {
     const auto variable = impl_->first().variable(section, name);
     if (!variable) continue;
     std::byte* start = impl_->mapped(variable->map);
-    return start ? start + variable->offset : nullptr;
+    if (start) return {start + variable->offset, variable->size};
   }
-  return nullptr;
+  return {};
+}
+
+void* LoadedObject::global(std::string_view name) const noexcept { return global_bytes(name).data(); }
+
+Result<void*> LoadedObject::global(std::string_view name, std::size_t size) const {
+  const std::span<std::byte> bytes = global_bytes(name);
+  if (bytes.empty()) return fail(ErrorKind::not_found, fmt::format("the BPF object has no variable '{}'", name));
+  if (bytes.size() != size)
+    return fail(ErrorKind::type_mismatch, fmt::format("variable '{}' has {} bytes, not {}", name, bytes.size(), size));
+  return bytes.data();
 }
 
 const AttachPlan& LoadedObject::plan() const noexcept { return *impl_->plan; }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "attach/object_copy.hpp"
+#include "sys/unique_fd.hpp"
 #include "usdt/bpf_object.hpp"
 
 namespace usdt {
@@ -32,20 +34,31 @@ class Recipe {
     std::uint32_t value;
     int (*set)(bpf_map*, std::uint32_t);
   };
+  /// A map that is there already, or is to be pinned.
+  struct MapSource {
+    std::string map;
+    std::shared_ptr<const sys::UniqueFd>
+        fd;  ///< null: what is pinned at `pin`, or else a new one, which is pinned there
+    std::filesystem::path pin;
+  };
   void add(Constant constant) { constants_.push_back(std::move(constant)); }
+  void add_variable(Constant variable) { variables_.push_back(std::move(variable)); }
   void add(MapSize size) { map_sizes_.push_back(std::move(size)); }
+  void add(MapSource source) { map_sources_.push_back(std::move(source)); }
 
   /// An object of `code` with the constants set.
   [[nodiscard]] Result<ObjectCopy> open(std::span<const std::byte> code) const;
-  /// Its maps are the first copy's, so that theirs need no sizes.
-  [[nodiscard]] Result<void> size_maps(const ObjectCopy& first) const;
+  /// What the application wants of maps and variables. They are the first copy's for all.
+  [[nodiscard]] Result<void> prepare_maps(const ObjectCopy& first) const;
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return bytes_; }
 
  private:
   std::vector<std::byte> bytes_;
   std::string name_;
   std::vector<Constant> constants_;
+  std::vector<Constant> variables_;
   std::vector<MapSize> map_sizes_;
+  std::vector<MapSource> map_sources_;
 };
 [[nodiscard]] Result<void> set_map_size(const ObjectCopy& object, const Recipe::MapSize& size);
 

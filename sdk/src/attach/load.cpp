@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -126,6 +127,17 @@ Result<void> share_maps(const ObjectCopy& first, const ObjectCopy& copy) {
   return {};
 }
 
+/// Maps that the load will pin: where nothing is pinned yet.
+std::vector<bpf_map*> maps_to_pin(const ObjectCopy& object) {
+  std::vector<bpf_map*> all;
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, object.get()) {
+    const char* path = bpf_map__pin_path(map);
+    if (path != nullptr && ::access(path, F_OK) != 0) all.push_back(map);
+  }
+  return all;
+}
+
 Result<void> load_object(const ObjectCopy& object) {
   const LibbpfLog log;
   if (const int error = bpf_object__load(object.get())) return fail(explain_load(-error, log.text()));
@@ -152,14 +164,22 @@ class Loader {
       : recipe_(recipe), plan_(plan), carriers_(carriers), files_(files), options_(options) {}
 
   Result<std::vector<ObjectCopy>> run() {
-    for (std::size_t i = 0; i < carriers_.programs.size(); ++i) {
-      if (auto done = load(i); !done) return fail(done.error());
+    auto done = load_all();
+    if (done) return std::move(copies_);
+    for (bpf_map* map : to_pin_) {
+      if (bpf_map__is_pinned(map)) bpf_map__unpin(map, nullptr);
     }
-    if (auto filled = fill_specs(copies_.front(), plan_, carriers_); !filled) return fail(filled.error());
-    return std::move(copies_);
+    return fail(done.error());
   }
 
  private:
+  Result<void> load_all() {
+    for (std::size_t i = 0; i < carriers_.programs.size(); ++i) {
+      if (auto done = load(i); !done) return done;
+    }
+    return fill_specs(copies_.front(), plan_, carriers_);
+  }
+
   Result<void> load(std::size_t number) {
     const PlannedProgram& program = carriers_.programs[number];
     if (auto opened = open(program); !opened) return opened;
@@ -188,7 +208,8 @@ class Loader {
     const bool is_first = copies_.empty();
     copies_.push_back(std::move(*copy));
     if (!is_first) return share_maps(copies_.front(), copies_.back());
-    if (auto sized = recipe_.size_maps(copies_.front()); !sized) return sized;
+    if (auto prepared = recipe_.prepare_maps(copies_.front()); !prepared) return prepared;
+    to_pin_ = maps_to_pin(copies_.front());
     return size_specs(copies_.front(), plan_, carriers_);
   }
 
@@ -205,6 +226,7 @@ class Loader {
   const LoadOptions& options_;
   ThreadBase thread_base_ = find_thread_base(plan_);
   std::vector<ObjectCopy> copies_;
+  std::vector<bpf_map*> to_pin_;  ///< of the first copy
 };
 
 }  // namespace

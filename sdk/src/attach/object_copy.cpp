@@ -50,24 +50,39 @@ std::optional<Variable> ObjectCopy::variable(const char* section, std::string_vi
   return std::nullopt;
 }
 
-std::span<std::byte> ObjectCopy::constant(std::string_view name) const {
-  const auto found = variable(".rodata", name);
-  if (!found) return {};
-  std::size_t size = 0;
-  // libbpf 1.1 hands out const memory, later ones plain: before the load it is the caller's to write.
-  auto* start = static_cast<std::byte*>(const_cast<void*>(bpf_map__initial_value(found->map, &size)));
-  if (!start || found->offset + std::size_t{found->size} > size) return {};
-  return {start + found->offset, found->size};
+std::span<std::byte> ObjectCopy::initial(std::initializer_list<const char*> sections, std::string_view name) const {
+  for (const char* section : sections) {
+    const auto found = variable(section, name);
+    if (!found) continue;
+    std::size_t size = 0;
+    // libbpf 1.1 hands out const memory, later ones plain: before the load it is the caller's to write.
+    auto* start = static_cast<std::byte*>(const_cast<void*>(bpf_map__initial_value(found->map, &size)));
+    if (!start || found->offset + std::size_t{found->size} > size) return {};
+    return {start + found->offset, found->size};
+  }
+  return {};
 }
 
-Result<void> ObjectCopy::set_constant(std::string_view name, std::span<const std::byte> value) const {
-  const std::span<std::byte> at = constant(name);
-  if (at.empty()) return fail(ErrorKind::not_found, fmt::format("the BPF object has no constant '{}'", name));
+namespace {
+
+Result<void> set_bytes(std::span<std::byte> at, std::string_view what, std::string_view name,
+                       std::span<const std::byte> value) {
+  if (at.empty()) return fail(ErrorKind::not_found, fmt::format("the BPF object has no {} '{}'", what, name));
   if (at.size() != value.size())
     return fail(ErrorKind::type_mismatch,
-                fmt::format("constant '{}' has {} bytes, not {}", name, at.size(), value.size()));
+                fmt::format("{} '{}' has {} bytes, not {}", what, name, at.size(), value.size()));
   std::memcpy(at.data(), value.data(), value.size());
   return {};
+}
+
+}  // namespace
+
+Result<void> ObjectCopy::set_constant(std::string_view name, std::span<const std::byte> value) const {
+  return set_bytes(constant(name), "constant", name, value);
+}
+
+Result<void> ObjectCopy::set_variable(std::string_view name, std::span<const std::byte> value) const {
+  return set_bytes(initial({".data", ".bss"}, name), "variable", name, value);
 }
 
 Result<void> ObjectCopy::write_map(const char* name, std::size_t bytes,

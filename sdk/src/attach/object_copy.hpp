@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -35,9 +36,11 @@ class ObjectCopy {
   [[nodiscard]] std::optional<Variable> variable(const char* section, std::string_view name) const;
 
   /// Bytes a `const volatile` variable will be loaded with; empty if there is none of that name.
-  [[nodiscard]] std::span<std::byte> constant(std::string_view name) const;
+  [[nodiscard]] std::span<std::byte> constant(std::string_view name) const { return initial({".rodata"}, name); }
   /// Sets a constant. not_found, type_mismatch (another size).
   [[nodiscard]] Result<void> set_constant(std::string_view name, std::span<const std::byte> value) const;
+  /// The same of a variable that programs may change.
+  [[nodiscard]] Result<void> set_variable(std::string_view name, std::span<const std::byte> value) const;
   template <class T>
   [[nodiscard]] Result<void> set_constant(std::string_view name, const T& value) const {
     return set_constant(name, std::as_bytes(std::span(&value, 1)));
@@ -52,6 +55,8 @@ class ObjectCopy {
     void operator()(bpf_object* object) const noexcept { bpf_object__close(object); }
   };
   explicit ObjectCopy(bpf_object* object) noexcept : object_(object) {}
+  /// What a variable of the first of `sections` that has it will be loaded with.
+  [[nodiscard]] std::span<std::byte> initial(std::initializer_list<const char*> sections, std::string_view name) const;
   std::unique_ptr<bpf_object, Close> object_;
 };
 

@@ -3,8 +3,6 @@
 // NUMBER-BACKEND-SITES-CARRIER, in a directory of their own. The kernel could tell the sites of few kinds of links, and
 // not which of two links ends the calls the other one begins.
 #include <fmt/format.h>
-#include <linux/magic.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "attach/bpf_file_system.hpp"
 #include "attach/link_impl.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
@@ -22,6 +21,8 @@ namespace usdt {
 namespace {
 
 namespace fs = std::filesystem;
+using backends::is_bpf_file_system;
+using backends::no_bpf_file_system;
 
 /// 0, or a negative errno.
 int pin_fd(int fd, const fs::path& path) {
@@ -35,17 +36,6 @@ int open_pin(const fs::path& path) {
   sys::ObjectPath attr;
   attr.path = reinterpret_cast<std::uintptr_t>(path.c_str());
   return sys::syscalls().bpf(sys::bpf_obj_get_cmd, &attr, sizeof(attr));
-}
-
-bool is_bpf_file_system(const fs::path& directory) {
-  struct statfs info {};
-  return ::statfs(directory.c_str(), &info) == 0 && info.f_type == BPF_FS_MAGIC;
-}
-
-/// Containers and chroots often lack one.
-std::string no_bpf_file_system(const fs::path& directory) {
-  return fmt::format("{} is in no BPF file system: mount one (`mount -t bpf bpf /sys/fs/bpf`) and pin below it",
-                     directory.string());
 }
 
 /// Takes a decimal number and the '-' behind it off `text`.
