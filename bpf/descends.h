@@ -6,18 +6,9 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
-#include <usdt/bpf/processes.h>
+#include <usdt/bpf/constants.h>
 
-/* Set before load; constants to the verifier. */
-/* Only processes that descend from one of these count (a traced command and its children); none: all do. Their numbers
- * are the kernel's own, of the initial pid namespace. */
-const volatile struct usdt_processes usdt_ancestors = {};
-/* They count themselves. */
-const volatile __u8 usdt_ancestors_count = 0;
-const volatile __u32 usdt_task_tgid_offset = 0;
-const volatile __u32 usdt_task_parent_offset = 0;
-const volatile __u32 usdt_task_signal_offset = 0;
-const volatile __u32 usdt_task_exit_signal_offset = 0;
+USDT_CONSTANTS(usdt_stock)
 
 /* Hits of processes that may descend from it or not: too many generations, and none of the marks below. */
 __u64 usdt_undecided = 0;
@@ -52,8 +43,13 @@ static __always_inline bool is_tracers_own(void *child)
 {
 	int exit_signal = 0;
 
-	bpf_probe_read_kernel(&exit_signal, sizeof(exit_signal), child + usdt_task_exit_signal_offset);
-	return !usdt_ancestors_count && exit_signal == 0;
+	bpf_probe_read_kernel(&exit_signal, sizeof(exit_signal), child + usdt_stock()->task_exit_signal_offset);
+	return !usdt_stock()->ancestors_count && exit_signal == 0;
+}
+
+static __always_inline bool is_ancestor(__u32 tgid)
+{
+	return usdt_is_among(&usdt_stock()->ancestors, tgid);
 }
 
 /* True if the current process is an ancestor's child, or its child's child ... Orphans are marked; and where the
@@ -64,17 +60,17 @@ static __always_inline bool descends(void)
 	void *task = (void *)bpf_get_current_task();
 	__u32 tgid;
 
-	if (is_marked(task_word(task, usdt_task_signal_offset)))
+	if (is_marked(task_word(task, usdt_stock()->task_signal_offset)))
 		return true;
-	if (usdt_ancestors_count && usdt_is_among(&usdt_ancestors, bpf_get_current_pid_tgid() >> 32))
+	if (usdt_stock()->ancestors_count && is_ancestor(bpf_get_current_pid_tgid() >> 32))
 		return true;
 	for (int i = 0; i < MAX_GENERATIONS; i++) {
 		void *child = task;
 
-		task = (void *)task_word(task, usdt_task_parent_offset);
-		if (!task || bpf_probe_read_kernel(&tgid, sizeof(tgid), task + usdt_task_tgid_offset))
+		task = (void *)task_word(task, usdt_stock()->task_parent_offset);
+		if (!task || bpf_probe_read_kernel(&tgid, sizeof(tgid), task + usdt_stock()->task_tgid_offset))
 			return false;
-		if (usdt_is_among(&usdt_ancestors, tgid))
+		if (is_ancestor(tgid))
 			return !is_tracers_own(child);
 		if (tgid <= 1)
 			return false;

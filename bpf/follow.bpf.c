@@ -4,14 +4,12 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-const volatile __u32 usdt_task_pid_offset = 0;
-
 /* sched_process_fork(parent, child): the parent is the current task, the child does not run yet. */
 SEC("raw_tp/sched_process_fork")
 int usdt_on_fork(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u64 parent = task_word((void *)bpf_get_current_task(), usdt_task_signal_offset);
-	__u64 child = task_word((void *)ctx->args[1], usdt_task_signal_offset);
+	__u64 parent = task_word((void *)bpf_get_current_task(), usdt_stock()->task_signal_offset);
+	__u64 child = task_word((void *)ctx->args[1], usdt_stock()->task_signal_offset);
 	__u8 mark = 1;
 
 	/* A thread is no new process. */
@@ -26,11 +24,11 @@ SEC("raw_tp/sched_process_free")
 int usdt_on_free(struct bpf_raw_tracepoint_args *ctx)
 {
 	void *task = (void *)ctx->args[0];
-	__u64 signal = task_word(task, usdt_task_signal_offset);
+	__u64 signal = task_word(task, usdt_stock()->task_signal_offset);
 	__u32 pid = 0, tgid = 1;
 
-	bpf_probe_read_kernel(&pid, sizeof(pid), task + usdt_task_pid_offset);
-	bpf_probe_read_kernel(&tgid, sizeof(tgid), task + usdt_task_tgid_offset);
+	bpf_probe_read_kernel(&pid, sizeof(pid), task + usdt_stock()->task_pid_offset);
+	bpf_probe_read_kernel(&tgid, sizeof(tgid), task + usdt_stock()->task_tgid_offset);
 	if (pid == tgid)
 		bpf_map_delete_elem(&usdt_descendants, &signal);
 	return 0;

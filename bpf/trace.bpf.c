@@ -6,17 +6,6 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Set before load; constants to the verifier. */
-const volatile __u32 usdt_record_size = sizeof(struct usdt_event) + 12 * sizeof(struct usdt_event_arg);
-const volatile __u32 usdt_string_slots = 0;
-const volatile __u32 usdt_string_size = 0; /* bytes of one slot */
-const volatile __u32 usdt_stack_depth = 0; /* addresses */
-/* Rows of usdt_stats less 1, and entries of a row. */
-const volatile __u32 usdt_stats_row_mask = 0;
-const volatile __u32 usdt_stats_row_size = 0;
-/* The program is loaded as sleepable. */
-const volatile __u8 usdt_may_sleep = 0;
-
 /* The consumer sets it before it sleeps; the next record wakes it. */
 __u32 usdt_consumer_asleep = 0;
 
@@ -54,7 +43,7 @@ struct {
 /* Of a text with a length, as many bytes as fit and one more, which shows that it was cut. */
 static __always_inline int capture_bytes(const struct usdt_ctx *ctx, char *to, __u64 length, __u64 pointer)
 {
-	__u64 most = usdt_string_size - 1;
+	__u64 most = usdt_stock()->string_size - 1;
 
 	if ((__s64)length < 0)
 		return -USDT_ERANGE;
@@ -75,23 +64,23 @@ static __always_inline int capture_bytes(const struct usdt_ctx *ctx, char *to, _
 static __always_inline int capture(const struct usdt_ctx *ctx, void *record, __u32 i, __u32 how, __u64 slot)
 {
 	struct usdt_event_arg *args = record + sizeof(struct usdt_event);
-	__u64 text = slot * usdt_string_size, by = how - USDT_CAPTURE_LENGTH;
-	__u32 at = sizeof(struct usdt_event) + usdt_max_args * sizeof(struct usdt_event_arg) +
-		   usdt_stack_depth * sizeof(__u64);
+	__u64 text = slot * usdt_stock()->string_size, by = how - USDT_CAPTURE_LENGTH;
+	__u32 at = sizeof(struct usdt_event) + usdt_program()->max_args * sizeof(struct usdt_event_arg) +
+		   usdt_stock()->stack_depth * sizeof(__u64);
 	int error;
 
 	/* Checked just before it is used: verifiers of old kernels (5.10) forget the bounds of what was spilled. */
 	asm volatile("" : "+r"(text));
-	if (!usdt_string_slots || text > (usdt_string_slots - 1ull) * usdt_string_size)
+	if (!usdt_stock()->string_slots || text > (usdt_stock()->string_slots - 1ull) * usdt_stock()->string_size)
 		return 0;
 	if (how == USDT_CAPTURE_STRING)
-		return usdt_copy_text(ctx, record + at + text, usdt_string_size, args[i].bits);
+		return usdt_copy_text(ctx, record + at + text, usdt_stock()->string_size, args[i].bits);
 	asm volatile("" : "+r"(by));
-	if (by >= usdt_max_args)
+	if (by >= usdt_program()->max_args)
 		return -USDT_ENOENT;
 	error = args[by].error;
 	if (error)
-		return error == -USDT_ENODATA && usdt_calls && !ctx->returns ? 0 : error;
+		return error == -USDT_ENODATA && usdt_calls() && !ctx->returns ? 0 : error;
 	return capture_bytes(ctx, record + at + text, args[by].bits, args[i].bits);
 }
 
@@ -103,14 +92,14 @@ static __always_inline void capture_texts(void *record, const struct usdt_ctx *c
 	struct usdt_arg_spec spec;
 	__u64 slot = 0;
 
-	if (!usdt_string_slots || usdt_is_packed(ctx))
+	if (!usdt_stock()->string_slots || usdt_is_packed(ctx))
 		return;
-	for (__u32 i = 0; i < usdt_max_args && usdt_next_spec(ctx, &at, &spec); i++) {
+	for (__u32 i = 0; i < usdt_program()->max_args && usdt_next_spec(ctx, &at, &spec); i++) {
 		if (!spec.capture)
 			continue;
 		if (!args[i].error && !args[i].text)
 			args[i].text = capture(ctx, record, i, spec.capture, slot);
-		slot = usdt_forget(ctx, slot + 1);
+		slot = usdt_opaque(ctx, slot + 1);
 	}
 }
 
@@ -121,7 +110,7 @@ static __always_inline void fill_args(void *record, const struct usdt_ctx *ctx, 
 	struct usdt_cursor at = {};
 	struct usdt_arg_spec spec;
 
-	for (__u32 i = 0; i < usdt_max_args && usdt_next_spec(ctx, &at, &spec); i++) {
+	for (__u32 i = 0; i < usdt_program()->max_args && usdt_next_spec(ctx, &at, &spec); i++) {
 		__u64 bits = 0;
 		int error;
 
@@ -137,7 +126,7 @@ static __always_inline void fill_args(void *record, const struct usdt_ctx *ctx, 
 
 static __always_inline void fill(struct usdt_event *event, const struct usdt_ctx *ctx, __u32 site, __u64 pid_tgid)
 {
-	void *stack = (void *)event + sizeof(*event) + usdt_max_args * sizeof(struct usdt_event_arg);
+	void *stack = (void *)event + sizeof(*event) + usdt_program()->max_args * sizeof(struct usdt_event_arg);
 
 	event->ts = bpf_ktime_get_ns();
 	event->pid = pid_tgid >> 32;
@@ -150,8 +139,8 @@ static __always_inline void fill(struct usdt_event *event, const struct usdt_ctx
 	bpf_get_current_comm(event->comm, sizeof(event->comm));
 	event->arg_cnt = usdt_arg_cnt(ctx);
 	/* A process at a USDT site is not in the kernel. */
-	if (usdt_stack_depth && USDT_SOURCE != USDT_SOURCE_USER)
-		event->stack_size = bpf_get_stack(ctx->regs, stack, usdt_stack_depth * sizeof(__u64), 0);
+	if (usdt_stock()->stack_depth && usdt_source() != USDT_SOURCE_USER)
+		event->stack_size = bpf_get_stack(ctx->regs, stack, usdt_stock()->stack_depth * sizeof(__u64), 0);
 	fill_args(event, ctx, false);
 }
 
@@ -166,7 +155,7 @@ static __always_inline __u64 wake_flags(void)
 
 static __always_inline struct usdt_site_stats *stats_of(__u32 site)
 {
-	__u32 key = site + (bpf_get_smp_processor_id() & usdt_stats_row_mask) * usdt_stats_row_size;
+	__u32 key = site + (bpf_get_smp_processor_id() & usdt_stock()->stats_row_mask) * usdt_stock()->stats_row_size;
 
 	return bpf_map_lookup_elem(&usdt_stats, &key);
 }
@@ -181,7 +170,7 @@ static __always_inline bool is_paged_out(const struct usdt_event *event)
 {
 	const struct usdt_event_arg *args = (const void *)event + sizeof(*event);
 
-	for (__u32 i = 0; i < usdt_max_args; i++) {
+	for (__u32 i = 0; i < usdt_program()->max_args; i++) {
 		if (i >= event->arg_cnt)
 			break;
 		if (args[i].error == -USDT_EFAULT || args[i].text == -USDT_EFAULT)
@@ -200,18 +189,23 @@ static __always_inline void page_in(const struct usdt_ctx *ctx, __u32 page)
 	char touched;
 
 	waiting->sleepable = true;
-	if (usdt_windows)
+	if (usdt_program()->windows)
 		usdt_init_window(ctx, ctx->window);
-	for (__u32 i = 0; i < usdt_max_args && usdt_next_spec(ctx, &at, &spec); i++) {
+	for (__u32 i = 0; i < usdt_program()->max_args && usdt_next_spec(ctx, &at, &spec); i++) {
 		if (usdt_read(ctx, &spec, &bits) || !spec.capture)
 			continue;
 		if (page)
 			bits = (bits | (USDT_PAGE - 1)) + 1;
 		bpf_copy_from_user(&touched, 1, (const void *)bits);
 	}
-	if (usdt_windows)
+	if (usdt_program()->windows)
 		usdt_init_window(ctx, ctx->window);
 	waiting->sleepable = false;
+}
+
+static __always_inline bool may_wait(void)
+{
+	return usdt_stock()->may_sleep && usdt_source() == USDT_SOURCE_USER;
 }
 
 /* The first and the last look at the arguments of a hit; before each but the first, a page is waited for. */
@@ -225,13 +219,13 @@ static __always_inline void record_hit(const struct usdt_ctx *ctx, __u32 site, s
 	__u64 now = 0;
 
 	for (__u32 look = 0; look < LOOKS; look++) {
-		event = bpf_ringbuf_reserve(&usdt_events, usdt_record_size, 0);
+		event = bpf_ringbuf_reserve(&usdt_events, usdt_stock()->record_size, 0);
 		if (!event) {
 			count_lost(stats);
 			return;
 		}
 		fill(event, ctx, site, usdt_pid_tgid());
-		if (!usdt_may_sleep || look == LOOKS - 1 || !is_paged_out(event))
+		if (!may_wait() || look == LOOKS - 1 || !is_paged_out(event))
 			break;
 		/* Not while the record is held: the consumer cannot pass it, and the process may wait for ever. */
 		now = now ? now : event->ts;
@@ -250,12 +244,12 @@ static __always_inline void record_hit(const struct usdt_ctx *ctx, __u32 site, s
 /* Sessions of trampolines: arguments are still known at the end, so that the entry leaves nothing but the time. */
 static __always_inline bool keeps_arguments(const struct usdt_ctx *ctx)
 {
-	return usdt_in_slots(ctx) && usdt_moment == (USDT_AT_ENTRY | USDT_AT_RETURN);
+	return usdt_in_slots(ctx) && usdt_program()->moment == (USDT_AT_ENTRY | USDT_AT_RETURN);
 }
 
 static __always_inline bool is_session(void)
 {
-	return usdt_moment == (USDT_AT_ENTRY | USDT_AT_RETURN);
+	return usdt_program()->moment == (USDT_AT_ENTRY | USDT_AT_RETURN);
 }
 
 static __always_inline void open_call(const struct usdt_ctx *ctx, __u32 site, struct usdt_site_stats *stats)
@@ -302,7 +296,7 @@ static __always_inline void close_call(const struct usdt_ctx *ctx, __u32 site, s
 	__sync_fetch_and_add(&stats->ended, 1);
 	event->duration = bpf_ktime_get_ns() - event->ts;
 	fill_args(event, ctx, true);
-	if (bpf_ringbuf_output(&usdt_events, event, usdt_record_size, wake_flags()))
+	if (bpf_ringbuf_output(&usdt_events, event, usdt_stock()->record_size, wake_flags()))
 		count_lost(stats);
 	bpf_map_delete_elem(&usdt_open_calls, &key);
 }
@@ -312,18 +306,18 @@ USDT_PROGRAM(usdt_trace_hit)
 	__u32 site = usdt_site(ctx);
 	struct usdt_site_stats *stats;
 
-	if (usdt_ancestors.count && !descends())
+	if (usdt_stock()->ancestors.count && !descends())
 		return 0;
 	stats = stats_of(site);
 	if (!stats || (!ctx->spec && !usdt_is_packed(ctx)))
 		return 0;
-	if (usdt_calls && ctx->returns) {
+	if (usdt_calls() && ctx->returns) {
 		close_call(ctx, site, stats);
 		return 0;
 	}
 	/* Atomic although per CPU: another task's hit may preempt this one. */
 	__sync_fetch_and_add(&stats->hits, 1);
-	if (usdt_calls)
+	if (usdt_calls())
 		open_call(ctx, site, stats);
 	else
 		record_hit(ctx, site, stats, 0);
@@ -335,9 +329,9 @@ USDT_PROGRAM(usdt_trace_count)
 {
 	struct usdt_site_stats *stats;
 
-	if (usdt_ancestors.count && !descends())
+	if (usdt_stock()->ancestors.count && !descends())
 		return 0;
-	if (usdt_calls && ctx->returns)
+	if (usdt_calls() && ctx->returns)
 		return 0;
 	stats = stats_of(usdt_site(ctx));
 	if (stats)

@@ -39,8 +39,9 @@ std::vector<std::byte> object_of(const std::vector<bpf_insn>& code) {
   return out;
 }
 
-std::vector<bpf_insn> specialised(const std::vector<bpf_insn>& code, const EncodedSpec& spec, std::uint32_t vary = 0) {
-  auto object = specialise(object_of(code), spec, vary);
+std::vector<bpf_insn> specialised(const std::vector<bpf_insn>& code, const EncodedSpec& spec,
+                                  std::uint32_t values_by_site = 0) {
+  auto object = specialise(object_of(code), spec, values_by_site);
   EXPECT_TRUE(object) << object.error().message;
   std::vector<bpf_insn> out(code.size());
   if (object) std::memcpy(out.data(), object->data() + sizeof(Elf64_Ehdr), out.size() * sizeof(bpf_insn));
@@ -67,7 +68,7 @@ usdt_arg_spec in_memory(std::uint8_t word, std::int64_t displacement, std::uint8
 EncodedSpec spec_of(std::vector<usdt_arg_spec> args) { return {.user_cookie = 0, .args = std::move(args)}; }
 
 std::vector<bpf_insn> read_register(int n) {
-  return {insn(kLoadWord, 0), insn(kLeft, USDT_MARK_CUT + n), insn(kRight, USDT_MARK_CUT + n)};
+  return {insn(kLoadWord, 0), insn(kLeft, USDT_PATCH_ARG_CUT + n), insn(kRight, USDT_PATCH_ARG_CUT + n)};
 }
 
 bool is_nothing(const bpf_insn& code) {
@@ -100,7 +101,7 @@ TEST(Specialise, LeavesAWholeSignedWordAsItIs) {
 }
 
 TEST(Specialise, TrimsWhatWasReadFromMemory) {
-  std::vector<bpf_insn> program{insn(kLeft, USDT_MARK_TRIM), insn(kRight, USDT_MARK_TRIM)};
+  std::vector<bpf_insn> program{insn(kLeft, USDT_PATCH_ARG_TRIM), insn(kRight, USDT_PATCH_ARG_TRIM)};
   program[0].dst_reg = program[1].dst_reg = 7;
   const auto trimmed = [&](std::uint8_t size, unsigned flags) {
     return specialised(program, spec_of({in_memory(4, 8, size, flags)}));
@@ -124,8 +125,8 @@ TEST(Specialise, ExtendsASignedRegisterByItsSign) {
 }
 
 TEST(Specialise, WritesTheAddressOfMemory) {
-  const std::vector<bpf_insn> program{insn(kLoadWord, 0), insn(kAdd, USDT_MARK_DISPLACEMENT),
-                                      insn(kMove, USDT_MARK_WINDOW), insn(kMove, USDT_MARK_SIZE)};
+  const std::vector<bpf_insn> program{insn(kLoadWord, 0), insn(kAdd, USDT_PATCH_ARG_DISPLACEMENT),
+                                      insn(kMove, USDT_PATCH_ARG_WINDOW), insn(kMove, USDT_PATCH_ARG_SIZE)};
   const auto code = specialised(program, spec_of({in_memory(4, -20, 4), in_memory(4, -24, 4)}));
   EXPECT_EQ(code[0].off, 32);
   EXPECT_EQ(code[1].imm, -20);
@@ -141,10 +142,10 @@ TEST(Specialise, SaysOfEachArgumentHowItIsRead) {
   const EncodedSpec spec =
       spec_of({in_register(10, 8), in_memory(4, 8, 4), far_away, indexed, pair, high, in_memory(4, 8, 4)});
   std::vector<bpf_insn> program;
-  for (int n = 0; n < 8; ++n) program.push_back(insn(kMove, USDT_MARK_KIND + n));
+  for (int n = 0; n < 8; ++n) program.push_back(insn(kMove, USDT_PATCH_ARG_KIND + n));
   const auto code = specialised(program, spec, 1u << 6);
-  const std::vector<int> expected{USDT_OWN_REG,   USDT_OWN_MEM,   USDT_OWN_OTHER, USDT_OWN_OTHER,
-                                  USDT_OWN_OTHER, USDT_OWN_OTHER, USDT_OWN_OTHER, USDT_OWN_NONE};
+  const std::vector<int> expected{USDT_PATCHED_REG,   USDT_PATCHED_MEM,   USDT_PATCHED_OTHER, USDT_PATCHED_OTHER,
+                                  USDT_PATCHED_OTHER, USDT_PATCHED_OTHER, USDT_PATCHED_OTHER, USDT_PATCHED_NONE};
   for (std::size_t n = 0; n < expected.size(); ++n) EXPECT_EQ(code[n].imm, expected[n]) << "argument " << n;
 }
 
@@ -154,25 +155,26 @@ TEST(Specialise, NamesTheSlotOfWhatIsInOne) {
   const EncodedSpec spec =
       spec_of({in_register(0, 8), unreadable, in_register(2, 4, USDT_ARG_SIGNED), in_register(USDT_SLOT_RESULT, 8)});
   std::vector<bpf_insn> program;
-  for (int n = 0; n < 5; ++n) program.push_back(insn(kMove, USDT_MARK_SLOT + n));
+  for (int n = 0; n < 5; ++n) program.push_back(insn(kMove, USDT_PATCH_ARG_SLOT + n));
   const auto code = specialised(program, spec);
   const std::vector<int> expected{0, USDT_REG_NONE, 2, USDT_SLOT_RESULT, USDT_REG_NONE};
   for (std::size_t n = 0; n < expected.size(); ++n) EXPECT_EQ(code[n].imm, expected[n]) << "argument " << n;
 }
 
 TEST(Specialise, LeavesOtherInstructionsAlone) {
-  const std::vector<bpf_insn> program{insn(kMove, 7), insn(kLeft, 3), insn(kAdd, USDT_MARK_CUT),
+  const std::vector<bpf_insn> program{insn(kMove, 7), insn(kLeft, 3), insn(kAdd, USDT_PATCH_ARG_CUT),
                                       // The second slot of a 64-bit constant is no instruction.
-                                      insn(0x18, 1), insn(0, USDT_MARK_KIND), insn(kMove, USDT_MARK_KIND + 32)};
+                                      insn(0x18, 1), insn(0, USDT_PATCH_ARG_KIND),
+                                      insn(kMove, USDT_PATCH_ARG_KIND + 32)};
   const auto code = specialised(program, spec_of({in_register(1, 8)}));
   EXPECT_EQ(std::memcmp(code.data(), program.data(), program.size() * sizeof(bpf_insn)), 0);
 }
 
 TEST(Specialise, RefusesMarksWithoutTheirNeighbours) {
   const EncodedSpec spec = spec_of({in_register(1, 8)});
-  EXPECT_FALSE(specialise(object_of({insn(kLeft, USDT_MARK_CUT), insn(kRight, USDT_MARK_CUT)}), spec, 0));
-  EXPECT_FALSE(specialise(object_of({insn(kLoadWord, 0), insn(kLeft, USDT_MARK_CUT)}), spec, 0));
-  EXPECT_FALSE(specialise(object_of({insn(kAdd, USDT_MARK_DISPLACEMENT)}), spec, 0));
+  EXPECT_FALSE(specialise(object_of({insn(kLeft, USDT_PATCH_ARG_CUT), insn(kRight, USDT_PATCH_ARG_CUT)}), spec, 0));
+  EXPECT_FALSE(specialise(object_of({insn(kLoadWord, 0), insn(kLeft, USDT_PATCH_ARG_CUT)}), spec, 0));
+  EXPECT_FALSE(specialise(object_of({insn(kAdd, USDT_PATCH_ARG_DISPLACEMENT)}), spec, 0));
 }
 
 TEST(Specialise, RefusesSectionsBeyondTheFile) {

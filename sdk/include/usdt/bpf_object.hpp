@@ -28,8 +28,8 @@ struct LoadOptions {
   Carrier carrier = Carrier::automatic;
   bool site_numbers = true;  ///< CarrierOptions::site_numbers
   bool arguments = true;     ///< CarrierOptions::arguments
-  /// Programs on sites of files, having a constant `usdt_may_sleep`, may wait for pages (Linux 6.0). Whoever maps the
-  /// page decides for how long, and detaching waits with them: not for processes of other people.
+  /// Programs on sites of files are loaded as ones that may wait for pages, whatever their sections say (Linux 6.0).
+  /// Whoever maps the page decides for how long, and detaching waits with them: not for processes of other people.
   bool sleepable = false;
   std::uint32_t max_programs = 64;  ///< CarrierOptions::max_programs
   /// The programs to load, whatever their section, and no others; empty: all. Each costs the verifier, and so the start

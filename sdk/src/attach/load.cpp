@@ -14,7 +14,6 @@
 #include "attach/libbpf_log.hpp"
 #include "attach/spec_maps.hpp"
 #include "attach/specialise.hpp"
-#include "attach/thread_base.hpp"
 #include "attach/verifier_log.hpp"
 #include "features/kernel_features.hpp"
 #include "sys/uapi.hpp"
@@ -90,13 +89,11 @@ Result<void> set_types(const ObjectCopy& object, const ProgramKind& kind, Backen
 }
 
 /// LoadOptions::sleepable.
-Result<void> let_sleep(const ObjectCopy& object) {
-  if (auto set = object.set_constant("usdt_may_sleep", std::uint8_t{1}); !set) return set;
+void let_sleep(const ObjectCopy& object) {
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, object.get()) {
     if (is_site_program(program)) bpf_program__set_flags(program, bpf_program__flags(program) | BPF_F_SLEEPABLE);
   }
-  return {};
 }
 
 /// What `program` is loaded for, where that must be something. What is attached is a clone for each function or
@@ -184,14 +181,16 @@ class Loader {
     const PlannedProgram& program = carriers_.programs[number];
     if (auto opened = open(program); !opened) return opened;
     const ObjectCopy& copy = copies_.back();
-    if (auto set = set_spec_constants(copy, plan_, carriers_, program); !set) return set;
-    if (auto set = set_thread_base(copy, thread_base_); !set) return set;
+    if (number == 0) {
+      auto kernel = kernel_constants(copy, plan_);
+      if (!kernel) return fail(kernel.error());
+      kernel_ = *kernel;
+    }
+    if (auto set = set_constants(copy, plan_, carriers_, program, kernel_); !set) return set;
     if (auto found = choose_programs(copy, wanted(program), options_.programs); !found) return found;
     if (auto typed = set_types(copy, program.kind, files_, tied_to(plan_, carriers_, number), number == 0); !typed)
       return typed;
-    if (options_.sleepable && !is_kernel(program.kind.backend)) {
-      if (auto set = let_sleep(copy); !set) return set;
-    }
+    if (options_.sleepable && !is_kernel(program.kind.backend)) let_sleep(copy);
     if (auto done = load_object(copy); !done) {
       if (carriers_.programs.size() == 1) return done;
       return fail(done.error().within(fmt::format("program {} of {}", number + 1, carriers_.programs.size())));
@@ -224,7 +223,7 @@ class Loader {
   const CarrierPlan& carriers_;
   Backend files_;
   const LoadOptions& options_;
-  ThreadBase thread_base_ = find_thread_base(plan_);
+  usdt_kernel_constants kernel_{};
   std::vector<ObjectCopy> copies_;
   std::vector<bpf_map*> to_pin_;  ///< of the first copy
 };

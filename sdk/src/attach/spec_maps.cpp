@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "attach/libbpf_specs.hpp"
 #include "attach/process_list.hpp"
+#include "attach/thread_base.hpp"
 #include "plan/windows.hpp"
 #include "sys/pid_namespace.hpp"
 
@@ -53,20 +53,28 @@ Result<void> size_map(const ObjectCopy& object, const char* name, std::size_t va
   return {};
 }
 
-/// Whose hits count, and in which pid namespace processes are numbered.
-Result<void> set_scope(const ObjectCopy& object, const Scope& scope) {
-  if (auto set = object.set_constant("usdt_scope", process_list(pids_of(scope))); !set) return set;
-  const auto nested = sys::nested_pid_namespace();
-  if (!nested) return fail(nested.error());
-  if (!*nested) return {};
-  if (auto set = object.set_constant("usdt_pidns_dev", (*nested)->device); !set) return set;
-  return object.set_constant("usdt_pidns_ino", (*nested)->inode);
+/// What the program is that carries its part of the plan.
+usdt_program_constants constants_of(const AttachPlan& plan, const CarrierPlan& carriers,
+                                    const PlannedProgram& program) {
+  usdt_program_constants out{};
+  out.user_cookie = carriers.user_cookie;
+  out.carriers = program.carriers;
+  out.max_args = plan.max_args;
+  out.site_bits = carriers.site_bits;
+  out.ip_group = program.ip_group;
+  out.scope = process_list(pids_of(plan.scope));
+  out.source = static_cast<std::uint8_t>(program.kind.source);
+  out.moment = program.kind.moment;
+  out.calls = static_cast<std::uint8_t>(program.kind.calls);
+  out.one_site = static_cast<std::uint8_t>(plan.sites.size() == 1 && carriers.site_bits == 0);
+  out.packed_regs = static_cast<std::uint8_t>(program.packed_regs);
+  out.windows = static_cast<std::uint8_t>(carriers.windows);
+  if ((program.carriers & USDT_CARRIER_BIT(USDT_CARRIER_LINK)) != 0) {
+    out.values_by_site = program.link_vary;
+    plan::write_spec(reinterpret_cast<std::byte*>(out.link_spec), program.link_spec);
+  }
+  return out;
 }
-
-/// The program's own spec, as bytes of its constant `usdt_link`.
-struct OwnSpec {
-  std::array<std::byte, sizeof(usdt_spec) + USDT_LINK_ARGS * sizeof(usdt_arg_spec)> bytes{};
-};
 
 }  // namespace
 
@@ -108,30 +116,24 @@ Result<void> size_specs(const ObjectCopy& object, const AttachPlan& plan, const 
   return size_map(object, kAddresses, sizeof(std::uint64_t), carriers.ips.size());
 }
 
-Result<void> set_spec_constants(const ObjectCopy& object, const AttachPlan& plan, const CarrierPlan& carriers,
-                                const PlannedProgram& program) {
+Result<usdt_kernel_constants> kernel_constants(const ObjectCopy& object, const AttachPlan& plan) {
+  usdt_kernel_constants out{};
+  if (is_libbpf(object)) return out;
+  const auto nested = sys::nested_pid_namespace();
+  if (!nested) return fail(nested.error());
+  if (*nested) {
+    out.pidns_dev = (*nested)->device;
+    out.pidns_ino = (*nested)->inode;
+  }
+  set_thread_base(out, plan);
+  return out;
+}
+
+Result<void> set_constants(const ObjectCopy& object, const AttachPlan& plan, const CarrierPlan& carriers,
+                           const PlannedProgram& program, const usdt_kernel_constants& kernel) {
   if (is_libbpf(object)) return {};
-  OwnSpec own;
-  if ((program.carriers & USDT_CARRIER_BIT(USDT_CARRIER_LINK)) != 0)
-    plan::write_spec(own.bytes.data(), program.link_spec);
-  Result<void> set;
-  const auto constant = [&](std::string_view name, const auto& value) {
-    if (set) set = object.set_constant(name, value);
-  };
-  constant("usdt_max_args", plan.max_args);
-  constant("usdt_carriers", program.carriers);
-  constant("usdt_windows", static_cast<std::uint8_t>(carriers.windows));
-  constant("usdt_packed_regs", static_cast<std::uint8_t>(program.packed_regs));
-  constant("usdt_site_bits", carriers.site_bits);
-  constant("usdt_one_site", static_cast<std::uint8_t>(plan.sites.size() == 1 && carriers.site_bits == 0));
-  constant("usdt_user_cookie", carriers.user_cookie);
-  constant("usdt_ip_group", program.ip_group);
-  constant("usdt_link", own);
-  constant("usdt_link_vary", program.link_vary);
-  constant("usdt_source", static_cast<std::uint32_t>(program.kind.source));
-  constant("usdt_moment", static_cast<std::uint32_t>(program.kind.moment));
-  constant("usdt_calls", static_cast<std::uint8_t>(program.kind.calls));
-  return set ? set_scope(object, plan.scope) : set;
+  if (auto set = object.set_constant("usdt_program_constants", constants_of(plan, carriers, program)); !set) return set;
+  return object.set_constant("usdt_kernel_constants", kernel);
 }
 
 Result<void> fill_specs(const ObjectCopy& object, const AttachPlan& plan, const CarrierPlan& carriers) {

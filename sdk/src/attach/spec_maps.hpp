@@ -3,6 +3,7 @@
 #pragma once
 
 #include "attach/object_copy.hpp"
+#include "usdt/bpf/constants.h"
 #include "usdt/carrier.hpp"
 #include "usdt/plan.hpp"
 
@@ -16,9 +17,12 @@ namespace usdt::backends {
 /// Before the first copy of the program is loaded: sizes the maps. Errors: invalid_argument (the object does not
 /// include usdt.bpf.h, or one of another version).
 [[nodiscard]] Result<void> size_specs(const ObjectCopy& object, const AttachPlan& plan, const CarrierPlan& carriers);
-/// Before each copy is loaded: the constants that tell it how specs reach it.
-[[nodiscard]] Result<void> set_spec_constants(const ObjectCopy& object, const AttachPlan& plan,
-                                              const CarrierPlan& carriers, const PlannedProgram& program);
+/// What programs for `plan` want to know of this kernel; costs the 3 ms of reading its BTF where an argument is
+/// thread-local. Errors: those of sys::nested_pid_namespace().
+[[nodiscard]] Result<usdt_kernel_constants> kernel_constants(const ObjectCopy& object, const AttachPlan& plan);
+/// Before each copy is loaded: tells it how specs reach it, and what the kernel is.
+[[nodiscard]] Result<void> set_constants(const ObjectCopy& object, const AttachPlan& plan, const CarrierPlan& carriers,
+                                         const PlannedProgram& program, const usdt_kernel_constants& kernel);
 /// After the load: writes the maps, each through one mapping, without a system call per entry.
 [[nodiscard]] Result<void> fill_specs(const ObjectCopy& object, const AttachPlan& plan, const CarrierPlan& carriers);
 

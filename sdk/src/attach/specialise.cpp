@@ -43,9 +43,9 @@ std::optional<std::uint8_t> load_of(unsigned size) {
   }
 }
 
-/// Which argument an immediate is a mark of.
-std::optional<std::size_t> argument_of(std::int32_t immediate, usdt_mark mark) {
-  const std::int64_t n = std::int64_t{immediate} - mark;
+/// Which argument an immediate is a placeholder of.
+std::optional<std::size_t> argument_of(std::int32_t immediate, usdt_patch_arg placeholder) {
+  const std::int64_t n = std::int64_t{immediate} - placeholder;
   return n >= 0 && n < USDT_LINK_ARGS ? std::optional(static_cast<std::size_t>(n)) : std::nullopt;
 }
 
@@ -62,10 +62,11 @@ bool is_plain_memory(const usdt_arg_spec& arg) {
 
 class Specialiser {
  public:
-  /// `vary`: arguments whose displacement the program looks up.
-  Specialiser(const EncodedSpec& spec, std::uint32_t vary) : args_(plan::gather_windows(spec.args).args), vary_(vary) {}
+  /// `values_by_site`: bits of the arguments whose displacement the program looks up.
+  Specialiser(const EncodedSpec& spec, std::uint32_t values_by_site)
+      : args_(plan::gather_windows(spec.args).args), values_by_site_(values_by_site) {}
 
-  /// False where a mark stands alone.
+  /// False where a placeholder stands alone.
   [[nodiscard]] bool rewrite(std::span<bpf_insn> code) const {
     for (std::size_t i = 0; i < code.size(); ++i) {
       const std::uint8_t opcode = code[i].code;
@@ -81,37 +82,38 @@ class Specialiser {
   }
 
  private:
-  [[nodiscard]] usdt_own_kind kind_of(std::size_t n) const {
-    if (n >= args_.size()) return USDT_OWN_NONE;
-    if (is_whole_register(args_[n])) return USDT_OWN_REG;
-    return is_plain_memory(args_[n]) && (vary_ >> n & 1) == 0 ? USDT_OWN_MEM : USDT_OWN_OTHER;
+  [[nodiscard]] usdt_patched_kind kind_of(std::size_t n) const {
+    if (n >= args_.size()) return USDT_PATCHED_NONE;
+    if (is_whole_register(args_[n])) return USDT_PATCHED_REG;
+    return is_plain_memory(args_[n]) && (values_by_site_ >> n & 1) == 0 ? USDT_PATCHED_MEM : USDT_PATCHED_OTHER;
   }
 
   void write_number(std::int32_t& number) const {
-    if (const auto n = argument_of(number, USDT_MARK_KIND)) {
+    if (const auto n = argument_of(number, USDT_PATCH_ARG_KIND)) {
       number = kind_of(*n);
-    } else if (const auto w = argument_of(number, USDT_MARK_WINDOW)) {
+    } else if (const auto w = argument_of(number, USDT_PATCH_ARG_WINDOW)) {
       number = *w < args_.size() ? args_[*w].window : 0;
-    } else if (const auto s = argument_of(number, USDT_MARK_SIZE)) {
+    } else if (const auto s = argument_of(number, USDT_PATCH_ARG_SIZE)) {
       number = *s < args_.size() ? args_[*s].size : 1;
-    } else if (const auto slot = argument_of(number, USDT_MARK_SLOT)) {
+    } else if (const auto slot = argument_of(number, USDT_PATCH_ARG_SLOT)) {
       const bool has = *slot < args_.size() && is_whole_register(args_[*slot]);
       number = has ? args_[*slot].reg : USDT_REG_NONE;
     }
   }
 
-  /// The instructions round the one at `i`, if it has a mark. What the verifier will not get to, it does not see.
+  /// The instructions round the one at `i`, if it has a placeholder. What the verifier will not get to, it does not
+  /// see.
   [[nodiscard]] bool write_block(std::span<bpf_insn> code, std::size_t i) const {
     bpf_insn& here = code[i];
     if (here.code == kAdd) {
-      const auto n = argument_of(here.imm, USDT_MARK_DISPLACEMENT);
+      const auto n = argument_of(here.imm, USDT_PATCH_ARG_DISPLACEMENT);
       if (!n) return true;
-      here.imm = kind_of(*n) == USDT_OWN_MEM ? static_cast<std::int32_t>(args_[*n].value) : 0;
+      here.imm = kind_of(*n) == USDT_PATCHED_MEM ? static_cast<std::int32_t>(args_[*n].value) : 0;
       return write_load(code, i, *n);
     }
-    if (const auto n = argument_of(here.imm, USDT_MARK_CUT))
+    if (const auto n = argument_of(here.imm, USDT_PATCH_ARG_CUT))
       return write_shifts(code, i, *n) && write_load(code, i, *n) && shorten_load(code, i, *n);
-    if (const auto n = argument_of(here.imm, USDT_MARK_TRIM))
+    if (const auto n = argument_of(here.imm, USDT_PATCH_ARG_TRIM))
       return write_shifts(code, i, *n) && shorten_trim(code, i, *n);
     return true;
   }
@@ -133,7 +135,7 @@ class Specialiser {
 
   /// The load alone does where it extends as it should: whole words, and what is unsigned. (Little-endian machines.)
   [[nodiscard]] bool shorten_load(std::span<bpf_insn> code, std::size_t i, std::size_t n) const {
-    if (kind_of(n) != USDT_OWN_REG) return true;
+    if (kind_of(n) != USDT_PATCHED_REG) return true;
     const usdt_arg_spec& arg = args_[n];
     const auto load = load_of(arg.size);
     if (!load || (arg.size < 8 && (arg.flags & USDT_ARG_SIGNED) != 0)) return true;
@@ -159,7 +161,7 @@ class Specialiser {
   }
 
   std::vector<usdt_arg_spec> args_;
-  std::uint32_t vary_;
+  std::uint32_t values_by_site_;
 };
 
 /// Section headers of an ELF file; nullopt where one reaches beyond it.
@@ -218,8 +220,8 @@ Result<SessionKfuncs> find_session_kfuncs() {
 }  // namespace
 
 Result<std::vector<std::byte>> specialise(std::span<const std::byte> object, const EncodedSpec& spec,
-                                          std::uint32_t vary) {
-  const Specialiser specialiser(spec, vary);
+                                          std::uint32_t values_by_site) {
+  const Specialiser specialiser(spec, values_by_site);
   return rewritten(object, [&](std::span<bpf_insn> code) { return specialiser.rewrite(code); });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Per-link programs: the spec written into the program's own instructions. Private to attach/.
+// Per-link programs: the spec patched into the program's instructions. Private to attach/.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@
 namespace usdt::backends {
 
 /// A copy of the BPF object file `object` with the arguments of `spec` written into its instructions: see enum
-/// usdt_mark in spec.h. `vary`: bits of the arguments whose displacement differs between the program's sites. Errors:
-/// malformed (sections beyond the file, a mark without its neighbours).
+/// usdt_patch_arg in spec.h. `values_by_site`: bits of the arguments whose displacement differs between the program's
+/// sites. Errors: malformed (sections beyond the file, a placeholder without its neighbours).
 [[nodiscard]] Result<std::vector<std::byte>> specialise(std::span<const std::byte> object, const EncodedSpec& spec,
-                                                        std::uint32_t vary);
+                                                        std::uint32_t values_by_site);
 
 /// A copy of `object` whose session programs call the kernel's kfuncs (enum usdt_patch). Errors: not_supported (a
 /// kernel without them), malformed.

@@ -15,30 +15,21 @@ std::uint32_t offset_in_task(const btf::Types& types, std::string_view member) {
   return thread && offset ? *thread + *offset : 0;
 }
 
-}  // namespace
-
 bool is_thread_local(const usdt_arg_spec& arg) noexcept {
   return (arg.kind == USDT_ARG_MEM || arg.kind == USDT_ARG_ADDR) && (arg.flags & USDT_ARG_THREAD) != 0;
 }
 
-ThreadBase find_thread_base(const AttachPlan& plan) {
-  ThreadBase base;
-  base.wanted = std::ranges::any_of(
-      plan.specs, [](const EncodedSpec& spec) { return std::ranges::any_of(spec.args, is_thread_local); });
-  if (!base.wanted) return base;
-  if (const auto types = btf::Types::load()) {
-    base.fsbase = offset_in_task(**types, "fsbase");
-    base.tls_array = offset_in_task(**types, "tls_array");
-  }
-  return base;
-}
+bool has_thread_local(const EncodedSpec& spec) { return std::ranges::any_of(spec.args, is_thread_local); }
 
-Result<void> set_thread_base(const ObjectCopy& object, const ThreadBase& base) {
-  // Programs of libbpf's own header have no such constants; their specs call these arguments unreadable.
-  if (!base.wanted || object.constant("usdt_thread_args").empty()) return {};
-  if (auto set = object.set_constant("usdt_thread_args", std::uint32_t{1}); !set) return set;
-  if (auto set = object.set_constant("usdt_thread_fsbase_offset", base.fsbase); !set) return set;
-  return object.set_constant("usdt_thread_tls_offset", base.tls_array);
+}  // namespace
+
+void set_thread_base(usdt_kernel_constants& kernel, const AttachPlan& plan) {
+  if (std::ranges::none_of(plan.specs, has_thread_local)) return;
+  kernel.thread_args = 1;
+  const auto types = btf::Types::load();
+  if (!types) return;
+  kernel.thread_fsbase_offset = offset_in_task(**types, "fsbase");
+  kernel.thread_tls_offset = offset_in_task(**types, "tls_array");
 }
 
 }  // namespace usdt::backends

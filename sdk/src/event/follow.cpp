@@ -58,28 +58,23 @@ Result<std::vector<pid_t>> kernel_pids_of(const Family& family) {
   return std::vector{static_cast<pid_t>(*own)};
 }
 
-/// Sets the constants of bpf/descends.h.
-template <class Object>
-Result<void> set_constants(Object& object, const Family& family) {
+/// Where the kernel keeps what bpf/descends.h looks at.
+Result<void> find_offsets(usdt_stock_constants& constants) {
   if (const FeatureState btf = probe_feature(Feature::kernel_btf); btf.answer == Answer::no)
     return fail(ErrorKind::not_supported, fmt::format("following children: kernel BTF: {}", btf.detail));
   auto types = btf::Types::load();
   if (!types) return fail(types.error());
-  constexpr std::array<std::pair<const char*, const char*>, 4> members = {
-      {{"usdt_task_tgid_offset", "tgid"},
-       {"usdt_task_parent_offset", "real_parent"},
-       {"usdt_task_signal_offset", "signal"},
-       {"usdt_task_exit_signal_offset", "exit_signal"}}};
+  const std::array<std::pair<__u32*, const char*>, 5> members = {{{&constants.task_pid_offset, "pid"},
+                                                                  {&constants.task_tgid_offset, "tgid"},
+                                                                  {&constants.task_parent_offset, "real_parent"},
+                                                                  {&constants.task_signal_offset, "signal"},
+                                                                  {&constants.task_exit_signal_offset, "exit_signal"}}};
   for (const auto& [constant, member] : members) {
     auto offset = (*types)->member_offset("task_struct", member);
     if (!offset) return fail(offset.error());
-    if (auto set = object.set_constant(constant, *offset); !set) return set;
+    *constant = *offset;
   }
-  auto ancestors = kernel_pids_of(family);
-  if (!ancestors) return fail(ancestors.error());
-  const auto count = static_cast<std::uint8_t>(!family.pids.empty());
-  if (auto set = object.set_constant("usdt_ancestors_count", count); !set) return set;
-  return object.set_constant("usdt_ancestors", backends::process_list(*ancestors));
+  return {};
 }
 
 Result<sys::UniqueFd> attach_raw(const backends::ObjectCopy& object, const char* program, const char* tracepoint) {
@@ -89,30 +84,25 @@ Result<sys::UniqueFd> attach_raw(const backends::ObjectCopy& object, const char*
   return link;
 }
 
-Result<void> set_pid_offset(const backends::ObjectCopy& object) {
-  auto types = btf::Types::load();
-  if (!types) return fail(types.error());
-  auto pid = (*types)->member_offset("task_struct", "pid");
-  if (!pid) return fail(pid.error());
-  return object.set_constant("usdt_task_pid_offset", *pid);
-}
-
 }  // namespace
 
-Result<void> keep_family_only(BpfObject& object, const Family& family) {
+Result<void> keep_family_only(BpfObject& object, usdt_stock_constants& constants, const Family& family) {
   if (auto sized = object.set_max_entries("usdt_descendants", kMarks); !sized) return sized;
-  return set_constants(object, family);
+  if (auto found = find_offsets(constants); !found) return found;
+  auto ancestors = kernel_pids_of(family);
+  if (!ancestors) return fail(ancestors.error());
+  constants.ancestors = backends::process_list(*ancestors);
+  constants.ancestors_count = family.pids.empty() ? 0 : 1;
+  return {};
 }
 
-Result<ForkMarks> ForkMarks::start(const LoadedObject& object, const Family& family) {
+Result<ForkMarks> ForkMarks::start(const LoadedObject& object, const usdt_stock_constants& constants) {
   auto marks = object.map_fd("usdt_descendants");
   if (!marks) return fail(marks.error());
   const std::string name = "usdt_follow";
   auto follow = backends::ObjectCopy::open(follow_object(), name);
   if (!follow) return fail(follow.error());
-  auto set = set_constants(*follow, family);
-  if (set) set = set_pid_offset(*follow);
-  if (!set) return fail(set.error());
+  if (auto set = follow->set_constant("usdt_stock_constants", constants); !set) return fail(set.error());
   if (const int error = bpf_map__reuse_fd(follow->map("usdt_descendants"), *marks))
     return fail(os_failure(ErrorKind::io, "share the marks of descendants", -error));
   if (const int error = bpf_object__load(follow->get()))

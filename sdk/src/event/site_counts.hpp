@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "usdt/bpf/constants.h"
 #include "usdt/bpf/event.h"
 #include "usdt/bpf_object.hpp"
 #include "usdt/result.hpp"
@@ -25,8 +26,8 @@ struct CountRows {
 /// The counters of a loaded object, as memory shared with its program.
 class SiteCounts {
  public:
-  /// Sizes the map before the load.
-  [[nodiscard]] static Result<CountRows> size(BpfObject& object, std::size_t sites);
+  /// Before the load: sizes the map, and says so in the constants the program will be loaded with.
+  [[nodiscard]] static Result<CountRows> size(BpfObject& object, usdt_stock_constants& constants, std::size_t sites);
   /// After it.
   [[nodiscard]] static Result<SiteCounts> open(const LoadedObject& object, CountRows rows);
   SiteCounts(SiteCounts&& other) noexcept;

@@ -37,14 +37,19 @@ Result<void> set_open_calls(BpfObject& object, const AttachPlan& plan, const Eve
   return object.set_value_size("usdt_blank", layout.record_size());
 }
 
-Result<void> set_layout(BpfObject& object, const AttachPlan& plan, const EventLayout& layout,
-                        const TraceOptions& options) {
-  if (auto set = object.set_constant("usdt_record_size", layout.record_size()); !set) return set;
-  if (auto set = object.set_constant("usdt_string_slots", layout.string_slots); !set) return set;
-  if (auto set = object.set_constant("usdt_string_size", layout.string_size); !set) return set;
-  if (auto set = object.set_constant("usdt_stack_depth", layout.stack_depth); !set) return set;
+Result<void> size_maps(BpfObject& object, const AttachPlan& plan, const EventLayout& layout,
+                       const TraceOptions& options) {
   if (auto set = set_open_calls(object, plan, layout, options); !set) return set;
   return object.set_max_entries("usdt_events", ring_size(options.count_only ? 0 : options.ring_bytes));
+}
+
+usdt_stock_constants constants_of(const EventLayout& layout) {
+  usdt_stock_constants constants{};
+  constants.record_size = layout.record_size();
+  constants.string_slots = layout.string_slots;
+  constants.string_size = layout.string_size;
+  constants.stack_depth = layout.stack_depth;
+  return constants;
 }
 
 /// Anything that is read from memory at a hit.
@@ -137,26 +142,30 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   auto laid_out = event::layout_for(plan, options, ring_size(options.ring_bytes));
   if (!laid_out) return fail(laid_out.error());
   const EventLayout layout = *laid_out;
-  if (auto set = set_layout(*object, plan, layout, options); !set) return fail(set.error());
+  if (auto sized = size_maps(*object, plan, layout, options); !sized) return fail(sized.error());
+  const bool sleepable = waits_for_pages(plan, options);
+  usdt_stock_constants constants = constants_of(layout);
+  constants.may_sleep = sleepable ? 1 : 0;
   event::Family family;
   if (options.family_of) family.pids = options.family_of->pids();
   const bool one_family = options.descendants_only || options.family_of;
   if (one_family) {
-    if (auto set = event::keep_family_only(*object, family); !set) return fail(set.error());
+    if (auto set = event::keep_family_only(*object, constants, family); !set) return fail(set.error());
   }
-  auto rows = event::SiteCounts::size(*object, plan.sites.size());
+  auto rows = event::SiteCounts::size(*object, constants, plan.sites.size());
   if (!rows) return fail(rows.error());
+  if (auto set = object->set_constant("usdt_stock_constants", constants); !set) return fail(set.error());
   const std::string program = options.count_only ? "usdt_trace_count" : "usdt_trace_hit";
   const LoadOptions load{.backend = options.backend,
                          .carrier = options.carrier,
                          .arguments = !options.count_only,
-                         .sleepable = waits_for_pages(plan, options),
+                         .sleepable = sleepable,
                          .max_programs = options.max_programs,
                          .programs = {program}};
   auto loaded = object->load(shared, load);
   if (!loaded) return fail(loaded.error());
   // Where forks cannot be watched, the walk of bpf/descends.h finds descendants, and counts where it does not know.
-  auto marks = one_family ? event::ForkMarks::start(*loaded, family) : Result<event::ForkMarks>();
+  auto marks = one_family ? event::ForkMarks::start(*loaded, constants) : Result<event::ForkMarks>();
   auto events = loaded->map_fd("usdt_events");
   if (!events) return fail(events.error());
   auto counts = event::SiteCounts::open(*loaded, *rows);

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Programs at kernel functions and raw tracepoints, which are given their arguments in slots of 8 bytes, and the ends
- * of a call. For BPF programs; included by read.h. */
+ * of a call. For BPF programs. */
 #ifndef USDT_BPF_SLOTS_H
 #define USDT_BPF_SLOTS_H
 
-static __always_inline bool usdt_in_slots(const struct usdt_ctx *ctx)
-{
-	return ctx->source >= USDT_SOURCE_SLOTS;
-}
+#include "regs.h"
 
 /* As of registers, each load has an offset of its own. */
 #define USDT_LOAD_SLOT(dst, slots, offset) asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(dst) : "r"(slots), "i"(offset))
@@ -39,17 +36,23 @@ static __always_inline int usdt_raw_slot(void *slots, __u8 slot, __u64 *value)
 /* One slot; USDT_SLOT_RESULT: the return value. */
 static __always_inline int usdt_slot(const struct usdt_ctx *ctx, __u8 slot, __u64 *value)
 {
+	__u64 word = 0; /* on the stack, so that the value itself need not be */
+	int error;
+
 	/* Only where the slot is a constant: the kernel refuses a tracepoint to programs with a load, run or not, of
 	 * more arguments than it has. */
-	if (ctx->source == USDT_SOURCE_RAW && ctx->carriers & USDT_CARRIER_BIT(USDT_CARRIER_LINK))
+	if (ctx->source == USDT_SOURCE_RAW && usdt_carried_by(ctx, USDT_CARRIER_LINK))
 		return usdt_raw_slot(ctx->regs, slot, value);
 	/* Before bpf_get_func_arg() (5.17), and for tp_btf: the slot the planner names is where it is. To load it would
 	 * make it a pointer to the verifier, where it is one, which cannot be cut to size. */
 	if (ctx->source == USDT_SOURCE_RAW || ctx->source == USDT_SOURCE_OLD_SLOTS)
-		return bpf_probe_read_kernel(value, sizeof(*value), (char *)ctx->regs + 8 * (slot & 15));
-	if (slot == USDT_SLOT_RESULT)
-		return ctx->returns ? bpf_get_func_ret(ctx->regs, value) : -USDT_ENODATA;
-	return bpf_get_func_arg(ctx->regs, slot, value);
+		error = bpf_probe_read_kernel(&word, sizeof(word), (char *)ctx->regs + 8 * (slot & 15));
+	else if (slot == USDT_SLOT_RESULT)
+		error = ctx->returns ? bpf_get_func_ret(ctx->regs, &word) : -USDT_ENODATA;
+	else
+		error = bpf_get_func_arg(ctx->regs, slot, &word);
+	*value = word;
+	return error;
 }
 
 static __always_inline int usdt_read_slot(const struct usdt_ctx *ctx, __u8 slot, __u32 size, bool is_signed,
@@ -77,10 +80,10 @@ static __always_inline bool usdt_at_return(void *regs)
 {
 	__u64 returns;
 
-	if (USDT_SOURCE == USDT_SOURCE_USER)
+	if (usdt_source() == USDT_SOURCE_USER)
 		return false;
-	if (usdt_moment != (USDT_AT_ENTRY | USDT_AT_RETURN))
-		return usdt_moment == USDT_AT_RETURN;
+	if (usdt_program()->moment != (USDT_AT_ENTRY | USDT_AT_RETURN))
+		return usdt_program()->moment == USDT_AT_RETURN;
 	USDT_CALL_SESSION(returns, regs, USDT_PATCH_IS_RETURN);
 	return returns & 0xff;
 }
@@ -102,8 +105,8 @@ static __always_inline __u64 usdt_frame(const struct usdt_ctx *ctx)
 	/* The slots of one call are at one place. */
 	if (usdt_in_slots(ctx))
 		return (__u64)ctx->regs;
-	USDT_LOAD_REG(frame, ctx->regs, USDT_FRAME_OFFSET);
-	return ctx->returns ? frame - USDT_RETURN_POPS : frame;
+	USDT_LOAD_REG(frame, ctx->regs, USDT_TARGET(FRAME_OFFSET));
+	return ctx->returns ? frame - USDT_TARGET(RETURN_POPS) : frame;
 }
 
 #endif /* USDT_BPF_SLOTS_H */

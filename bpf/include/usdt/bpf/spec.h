@@ -7,7 +7,7 @@
 
 #include "types.h"
 
-#define USDT_SPEC_VERSION 4
+#define USDT_SPEC_VERSION 5
 
 /* What an argument is. */
 enum usdt_arg_kind {
@@ -92,7 +92,7 @@ struct usdt_spec {
 enum usdt_carrier {
 	USDT_CARRIER_TABLE = 0,	  /* cookie: bits 0..31 index of the spec table, bits 32..61 site number */
 	USDT_CARRIER_COOKIE = 1,  /* cookie: the whole spec, see cookie.h */
-	USDT_CARRIER_LINK = 2,	  /* in the program's own constants; the cookie is as for the table */
+	USDT_CARRIER_LINK = 2,	  /* in the program's own instructions; the cookie is as for the table */
 	USDT_CARRIER_IP_HASH = 3, /* beside TABLE: a kernel without attach cookies, they are looked up by address */
 	USDT_CARRIER_FIXED = 4,	  /* beside TABLE: the same, and the program sits on one site: in its instructions */
 };
@@ -109,27 +109,33 @@ enum usdt_carrier {
 /* Arguments of a spec that can be a program's constant. */
 #define USDT_LINK_ARGS 32
 
-/* What the loader of a per-link program writes into its instructions, where argument `n` (below USDT_LINK_ARGS) is
- * read. Each mark is an immediate, MARK + n:
+/* Placeholders in the instructions of a per-link program, which its loader patches with what the spec of argument `n`
+ * (below USDT_LINK_ARGS) says. Each is an immediate, PLACEHOLDER + n:
  *
- *     r = KIND                                               one of enum usdt_own_kind
- *     r = *(u64 *)(ctx + ..); r <<= CUT; r >>= CUT           OWN_REG: the register's offset, and the shifts that cut it
- *                                                            to its size, the second one extending a signed one
- *     r = *(u64 *)(ctx + ..); r += DISPLACEMENT              OWN_MEM: its address
- *     r = WINDOW; r = SIZE; r <<= TRIM; r >>= TRIM           OWN_MEM: `window` and `size` of its spec; the shifts above
- *     r = SLOT; r <<= TRIM; r >>= TRIM                       a program that is given slots: which one; 255: none
+ *     r = KIND                                               enum usdt_patched_kind
+ *     r = *(u64 *)(ctx + ..); r <<= CUT; r >>= CUT           PATCHED_REG: the register's offset, and the shifts that
+ * cut it to its size, the second one extending a signed one r = *(u64 *)(ctx + ..); r += DISPLACEMENT PATCHED_MEM: its
+ * address r = WINDOW; r = SIZE; r <<= TRIM; r >>= TRIM           PATCHED_MEM: `window` and `size` of its spec; the
+ * shifts as above r = SLOT; r <<= TRIM; r >>= TRIM                       a program that is given slots: which one; 255:
+ * none
  *
  * Programs of other carriers never get there. */
-enum usdt_mark {
-	USDT_MARK_KIND = 0x7d5d0100,
-	USDT_MARK_CUT = 0x7d5d0200,
-	USDT_MARK_DISPLACEMENT = 0x7d5d0300,
-	USDT_MARK_WINDOW = 0x7d5d0400,
-	USDT_MARK_SIZE = 0x7d5d0500,
-	USDT_MARK_TRIM = 0x7d5d0600,
-	USDT_MARK_SLOT = 0x7d5d0700,
+enum usdt_patch_arg {
+	USDT_PATCH_ARG_KIND = 0x7d5d0100,
+	USDT_PATCH_ARG_CUT = 0x7d5d0200,
+	USDT_PATCH_ARG_DISPLACEMENT = 0x7d5d0300,
+	USDT_PATCH_ARG_WINDOW = 0x7d5d0400,
+	USDT_PATCH_ARG_SIZE = 0x7d5d0500,
+	USDT_PATCH_ARG_TRIM = 0x7d5d0600,
+	USDT_PATCH_ARG_SLOT = 0x7d5d0700,
 };
-/* Where the loader writes what it knows of the kernel or of one site:
+enum usdt_patched_kind {
+	USDT_PATCHED_NONE = 0,	/* no such argument */
+	USDT_PATCHED_REG = 1,	/* a whole register, or its lowest bytes */
+	USDT_PATCHED_MEM = 2,	/* memory at a register and a displacement of 32 bits */
+	USDT_PATCHED_OTHER = 3, /* read as the program's link_spec says (constants.h) */
+};
+/* Placeholders of what the loader knows of the kernel or of one site:
  *
  *     call IS_RETURN, call SESSION_COOKIE                    kfuncs, by their numbers in the kernel's BTF
  *     r = COOKIE ll                                          USDT_CARRIER_FIXED: the cookie */
@@ -137,12 +143,6 @@ enum usdt_patch {
 	USDT_PATCH_IS_RETURN = 0x7d5e0001,
 	USDT_PATCH_SESSION_COOKIE = 0x7d5e0002,
 	USDT_PATCH_COOKIE = 0x7d5e0003,
-};
-enum usdt_own_kind {
-	USDT_OWN_NONE = 0,  /* no such argument */
-	USDT_OWN_REG = 1,   /* a whole register, or its lowest bytes */
-	USDT_OWN_MEM = 2,   /* memory at a register and a displacement of 32 bits */
-	USDT_OWN_OTHER = 3, /* as usdt_link says */
 };
 
 /* Addresses without attach cookies. Code is mapped by pages, so the low 12 bits of a site's address are the same in

@@ -22,7 +22,9 @@
 #ifndef USDT_BPF_H
 #define USDT_BPF_H
 
-#include "own.h"
+#include "carriers.h"
+#include "patched.h"
+#include "value.h"
 
 /* Hits at which USDT_PROG did not run its body, because an argument could not be read. */
 __u64 usdt_unread_hits __attribute__((weak)) = 0;
@@ -43,8 +45,8 @@ static __always_inline int usdt_arg_bits(const struct usdt_ctx *ctx, __u32 n, __
 	__u64 rest;
 
 	*bits = 0;
-	if (__builtin_constant_p(n) && n < USDT_LINK_ARGS && usdt_has_marks(ctx)) {
-		const int done = usdt_read_own(ctx, n, bits);
+	if (__builtin_constant_p(n) && n < USDT_LINK_ARGS && usdt_is_patched(ctx)) {
+		const int done = usdt_patched_arg(ctx, n, bits);
 
 		if (done <= 0)
 			return done;
@@ -52,15 +54,15 @@ static __always_inline int usdt_arg_bits(const struct usdt_ctx *ctx, __u32 n, __
 	if (usdt_is_packed(ctx)) {
 		if (!usdt_find_packed(ctx, n, &rest))
 			return -USDT_ENOENT;
-		if (usdt_packed_regs || !(rest & 1))
-			return usdt_read_reg(ctx, usdt_packed_reg(rest >> 4, USDT_REG_BITS), 1u << ((rest >> 1) & 3),
-					     rest & 8, bits);
+		if (usdt_program()->packed_regs || !(rest & 1))
+			return usdt_read_reg(ctx, usdt_packed_reg(rest >> 4, USDT_TARGET(REG_BITS)),
+					     1u << ((rest >> 1) & 3), rest & 8, bits);
 		spec = usdt_unpack(ctx, rest);
 	} else if (!usdt_stored_spec(ctx, n, &spec)) {
 		return -USDT_ENOENT;
 	}
 	/* Most are whole registers: past the rest. */
-	if (spec.kind == USDT_ARG_REG && !spec.shift && !(spec.flags & ~USDT_ARG_SIGNED) && !USDT_CALLS)
+	if (spec.kind == USDT_ARG_REG && !spec.shift && !(spec.flags & ~USDT_ARG_SIGNED) && !usdt_calls())
 		return usdt_read_reg(ctx, spec.reg, ((spec.size - 1) & 7) + 1, spec.flags & USDT_ARG_SIGNED, bits);
 	return usdt_read(ctx, &spec, bits);
 }
@@ -84,34 +86,9 @@ static __always_inline bool usdt_fits(__u64 bits, __u32 size)
 		if (!usdt_error_ && !usdt_fits(usdt_bits_, sizeof(*(p)))) \
 			usdt_error_ = -USDT_ERANGE;                       \
 		usdt_bits_ = usdt_error_ ? 0 : usdt_bits_;                \
-		*(p) = (typeof(*(p)))usdt_forget(ctx, usdt_bits_);        \
+		*(p) = (typeof(*(p)))usdt_opaque(ctx, usdt_bits_);        \
 		usdt_error_;                                              \
 	})
-
-/* Kernel functions have pointers of both kinds, which are in different halves of the address space. */
-static __always_inline long usdt_copy_text(const struct usdt_ctx *ctx, char *to, __u32 size, __u64 address)
-{
-	const __u64 kernel = USDT_LOWEST_KERNEL_ADDRESS;
-	long length;
-
-	if (ctx->source != USDT_SOURCE_USER && address >= kernel)
-		return bpf_probe_read_kernel_str(to, size, (const void *)address);
-	length = bpf_probe_read_user_str(to, size, (const void *)address);
-	/* With the closing 0; for an empty text 6.1 says 0 and newer kernels 1. */
-	return length ? length : 1;
-}
-
-/* Exactly `size` bytes, as far as that. */
-static __always_inline long usdt_copy_bytes(const struct usdt_ctx *ctx, char *to, __u32 size, __u64 address)
-{
-	const __u64 kernel = USDT_LOWEST_KERNEL_ADDRESS;
-
-	if (ctx->source != USDT_SOURCE_USER && address >= kernel)
-		return bpf_probe_read_kernel(to, size, (const void *)address);
-	if (ctx->sleepable)
-		return bpf_copy_from_user(to, size, (const void *)address);
-	return bpf_probe_read_user(to, size, (const void *)address);
-}
 
 /* The text argument `n` points to, whose length is argument `by`: it need not end in a NUL, and nothing behind it is
  * read. Bytes written, at most `size`, a constant; no NUL is added. Or a negative errno: those of usdt_arg(), -ERANGE a
@@ -184,20 +161,23 @@ static __always_inline bool usdt_is_return(const struct usdt_ctx *ctx)
 static __always_inline __u64 usdt_cookie(const struct usdt_ctx *ctx)
 {
 	if (usdt_is_packed(ctx))
-		return usdt_user_cookie;
+		return usdt_program()->user_cookie;
 	return ctx->spec ? ctx->spec->user_cookie : 0;
 }
 
 /* The plan's number of this site; USDT_NO_SITE in packed cookies without (CarrierOptions::site_numbers). */
 static __always_inline __u32 usdt_site(const struct usdt_ctx *ctx)
 {
-	if (usdt_one_site)
+	__u32 bits;
+
+	if (usdt_program()->one_site)
 		return 0;
 	if (usdt_carried_by(ctx, USDT_CARRIER_LINK))
 		return USDT_COOKIE_SITE(usdt_find_cookie(ctx));
 	if (!usdt_is_packed(ctx))
 		return USDT_COOKIE_SITE(ctx->cookie);
-	return usdt_site_bits > 30 ? USDT_NO_SITE : USDT_PACKED_SITE(ctx->cookie, usdt_site_bits);
+	bits = usdt_program()->site_bits;
+	return bits > 30 ? USDT_NO_SITE : USDT_PACKED_SITE(ctx->cookie, bits);
 }
 
 #define USDT_PROGRAM_IN(section, name, may_sleep)                          \

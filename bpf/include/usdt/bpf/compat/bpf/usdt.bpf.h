@@ -14,13 +14,12 @@
 #ifndef __USDT_BPF_H__ /* libbpf's: whichever comes first is the one */
 #define __USDT_BPF_H__
 
-#include <linux/errno.h>
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-
 /* Its programs are for USDT sites; the loader refuses them kernel functions. */
 #define USDT_SITES_ONLY
 #include "../../usdt.bpf.h"
+
+#include <bpf/bpf_tracing.h>
+#include <linux/errno.h>
 
 const volatile __u8 usdt_of_files_only __attribute__((weak)) = 1;
 

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* What user space tells a copy of a program before it is loaded: constants to the verifier, which removes what does not
+ * apply. One layout for BPF programs, C and C++; a change raises USDT_SPEC_VERSION. All zeros: nothing was told. */
+#ifndef USDT_BPF_CONSTANTS_H
+#define USDT_BPF_CONSTANTS_H
+
+#include "processes.h"
+#include "spec.h"
+
+/* What the program is: where it sits, and how specs reach it. Of each program that includes usdt.bpf.h. */
+struct usdt_program_constants {
+	__u64 user_cookie;    /* the application's cookie, where it is the same for all sites */
+	__u32 carriers;	      /* USDT_CARRIER_BIT of the program's carrier, perhaps with IP_HASH or FIXED */
+	__u32 max_args;	      /* longest argument list of the plan */
+	__u32 site_bits;      /* bits of the site number in packed cookies; above 30: they hold none */
+	__u32 ip_group;	      /* kernels without attach cookies: this program's part of the sites */
+	__u32 values_by_site; /* per-link: bit N: the value (displacement or constant) of argument N differs between
+			       * the program's sites, and is in the table */
+	__u8 source;	      /* enum usdt_source: what the program is given */
+	__u8 moment;	      /* enum usdt_moment: the ends of a call it runs at */
+	__u8 calls;	      /* its sites are whole calls: it runs at both ends, as a session or as two programs */
+	__u8 one_site;	      /* the plan has one site: its number needs no cookie */
+	__u8 packed_regs;     /* packed cookies are of registers alone, so that argument N is at a known place */
+	__u8 windows;	      /* some spec of the plan has windows */
+	__u8 reserved[6];
+	/* per-link: the spec itself, a struct usdt_spec with USDT_LINK_ARGS arguments */
+	__u64 link_spec[(sizeof(struct usdt_spec) + USDT_LINK_ARGS * sizeof(struct usdt_arg_spec)) / 8];
+	struct usdt_processes scope; /* hits of others do not count; none: all do */
+	__u32 reserved_too;
+};
+
+/* What the kernel is. Of each program that includes usdt.bpf.h. */
+struct usdt_kernel_constants {
+	__u64 pidns_dev; /* the tracer's pid namespace, where that is not the initial one */
+	__u64 pidns_ino;
+	__u32 thread_args; /* some argument of the plan has USDT_ARG_THREAD, and the next two say where threads keep it:
+			    * byte offsets in task_struct, from the kernel's BTF; 0: unknown */
+	__u32 thread_fsbase_offset;
+	__u32 thread_tls_offset;
+	__u32 reserved;
+};
+
+/* What the stock programs do, usdt_trace_* and those that follow forks. */
+struct usdt_stock_constants {
+	__u32 record_size;
+	__u32 string_slots;
+	__u32 string_size; /* bytes of one slot */
+	__u32 stack_depth; /* addresses */
+	/* Rows of usdt_stats less 1, and entries of a row. */
+	__u32 stats_row_mask;
+	__u32 stats_row_size;
+	__u32 may_sleep; /* programs on sites of files are loaded as sleepable */
+	/* Only processes that descend from one of these count (a traced command and its children); none: all do. Their
+	 * numbers are the kernel's own, of the initial pid namespace. */
+	struct usdt_processes ancestors;
+	__u32 ancestors_count; /* themselves, too */
+	/* Byte offsets in task_struct, where there is an ancestor. */
+	__u32 task_pid_offset;
+	__u32 task_tgid_offset;
+	__u32 task_parent_offset;
+	__u32 task_signal_offset;
+	__u32 task_exit_signal_offset;
+};
+
+USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, source) == 28);
+USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, windows) == 33);
+USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, link_spec) == 40);
+USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, scope) == 568);
+USDT_STATIC_ASSERT(sizeof(struct usdt_program_constants) == 832);
+USDT_STATIC_ASSERT(sizeof(struct usdt_kernel_constants) == 32);
+USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors) == 28);
+USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors_count) == 288);
+USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 312);
+
+#ifdef __bpf__
+/* The variable WHAT_constants, and WHAT() to read it as the struct of that name. It is made of words, since `bpftool
+ * gen skeleton` prints the type of each constant, and defines no structure that has a name. */
+#define USDT_CONSTANTS(what)                                                                                   \
+	const volatile __u64 what##_constants[sizeof(struct what##_constants) / 8] __attribute__((weak)) = {}; \
+	static inline __attribute__((always_inline)) const volatile struct what##_constants *what(void)        \
+	{                                                                                                      \
+		return (const volatile struct what##_constants *)what##_constants;                             \
+	}
+#endif
+
+#endif /* USDT_BPF_CONSTANTS_H */

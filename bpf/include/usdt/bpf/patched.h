@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Per-link programs: arguments whose specs the loader patches into the instructions (enum usdt_patch_arg). For BPF
+ * programs. */
+#ifndef USDT_BPF_PATCHED_H
+#define USDT_BPF_PATCHED_H
+
+#include "memory.h"
+#include "slots.h"
+
+/* A 32-bit kernel's registers are loaded otherwise; there link_spec says all. */
+#ifndef __TARGET_ARCH_i386
+#define USDT_CAN_PATCH 1
+#else
+#define USDT_CAN_PATCH 0
+#endif
+
+/* What is left of reading an argument in a per-link program, whose loader writes the numbers (enum usdt_patch_arg).
+ * Where they stayed as they are here, the kind is none of ours. `n` is a constant. */
+#define USDT_PATCHED_NUMBER(r, mark, n) asm volatile("%0 = %1" : "=r"(r) : "i"((mark) + (n)))
+#define USDT_PATCHED_REG_LOAD(r, regs, n)                            \
+	asm volatile("%0 = *(" USDT_TARGET(REG_LOAD) " *)(%1 + 0)\n" \
+						     "%0 <<= %2\n"   \
+						     "%0 >>= %2"     \
+		     : "=r"(r)                                       \
+		     : "r"(regs), "i"(USDT_PATCH_ARG_CUT + (n)))
+#define USDT_PATCHED_ADDRESS(r, regs, n)                             \
+	asm volatile("%0 = *(" USDT_TARGET(REG_LOAD) " *)(%1 + 0)\n" \
+						     "%0 += %2"      \
+		     : "=r"(r)                                       \
+		     : "r"(regs), "i"(USDT_PATCH_ARG_DISPLACEMENT + (n)))
+#define USDT_PATCHED_TRIM(r, n)    \
+	asm volatile("%0 <<= %1\n" \
+		     "%0 >>= %1"   \
+		     : "+r"(r)     \
+		     : "i"(USDT_PATCH_ARG_TRIM + (n)))
+
+/* Registers hold arguments at the entry of a call and its result at the end: patches do not tell them apart, slots do.
+ */
+static __always_inline bool usdt_is_patched(const struct usdt_ctx *ctx)
+{
+	return USDT_CAN_PATCH && usdt_carried_by(ctx, USDT_CARRIER_LINK) && (usdt_in_slots(ctx) || !usdt_calls());
+}
+
+static __always_inline int usdt_patched_mem(const struct usdt_ctx *ctx, __u32 n, __u64 *bits)
+{
+	__u64 address, window, size;
+
+	USDT_PATCHED_ADDRESS(address, ctx->regs, n);
+	USDT_PATCHED_NUMBER(window, USDT_PATCH_ARG_WINDOW, n);
+	USDT_PATCHED_NUMBER(size, USDT_PATCH_ARG_SIZE, n);
+	if (usdt_read_memory(ctx, window, size, address, bits))
+		return -USDT_EFAULT;
+	USDT_PATCHED_TRIM(*bits, n);
+	return 0;
+}
+
+static __always_inline int usdt_patched_slot(const struct usdt_ctx *ctx, __u32 n, __u64 *bits)
+{
+	__u64 slot;
+	int error;
+
+	USDT_PATCHED_NUMBER(slot, USDT_PATCH_ARG_SLOT, n);
+	if (slot > USDT_SLOT_RESULT)
+		return 1;
+	error = usdt_slot(ctx, slot, bits);
+	if (error) {
+		*bits = 0;
+		return error;
+	}
+	USDT_PATCHED_TRIM(*bits, n);
+	return 0;
+}
+
+/* Argument `n` of a per-link program; 1: of a kind that is read as link_spec says. */
+static __always_inline int usdt_patched_arg(const struct usdt_ctx *ctx, __u32 n, __u64 *bits)
+{
+	__u64 kind;
+
+	if (usdt_in_slots(ctx))
+		return usdt_patched_slot(ctx, n, bits);
+	USDT_PATCHED_NUMBER(kind, USDT_PATCH_ARG_KIND, n);
+	if (kind == USDT_PATCHED_REG) {
+		USDT_PATCHED_REG_LOAD(*bits, ctx->regs, n);
+		return 0;
+	}
+	if (kind == USDT_PATCHED_MEM)
+		return usdt_patched_mem(ctx, n, bits);
+	return kind == USDT_PATCHED_NONE ? -USDT_ENOENT : 1;
+}
+
+#endif /* USDT_BPF_PATCHED_H */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* The registers of a hit. For BPF programs. Define __TARGET_ARCH_x86, _i386 or _arm64. */
+#ifndef USDT_BPF_REGS_H
+#define USDT_BPF_REGS_H
+
+#include "hit.h"
+#include "pt_regs.h"
+
+#if defined(__TARGET_ARCH_x86)
+#define USDT_TARGET(what) USDT_X86_##what
+#elif defined(__TARGET_ARCH_i386)
+#define USDT_TARGET(what) USDT_I386_##what
+#elif defined(__TARGET_ARCH_arm64)
+#define USDT_TARGET(what) USDT_ARM64_##what
+#else
+#error "define __TARGET_ARCH_x86, __TARGET_ARCH_i386 or __TARGET_ARCH_arm64"
+#endif
+
+/* One load with a constant offset. In assembler, because clang would merge the cases of a switch into a load at a
+ * variable offset from the context, which the verifier refuses ("dereference of modified ctx ptr"). */
+#define USDT_LOAD_REG(dst, regs, offset) \
+	asm volatile("%0 = *(" USDT_TARGET(REG_LOAD) " *)(%1 + %2)" : "=r"(dst) : "r"(regs), "i"(offset))
+
+static __always_inline __u64 usdt_reg(void *regs, __u8 word)
+{
+	__u64 value = 0;
+
+	switch (word) {
+#define USDT_CASE(number, offset)                   \
+	case number:                                \
+		USDT_LOAD_REG(value, regs, offset); \
+		break;
+		USDT_TARGET(PT_REGS)(USDT_CASE)
+#undef USDT_CASE
+	}
+	return value;
+}
+
+static __always_inline __u64 usdt_ip(void *regs)
+{
+	__u64 ip;
+
+	USDT_LOAD_REG(ip, regs, USDT_TARGET(IP_OFFSET));
+	return ip;
+}
+
+#endif /* USDT_BPF_REGS_H */
