@@ -28,8 +28,10 @@ void print(const usdt::AttachPlan& plan) {
               plan.skipped.size());
   for (const usdt::PlannedSite& site : plan.sites) {
     const usdt::PlannedProbe& probe = plan.probes[site.probe];
+    const auto* place = std::get_if<usdt::FilePlace>(&site.point);  // what else there is: kernel functions, tracepoints
+    if (place == nullptr) continue;
     std::printf("  %s:%s at file offset 0x%" PRIx64 ", %zu arguments\n", probe.provider.c_str(), probe.name.c_str(),
-                site.offset.value, plan.args[site.args].size());
+                place->offset.value, plan.args[site.args].size());
   }
   for (const usdt::SkippedSite& site : plan.skipped) {
     const usdt::PlannedProbe& probe = plan.probes[site.probe];

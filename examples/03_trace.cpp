@@ -39,8 +39,10 @@ usdt::Result<void> run(const char* probe, std::chrono::seconds time) {
   });
   auto counts = usdt::trace(*plan, stop.get_token(), print);
   if (!counts) return usdt::fail(counts.error());
-  for (std::size_t i = 0; i < counts->size(); ++i)
-    std::cerr << plan->probes[i].name << ": " << (*counts)[i].hits << " hits, " << (*counts)[i].ring_full << " lost\n";
+  for (std::size_t i = 0; const usdt::PlannedProbe& probe : plan->probes) {
+    const usdt::ProbeCounts& counted = (*counts)[i++];
+    std::cerr << probe.name << ": " << counted.hits << " hits, " << counted.ring_full << " lost\n";
+  }
   return {};
 }
 

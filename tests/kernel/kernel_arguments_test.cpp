@@ -69,14 +69,15 @@ const std::vector<Function>& functions() {
 
 class EachArguments : public EachWay {
  protected:
-  void expect_right(const Function& function, const AttachPlan& plan, std::uint32_t site, const std::vector<Hit>& hits);
+  void expect_right(const Function& function, const AttachPlan& plan, Index<PlannedSite> site,
+                    const std::vector<Hit>& hits);
   std::size_t right_ = 0;
   std::size_t errors_ = 0;
 };
 INSTANTIATE_TEST_SUITE_P(Kernel, EachArguments, testing::ValuesIn(every_way()), name_of);
 
 /// One of the hits has the values; others are calls within.
-void EachArguments::expect_right(const Function& function, const AttachPlan& plan, std::uint32_t site,
+void EachArguments::expect_right(const Function& function, const AttachPlan& plan, Index<PlannedSite> site,
                                  const std::vector<Hit>& hits) {
   const std::vector<Arg>& args = plan.args[plan.sites[site].args];
   const auto count =
@@ -134,7 +135,7 @@ TEST_P(EachArguments, are_right_or_errors_however_many) {
   std::string attached;
   for (const Function& function : functions()) {
     const auto site = std::find_if(planned->sites.begin(), planned->sites.end(), [&](const PlannedSite& each) {
-      return planned->functions[each.function].name == function.name;
+      return function_of(*planned, each)->name == function.name;
     });
     if (refused.contains(function.name)) {
       EXPECT_EQ(GetParam().kind().family, KernelFamily::trampoline) << refused[function.name];
@@ -147,7 +148,8 @@ TEST_P(EachArguments, are_right_or_errors_however_many) {
     hits_.clear();
     function.call();
     take(*tracer);
-    expect_right(function, *planned, static_cast<std::uint32_t>(site - planned->sites.begin()), hits_);
+    expect_right(function, *planned, Index<PlannedSite>(static_cast<std::size_t>(site - planned->sites.begin())),
+                 hits_);
     attached += fmt::format("{}{}", attached.empty() ? "" : " ", function.name);
   }
   fmt::print("  {}\n", attached);

@@ -152,7 +152,7 @@ TEST_P(EachWay, accounts_for_every_call_of_many_processes) {
   tell("calls of six processes on two processors", way.text(),
        fmt::format("{} of {}, {} by {}", counts.hits, calls,
                    missed ? fmt::format("{} missed", *missed) : "missed not known",
-                   to_string(planned->kernels[0].backend)));
+                   to_string(planned->groups[0].backend)));
   EXPECT_EQ(counts.missed, missed) << "the only probe";
   EXPECT_LE(counts.hits, calls);
   // Of a call, either end may be missed.
@@ -160,7 +160,7 @@ TEST_P(EachWay, accounts_for_every_call_of_many_processes) {
     EXPECT_GE(counts.hits + *missed, calls);
   }
   // What kernels have had longest has a bound at the return.
-  const bool bounded = planned->kernels[0].backend == Backend::perf_kprobe && way.at_return();
+  const bool bounded = planned->groups[0].backend == Backend::perf_kprobe && way.at_return();
   if (way.kind().family != KernelFamily::trampoline && !bounded && abilities().kprobe_multi) {
     EXPECT_EQ(counts.hits, calls);
     EXPECT_EQ(missed, 0U);
@@ -191,7 +191,7 @@ TEST_P(EachWay, counts_the_hits_within_its_own_programs) {
   std::uint64_t hits = 0;
   const auto counts = tracer->counts();
   for (std::size_t i = 0; i < counts.size(); ++i)
-    if (planned->probes[i].name == reads) hits += counts[i].hits;
+    if (planned->probes[Index<PlannedProbe>(i)].name == reads) hits += counts[i].hits;
   tell("hits within programs", way.text(),
        missed ? fmt::format("{} run, {} missed", hits, *missed) : fmt::format("{} run, missed not known", hits));
   EXPECT_EQ(missed.has_value(), tracer->missed().has_value()) << "detached";
@@ -234,7 +234,7 @@ TEST_P(EachCall, beyond_the_room_are_counted) {
   expect_whole(tracer->counts()[0]);
   const Backend backend = tracer->link().backend();
   const bool keeps_nothing =
-      (backend == Backend::tracing || backend == Backend::tracing_multi) && plan_.kernels[0].session;
+      (backend == Backend::tracing || backend == Backend::tracing_multi) && plan_.groups[0].session;
   EXPECT_EQ(full > 0, !keeps_nothing);
 }
 
@@ -267,7 +267,7 @@ TEST_P(EachCall, of_functions_that_call_themselves_nest) {
   // perf's return probes remember max(10, 2 x processors) calls under way, before 3b7ddab8a19a (6.2 and stable kernels)
   // as many as there are processors unless the kernel can be preempted (register_kretprobe()). The ends of others are
   // lost.
-  const bool forgets = plan_.kernels[0].backend == Backend::perf_kprobe;
+  const bool forgets = plan_.groups[0].backend == Backend::perf_kprobe;
   EXPECT_EQ(counts.hits, 10U);
   EXPECT_GE(deepest + 1, forgets ? std::min<std::size_t>(4, static_cast<std::size_t>(::get_nprocs_conf())) : 4U);
   if (deepest + 1 == 4) {

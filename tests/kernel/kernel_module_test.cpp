@@ -97,7 +97,7 @@ class EachModule : public EachWay {
   std::vector<const Hit*> hits_of(const AttachPlan& plan, std::string_view module, std::string_view name) const {
     std::vector<const Hit*> found;
     for (const Hit& hit : hits_) {
-      const PlannedFunction& function = plan.functions[plan.sites[hit.site].function];
+      const PlannedFunction& function = *function_of(plan, plan.sites[hit.site]);
       if (function.module == module && function.name.ends_with(name)) found.push_back(&hit);
     }
     return found;

@@ -27,7 +27,7 @@ TEST_P(EachOwn, program_reads_arguments_and_cookies) {
     const bool is_another = way.backend != Backend::automatic && abilities().perf_cookies;
     if (carrier == Carrier::automatic && is_another) continue;
     auto how = options(way.backend);
-    how.user_cookie_of_function = [](const KernelFunction& function) { return function.name.size() * 1000; };
+    how.user_cookie_of = [](const PointName& point) { return point.name.size() * 1000; };
     auto planned = plan_attach({}, select(way.prefix, {kOneArgument, "vfs_getxattr"}), facts(), how);
     ASSERT_TRUE(planned) << planned.error().message;
     Own own("read_everything", *planned, {.arguments = abilities().kernel_btf ? 3U : 10U}, {.carrier = carrier});
@@ -44,11 +44,11 @@ TEST_P(EachOwn, program_reads_arguments_and_cookies) {
     call_with(1'234'567);
     fmt::print("  carrier {} {}={}\n", way.text(), to_string(carrier), own.link().carrier_text());
     EXPECT_EQ(own.get("cookie"), std::strlen(kOneArgument) * 1000);
-    const std::uint64_t site = own.get("site_number");
-    ASSERT_LT(site, planned->sites.size());
-    EXPECT_EQ(planned->functions[planned->sites[site].function].name, kOneArgument);
+    const Index<PlannedSite> site(own.get("site_number"));
+    ASSERT_TRUE(planned->sites.contains(site));
+    EXPECT_EQ(function_of(*planned, planned->sites[site])->name, kOneArgument);
     const bool call = way.kind().moment == KernelMoment::call;
-    const bool slots = planned->kernels[0].source != USDT_SOURCE_KERNEL;
+    const bool slots = planned->groups[0].source != USDT_SOURCE_KERNEL;
     EXPECT_EQ(own.get("hits", 0), way.at_entry() ? 1U : 0U);
     EXPECT_EQ(own.get("hits", 1), way.at_return() ? 1U : 0U);
     // Without types, all the words that may be arguments.

@@ -21,13 +21,11 @@ TEST_P(EachWay, leaves_out_what_the_kernel_refuses_and_attaches_the_rest) {
   auto planned = plan(GetParam(), {kOneArgument, "vfs_getxattr", "ksys_read", "ksys_write"});
   ASSERT_TRUE(planned) << planned.error().message;
   ASSERT_EQ(planned->sites.size(), 4U);
-  const auto bad = static_cast<std::uint32_t>(
-      std::find_if(planned->functions.begin(), planned->functions.end(),
-                   [](const PlannedFunction& function) { return function.name == "vfs_getxattr"; }) -
-      planned->functions.begin());
+  const auto bad = std::ranges::find(planned->functions, "vfs_getxattr", &PlannedFunction::name);
+  ASSERT_NE(bad, planned->functions.end());
   // Where no code is, and the type of something else.
-  planned->functions[bad].address = 4096;
-  planned->functions[bad].btf_id = 1;
+  bad->address = 4096;
+  bad->btf_id = 1;
   const auto tracer = start(*planned);
   if (!tracer) return;
   EXPECT_EQ(tracer->link().attached(), 3U);
@@ -67,7 +65,7 @@ TEST_F(KernelTest, names_the_reason_of_a_function_that_cannot_be_traced) {
     one.refused.clear();
     const std::string what = fmt::format("{}:{}", to_string(entry.kind), entry.function->name);
     const auto planned = plan_attach({}, one, facts(), options(Backend::automatic));
-    fmt::print("  {}: {}\n", what, planned ? to_string(planned->kernels[0].backend) : planned.error().message);
+    fmt::print("  {}: {}\n", what, planned ? to_string(planned->groups[0].backend) : planned.error().message);
     if (planned) continue;  // trampolines are not kprobes
     ++known;
     EXPECT_EQ(planned.error().kind, ErrorKind::not_supported);

@@ -32,7 +32,7 @@ TEST_P(EachTracepoint, tells_number_and_result_of_system_calls) {
     bool entered = false;
     bool left = false;
     for (const Hit& hit : hits_) {
-      const std::string& name = planned->functions[planned->sites[hit.site].function].name;
+      const std::string& name = function_of(*planned, planned->sites[hit.site])->name;
       ASSERT_EQ(hit.values.size(), 2U);
       const auto second = bits_of(hit.values[1]);
       ASSERT_TRUE(second) << reason_of(hit.values[1]);

@@ -24,8 +24,8 @@ struct Judged {
 class Judge {
  public:
   Judge(const AttachPlan& plan, const Way& way, Types types) : plan_(plan), way_(way), types_(types) {
-    for (std::uint32_t site = 0; site < plan.sites.size(); ++site)
-      site_of_.try_emplace(plan.functions[plan.sites[site].function].name, site);
+    for (const Index<PlannedSite> site : plan.sites.indices())
+      site_of_.try_emplace(function_of(plan, plan.sites[site])->name, site);
   }
 
   /// `hits`: those of this thread during the call.
@@ -136,7 +136,7 @@ class Judge {
   const AttachPlan& plan_;
   const Way& way_;
   Types types_;
-  std::map<std::string, std::uint32_t, std::less<>> site_of_;
+  std::map<std::string, Index<PlannedSite>, std::less<>> site_of_;
   std::set<std::string> functions_;
   std::set<std::string> absent_;
   std::set<std::string> unreached_;

@@ -120,8 +120,8 @@ std::uint64_t cut(std::uint64_t bits, std::uint32_t size) {
 }
 
 bool is_forced_elsewhere(const Way& way, const AttachPlan& plan) {
-  if (way.backend != Backend::automatic || plan.kernels.empty()) return false;
-  const Backend taken = plan.kernels[0].backend;
+  if (way.backend != Backend::automatic || plan.groups.empty()) return false;
+  const Backend taken = plan.groups[0].backend;
   tell("chosen", way.prefix, fmt::format("{} ({} functions)", to_string(taken), plan.sites.size()));
   return taken == Backend::perf_kprobe || taken == Backend::tracing;
 }
@@ -175,7 +175,7 @@ std::unique_ptr<Tracer> KernelTest::start(const AttachPlan& plan, const TraceOpt
 
 Tracer::Callback KernelTest::keep() {
   return [this](const Event& event) {
-    Hit hit{event.site_number(), event.pid(), event.tid(), event.timestamp(), event.duration(), {}};
+    Hit hit{Index<PlannedSite>(event.site_number()), event.pid(), event.tid(), event.timestamp(), event.duration(), {}};
     for (std::size_t n = 0; n < event.arg_count(); ++n) hit.values.push_back(event.value(n));
     hits_.push_back(std::move(hit));
   };

@@ -61,7 +61,7 @@ std::ostream& operator<<(std::ostream& out, const Way& way);
 
 /// What was recorded of one hit.
 struct Hit {
-  std::uint32_t site;
+  Index<PlannedSite> site;
   std::uint32_t pid;
   std::uint32_t tid;
   std::uint64_t ts;

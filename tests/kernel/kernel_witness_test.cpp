@@ -61,8 +61,8 @@ TEST_P(EachWay, agrees_with_registers_read_by_hand) {
   Own witness("witness", *witness_plan);
   ASSERT_FALSE(witness.error()) << witness.error()->message;
   std::map<std::string, std::uint32_t, std::less<>> witness_of;
-  for (std::uint32_t site = 0; site < witness_plan->sites.size(); ++site)
-    witness_of.try_emplace(witness_plan->functions[witness_plan->sites[site].function].name, site);
+  for (const Index<PlannedSite> site : witness_plan->sites.indices())
+    witness_of.try_emplace(function_of(*witness_plan, witness_plan->sites[site])->name, site.value);
 
   take(*tracer);
   hits_.clear();
@@ -76,7 +76,7 @@ TEST_P(EachWay, agrees_with_registers_read_by_hand) {
   for (const truth::Call& call : stage.calls()) {
     static_cast<void>(call.run());
     take(*tracer);
-    std::map<std::uint32_t, std::pair<std::size_t, const Hit*>> last;
+    std::map<Index<PlannedSite>, std::pair<std::size_t, const Hit*>> last;
     for (const Hit& hit : hits_) {
       auto& [count, newest] = last[hit.site];
       ++count;
@@ -84,7 +84,7 @@ TEST_P(EachWay, agrees_with_registers_read_by_hand) {
     }
     for (const auto& [site, known] : last) {
       const auto& [count, hit] = known;
-      const std::string& name = planned->functions[planned->sites[site].function].name;
+      const std::string& name = function_of(*planned, planned->sites[site])->name;
       const auto other = witness_of.find(name);
       if (other == witness_of.end() || hit->tid != me) continue;
       const Seen seen = witness.get<Seen>("seen", other->second);
@@ -110,7 +110,7 @@ TEST_P(EachWay, agrees_with_registers_read_by_hand) {
       functions.insert(name);
     }
     for (const Hit& hit : hits_) {
-      const auto other = witness_of.find(planned->functions[planned->sites[hit.site].function].name);
+      const auto other = witness_of.find(function_of(*planned, planned->sites[hit.site])->name);
       if (other != witness_of.end()) before[other->second] = witness.get<Seen>("seen", other->second).hits;
     }
     hits_.clear();

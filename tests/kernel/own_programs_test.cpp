@@ -186,8 +186,8 @@ TEST_P(EachCarrier, hands_on_floats_as_their_bits) {
 TEST_P(EachCarrier, tells_sites_of_a_plan_apart) {
   Attached on("read_site", plan_of("*"), {.carrier = GetParam()});
   const auto site_of = [&](const char* name) {
-    for (std::uint32_t i = 0; i < on.plan().sites.size(); ++i)
-      if (on.plan().probes[on.plan().sites[i].probe].name == name) return i;
+    for (const Index<PlannedSite> i : on.plan().sites.indices())
+      if (on.plan().probes[on.plan().sites[i].probe].name == name) return i.value;
     return 0xffffffffU;
   };
   probed::typed(kText, 1, 2);
@@ -199,7 +199,8 @@ TEST_P(EachCarrier, tells_sites_of_a_plan_apart) {
 }
 
 TEST_P(EachCarrier, keeps_the_user_cookie_of_each_probe) {
-  Attached on("read_site", plan_of("*", {.user_cookie_of = [](const Site& site) { return site.name.size() * 1000; }}),
+  Attached on("read_site",
+              plan_of("*", {.user_cookie_of = [](const PointName& point) { return point.name.size() * 1000; }}),
               {.carrier = GetParam()});
   probed::typed(kText, 1, 2);
   EXPECT_EQ(on.seen("cookie"), 5000U);
@@ -421,7 +422,7 @@ TEST_F(OwnPrograms, of_a_file_that_is_written_to_are_let_go_pinned_or_not) {
   const auto changes = on.link().changes();
   ASSERT_EQ(changes.size(), 1U);
   EXPECT_EQ(to_string(changes[0].kind), "written");
-  EXPECT_EQ(changes[0].file, 0U);
+  EXPECT_EQ(changes[0].file, Index<PlannedFile>(0));
   EXPECT_EQ(changes[0].let_go, sites);
   EXPECT_EQ(on.link().attached(), 0U);
   EXPECT_EQ(Link::open(directory.file("pin")).error().kind, ErrorKind::not_found);

@@ -53,25 +53,19 @@ class PlanOf {
 
   PlanOf& file(Machine machine = Machine::x86_64) {
     static const auto kX86 = test::sample_elf(Machine::x86_64).open();
-    PlannedFile& made = plan_.files.emplace_back();
-    made.elf = machine == Machine::x86_64 ? kX86 : test::sample_elf(machine).open();
+    const auto file =
+        plan_.files.add({.target = {}, .elf = machine == Machine::x86_64 ? kX86 : test::sample_elf(machine).open()});
+    plan_.groups.add({.of = file});
     return *this;
   }
   /// One more site of the last file; without `offset` it lies 8 bytes behind the last one.
   PlanOf& site(const Args& args, std::optional<std::uint64_t> offset = {}, std::uint64_t user_cookie = 0) {
-    PlannedFile& file = plan_.files.back();
     next_ = offset.value_or(next_);
-    PlannedSite& made = plan_.sites.emplace_back();
-    made.probe = static_cast<std::uint32_t>(plan_.probes.size());
-    made.file = static_cast<std::uint32_t>(plan_.files.size() - 1);
-    made.spec = spec(args, user_cookie);
-    made.offset = FileOffset(next_);
-    made.pc = VirtAddr(0x400000 + next_);
-    plan_.probes.push_back(
-        {.file = made.file, .provider = "app", .name = "p" + std::to_string(plan_.sites.size() - 1)});
-    file.offsets.push_back(next_);
-    file.ref_ctr_offsets.push_back(next_ % 16 == 0 ? 0x9000 + next_ : 0);
-    file.sites.push_back(static_cast<std::uint32_t>(plan_.sites.size() - 1));
+    const auto file = std::get<Index<PlannedFile>>(plan_.groups.back().of);
+    const auto probe = plan_.probes.add({file, "app", "p" + std::to_string(plan_.sites.size())});
+    const FilePlace place{file, VirtAddr(0x400000 + next_), FileOffset(next_), next_ % 16 == 0 ? 0x9000 + next_ : 0};
+    plan_.groups.back().sites.push_back(
+        plan_.sites.add({.probe = probe, .point = place, .spec = spec(args, user_cookie)}));
     next_ += 8;
     return *this;
   }
@@ -81,22 +75,15 @@ class PlanOf {
   }
   /// Functions of one link, where the backend has links of many.
   PlanOf& group(Backend backend, bool cookies = true) {
-    PlannedKernel& group = plan_.kernels.emplace_back();
-    group.backend = backend;
-    group.source = USDT_SOURCE_SLOTS;
-    group.cookies = cookies;
+    plan_.groups.add({.backend = backend, .source = USDT_SOURCE_SLOTS, .cookies = cookies, .of = KernelModule{}});
     return *this;
   }
   PlanOf& functions(int count, const Args& args) {
     for (int i = 0; i < count; ++i) {
-      const auto number = static_cast<std::uint32_t>(plan_.sites.size());
-      PlannedSite& made = plan_.sites.emplace_back();
-      made.probe = static_cast<std::uint32_t>(plan_.probes.size());
-      made.function = static_cast<std::uint32_t>(plan_.functions.size());
-      made.spec = spec(args, 0);
-      plan_.probes.push_back({.provider = "fentry", .name = "f" + std::to_string(number)});
-      plan_.functions.emplace_back().name = plan_.probes.back().name;
-      plan_.kernels.back().sites.push_back(number);
+      const std::string name = "f" + std::to_string(plan_.sites.size());
+      const auto probe = plan_.probes.add({{}, "fentry", name});
+      const KernelFunctionPlace place{plan_.functions.add({.name = name, .module = {}})};
+      plan_.groups.back().sites.push_back(plan_.sites.add({.probe = probe, .point = place, .spec = spec(args, 0)}));
     }
     return *this;
   }
@@ -108,17 +95,17 @@ class PlanOf {
   const AttachPlan* operator->() const { return &plan_; }
 
  private:
-  std::uint32_t spec(const Args& args, std::uint64_t user_cookie) {
+  Index<EncodedSpec> spec(const Args& args, std::uint64_t user_cookie) {
     std::string key(reinterpret_cast<const char*>(args.data()), args.size() * sizeof(usdt_arg_spec));
     key.append(reinterpret_cast<const char*>(&user_cookie), sizeof(user_cookie));
-    const auto [it, fresh] = numbers_.try_emplace(key, static_cast<std::uint32_t>(plan_.specs.size()));
-    if (fresh) plan_.specs.push_back({.user_cookie = user_cookie, .args = args});
+    const auto [it, fresh] = numbers_.try_emplace(key, plan_.specs.next());
+    if (fresh) plan_.specs.add({.user_cookie = user_cookie, .args = args});
     plan_.max_args = std::max(plan_.max_args, static_cast<std::uint32_t>(args.size()));
     return it->second;
   }
 
   AttachPlan plan_;
-  std::map<std::string, std::uint32_t> numbers_;
+  std::map<std::string, Index<EncodedSpec>> numbers_;
   std::uint64_t next_ = 0x1000;
 };
 
@@ -134,14 +121,14 @@ struct Found {
 
 std::optional<Found> follow(const AttachPlan& plan, const CarrierPlan& carried, const PlannedLink& link,
                             std::size_t i) {
-  const PlannedProgram& program = carried.programs.at(link.program);
+  const PlannedProgram& program = carried.programs[link.program];
   std::uint64_t cookie = link.cookies.at(i);
   if ((program.carriers & kIpHash) != 0)
     cookie = carried.ips.at(std::uint64_t{program.ip_group} * 4096 + link.offsets.at(i) % 4096);
   const auto site = static_cast<std::uint32_t>(cookie >> 32) & 0x3fffffff;
   if ((program.carriers & kLink) != 0) {
     Found found{program.link_spec.args, site};
-    const Args& own = plan.specs.at(static_cast<std::uint32_t>(cookie)).args;
+    const Args& own = plan.specs[Index<EncodedSpec>(static_cast<std::uint32_t>(cookie))].args;
     for (std::size_t n = 0; n < found.args.size(); ++n) {
       if ((program.link_vary >> n & 1U) != 0) found.args[n].value = own.at(n).value;
     }
@@ -149,37 +136,38 @@ std::optional<Found> follow(const AttachPlan& plan, const CarrierPlan& carried, 
   }
   if (cookie >> 62 == 1) {
     EXPECT_NE(program.carriers & kCookie, 0U);
-    const auto args = unpack_cookie(plan.files.at(link.file).elf->machine(), cookie);
+    const auto args = unpack_cookie(machine_of(plan, plan.sites[link.sites.at(i)]), cookie);
     if (!args) return std::nullopt;
     const unsigned bits = carried.site_bits;
     return Found{*args, bits > 30 ? ~0U : static_cast<std::uint32_t>(cookie >> (58 - bits)) & ((1U << bits) - 1)};
   }
   EXPECT_NE(program.carriers & kTable, 0U);
-  return Found{plan.specs.at(static_cast<std::uint32_t>(cookie)).args, site};
+  return Found{plan.specs[Index<EncodedSpec>(static_cast<std::uint32_t>(cookie))].args, site};
 }
 
 /// Each site is in one link, the arrays of links are parallel, and following its cookie leads to its own spec.
 void expect_sound(const AttachPlan& plan, const CarrierPlan& carried) {
-  std::set<std::uint32_t> seen;
-  std::set<std::pair<std::uint32_t, std::uint32_t>> pairs;
+  std::set<Index<PlannedSite>> seen;
+  std::set<std::pair<Index<AttachGroup>, Index<PlannedProgram>>> pairs;
   for (const PlannedLink& link : carried.links) {
-    ASSERT_TRUE(link.file < plan.files.size() && link.program < carried.programs.size());
-    EXPECT_TRUE(pairs.emplace(link.file, link.program).second) << "two links of one file and program";
+    ASSERT_TRUE(plan.groups.contains(link.group) && carried.programs.contains(link.program));
+    EXPECT_TRUE(pairs.emplace(link.group, link.program).second) << "two links of one file and program";
     ASSERT_THAT(link.offsets, SizeIs(link.sites.size()));
     ASSERT_THAT(link.ref_ctr_offsets, SizeIs(link.sites.size()));
     ASSERT_THAT(link.cookies, SizeIs(link.sites.size()));
     ASSERT_FALSE(link.sites.empty());
-    const PlannedFile& file = plan.files[link.file];
+    const auto file = std::get<Index<PlannedFile>>(plan.groups[link.group].of);
     for (std::size_t i = 0; i < link.sites.size(); ++i) {
-      const std::uint32_t number = link.sites[i];
-      EXPECT_TRUE(seen.insert(number).second) << "site " << number << " is attached twice";
-      const auto at = std::find(file.sites.begin(), file.sites.end(), number) - file.sites.begin();
-      ASSERT_LT(static_cast<std::size_t>(at), file.sites.size()) << "site " << number << " of another file";
-      EXPECT_EQ(link.offsets[i], file.offsets[static_cast<std::size_t>(at)]);
-      EXPECT_EQ(link.ref_ctr_offsets[i], file.ref_ctr_offsets[static_cast<std::size_t>(at)]);
+      const Index<PlannedSite> site = link.sites[i];
+      const std::uint32_t number = site.value;
+      EXPECT_TRUE(seen.insert(site).second) << "site " << number << " is attached twice";
+      const auto& place = std::get<FilePlace>(plan.sites[site].point);
+      ASSERT_EQ(place.file, file) << "site " << number << " of another file";
+      EXPECT_EQ(link.offsets[i], place.offset.value);
+      EXPECT_EQ(link.ref_ctr_offsets[i], place.semaphore);
       const auto found = follow(plan, carried, link, i);
       ASSERT_TRUE(found) << "site " << number;
-      EXPECT_TRUE(equal(found->args, plan.specs[plan.sites[number].spec].args)) << "spec of site " << number;
+      EXPECT_TRUE(equal(found->args, plan.specs[plan.sites[site].spec].args)) << "spec of site " << number;
       EXPECT_TRUE(found->site == number || carried.site_bits > 30) << "site " << number << " is called " << found->site;
     }
   }
@@ -234,7 +222,7 @@ TEST(Carriers, PutIntoTheTableWhatDoesNotFitACookie) {
   EXPECT_TRUE(carried.needs_table);
   EXPECT_EQ(carried.in_cookie, 2U);
   EXPECT_EQ(carried.in_table, 1U);
-  EXPECT_EQ(carried.links.at(1).cookies.at(0), USDT_TABLE_COOKIE(1, 1));
+  EXPECT_EQ(carried.links[1].cookies.at(0), USDT_TABLE_COOKIE(1, 1));
   EXPECT_EQ(carried.describe(), "cookie (2 sites), table (1 site)");
 }
 
@@ -264,8 +252,8 @@ TEST(Carriers, LookUpAddressesWhereThereAreNoCookies) {
   EXPECT_EQ(carry(PlanOf().site({reg(1)}), old).carrier, Carrier::ip_hash);
   const CarrierPlan carried = carry(PlanOf().site({reg(1)}).site(too_many()), old);
   EXPECT_EQ(carried.carrier, Carrier::ip_hash);
-  EXPECT_EQ(carried.programs.at(0).carriers, kIpHash | kTable);
-  EXPECT_THAT(carried.links.at(0).cookies, Each(0)) << "the kernel could not keep them";
+  EXPECT_EQ(carried.programs[0].carriers, kIpHash | kTable);
+  EXPECT_THAT(carried.links[0].cookies, Each(0)) << "the kernel could not keep them";
   EXPECT_EQ(carried.describe(), "ip-hash");
 }
 
@@ -282,7 +270,7 @@ TEST(Carriers, AreForcedByName) {
     EXPECT_THAT(carried.describe(), testing::StartsWith(std::string(to_string(each))));
     EXPECT_EQ(carrier_by_name(to_string(each)).value(), each);
   }
-  EXPECT_EQ(carry(plan, {.carrier = Carrier::table}).programs.at(0).carriers, kTable);
+  EXPECT_EQ(carry(plan, {.carrier = Carrier::table}).programs[0].carriers, kTable);
   EXPECT_EQ(carrier_by_name("pigeon").error().kind, ErrorKind::not_found);
   EXPECT_THAT(carrier_by_name("pigeon").error().message, AllOf(HasSubstr("'pigeon'"), HasSubstr("ip-hash")));
 }
@@ -325,9 +313,9 @@ TEST(Carriers, PutUserCookiesThatDifferIntoTheTable) {
   const auto plan = PlanOf().site({reg(1)}, {}, 77).site({reg(1)}, {}, 78);
   const CarrierPlan carried = carry(plan);
   EXPECT_EQ(carried.carrier, Carrier::table);
-  EXPECT_EQ(carried.programs.at(0).carriers, kTable);
+  EXPECT_EQ(carried.programs[0].carriers, kTable);
   EXPECT_EQ(carried.user_cookie, 0U);
-  EXPECT_EQ(plan->specs[carried.links[0].cookies[1] & 0xffffffff].user_cookie, 78U);
+  EXPECT_EQ(plan->specs[Index<EncodedSpec>(carried.links[0].cookies[1] & 0xffffffff)].user_cookie, 78U);
   const Error error = refusal(plan, {.carrier = Carrier::cookie});
   EXPECT_EQ(error.kind, ErrorKind::limit);
   EXPECT_THAT(error.message, AllOf(HasSubstr("app:p0"), HasSubstr("user cookies that differ")));
@@ -460,12 +448,13 @@ TEST(IpHash, GroupsSitesByTheLow12BitsOfTheirAddress) {
   const CarrierPlan carried = carry(plan, {.carrier = Carrier::ip_hash});
   ASSERT_THAT(carried.programs, SizeIs(3));
   EXPECT_THAT(carried.ips, SizeIs(3 * 4096));
-  for (std::uint32_t group = 0; group < 3; ++group) EXPECT_EQ(carried.programs[group].ip_group, group);
+  for (std::uint32_t group = 0; group < 3; ++group)
+    EXPECT_EQ(carried.programs[Index<PlannedProgram>(group)].ip_group, group);
   ASSERT_THAT(carried.links, SizeIs(3));
-  EXPECT_THAT(carried.links[0].sites, ElementsAre(0, 2));
-  EXPECT_THAT(carried.links[1].sites, ElementsAre(1));
-  EXPECT_EQ(carried.links[2].file, 1U);
-  EXPECT_EQ(carried.links[2].program, 2U);
+  EXPECT_EQ(carried.links[0].sites, (std::vector<Index<PlannedSite>>{0, 2}));
+  EXPECT_EQ(carried.links[1].sites, (std::vector<Index<PlannedSite>>{1}));
+  EXPECT_EQ(carried.links[2].group, Index<AttachGroup>(1));
+  EXPECT_EQ(carried.links[2].program, Index<PlannedProgram>(2));
   EXPECT_EQ(std::count(carried.ips.begin(), carried.ips.end(), 0U), 3 * 4096 - 3) << "site 0 with spec 0 is 0, too";
 }
 

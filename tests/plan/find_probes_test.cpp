@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "elf/toolchain.hpp"
+#include "file_places.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/select.hpp"
 
@@ -71,8 +72,8 @@ TEST_F(FindProbes, LeadsToAPlanWithTheOffsetsAndSemaphoresOfTheNotes) {
   const auto plan = plan_attach({*found}, KernelFacts{});
   ASSERT_TRUE(plan) << plan.error().message;
   const Site& site = found->sites[0];
-  EXPECT_THAT(plan->files[0].offsets, ElementsAre(site.offset->value));
-  EXPECT_THAT(plan->files[0].ref_ctr_offsets, ElementsAre(site.semaphore_offset->value));
+  EXPECT_THAT(test::offsets_of(*plan), ElementsAre(site.offset->value));
+  EXPECT_THAT(test::semaphores_of(*plan), ElementsAre(site.semaphore_offset->value));
   EXPECT_EQ(plan->files[0].elf, found->elf);
   const auto& args = plan->specs[0].args;
   ASSERT_EQ(args.size(), 2U);

@@ -159,10 +159,18 @@ TEST_F(KernelPlan, a_call_without_sessions_is_two_programs_the_return_attached_f
   const AttachPlan made = plan({"ksession:f_one"}, linux_6_1());
   const CarrierPlan carriers = carried(made, linux_6_1());
   ASSERT_THAT(carriers.links, SizeIs(2));
-  EXPECT_EQ(carriers.programs[carriers.links[0].program].kind.moment, USDT_AT_RETURN);
-  EXPECT_EQ(carriers.programs[carriers.links[1].program].kind.moment, USDT_AT_ENTRY);
+  const auto entry =
+      std::ranges::find_if(carriers.links, [](const PlannedLink& link) { return link.ends.has_value(); });
+  ASSERT_NE(entry, carriers.links.end());
+  const PlannedLink& exit = carriers.links[*entry->ends];
+  EXPECT_FALSE(exit.ends);
+  EXPECT_EQ(carriers.programs[exit.program].kind.moment, Moment::exit);
+  EXPECT_EQ(carriers.programs[entry->program].kind.moment, Moment::entry);
+  EXPECT_EQ(carriers.programs[entry->program].partner, exit.program);
+  EXPECT_EQ(carriers.programs[exit.program].partner, entry->program);
   EXPECT_TRUE(carriers.programs[0].kind.calls);
-  EXPECT_EQ(carriers.links[0].cookies, carriers.links[1].cookies);
+  EXPECT_EQ(exit.cookies, entry->cookies);
+  EXPECT_EQ(exit.sites, entry->sites);
 }
 
 TEST_F(KernelPlan, both_programs_of_a_call_read_its_cookie_alike) {
@@ -201,7 +209,7 @@ TEST_F(KernelPlan, results_in_registers_of_a_call_do_not_travel_in_cookies_which
 
 TEST_F(KernelPlan, without_the_helper_the_result_is_behind_the_arguments) {
   const AttachPlan made = plan({"fexit:f_one"}, linux_5_10());
-  EXPECT_EQ(made.kernels[0].source, USDT_SOURCE_OLD_SLOTS);
+  EXPECT_EQ(made.groups[0].source, USDT_SOURCE_OLD_SLOTS);
   EXPECT_EQ(made.specs[made.sites[0].spec].args[1].reg, 1);
 }
 
@@ -210,12 +218,12 @@ TEST_F(KernelPlan, kernels_without_cookies_tell_kprobes_by_address) {
   const CarrierPlan carriers = carried(made, linux_5_10());
   EXPECT_EQ(carriers.carrier, Carrier::ip_hash);
   EXPECT_THAT(carriers.programs, SizeIs(2)) << "f_one and f_alike share the low 12 bits";
-  for (std::uint32_t site = 0; site < made.sites.size(); ++site) {
+  for (const Index<PlannedSite> site : made.sites.indices()) {
+    const std::uint64_t address = pc_of(made, made.sites[site])->value;
     bool found = false;
     for (std::uint32_t group = 0; group < 2; ++group)
-      found |=
-          USDT_COOKIE_SITE(carriers.ips[USDT_IP_KEY(group, made.functions[made.sites[site].function].address)]) == site;
-    EXPECT_TRUE(found) << "site " << site;
+      found |= USDT_COOKIE_SITE(carriers.ips[USDT_IP_KEY(group, address)]) == site.value;
+    EXPECT_TRUE(found) << "site " << site.value;
   }
 }
 
@@ -246,7 +254,7 @@ TEST_F(KernelPlan, each_kind_has_its_own_copy_of_a_spec) {
 
 TEST_F(KernelPlan, user_cookies_are_asked_for_by_function) {
   PlanOptions options;
-  options.user_cookie_of_function = [](const KernelFunction& function) { return function.name == "f_two" ? 2U : 1U; };
+  options.user_cookie_of = [](const PointName& point) { return point.name == "f_two" ? 2U : 1U; };
   const AttachPlan made = plan({"kprobe:f_one", "kprobe:f_two"}, linux_6_12(), options);
   EXPECT_EQ(made.specs[made.sites[0].spec].user_cookie, 1U);
   EXPECT_EQ(made.specs[made.sites[1].spec].user_cookie, 2U);
@@ -260,7 +268,7 @@ TEST_F(KernelPlan, what_only_a_trampoline_refuses_falls_back_to_a_kprobe_where_a
   const AttachPlan made = plan({"kretfunc:f_*"}, linux_6_1());
   EXPECT_THAT(made.sites, SizeIs(6));
   std::set<Backend> backends;
-  for (const PlannedKernel& group : made.kernels) backends.insert(group.backend);
+  for (const AttachGroup& group : made.groups) backends.insert(group.backend);
   EXPECT_EQ(backends, (std::set<Backend>{Backend::tracing, Backend::perf_kprobe}));
 }
 

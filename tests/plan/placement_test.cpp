@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "file_places.hpp"
 #include "tiny_elf.hpp"
 #include "usdt/plan.hpp"
 
@@ -55,7 +56,7 @@ TEST(BareNop5, IsNotTouchedWhereTheKernelWouldOverwriteTheRedZone) {
   ASSERT_EQ(plan.skipped.size(), 1U);
   EXPECT_THAT(plan.skipped[0].reason, HasSubstr("red zone"));
   EXPECT_EQ(plan.skipped[0].pc, VirtAddr(TinyElf::kText + 0x10));
-  EXPECT_EQ(plan.files[0].offsets.size(), 1U);
+  EXPECT_EQ(test::offsets_of(plan).size(), 1U);
 }
 
 TEST(BareNop5, IsUsedWhereTheUserInsistsOrTheKernelIsSafe) {
@@ -63,7 +64,7 @@ TEST(BareNop5, IsUsedWhereTheUserInsistsOrTheKernelIsSafe) {
   for (const Kernel& kernel : {with(NopOptimisation::none), nop10(), insisting}) {
     const AttachPlan plan = plan_beside_a_nop(site(SiteClass::nop5, 0x10), kernel);
     EXPECT_TRUE(plan.skipped.empty());
-    EXPECT_EQ(plan.files[0].offsets.at(1), 0x1010U);
+    EXPECT_EQ(test::offsets_of(plan).at(1), 0x1010U);
   }
 }
 
@@ -128,19 +129,19 @@ TEST(RefusedInstructions, AreSkippedInThePlanBecauseTheKernelWouldDropThemSilent
 TEST(NopPairs, WithNop5AreHitOnTheLeadingNopAlways) {
   for (const NopOptimisation nops : {NopOptimisation::none, NopOptimisation::nop5, NopOptimisation::nop10}) {
     const AttachPlan plan = plan_beside_a_nop(site(SiteClass::nop_nop5, 0x10), with(nops));
-    EXPECT_EQ(plan.files[0].offsets.at(1), 0x1010U);
+    EXPECT_EQ(test::offsets_of(plan).at(1), 0x1010U);
   }
 }
 
 TEST(NopPairs, WithNop10AreHitOnTheNop10OnlyWhereTheKernelOptimisesIt) {
-  EXPECT_EQ(plan_beside_a_nop(site(SiteClass::nop_nop10, 0x10), {}).files[0].offsets.at(1), 0x1010U);
-  EXPECT_EQ(plan_beside_a_nop(site(SiteClass::nop_nop10, 0x10), kNop5).files[0].offsets.at(1), 0x1010U);
-  EXPECT_EQ(plan_beside_a_nop(site(SiteClass::nop_nop10, 0x10), nop10()).files[0].offsets.at(1), 0x1011U);
+  EXPECT_EQ(test::offsets_of(plan_beside_a_nop(site(SiteClass::nop_nop10, 0x10), {})).at(1), 0x1010U);
+  EXPECT_EQ(test::offsets_of(plan_beside_a_nop(site(SiteClass::nop_nop10, 0x10), kNop5)).at(1), 0x1010U);
+  EXPECT_EQ(test::offsets_of(plan_beside_a_nop(site(SiteClass::nop_nop10, 0x10), nop10())).at(1), 0x1011U);
 }
 
 TEST(NopPairs, ThatStraddleAPageAreHitOnTheLeadingNop) {
-  EXPECT_EQ(plan_beside_a_nop(site(SiteClass::nop_nop10, 0xff5), nop10()).files[0].offsets.at(1), 0x1ff6U);
-  EXPECT_EQ(plan_beside_a_nop(site(SiteClass::nop_nop10, 0xff6), nop10()).files[0].offsets.at(1), 0x1ff6U);
+  EXPECT_EQ(test::offsets_of(plan_beside_a_nop(site(SiteClass::nop_nop10, 0xff5), nop10())).at(1), 0x1ff6U);
+  EXPECT_EQ(test::offsets_of(plan_beside_a_nop(site(SiteClass::nop_nop10, 0xff6), nop10())).at(1), 0x1ff6U);
 }
 
 TEST(NopPairs, HitOnTheNop10CorrectDistancesByTheOneByteBehindTheSite) {
@@ -150,8 +151,8 @@ TEST(NopPairs, HitOnTheNop10CorrectDistancesByTheOneByteBehindTheSite) {
   const auto& behind = moved.specs[moved.sites[1].spec].args;
   EXPECT_EQ(behind[0].value, at_site[0].value - 1);
   EXPECT_EQ(behind[1].value, at_site[1].value - 1) << "the site's own address";
-  EXPECT_EQ(moved.sites[1].pc, VirtAddr(TinyElf::kText + 0x10));
-  EXPECT_EQ(moved.sites[1].offset, FileOffset(0x1011));
+  EXPECT_EQ(test::place_of(moved, 1).pc, VirtAddr(TinyElf::kText + 0x10));
+  EXPECT_EQ(test::place_of(moved, 1).offset, FileOffset(0x1011));
 }
 
 TEST(Sites, WithoutCodeInTheFileSayWhereToAttachInstead) {

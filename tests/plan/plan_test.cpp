@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "fake_task.hpp"
+#include "file_places.hpp"
 #include "tiny_elf.hpp"
 
 namespace usdt {
@@ -47,12 +48,13 @@ TEST(Plan, HasOneEntryPerSiteInEachArray) {
   const AttachPlan plan = plan_of({file_with({counted, site("done", "-4@%eax", 0x20)})});
 
   ASSERT_EQ(plan.files.size(), 1U);
-  const PlannedFile& file = plan.files[0];
-  EXPECT_THAT(file.offsets, ElementsAre(0x1010, 0x1020));
-  EXPECT_THAT(file.ref_ctr_offsets, ElementsAre(0x2020, 0));
-  EXPECT_THAT(file.sites, ElementsAre(0, 1));
+  EXPECT_THAT(test::offsets_of(plan), ElementsAre(0x1010, 0x1020));
+  EXPECT_THAT(test::semaphores_of(plan), ElementsAre(0x2020, 0));
+  ASSERT_EQ(plan.groups.size(), 1U);
+  EXPECT_EQ(std::get<Index<PlannedFile>>(plan.groups[0].of), Index<PlannedFile>(0));
+  EXPECT_THAT(plan.groups[0].sites, ElementsAre(Index<PlannedSite>(0), Index<PlannedSite>(1)));
   EXPECT_EQ(plan.probes[plan.sites[1].probe].name, "done");
-  EXPECT_EQ(plan.sites[0].pc, VirtAddr(TinyElf::kText + 0x10));
+  EXPECT_EQ(test::place_of(plan, 0).pc, VirtAddr(TinyElf::kText + 0x10));
   EXPECT_EQ(plan.args[plan.sites[1].args][0].spec.text, "-4@%eax");
   EXPECT_EQ(plan.max_args, 1U);
 }
@@ -82,7 +84,7 @@ TEST(Plan, GroupsSitesOfOneNameIntoOneProbePerFile) {
   EXPECT_EQ(plan.probes.size(), 3U);
   EXPECT_EQ(plan.sites[0].probe, plan.sites[1].probe);
   EXPECT_NE(plan.sites[0].probe, plan.sites[3].probe);
-  EXPECT_EQ(plan.probes[plan.sites[3].probe].file, 1U);
+  EXPECT_EQ(plan.probes[plan.sites[3].probe].file, Index<PlannedFile>(1));
 }
 
 TEST(Plan, MeasuresSymbolsFromEachSitesOwnBreakpoint) {
@@ -99,7 +101,7 @@ TEST(Plan, MeasuresSymbolsFromTheCorrectedAddress) {
   moved.pc = VirtAddr(0x999);
   const AttachPlan plan = plan_of({file_with({moved})});
   EXPECT_EQ(plan.specs[0].args[0].value, 0x14010 - (TinyElf::kText + 0x10));
-  EXPECT_EQ(plan.sites[0].pc, VirtAddr(0x999));
+  EXPECT_EQ(test::place_of(plan, 0).pc, VirtAddr(0x999));
 }
 
 TEST(Plan, GivesStringSlotsToWhatCanBeAPointer) {
@@ -167,8 +169,8 @@ TEST(Plan, KeepsTwoNotesOfOneSite) {
   second.has_semaphore = true;
   second.semaphore_offset = FileOffset(0x2020);
   const AttachPlan plan = plan_of({file_with({first, second})});
-  EXPECT_THAT(plan.files[0].offsets, ElementsAre(0x1000, 0x1000));
-  EXPECT_THAT(plan.files[0].ref_ctr_offsets, ElementsAre(0, 0x2020));
+  EXPECT_THAT(test::offsets_of(plan), ElementsAre(0x1000, 0x1000));
+  EXPECT_THAT(test::semaphores_of(plan), ElementsAre(0, 0x2020));
 }
 
 TEST(Plan, OfNothingIsAnError) {

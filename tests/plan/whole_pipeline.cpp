@@ -23,7 +23,7 @@ PlanOptions plan_options(std::uint32_t variant) {
   PlanOptions options;
   options.allow_unsafe_nop5 = (variant & 4) != 0;
   if ((variant & 8) != 0) options.strings = {0, 1, 255};
-  if ((variant & 16) != 0) options.user_cookie_of = [](const Site& site) { return site.pc.value % 3; };
+  if ((variant & 16) != 0) options.user_cookie_of = [](const PointName& point) { return point.address % 3; };
   return options;
 }
 
@@ -47,13 +47,11 @@ void check_spec(const EncodedSpec& spec) {
 
 void check_plan(const AttachPlan& plan, const ProbeFile& file) {
   require(plan.sites.size() + plan.skipped.size() == file.sites.size(), "a site is neither planned nor skipped");
-  const PlannedFile& planned = plan.files.at(0);
-  require(planned.offsets.size() == plan.sites.size(), "a site without an offset");
-  require(planned.ref_ctr_offsets.size() == plan.sites.size(), "a site without a word on its semaphore");
+  require(plan.groups.size() == 1 && plan.groups.front().sites.size() == plan.sites.size(), "a site in no group");
   for (const PlannedSite& site : plan.sites) {
-    require(site.probe < plan.probes.size(), "a site of no probe");
-    require(site.spec < plan.specs.size(), "a site without a spec");
-    require(site.args < plan.args.size(), "a site without its arguments");
+    require(plan.probes.contains(site.probe), "a site of no probe");
+    require(plan.specs.contains(site.spec), "a site without a spec");
+    require(plan.args.contains(site.args), "a site without its arguments");
   }
   for (const SkippedSite& site : plan.skipped) require(!site.reason.empty(), "a site skipped for no reason");
   for (const EncodedSpec& spec : plan.specs) check_spec(spec);
@@ -62,14 +60,15 @@ void check_plan(const AttachPlan& plan, const ProbeFile& file) {
 void check_carriers(const CarrierPlan& carriers, const AttachPlan& plan) {
   std::vector<bool> linked(plan.sites.size());
   for (const PlannedLink& link : carriers.links) {
-    require(link.program < carriers.programs.size(), "a link of no program");
+    require(carriers.programs.contains(link.program), "a link of no program");
     require(link.sites.size() == link.offsets.size() && link.sites.size() == link.cookies.size() &&
                 link.sites.size() == link.ref_ctr_offsets.size(),
             "a link's arrays differ in length");
     for (std::size_t i = 0; i < link.sites.size(); ++i) {
-      require(!linked.at(link.sites[i]), "a site in two links");
-      linked[link.sites[i]] = true;
-      require(link.offsets[i] == plan.sites[link.sites[i]].offset.value, "a link at another place than its site");
+      require(!linked.at(link.sites[i].value), "a site in two links");
+      linked[link.sites[i].value] = true;
+      require(link.offsets[i] == std::get<FilePlace>(plan.sites[link.sites[i]].point).offset.value,
+              "a link at another place than its site");
     }
   }
   require(std::vector<bool>(plan.sites.size(), true) == linked, "a site in no link");

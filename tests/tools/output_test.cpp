@@ -27,7 +27,10 @@ struct Shown {
     flags.format = format;
     flags.kernel_stack_depth = 1;
     usdt::AttachPlan plan = usdt::testing::synthetic_plan("raw_tp", "sys_enter", usdt::Machine::x86_64, "");
-    if (in_kernel) plan.sites[0].file = plan.probes[0].file = usdt::kNone;
+    if (in_kernel) {
+      plan.probes[0].file.reset();
+      plan.sites[0].point = usdt::TracepointPlace{plan.functions.add({.name = "sys_enter", .module = {}})};
+    }
     usdt::EventLayout layout = usdt::testing::layout_of(plan);
     layout.stack_depth = flags.kernel_stack_depth;
     std::vector<std::uint64_t> record(layout.record_size() / sizeof(std::uint64_t));

@@ -25,11 +25,12 @@ std::string by(const Flags& flags, usdt::Backend way) {
 std::map<usdt::Backend, std::size_t> attached_in_kernel(const usdt::Tracer& tracer) {
   const usdt::AttachPlan& plan = tracer.plan();
   std::vector<bool> refused(plan.probes.size());
-  for (const usdt::SkippedSite& site : tracer.link().refused()) refused[site.probe] = true;
+  for (const usdt::SkippedSite& site : tracer.link().refused()) refused[site.probe.value] = true;
   std::map<usdt::Backend, std::size_t> counts;
-  for (const usdt::PlannedKernel& group : plan.kernels) {
-    const auto attached = std::count_if(group.sites.begin(), group.sites.end(),
-                                        [&](std::uint32_t site) { return !refused[plan.sites[site].probe]; });
+  for (const usdt::AttachGroup& group : plan.groups) {
+    if (!std::holds_alternative<usdt::KernelModule>(group.of)) continue;
+    const auto attached = std::ranges::count_if(
+        group.sites, [&](usdt::Index<usdt::PlannedSite> site) { return !refused[plan.sites[site].probe.value]; });
     if (attached > 0) counts[group.backend] += static_cast<std::size_t>(attached);
   }
   return counts;
@@ -44,7 +45,7 @@ std::string attached_text(const Flags& flags, const usdt::Tracer& tracer) {
   std::map<std::string_view, std::size_t> in_kernel;
   for (const auto& [way, count] : attached_in_kernel(tracer)) {
     in_files -= count;
-    const bool tracepoints = way == usdt::Backend::raw_tp || way == usdt::Backend::tp_btf;
+    const bool tracepoints = usdt::backend_info(way).points == usdt::PointKind::tracepoint;
     const std::string_view what = tracepoints ? "raw tracepoint" : "kernel function";
     in_kernel[what] += count;
     if (flags.verbose) parts.push_back(counted(count, what) + by(flags, way));
@@ -53,7 +54,7 @@ std::string attached_text(const Flags& flags, const usdt::Tracer& tracer) {
     if (!flags.verbose) parts.push_back(counted(count, what));
   if (!plan.files.empty()) {
     const auto probes = std::count_if(plan.probes.begin(), plan.probes.end(),
-                                      [](const usdt::PlannedProbe& probe) { return probe.file != usdt::kNone; });
+                                      [](const usdt::PlannedProbe& probe) { return probe.file.has_value(); });
     parts.insert(parts.begin(), fmt::format("{} of {} in {}{}", counted(in_files, "site"),
                                             counted(static_cast<std::size_t>(probes), "probe"),
                                             counted(plan.files.size(), "file"), by(flags, tracer.link().backend())));
@@ -72,9 +73,9 @@ void report_skipped(const Flags& flags, const usdt::Tracer& tracer) {
   constexpr std::size_t most = 10;
   const auto all = skipped_sites(tracer);
   for (std::size_t i = 0; i < std::min(all.size(), most); ++i) {
-    const std::string where = all[i].file == usdt::kNone ? "" : fmt::format(" at {:#x}", all[i].pc.value);
-    notice(flags, fmt::format("not attached: {}{}: {}", full_name(tracer.plan(), tracer.plan().probes[all[i].probe]),
-                              where, all[i].reason));
+    const usdt::PlannedProbe& probe = tracer.plan().probes[all[i].probe];
+    const std::string where = probe.file && all[i].pc ? fmt::format(" at {:#x}", all[i].pc->value) : "";
+    notice(flags, fmt::format("not attached: {}{}: {}", full_name(tracer.plan(), probe), where, all[i].reason));
   }
   if (all.size() <= most) return;
   std::map<std::string_view, std::size_t> by_reason;

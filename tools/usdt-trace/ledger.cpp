@@ -109,7 +109,7 @@ void Ledger::print_losers() const {
   std::stable_sort(losers.begin(), losers.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   for (std::size_t n = 0; n < std::min(losers.size(), most); ++n) {
     const Account& probe = facts_.summary.probes[losers[n].second];
-    say(fmt::format("  {}: {}{}", full_name(plan_, plan_.probes[losers[n].second]),
+    say(fmt::format("  {}: {}{}", full_name(plan_, plan_.probes[usdt::Index<usdt::PlannedProbe>(losers[n].second)]),
                     flags_.count_only ? counted(probe.hits, "hit") : lost_text(probe), missed_text(probe)));
   }
   if (losers.size() > most) say(fmt::format("  and {}", counted(losers.size() - most, "more probe")));

@@ -12,27 +12,29 @@
 namespace usdt_trace {
 namespace {
 
-using usdt::Backend;
+using usdt::Misses;
+using usdt::PointKind;
 
 /// Mechanisms that miss hits for one reason.
 struct Cause {
-  std::array<Backend, 3> backends;
+  Misses misses;
+  PointKind points;
   std::string_view because;
   std::string_view counted_since;
 };
 
 constexpr std::array<Cause, 3> kCauses = {
     Cause{
-        {Backend::tracing, Backend::tracing_multi, Backend::tracing},
+        Misses::in_program, PointKind::kernel_function,
         "a task was preempted or interrupted within the program, which is not run again on that processor until it is "
         "through (kprobe names miss none so)",
         "5.12"},
     Cause{
-        {Backend::raw_tp, Backend::tp_btf, Backend::raw_tp},
+        Misses::in_program, PointKind::tracepoint,
         "a task was preempted or interrupted within the program, which is not run again on that processor until it is "
         "through",
         "5.12"},
-    Cause{{Backend::kprobe_multi, Backend::kprobe_session, Backend::perf_kprobe},
+    Cause{Misses::in_kprobe, PointKind::kernel_function,
           "the processor was within a BPF program or map call, or more calls were under way than the kernel remembers",
           "6.10"}};
 
@@ -44,7 +46,8 @@ std::string missed_text(std::span<const usdt::MissedHits> missed) {
     std::uint64_t hits = 0;
     bool known = true;
     for (const usdt::MissedHits& counter : missed) {
-      if (std::ranges::find(cause.backends, counter.backend) == cause.backends.end()) continue;
+      const usdt::BackendInfo& backend = backend_info(counter.backend);
+      if (backend.misses != cause.misses || backend.points != cause.points) continue;
       hits += counter.hits.value_or(0);
       known = known && counter.hits;
     }

@@ -36,8 +36,8 @@ Account Summary::total() const {
 }
 
 bool has_calls(const usdt::AttachPlan& plan) {
-  return std::any_of(plan.kernels.begin(), plan.kernels.end(),
-                     [](const usdt::PlannedKernel& group) { return group.kind.moment == usdt::KernelMoment::call; });
+  return std::ranges::any_of(plan.groups,
+                             [](const usdt::AttachGroup& group) { return group.moment == usdt::Moment::both; });
 }
 
 Columns::Columns(const usdt::AttachPlan& plan, const PrintList& print) {
@@ -48,8 +48,8 @@ Columns::Columns(const usdt::AttachPlan& plan, const PrintList& print) {
 }
 
 std::string full_name(const usdt::AttachPlan& plan, const usdt::PlannedProbe& probe) {
-  if (probe.file == usdt::kNone) return fmt::format("{}:{}", probe.provider, probe.name);
-  return usdt::probe_name(plan.files[probe.file].target, probe.provider, probe.name);
+  if (!probe.file) return fmt::format("{}:{}", probe.provider, probe.name);
+  return usdt::probe_name(plan.files[*probe.file].target, probe.provider, probe.name);
 }
 
 std::vector<std::string> short_names(const usdt::AttachPlan& plan) {
@@ -58,12 +58,12 @@ std::vector<std::string> short_names(const usdt::AttachPlan& plan) {
   for (const usdt::PlannedProbe& probe : plan.probes)
     ++files[names.emplace_back(fmt::format("{}:{}", probe.provider, probe.name))];
   for (std::size_t i = 0; i < names.size(); ++i)
-    if (files[names[i]] > 1) names[i] = full_name(plan, plan.probes[i]);
+    if (files[names[i]] > 1) names[i] = full_name(plan, plan.probes[usdt::Index<usdt::PlannedProbe>(i)]);
   return names;
 }
 
 void Output::event(const usdt::Event& event) {
-  const std::uint32_t probe = event.site().probe;
+  const std::uint32_t probe = event.site().probe.value;
   if (given_up_) {
     ++not_written_[probe];
     return;

@@ -98,7 +98,7 @@ class Columns {
   Columns(const usdt::AttachPlan& plan, const PrintList& print);
   /// Number of an argument of the event's site; nothing: it has no such argument.
   [[nodiscard]] std::optional<std::size_t> position(const usdt::Event& event, std::size_t item) const {
-    return positions_[event.site().args][item];
+    return positions_[event.site().args.value][item];
   }
 
  private:

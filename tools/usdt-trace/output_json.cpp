@@ -29,8 +29,8 @@ class JsonOutput final : public Output {
     for (const usdt::PlannedProbe& probe : plan.probes) names_.push_back(full_name(plan, probe));
     args_of_.assign(plan.probes.size(), nullptr);
     for (const usdt::PlannedSite& site : plan.sites) {
-      pcs_.push_back(pc_text(site.file, site.pc));
-      args_of_[site.probe] = &plan.args[site.args];
+      pcs_.push_back(pc_text(pc_of(plan, site)));
+      args_of_[site.probe.value] = &plan.args[site.args];
     }
   }
 
@@ -44,7 +44,7 @@ class JsonOutput final : public Output {
     json_key(json_, "pid"), json_.Uint(event.pid());
     json_key(json_, "tid"), json_.Uint(event.tid());
     json_key(json_, "comm"), json_text(json_, event.comm());
-    json_key(json_, "probe"), json_text(json_, names_[event.site().probe]);
+    json_key(json_, "probe"), json_text(json_, names_[event.site().probe.value]);
     json_key(json_, "pc"), json_text_or_null(json_, pcs_[event.site_number()]);
     json_key(json_, "args"), args(event);
     returned(event);
@@ -72,15 +72,15 @@ class JsonOutput final : public Output {
       counts(summary.probes[i]);
       missed(summary.probes[i].missed);
       // A kernel function has one signature; the sites of a file's probe may differ, and usdt-list has them.
-      if (plan_.probes[i].file == usdt::kNone && args_of_[i]) types(*args_of_[i]);
+      if (!plan_.probes[usdt::Index<usdt::PlannedProbe>(i)].file && args_of_[i]) types(*args_of_[i]);
       json_.EndObject();
     }
     json_.EndArray();
     json_key(json_, "skipped"), json_.StartArray();
     for (const usdt::SkippedSite& site : summary.skipped) {
       json_.StartObject();
-      json_key(json_, "probe"), json_text(json_, names_[site.probe]);
-      json_key(json_, "pc"), json_text_or_null(json_, pc_text(site.file, site.pc));
+      json_key(json_, "probe"), json_text(json_, names_[site.probe.value]);
+      json_key(json_, "pc"), json_text_or_null(json_, pc_text(site.pc));
       json_key(json_, "reason"), json_text(json_, site.reason);
       json_.EndObject();
     }
@@ -183,7 +183,7 @@ class JsonOutput final : public Output {
   }
 
   void stack(const usdt::Event& event) {
-    if (!stacks_ || event.site().file != usdt::kNone) return;
+    if (!stacks_ || event.probe().file) return;
     json_key(json_, "kstack");
     const auto stack = event.kernel_stack();
     if (!stack) return error(stack.error().message);
@@ -211,8 +211,8 @@ class JsonOutput final : public Output {
   }
 
   /// Empty: not known, or a tracepoint.
-  static std::string pc_text(std::uint32_t file, usdt::VirtAddr pc) {
-    return file == usdt::kNone && pc.value == 0 ? std::string() : fmt::format("{:#x}", pc.value);
+  static std::string pc_text(std::optional<usdt::VirtAddr> pc) {
+    return pc ? fmt::format("{:#x}", pc->value) : std::string();
   }
 
   void error(std::string_view reason) {

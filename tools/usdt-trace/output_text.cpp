@@ -42,7 +42,7 @@ class TextOutput final : public Output {
   void write_event(const usdt::Event& event) override {
     line_ = out_.printed();
     show_time(event.timestamp());
-    out_.print(" {:<15} {:<7} {:<{}}", event.comm(), event.pid(), names_[event.site().probe],
+    out_.print(" {:<15} {:<7} {:<{}}", event.comm(), event.pid(), names_[event.site().probe.value],
                out_.terminal().interactive ? probe_width_ : 0);
     if (print_.empty()) {
       for (std::size_t n = 0; n < event.arg_count(); ++n) show_piece([&] { show_named(event, n); });
@@ -63,7 +63,8 @@ class TextOutput final : public Output {
                      [&](std::size_t a, std::size_t b) { return summary.probes[a].hits > summary.probes[b].hits; });
     out_.print("{:>12}  {}\n", "HITS", "PROBE");
     for (const std::size_t i : hit)
-      out_.print("{:>12}  {}\n", summary.probes[i].hits, full_name(plan_, plan_.probes[i]));
+      out_.print("{:>12}  {}\n", summary.probes[i].hits,
+                 full_name(plan_, plan_.probes[usdt::Index<usdt::PlannedProbe>(i)]));
   }
 
  private:

@@ -48,10 +48,10 @@ std::string what_there_is(const usdt::AttachPlan& plan) {
   std::vector<std::string> shown;
   bool numbers = false;
   for (const usdt::PlannedSite& site : plan.sites) {
-    if (seen[site.args] || shown.size() == most) continue;
-    seen[site.args] = true;
+    if (seen[site.args.value] || shown.size() == most) continue;
+    seen[site.args.value] = true;
     const usdt::PlannedProbe& probe = plan.probes[site.probe];
-    numbers |= site.file != usdt::kNone;
+    numbers |= probe.file.has_value();
     shown.push_back(fmt::format("{}:{}{}", probe.provider, probe.name, signature(plan.args[site.args])));
   }
   const bool more = std::count(seen.begin(), seen.end(), true) < static_cast<std::ptrdiff_t>(seen.size());

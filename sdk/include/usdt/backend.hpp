@@ -13,18 +13,47 @@ enum class Backend : std::uint8_t {
   automatic,       ///< the best the kernel has
   uprobe_multi,    ///< one BPF link per file; kernel >= 6.6
   perf_uprobe,     ///< one perf event and BPF link per site; kernel >= 5.15
-  kprobe_multi,    ///< one link for all functions, entries or returns; kernel >= 5.18, CONFIG_FPROBE
-  kprobe_session,  ///< the same, both ends of a call in one program; kernel >= 6.10
+  kprobe_session,  ///< one link for all functions, both ends of a call in one program; kernel >= 6.10
+  kprobe_multi,    ///< the same, entries or returns; kernel >= 5.18, CONFIG_FPROBE
   perf_kprobe,     ///< one perf event and BPF link per function
   tracing_multi,   ///< fentry, fexit or fsession: one link for all functions; kernel >= 7.2, x86-64
   tracing,         ///< the same, one program and link per function; kernel >= 5.5
   raw_tp,          ///< raw tracepoints, one link each; kernel >= 4.17
   tp_btf,          ///< BTF-typed raw tracepoints, one program and link each; kernel >= 5.5
 };
+
+/// Which ends of a call a program runs at: those of enum usdt_moment (spec.h).
+enum class Moment : std::uint8_t {
+  entry = 1,  ///< also what has no end: a USDT site, a tracepoint
+  exit = 2,   ///< when the function returns
+  both = 3,
+};
+
+/// What a backend attaches to.
+enum class PointKind : std::uint8_t { file, kernel_function, tracepoint };
+
+/// Why the kernel may come by and run no program.
+enum class Misses : std::uint8_t {
+  none,        ///< no such case is known
+  in_program,  ///< a task was preempted or interrupted within the program, which blinds the processor for it
+  in_kprobe,   ///< the processor was within a BPF program or map call
+};
+
+/// One backend, for people and tools to choose from.
+struct BackendInfo {
+  std::string_view name;   ///< "uprobe_multi"
+  std::string_view since;  ///< the first kernel, and what else it needs: "Linux 5.18, CONFIG_FPROBE"
+  PointKind points = PointKind::file;
+  bool one_link = false;  ///< for all sites of a file or module; else one each
+  Misses misses = Misses::none;
+};
+/// Of automatic, only the name.
+[[nodiscard]] const BackendInfo& backend_info(Backend backend) noexcept;
+
 [[nodiscard]] std::string_view to_string(Backend backend) noexcept;
 /// The backend called `name`; not_found, naming them all.
 [[nodiscard]] Result<Backend> backend_by_name(std::string_view name);
 /// True for those of kernel functions and raw tracepoints.
-[[nodiscard]] constexpr bool is_kernel(Backend backend) noexcept { return backend >= Backend::kprobe_multi; }
+[[nodiscard]] bool is_kernel(Backend backend) noexcept;
 
 }  // namespace usdt

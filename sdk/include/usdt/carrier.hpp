@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,14 +40,17 @@ struct CarrierOptions {
 
 /// What a program is loaded for, and what it is given. Of files: the default.
 struct ProgramKind {
-  Backend backend = Backend::automatic;  ///< automatic: the files'
+  Backend backend = Backend::automatic;  ///< automatic: of files, the best the kernel has
   usdt_source source = USDT_SOURCE_USER;
-  std::uint8_t moment = USDT_AT_ENTRY;  ///< usdt_moment: bits of enum usdt_moment
-  bool calls = false;                   ///< usdt_calls
-  std::uint32_t program = kNone;        ///< index into AttachPlan::programs; kNone: any
+  Moment moment = Moment::entry;                   ///< usdt_moment
+  bool calls = false;                              ///< usdt_calls
+  std::optional<Index<std::string>> program = {};  ///< in AttachPlan::programs; none: any
   // clang-tidy 14 takes the 0 of a defaulted comparison for a pointer.
   friend auto operator<=>(const ProgramKind&, const ProgramKind&) = default;  // NOLINT(modernize-use-nullptr)
 };
+
+static_assert(static_cast<int>(Moment::entry) == USDT_AT_ENTRY && static_cast<int>(Moment::exit) == USDT_AT_RETURN &&
+              static_cast<int>(Moment::both) == (USDT_AT_ENTRY | USDT_AT_RETURN));
 
 /// What sets one copy of the program apart from the others: constants of the load.
 struct PlannedProgram {
@@ -56,25 +60,29 @@ struct PlannedProgram {
   EncodedSpec link_spec = {};   ///< per_link
   std::uint32_t link_vary = 0;  ///< per_link: bit n: argument n's value differs between its sites
   std::uint32_t ip_group = 0;   ///< ip_hash
+  /// Of a call that two programs share: the one at the other end.
+  std::optional<Index<PlannedProgram>> partner = {};
 };
 
-/// One kernel link: sites of one file that run one program, as the parallel arrays of BPF_LINK_CREATE; or functions of
-/// one module, as one link or one each.
+/// Sites of one group that run one program: one kernel link, or one each.
 struct PlannedLink {
-  std::uint32_t file = kNone;                  ///< index into AttachPlan::files
-  std::uint32_t kernel = kNone;                ///< index into AttachPlan::kernels
-  std::uint32_t program = 0;                   ///< index into CarrierPlan::programs
-  std::vector<std::uint64_t> offsets;          ///< of kernel functions: addresses
-  std::vector<std::uint64_t> ref_ctr_offsets;  ///< 0: no semaphore
-  std::vector<std::uint64_t> cookies;
-  std::vector<std::uint32_t> sites;  ///< indices into AttachPlan::sites
+  Index<AttachGroup> group;
+  Index<PlannedProgram> program;
+  /// The link at the return of the calls whose entries this one is at. It is attached first, so that no call whose
+  /// entry is seen ends unseen, and what the kernel refuses of it is left out of this one.
+  std::optional<Index<PlannedLink>> ends = {};
+  // Parallel, as BPF_LINK_CREATE takes them.
+  std::vector<std::uint64_t> offsets = {};          ///< in the file; of kernel functions: addresses
+  std::vector<std::uint64_t> ref_ctr_offsets = {};  ///< of files; 0: no semaphore
+  std::vector<std::uint64_t> cookies = {};
+  std::vector<Index<PlannedSite>> sites = {};
 };
 
 /// An attach plan, made ready for loading: which programs, which links, what they look up.
 struct CarrierPlan {
   Carrier carrier = Carrier::table;  ///< of most sites; ip_hash if they are found by address
-  std::vector<PlannedProgram> programs;
-  std::vector<PlannedLink> links;
+  Table<PlannedProgram> programs;
+  Table<PlannedLink> links;
   bool needs_table = false;        ///< some site's spec is looked up in the table
   bool limited = false;            ///< per_link: max_programs was too few
   bool windows = false;            ///< some spec has windows

@@ -69,7 +69,9 @@ class Event {
   [[nodiscard]] std::uint32_t cpu() const noexcept { return header_->cpu; }
   [[nodiscard]] std::string_view comm() const noexcept;
   /// Where the breakpoint was in the process; the address of a kernel function.
-  [[nodiscard]] ProcessAddr ip() const noexcept { return ProcessAddr(header_->ip ? header_->ip : site_->pc.value); }
+  [[nodiscard]] ProcessAddr ip() const noexcept {
+    return ProcessAddr(header_->ip ? header_->ip : pc_of(*plan_, *site_).value_or(VirtAddr()).value);
+  }
   /// Calls of kernel functions (KernelMoment::call): from entry to return, ns; else 0.
   [[nodiscard]] std::uint64_t duration() const noexcept { return header_->duration; }
   /// Addresses of the kernel's stack, innermost first (TraceOptions::kernel_stack_depth), without those of the program

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "usdt/index.hpp"
+
 namespace usdt {
 
 /// What happened to a file of a plan while it was attached.
@@ -21,8 +23,9 @@ enum class FileChangeKind : std::uint8_t {
 
 [[nodiscard]] std::string_view to_string(FileChangeKind kind) noexcept;
 
+struct PlannedFile;
 struct FileChange {
-  std::uint32_t file = 0;  ///< index into AttachPlan::files
+  Index<PlannedFile> file;
   FileChangeKind kind = FileChangeKind::written;
   std::size_t let_go = 0;  ///< sites that were detached because of it
 };

@@ -20,8 +20,8 @@ namespace usdt {
 /// Hits that the kernel ran no program for, as one program or link counts them.
 struct MissedHits {
   Backend backend = Backend::automatic;
-  std::optional<std::uint64_t> hits;  ///< nothing: this kernel does not count them
-  std::vector<std::uint32_t> probes;  ///< of the plan: whose hits they were; none of them known if there are several
+  std::optional<std::uint64_t> hits;        ///< nothing: this kernel does not count them
+  std::vector<Index<PlannedProbe>> probes;  ///< whose hits they were; none of them known if there are several
 };
 
 /// A plan that is attached. Dropping it detaches every site; the kernel does the same should the process die. Its const

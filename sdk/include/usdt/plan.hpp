@@ -19,6 +19,7 @@
 #include "usdt/decode.hpp"
 #include "usdt/discover.hpp"
 #include "usdt/elf_file.hpp"
+#include "usdt/index.hpp"
 #include "usdt/kernel.hpp"
 #include "usdt/machine.hpp"
 #include "usdt/pattern.hpp"
@@ -115,13 +116,19 @@ struct BoundedString {
   ArgName length;
 };
 
+/// What tells one point from another, of whatever kind.
+struct PointName {
+  std::string_view provider;  ///< of the kernel: the prefix, "fentry"
+  std::string_view name;
+  std::string_view module;    ///< of the kernel; empty: vmlinux
+  std::uint64_t address = 0;  ///< the note's pc; of a function its address; 0: not known, or a tracepoint
+};
+
 struct PlanOptions {
   Scope scope = AllProcesses{};
   std::uint64_t user_cookie = 0;  ///< what usdt_cookie() returns in the program
-  /// The same for each site of its own (by provider and name, say); goes before `user_cookie`.
-  std::function<std::uint64_t(const Site&)> user_cookie_of = {};
-  /// The same for kernel functions.
-  std::function<std::uint64_t(const KernelFunction&)> user_cookie_of_function = {};
+  /// The same for each point of its own (by provider and name, say); goes before `user_cookie`.
+  std::function<std::uint64_t(const PointName&)> user_cookie_of = {};
   /// Of kernel functions; automatic: the cheapest that can do what is asked.
   Backend kernel_backend = Backend::automatic;
   /// Attach to bare nop5 sites even where the kernel's optimisation may corrupt the traced program.
@@ -139,87 +146,100 @@ struct PlanOptions {
   bool capture_text = false;
 };
 
-/// In place of an index: none.
-inline constexpr std::uint32_t kNone = 0xffffffff;
-
-/// A site that will be attached: a place in a file, or a kernel function.
-struct PlannedSite {
-  std::uint32_t probe = 0;         ///< index into AttachPlan::probes
-  std::uint32_t file = kNone;      ///< index into AttachPlan::files
-  std::uint32_t function = kNone;  ///< index into AttachPlan::functions
-  std::uint32_t spec = 0;          ///< index into AttachPlan::specs
-  VirtAddr pc;                     ///< the note's; kernel functions: the address
-  FileOffset offset;               ///< where the breakpoint goes: the site, or its nop10
-  std::uint32_t args = 0;          ///< index into AttachPlan::args
-  std::uint32_t program = kNone;   ///< index into AttachPlan::programs; kNone: for any program
-  std::uint8_t tracer_frames = 0;  ///< innermost frames of its kernel stacks that are the program's and trampoline's
-};
-
-/// A site that will not be attached, and why.
-struct SkippedSite {
-  std::uint32_t probe = 0;
-  std::uint32_t file = kNone;
-  VirtAddr pc;
-  std::string reason;
-};
-
-/// One provider:name of one file, whose sites may differ in signature; or one kernel function.
-struct PlannedProbe {
-  std::uint32_t file = kNone;  ///< kNone: of the kernel
-  std::string provider;        ///< of the kernel: the prefix, "fentry"
-  std::string name;            ///< of the kernel: "vfs_read", "nf_tables:nft_do_chain" in a module
-};
-
-/// One file and its sites: entry i of each array describes site `sites[i]`.
+/// One file of the plan.
 struct PlannedFile {
   TargetFile target;
   std::shared_ptr<const ElfFile> elf;  ///< keeps the scanned inode open: attaching goes to /proc/self/fd/N
-  std::vector<std::uint64_t> offsets;
-  std::vector<std::uint64_t> ref_ctr_offsets;  ///< 0: no semaphore
-  std::vector<std::uint32_t> sites;            ///< indices into AttachPlan::sites
 };
 
 /// A kernel function or raw tracepoint of the plan.
 struct PlannedFunction {
-  std::string name;
-  std::string module;         ///< empty: vmlinux
+  std::string name = {};
+  std::string module = {};    ///< empty: vmlinux
   std::uint64_t address = 0;  ///< 0: not known, or a tracepoint
   std::uint32_t btf_id = 0;
 };
 
-/// Kernel functions of one module that are attached in one way. Where the kernel has no program that runs at both ends
-/// of a call, `calls` are two: one program at the entry, another at the return.
-struct PlannedKernel {
-  KernelKind kind;
-  Backend backend = Backend::kprobe_multi;
-  usdt_source source = USDT_SOURCE_KERNEL;
-  bool cookies = true;   ///< this backend has attach cookies here
-  bool session = false;  ///< calls: one program at both ends
-  std::string module;
-  std::vector<std::uint32_t> sites;  ///< indices into AttachPlan::sites
+/// One provider:name of one file, whose sites may differ in signature; or one kernel function.
+struct PlannedProbe {
+  std::optional<Index<PlannedFile>> file = {};  ///< none: of the kernel
+  std::string provider = {};                    ///< of the kernel: the prefix, "fentry"
+  std::string name = {};                        ///< of the kernel: "vfs_read", "nf_tables:nft_do_chain" in a module
 };
 
 /// An encoded spec, deduplicated over all sites of the plan.
 struct EncodedSpec {
   std::uint64_t user_cookie = 0;
-  std::vector<usdt_arg_spec> args;
+  std::vector<usdt_arg_spec> args = {};
+};
+
+/// Where a program can sit: at a place in a file,
+struct FilePlace {
+  Index<PlannedFile> file = {};
+  VirtAddr pc = {};             ///< the note's
+  FileOffset offset = {};       ///< where the breakpoint goes: the site, or its nop10
+  std::uint64_t semaphore = 0;  ///< file offset; 0: none
+};
+/// at a function of the kernel,
+struct KernelFunctionPlace {
+  Index<PlannedFunction> function = {};
+};
+/// or at one of its raw tracepoints.
+struct TracepointPlace {
+  Index<PlannedFunction> tracepoint = {};
+};
+using Point = std::variant<FilePlace, KernelFunctionPlace, TracepointPlace>;
+
+/// A site that will be attached.
+struct PlannedSite {
+  Index<PlannedProbe> probe = {};
+  Point point = {};
+  Index<EncodedSpec> spec = {};
+  Index<std::vector<Arg>> args = {};
+  std::optional<Index<std::string>> program = {};  ///< in AttachPlan::programs; none: for any program
+  std::uint8_t tracer_frames = 0;  ///< innermost frames of its kernel stacks that are the program's and trampoline's
+};
+
+/// A site that will not be attached, and why.
+struct SkippedSite {
+  Index<PlannedProbe> probe = {};
+  std::optional<VirtAddr> pc = {};  ///< the note's; of a kernel function its address, where it is known
+  std::string reason = {};
+};
+
+/// Kernel functions of one module that are asked for by one prefix.
+struct KernelModule {
+  std::string name = {};  ///< empty: vmlinux
+  KernelKind kind = {};
+  friend bool operator==(const KernelModule&, const KernelModule&) = default;
+};
+
+/// Sites that are attached in one way: those of a file, or kernel functions of a module.
+struct AttachGroup {
+  Backend backend = Backend::automatic;  ///< automatic: of files, the best the kernel has
+  usdt_source source = USDT_SOURCE_USER;
+  Moment moment = Moment::entry;
+  bool session = false;  ///< both ends: by one program; where the kernel has none such, by two
+  bool cookies = true;   ///< this backend has attach cookies here
+  std::variant<Index<PlannedFile>, KernelModule> of = {};
+  std::vector<Index<PlannedSite>> sites = {};
 };
 
 /// Everything attaching needs, computed from files alone: print it, test it, attach it.
 struct AttachPlan {
   Scope scope;
-  std::vector<PlannedFile> files;
-  std::vector<PlannedFunction> functions;
-  std::vector<PlannedKernel> kernels;
+  Table<PlannedFile> files;
+  Table<PlannedFunction> functions;
+  Table<AttachGroup> groups;  ///< each site is in one
   Machine kernel_machine = Machine::x86_64;
-  std::vector<PlannedProbe> probes;
-  std::vector<PlannedSite> sites;  ///< a site's index is the site number of usdt_site()
+  Table<PlannedProbe> probes;
+  Table<PlannedSite> sites;  ///< a site's index is the site number of usdt_site()
   std::vector<SkippedSite> skipped;
-  std::vector<EncodedSpec> specs;
-  std::vector<std::vector<Arg>> args;  ///< distinct decoded argument lists
-  std::uint32_t max_args = 0;          ///< of any spec
-  std::uint32_t string_slots = 0;      ///< of any spec (PlanOptions::strings)
-  std::vector<std::string> programs;   ///< of one BPF object, each for sites of its own (join_plans())
+  Table<EncodedSpec> specs;
+  Table<std::vector<Arg>> args;      ///< distinct decoded argument lists
+  std::uint32_t max_args = 0;        ///< of any spec
+  std::uint32_t string_slots = 0;    ///< of any spec (PlanOptions::strings)
+  Table<std::string> programs = {};  ///< of one BPF object, each for sites of its own (join_plans())
 };
 
 /// Plans the attachment of all sites of `files` and of `selection`'s functions to `kernel`. A site that cannot be
@@ -256,5 +276,11 @@ struct KernelPoint {
 
 /// The machine whose registers a site's specs name.
 [[nodiscard]] Machine machine_of(const AttachPlan& plan, const PlannedSite& site);
+/// The kernel function or raw tracepoint that a site is; null: it is in a file.
+[[nodiscard]] const PlannedFunction* function_of(const AttachPlan& plan, const PlannedSite& site) noexcept;
+/// The note's pc, or the function's address; none: not known, or a tracepoint.
+[[nodiscard]] std::optional<VirtAddr> pc_of(const AttachPlan& plan, const PlannedSite& site) noexcept;
+/// Whether some sites are kernel functions or tracepoints.
+[[nodiscard]] bool has_kernel_points(const AttachPlan& plan) noexcept;
 
 }  // namespace usdt

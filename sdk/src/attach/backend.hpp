@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,7 +19,7 @@
 
 namespace usdt::backends {
 
-/// Sites of one file, as parallel arrays (a view into a PlannedFile, or a part of one).
+/// Sites of one file, as parallel arrays (a view into a PlannedLink, or a part of one).
 struct SiteArrays {
   std::span<const std::uint64_t> offsets;
   std::span<const std::uint64_t> ref_ctr_offsets;
@@ -48,8 +49,8 @@ struct LinkFd : sys::AttachedFd {
 
   std::size_t sites;
   Backend backend = Backend::automatic;  ///< these are known to its Link
-  std::uint32_t file = kNone;            ///< of the plan
-  std::filesystem::path pin = {};        ///< where it is pinned
+  std::optional<Index<PlannedFile>> file = {};
+  std::filesystem::path pin = {};  ///< where it is pinned
 };
 
 /// Detaches. Closing a link waits until no program of it runs any more (grace periods of RCU, some 50 ms on 6.18):

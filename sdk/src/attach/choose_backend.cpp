@@ -2,6 +2,7 @@
 // Apart from BpfObject, so that programs that only ask what the kernel offers are linked without libbpf.
 #include <fmt/format.h>
 
+#include "plan/backend_table.hpp"
 #include "usdt/bpf_object.hpp"
 #include "usdt/features.hpp"
 #include "usdt/privilege.hpp"
@@ -9,15 +10,20 @@
 namespace usdt {
 
 Result<Backend> choose_backend(Backend wanted) {
-  if (wanted == Backend::perf_uprobe) return wanted;
-  const FeatureState multi = probe_feature(Feature::uprobe_multi);
-  if (multi.answer == Answer::yes) return Backend::uprobe_multi;
-  if (wanted == Backend::uprobe_multi && multi.answer == Answer::no)
-    return fail(ErrorKind::not_supported, fmt::format("uprobe_multi: not supported: {}", multi.detail));
-  if (multi.answer == Answer::unknown) {
-    if (auto privilege = check_privilege(); !privilege) return fail(privilege.error());
+  for (const plan::BackendRow& row : plan::kBackends) {
+    const bool is_wanted = row.backend == wanted;
+    if (row.info.points != PointKind::file || (!is_wanted && wanted != Backend::automatic)) continue;
+    if (!row.feature) return row.backend;
+    const FeatureState state = probe_feature(*row.feature);
+    if (state.answer == Answer::yes) return row.backend;
+    if (is_wanted && state.answer == Answer::no)
+      return fail(ErrorKind::not_supported, fmt::format("{}: not supported: {}", row.info.name, state.detail));
+    if (state.answer == Answer::unknown) {
+      if (auto privilege = check_privilege(); !privilege) return fail(privilege.error());
+    }
+    if (is_wanted) return wanted;
   }
-  return wanted == Backend::automatic ? Backend::perf_uprobe : wanted;
+  return fail(ErrorKind::invalid_argument, fmt::format("{} does not attach to files", to_string(wanted)));
 }
 
 }  // namespace usdt

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attach/verifier_log.hpp"
+#include "plan/backend_table.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
 
@@ -17,17 +18,6 @@ namespace usdt::backends {
 namespace {
 
 constexpr std::uint8_t kLoadImmediate = 0x18;  // BPF_LD | BPF_IMM | BPF_DW, of two slots
-
-std::uint32_t tracing_type(std::uint8_t moment, bool multi) {
-  switch (moment) {
-    case USDT_AT_ENTRY:
-      return multi ? sys::bpf_attach_trace_fentry_multi : sys::bpf_attach_trace_fentry;
-    case USDT_AT_RETURN:
-      return multi ? sys::bpf_attach_trace_fexit_multi : sys::bpf_attach_trace_fexit;
-    default:
-      return multi ? sys::bpf_attach_trace_fsession_multi : sys::bpf_attach_trace_fsession;
-  }
-}
 
 void write_cookie(std::vector<bpf_insn>& code, std::uint64_t cookie) {
   for (std::size_t i = 0; i + 1 < code.size(); ++i) {
@@ -60,25 +50,9 @@ Result<sys::UniqueFd> load_with_log(std::string_view program, sys::ProgLoad attr
 
 }  // namespace
 
-ProgramType program_type(const ProgramKind& kind, Backend files) {
-  switch (kind.backend) {
-    case Backend::kprobe_multi:
-      return {sys::bpf_prog_type_kprobe, sys::bpf_attach_trace_kprobe_multi};
-    case Backend::kprobe_session:
-      return {sys::bpf_prog_type_kprobe, sys::bpf_attach_trace_kprobe_session};
-    case Backend::tracing_multi:
-      return {sys::bpf_prog_type_tracing, tracing_type(kind.moment, true)};
-    case Backend::tracing:
-      return {sys::bpf_prog_type_tracing, tracing_type(kind.moment, false)};
-    case Backend::tp_btf:
-      return {sys::bpf_prog_type_tracing, sys::bpf_attach_trace_raw_tp};
-    case Backend::raw_tp:
-      return {sys::bpf_prog_type_raw_tracepoint, 0};
-    case Backend::perf_kprobe:
-      return {sys::bpf_prog_type_kprobe, 0};
-    default:
-      return {sys::bpf_prog_type_kprobe, files == Backend::uprobe_multi ? sys::bpf_attach_trace_uprobe_multi : 0};
-  }
+ProgramType program_type(const ProgramKind& kind, Backend files) noexcept {
+  const plan::BackendRow& row = plan::row_of(kind.backend == Backend::automatic ? files : kind.backend);
+  return {row.program_type, row.attach_types.of(kind.moment)};
 }
 
 Result<sys::UniqueFd> clone_program(const bpf_program* program, const std::string& license, const CloneTarget& target) {

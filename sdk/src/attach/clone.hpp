@@ -20,8 +20,8 @@ struct ProgramType {
   std::uint32_t type = 0;         ///< enum bpf_prog_type
   std::uint32_t attach_type = 0;  ///< enum bpf_attach_type
 };
-/// `files`: the backend of programs at files' sites.
-[[nodiscard]] ProgramType program_type(const ProgramKind& kind, Backend files);
+/// `files`: what automatic means for programs at files' sites.
+[[nodiscard]] ProgramType program_type(const ProgramKind& kind, Backend files) noexcept;
 
 struct CloneTarget {
   ProgramType type;

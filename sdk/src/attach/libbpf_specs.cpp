@@ -143,9 +143,10 @@ void write_arg(std::byte* to, const LibbpfLayout& layout, const usdt_arg_spec& a
 std::vector<LibbpfSites> sites_of_specs(const AttachPlan& plan) {
   std::vector<LibbpfSites> all(plan.specs.size(), {.narrow_addresses = true});
   for (const PlannedSite& site : plan.sites) {
-    const Machine machine = plan.files[site.file].elf->machine();
-    all[site.spec].ip_word = static_cast<std::uint8_t>(arch::for_machine(machine).ip_word);
-    if (machine != Machine::i386) all[site.spec].narrow_addresses = false;
+    const Machine machine = machine_of(plan, site);
+    LibbpfSites& sites = all[site.spec.value];
+    sites.ip_word = static_cast<std::uint8_t>(arch::for_machine(machine).ip_word);
+    if (machine != Machine::i386) sites.narrow_addresses = false;
   }
   return all;
 }
@@ -211,8 +212,8 @@ Result<void> fill_libbpf_specs(const ObjectCopy& object, const AttachPlan& plan)
   const std::size_t size = (std::size_t{layout->spec_bytes} + 7) / 8 * 8;
   return object.write_map(kSpecs, size * plan.specs.size(), [&](std::byte* to) {
     const auto sites = sites_of_specs(plan);
-    for (std::size_t i = 0; i < plan.specs.size(); ++i)
-      write_libbpf_spec({to + i * size, layout->spec_bytes}, *layout, plan.specs[i], sites[i]);
+    for (const Index<EncodedSpec> i : plan.specs.indices())
+      write_libbpf_spec({to + i.value * size, layout->spec_bytes}, *layout, plan.specs[i], sites[i.value]);
   });
 }
 

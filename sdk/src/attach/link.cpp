@@ -13,14 +13,18 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
+#include "attach/attach_table.hpp"
 #include "attach/backend.hpp"
 #include "attach/bpf_object_impl.hpp"
 #include "attach/kernel_backend.hpp"
 #include "attach/link_impl.hpp"
 #include "attach/specialise.hpp"
+#include "plan/backend_table.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
 #include "usdt/discover.hpp"
@@ -85,7 +89,8 @@ Result<std::vector<pid_t>> kernel_pid_filter(const Scope& scope, Backend backend
   const std::string all = fmt::format("{}", fmt::join(pids, ", "));
   std::erase_if(pids, has_ended);
   if (pids.empty()) return fail(ErrorKind::not_found, fmt::format("no process {}", all));
-  const bool exact = backend == Backend::perf_uprobe || probe_feature(Feature::uprobe_multi_pid).answer == Answer::yes;
+  const auto fix = backend == Backend::automatic ? std::nullopt : plan::row_of(backend).exact_pid;
+  const bool exact = !fix || probe_feature(*fix).answer == Answer::yes;
   if (!exact || std::ranges::any_of(pids, first_thread_has_ended) || share_memory(pids)) return std::vector<pid_t>{0};
   return pids;
 }
@@ -114,9 +119,12 @@ backends::FileLinks refuse_all(const PlannedLink& link) {
   return links;
 }
 
-std::string why_refused(const PlannedKernel& group, int os_error) {
-  if (os_error == ENOENT && !group.module.empty()) return fmt::format("it, or its module '{}', is gone", group.module);
+std::string why_refused(const KernelModule& module, int os_error) {
+  if (os_error == ENOENT && !module.name.empty()) return fmt::format("it, or its module '{}', is gone", module.name);
   return fmt::format("the kernel refuses it: {}", errno_text(os_error));
+}
+std::string why_refused(std::uint64_t file_offset, int os_error) {
+  return fmt::format("the kernel refuses file offset 0x{:x}: {}", file_offset, errno_text(os_error));
 }
 
 /// One plan being attached.
@@ -124,16 +132,20 @@ class Attachment {
  public:
   /// `program`: empty: those that the plan names.
   Attachment(const LoadedObject::Impl& object, std::string_view program, std::vector<pid_t> pids)
-      : object_(object), program_(program), plan_(*object.plan), pids_(std::move(pids)) {}
+      : object_(object),
+        program_(program),
+        plan_(*object.plan),
+        pids_(std::move(pids)),
+        links_(object.carriers.links.size()) {}
 
   Result<std::unique_ptr<Link::Impl>> run() {
     impl_->plan = object_.plan;
     impl_->backend = object_.backend;
     impl_->carrier = object_.carriers.carrier;
     impl_->carrier_text = object_.carriers.describe();
-    for (const PlannedLink& planned : object_.carriers.links) {
-      if (!is_wanted(planned)) continue;
-      if (auto added = add(planned); !added) return fail(added.error());
+    for (const Index<PlannedLink> number : object_.carriers.links.indices()) {
+      if (!is_wanted(object_.carriers.links[number])) continue;
+      if (auto added = add(number); !added) return fail(added.error());
     }
     if (impl_->attached > 0) return std::move(impl_);
     if (impl_->refused.empty()) return fail(ErrorKind::not_found, "the plan has no site to attach");
@@ -141,18 +153,25 @@ class Attachment {
   }
 
  private:
+  /// What became of a link.
+  struct Done {
+    bool added = false;
+    std::unordered_set<std::uint32_t> refused;  ///< sites
+  };
+  using Program = Index<PlannedProgram>;
+
   /// The C function that sites of program `number` run.
-  [[nodiscard]] const std::string& name_of(std::uint32_t number) const {
-    const std::uint32_t named = object_.carriers.programs[number].kind.program;
-    return named == kNone ? program_ : plan_.programs[named];
+  [[nodiscard]] const std::string& name_of(Program number) const {
+    const auto named = object_.carriers.programs[number].kind.program;
+    return named ? plan_.programs[*named] : program_;
   }
   [[nodiscard]] bool is_wanted(const PlannedLink& planned) const {
     return program_.empty() || name_of(planned.program) == program_;
   }
-  [[nodiscard]] const bpf_program* program_of(std::uint32_t number) const {
-    return bpf_object__find_program_by_name(object_.copies[number].get(), name_of(number).c_str());
+  [[nodiscard]] const bpf_program* program_of(Program number) const {
+    return bpf_object__find_program_by_name(object_.copies[number.value].get(), name_of(number).c_str());
   }
-  [[nodiscard]] Result<int> fd_of(std::uint32_t number) const {
+  [[nodiscard]] Result<int> fd_of(Program number) const {
     const bpf_program* program = program_of(number);
     const int fd = program ? bpf_program__fd(program) : -1;
     if (fd < 0)
@@ -160,48 +179,56 @@ class Attachment {
     return fd;
   }
 
-  Result<void> add(const PlannedLink& planned) {
-    const bool of_file = planned.kernel == kNone;
-    if (of_file && !runs_here(plan_.files[planned.file].elf->machine())) {
-      refuse_foreign(planned);
+  /// Attaches one link, that at the other end of its calls before.
+  Result<void> add(Index<PlannedLink> number) {
+    if (std::exchange(links_[number.value].added, true)) return {};
+    const PlannedLink& planned = object_.carriers.links[number];
+    if (!planned.ends) return attach(number, planned);
+    if (auto ended = add(*planned.ends); !ended) return ended;
+    const auto& endless = links_[planned.ends->value].refused;
+    return endless.empty() ? attach(number, planned) : attach(number, without(endless, planned));
+  }
+
+  Result<void> attach(Index<PlannedLink> number, const PlannedLink& link) {
+    if (link.sites.empty()) return {};
+    const auto* file = std::get_if<Index<PlannedFile>>(&plan_.groups[link.group].of);
+    if (file && !runs_here(plan_.files[*file].elf->machine())) {
+      refuse_foreign(link, plan_.files[*file]);
       return {};
     }
-    auto program_fd = fd_of(planned.program);
+    auto program_fd = fd_of(link.program);
     if (!program_fd) return fail(program_fd.error());
-    const ProgramKind& kind = object_.carriers.programs[planned.program].kind;
-    const PlannedLink link = of_file ? planned : without_endless(planned);
-    if (link.sites.empty()) return {};
-    auto links = of_file ? attach_file(*program_fd, link) : attach_kernel(*program_fd, link, kind);
+    auto links = file ? attach_file(*program_fd, link, plan_.files[*file]) : attach_kernel(*program_fd, link);
     if (!links) return fail(links.error());
-    const Backend way = of_file ? object_.backend : kind.backend;
-    const std::vector<std::uint32_t> probes = of_file ? std::vector<std::uint32_t>{} : attached_probes(link, *links);
+    const auto probes = file ? std::vector<Index<PlannedProbe>>{} : attached_probes(link, *links);
+    const Backend way = backend_of(link);
     impl_->note_served(*links, way, probes);
-    if (auto kept = keep_program(planned.program, *program_fd, *links, way, probes); !kept) return kept;
-    take(link, kind, std::move(*links));
+    if (auto kept = keep_program(link.program, *program_fd, *links, way, probes); !kept) return kept;
+    take(number, link, std::move(*links));
     return {};
   }
 
-  /// The kernel would put its own machine's breakpoint into the file, and no process that it runs would come by.
-  void refuse_foreign(const PlannedLink& planned) {
-    for (const std::uint32_t number : planned.sites) {
-      const PlannedSite& site = plan_.sites[number];
-      impl_->refused.push_back(
-          {site.probe, site.file, site.pc,
-           fmt::format("{} is for {}, which this kernel does not run", plan_.files[planned.file].target.path.string(),
-                       to_string(plan_.files[planned.file].elf->machine()))});
-    }
+  [[nodiscard]] Backend backend_of(const PlannedLink& link) const {
+    const Backend planned = plan_.groups[link.group].backend;
+    return planned == Backend::automatic ? object_.backend : planned;
   }
 
-  /// Of a pair, the program at the entry is not attached where the one at the return was refused.
-  PlannedLink without_endless(const PlannedLink& planned) const {
-    if (endless_.empty()) return planned;
-    PlannedLink link = planned;
-    link.offsets.clear();
-    link.cookies.clear();
-    link.sites.clear();
+  /// The kernel would put its own machine's breakpoint into the file, and no process that it runs would come by.
+  void refuse_foreign(const PlannedLink& link, const PlannedFile& file) {
+    for (const Index<PlannedSite> site : link.sites)
+      refuse(site, fmt::format("{} is for {}, which this kernel does not run", file.target.path.string(),
+                               to_string(file.elf->machine())));
+  }
+  void refuse(Index<PlannedSite> site, std::string reason) {
+    impl_->refused.push_back({plan_.sites[site].probe, pc_of(plan_, plan_.sites[site]), std::move(reason)});
+  }
+
+  static PlannedLink without(const std::unordered_set<std::uint32_t>& sites, const PlannedLink& planned) {
+    PlannedLink link{.group = planned.group, .program = planned.program};
     for (std::size_t i = 0; i < planned.sites.size(); ++i) {
-      if (endless_.contains(planned.sites[i])) continue;
+      if (sites.contains(planned.sites[i].value)) continue;
       link.offsets.push_back(planned.offsets[i]);
+      if (!planned.ref_ctr_offsets.empty()) link.ref_ctr_offsets.push_back(planned.ref_ctr_offsets[i]);
       link.cookies.push_back(planned.cookies[i]);
       link.sites.push_back(planned.sites[i]);
     }
@@ -209,8 +236,8 @@ class Attachment {
   }
 
   /// The probe of each function that was attached.
-  std::vector<std::uint32_t> attached_probes(const PlannedLink& link, const backends::FileLinks& links) const {
-    std::vector<std::uint32_t> probes;
+  std::vector<Index<PlannedProbe>> attached_probes(const PlannedLink& link, const backends::FileLinks& links) const {
+    std::vector<Index<PlannedProbe>> probes;
     std::unordered_set<std::size_t> refused;
     for (const backends::Refusal& refusal : links.refused) refused.insert(refusal.index);
     for (std::size_t i = 0; i < link.sites.size(); ++i) {
@@ -220,11 +247,11 @@ class Attachment {
   }
 
   /// The programs loaded for these links, or else the object's.
-  Result<void> keep_program(std::uint32_t number, int fd, backends::FileLinks& links, Backend way,
-                            const std::vector<std::uint32_t>& probes) {
+  Result<void> keep_program(Program number, int fd, backends::FileLinks& links, Backend way,
+                            const std::vector<Index<PlannedProbe>>& probes) {
     std::move(links.programs.begin(), links.programs.end(), std::back_inserter(impl_->programs));
     if (!links.programs.empty()) return {};
-    const auto [kept, fresh] = kept_.try_emplace(number, impl_->programs.size());
+    const auto [kept, fresh] = kept_.try_emplace(number.value, impl_->programs.size());
     impl_->note_program(kept->second, way, probes);
     if (!fresh) return {};
     sys::UniqueFd own(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
@@ -233,44 +260,41 @@ class Attachment {
     return {};
   }
 
-  void take(const PlannedLink& planned, const ProgramKind& kind, backends::FileLinks links) {
-    const Backend backend = planned.kernel == kNone ? object_.backend : kind.backend;
-    // Of a pair, the program at the entry is the one that counts.
-    const bool second = kind.calls && kind.moment == USDT_AT_RETURN;
-    const std::size_t attached = second ? 0 : planned.offsets.size() - links.refused.size();
+  void take(Index<PlannedLink> number, const PlannedLink& link, backends::FileLinks links) {
+    const Backend backend = backend_of(link);
+    const AttachGroup& group = plan_.groups[link.group];
+    const auto* file = std::get_if<Index<PlannedFile>>(&group.of);
+    // Of calls that two programs share, the one at the entry is the one that counts.
+    const PlannedProgram& program = object_.carriers.programs[link.program];
+    const bool counts = !program.partner || program.kind.moment == Moment::entry;
+    const std::size_t attached = counts ? link.sites.size() - links.refused.size() : 0;
     impl_->attached += attached;
     impl_->by_backend[backend] += attached;
     if (impl_->backend == Backend::automatic) impl_->backend = backend;
     for (backends::LinkFd& fd : links.fds) {
       fd.backend = backend;
-      fd.file = planned.file;
-      if (second) fd.sites = 0;
+      if (file) fd.file = *file;
+      if (!counts) fd.sites = 0;
     }
     std::move(links.fds.begin(), links.fds.end(), std::back_inserter(impl_->fds));
-    if (planned.kernel == kNone) impl_->sites_of_file[planned.file] += attached;
+    if (file) impl_->sites_of_file[*file] += attached;
     std::move(links.events.begin(), links.events.end(), std::back_inserter(impl_->events));
-    impl_->event_files.resize(impl_->events.size(), planned.file);
+    impl_->event_files.resize(impl_->events.size(), file ? std::optional(*file) : std::nullopt);
     for (const backends::Refusal& refusal : links.refused) {
-      const PlannedSite& site = plan_.sites[planned.sites[refusal.index]];
-      if (second) endless_.insert(planned.sites[refusal.index]);
-      std::string reason = planned.kernel == kNone
-                               ? fmt::format("the kernel refuses file offset 0x{:x}: {}",
-                                             planned.offsets[refusal.index], errno_text(refusal.os_error))
-                               : why_refused(plan_.kernels[planned.kernel], refusal.os_error);
-      impl_->refused.push_back({site.probe, site.file, site.pc, std::move(reason)});
+      links_[number.value].refused.insert(link.sites[refusal.index].value);
+      refuse(link.sites[refusal.index], file ? why_refused(link.offsets[refusal.index], refusal.os_error)
+                                             : why_refused(std::get<KernelModule>(group.of), refusal.os_error));
     }
   }
 
-  Result<backends::FileLinks> attach_file(int program_fd, const PlannedLink& link) const {
-    const PlannedFile& file = plan_.files[link.file];
-    const Backend backend = object_.backend;
+  Result<backends::FileLinks> attach_file(int program_fd, const PlannedLink& link, const PlannedFile& file) const {
+    const Backend backend = backend_of(link);
     const backends::SiteArrays sites{link.offsets, link.ref_ctr_offsets, link.cookies};
     backends::FileLinks links;
     bool attached = false;
     for (const pid_t pid : pids_) {
       const backends::AttachTarget target{program_fd, fmt::format("/proc/self/fd/{}", file.elf->fd()), pid};
-      auto more = backend == Backend::uprobe_multi ? backends::attach_uprobe_multi(target, sites)
-                                                   : backends::attach_perf_uprobe(target, sites);
+      auto more = backends::attach_row(backend).to_file(target, sites);
       if (!more && pids_.size() > 1 && has_ended(pid)) continue;
       if (!more) return fail(explain(more.error(), file.target.path.string(), backend));
       attached = true;
@@ -283,11 +307,12 @@ class Attachment {
     return links;
   }
 
-  Result<backends::FileLinks> attach_kernel(int program_fd, const PlannedLink& link, const ProgramKind& kind) {
-    const PlannedKernel& group = plan_.kernels[link.kernel];
+  Result<backends::FileLinks> attach_kernel(int program_fd, const PlannedLink& link) {
+    const AttachGroup& group = plan_.groups[link.group];
+    const ProgramKind& kind = object_.carriers.programs[link.program].kind;
     backends::KernelProgram program{.fd = program_fd,
                                     .type = backends::program_type(kind, Backend::automatic),
-                                    .returns = kind.moment == USDT_AT_RETURN,
+                                    .returns = kind.moment == Moment::exit,
                                     .has_cookies = group.cookies,
                                     .clone = {}};
     sys::UniqueFd owner;  // of a clone that does for all
@@ -296,37 +321,38 @@ class Attachment {
       if (cloned.error().kind == ErrorKind::not_found) return refuse_all(link);
       return fail(cloned.error());
     }
-    const backends::FunctionArrays functions = functions_of(link, group);
-    auto links = attach_functions(kind.backend, program, functions);
-    if (!links) return fail(explain(links.error(), to_string(group.kind), kind.backend));
+    auto links = backends::attach_row(group.backend).to_kernel(program, functions_of(link, group));
+    if (!links) return fail(explain(links.error(), to_string(std::get<KernelModule>(group.of).kind), group.backend));
     if (owner) links->programs.push_back(std::move(owner));
     return links;
   }
 
   /// Programs that are tied to one attach point or one module when they are loaded are loaded again for each. Errors:
   /// not_found (the module is gone).
-  Result<void> prepare_clones(const PlannedLink& link, const PlannedKernel& group, backends::KernelProgram& program,
+  Result<void> prepare_clones(const PlannedLink& link, const AttachGroup& group, backends::KernelProgram& program,
                               sys::UniqueFd& module, sys::UniqueFd& owner) {
     const PlannedProgram& planned = object_.carriers.programs[link.program];
+    const std::string& module_name = std::get<KernelModule>(group.of).name;
+    const plan::TiedTo tied = plan::row_of(group.backend).tied;
     const bool fixed = (planned.carriers & USDT_CARRIER_BIT(USDT_CARRIER_FIXED)) != 0;
-    const bool tracing = group.backend == Backend::tracing || group.backend == Backend::tp_btf;
-    const bool of_module = group.backend == Backend::tracing_multi && !group.module.empty();
-    if (!fixed && !tracing && !of_module) return {};
-    if ((tracing || of_module) && !group.module.empty()) {
-      auto btf = backends::open_module_btf(group.module);
+    const bool to_point = tied == plan::TiedTo::point;
+    const bool to_module = tied == plan::TiedTo::module && !module_name.empty();
+    if (!fixed && !to_point && !to_module) return {};
+    if (tied != plan::TiedTo::nothing && !module_name.empty()) {
+      auto btf = backends::open_module_btf(module_name);
       if (!btf) return fail(btf.error());
       module = std::move(*btf);
     }
-    const auto clone = [original = program_of(link.program), license = object_.license, fixed, tracing,
+    const auto clone = [original = program_of(link.program), license = object_.license, fixed, to_point,
                         type = program.type,
                         btf_fd = module ? module.get() : 0](std::uint32_t btf_id, std::uint64_t cookie) {
       return backends::clone_program(original, license,
                                      {.type = type,
-                                      .btf_id = tracing ? btf_id : 0,
+                                      .btf_id = to_point ? btf_id : 0,
                                       .btf_fd = btf_fd,
                                       .cookie = fixed ? std::optional(cookie) : std::nullopt});
     };
-    if (!of_module) {
+    if (!to_module) {
       program.clone = clone;
       return {};
     }
@@ -337,41 +363,24 @@ class Attachment {
     return {};
   }
 
-  backends::FunctionArrays functions_of(const PlannedLink& link, const PlannedKernel& group) const {
+  backends::FunctionArrays functions_of(const PlannedLink& link, const AttachGroup& group) const {
     backends::FunctionArrays functions;
     functions.addresses = link.offsets;
     functions.cookies = link.cookies;
-    for (const std::uint32_t site : link.sites) {
-      const PlannedFunction& function = plan_.functions[plan_.sites[site].function];
-      const bool qualified = group.backend == Backend::perf_kprobe && !function.module.empty();
+    for (const Index<PlannedSite> site : link.sites) {
+      const PlannedFunction& function = *function_of(plan_, plan_.sites[site]);
+      const bool qualified = plan::row_of(group.backend).on_perf_event && !function.module.empty();
       functions.names.push_back(qualified ? function.module + ":" + function.name : function.name);
       functions.btf_ids.push_back(function.btf_id);
     }
     return functions;
   }
 
-  static Result<backends::FileLinks> attach_functions(Backend backend, const backends::KernelProgram& program,
-                                                      const backends::FunctionArrays& functions) {
-    switch (backend) {
-      case Backend::kprobe_multi:
-      case Backend::kprobe_session:
-        return backends::attach_kprobe_multi(program, functions);
-      case Backend::tracing_multi:
-        return backends::attach_tracing_multi(program, functions);
-      case Backend::perf_kprobe:
-        return backends::attach_perf_kprobe(program, functions);
-      case Backend::raw_tp:
-        return backends::attach_raw_tp(program, functions);
-      default:
-        return backends::attach_tracing(program, functions);
-    }
-  }
-
   const LoadedObject::Impl& object_;
   std::string program_;
   const AttachPlan& plan_;
   std::vector<pid_t> pids_;                              ///< kernel_pid_filter()
-  std::unordered_set<std::uint32_t> endless_;            ///< sites whose return could not be attached to
+  std::vector<Done> links_;                              ///< by link of the carrier plan
   std::unordered_map<std::uint32_t, std::size_t> kept_;  ///< programs of the object: where among the link's they are
   std::unique_ptr<Link::Impl> impl_ = std::make_unique<Link::Impl>();
 };
@@ -395,7 +404,7 @@ Result<std::string> only_program(const ObjectCopy& object) {
 }  // namespace
 
 Result<Link> LoadedObject::attach(std::string_view program) const {
-  const std::vector<std::string>& named = impl_->plan->programs;
+  const Table<std::string>& named = impl_->plan->programs;
   if (!named.empty() && std::ranges::find(named, program) == named.end())
     return fail(ErrorKind::not_found,
                 fmt::format("the plan has no sites for '{}', but for {}", program, fmt::join(named, ", ")));

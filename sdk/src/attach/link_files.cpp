@@ -23,13 +23,16 @@ std::vector<T> take_out(std::vector<T>& all, Taken taken) {
 }  // namespace
 
 Result<void> Link::Impl::guard_files() {
-  std::set<std::uint32_t> attached_files(event_files.begin(), event_files.end());
-  for (const backends::LinkFd& link : fds) attached_files.insert(link.file);
-  attached_files.erase(kNone);  // kernel functions
+  std::set<Index<PlannedFile>> attached_files;
+  const auto take = [&](std::optional<Index<PlannedFile>> file) {
+    if (file) attached_files.insert(*file);  // not of the kernel
+  };
+  std::ranges::for_each(event_files, take);
+  std::ranges::for_each(fds, take, &backends::LinkFd::file);
   if (attached_files.empty()) return {};
-  std::vector<std::uint32_t> numbers(attached_files.begin(), attached_files.end());
+  std::vector<Index<PlannedFile>> numbers(attached_files.begin(), attached_files.end());
   std::vector<backends::GuardedFile> files;
-  for (const std::uint32_t number : numbers)
+  for (const Index<PlannedFile> number : numbers)
     files.push_back({plan->files[number].elf, plan->files[number].target.access});
   constexpr std::size_t spare = 256;
   backends::make_room_for(2 * files.size() + fds.size() + events.size() + spare);  // the file, its lease, its links
@@ -43,7 +46,7 @@ Result<void> Link::Impl::guard_files() {
   return {};
 }
 
-std::size_t Link::Impl::detach_file(std::uint32_t file) {
+std::size_t Link::Impl::detach_file(Index<PlannedFile> file) {
   std::unique_lock lock(mutex);
   std::vector<bool> of_file;
   for (const backends::LinkFd& link : fds) of_file.push_back(link.file == file);

@@ -21,7 +21,7 @@ namespace usdt {
 /// What a program or link is attached to, for what it misses.
 struct Served {
   Backend backend = Backend::automatic;
-  std::vector<std::uint32_t> probes;  ///< of the plan, in order, each once
+  std::vector<Index<PlannedProbe>> probes;  ///< in order, each once
 };
 
 struct Link::Impl {
@@ -36,7 +36,7 @@ struct Link::Impl {
   /// Watches the attached files; from then on another thread may detach them. Errors: limit.
   [[nodiscard]] Result<void> guard_files();
   /// Detaches the sites of one file of the plan; how many they were.
-  std::size_t detach_file(std::uint32_t file);
+  std::size_t detach_file(Index<PlannedFile> file);
 
   mutable std::mutex mutex;                ///< of what detach_file() changes, as long as there is a guard
   std::shared_ptr<const AttachPlan> plan;  ///< null: opened from pins
@@ -44,13 +44,13 @@ struct Link::Impl {
   Carrier carrier = Carrier::automatic;
   std::string carrier_text;
   std::vector<backends::LinkFd> fds;
-  std::vector<sys::AttachedFd> events;        ///< perf events below them
-  std::vector<std::uint32_t> event_files;     ///< of the plan, parallel to `events`
+  std::vector<sys::AttachedFd> events;                         ///< perf events below them
+  std::vector<std::optional<Index<PlannedFile>>> event_files;  ///< parallel to `events`
   std::vector<sys::UniqueFd> programs;        ///< each that was attached, once; kept when detached, for what they count
   std::vector<Served> served_by_links;        ///< parallel to fds
   std::vector<Served> served_by_programs;     ///< parallel to programs
   std::map<Backend, std::size_t> by_backend;  ///< sites attached
-  std::map<std::uint32_t, std::size_t> sites_of_file;  ///< the same, by file of the plan
+  std::map<Index<PlannedFile>, std::size_t> sites_of_file;  ///< the same, by file of the plan
   std::vector<SkippedSite> refused;
   std::size_t attached = 0;
   std::vector<MissedHits> missed_by_links;  ///< when they were detached
@@ -58,9 +58,9 @@ struct Link::Impl {
   std::optional<backends::FileGuard> guard;
 
   /// What `links` attached to `probes`, in this order; call it before they are moved to fds and programs.
-  void note_served(const backends::FileLinks& links, Backend way, const std::vector<std::uint32_t>& probes);
+  void note_served(const backends::FileLinks& links, Backend way, const std::vector<Index<PlannedProbe>>& probes);
   /// A program of the object itself, among programs at `index` or about to be put there, is attached to `probes` too.
-  void note_program(std::size_t index, Backend way, const std::vector<std::uint32_t>& probes);
+  void note_program(std::size_t index, Backend way, const std::vector<Index<PlannedProbe>>& probes);
   /// Hits at kprobes that came within another one's handler and never got to a program; what did, and found one
   /// running, programs count.
   [[nodiscard]] std::vector<MissedHits> ask_links() const;

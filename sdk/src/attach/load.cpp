@@ -16,6 +16,7 @@
 #include "attach/specialise.hpp"
 #include "attach/verifier_log.hpp"
 #include "features/kernel_features.hpp"
+#include "plan/backend_table.hpp"
 #include "sys/uapi.hpp"
 #include "usdt/privilege.hpp"
 
@@ -98,14 +99,14 @@ void let_sleep(const ObjectCopy& object) {
 
 /// What `program` is loaded for, where that must be something. What is attached is a clone for each function or
 /// tracepoint: any will do, and the kernel's own stay when modules go.
-std::string tied_to(const AttachPlan& plan, const CarrierPlan& carriers, std::size_t program) {
+std::string tied_to(const AttachPlan& plan, const CarrierPlan& carriers, Index<PlannedProgram> program) {
   const Backend backend = carriers.programs[program].kind.backend;
-  if (backend == Backend::tracing) return std::string(features::kTestFunction);
-  if (backend != Backend::tp_btf) return {};
+  if (backend == Backend::automatic || plan::row_of(backend).tied != plan::TiedTo::point) return {};
+  if (backend_info(backend).points == PointKind::kernel_function) return std::string(features::kTestFunction);
   std::string name;
   for (const PlannedLink& link : carriers.links) {
     if (link.program != program) continue;
-    const PlannedFunction& function = plan.functions[plan.sites[link.sites.front()].function];
+    const PlannedFunction& function = *function_of(plan, plan.sites[link.sites.front()]);
     if (name.empty() || function.module.empty()) name = function.name;
   }
   return name;
@@ -149,7 +150,7 @@ Result<std::vector<std::byte>> code_for(std::span<const std::byte> bytes, const 
     if (!special) return special;
     code = std::move(*special);
   }
-  if (program.kind.moment != (USDT_AT_ENTRY | USDT_AT_RETURN)) return code;
+  if (program.kind.moment != Moment::both) return code;
   auto session = call_session_kfuncs(code.empty() ? bytes : code);
   return session;
 }
@@ -171,13 +172,13 @@ class Loader {
 
  private:
   Result<void> load_all() {
-    for (std::size_t i = 0; i < carriers_.programs.size(); ++i) {
-      if (auto done = load(i); !done) return done;
+    for (const Index<PlannedProgram> number : carriers_.programs.indices()) {
+      if (auto done = load(number); !done) return done;
     }
     return fill_specs(copies_.front(), plan_, carriers_);
   }
 
-  Result<void> load(std::size_t number) {
+  Result<void> load(Index<PlannedProgram> number) {
     const PlannedProgram& program = carriers_.programs[number];
     if (auto opened = open(program); !opened) return opened;
     const ObjectCopy& copy = copies_.back();
@@ -188,12 +189,14 @@ class Loader {
     }
     if (auto set = set_constants(copy, plan_, carriers_, program, kernel_); !set) return set;
     if (auto found = choose_programs(copy, wanted(program), options_.programs); !found) return found;
-    if (auto typed = set_types(copy, program.kind, files_, tied_to(plan_, carriers_, number), number == 0); !typed)
+    if (auto typed = set_types(copy, program.kind, files_, tied_to(plan_, carriers_, number),
+                               number == Index<PlannedProgram>(0));
+        !typed)
       return typed;
     if (options_.sleepable && !is_kernel(program.kind.backend)) let_sleep(copy);
     if (auto done = load_object(copy); !done) {
       if (carriers_.programs.size() == 1) return done;
-      return fail(done.error().within(fmt::format("program {} of {}", number + 1, carriers_.programs.size())));
+      return fail(done.error().within(fmt::format("program {} of {}", number.value + 1, carriers_.programs.size())));
     }
     return {};
   }
@@ -214,8 +217,8 @@ class Loader {
 
   /// Names of the programs to load in a copy; empty: all.
   [[nodiscard]] std::span<const std::string> wanted(const PlannedProgram& program) const {
-    if (program.kind.program == kNone) return options_.programs;
-    return {&plan_.programs[program.kind.program], 1};
+    if (!program.kind.program) return options_.programs;
+    return {&plan_.programs[*program.kind.program], 1};
   }
 
   const Recipe& recipe_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "attach/link_impl.hpp"
+#include "plan/backend_table.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
 #include "usdt/features.hpp"
@@ -12,11 +13,9 @@
 namespace usdt {
 namespace {
 
-using Probes = std::vector<std::uint32_t>;
+using Probes = std::vector<Index<PlannedProbe>>;
 
-bool is_kprobe(Backend backend) noexcept {
-  return backend == Backend::perf_kprobe || backend == Backend::kprobe_multi || backend == Backend::kprobe_session;
-}
+bool is_kprobe(Backend backend) noexcept { return backend_info(backend).misses == Misses::in_kprobe; }
 
 /// Kernels since 6.7 count them, in programs (commits dd8657894c11 and f915fcb38553) and links; before, 0 is what they
 /// say. That cannot be asked without a miss: what came soon after can.
@@ -66,8 +65,9 @@ std::vector<MissedHits> Link::Impl::ask_links() const {
   for (std::size_t i = 0; i < fds.size() && i < served_by_links.size(); ++i) {
     const Served& served = served_by_links[i];
     if (!is_kprobe(served.backend)) continue;
-    const auto count = served.backend == Backend::perf_kprobe ? count_of<sys::PerfKprobeMissed>(fds[i].get())
-                                                              : count_of<sys::KprobeMultiMissed>(fds[i].get());
+    const int fd = fds[i].get();
+    const auto count = plan::row_of(served.backend).on_perf_event ? count_of<sys::PerfKprobeMissed>(fd)
+                                                                  : count_of<sys::KprobeMultiMissed>(fd);
     out.push_back({served.backend, count, served.probes});
   }
   return out;

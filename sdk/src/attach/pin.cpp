@@ -14,6 +14,7 @@
 
 #include "attach/bpf_file_system.hpp"
 #include "attach/link_impl.hpp"
+#include "plan/backend_table.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
 
@@ -128,7 +129,7 @@ class Pins {
 Result<void> Link::pin(const fs::path& directory) const {
   const std::lock_guard lock(impl_->mutex);
   const auto on_events = std::count_if(impl_->fds.begin(), impl_->fds.end(), [](const backends::LinkFd& link) {
-    return link.backend == Backend::perf_uprobe || link.backend == Backend::perf_kprobe;
+    return plan::row_of(link.backend).on_perf_event;
   });
   if (static_cast<std::size_t>(on_events) < impl_->events.size())
     return fail(ErrorKind::not_supported, "pin: this kernel has no links on perf events (Linux 5.15)");

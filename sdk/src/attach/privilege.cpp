@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <filesystem>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "features/trivial_program.hpp"
+#include "plan/backend_table.hpp"
 #include "sys/probe_source.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/unique_fd.hpp"
@@ -146,12 +148,20 @@ Result<void> may_open_perf_uprobes() {
               {kSysAdmin}));
 }
 
+/// What files are attached by unless something is asked for: the first that the kernel is not known to lack.
+Backend likely_backend() {
+  const auto likely = std::ranges::find_if(plan::kBackends, [](const plan::BackendRow& row) {
+    return row.info.points == PointKind::file && (!row.feature || probe_feature(*row.feature).answer != Answer::no);
+  });
+  return likely->backend;
+}
+
 }  // namespace
 
 Result<void> check_privilege(Backend backend) {
   if (auto loads = may_load(); !loads) return loads;
-  const bool perf = backend == Backend::perf_uprobe ||
-                    (backend == Backend::automatic && probe_feature(Feature::uprobe_multi).answer == Answer::no);
+  const plan::BackendRow& row = plan::row_of(backend == Backend::automatic ? likely_backend() : backend);
+  const bool perf = row.on_perf_event && row.info.points == PointKind::file;
   return perf ? may_open_perf_uprobes() : Result<void>{};
 }
 

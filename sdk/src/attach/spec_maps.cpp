@@ -79,7 +79,7 @@ usdt_program_constants constants_of(const AttachPlan& plan, const CarrierPlan& c
 }  // namespace
 
 Result<void> check_sources(const ObjectCopy& object, const AttachPlan& plan) {
-  if (plan.kernels.empty() || (!is_libbpf(object) && object.constant("usdt_of_files_only").empty())) return {};
+  if (!has_kernel_points(plan) || (!is_libbpf(object) && object.constant("usdt_of_files_only").empty())) return {};
   return fail(
       ErrorKind::invalid_argument,
       "the BPF object's programs are for USDT sites, having libbpf's usdt.bpf.h: those for kernel functions and "

@@ -38,10 +38,11 @@ Result<Event> Event::from(std::span<const std::byte> record, const AttachPlan& p
   event.plan_ = &plan;
   event.layout_ = layout;
   event.view(record.data());
-  if (event.header_->site >= plan.sites.size())
+  const Index<PlannedSite> site(event.header_->site);
+  if (!plan.sites.contains(site))
     return fail(ErrorKind::malformed,
                 fmt::format("event record of site {}, but the plan has {}", event.header_->site, plan.sites.size()));
-  event.site_ = &plan.sites[event.header_->site];
+  event.site_ = &plan.sites[site];
   event.args_ = &plan.args[event.site_->args];
   return event;
 }
@@ -78,7 +79,7 @@ Result<std::span<const std::uint64_t>> Event::kernel_stack() const {
   const std::size_t depth = static_cast<std::size_t>(header_->stack_size) / sizeof(std::uint64_t);
   std::span stack(stack_, std::min<std::size_t>(depth, layout_.stack_depth));
   stack = stack.subspan(std::min<std::size_t>(stack.size(), site_->tracer_frames));
-  const bool tracepoint = site_->function != kNone && plan_->functions[site_->function].address == 0;
+  const bool tracepoint = std::holds_alternative<TracepointPlace>(site_->point);
   while (site_->tracer_frames > 0 && tracepoint && !stack.empty() && kernel::is_tracer_frame(stack[0]))
     stack = stack.subspan(1);
   return stack.first(std::min<std::size_t>(stack.size(), layout_.stack_shown));
@@ -88,7 +89,8 @@ std::string_view Event::why_not(std::size_t n) const noexcept {
   if (n >= args_->size()) return "no such argument";
   if (!(*args_)[n].readable) return (*args_)[n].reason;
   if (n >= layout_.max_args || n >= header_->arg_cnt) return "argument was not recorded";
-  if (slots_[n].error == -ENODATA && site_->file == kNone) return "not known at this end of the call";
+  if (slots_[n].error == -ENODATA && !std::holds_alternative<FilePlace>(site_->point))
+    return "not known at this end of the call";
   return slots_[n].error ? read_error(slots_[n].error) : std::string_view{};
 }
 

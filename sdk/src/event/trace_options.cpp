@@ -28,7 +28,7 @@ Result<void> check(const AttachPlan& plan, const TraceOptions& options) {
                        to_string(options.backend));
   if (options.kernel_stack_depth > kDeepestStack)
     return meaningless("kernel stacks of {} addresses: at most {}", options.kernel_stack_depth, kDeepestStack);
-  if (options.kernel_stack_depth > 0 && plan.kernels.empty())
+  if (options.kernel_stack_depth > 0 && !has_kernel_points(plan))
     return meaningless(
         "kernel stacks: nothing of the plan is in the kernel, and a process at a USDT site has no stack there");
   if (options.string_size == 0 && plan.string_slots > 0) return meaningless("strings of 0 bytes");

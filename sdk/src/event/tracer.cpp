@@ -28,8 +28,8 @@ std::uint32_t ring_size(std::uint32_t wanted) {
 /// arguments at the return.
 Result<void> set_open_calls(BpfObject& object, const AttachPlan& plan, const EventLayout& layout,
                             const TraceOptions& options) {
-  const bool any = !options.count_only && std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const auto& group) {
-    return group.kind.moment == KernelMoment::call && !(group.session && group.source == USDT_SOURCE_SLOTS);
+  const bool any = !options.count_only && std::ranges::any_of(plan.groups, [](const AttachGroup& group) {
+    return group.moment == Moment::both && !(group.session && group.source == USDT_SOURCE_SLOTS);
   });
   if (!any) return {};
   if (auto set = object.set_max_entries("usdt_open_calls", options.max_open_calls); !set) return set;
@@ -84,7 +84,7 @@ struct Tracer::Impl {
   void deliver(std::span<const std::byte> record, const Callback& callback) {
     auto event = Event::from(record, shared_plan, layout);
     if (!event) return;  // not one of ours: hits then differ from the sum of the rest, which the account shows
-    ProbeCounts& probe = counts[event->site().probe];
+    ProbeCounts& probe = counts[event->site().probe.value];
     if (!callback) {
       ++probe.discarded;
       return;
@@ -213,8 +213,8 @@ void add_missed(const std::vector<MissedHits>& counters, std::vector<ProbeCounts
   for (const MissedHits& counter : counters) {
     if (counter.hits == 0) continue;
     const bool known = counter.hits && counter.probes.size() == 1;
-    for (const std::uint32_t probe : counter.probes) {
-      std::optional<std::uint64_t>& missed = all[probe].missed;
+    for (const Index<PlannedProbe> probe : counter.probes) {
+      std::optional<std::uint64_t>& missed = all[probe.value].missed;
       missed = known && missed ? std::optional(*missed + *counter.hits) : std::nullopt;
     }
   }
@@ -226,19 +226,19 @@ std::vector<ProbeCounts> Tracer::counts() const {
   std::vector<ProbeCounts> all = impl_->counts;
   add_missed(impl_->link.missed_hits(), all);
   std::vector<std::uint64_t> ended(all.size());
-  for (std::uint32_t site = 0; site < impl_->plan.sites.size(); ++site) {
-    const std::uint32_t number = impl_->plan.sites[site].probe;
-    const usdt_site_stats counted = impl_->site_counts.of(site);
+  for (const Index<PlannedSite> site : impl_->plan.sites.indices()) {
+    const std::uint32_t number = impl_->plan.sites[site].probe.value;
+    const usdt_site_stats counted = impl_->site_counts.of(site.value);
     all[number].hits += counted.hits;
     all[number].ring_full += counted.ring_full;
     all[number].calls_full += counted.calls_full;
     ended[number] += counted.ended;
   }
   if (impl_->count_only) return all;
-  for (const PlannedKernel& group : impl_->plan.kernels) {
-    if (group.kind.moment != KernelMoment::call) continue;
-    for (const std::uint32_t site : group.sites) {
-      const std::uint32_t number = impl_->plan.sites[site].probe;
+  for (const AttachGroup& group : impl_->plan.groups) {
+    if (group.moment != Moment::both) continue;
+    for (const Index<PlannedSite> site : group.sites) {
+      const std::uint32_t number = impl_->plan.sites[site].probe.value;
       all[number].unfinished = all[number].hits - ended[number] - all[number].calls_full;
     }
   }

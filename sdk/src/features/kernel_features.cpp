@@ -13,6 +13,7 @@
 
 #include "btf/types.hpp"
 #include "features/trivial_program.hpp"
+#include "plan/backend_table.hpp"
 #include "plan/kernel.hpp"
 #include "sys/probe_source.hpp"
 #include "sys/syscalls.hpp"
@@ -212,7 +213,7 @@ KernelAbilities kernel_abilities(std::span<const KernelKind> kinds, Backend back
   if (!abilities.kernel_btf) return abilities;
   const auto types = btf::Types::load();  // read once for all that follows
   // Any mechanism will do: trampolines are of use where kprobe_multi is not to be had, or they are named.
-  const bool named = backend == Backend::tracing || backend == Backend::tracing_multi;
+  const bool named = backend != Backend::automatic && plan::row_of(backend).family == KernelFamily::trampoline;
   if (wants(KernelFamily::trampoline) || (wants(KernelFamily::any) && (named || !abilities.kprobe_multi)))
     ask_trampolines(abilities);
   if (wants(KernelFamily::tp_btf)) abilities.tp_btf_func_arg = has(Feature::tp_btf_func_arg);

@@ -18,61 +18,55 @@ bool same_scope(const Scope& a, const Scope& b) {
   return of_a == of_b;
 }
 
-template <class T>
-void append(std::vector<T>& to, std::vector<T>&& more) {
-  to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-}
+/// Moves what a part's indices are of behind what the whole has already.
+class Renumber {
+ public:
+  explicit Renumber(const AttachPlan& whole)
+      : files_(whole.files.next().value),
+        functions_(whole.functions.next().value),
+        probes_(whole.probes.next().value),
+        sites_(whole.sites.next().value),
+        specs_(whole.specs.next().value),
+        args_(whole.args.next().value) {}
 
-/// Where a part's numbers begin in the whole.
-struct Offsets {
-  std::uint32_t files, functions, probes, sites, specs, args;
+  void apply(AttachPlan& part, Index<std::string> program) const {
+    for (PlannedSite& site : part.sites) {
+      site.program = program;
+      std::visit(*this, site.point);
+      move(site.probe);
+      move(site.spec);
+      move(site.args);
+    }
+    for (PlannedProbe& probe : part.probes) {
+      if (probe.file) move(*probe.file);
+    }
+    for (SkippedSite& site : part.skipped) move(site.probe);
+    for (AttachGroup& group : part.groups) {
+      if (auto* file = std::get_if<Index<PlannedFile>>(&group.of)) move(*file);
+      for (Index<PlannedSite>& site : group.sites) move(site);
+    }
+  }
 
-  explicit Offsets(const AttachPlan& whole)
-      : files(size(whole.files)),
-        functions(size(whole.functions)),
-        probes(size(whole.probes)),
-        sites(size(whole.sites)),
-        specs(size(whole.specs)),
-        args(size(whole.args)) {}
+  void operator()(FilePlace& place) const { move(place.file); }
+  void operator()(KernelFunctionPlace& place) const { move(place.function); }
+  void operator()(TracepointPlace& place) const { move(place.tracepoint); }
 
  private:
-  template <class T>
-  static std::uint32_t size(const std::vector<T>& all) {
-    return static_cast<std::uint32_t>(all.size());
-  }
+  void move(Index<PlannedFile>& index) const { index.value += files_; }
+  void move(Index<PlannedFunction>& index) const { index.value += functions_; }
+  void move(Index<PlannedProbe>& index) const { index.value += probes_; }
+  void move(Index<PlannedSite>& index) const { index.value += sites_; }
+  void move(Index<EncodedSpec>& index) const { index.value += specs_; }
+  void move(Index<std::vector<Arg>>& index) const { index.value += args_; }
+
+  std::uint32_t files_, functions_, probes_, sites_, specs_, args_;
 };
 
-void move_by(std::uint32_t& index, std::uint32_t offset) {
-  if (index != kNone) index += offset;
-}
-
-void renumber(AttachPlan& part, const Offsets& by, std::uint32_t program) {
-  for (PlannedSite& site : part.sites) {
-    site.program = program;
-    move_by(site.file, by.files);
-    move_by(site.function, by.functions);
-    site.probe += by.probes;
-    site.spec += by.specs;
-    site.args += by.args;
+Index<std::string> number_of(Table<std::string>& programs, std::string name) {
+  for (const Index<std::string> known : programs.indices()) {
+    if (programs[known] == name) return known;
   }
-  for (PlannedProbe& probe : part.probes) move_by(probe.file, by.files);
-  for (SkippedSite& site : part.skipped) {
-    move_by(site.file, by.files);
-    site.probe += by.probes;
-  }
-  for (PlannedFile& file : part.files) {
-    for (std::uint32_t& site : file.sites) site += by.sites;
-  }
-  for (PlannedKernel& group : part.kernels) {
-    for (std::uint32_t& site : group.sites) site += by.sites;
-  }
-}
-
-std::uint32_t number_of(std::vector<std::string>& programs, std::string name) {
-  const auto known = std::find(programs.begin(), programs.end(), name);
-  const auto number = static_cast<std::uint32_t>(known - programs.begin());
-  if (known == programs.end()) programs.push_back(std::move(name));
-  return number;
+  return programs.add(std::move(name));
 }
 
 Result<void> check(const std::vector<ProgramPlan>& parts) {
@@ -100,16 +94,16 @@ Result<AttachPlan> join_plans(std::vector<ProgramPlan> parts) {
   AttachPlan whole;
   whole.scope = parts.front().plan.scope;
   for (auto& [program, part] : parts) {
-    renumber(part, Offsets(whole), number_of(whole.programs, std::move(program)));
-    if (!part.kernels.empty()) whole.kernel_machine = part.kernel_machine;
-    append(whole.files, std::move(part.files));
-    append(whole.functions, std::move(part.functions));
-    append(whole.kernels, std::move(part.kernels));
-    append(whole.probes, std::move(part.probes));
-    append(whole.sites, std::move(part.sites));
-    append(whole.skipped, std::move(part.skipped));
-    append(whole.specs, std::move(part.specs));
-    append(whole.args, std::move(part.args));
+    Renumber(whole).apply(part, number_of(whole.programs, std::move(program)));
+    if (has_kernel_points(part)) whole.kernel_machine = part.kernel_machine;
+    whole.files.append(std::move(part.files));
+    whole.functions.append(std::move(part.functions));
+    whole.groups.append(std::move(part.groups));
+    whole.probes.append(std::move(part.probes));
+    whole.sites.append(std::move(part.sites));
+    std::ranges::move(part.skipped, std::back_inserter(whole.skipped));
+    whole.specs.append(std::move(part.specs));
+    whole.args.append(std::move(part.args));
     whole.max_args = std::max(whole.max_args, part.max_args);
     whole.string_slots = std::max(whole.string_slots, part.string_slots);
   }

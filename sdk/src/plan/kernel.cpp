@@ -12,6 +12,7 @@
 
 #include "arch/arch.hpp"
 #include "kernel/catalogue.hpp"
+#include "plan/backend_table.hpp"
 #include "plan/captures.hpp"
 #include "plan/kernel_args.hpp"
 
@@ -26,117 +27,70 @@ tl::unexpected<Error> unsupported(KernelKind kind, std::string_view what) {
   return fail(ErrorKind::not_supported, fmt::format("{}: this kernel has no {}", to_string(kind), what));
 }
 
-tl::unexpected<Error> cannot(KernelKind kind, Backend backend) {
-  return fail(ErrorKind::invalid_argument,
-              fmt::format("{} cannot be attached by {}", to_string(kind), to_string(backend)));
-}
+bool can(const KernelAbilities& kernel, Ability ability) { return ability == nullptr || kernel.*ability; }
 
-/// Ways of the kprobe family, the cheapest first. `forced`: automatic, or the only one to take.
-Result<KernelWay> kprobe_way(KernelKind kind, Backend forced, const KernelAbilities& kernel, bool multi) {
-  const bool any = forced == Backend::automatic;
+/// The first backend of `family`, the cheapest, that can do it here. `wanted`: automatic, or the only one to take.
+/// `multi`: kprobe_multi and its session, which know the functions that ftrace lists, can take the function.
+Result<KernelWay> first_way(KernelKind kind, KernelFamily family, Backend wanted, const KernelAbilities& kernel,
+                            bool multi) {
+  const bool any = wanted == Backend::automatic;
   const bool call = kind.moment == KernelMoment::call;
-  if (call && (any || forced == Backend::kprobe_session)) {
-    if (multi && kernel.kprobe_session) return KernelWay{Backend::kprobe_session, true};
-    if (!any) return unsupported(kind, "kprobe sessions (Linux 6.10)");
+  const BackendRow* missing = nullptr;
+  for (const BackendRow& row : kBackends) {
+    if (row.family != family || (row.only_sessions && !call) || (!any && row.backend != wanted)) continue;
+    const bool takes_it = multi || !row.info.one_link || family != KernelFamily::kprobe;
+    if (takes_it && can(kernel, row.needs))
+      return KernelWay{row.backend, call && row.sessions != nullptr && kernel.*row.sessions};
+    missing = &row;
   }
-  if (any || forced == Backend::kprobe_multi) {
-    if (multi && kernel.kprobe_multi) return KernelWay{Backend::kprobe_multi, false};
-    if (!any) return unsupported(kind, "kprobe_multi (Linux 5.18, CONFIG_FPROBE)");
-  }
-  if (!any && forced != Backend::perf_kprobe) return cannot(kind, forced);
-  if (kernel.perf_kprobe) return KernelWay{Backend::perf_kprobe, false};
-  if (kind.family == KernelFamily::any) return unsupported(kind, "kprobes and no BPF trampolines");
-  return unsupported(kind, "kprobes (CONFIG_KPROBE_EVENTS)");
-}
-
-Result<KernelWay> tracing_way(KernelKind kind, Backend forced, const KernelAbilities& kernel) {
-  const bool any = forced == Backend::automatic;
-  const bool call = kind.moment == KernelMoment::call;
-  if (!any && forced != Backend::tracing && forced != Backend::tracing_multi) return cannot(kind, forced);
-  if (any || forced == Backend::tracing_multi) {
-    if (kernel.tracing_multi) return KernelWay{Backend::tracing_multi, call};
-    if (!any) return unsupported(kind, "tracing_multi (Linux 7.2, x86-64)");
-  }
-  if (!kernel.tracing) return unsupported(kind, "BPF trampolines (fentry): kprobe or kfunc names do without");
-  return KernelWay{Backend::tracing, call && kernel.tracing_session};
+  if (missing == nullptr)
+    return fail(ErrorKind::invalid_argument,
+                fmt::format("{} cannot be attached by {}", to_string(kind), to_string(wanted)));
+  if (any && kind.family == KernelFamily::any && family == KernelFamily::kprobe)
+    return unsupported(kind, "kprobes and no BPF trampolines");
+  return unsupported(kind, missing->lack);
 }
 
 /// What misses no hit comes first, then what is cheap. A trampoline runs its program with preemption on, and no second
 /// time on that processor until it is through (__bpf_prog_enter_recur(), kernel/bpf/trampoline.c): a task that is
 /// preempted within it leaves the processor blind for the function. Kprobes have preemption off while programs run. But
 /// without kprobe_multi the kernel remembers only a few calls that are to return (docs/kernel.md).
-Result<KernelWay> any_way(KernelKind kind, Backend forced, const KernelAbilities& kernel, std::size_t functions,
-                          bool multi) {
-  if (forced == Backend::tracing || forced == Backend::tracing_multi) return tracing_way(kind, forced, kernel);
+KernelFamily family_for_any(KernelKind kind, Backend wanted, const KernelAbilities& kernel, std::size_t functions,
+                            bool multi) {
+  if (wanted != Backend::automatic)
+    return row_of(wanted).family == KernelFamily::trampoline ? KernelFamily::trampoline : KernelFamily::kprobe;
   const bool trampolines = kernel.tracing_multi || (kernel.tracing && functions <= kFewFunctions);
   const bool kprobes_miss = !kernel.kprobe_multi && kind.moment != KernelMoment::entry;
   const bool kprobes = kernel.kprobe_multi || kernel.perf_kprobe;
-  if (forced == Backend::automatic && multi && ((trampolines && kprobes_miss) || (kernel.tracing && !kprobes)))
-    return tracing_way(kind, forced, kernel);
-  return kprobe_way(kind, forced, kernel, multi);
+  const bool better = (trampolines && kprobes_miss) || (kernel.tracing && !kprobes);
+  return multi && better ? KernelFamily::trampoline : KernelFamily::kprobe;
 }
 
 }  // namespace
 
 Result<KernelWay> choose_way(KernelKind kind, Backend wanted, const KernelAbilities& kernel, std::size_t functions,
                              bool multi) {
-  switch (kind.family) {
-    case KernelFamily::kprobe:
-      return kprobe_way(kind, wanted, kernel, multi);
-    case KernelFamily::trampoline:
-      return tracing_way(kind, wanted, kernel);
-    case KernelFamily::any:
-      return any_way(kind, wanted, kernel, functions, multi);
-    case KernelFamily::raw_tp:
-      if (wanted != Backend::automatic && wanted != Backend::raw_tp) return cannot(kind, wanted);
-      return KernelWay{Backend::raw_tp, false};
-    case KernelFamily::tp_btf:
-      if (wanted != Backend::automatic && wanted != Backend::tp_btf) return cannot(kind, wanted);
-      if (!kernel.kernel_btf) return unsupported(kind, "type information (BTF): raw_tp names do without");
-      return KernelWay{Backend::tp_btf, false};
-  }
-  return fail(ErrorKind::invalid_argument, "no such kind of kernel point");
+  const KernelFamily family =
+      kind.family == KernelFamily::any ? family_for_any(kind, wanted, kernel, functions, multi) : kind.family;
+  return first_way(kind, family, wanted, kernel, multi);
 }
 
 namespace {
 
-Convention convention_of(Backend backend) {
-  if (backend == Backend::tracing || backend == Backend::tracing_multi) return Convention::slots;
-  return backend == Backend::raw_tp || backend == Backend::tp_btf ? Convention::tracepoint : Convention::registers;
+Convention convention_of(const BackendRow& row) {
+  if (row.info.points == PointKind::tracepoint) return Convention::tracepoint;
+  return row.source == USDT_SOURCE_SLOTS ? Convention::slots : Convention::registers;
 }
+Convention convention_of(Backend backend) { return convention_of(row_of(backend)); }
 
 usdt_source source_of(Backend backend, const KernelAbilities& kernel) {
-  switch (backend) {
-    case Backend::tracing:
-    case Backend::tracing_multi:
-      return kernel.func_arg ? USDT_SOURCE_SLOTS : USDT_SOURCE_OLD_SLOTS;
-    case Backend::tp_btf:
-      return kernel.tp_btf_func_arg ? USDT_SOURCE_SLOTS : USDT_SOURCE_OLD_SLOTS;
-    case Backend::raw_tp:
-      return USDT_SOURCE_RAW;
-    default:
-      return USDT_SOURCE_KERNEL;
-  }
+  const BackendRow& row = row_of(backend);
+  return can(kernel, row.slot_helper) ? row.source : USDT_SOURCE_OLD_SLOTS;
 }
 
-/// A stack is taken from the registers at a kprobe, elsewhere from within the program: that, and what called it. Behind
-/// it, a raw tracepoint has the kernel's own helpers, which differ by version (kernel::is_tracer_frame()).
-std::uint8_t tracer_frames_of(Backend backend) {
-  if (convention_of(backend) == Convention::registers) return 0;
-  return convention_of(backend) == Convention::slots ? 2 : 1;
-}
-
-bool has_cookies(Backend backend, const KernelAbilities& kernel) {
-  switch (backend) {
-    case Backend::tracing:
-    case Backend::tracing_multi:
-      return kernel.tracing_cookies;
-    case Backend::tp_btf:
-    case Backend::raw_tp:
-      return kernel.raw_tp_cookies;
-    default:
-      return kernel.perf_cookies;
-  }
+Moment moment_of(KernelMoment moment) {
+  if (moment == KernelMoment::call) return Moment::both;
+  return moment == KernelMoment::exit ? Moment::exit : Moment::entry;
 }
 
 class KernelPlanner {
@@ -153,8 +107,8 @@ class KernelPlanner {
       if (auto added = add(entry); !added) return added;
     }
     for (const RefusedFunction& refused : selection_.refused) {
-      const std::uint32_t probe = add_probe(refused.kind, refused.module, refused.name);
-      plan_.skipped.push_back({.probe = probe, .file = kNone, .pc = {}, .reason = refused.reason});
+      const Index<PlannedProbe> probe = add_probe(refused.kind, refused.module, refused.name);
+      plan_.skipped.push_back({.probe = probe, .pc = {}, .reason = refused.reason});
     }
     return {};
   }
@@ -162,8 +116,8 @@ class KernelPlanner {
  private:
   /// What functions with one prototype, attached in one way, have in common.
   struct Signature {
-    std::uint32_t args = 0;  ///< index into AttachPlan::args
-    std::uint32_t spec = 0;  ///< index into AttachPlan::specs, without user cookies that differ
+    Index<std::vector<Arg>> args;
+    Index<EncodedSpec> spec;  ///< without user cookies that differ
     std::vector<usdt_arg_spec> encoded;
     std::string refusal;      ///< why trampolines do not take it
     std::uint32_t slots = 0;  ///< that the arguments take
@@ -177,7 +131,7 @@ class KernelPlanner {
                           tracepoint || function.ftrace);
     if (!way) return fail(way.error());
     std::string refusal = why_not(entry, *way);
-    if (refusal.empty() && entry.kind.family == KernelFamily::any && way->backend == Backend::tracing)
+    if (refusal.empty() && entry.kind.family == KernelFamily::any && row_of(way->backend).tied == TiedTo::point)
       refusal = why_unsure(signature_of(entry, *way));
     if (!refusal.empty() && entry.kind.family == KernelFamily::any && options_.kernel_backend == Backend::automatic) {
       // Trampolines do not take it, kprobes may.
@@ -186,10 +140,10 @@ class KernelPlanner {
       if (!way) return fail(way.error());
       refusal = why_not(entry, *way);
     }
-    const std::uint32_t probe = add_probe(entry.kind, function.module, function.name);
+    const Index<PlannedProbe> probe = add_probe(entry.kind, function.module, function.name);
     if (!refusal.empty()) {
-      plan_.skipped.push_back(
-          {.probe = probe, .file = kNone, .pc = VirtAddr(function.address), .reason = std::move(refusal)});
+      const auto pc = function.address == 0 ? std::nullopt : std::optional(VirtAddr(function.address));
+      plan_.skipped.push_back({.probe = probe, .pc = pc, .reason = std::move(refusal)});
       return {};
     }
     add_site(entry, *way, probe);
@@ -205,7 +159,7 @@ class KernelPlanner {
         slots && entry.function->proto_id != 0 ? signature_of(entry, way).refusal : std::string();
     std::string reason = selection_.catalogue().why_not(*entry.function, kind, refusal);
     // kprobe_multi does not heed the blacklist, perf kprobes do.
-    if (reason.empty() && way.backend == Backend::perf_kprobe && entry.function->denied)
+    if (reason.empty() && row_of(way.backend).on_perf_event && entry.function->denied)
       reason = "on the kprobe blacklist: code that runs while a kprobe is handled, or must not trap";
     if (reason.empty() && !kernel_.perf_cookies && !slots && entry.function->address == 0)
       reason = "its address is hidden (kernel.kptr_restrict), and this kernel has no attach cookies";
@@ -219,47 +173,52 @@ class KernelPlanner {
     return signature.slots > registers ? "more arguments than registers" : "";
   }
 
-  std::uint32_t add_probe(KernelKind kind, std::string_view module, std::string_view name) {
+  Index<PlannedProbe> add_probe(KernelKind kind, std::string_view module, std::string_view name) {
     std::string full = module.empty() ? std::string(name) : fmt::format("{}:{}", module, name);
-    plan_.probes.push_back({.file = kNone, .provider = std::string(to_string(kind)), .name = std::move(full)});
-    return static_cast<std::uint32_t>(plan_.probes.size() - 1);
+    return plan_.probes.add({.file = {}, .provider = std::string(to_string(kind)), .name = std::move(full)});
   }
 
-  void add_site(const KernelSelection::Entry& entry, const KernelWay& way, std::uint32_t probe) {
+  void add_site(const KernelSelection::Entry& entry, const KernelWay& way, Index<PlannedProbe> probe) {
     const KernelFunction& function = *entry.function;
     const Signature& signature = signature_of(entry, way);
-    const auto number = static_cast<std::uint32_t>(plan_.sites.size());
-    const std::uint32_t spec = options_.user_cookie_of_function
-                                   ? specs_.intern(signature.encoded, options_.user_cookie_of_function(function))
-                                   : signature.spec;
-    plan_.sites.push_back({.probe = probe,
-                           .file = kNone,
-                           .function = static_cast<std::uint32_t>(plan_.functions.size()),
-                           .spec = spec,
-                           .pc = VirtAddr(function.address),
-                           .offset = {},
-                           .args = signature.args,
-                           .tracer_frames = tracer_frames_of(way.backend)});
-    plan_.functions.push_back({.name = std::string(function.name),
-                               .module = std::string(function.module),
-                               .address = function.address,
-                               .btf_id = function.btf_id});
-    group_of(entry, way).sites.push_back(number);
+    const Index<EncodedSpec> spec = options_.user_cookie_of
+                                        ? specs_.intern(signature.encoded, user_cookie(options_, name_of(entry)))
+                                        : signature.spec;
+    const auto planned = plan_.functions.add({.name = std::string(function.name),
+                                              .module = std::string(function.module),
+                                              .address = function.address,
+                                              .btf_id = function.btf_id});
+    const bool tracepoint = row_of(way.backend).info.points == PointKind::tracepoint;
+    const auto site =
+        plan_.sites.add({.probe = probe,
+                         .point = tracepoint ? Point(TracepointPlace{planned}) : Point(KernelFunctionPlace{planned}),
+                         .spec = spec,
+                         .args = signature.args,
+                         .tracer_frames = row_of(way.backend).tracer_frames});
+    group_of(entry, way).sites.push_back(site);
   }
 
-  PlannedKernel& group_of(const KernelSelection::Entry& entry, const KernelWay& way) {
-    const auto known = std::find_if(plan_.kernels.begin(), plan_.kernels.end(), [&](const PlannedKernel& group) {
-      return group.kind == entry.kind && group.backend == way.backend && group.session == way.session &&
-             group.module == entry.function->module;
+  static PointName name_of(const KernelSelection::Entry& entry) {
+    const KernelFunction& function = *entry.function;
+    return {to_string(entry.kind), function.name, function.module, function.address};
+  }
+
+  AttachGroup& group_of(const KernelSelection::Entry& entry, const KernelWay& way) {
+    const auto first = plan_.groups.begin() + static_cast<std::ptrdiff_t>(groups_of_files_);
+    const auto known = std::find_if(first, plan_.groups.end(), [&](const AttachGroup& group) {
+      const auto* module = std::get_if<KernelModule>(&group.of);
+      return module != nullptr && group.backend == way.backend && group.session == way.session &&
+             module->kind == entry.kind && module->name == entry.function->module;
     });
-    if (known != plan_.kernels.end()) return *known;
-    return plan_.kernels.emplace_back(PlannedKernel{.kind = entry.kind,
-                                                    .backend = way.backend,
-                                                    .source = source_of(way.backend, kernel_),
-                                                    .cookies = has_cookies(way.backend, kernel_),
-                                                    .session = way.session,
-                                                    .module = std::string(entry.function->module),
-                                                    .sites = {}});
+    if (known != plan_.groups.end()) return *known;
+    const auto made = plan_.groups.add({.backend = way.backend,
+                                        .source = source_of(way.backend, kernel_),
+                                        .moment = moment_of(entry.kind.moment),
+                                        .session = way.session,
+                                        .cookies = can(kernel_, row_of(way.backend).cookies),
+                                        .of = KernelModule{std::string(entry.function->module), entry.kind},
+                                        .sites = {}});
+    return plan_.groups[made];
   }
 
   const Signature& signature_of(const KernelSelection::Entry& entry, const KernelWay& way) {
@@ -287,8 +246,8 @@ class KernelPlanner {
     // A kprobe at the return has the registers of then; trampolines kept those of the entry.
     if (entry.kind.moment == KernelMoment::exit && convention == Convention::registers) found.args.clear();
     if (returns && found.result) found.args.push_back(result_of(found, entry.kind, way));
-    made.args = static_cast<std::uint32_t>(plan_.args.size());
-    std::vector<Arg>& args = plan_.args.emplace_back();
+    made.args = plan_.args.add({});
+    std::vector<Arg>& args = plan_.args[made.args];
     args.reserve(found.args.size());
     made.encoded.reserve(found.args.size());
     for (ResolvedArg& each : found.args) {
@@ -299,7 +258,7 @@ class KernelPlanner {
         assign_captures(made.encoded, args, arch::for_machine(kernel_.machine).word_size, options_);
     plan_.string_slots = std::max(plan_.string_slots, slots);
     plan_.max_args = std::max(plan_.max_args, static_cast<std::uint32_t>(made.encoded.size()));
-    if (!options_.user_cookie_of_function) made.spec = specs_.intern(made.encoded, options_.user_cookie);
+    if (!options_.user_cookie_of) made.spec = specs_.intern(made.encoded, options_.user_cookie);
     return made;
   }
 
@@ -319,6 +278,7 @@ class KernelPlanner {
   const PlanOptions& options_;
   AttachPlan& plan_;
   SpecTable& specs_;
+  std::size_t groups_of_files_ = plan_.groups.size();
   std::set<std::pair<std::string_view, const KernelFunction*>> seen_;
   std::map<SignatureKey, Signature> signatures_;
 };

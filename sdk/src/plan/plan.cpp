@@ -35,10 +35,10 @@ std::size_t bytes_of(const ElfFile& file) {
 
 /// What all sites with one argument text share.
 struct ArgTemplate {
-  std::uint32_t args = 0;              ///< index into AttachPlan::args
+  Index<std::vector<Arg>> args;
   std::vector<usdt_arg_spec> encoded;  ///< for a breakpoint at address 0
   bool ip_relative = false;            ///< some value is a distance from the breakpoint
-  std::uint32_t spec = 0;              ///< index into AttachPlan::specs, where all its sites share one
+  Index<EncodedSpec> spec;             ///< where all its sites share one
 };
 
 /// The arguments' numbers fit a byte of the spec; what is beyond keeps its place and says why it has no value.
@@ -88,18 +88,19 @@ class Planner {
  private:
   /// The file being planned, and what was found out about its names and texts.
   struct Current {
-    std::uint32_t file;
+    Index<PlannedFile> file;
+    Index<AttachGroup> group;
     ArgDecoder decoder;
-    std::unordered_map<ProbeName, std::uint32_t, KeyHash> probes;
+    std::unordered_map<ProbeName, Index<PlannedProbe>, KeyHash> probes;
     std::unordered_map<LengthsAndText, std::uint32_t, KeyHash> templates;
   };
 
-  std::uint32_t probe_of(const Site& site, Current& current);
+  Index<PlannedProbe> probe_of(const Site& site, Current& current);
   [[nodiscard]] std::span<const plan::TextAndLength> lengths_of(const Site& site) const;
   const ArgTemplate& template_of(const Site& site, Current& current);
   std::uint32_t make_template(std::string_view text, std::span<const plan::TextAndLength> known, Current& current);
-  std::uint32_t spec_of(const ArgTemplate& args, VirtAddr breakpoint, std::uint64_t user_cookie);
-  void add_site(const Site& site, std::uint32_t probe, const plan::Placement& placement, Current& current);
+  Index<EncodedSpec> spec_of(const ArgTemplate& args, VirtAddr breakpoint, std::uint64_t user_cookie);
+  void add_site(const Site& site, Index<PlannedProbe> probe, const plan::Placement& placement, Current& current);
 
   const KernelFacts& kernel_;
   const PlanOptions& options_;
@@ -114,10 +115,10 @@ class Planner {
 
 void Planner::add(const ProbeFile& file) {
   most_arguments_ += bytes_of(*file.elf) / kFileBytesPerArgument;
-  Current current{static_cast<std::uint32_t>(plan_.files.size()), ArgDecoder(*file.elf), {}, {}};
-  plan_.files.push_back({.target = file.target, .elf = file.elf, .offsets = {}, .ref_ctr_offsets = {}, .sites = {}});
+  const Index<PlannedFile> number = plan_.files.add({.target = file.target, .elf = file.elf});
+  Current current{number, plan_.groups.add({.of = number}), ArgDecoder(*file.elf), {}, {}};
   for (const Site& site : file.sites) {
-    const std::uint32_t probe = probe_of(site, current);
+    const Index<PlannedProbe> probe = probe_of(site, current);
     auto placement = plan::place(site, *file.elf, kernel_, options_);
     if (placement && decoded_ >= most_arguments_ &&
         !current.templates.contains({lengths_of(site).data(), site.args_text})) {
@@ -127,16 +128,14 @@ void Planner::add(const ProbeFile& file) {
     if (placement) {
       add_site(site, probe, *placement, current);
     } else {
-      plan_.skipped.push_back(
-          {.probe = probe, .file = current.file, .pc = site.pc, .reason = std::move(placement.error())});
+      plan_.skipped.push_back({.probe = probe, .pc = site.pc, .reason = std::move(placement.error())});
     }
   }
 }
 
-std::uint32_t Planner::probe_of(const Site& site, Current& current) {
-  const auto next = static_cast<std::uint32_t>(plan_.probes.size());
-  const auto [it, fresh] = current.probes.try_emplace({site.provider, site.name}, next);
-  if (fresh) plan_.probes.push_back({.file = current.file, .provider = site.provider, .name = site.name});
+Index<PlannedProbe> Planner::probe_of(const Site& site, Current& current) {
+  const auto [it, fresh] = current.probes.try_emplace({site.provider, site.name}, plan_.probes.next());
+  if (fresh) plan_.probes.add({.file = current.file, .provider = site.provider, .name = site.name});
   return it->second;
 }
 
@@ -164,8 +163,8 @@ std::uint32_t Planner::make_template(std::string_view text, std::span<const plan
   if (known.empty() && !depends_on_file(resolved)) shared_templates_.emplace(key, number);
 
   ArgTemplate made;
-  made.args = static_cast<std::uint32_t>(plan_.args.size());
-  std::vector<Arg>& args = plan_.args.emplace_back();
+  made.args = plan_.args.add({});
+  std::vector<Arg>& args = plan_.args[made.args];
   args.reserve(resolved.size());
   decoded_ += resolved.size();
   for (ResolvedArg& each : resolved) {
@@ -182,7 +181,7 @@ std::uint32_t Planner::make_template(std::string_view text, std::span<const plan
 }
 
 /// The distances of a template are from address 0; those of the spec are from `breakpoint`.
-std::uint32_t Planner::spec_of(const ArgTemplate& args, VirtAddr breakpoint, std::uint64_t user_cookie) {
+Index<EncodedSpec> Planner::spec_of(const ArgTemplate& args, VirtAddr breakpoint, std::uint64_t user_cookie) {
   if (!args.ip_relative) return options_.user_cookie_of ? specs_.intern(args.encoded, user_cookie) : args.spec;
   std::vector<usdt_arg_spec> encoded = args.encoded;
   for (usdt_arg_spec& arg : encoded) {
@@ -191,21 +190,16 @@ std::uint32_t Planner::spec_of(const ArgTemplate& args, VirtAddr breakpoint, std
   return specs_.intern(encoded, user_cookie);
 }
 
-void Planner::add_site(const Site& site, std::uint32_t probe, const plan::Placement& placement, Current& current) {
+void Planner::add_site(const Site& site, Index<PlannedProbe> probe, const plan::Placement& placement,
+                       Current& current) {
   const ArgTemplate& args = template_of(site, current);
-  const std::uint64_t user_cookie = options_.user_cookie_of ? options_.user_cookie_of(site) : options_.user_cookie;
-  const std::uint32_t spec = spec_of(args, site.pc_adjusted + placement.shift, user_cookie);
-  const auto number = static_cast<std::uint32_t>(plan_.sites.size());
-  plan_.sites.push_back({.probe = probe,
-                         .file = current.file,
-                         .spec = spec,
-                         .pc = site.pc,
-                         .offset = placement.offset,
-                         .args = args.args});
-  PlannedFile& file = plan_.files[current.file];
-  file.offsets.push_back(placement.offset.value);
-  file.ref_ctr_offsets.push_back(placement.semaphore);
-  file.sites.push_back(number);
+  const std::uint64_t user_cookie = plan::user_cookie(
+      options_, {.provider = site.provider, .name = site.name, .module = {}, .address = site.pc.value});
+  const Index<EncodedSpec> spec = spec_of(args, site.pc_adjusted + placement.shift, user_cookie);
+  const FilePlace place{
+      .file = current.file, .pc = site.pc, .offset = placement.offset, .semaphore = placement.semaphore};
+  plan_.groups[current.group].sites.push_back(
+      plan_.sites.add({.probe = probe, .point = place, .spec = spec, .args = args.args}));
 }
 
 /// Text is asked for of an argument that none of the sites has.
@@ -234,7 +228,25 @@ Result<void> check_strings(const AttachPlan& plan, const PlanOptions& options) {
 }  // namespace
 
 Machine machine_of(const AttachPlan& plan, const PlannedSite& site) {
-  return site.file == kNone ? plan.kernel_machine : plan.files[site.file].elf->machine();
+  const auto* place = std::get_if<FilePlace>(&site.point);
+  return place ? plan.files[place->file].elf->machine() : plan.kernel_machine;
+}
+
+const PlannedFunction* function_of(const AttachPlan& plan, const PlannedSite& site) noexcept {
+  if (const auto* place = std::get_if<KernelFunctionPlace>(&site.point)) return &plan.functions[place->function];
+  if (const auto* place = std::get_if<TracepointPlace>(&site.point)) return &plan.functions[place->tracepoint];
+  return nullptr;
+}
+
+std::optional<VirtAddr> pc_of(const AttachPlan& plan, const PlannedSite& site) noexcept {
+  if (const auto* place = std::get_if<FilePlace>(&site.point)) return place->pc;
+  const std::uint64_t address = function_of(plan, site)->address;
+  return address == 0 ? std::nullopt : std::optional(VirtAddr(address));
+}
+
+bool has_kernel_points(const AttachPlan& plan) noexcept {
+  return std::ranges::any_of(plan.groups,
+                             [](const AttachGroup& group) { return std::holds_alternative<KernelModule>(group.of); });
 }
 
 Result<OneProcess> OneProcess::of(pid_t pid) {
@@ -286,7 +298,7 @@ Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const Kernel
   if (plan.sites.empty()) {
     const SkippedSite& first = plan.skipped.front();
     const PlannedProbe& probe = plan.probes[first.probe];
-    if (first.file == kNone) {
+    if (!probe.file) {
       const std::size_t functions = sites + selection.refused.size();
       return fail(
           ErrorKind::not_supported,
@@ -294,7 +306,7 @@ Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const Kernel
                       probe.provider, probe.name, first.reason));
     }
     return fail(ErrorKind::not_supported, fmt::format("none of {} sites can be attached; {}:{} at {:#x}: {}", sites,
-                                                      probe.provider, probe.name, first.pc.value, first.reason));
+                                                      probe.provider, probe.name, first.pc->value, first.reason));
   }
   return plan;
 }

@@ -10,16 +10,21 @@
 
 namespace usdt::plan {
 
+/// What usdt_cookie() shall say at a point.
+[[nodiscard]] inline std::uint64_t user_cookie(const PlanOptions& options, const PointName& point) {
+  return options.user_cookie_of ? options.user_cookie_of(point) : options.user_cookie;
+}
+
 /// Gives equal specs one number.
 class SpecTable {
  public:
   /// The number of the spec with these arguments and this user cookie, new or known.
-  [[nodiscard]] std::uint32_t intern(const std::vector<usdt_arg_spec>& args, std::uint64_t user_cookie);
-  [[nodiscard]] std::vector<EncodedSpec> take() && { return std::move(specs_); }
+  [[nodiscard]] Index<EncodedSpec> intern(const std::vector<usdt_arg_spec>& args, std::uint64_t user_cookie);
+  [[nodiscard]] Table<EncodedSpec> take() && { return std::move(specs_); }
 
  private:
-  std::vector<EncodedSpec> specs_;
-  std::unordered_multimap<std::size_t, std::uint32_t> by_hash_;
+  Table<EncodedSpec> specs_;
+  std::unordered_multimap<std::size_t, Index<EncodedSpec>> by_hash_;
 };
 
 }  // namespace usdt::plan

@@ -29,10 +29,11 @@ namespace usdt::testing {
                                                std::string_view args_text,
                                                const std::vector<std::uint8_t>& strings = {}) {
   AttachPlan plan;
-  plan.files.push_back({{"/synthetic", "/synthetic", false}, nullptr, {0}, {0}, {0}});
-  plan.probes.push_back({0, std::move(provider), std::move(name)});
-  plan.sites.emplace_back().file = 0;
-  plan.args.push_back(ArgDecoder(machine).decode(args_text));
+  const auto file = plan.files.add({{"/synthetic", "/synthetic", false}, nullptr});
+  const auto probe = plan.probes.add({file, std::move(provider), std::move(name)});
+  const auto site = plan.sites.add({.probe = probe, .point = FilePlace{.file = file}});
+  plan.groups.add({.of = file, .sites = {site}});
+  plan.args.add(ArgDecoder(machine).decode(args_text));
   EncodedSpec spec;
   spec.args.resize(plan.args[0].size());
   for (const std::uint8_t n : strings) {
@@ -41,7 +42,7 @@ namespace usdt::testing {
     ++plan.string_slots;
   }
   plan.max_args = static_cast<std::uint32_t>(spec.args.size());
-  plan.specs.push_back(std::move(spec));
+  plan.specs.add(std::move(spec));
   return plan;
 }
 
@@ -113,8 +114,8 @@ class EventBuilder {
     return nullptr;
   }
   [[nodiscard]] std::optional<std::size_t> string_of(std::size_t n) {
-    const std::uint32_t site = header().site;
-    if (site >= plan_.sites.size()) return std::nullopt;
+    const Index<PlannedSite> site(header().site);
+    if (!plan_.sites.contains(site)) return std::nullopt;
     return string_slot(plan_.specs[plan_.sites[site].spec], n);
   }
   EventBuilder& mistake(std::string what) {

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// How each backend is attached; what else is known of it is in plan/backend_table.hpp. Private to attach/.
+#pragma once
+
+#include "attach/backend.hpp"
+#include "attach/kernel_backend.hpp"
+
+namespace usdt::backends {
+
+/// One of the two, by what the backend attaches to.
+struct AttachRow {
+  Backend backend = Backend::automatic;
+  Result<FileLinks> (*to_file)(const AttachTarget& target, const SiteArrays& sites) = nullptr;
+  Result<FileLinks> (*to_kernel)(const KernelProgram& program, const FunctionArrays& functions) = nullptr;
+};
+/// Precondition: not automatic.
+[[nodiscard]] const AttachRow& attach_row(Backend backend) noexcept;
+
+}  // namespace usdt::backends

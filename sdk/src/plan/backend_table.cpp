@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "plan/backend_table.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
+
+namespace usdt {
+
+const BackendInfo& backend_info(Backend backend) noexcept {
+  static constexpr BackendInfo automatic{.name = "automatic", .since = {}};
+  return backend == Backend::automatic ? automatic : plan::row_of(backend).info;
+}
+
+std::string_view to_string(Backend backend) noexcept { return backend_info(backend).name; }
+
+Result<Backend> backend_by_name(std::string_view name) {
+  if (name == to_string(Backend::automatic)) return Backend::automatic;
+  std::vector<std::string_view> names{to_string(Backend::automatic)};
+  for (const plan::BackendRow& row : plan::kBackends) {
+    if (row.info.name == name) return row.backend;
+    names.push_back(row.info.name);
+  }
+  return fail(ErrorKind::not_found, fmt::format("no backend '{}': there are {}", name, fmt::join(names, ", ")));
+}
+
+bool is_kernel(Backend backend) noexcept { return backend_info(backend).points != PointKind::file; }
+
+}  // namespace usdt

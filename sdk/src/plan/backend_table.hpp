@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What is known of each backend, in one place. How it is attached is in attach/attach_table.hpp. Used by the stages
+// from plan on.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "sys/uapi.hpp"
+#include "usdt/backend.hpp"
+#include "usdt/bpf/spec.h"
+#include "usdt/feature.hpp"
+#include "usdt/plan.hpp"
+
+namespace usdt::plan {
+
+/// Something a kernel can do or not.
+using Ability = bool KernelAbilities::*;
+
+/// enum bpf_attach_type of a program at one end of calls or at both; 0 also where the kernel wants none.
+struct AttachTypes {
+  std::uint32_t entry = 0;
+  std::uint32_t exit = 0;
+  std::uint32_t both = 0;
+
+  [[nodiscard]] constexpr std::uint32_t of(Moment moment) const noexcept {
+    if (moment == Moment::entry) return entry;
+    return moment == Moment::exit ? exit : both;
+  }
+};
+
+/// What a program is tied to when it is loaded, so that it has to be loaded again for each other one.
+enum class TiedTo : std::uint8_t { nothing, module, point };
+
+struct BackendRow {
+  Backend backend = Backend::automatic;
+  BackendInfo info;
+  std::uint32_t program_type = 0;  ///< enum bpf_prog_type
+  AttachTypes attach_types;
+  // Of files: the kernel is asked when programs are loaded.
+  std::optional<Feature> feature = {};    ///< without which there is no such backend
+  std::optional<Feature> exact_pid = {};  ///< without which its pid filter means one thread, not the process
+  // Of kernel functions and tracepoints: the planner asks what the kernel can do.
+  std::optional<KernelFamily> family = {};
+  Ability needs = nullptr;     ///< without which there is no such backend; null: it is in every kernel
+  std::string_view lack = {};  ///< "this kernel has no ...": what to call it then
+  Ability cookies = nullptr;   ///< without which it has no attach cookies
+  Ability sessions = nullptr;  ///< without which both ends are two programs; null: they always are
+  bool only_sessions = false;  ///< it attaches programs to both ends, and to nothing else
+  usdt_source source = USDT_SOURCE_USER;
+  Ability slot_helper = nullptr;  ///< USDT_SOURCE_SLOTS: without which it is USDT_SOURCE_OLD_SLOTS
+  TiedTo tied = TiedTo::nothing;
+  bool on_perf_event = false;      ///< the link is on a perf event
+  std::uint8_t tracer_frames = 0;  ///< PlannedSite::tracer_frames
+};
+
+// Stacks (tracer_frames) are taken from the registers at a kprobe; elsewhere from within the program: that, and the
+// trampoline that called it. Behind it, a raw tracepoint has the kernel's own helpers, which differ by version
+// (kernel::is_tracer_frame()).
+/// All of them in the order of their enumerators: of those for the same points, the cheapest first.
+inline constexpr std::array kBackends = {
+    BackendRow{.backend = Backend::uprobe_multi,
+               .info = {"uprobe_multi", "Linux 6.6", PointKind::file, true},
+               .program_type = sys::bpf_prog_type_kprobe,
+               .attach_types = {.entry = sys::bpf_attach_trace_uprobe_multi},
+               .feature = Feature::uprobe_multi,
+               .exact_pid = Feature::uprobe_multi_pid},
+    BackendRow{.backend = Backend::perf_uprobe,
+               .info = {"perf_uprobe", "Linux 4.17, with cookies 5.15", PointKind::file, false},
+               .program_type = sys::bpf_prog_type_kprobe,
+               .attach_types = {},
+               .on_perf_event = true},
+    BackendRow{
+        .backend = Backend::kprobe_session,
+        .info = {"kprobe_session", "Linux 6.10, CONFIG_FPROBE", PointKind::kernel_function, true, Misses::in_kprobe},
+        .program_type = sys::bpf_prog_type_kprobe,
+        .attach_types = {.both = sys::bpf_attach_trace_kprobe_session},
+        .family = KernelFamily::kprobe,
+        .needs = &KernelAbilities::kprobe_session,
+        .lack = "kprobe sessions (Linux 6.10)",
+        .cookies = &KernelAbilities::perf_cookies,
+        .sessions = &KernelAbilities::kprobe_session,
+        .only_sessions = true,
+        .source = USDT_SOURCE_KERNEL},
+    BackendRow{
+        .backend = Backend::kprobe_multi,
+        .info = {"kprobe_multi", "Linux 5.18, CONFIG_FPROBE", PointKind::kernel_function, true, Misses::in_kprobe},
+        .program_type = sys::bpf_prog_type_kprobe,
+        .attach_types = {.entry = sys::bpf_attach_trace_kprobe_multi, .exit = sys::bpf_attach_trace_kprobe_multi},
+        .family = KernelFamily::kprobe,
+        .needs = &KernelAbilities::kprobe_multi,
+        .lack = "kprobe_multi (Linux 5.18, CONFIG_FPROBE)",
+        .cookies = &KernelAbilities::perf_cookies,
+        .source = USDT_SOURCE_KERNEL},
+    BackendRow{.backend = Backend::perf_kprobe,
+               .info = {"perf_kprobe", "Linux 4.17, CONFIG_KPROBE_EVENTS", PointKind::kernel_function, false,
+                        Misses::in_kprobe},
+               .program_type = sys::bpf_prog_type_kprobe,
+               .attach_types = {},
+               .family = KernelFamily::kprobe,
+               .needs = &KernelAbilities::perf_kprobe,
+               .lack = "kprobes (CONFIG_KPROBE_EVENTS)",
+               .cookies = &KernelAbilities::perf_cookies,
+               .source = USDT_SOURCE_KERNEL,
+               .on_perf_event = true},
+    BackendRow{.backend = Backend::tracing_multi,
+               .info = {"tracing_multi", "Linux 7.2, x86-64", PointKind::kernel_function, true, Misses::in_program},
+               .program_type = sys::bpf_prog_type_tracing,
+               .attach_types = {.entry = sys::bpf_attach_trace_fentry_multi,
+                                .exit = sys::bpf_attach_trace_fexit_multi,
+                                .both = sys::bpf_attach_trace_fsession_multi},
+               .family = KernelFamily::trampoline,
+               .needs = &KernelAbilities::tracing_multi,
+               .lack = "tracing_multi (Linux 7.2, x86-64)",
+               .cookies = &KernelAbilities::tracing_cookies,
+               .sessions = &KernelAbilities::tracing_multi,
+               .source = USDT_SOURCE_SLOTS,
+               .slot_helper = &KernelAbilities::func_arg,
+               .tied = TiedTo::module,
+               .tracer_frames = 2},
+    BackendRow{.backend = Backend::tracing,
+               .info = {"tracing", "Linux 5.5, arm64 6.4", PointKind::kernel_function, false, Misses::in_program},
+               .program_type = sys::bpf_prog_type_tracing,
+               .attach_types = {.entry = sys::bpf_attach_trace_fentry,
+                                .exit = sys::bpf_attach_trace_fexit,
+                                .both = sys::bpf_attach_trace_fsession},
+               .family = KernelFamily::trampoline,
+               .needs = &KernelAbilities::tracing,
+               .lack = "BPF trampolines (fentry): kprobe or kfunc names do without",
+               .cookies = &KernelAbilities::tracing_cookies,
+               .sessions = &KernelAbilities::tracing_session,
+               .source = USDT_SOURCE_SLOTS,
+               .slot_helper = &KernelAbilities::func_arg,
+               .tied = TiedTo::point,
+               .tracer_frames = 2},
+    BackendRow{.backend = Backend::raw_tp,
+               .info = {"raw_tp", "Linux 4.17", PointKind::tracepoint, false, Misses::in_program},
+               .program_type = sys::bpf_prog_type_raw_tracepoint,
+               .attach_types = {},
+               .family = KernelFamily::raw_tp,
+               .cookies = &KernelAbilities::raw_tp_cookies,
+               .source = USDT_SOURCE_RAW,
+               .tracer_frames = 1},
+    BackendRow{.backend = Backend::tp_btf,
+               .info = {"tp_btf", "Linux 5.5, CONFIG_DEBUG_INFO_BTF", PointKind::tracepoint, false, Misses::in_program},
+               .program_type = sys::bpf_prog_type_tracing,
+               .attach_types = {.entry = sys::bpf_attach_trace_raw_tp},
+               .family = KernelFamily::tp_btf,
+               .needs = &KernelAbilities::kernel_btf,
+               .lack = "type information (BTF): raw_tp names do without",
+               .cookies = &KernelAbilities::raw_tp_cookies,
+               .source = USDT_SOURCE_SLOTS,
+               .slot_helper = &KernelAbilities::tp_btf_func_arg,
+               .tied = TiedTo::point,
+               .tracer_frames = 1},
+};
+
+/// A row's place is its enumerator, less `automatic`.
+constexpr bool in_order() noexcept {
+  for (std::size_t i = 0; i < kBackends.size(); ++i) {
+    if (static_cast<std::size_t>(kBackends[i].backend) != i + 1) return false;
+  }
+  return true;
+}
+static_assert(in_order(), "rows are in the order of enum Backend");
+
+/// Precondition: not automatic.
+[[nodiscard]] constexpr const BackendRow& row_of(Backend backend) noexcept {
+  return kBackends[static_cast<std::size_t>(backend) - 1];
+}
+
+}  // namespace usdt::plan

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What carriers ask about the sites of a plan. Private to plan/.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "usdt/carrier.hpp"
+
+namespace usdt::plan {
+
+class CarrierSites {
+ public:
+  CarrierSites(const AttachPlan& plan, const CarrierOptions& options);
+
+  [[nodiscard]] const AttachPlan& plan() const noexcept { return plan_; }
+  [[nodiscard]] const CarrierOptions& options() const noexcept { return options_; }
+  /// The plan's, or one for all where programs read no arguments.
+  [[nodiscard]] const Table<EncodedSpec>& specs() const noexcept { return *specs_; }
+  [[nodiscard]] Index<EncodedSpec> spec_of(Index<PlannedSite> site) const noexcept {
+    return options_.arguments ? plan_.sites[site].spec : Index<EncodedSpec>();
+  }
+  /// What the program at a site is loaded for: of calls that two programs share, the one at the entry.
+  [[nodiscard]] const ProgramKind& kind_of(Index<PlannedSite> site) const noexcept {
+    return groups_[group_of_[site.value].value].kind;
+  }
+  /// The site has no attach cookie, and a program of its own anyway, which can know it.
+  [[nodiscard]] bool is_fixed(Index<PlannedSite> site) const noexcept {
+    return groups_[group_of_[site.value].value].fixed;
+  }
+  /// The group's sites share one link, for which all have to take the table.
+  [[nodiscard]] bool wants_table(Index<PlannedSite> site) const noexcept {
+    return groups_[group_of_[site.value].value].one_table;
+  }
+
+  /// The site's spec as a cookie, if that is possible at all.
+  [[nodiscard]] std::optional<std::uint64_t> packed(Index<PlannedSite> site) const;
+  [[nodiscard]] std::uint64_t table_cookie(Index<PlannedSite> site) const noexcept {
+    return USDT_TABLE_COOKIE(site.value, spec_of(site).value);
+  }
+  /// What tells sites apart by address: segments are mapped by pages, so that the offset in a file says as much.
+  [[nodiscard]] std::uint64_t address_of(Index<PlannedSite> site) const noexcept;
+
+  [[nodiscard]] unsigned site_bits() const noexcept { return site_bits_; }
+  /// All sites have one user cookie, which then needs no room in theirs.
+  [[nodiscard]] bool same_user_cookie() const noexcept { return same_user_cookie_; }
+
+ private:
+  /// What holds for all sites of a group.
+  struct OfGroup {
+    ProgramKind kind;
+    bool fixed = false;
+    bool one_table = false;
+  };
+
+  [[nodiscard]] bool wants_one_table(const AttachGroup& group) const;
+
+  const AttachPlan& plan_;
+  const CarrierOptions& options_;
+  const Table<EncodedSpec>* specs_;
+  unsigned site_bits_;
+  bool same_user_cookie_;
+  std::vector<Index<AttachGroup>> group_of_;  ///< by site
+  std::vector<OfGroup> groups_;               ///< by group
+};
+
+}  // namespace usdt::plan

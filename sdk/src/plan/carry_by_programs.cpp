@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "plan/carrying.hpp"
+#include "plan/windows.hpp"
+
+namespace usdt::plan {
+namespace {
+
+/// A spec where programs of one kind read it.
+using KindAndSpec = std::pair<ProgramKind, Index<EncodedSpec>>;
+
+/// Specs that may have a program in common, and the number of their sites.
+struct SpecGroup {
+  ProgramKind kind;
+  std::vector<Index<EncodedSpec>> specs;
+  std::size_t sites = 0;
+};
+
+/// A spec without what may differ between the sites of one program: displacements and constants.
+std::string shape_of(const EncodedSpec& spec) {
+  std::string shape(reinterpret_cast<const char*>(&spec.user_cookie), sizeof(spec.user_cookie));
+  for (usdt_arg_spec arg : gather_windows(spec.args).args) {
+    arg.value = 0;
+    shape.append(reinterpret_cast<const char*>(&arg), sizeof(arg));
+  }
+  return shape;
+}
+
+/// Each spec alone if there are few, else by shape; the most used first. `whole`: all specs are in some group.
+std::vector<SpecGroup> group_specs(const CarrierSites& sites, bool& whole) {
+  std::map<KindAndSpec, std::size_t> uses;
+  for (const Index<PlannedSite> site : sites.plan().sites.indices()) {
+    if (!sites.is_fixed(site)) ++uses[{sites.kind_of(site), sites.spec_of(site)}];
+  }
+  const bool by_shape = uses.size() > sites.options().max_programs;
+  std::map<std::pair<ProgramKind, std::string>, SpecGroup> groups;
+  whole = true;
+  for (const auto& [what, count] : uses) {
+    const auto& [kind, number] = what;
+    const EncodedSpec& spec = sites.specs()[number];
+    if (spec.args.size() > USDT_LINK_ARGS) {
+      whole = false;
+      continue;
+    }
+    SpecGroup& group = groups[{kind, by_shape ? shape_of(spec) : fmt::format("{:08x}", number.value)}];
+    group.kind = kind;
+    group.specs.push_back(number);
+    group.sites += count;
+  }
+  std::vector<SpecGroup> order;
+  order.reserve(groups.size());
+  for (auto& [key, group] : groups) order.push_back(std::move(group));
+  std::stable_sort(order.begin(), order.end(),
+                   [](const SpecGroup& a, const SpecGroup& b) { return a.sites > b.sites; });
+  return order;
+}
+
+PlannedProgram program_for(const Table<EncodedSpec>& specs, const SpecGroup& group) {
+  PlannedProgram program{.kind = group.kind, .carriers = kLinkBit, .link_spec = specs[group.specs.front()]};
+  for (const Index<EncodedSpec> spec : group.specs) {
+    const auto& args = specs[spec].args;
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      if (args[i].value != program.link_spec.args[i].value) program.link_vary |= 1u << i;
+    }
+  }
+  return program;
+}
+
+}  // namespace
+
+void carry_by_programs(Carrying& carrying) {
+  const CarrierSites& sites = carrying.sites;
+  const std::uint32_t most = sites.options().max_programs;
+  bool whole = false;
+  std::vector<SpecGroup> groups = group_specs(sites, whole);
+  carrying.out.limited = groups.size() > most;
+  if (!whole || groups.size() > most) groups.resize(std::min<std::size_t>(groups.size(), most > 2 ? most - 2 : 0));
+  std::map<KindAndSpec, Index<PlannedProgram>> program_of;
+  for (const SpecGroup& group : groups) {
+    const Index<PlannedProgram> program = carrying.add_program(program_for(sites.specs(), group));
+    carrying.out.needs_table |= carrying.out.programs[program].link_vary != 0;
+    for (const Index<EncodedSpec> spec : group.specs) program_of[{group.kind, spec}] = program;
+  }
+  for (const Index<PlannedSite> site : sites.plan().sites.indices()) {
+    const auto own =
+        sites.is_fixed(site) ? program_of.end() : program_of.find({sites.kind_of(site), sites.spec_of(site)});
+    if (own != program_of.end()) {
+      carrying.set(site, {own->second, sites.table_cookie(site)});
+      ++carrying.out.in_program;
+    } else if (most > 1) {
+      carrying.by_cookie_or_table(site);
+    } else {
+      carrying.by_table(site);
+    }
+  }
+}
+
+}  // namespace usdt::plan
