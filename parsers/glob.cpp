@@ -6,7 +6,7 @@
 namespace usdt {
 namespace {
 
-constexpr std::size_t kNone = std::string_view::npos;
+constexpr std::size_t kNowhere = std::string_view::npos;
 
 /// One glob against one text. On a mismatch only the latest '*' takes one character more: earlier ones never need
 /// to, so the time is bounded by glob times text, whatever the pattern.
@@ -21,7 +21,7 @@ class GlobMatch {
         star_text_ = text_at_;
       } else if (step()) {
         ++text_at_;
-      } else if (star_ != kNone) {
+      } else if (star_ != kNowhere) {
         glob_at_ = star_;
         text_at_ = ++star_text_;
       } else {
@@ -83,9 +83,9 @@ class GlobMatch {
   std::string_view text_;
   std::size_t glob_at_ = 0;
   std::size_t text_at_ = 0;
-  std::size_t star_ = kNone;   ///< behind the latest '*'
-  std::size_t star_text_ = 0;  ///< where the text that '*' does not take begins
-  std::size_t unclosed_from_ = kNone;
+  std::size_t star_ = kNowhere;  ///< behind the latest '*'
+  std::size_t star_text_ = 0;    ///< where the text that '*' does not take begins
+  std::size_t unclosed_from_ = kNowhere;
 };
 
 }  // namespace
