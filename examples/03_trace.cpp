@@ -39,9 +39,9 @@ usdt::Result<void> run(const char* probe, std::chrono::seconds time) {
   });
   auto counts = usdt::trace(*plan, stop.get_token(), print);
   if (!counts) return usdt::fail(counts.error());
-  for (std::size_t i = 0; const usdt::PlannedProbe& probe : plan->probes) {
-    const usdt::ProbeCounts& counted = (*counts)[i++];
-    std::cerr << probe.name << ": " << counted.hits << " hits, " << counted.ring_full << " lost\n";
+  for (const auto each : plan->probes.indices()) {
+    const usdt::ProbeCounts& counted = (*counts)[each.value];
+    std::cerr << plan->probes[each].name << ": " << counted.hits << " hits, " << counted.ring_full << " lost\n";
   }
   return {};
 }

@@ -64,7 +64,7 @@ usdt_program_constants constants_of(const AttachPlan& plan, const CarrierPlan& c
   out.ip_group = program.ip_group;
   out.scope = process_list(pids_of(plan.scope));
   out.source = static_cast<std::uint8_t>(program.kind.source);
-  out.moment = program.kind.moment;
+  out.moment = static_cast<std::uint8_t>(program.kind.moment);
   out.calls = static_cast<std::uint8_t>(program.kind.calls);
   out.one_site = static_cast<std::uint8_t>(plan.sites.size() == 1 && carriers.site_bits == 0);
   out.packed_regs = static_cast<std::uint8_t>(program.packed_regs);
