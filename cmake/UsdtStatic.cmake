@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # USDT_STATIC: programs that need nothing of the machine they run on, such as a guest of tests/vm with no libraries.
-# libdw is left out: the archives name it and nothing calls it, and its static form wants libraries of its own.
 set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
 pkg_check_modules(LIBELF REQUIRED IMPORTED_TARGET libelf)
 pkg_check_modules(LIBBPF REQUIRED IMPORTED_TARGET libbpf>=1.1)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
-add_library(PkgConfig::LIBDW INTERFACE IMPORTED)
 target_link_libraries(PkgConfig::LIBELF INTERFACE PkgConfig::ZLIB)
 target_link_libraries(PkgConfig::LIBBPF INTERFACE PkgConfig::LIBELF)
 add_link_options(-static)

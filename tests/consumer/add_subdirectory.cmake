@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# add_subdirectory() of the sources: the consumer gets usdt::usdt, and neither our tests nor our benchmarks.
+# add_subdirectory() of the sources: the consumer gets usdt::usdt and usdt_add_bpf(), and none of our tools, tests,
+# benchmarks or install rules.
 include(${CMAKE_CURRENT_LIST_DIR}/common.cmake)
 # With the flags of our own build, whose objects ccache has.
-configure_and_build(${PROJECT_DIR}/add_subdirectory consumer -DUSDT_SOURCE_DIR=${USDT_SOURCE_DIR}
-                    -DUSDT_WERROR=${USDT_WERROR})
+configure_and_build(${PROJECT_DIR}/add_subdirectory consumer ${SAME_BUILD} -DUSDT_SOURCE_DIR=${USDT_SOURCE_DIR})
 expect_probes(${WORK_DIR}/build/consumer)
 run(${CMAKE_COMMAND} --build ${WORK_DIR}/build --target help)
-if(output MATCHES "_test|_bench")
-  message(FATAL_ERROR "our tests are targets of the consumer's project:\n${output}")
+if(output MATCHES "_test|_bench|usdt-list|usdt-trace|example_")
+  message(FATAL_ERROR "our tools or tests are targets of the consumer's project:\n${output}")
+endif()
+run(${CMAKE_COMMAND} --install ${WORK_DIR}/build --prefix ${WORK_DIR}/prefix)
+file(GLOB_RECURSE installed ${WORK_DIR}/prefix/*)
+if(installed)
+  message(FATAL_ERROR "installing the consumer's project installs ours: ${installed}")
 endif()

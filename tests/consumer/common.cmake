@@ -13,16 +13,34 @@ function(run)
   set(output "${text}" PARENT_SCOPE)
 endfunction()
 
-# install_usdt(): the build tree's install, into a prefix inside WORK_DIR; sets `prefix`.
-function(install_usdt)
-  run(${CMAKE_COMMAND} --install ${USDT_BINARY_DIR} --prefix ${WORK_DIR}/prefix)
+# With the options of our own build, whose objects ccache has.
+set(SAME_BUILD -G ${GENERATOR} -DCMAKE_BUILD_TYPE=${BUILD_TYPE} -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_C_COMPILER=${CC}
+               -DCMAKE_CXX_FLAGS_DEBUG=${DEBUG_FLAGS} -DUSDT_WERROR=${USDT_WERROR})
+
+# install_usdt(BUILD): the build tree's install, into a prefix inside WORK_DIR; sets `prefix`.
+function(install_usdt build)
+  run(${CMAKE_COMMAND} --install ${build} --prefix ${WORK_DIR}/prefix)
   set(prefix ${WORK_DIR}/prefix PARENT_SCOPE)
+endfunction()
+
+# use_pkg_config(PREFIX): pkg-config finds the usdt.pc of PREFIX.
+function(use_pkg_config prefix)
+  file(GLOB_RECURSE pc ${prefix}/*/usdt.pc)
+  cmake_path(GET pc PARENT_PATH pc_dir)
+  set(ENV{PKG_CONFIG_PATH} ${pc_dir})
+endfunction()
+
+# compile_with_pkg_config(): WORK_DIR/consumer, by one compiler command. The prefix is the one that usdt.pc says.
+function(compile_with_pkg_config)
+  run(pkg-config --dont-define-prefix --cflags --libs usdt)
+  separate_arguments(flags UNIX_COMMAND "${output}")
+  run(${CXX} -std=c++20 ${PROJECT_DIR}/consumer.cpp -o ${WORK_DIR}/consumer ${flags})
 endfunction()
 
 # configure_and_build(SOURCE TARGET OPTIONS...): builds TARGET of the consumer project SOURCE.
 function(configure_and_build source target)
   run(${CMAKE_COMMAND} -S ${source} -B ${WORK_DIR}/build -G ${GENERATOR} -DCMAKE_BUILD_TYPE=${BUILD_TYPE}
-      -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_C_COMPILER=${CC} ${ARGN})
+      -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_C_COMPILER=${CC} -DCMAKE_MAKE_PROGRAM=${MAKE_PROGRAM} ${ARGN})
   run(${CMAKE_COMMAND} --build ${WORK_DIR}/build --target ${target} --parallel 2)
 endfunction()
 

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# usdt.pc from an install prefix, for users without CMake: one compiler command.
+# usdt.pc from an install prefix, for users without CMake: one compiler command. It names the place it lies in, also when
+# the prefix was moved.
 include(${CMAKE_CURRENT_LIST_DIR}/common.cmake)
-install_usdt()
-file(GLOB_RECURSE pc ${prefix}/*/usdt.pc)
-cmake_path(GET pc PARENT_PATH pc_dir)
-set(ENV{PKG_CONFIG_PATH} ${pc_dir})
-run(pkg-config --define-prefix --cflags --libs usdt)
-separate_arguments(flags UNIX_COMMAND "${output}")
-run(${CXX} -std=c++20 ${PROJECT_DIR}/consumer.cpp -o ${WORK_DIR}/consumer ${flags})
+install_usdt(${USDT_BINARY_DIR})
+file(RENAME ${prefix} ${WORK_DIR}/moved)
+use_pkg_config(${WORK_DIR}/moved)
+compile_with_pkg_config()
 expect_probes(${WORK_DIR}/consumer)
