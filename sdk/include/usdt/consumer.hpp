@@ -8,12 +8,12 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <stop_token>
 #include <string_view>
 #include <type_traits>
 
 #include "usdt/bpf_object.hpp"
 #include "usdt/result.hpp"
+#include "usdt/stop.hpp"
 
 namespace usdt {
 
@@ -76,16 +76,16 @@ struct ConsumeStats {
 
 /// Reads ring buffer `map` of a loaded object on the calling thread until `stop` is requested, which ends a wait at
 /// once, then drains it. Errors: not_found (no such map), invalid_argument (no ring buffer), io.
-[[nodiscard]] Result<void> consume_records(const LoadedObject& object, std::string_view map,
-                                           const std::stop_token& stop, const OnRecord& on_record);
+[[nodiscard]] Result<void> consume_records(const LoadedObject& object, std::string_view map, const StopToken& stop,
+                                           const OnRecord& on_record);
 
 /// The same for records of one trivially copyable type, as the BPF program writes them.
 ///     struct query { std::uint64_t id; char sql[64]; };
 ///     auto stats = usdt::consume<query>(object, "events", stop, [](const query& q) { ... });
 template <class T, class Callback>
 requires std::is_trivially_copyable_v<T> && std::is_invocable_v<Callback, const T&>
-[[nodiscard]] Result<ConsumeStats> consume(const LoadedObject& object, std::string_view map,
-                                           const std::stop_token& stop, Callback callback) {
+[[nodiscard]] Result<ConsumeStats> consume(const LoadedObject& object, std::string_view map, const StopToken& stop,
+                                           Callback callback) {
   ConsumeStats stats;
   auto read = consume_records(object, map, stop, [&](std::span<const std::byte> bytes) {
     const std::optional<T> record = record_as<T>(bytes);

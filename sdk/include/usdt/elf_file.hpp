@@ -6,13 +6,13 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <stop_token>
 #include <string>
 #include <vector>
 
 #include "usdt/machine.hpp"
 #include "usdt/probe.hpp"
 #include "usdt/result.hpp"
+#include "usdt/stop.hpp"
 
 namespace usdt {
 
@@ -40,7 +40,7 @@ struct OpenOptions {
   std::vector<std::filesystem::path> debug_dirs = {"/usr/lib/debug"};
   /// Ends reading early, from another thread: what then returns does so with ErrorKind::stopped. However large the
   /// file, and its debug file, that is within a moment.
-  std::stop_token stop = {};
+  StopToken stop = {};
 };
 
 /// An open ELF file or ar archive, of any of the three machines, either class, on any host. Reading it needs

@@ -8,13 +8,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <vector>
 
 #include "usdt/event.hpp"
 #include "usdt/link.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/result.hpp"
+#include "usdt/stop.hpp"
 
 namespace usdt {
 
@@ -123,7 +123,7 @@ class Tracer {
 
 /// A whole trace in one call on the calling thread: attaches, hands events to `on_event` until `stop` is requested
 /// (seen within 100 ms), detaches, drains, and returns the counts per probe of the plan. Errors as Tracer::start().
-[[nodiscard]] Result<std::vector<ProbeCounts>> trace(AttachPlan plan, const std::stop_token& stop,
+[[nodiscard]] Result<std::vector<ProbeCounts>> trace(AttachPlan plan, const StopToken& stop,
                                                      const Tracer::Callback& on_event,
                                                      const TraceOptions& options = {});
 

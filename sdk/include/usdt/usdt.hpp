@@ -9,7 +9,8 @@
 //   attaching           tracer.hpp (the stock program) or bpf_object.hpp and link.hpp (your own)
 //   values              event.hpp; consumer.hpp for records of your own
 //   shared with BPF     bpf/spec.h, bpf/event.h; BPF programs include bpf/usdt.bpf.h
-//   everywhere          result.hpp, error.hpp, address.hpp, machine.hpp
+//   ending early        stop.hpp
+//   everywhere          fwd.hpp, result.hpp, error.hpp, address.hpp, machine.hpp
 #pragma once
 
 #include "usdt/address.hpp"
@@ -27,6 +28,7 @@
 #include "usdt/event.hpp"
 #include "usdt/features.hpp"
 #include "usdt/file_change.hpp"
+#include "usdt/fwd.hpp"
 #include "usdt/kernel.hpp"
 #include "usdt/kernel_symbols.hpp"
 #include "usdt/link.hpp"
@@ -38,4 +40,5 @@
 #include "usdt/red_zone.hpp"
 #include "usdt/result.hpp"
 #include "usdt/select.hpp"
+#include "usdt/stop.hpp"
 #include "usdt/tracer.hpp"

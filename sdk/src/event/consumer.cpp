@@ -7,7 +7,7 @@
 
 namespace usdt {
 
-Result<void> consume_records(const LoadedObject& object, std::string_view map, const std::stop_token& stop,
+Result<void> consume_records(const LoadedObject& object, std::string_view map, const StopToken& stop,
                              const OnRecord& on_record) {
   auto fd = object.map_fd(map);
   if (!fd) return fail(fd.error());

@@ -116,7 +116,7 @@ const AttachPlan& Tracer::plan() const noexcept { return impl_->plan; }
 const Link& Tracer::link() const noexcept { return impl_->link; }
 const EventLayout& Tracer::layout() const noexcept { return impl_->layout; }
 
-Result<std::vector<ProbeCounts>> trace(AttachPlan plan, const std::stop_token& stop, const Tracer::Callback& on_event,
+Result<std::vector<ProbeCounts>> trace(AttachPlan plan, const StopToken& stop, const Tracer::Callback& on_event,
                                        const TraceOptions& options) {
   auto tracer = Tracer::start(std::move(plan), options);
   if (!tracer) return fail(tracer.error());

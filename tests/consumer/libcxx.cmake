@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Each public header compiles alone, with clang and libc++ (14, which has neither std::stop_token nor most of std::ranges).
+include(${CMAKE_CURRENT_LIST_DIR}/common.cmake)
+find_program(CLANG NAMES clang++ clang++-14)
+file(WRITE ${WORK_DIR}/nothing.cpp "#include <version>\n#ifndef _LIBCPP_VERSION\n#error\n#endif\n")
+set(compile ${CLANG} -stdlib=libc++ -std=c++20 -Wall -Wextra -Werror -fsyntax-only)
+execute_process(COMMAND ${compile} ${WORK_DIR}/nothing.cpp RESULT_VARIABLE result OUTPUT_QUIET ERROR_QUIET)
+if(NOT CLANG OR NOT result EQUAL 0)
+  message(STATUS "SKIP: no clang++ with libc++")
+  return()
+endif()
+file(GLOB_RECURSE headers RELATIVE ${USDT_SOURCE_DIR}/sdk/include ${USDT_SOURCE_DIR}/sdk/include/*.hpp)
+foreach(header IN LISTS headers)
+  file(WRITE ${WORK_DIR}/alone.cpp "#include <${header}>\n")
+  run(${compile} -I${USDT_SOURCE_DIR}/sdk/include -I${USDT_SOURCE_DIR}/bpf/include ${WORK_DIR}/alone.cpp)
+endforeach()
