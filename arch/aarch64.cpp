@@ -127,6 +127,9 @@ constexpr bool is_stepped_hint(std::uint32_t code) {
   }
 }
 
+/// Procedure Call Standard for the Arm 64-bit Architecture (IHI 0055), 6.8.2.
+constexpr auto kArguments = kRegisters.ids({"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"});
+
 #ifdef __aarch64__
 static_assert(offsetof(user_pt_regs, regs) == 0 && sizeof(user_pt_regs::regs) == 8 * kGeneral);
 static_assert(offsetof(user_pt_regs, sp) == 8 * kSp && offsetof(user_pt_regs, pc) == 8 * kPc);
@@ -154,6 +157,9 @@ constinit const Arch kAarch64{
     .registers = kRegisters.all(),
     .slots = kRegisters.slots,
     .sites = kSites,
+    .stack_pointer = kRegisters.id("sp"),
+    .kernel_calls = {.arguments = kArguments, .result = kRegisters.id("x0"), .result_high = RegisterId::none},
+    .thread_segment = "",
 };
 
 }  // namespace usdt::arch

@@ -15,7 +15,7 @@ const Register* Arch::find(std::string_view name) const noexcept {
   const std::size_t mask = slots.size() - 1;
   for (std::size_t slot = hash_name(name) & mask; slots[slot] != 0; slot = (slot + 1) & mask) {
     const Register& entry = registers[slots[slot] - 1U];
-    if (entry.name == name) return &entry;
+    if (std::ranges::equal(entry.name, name, {}, {}, to_lower)) return &entry;
   }
   return nullptr;
 }

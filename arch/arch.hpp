@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "usdt/location.hpp"
 #include "usdt/machine.hpp"
 #include "usdt/probe.hpp"
 
@@ -37,6 +38,13 @@ struct SitePattern {
   SiteClass site_class;
 };
 
+/// Which registers a calling convention uses.
+struct CallRegisters {
+  std::span<const RegisterId> arguments;  ///< whole registers, in order
+  RegisterId result = RegisterId::none;
+  RegisterId result_high = RegisterId::none;  ///< upper half of a result of two words
+};
+
 struct Arch {
   Machine machine;
   std::uint16_t elf_machine;  ///< e_machine: EM_X86_64 62, EM_386 3, EM_AARCH64 183
@@ -47,8 +55,20 @@ struct Arch {
   std::span<const std::uint16_t> slots;
   std::span<const SitePattern> sites;  ///< the first that fits decides; none fits: single_step
 
-  /// The register called `name`, or nullptr.
+  RegisterId stack_pointer;
+  CallRegisters kernel_calls;  ///< of the kernel's own functions, as it is compiled
+  /// The segment register whose base is the thread pointer ("ELF Handling For Thread-Local Storage"); empty: the
+  /// machine has none.
+  std::string_view thread_segment;
+
+  /// The register called `name`, in either case, or nullptr.
   [[nodiscard]] const Register* find(std::string_view name) const noexcept;
+  /// `reg` is one of `registers`.
+  [[nodiscard]] RegisterId id(const Register& reg) const noexcept {
+    return static_cast<RegisterId>(&reg - registers.data());
+  }
+  /// The register of `id`, which is not none.
+  [[nodiscard]] const Register& reg(RegisterId id) const noexcept { return registers[static_cast<std::size_t>(id)]; }
 };
 
 /// The table of `machine`.
@@ -56,9 +76,9 @@ struct Arch {
 /// The table for an ELF header's e_machine; nullptr for machines we do not read.
 [[nodiscard]] const Arch* for_elf_machine(std::uint16_t e_machine) noexcept;
 
-/// Where GCC keeps the upper half of an 8-byte value it prints as the 32-bit register `canon` (i386):
-/// the next hard register in GCC's order eax, edx, ecx, ebx, esi, edi, ebp. Empty for others.
-[[nodiscard]] std::string_view i386_pair_high(std::string_view canon) noexcept;
+/// Where GCC keeps the upper half of an 8-byte value it prints as `reg`, a 32-bit register of i386: in the next hard
+/// register in its order eax, edx, ecx, ebx, esi, edi, ebp. None for other registers and machines.
+[[nodiscard]] RegisterId pair_high(const Arch& arch, const Register& reg) noexcept;
 
 /// The cost class of the instruction at the start of `bytes` (fewer than 16 at the end of a segment).
 [[nodiscard]] SiteClass classify_site(Machine machine, std::span<const std::uint8_t> bytes) noexcept;

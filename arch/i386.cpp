@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <algorithm>
+
 #include "arch/tables.hpp"
 #include "arch/x86.hpp"
 
@@ -42,6 +44,9 @@ constexpr std::array kSites = {
     pattern(SiteClass::emulated, {0x0f, 0x80}, {0xff, 0xf0}),
 };
 
+/// The kernel is compiled with -mregparm=3 (arch/x86/Makefile).
+constexpr auto kArguments = kRegisters.ids({"eax", "edx", "ecx"});
+
 }  // namespace
 
 constinit const Arch kI386{
@@ -52,15 +57,17 @@ constinit const Arch kI386{
     .registers = kRegisters.all(),
     .slots = kRegisters.slots,
     .sites = kSites,
+    .stack_pointer = kRegisters.id("esp"),
+    .kernel_calls = {.arguments = kArguments, .result = kRegisters.id("eax"), .result_high = kRegisters.id("edx")},
+    .thread_segment = "gs",
 };
 
-std::string_view i386_pair_high(std::string_view canon) noexcept {
+RegisterId pair_high(const Arch& arch, const Register& reg) noexcept {
   // gcc/config/i386/i386.h: hard register numbers 0..6. A DImode value takes a register and the next one.
-  constexpr std::array<std::string_view, 7> kOrder = {"eax", "edx", "ecx", "ebx", "esi", "edi", "ebp"};
-  for (std::size_t i = 0; i + 1 < kOrder.size(); ++i) {
-    if (kOrder[i] == canon) return kOrder[i + 1];
-  }
-  return {};
+  static constexpr auto kOrder = kRegisters.ids({"eax", "edx", "ecx", "ebx", "esi", "edi", "ebp"});
+  if (arch.machine != Machine::i386 || reg.bits != 32) return RegisterId::none;
+  const auto* const found = std::ranges::find(kOrder, arch.id(reg));
+  return found == kOrder.end() || found + 1 == kOrder.end() ? RegisterId::none : found[1];
 }
 
 }  // namespace usdt::arch

@@ -11,10 +11,12 @@
 
 namespace usdt::arch {
 
-/// Spreads register names (at most 5 bytes) well enough that a lookup probes 1.3 slots on average.
+constexpr char to_lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+/// Spreads register names (at most 5 bytes, in either case) well enough that a lookup probes 1.3 slots on average.
 constexpr std::size_t hash_name(std::string_view name) noexcept {
   std::uint32_t hash = 2166136261U;
-  for (const char c : name) hash = (hash ^ static_cast<std::uint8_t>(c)) * 16777619U;
+  for (const char c : name) hash = (hash ^ static_cast<std::uint8_t>(to_lower(c))) * 16777619U;
   return hash ^ (hash >> 15);
 }
 
@@ -62,6 +64,20 @@ struct RegisterTable {
     }
     registers[count++] = entry;
     slots[slot] = static_cast<std::uint16_t>(count);
+  }
+
+  /// The register called `name`; that there is none does not compile.
+  [[nodiscard]] constexpr RegisterId id(std::string_view name) const {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (registers[i].name == name) return static_cast<RegisterId>(i);
+    }
+    throw "no such register";
+  }
+  template <std::size_t Count>
+  [[nodiscard]] constexpr std::array<RegisterId, Count> ids(const std::string_view (&names)[Count]) const {
+    std::array<RegisterId, Count> found{};
+    for (std::size_t i = 0; i < Count; ++i) found[i] = id(names[i]);
+    return found;
   }
 
   /// Every name of `names` as floating-point or vector registers that are parts of those of `canon`.

@@ -69,6 +69,9 @@ constexpr std::array kSites = {
     pattern(SiteClass::emulated, {0x0f, 0x80}, {0xff, 0xf0}),
 };
 
+/// System V ABI, AMD64 supplement, 3.2.3.
+constexpr auto kArguments = kRegisters.ids({"rdi", "rsi", "rdx", "rcx", "r8", "r9"});
+
 #ifdef __x86_64__
 constexpr bool at(std::size_t offset, Word word) { return offset == 8U * static_cast<std::size_t>(word); }
 static_assert(at(offsetof(pt_regs, r15), kR15) && at(offsetof(pt_regs, r14), kR14) && at(offsetof(pt_regs, r13), kR13));
@@ -91,6 +94,9 @@ constinit const Arch kX86_64{
     .registers = kRegisters.all(),
     .slots = kRegisters.slots,
     .sites = kSites,
+    .stack_pointer = kRegisters.id("rsp"),
+    .kernel_calls = {.arguments = kArguments, .result = kRegisters.id("rax"), .result_high = RegisterId::none},
+    .thread_segment = "fs",
 };
 
 }  // namespace usdt::arch

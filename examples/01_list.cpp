@@ -18,7 +18,7 @@ usdt::Result<void> list(const char* path) {
     std::string signature;
     for (const usdt::Arg& arg : decoder.decode(site)) {
       if (!signature.empty()) signature += ", ";
-      signature += arg.readable ? usdt::type_name(arg) : "unreadable: " + arg.reason;
+      signature += arg.readable() ? usdt::type_name(arg.type) : "unreadable: " + std::string(arg.why_unreadable());
     }
     std::printf("%s:%s(%s)%s\n", site.provider.c_str(), site.name.c_str(), signature.c_str(),
                 site.has_semaphore ? " [semaphore]" : "");

@@ -137,8 +137,8 @@ bool finish_memory(const Draft& draft, MemOperand& memory_operand, Trouble& trou
   if (draft.writeback != Writeback::post && !to_displacement(draft.expression, memory_operand.disp, trouble))
     return false;
   memory_operand.symbol = symbol_of(draft.expression);
-  memory_operand.base = lower_case(draft.base);
-  memory_operand.index = lower_case(draft.index);
+  memory_operand.base = draft.base;
+  memory_operand.index = draft.index;
   memory_operand.scale = 1U << draft.amount;
   memory_operand.extend = draft.extend;
   memory_operand.amount = draft.amount;
@@ -157,7 +157,7 @@ bool parse_operand(std::string_view text, Operand& out, Trouble& trouble) {
   if (!draft.reloc.empty()) draft.expression.reloc = draft.reloc;
   switch (draft.kind) {
     case Kind::reg:
-      out = RegOperand{lower_case(draft.reg)};
+      out = RegOperand{draft.reg};
       return true;
     case Kind::constant:
       return to_constant(draft.expression, out.emplace<ConstOperand>(), trouble);
@@ -169,6 +169,6 @@ bool parse_operand(std::string_view text, Operand& out, Trouble& trouble) {
 
 }  // namespace
 
-std::vector<ArgSpec> parse_aarch64(std::string_view text) { return parse_each(text, OuterComma::yes, parse_operand); }
+std::vector<ParsedArg> parse_aarch64(std::string_view text) { return parse_each(text, OuterComma::yes, parse_operand); }
 
 }  // namespace usdt::parsers

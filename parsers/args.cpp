@@ -21,7 +21,7 @@ std::size_t skip_space(std::string_view text, std::size_t at) {
   return at;
 }
 
-/// Of one site; sys/sdt.h writes at most 12, and a spec holds 255. What is read of an argument takes some 600 bytes,
+/// Of one site; sys/sdt.h writes at most 12, and a spec holds 255. What is read of an argument takes some 200 bytes,
 /// its text in a hostile file two.
 constexpr std::size_t kMostArguments = 1024;
 
@@ -102,55 +102,55 @@ std::string explain(const Trouble& trouble, std::string_view operand) {
   return fmt::format("unexpected byte 0x{:02x} in operand", byte);
 }
 
-/// Fills `spec` from the size digits; false where no argument can have that size.
-bool read_size(const Prefix& prefix, ArgSpec& spec) {
+/// Fills `arg` from the size digits; false where no argument can have that size.
+bool read_size(const Prefix& prefix, ParsedArg& arg) {
   std::uint32_t size = 0;
   const auto [end, error] = std::from_chars(prefix.digits.data(), prefix.digits.data() + prefix.digits.size(), size);
   if (error != std::errc{}) {
-    spec.unreadable = Unreadable{fmt::format("argument size {} is too large", prefix.digits), spec.column};
+    arg.unreadable = Unreadable{fmt::format("argument size {} is too large", prefix.digits), arg.column};
     return false;
   }
-  spec.size = size;
-  if (size == 0) spec.unreadable = Unreadable{"argument size is 0", spec.column};
+  arg.size = size;
+  if (size == 0) arg.unreadable = Unreadable{"argument size is 0", arg.column};
   return size > 0;
 }
 
-void parse_one(std::string_view text, OperandParser parse, ArgSpec& spec) {
-  spec.text = text;
+void parse_one(std::string_view text, OperandParser parse, ParsedArg& arg) {
+  arg.text = text;
   const Prefix prefix = prefix_of(text);
-  spec.is_signed = prefix.is_signed;
-  spec.is_float = prefix.is_float;
-  if (prefix.length > 0 && !read_size(prefix, spec)) return;
+  arg.is_signed = prefix.is_signed;
+  arg.is_float = prefix.is_float;
+  if (prefix.length > 0 && !read_size(prefix, arg)) return;
   const std::string_view operand = text.substr(prefix.length);
   Trouble trouble;
-  if (parse(operand, spec.operand, trouble)) return;
-  spec.operand = std::monostate{};
+  if (parse(operand, arg.operand, trouble)) return;
+  arg.operand = std::monostate{};
   const auto column = static_cast<std::uint32_t>(trouble.at - text.data());
-  spec.unreadable = Unreadable{explain(trouble, operand), spec.column + column};
+  arg.unreadable = Unreadable{explain(trouble, operand), arg.column + column};
 }
 
 }  // namespace
 
-std::vector<ArgSpec> parse_each(std::string_view text, OuterComma outer_comma, OperandParser parse) {
-  std::vector<ArgSpec> specs;
+std::vector<ParsedArg> parse_each(std::string_view text, OuterComma outer_comma, OperandParser parse) {
+  std::vector<ParsedArg> args;
   std::size_t at = skip_space(text, 0);
-  if (at == text.size() || text[at] == ':') return specs;
+  if (at == text.size() || text[at] == ':') return args;
   // Twelve is the most sys/sdt.h can write; more is possible, so this is only where growth starts.
-  specs.reserve(std::clamp<std::size_t>(std::count(text.begin(), text.end(), '@'), 1, 12));
+  args.reserve(std::clamp<std::size_t>(std::count(text.begin(), text.end(), '@'), 1, 12));
   while (at < text.size()) {
-    ArgSpec& spec = specs.emplace_back();
-    spec.column = static_cast<std::uint32_t>(at);
-    if (specs.size() > kMostArguments) {
-      spec.text = text.substr(at);
-      spec.unreadable =
-          Unreadable{fmt::format("more than {} arguments: the rest is not read", kMostArguments), spec.column};
-      return specs;
+    ParsedArg& arg = args.emplace_back();
+    arg.column = static_cast<std::uint32_t>(at);
+    if (args.size() > kMostArguments) {
+      arg.text = text.substr(at);
+      arg.unreadable =
+          Unreadable{fmt::format("more than {} arguments: the rest is not read", kMostArguments), arg.column};
+      return args;
     }
     const std::size_t end = end_of_argument(text, at, outer_comma);
-    parse_one(text.substr(at, end - at), parse, spec);
+    parse_one(text.substr(at, end - at), parse, arg);
     at = skip_space(text, end);
   }
-  return specs;
+  return args;
 }
 
 std::string lower_case(std::string_view name) {
@@ -161,7 +161,7 @@ std::string lower_case(std::string_view name) {
   return lower;
 }
 
-std::vector<ArgSpec> parse_args(std::string_view text, Machine machine) {
+std::vector<ParsedArg> parse_args(std::string_view text, Machine machine) {
   return machine == Machine::aarch64 ? parse_aarch64(text) : parse_x86_att(text);
 }
 

@@ -272,7 +272,7 @@ bool parse_expression(const char*& first, const char* last, Marks marks, Express
 
 std::optional<SymbolRef> symbol_of(const Expression& expression) {
   if (expression.symbol.empty()) return std::nullopt;
-  return SymbolRef{unescape(expression.symbol), std::string(expression.reloc)};
+  return SymbolRef{unescape(expression.symbol), expression.reloc};
 }
 
 bool to_constant(const Expression& expression, ConstOperand& out, Trouble& trouble) {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "usdt/arg.hpp"
+#include "usdt/operand.hpp"
 
 namespace usdt::parsers {
 
@@ -81,10 +81,10 @@ struct ExpressionParser : ParserBase<ExpressionParser<ParserBase, marks>> {
 /// As a displacement, -2^63 .. 2^63-1. False with `trouble` set where it does not fit.
 [[nodiscard]] bool to_displacement(const Expression& expression, std::int64_t& out, Trouble& trouble);
 
-/// `name` in lower case: both assemblers take register names in either case.
+/// `name` in lower case: assemblers take names in either case.
 [[nodiscard]] std::string lower_case(std::string_view name);
 
-using Operand = decltype(ArgSpec::operand);
+using Operand = decltype(ParsedArg::operand);
 /// Parses one operand, the whole of `text`. False with `trouble` set where it cannot be read.
 using OperandParser = bool (*)(std::string_view text, Operand& out, Trouble& trouble);
 
@@ -92,6 +92,6 @@ using OperandParser = bool (*)(std::string_view text, Operand& out, Trouble& tro
 enum class OuterComma : std::uint8_t { no, yes };
 
 /// Cuts `text` into arguments and parses each alone.
-[[nodiscard]] std::vector<ArgSpec> parse_each(std::string_view text, OuterComma outer_comma, OperandParser parse);
+[[nodiscard]] std::vector<ParsedArg> parse_each(std::string_view text, OuterComma outer_comma, OperandParser parse);
 
 }  // namespace usdt::parsers

@@ -105,8 +105,8 @@ BOOST_SPIRIT_DEFINE(operand)
 bool finish_memory(const Draft& draft, MemOperand& memory_operand, Trouble& trouble) {
   if (!to_displacement(draft.expression, memory_operand.disp, trouble)) return false;
   memory_operand.symbol = symbol_of(draft.expression);
-  memory_operand.base = lower_case(draft.base);
-  memory_operand.index = lower_case(draft.index);
+  memory_operand.base = draft.base;
+  memory_operand.index = draft.index;
   memory_operand.scale = draft.scale;
   memory_operand.segment = draft.segment;
   return true;
@@ -122,7 +122,7 @@ bool parse_operand(std::string_view text, Operand& out, Trouble& trouble) {
   }
   switch (draft.kind) {
     case Kind::reg:
-      out = RegOperand{lower_case(draft.reg)};
+      out = RegOperand{draft.reg};
       return true;
     case Kind::constant:
       return to_constant(draft.expression, out.emplace<ConstOperand>(), trouble);
@@ -134,6 +134,6 @@ bool parse_operand(std::string_view text, Operand& out, Trouble& trouble) {
 
 }  // namespace
 
-std::vector<ArgSpec> parse_x86_att(std::string_view text) { return parse_each(text, OuterComma::no, parse_operand); }
+std::vector<ParsedArg> parse_x86_att(std::string_view text) { return parse_each(text, OuterComma::no, parse_operand); }
 
 }  // namespace usdt::parsers

@@ -117,8 +117,7 @@ TEST(Registers, AreFoundByExactlyTheirName) {
       EXPECT_EQ(arch.find(entry.name), &entry) << entry.name;
       EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
     }
-    for (const char* name :
-         {"", "x32", "w31", "r16", "foo", "RAX", "%rax", "rax ", "x5foo", "xmm32", "a", "rrrrrrrrrrr"}) {
+    for (const char* name : {"", "x32", "w31", "r16", "foo", "%rax", "rax ", "x5foo", "xmm32", "a", "rrrrrrrrrrr"}) {
       EXPECT_EQ(arch.find(name), nullptr) << name;
     }
   }
@@ -138,13 +137,24 @@ TEST(Registers, HaveACanonicalNameThatIsARegisterItselfAndHoldsThem) {
 }
 
 TEST(Registers, PairAsGccOrdersThem) {
-  EXPECT_EQ(i386_pair_high("eax"), "edx");
-  EXPECT_EQ(i386_pair_high("edx"), "ecx");
-  EXPECT_EQ(i386_pair_high("ecx"), "ebx");
-  EXPECT_EQ(i386_pair_high("ebx"), "esi");
-  EXPECT_EQ(i386_pair_high("esi"), "edi");
-  EXPECT_EQ(i386_pair_high("edi"), "ebp");
-  for (const char* none : {"ebp", "esp", "rax", "al", ""}) EXPECT_EQ(i386_pair_high(none), "") << none;
+  const auto high = [](Machine machine, std::string_view name) -> std::string_view {
+    const Arch& arch = for_machine(machine);
+    const RegisterId id = pair_high(arch, *arch.find(name));
+    return id == RegisterId::none ? "" : arch.reg(id).name;
+  };
+  EXPECT_EQ(high(Machine::i386, "eax"), "edx");
+  EXPECT_EQ(high(Machine::i386, "edx"), "ecx");
+  EXPECT_EQ(high(Machine::i386, "ecx"), "ebx");
+  EXPECT_EQ(high(Machine::i386, "ebx"), "esi");
+  EXPECT_EQ(high(Machine::i386, "esi"), "edi");
+  EXPECT_EQ(high(Machine::i386, "edi"), "ebp");
+  for (const char* none : {"ebp", "esp", "ax", "al", "st(1)"}) EXPECT_EQ(high(Machine::i386, none), "") << none;
+  EXPECT_EQ(high(Machine::x86_64, "eax"), "");
+}
+
+TEST(Registers, AreKnownInEitherCase) {
+  EXPECT_EQ(for_machine(Machine::x86_64).find("RAX"), for_machine(Machine::x86_64).find("rax"));
+  EXPECT_EQ(for_machine(Machine::aarch64).find("Wzr"), for_machine(Machine::aarch64).find("wzr"));
 }
 
 TEST(Machines, AreKnownByTheirElfNumber) {

@@ -10,7 +10,7 @@
 
 namespace {
 
-using usdt::ArgSpec;
+using usdt::ParsedArg;
 using usdt::parsers::parse_args;
 
 void require(bool holds, const char* what) {
@@ -20,16 +20,16 @@ void require(bool holds, const char* what) {
 }
 
 void check(std::string_view text, usdt::Machine machine) {
-  const std::vector<ArgSpec> specs = parse_args(text, machine);
-  const std::string broken = usdt::parsers::broken_invariant(text, specs);
+  const std::vector<ParsedArg> args = parse_args(text, machine);
+  const std::string broken = usdt::parsers::broken_invariant(text, args);
   require(broken.empty(), broken.c_str());
-  for (const ArgSpec& spec : specs) {
-    if (spec.text.front() == ':') continue;      // alone it would say "no arguments"
-    if (&spec - specs.data() == 1024) continue;  // the rest, unread
-    const std::vector<ArgSpec> alone = parse_args(spec.text, machine);
+  for (const ParsedArg& arg : args) {
+    if (arg.text.front() == ':') continue;     // alone it would say "no arguments"
+    if (&arg - args.data() == 1024) continue;  // the rest, unread
+    const std::vector<ParsedArg> alone = parse_args(arg.text, machine);
     require(alone.size() == 1, "an argument alone is not one argument");
-    require(alone[0].operand == spec.operand, "an argument alone means something else");
-    require(alone[0].size == spec.size, "an argument alone has another size");
+    require(alone[0].operand == arg.operand, "an argument alone means something else");
+    require(alone[0].size == arg.size, "an argument alone has another size");
   }
 }
 

@@ -93,18 +93,18 @@ void EachArguments::expect_right(const Function& function, const AttachPlan& pla
     std::size_t errors = 0;
     std::string found;
     for (std::size_t n = 0; n < count; ++n) {
-      const auto expected = function.values.find(args[n].name);
+      const auto expected = function.values.find(std::string(args[n].name()));
       const auto bits = bits_of(hit.values[n]);
-      if (function.error && args[n].name.starts_with(function.error)) {
+      if (function.error && args[n].name().starts_with(function.error)) {
         errors += !bits && !reason_of(hit.values[n]).empty();
-        if (bits) found += fmt::format("{} has a value; ", args[n].name);
+        if (bits) found += fmt::format("{} has a value; ", args[n].name());
       } else if (!bits) {
-        found += fmt::format("{}: {}; ", args[n].name, reason_of(hit.values[n]));
+        found += fmt::format("{}: {}; ", args[n].name(), reason_of(hit.values[n]));
       } else if (expected != function.values.end()) {
-        if (cut(*bits, args[n].size) == cut(expected->second, args[n].size)) {
+        if (cut(*bits, args[n].type.size) == cut(expected->second, args[n].type.size)) {
           ++right;
         } else {
-          found += fmt::format("{} is {:#x}, not {:#x}; ", args[n].name, *bits, expected->second);
+          found += fmt::format("{} is {:#x}, not {:#x}; ", args[n].name(), *bits, expected->second);
         }
       }
     }

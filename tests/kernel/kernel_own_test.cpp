@@ -80,7 +80,7 @@ TEST_P(EachOwn, program_reads_arguments_and_cookies) {
 TEST_P(EachOwn, program_reads_what_is_behind_a_struct_passed_by_value) {
   const Way& way = GetParam();
   auto planned = plan(way, {"__sys_bpf"});
-  if (!planned || planned->args[0].size() < 3 || planned->args[0][1].readable) GTEST_SKIP() << "no such argument";
+  if (!planned || planned->args[0].size() < 3 || planned->args[0][1].readable()) GTEST_SKIP() << "no such argument";
   if (!way.has_arguments()) GTEST_SKIP() << "registers of the return";
   const auto arguments = static_cast<std::uint32_t>(planned->args[0].size());
   Own own("read_everything", *planned, {.arguments = arguments});
@@ -110,7 +110,7 @@ TEST_P(EachOwn, program_reads_text_of_both_address_spaces) {
     auto planned = plan(way, {function});
     if (!planned) return planned.error().message;
     for (std::uint32_t n = 0; n < planned->args[0].size(); ++n) {
-      if (planned->args[0][n].name != argument) continue;
+      if (planned->args[0][n].name() != argument) continue;
       Own own("read_everything", *planned, {.arguments = 0, .text = n});
       if (own.error()) return own.error()->message;
       call();

@@ -83,9 +83,10 @@ class Judge {
       std::optional<std::uint64_t> expected;
       if (args[n].result) {
         if (reached.returns) expected = static_cast<std::uint64_t>(result);
-      } else if (const auto known = call.names.find(args[n].name); known != call.names.end() && !reached.positional) {
+      } else if (const auto known = call.names.find(std::string(args[n].name()));
+                 known != call.names.end() && !reached.positional) {
         // By version, a name is what user space passed, or the kernel's copy of it.
-        const bool copy = args[n].type == "struct filename *" || args[n].type == "loff_t *";
+        const bool copy = args[n].c_type() == "struct filename *" || args[n].c_type() == "loff_t *";
         if (!copy) expected = known->second;
       } else if (reached.positional && n < places) {
         expected = call.args[n];
@@ -118,12 +119,12 @@ class Judge {
   void check(const truth::Call& call, const truth::Reached& reached, const Arg& arg, const Value& value,
              std::uint64_t expected, Judged& judged) const {
     const auto bits = bits_of(value);
-    const std::string_view what = arg.result ? "result" : std::string_view(arg.name);
-    if (!bits && !arg.readable) {
+    const std::string_view what = arg.result ? "result" : arg.name();
+    if (!bits && !arg.readable()) {
       ++judged.errors[fmt::format("{} of {}: {}", what, reached.name, reason_of(value))];
       return;
     }
-    const std::uint32_t size = types_ == Types::none ? std::min(arg.size, sure_bytes(expected)) : arg.size;
+    const std::uint32_t size = types_ == Types::none ? std::min(arg.type.size, sure_bytes(expected)) : arg.type.size;
     if (bits && cut(*bits, size) == cut(expected, size)) {
       ++judged.right;
       return;

@@ -92,7 +92,7 @@ TEST_P(EachWay, agrees_with_registers_read_by_hand) {
       const std::vector<Arg>& args = planned->args[planned->sites[site].args];
       for (std::size_t n = 0; n < args.size() && !args[n].result; ++n) {
         const std::size_t place = n - kRegisters;
-        if (args[n].size > 8 || args[n].type.starts_with("struct ") != args[n].type.ends_with("*")) break;
+        if (args[n].type.size > 8 || args[n].c_type().starts_with("struct ") != args[n].c_type().ends_with("*")) break;
         if (n >= kRegisters && place >= kStackWords) break;
         const auto bits = bits_of(hit->values[n]);
         if (!bits) {
@@ -100,11 +100,11 @@ TEST_P(EachWay, agrees_with_registers_read_by_hand) {
           break;
         }
         const std::uint64_t expected = n < kRegisters ? seen.registers[n] : seen.stack[place];
-        if (cut(*bits, args[n].size) == cut(expected, args[n].size)) {
+        if (cut(*bits, args[n].type.size) == cut(expected, args[n].type.size)) {
           ++right;
         } else if (++wrong < 20) {
-          ADD_FAILURE() << fmt::format("{}: {} ({}) is {:#x}, the register {:#x}", name, args[n].name, args[n].type,
-                                       *bits, expected);
+          ADD_FAILURE() << fmt::format("{}: {} ({}) is {:#x}, the register {:#x}", name, args[n].name(),
+                                       args[n].c_type(), *bits, expected);
         }
       }
       functions.insert(name);

@@ -31,56 +31,57 @@ TEST(ArgTexts, that_are_empty_or_begin_with_a_colon_have_no_arguments) {
 }
 
 TEST(ArgTexts, keep_every_argument_as_it_stands_with_its_column) {
-  const std::vector<ArgSpec> specs = parse_x86_att("  -4@%eax\t8@8( %rdi )  8@junk! ");
-  ASSERT_EQ(specs.size(), 3u);
-  EXPECT_EQ(specs[0].text, "-4@%eax");
-  EXPECT_EQ(specs[0].column, 2u);
-  EXPECT_EQ(specs[1].text, "8@8( %rdi )");
-  EXPECT_EQ(specs[1].column, 10u);
-  EXPECT_EQ(specs[2].text, "8@junk!");
-  EXPECT_EQ(specs[2].column, 23u);
-  EXPECT_EQ(specs[2].unreadable, (Unreadable{"unexpected '!' in operand", 29}));
+  const std::vector<ParsedArg> args = parse_x86_att("  -4@%eax\t8@8( %rdi )  8@junk! ");
+  ASSERT_EQ(args.size(), 3u);
+  EXPECT_EQ(args[0].text, "-4@%eax");
+  EXPECT_EQ(args[0].column, 2u);
+  EXPECT_EQ(args[1].text, "8@8( %rdi )");
+  EXPECT_EQ(args[1].column, 10u);
+  EXPECT_EQ(args[2].text, "8@junk!");
+  EXPECT_EQ(args[2].column, 23u);
+  EXPECT_EQ(args[2].unreadable, (Unreadable{"unexpected '!' in operand", 29}));
 }
 
 TEST(ArgTexts, keep_a_post_index_amount_in_the_text_of_its_argument) {
-  const std::vector<ArgSpec> specs = parse_aarch64("8@[sp], 16 8@[sp] , #-8 8@x1");
-  ASSERT_EQ(specs.size(), 3u);
-  EXPECT_EQ(specs[0].text, "8@[sp], 16");
-  EXPECT_EQ(specs[1].text, "8@[sp] , #-8");
-  EXPECT_EQ(specs[2].text, "8@x1");
+  const std::vector<ParsedArg> args = parse_aarch64("8@[sp], 16 8@[sp] , #-8 8@x1");
+  ASSERT_EQ(args.size(), 3u);
+  EXPECT_EQ(args[0].text, "8@[sp], 16");
+  EXPECT_EQ(args[1].text, "8@[sp] , #-8");
+  EXPECT_EQ(args[2].text, "8@x1");
 }
 
 TEST(ArgTexts, keep_size_sign_and_float_of_an_operand_that_does_not_parse) {
-  const std::vector<ArgSpec> specs = parse_x86_att("-2@? 8f@? -4f@?");
-  ASSERT_EQ(specs.size(), 3u);
-  EXPECT_EQ(specs[0].size, 2u);
-  EXPECT_TRUE(specs[0].is_signed);
-  EXPECT_EQ(specs[1].size, 8u);
-  EXPECT_TRUE(specs[1].is_float);
-  EXPECT_EQ(specs[2].size, 4u);
-  EXPECT_TRUE(specs[2].is_signed && specs[2].is_float);
-  for (const ArgSpec& spec : specs) EXPECT_TRUE(std::holds_alternative<std::monostate>(spec.operand));
+  const std::vector<ParsedArg> args = parse_x86_att("-2@? 8f@? -4f@?");
+  ASSERT_EQ(args.size(), 3u);
+  EXPECT_EQ(args[0].size, 2u);
+  EXPECT_TRUE(args[0].is_signed);
+  EXPECT_EQ(args[1].size, 8u);
+  EXPECT_TRUE(args[1].is_float);
+  EXPECT_EQ(args[2].size, 4u);
+  EXPECT_TRUE(args[2].is_signed && args[2].is_float);
+  for (const ParsedArg& arg : args) EXPECT_TRUE(std::holds_alternative<std::monostate>(arg.operand));
 }
 
 TEST(ArgTexts, name_bytes_that_cannot_be_printed_by_their_number) {
-  const std::vector<ArgSpec> specs = parse_x86_att("8@%rax\x01 8@\x7f(%rax) 8@8\xff");
-  ASSERT_EQ(specs.size(), 3u);
-  EXPECT_EQ(specs[0].unreadable->reason, "unexpected byte 0x01 in operand");
-  EXPECT_EQ(specs[1].unreadable->reason, "unexpected byte 0x7f in operand");
-  EXPECT_EQ(specs[2].unreadable->reason, "unexpected byte 0xff in operand");
+  const std::vector<ParsedArg> args = parse_x86_att("8@%rax\x01 8@\x7f(%rax) 8@8\xff");
+  ASSERT_EQ(args.size(), 3u);
+  EXPECT_EQ(args[0].unreadable->reason, "unexpected byte 0x01 in operand");
+  EXPECT_EQ(args[1].unreadable->reason, "unexpected byte 0x7f in operand");
+  EXPECT_EQ(args[2].unreadable->reason, "unexpected byte 0xff in operand");
 }
 
 TEST(ArgTexts, end_an_open_bracket_or_quote_at_the_next_size_prefix) {
   for (const std::string_view odd :
        {"8@(%rax", "8@8(%rax,%rbx", "8@\"open", "8@\"open\\", "8@[x0", "8@((((", "8@[x0, #:lo12:"}) {
     for (const Machine machine : kMachines) {
-      const std::vector<ArgSpec> specs = parse_args(std::string(odd) + " -4@5 4f@6", machine);
-      ASSERT_EQ(specs.size(), 3u) << odd;
-      EXPECT_EQ(specs[0].text, odd);
-      EXPECT_TRUE(specs[0].unreadable);
-      EXPECT_EQ(specs[1].text, "-4@5");
-      EXPECT_FALSE(specs[1].unreadable);
-      EXPECT_EQ(specs[2].text, "4f@6");
+      const std::string text = std::string(odd) + " -4@5 4f@6";
+      const std::vector<ParsedArg> args = parse_args(text, machine);
+      ASSERT_EQ(args.size(), 3u) << odd;
+      EXPECT_EQ(args[0].text, odd);
+      EXPECT_TRUE(args[0].unreadable);
+      EXPECT_EQ(args[1].text, "-4@5");
+      EXPECT_FALSE(args[1].unreadable);
+      EXPECT_EQ(args[2].text, "4f@6");
     }
   }
 }
@@ -92,8 +93,9 @@ TEST(ArgTexts, decode_an_argument_the_same_whatever_stands_beside_it) {
   for (const Machine machine : kMachines) {
     for (const std::string_view left : parts) {
       for (const std::string_view right : parts) {
-        const std::vector<ArgSpec> alone = parse_args(right, machine);
-        const std::vector<ArgSpec> beside = parse_args(std::string(left) + " " + std::string(right), machine);
+        const std::vector<ParsedArg> alone = parse_args(right, machine);
+        const std::string both = std::string(left) + " " + std::string(right);
+        const std::vector<ParsedArg> beside = parse_args(both, machine);
         ASSERT_EQ(beside.back().text, alone.back().text) << left;
         EXPECT_EQ(beside.back().operand, alone.back().operand) << left;
         EXPECT_EQ(beside.front(), parse_args(left, machine).front()) << right;
@@ -130,9 +132,9 @@ std::chrono::nanoseconds time_to_parse(const std::string& text, Machine machine)
   auto best = std::chrono::nanoseconds::max();
   for (int i = 0; i < 3; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    const std::vector<ArgSpec> specs = parse_args(text, machine);
+    const std::vector<ParsedArg> args = parse_args(text, machine);
     best = std::min<std::chrono::nanoseconds>(best, std::chrono::steady_clock::now() - start);
-    EXPECT_EQ(broken_invariant(text, specs), "") << text.substr(0, 20);
+    EXPECT_EQ(broken_invariant(text, args), "") << text.substr(0, 20);
   }
   return best;
 }

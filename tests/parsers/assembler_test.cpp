@@ -121,9 +121,9 @@ std::vector<std::string> real_operands() {
   std::ifstream file(USDT_SOURCE_DIR "/tests/parsers/corpus/x86_64.txt");
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with("# ") || line.starts_with("  ")) continue;
-    for (const ArgSpec& spec : parse_x86_att(line)) {
-      const auto* mem = std::get_if<MemOperand>(&spec.operand);
-      if (mem != nullptr && !mem->symbol) operands.push_back(spec.text.substr(spec.text.find('@') + 1));
+    for (const ParsedArg& arg : parse_x86_att(line)) {
+      const auto* mem = std::get_if<MemOperand>(&arg.operand);
+      if (mem != nullptr && !mem->symbol) operands.emplace_back(arg.text.substr(arg.text.find('@') + 1));
     }
   }
   return operands;
@@ -139,8 +139,9 @@ void expect_agreement(const std::vector<std::string>& operands) {
   ASSERT_GT(code.size(), (operands.size() - 1) * kSlot) << "as refused an operand";
   for (std::size_t i = 0; i < operands.size(); ++i) {
     SCOPED_TRACE(operands[i]);
-    const ArgSpec spec = parse_x86_att("8@" + operands[i]).at(0);
-    const auto* ours = std::get_if<MemOperand>(&spec.operand);
+    const std::string text = "8@" + operands[i];
+    const ParsedArg arg = parse_x86_att(text).at(0);
+    const auto* ours = std::get_if<MemOperand>(&arg.operand);
     ASSERT_NE(ours, nullptr);
     const MemOperand theirs = decode_mov(&code[i * kSlot]);
     EXPECT_EQ(ours->base, theirs.base);
@@ -169,8 +170,9 @@ void expect_constants(const std::vector<std::string>& constants) {
   const Bytes code = assemble(as, lines);
   ASSERT_GT(code.size(), (constants.size() - 1) * kSlot) << "as refused a constant";
   for (std::size_t i = 0; i < constants.size(); ++i) {
-    const ArgSpec spec = parse_x86_att("8@$" + constants[i]).at(0);
-    const auto* ours = std::get_if<ConstOperand>(&spec.operand);
+    const std::string text = "8@$" + constants[i];
+    const ParsedArg arg = parse_x86_att(text).at(0);
+    const auto* ours = std::get_if<ConstOperand>(&arg.operand);
     ASSERT_NE(ours, nullptr) << constants[i];
     const std::uint64_t value = ours->bits() + (ours->symbol ? static_cast<std::uint64_t>(kSymbol) : 0);
     EXPECT_EQ(value, read_as<std::uint64_t>(&code[i * kSlot + 2])) << constants[i];

@@ -66,7 +66,7 @@ void expect_operand(const MemOperand& mem, const Value& arg) {
 
 void expect_operand(std::monostate, const Value& arg) { ADD_FAILURE() << "not decoded: " << arg["text"].GetString(); }
 
-void expect_arg(const ArgSpec& spec, const Value& arg) {
+void expect_arg(const ParsedArg& spec, const Value& arg) {
   EXPECT_EQ(spec.text, arg["text"].GetString());
   EXPECT_EQ(spec.size, arg["size"].IsNull() ? std::nullopt : std::optional(arg["size"].GetUint()));
   EXPECT_EQ(spec.is_signed, arg["signed"].GetBool());
@@ -80,10 +80,10 @@ void expect_row(const std::string& line) {
   ASSERT_FALSE(row.Parse(line.c_str()).HasParseError());
   const std::string_view arch = row["arch"].GetString();
   const Machine machine = arch == "arm64" ? Machine::aarch64 : arch == "i386" ? Machine::i386 : Machine::x86_64;
-  const std::vector<ArgSpec> specs = parse_args(row["args"].GetString(), machine);
+  const std::vector<ParsedArg> args = parse_args(row["args"].GetString(), machine);
   const auto& decoded = row["decoded"].GetArray();
-  ASSERT_EQ(specs.size(), decoded.Size());
-  for (rapidjson::SizeType i = 0; i < decoded.Size(); ++i) expect_arg(specs[i], decoded[i]);
+  ASSERT_EQ(args.size(), decoded.Size());
+  for (rapidjson::SizeType i = 0; i < decoded.Size(); ++i) expect_arg(args[i], decoded[i]);
 }
 
 TEST(SharedCorpus, decodes_as_its_reference_says) {

@@ -23,7 +23,7 @@ std::string describe_operand(const ConstOperand& constant) {
   return fmt::format("const {}{}{}", constant.negative ? "-" : "", constant.magnitude, symbol_fields(constant.symbol));
 }
 
-std::string describe_operand(const RegOperand& reg) { return "reg " + reg.name; }
+std::string describe_operand(const RegOperand& reg) { return fmt::format("reg {}", reg.name); }
 
 std::string describe_operand(const MemOperand& mem) {
   return "mem" + field("base", mem.base) + field("index", mem.index) +
@@ -38,35 +38,37 @@ std::string describe_operand(std::monostate) { return "nothing"; }
 
 bool only_space(std::string_view text) { return text.find_first_not_of(" \t\n\v\f\r") == std::string_view::npos; }
 
-std::string broken_spec(const ArgSpec& spec) {
-  const bool empty = std::holds_alternative<std::monostate>(spec.operand);
-  if (spec.text.empty()) return "an argument without text";
-  if (empty != spec.unreadable.has_value()) return "neither operand nor reason, or both: " + spec.text;
+std::string broken_spec(const ParsedArg& arg) {
+  const bool empty = std::holds_alternative<std::monostate>(arg.operand);
+  if (arg.text.empty()) return "an argument without text";
+  if (empty != arg.unreadable.has_value()) return "neither operand nor reason, or both: " + std::string(arg.text);
   if (!empty) return "";
-  if (spec.unreadable->reason.empty()) return "no reason: " + spec.text;
-  const std::uint32_t column = spec.unreadable->column;
-  const bool inside = column >= spec.column && column <= spec.column + spec.text.size();
-  return inside ? "" : "the reason points outside its argument: " + spec.text;
+  if (arg.unreadable->reason.empty()) return "no reason: " + std::string(arg.text);
+  const std::uint32_t column = arg.unreadable->column;
+  const bool inside = column >= arg.column && column <= arg.column + arg.text.size();
+  return inside ? "" : "the reason points outside its argument: " + std::string(arg.text);
 }
 
 }  // namespace
 
-std::string describe(const ArgSpec& spec) {
-  const char* letter = spec.is_float ? "f" : spec.is_signed ? "s" : "u";
-  const std::string head = fmt::format("{}{} ", letter, spec.size ? fmt::to_string(*spec.size) : "");
-  if (spec.unreadable) return head + fmt::format("unreadable {}: {}", spec.unreadable->column, spec.unreadable->reason);
-  return head + std::visit([](const auto& operand) { return describe_operand(operand); }, spec.operand);
+std::string describe(const ParsedArg& arg) {
+  const char* letter = arg.is_float ? "f" : arg.is_signed ? "s" : "u";
+  const std::string head = fmt::format("{}{} ", letter, arg.size ? fmt::to_string(*arg.size) : "");
+  if (arg.unreadable) return head + fmt::format("unreadable {}: {}", arg.unreadable->column, arg.unreadable->reason);
+  return head + std::visit([](const auto& operand) { return describe_operand(operand); }, arg.operand);
 }
 
-std::string broken_invariant(std::string_view text, const std::vector<ArgSpec>& specs) {
+std::string broken_invariant(std::string_view text, const std::vector<ParsedArg>& args) {
   std::size_t at = 0;
-  for (const ArgSpec& spec : specs) {
-    if (spec.column < at || !only_space(text.substr(at, spec.column - at))) return "text is lost before " + spec.text;
-    if (text.substr(spec.column, spec.text.size()) != spec.text) return "not the text as it stands: " + spec.text;
-    if (std::string broken = broken_spec(spec); !broken.empty()) return broken;
-    at = spec.column + spec.text.size();
+  for (const ParsedArg& arg : args) {
+    if (arg.column < at || !only_space(text.substr(at, arg.column - at)))
+      return "text is lost before " + std::string(arg.text);
+    if (text.substr(arg.column, arg.text.size()) != arg.text)
+      return "not the text as it stands: " + std::string(arg.text);
+    if (std::string broken = broken_spec(arg); !broken.empty()) return broken;
+    at = arg.column + arg.text.size();
   }
-  const bool none = specs.empty() && (only_space(text) || text[text.find_first_not_of(" \t\n\v\f\r")] == ':');
+  const bool none = args.empty() && (only_space(text) || text[text.find_first_not_of(" \t\n\v\f\r")] == ':');
   return none || only_space(text.substr(at)) ? "" : "text is lost at the end";
 }
 

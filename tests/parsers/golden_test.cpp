@@ -47,12 +47,12 @@ TEST_P(GoldenPairs, come_out_as_written) {
   ASSERT_FALSE(pairs.empty()) << path;
   for (const Pair& pair : pairs) {
     SCOPED_TRACE(path + ":" + std::to_string(pair.line) + ": " + pair.text);
-    const std::vector<ArgSpec> specs = parse_args(pair.text, GetParam().machine);
+    const std::vector<ParsedArg> args = parse_args(pair.text, GetParam().machine);
     std::vector<std::string> got;
-    got.reserve(specs.size());
-    for (const ArgSpec& spec : specs) got.push_back(describe(spec));
+    got.reserve(args.size());
+    for (const ParsedArg& arg : args) got.push_back(describe(arg));
     EXPECT_EQ(got, pair.expected);
-    EXPECT_EQ(broken_invariant(pair.text, specs), "");
+    EXPECT_EQ(broken_invariant(pair.text, args), "");
   }
 }
 

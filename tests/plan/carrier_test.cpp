@@ -10,7 +10,7 @@
 #include <ctime>
 #include <set>
 
-#include "tiny_elf.hpp"
+#include "resolve/tiny_elf.hpp"
 #include "usdt/cookie.hpp"
 
 namespace usdt {

@@ -11,8 +11,9 @@
 #include <nlohmann/json.hpp>
 
 #include "elf/toolchain.hpp"
-#include "plan/decoder.hpp"
+#include "resolve/encode.hpp"
 #include "usdt/cookie.hpp"
+#include "usdt/decode.hpp"
 #include "usdt/plan.hpp"
 
 namespace usdt {
@@ -74,7 +75,8 @@ Shares texts_that_fit(std::ifstream& reference, std::uint32_t site, unsigned sit
     const auto text = row.at("args").get<std::string>();
     SCOPED_TRACE(text);
     std::vector<usdt_arg_spec> args;
-    for (const auto& each : ArgDecoder(machine).impl().resolve(text, VirtAddr{})) args.push_back(each.encoded);
+    for (const Arg& arg : ArgDecoder(machine).decode(text))
+      args.push_back(resolve::encode(arg, arch::for_machine(machine)));
     count(machine, args, site, site_bits, shares);
   }
   return shares;

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tiny_elf.hpp"
+#include "resolve/tiny_elf.hpp"
 
 namespace usdt {
 namespace {

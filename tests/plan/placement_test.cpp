@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "file_places.hpp"
-#include "tiny_elf.hpp"
+#include "resolve/tiny_elf.hpp"
 #include "usdt/plan.hpp"
 
 namespace usdt {
@@ -50,6 +50,20 @@ AttachPlan plan_beside_a_nop(const Site& lone, const Kernel& kernel, std::string
 
 const Kernel kNop5 = with(NopOptimisation::nop5);
 Kernel nop10() { return with(NopOptimisation::nop10); }
+
+/// What `8@%rip` adds to the instruction pointer of a hit at `planned`.
+std::uint64_t ip_displacement(const AttachPlan& plan, Index<PlannedSite> planned) {
+  return plan.specs[plan.sites[planned].spec].args[1].value;
+}
+
+TEST(InstructionPointer, IsTheSitesWhereverItsBreakpointIs) {
+  const AttachPlan plan = plan_beside_a_nop(site(SiteClass::nop_nop10, 0x10), nop10(), std::string("\x90\x66", 2));
+  ASSERT_EQ(plan.sites.size(), 2U);
+  EXPECT_EQ(ip_displacement(plan, Index<PlannedSite>(0)), 0U);
+  const FileOffset offset(TinyElf::kTextOffset + 0x10);
+  EXPECT_EQ(ip_displacement(plan, Index<PlannedSite>(1)), offset.value - test::place_of(plan, 1).offset.value);
+  EXPECT_NE(test::place_of(plan, 1).offset, offset);
+}
 
 TEST(BareNop5, IsNotTouchedWhereTheKernelWouldOverwriteTheRedZone) {
   const AttachPlan plan = plan_beside_a_nop(site(SiteClass::nop5, 0x10), kNop5);

@@ -4,9 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fake_task.hpp"
 #include "file_places.hpp"
-#include "tiny_elf.hpp"
+#include "resolve/tiny_elf.hpp"
+#include "usdt/decode.hpp"
 
 namespace usdt {
 namespace {
@@ -55,7 +55,7 @@ TEST(Plan, HasOneEntryPerSiteInEachArray) {
   EXPECT_THAT(plan.groups[0].sites, ElementsAre(Index<PlannedSite>(0), Index<PlannedSite>(1)));
   EXPECT_EQ(plan.probes[plan.sites[1].probe].name, "done");
   EXPECT_EQ(test::place_of(plan, 0).pc, VirtAddr(TinyElf::kText + 0x10));
-  EXPECT_EQ(plan.args[plan.sites[1].args][0].spec.text, "-4@%eax");
+  EXPECT_EQ(plan.args[plan.sites[1].args][0].source, "-4@%eax");
   EXPECT_EQ(plan.max_args, 1U);
 }
 
@@ -74,8 +74,11 @@ TEST(Plan, WritesEqualSpecsOnceOverAllFiles) {
 TEST(Plan, KeepsMachinesApartWhereOneTextMeansTwoThings) {
   const AttachPlan plan =
       plan_of({file_with({site("a", "4@(%eax)")}, Machine::x86_64), file_with({site("a", "4@(%eax)")}, Machine::i386)});
-  EXPECT_EQ(plan.args[plan.sites[0].args][0].base, "rax");
-  EXPECT_EQ(plan.args[plan.sites[1].args][0].base, "eax");
+  const auto base_of = [&plan](Index<PlannedSite> site, Machine machine) {
+    return register_info(machine, std::get<Memory>(plan.args[plan.sites[site].args][0].location).base).canon;
+  };
+  EXPECT_EQ(base_of(Index<PlannedSite>(0), Machine::x86_64), "rax");
+  EXPECT_EQ(base_of(Index<PlannedSite>(1), Machine::i386), "eax");
 }
 
 TEST(Plan, GroupsSitesOfOneNameIntoOneProbePerFile) {
@@ -158,9 +161,9 @@ TEST(Plan, ReadsTheFirst255ArgumentsAndNamesTheRest) {
   EXPECT_EQ(plan.max_args, 255U);
   const auto& args = plan.args[0];
   ASSERT_EQ(args.size(), 300U);
-  EXPECT_TRUE(args[254].readable);
-  EXPECT_FALSE(args[255].readable);
-  EXPECT_THAT(args[299].reason, HasSubstr("argument 299"));
+  EXPECT_TRUE(args[254].readable());
+  EXPECT_FALSE(args[255].readable());
+  EXPECT_THAT(args[299].why_unreadable(), HasSubstr("argument 299"));
 }
 
 TEST(Plan, KeepsTwoNotesOfOneSite) {

@@ -46,9 +46,9 @@ TEST(PrintList, takes_the_argument_that_is_the_length_of_a_text) {
 
 TEST(PrintList, a_name_means_an_argument_and_retval_the_result) {
   std::vector<usdt::Arg> args(4);
-  args[0].name = "fd";
-  args[1].name = "count";
-  args[2].name = "retval";
+  args[0].declaration = std::make_shared<const usdt::Declaration>(usdt::Declaration{"fd", {}, {}});
+  args[1].declaration = std::make_shared<const usdt::Declaration>(usdt::Declaration{"count", {}, {}});
+  args[2].declaration = std::make_shared<const usdt::Declaration>(usdt::Declaration{"retval", {}, {}});
   args[3].result = true;
   const auto position = [&](const char* text) { return position_of(parse_print_list(text)->front(), args); };
   EXPECT_EQ(position("count"), 1U);

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "common/arg_json.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
 #include <string_view>
-#include <type_traits>
+#include <utility>
 #include <variant>
+
+#include "usdt/bits.hpp"
+#include "usdt/decode.hpp"
 
 namespace usdt::tools {
 namespace {
@@ -38,11 +45,6 @@ std::string_view name_of(Writeback writeback) {
   return {};
 }
 
-std::string_view kind_of(const ArgSpec& spec) {
-  static constexpr std::string_view kKinds[] = {"", "const", "reg", "mem"};
-  return kKinds[spec.operand.index()];
-}
-
 void integer(JsonWriter& json, std::uint64_t bits, bool is_signed) {
   is_signed ? json.Int64(static_cast<std::int64_t>(bits)) : json.Uint64(bits);
 }
@@ -54,46 +56,48 @@ void symbol_keys(JsonWriter& json, const std::optional<SymbolRef>& symbol) {
   json_text_or_null(json, symbol ? symbol->reloc : std::string_view());
 }
 
-void write_operand(JsonWriter&, const Arg&, const std::monostate&) {}
-
-void write_operand(JsonWriter& json, const Arg& arg, const ConstOperand& constant) {
-  // A magnitude above 2^63 has no negative JSON integer of 64 bits; the grammar's range keeps it out.
-  json_key(json, "value");
-  integer(json, constant.bits(), constant.negative);
-  json_key(json, "typed");
-  if (constant.symbol) {
-    json.Null();
-    symbol_keys(json, constant.symbol);
-  } else {
-    integer(json, arg.const_bits, arg.spec.is_signed);
-  }
+void kind_key(JsonWriter& json, std::string_view kind) {
+  json_key(json, "kind");
+  json_text_or_null(json, kind);
 }
 
-void write_operand(JsonWriter& json, const Arg& arg, const RegOperand& reg) {
+/// `name` as it is written, where the machine has no such register.
+void register_keys(JsonWriter& json, const RegisterInfo& reg, std::string_view name, bool is_pair) {
+  kind_key(json, "reg");
   json_key(json, "reg");
-  json_text(json, reg.name);
+  json_text(json, name);
   json_key(json, "canon");
-  json_text_or_null(json, arg.reg.canon);
+  json_text_or_null(json, reg.canon.empty() ? name : reg.canon);
   json_key(json, "bits");
-  json.Uint(arg.reg.bits);
+  json.Uint(reg.bits);
   json_key(json, "shift");
-  json.Uint(arg.reg.shift);
+  json.Uint(reg.shift);
   json_key(json, "class");
-  json_text(json, arg.reg.floating ? "fp" : "gpr");
-  if (arg.pair_high.empty()) return;
+  json_text(json, reg.floating ? "fp" : "gpr");
+  if (!is_pair) return;
   json_key(json, "pair_high");
-  json_text(json, arg.pair_high);
+  json_text(json, reg.pair_high);
 }
 
-void write_operand(JsonWriter& json, const Arg& arg, const MemOperand& mem) {
+/// A register that the machine does not have.
+RegisterInfo written(std::string_view name) {
+  RegisterInfo info;
+  info.name = info.canon = name;
+  return info;
+}
+
+void memory_keys(JsonWriter& json, const MemOperand& mem, Machine machine) {
+  const RegisterInfo base = find_register(machine, mem.base).value_or(written(mem.base));
+  const RegisterInfo index = find_register(machine, mem.index).value_or(written(mem.index));
+  kind_key(json, "mem");
   json_key(json, "base");
-  json_text_or_null(json, arg.base);
+  json_text_or_null(json, base.canon);
   json_key(json, "base_text");
-  json_text_or_null(json, mem.base);
+  json_text_or_null(json, base.name);
   json_key(json, "index");
-  json_text_or_null(json, arg.index);
+  json_text_or_null(json, index.canon);
   json_key(json, "index_text");
-  json_text_or_null(json, mem.index);
+  json_text_or_null(json, index.name);
   json_key(json, "scale");
   json.Uint(mem.scale);
   json_key(json, "disp");
@@ -102,7 +106,7 @@ void write_operand(JsonWriter& json, const Arg& arg, const MemOperand& mem) {
   json_key(json, "segment");
   json_text_or_null(json, mem.segment);
   json_key(json, "pcrel");
-  json.Bool(arg.pc_relative);
+  json.Bool(base.instruction_pointer);
   json_key(json, "extend");
   json_text_or_null(json, name_of(mem.extend));
   json_key(json, "amount");
@@ -111,41 +115,114 @@ void write_operand(JsonWriter& json, const Arg& arg, const MemOperand& mem) {
   json_text_or_null(json, name_of(mem.writeback));
 }
 
-}  // namespace
+/// The keys of an operand as its note writes it.
+struct OperandKeys {
+  JsonWriter& json;
+  const Arg& arg;
+  Machine machine;
 
-void write_arg(JsonWriter& json, const Arg& arg) {
-  const ArgSpec& spec = arg.spec;
-  json.StartObject();
-  if (!arg.name.empty()) {
-    json_key(json, "name");
-    json_text(json, arg.name);
+  void operator()(std::monostate) const { kind_key(json, {}); }
+  void operator()(const ConstOperand& constant) const {
+    kind_key(json, "const");
+    // A magnitude above 2^63 has no negative JSON integer of 64 bits; the grammar's range keeps it out.
+    json_key(json, "value");
+    integer(json, constant.bits(), constant.negative);
+    json_key(json, "typed");
+    if (constant.symbol) {
+      json.Null();
+      symbol_keys(json, constant.symbol);
+    } else {
+      const std::size_t bytes = std::clamp<std::size_t>(arg.type.size, 1, 8);
+      integer(json, cut(constant.bits(), bytes, arg.type.is_signed), arg.type.is_signed);
+    }
   }
-  if (!arg.type.empty()) {
-    json_key(json, "type");
-    json_text(json, arg.type);
+  void operator()(const RegOperand& operand) const {
+    const auto reg = find_register(machine, operand.name);
+    register_keys(json, reg.value_or(RegisterInfo{}), reg ? reg->name : operand.name, arg.needs.has(Need::reg_pair));
   }
-  json_key(json, "text");
-  json_text(json, spec.text);
-  json_key(json, "size");
-  spec.size ? json.Uint(*spec.size) : json.Null();
-  json_key(json, "signed");
-  json.Bool(spec.is_signed);
-  json_key(json, "float");
-  json.Bool(spec.is_float);
-  json_key(json, "kind");
-  json_text_or_null(json, kind_of(spec));
-  std::visit([&](const auto& operand) { write_operand(json, arg, operand); }, spec.operand);
+  void operator()(const MemOperand& memory) const { memory_keys(json, memory, machine); }
+};
+
+/// The same of a location that no note wrote: where the calling convention of the kernel puts a value.
+struct LocationKeys {
+  JsonWriter& json;
+  Machine machine;
+
+  void operator()(const Unreadable&) const { kind_key(json, {}); }
+  void operator()(const Constant& constant) const {
+    kind_key(json, "const");
+    json_key(json, "value");
+    json.Uint64(constant.bits);
+  }
+  void operator()(const Register& location) const {
+    const RegisterInfo reg = register_info(machine, location.id);
+    register_keys(json, reg, reg.name, location.high != RegisterId::none);
+  }
+  void operator()(const Slot& slot) const {
+    const std::string name = fmt::format("slot{}", slot.number);
+    RegisterInfo info = written(name);
+    info.bits = 64;
+    register_keys(json, info, name, false);
+  }
+  void operator()(const Memory& memory) const {
+    MemOperand operand;
+    operand.base = register_info(machine, memory.base).name;
+    operand.index = register_info(machine, memory.index).name;
+    operand.scale = 1U << memory.shift;
+    operand.disp = static_cast<std::int64_t>(memory.displacement);
+    memory_keys(json, operand, machine);
+  }
+};
+
+void needs_keys(JsonWriter& json, Needs needs) {
+  static constexpr std::pair<Need, std::string_view> kNames[] = {
+      {Need::symbol, "symbol"}, {Need::got, "got"}, {Need::segment_base, "segment-base"}, {Need::reg_pair, "reg-pair"}};
   json_key(json, "needs");
   json.StartArray();
-  for (const std::string& need : arg.needs) json_text(json, need);
+  for (const auto& [need, name] : kNames) {
+    if (needs.has(need)) json_text(json, name);
+  }
   json.EndArray();
+}
+
+void write(JsonWriter& json, const Arg& arg, const ParsedArg* parsed, Machine machine) {
+  json.StartObject();
+  if (!arg.name().empty()) {
+    json_key(json, "name");
+    json_text(json, arg.name());
+  }
+  if (!arg.c_type().empty()) {
+    json_key(json, "type");
+    json_text(json, arg.c_type());
+  }
+  json_key(json, "text");
+  json_text(json, parsed ? std::string(parsed->text) : location_text(arg.location, machine));
+  json_key(json, "size");
+  parsed && !parsed->size ? json.Null() : json.Uint(arg.type.size);
+  json_key(json, "signed");
+  json.Bool(arg.type.is_signed);
+  json_key(json, "float");
+  json.Bool(arg.type.is_float());
+  if (parsed) {
+    std::visit(OperandKeys{json, arg, machine}, parsed->operand);
+  } else {
+    std::visit(LocationKeys{json, machine}, arg.location);
+  }
+  needs_keys(json, arg.needs);
   json_key(json, "readable");
-  json.Bool(arg.readable);
-  if (!arg.readable) {
+  json.Bool(arg.readable());
+  if (!arg.readable()) {
     json_key(json, "reason");
-    json_text(json, arg.reason);
+    json_text(json, arg.why_unreadable());
   }
   json.EndObject();
 }
+
+}  // namespace
+
+void write_arg(JsonWriter& json, const Arg& arg, const ParsedArg& parsed, Machine machine) {
+  write(json, arg, &parsed, machine);
+}
+void write_arg(JsonWriter& json, const Arg& arg, Machine machine) { write(json, arg, nullptr, machine); }
 
 }  // namespace usdt::tools

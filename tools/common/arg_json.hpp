@@ -8,6 +8,8 @@ namespace usdt::tools {
 
 /// One ARG object of the JSON contract (version 1): text, size, signed, float, kind, readable, reason, needs, and by
 /// kind the keys that say where the value is; name and type where the source knows them.
-void write_arg(JsonWriter& json, const Arg& arg);
+void write_arg(JsonWriter& json, const Arg& arg, const ParsedArg& parsed, Machine machine);
+/// The same of one that no note wrote.
+void write_arg(JsonWriter& json, const Arg& arg, Machine machine);
 
 }  // namespace usdt::tools

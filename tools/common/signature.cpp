@@ -7,7 +7,7 @@ std::string signature(const std::vector<Arg>& args) {
   std::string out = "(";
   for (const Arg& arg : args) {
     if (out.size() > 1) out += ", ";
-    out += type_name(arg);
+    out += type_name(arg.type);
   }
   return out + ")";
 }

@@ -10,43 +10,54 @@
 namespace usdt_list {
 namespace {
 
-std::string describe(const usdt::Arg&, const std::monostate&) { return {}; }
+struct Description {
+  const usdt::Arg& arg;
+  usdt::Machine machine;
 
-std::string describe(const usdt::Arg& arg, const usdt::ConstOperand& constant) {
-  if (constant.symbol) {
-    const std::string more =
-        constant.magnitude == 0 ? "" : fmt::format("{}{}", constant.negative ? '-' : '+', constant.magnitude);
-    return fmt::format("address of {}{}", constant.symbol->name, more);
-  }
-  if (arg.spec.is_signed) return fmt::format("constant {}", static_cast<std::int64_t>(arg.const_bits));
-  return fmt::format("constant {}", arg.const_bits);
-}
+  std::string operator()(std::monostate) const { return {}; }
 
-std::string describe(const usdt::Arg& arg, const usdt::RegOperand& reg) {
-  if (arg.reg.canon.empty()) return fmt::format("register {}", reg.name);
-  if (!arg.pair_high.empty()) return fmt::format("registers {} and {} (upper half)", arg.reg.canon, arg.pair_high);
-  if (arg.reg.shift != 0) {
-    return fmt::format("register {}, bits {} to {}", arg.reg.canon, arg.reg.shift, arg.reg.shift + arg.reg.bits - 1);
+  std::string operator()(const usdt::ConstOperand& constant) const {
+    if (constant.symbol) {
+      const std::string more =
+          constant.magnitude == 0 ? "" : fmt::format("{}{}", constant.negative ? '-' : '+', constant.magnitude);
+      return fmt::format("address of {}{}", constant.symbol->name, more);
+    }
+    const auto bits = usdt::cut(constant.bits(), std::clamp<std::size_t>(arg.type.size, 1, 8), arg.type.is_signed);
+    if (arg.type.is_signed) return fmt::format("constant {}", static_cast<std::int64_t>(bits));
+    return fmt::format("constant {}", bits);
   }
-  const bool whole = reg.name == arg.reg.canon && 8 * arg.size >= arg.reg.bits;
-  if (whole) return fmt::format("register {}", arg.reg.canon);
-  return fmt::format("register {}, low {} bits", arg.reg.canon, std::min<std::uint32_t>(arg.reg.bits, 8 * arg.size));
-}
 
-std::string describe(const usdt::Arg& arg, const usdt::MemOperand& mem) {
-  std::string at;
-  const auto add = [&at](const std::string& term) { at += (at.empty() ? "" : "+") + term; };
-  if (mem.symbol) add(mem.symbol->reloc.empty() ? mem.symbol->name : mem.symbol->name + "@" + mem.symbol->reloc);
-  if (!arg.base.empty() && !(arg.pc_relative && mem.symbol)) add(arg.base);
-  if (!arg.index.empty()) add(mem.scale == 1 ? arg.index : fmt::format("{}*{}", arg.index, mem.scale));
-  if (at.empty()) {
-    at = fmt::format("{:#x}", mem.disp);
-  } else if (mem.disp != 0) {
-    at += fmt::format("{:+}", mem.disp);
+  std::string operator()(const usdt::RegOperand& operand) const {
+    const auto reg = usdt::find_register(machine, operand.name);
+    if (!reg) return fmt::format("register {}", operand.name);
+    if (arg.needs.has(usdt::Need::reg_pair))
+      return fmt::format("registers {} and {} (upper half)", reg->canon, reg->pair_high);
+    if (reg->shift != 0)
+      return fmt::format("register {}, bits {} to {}", reg->canon, reg->shift, reg->shift + reg->bits - 1);
+    const bool whole = reg->name == reg->canon && 8 * arg.type.size >= reg->bits;
+    if (whole) return fmt::format("register {}", reg->canon);
+    return fmt::format("register {}, low {} bits", reg->canon, std::min<std::uint32_t>(reg->bits, 8 * arg.type.size));
   }
-  if (!mem.segment.empty()) at = fmt::format("{}:{}", mem.segment, at);
-  return fmt::format("memory at {}{}", at, arg.pc_relative ? ", pc-relative" : "");
-}
+
+  std::string operator()(const usdt::MemOperand& mem) const {
+    const auto base = usdt::find_register(machine, mem.base);
+    const auto index = usdt::find_register(machine, mem.index);
+    const bool pc_relative = base && base->instruction_pointer;
+    std::string at;
+    const auto add = [&at](std::string_view term) { at += fmt::format("{}{}", at.empty() ? "" : "+", term); };
+    if (mem.symbol)
+      add(fmt::format("{}{}{}", mem.symbol->name, mem.symbol->reloc.empty() ? "" : "@", mem.symbol->reloc));
+    if (base && !(pc_relative && mem.symbol)) add(base->canon);
+    if (index) add(mem.scale == 1 ? std::string(index->canon) : fmt::format("{}*{}", index->canon, mem.scale));
+    if (at.empty()) {
+      at = fmt::format("{:#x}", mem.disp);
+    } else if (mem.disp != 0) {
+      at += fmt::format("{:+}", mem.disp);
+    }
+    if (!mem.segment.empty()) at = fmt::format("{}:{}", mem.segment, at);
+    return fmt::format("memory at {}{}", at, pc_relative ? ", pc-relative" : "");
+  }
+};
 
 /// How many bytes show the instruction, or the pair of nops, that the class is about.
 std::size_t telling_bytes(const usdt::Site& site) {
@@ -68,8 +79,8 @@ std::size_t telling_bytes(const usdt::Site& site) {
 
 }  // namespace
 
-std::string describe_operand(const usdt::Arg& arg) {
-  return std::visit([&](const auto& operand) { return describe(arg, operand); }, arg.spec.operand);
+std::string describe_operand(const usdt::Arg& arg, const usdt::ParsedArg& parsed, usdt::Machine machine) {
+  return std::visit(Description{arg, machine}, parsed.operand);
 }
 
 std::string describe_bytes(const usdt::Site& site) {

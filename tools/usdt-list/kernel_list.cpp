@@ -27,7 +27,9 @@ std::string signature_of(const usdt::KernelPoint& point) {
 }
 
 /// "struct file *"; without types "u64".
-std::string type_of(const usdt::Arg& arg) { return arg.type.empty() ? type_name(arg) : arg.type; }
+std::string type_of(const usdt::Arg& arg) {
+  return arg.c_type().empty() ? type_name(arg.type) : std::string(arg.c_type());
+}
 
 class FunctionPrinter {
  public:
@@ -70,8 +72,8 @@ class FunctionPrinter {
   }
 
   static std::string unreadable_remark(const usdt::KernelPoint& point) {
-    auto count = std::ranges::count_if(point.args, [](const usdt::Arg& arg) { return !arg.readable; });
-    if (point.result && !point.result->readable) ++count;
+    auto count = std::ranges::count_if(point.args, [](const usdt::Arg& arg) { return !arg.readable(); });
+    if (point.result && !point.result->readable()) ++count;
     return count == 0 ? std::string() : fmt::format("{} unreadable", count);
   }
 
@@ -82,21 +84,22 @@ class FunctionPrinter {
     std::size_t name_width = 8;
     std::size_t type_width = 0;
     const auto measure = [&](const usdt::Arg& arg) {
-      name_width = std::max(name_width, arg.name.size());
+      name_width = std::max(name_width, arg.name().size());
       type_width = std::max(type_width, type_of(arg).size());
     };
     for (const usdt::Arg& arg : each.point.args) measure(arg);
     if (each.point.result) measure(*each.point.result);
-    for (const usdt::Arg& arg : each.point.args) print_arg(arg.name, arg, name_width, type_width);
+    for (const usdt::Arg& arg : each.point.args) print_arg(arg.name(), arg, name_width, type_width);
     if (each.point.result) print_arg("retval", *each.point.result, name_width, type_width);
   }
 
   void detail(std::string_view label, std::string_view text) { out_.print("  {:<10} {}\n", label, text); }
 
   void print_arg(std::string_view name, const usdt::Arg& arg, std::size_t name_width, std::size_t type_width) {
-    const std::string where = arg.readable ? arg.spec.text : "unreadable: " + arg.reason;
+    const std::string where = arg.readable() ? location_text(arg.location, usdt::kernel_machine())
+                                             : fmt::format("unreadable: {}", arg.why_unreadable());
     out_.print("    {:<{}}  {:<{}}  {}\n", name, name_width, type_of(arg), type_width,
-               out_.styled(where, arg.readable ? Style::plain : Style::bad));
+               out_.styled(where, arg.readable() ? Style::plain : Style::bad));
   }
 
   int verbosity_;
@@ -120,11 +123,11 @@ void write_function(JsonWriter& json, const ListedFunction& each) {
   usdt::tools::json_text_or_null(json, each.point.signature);
   json_key(json, "args");
   json.StartArray();
-  for (const usdt::Arg& arg : each.point.args) usdt::tools::write_arg(json, arg);
+  for (const usdt::Arg& arg : each.point.args) usdt::tools::write_arg(json, arg, usdt::kernel_machine());
   json.EndArray();
   if (each.point.result) {
     json_key(json, "return");
-    usdt::tools::write_arg(json, *each.point.result);
+    usdt::tools::write_arg(json, *each.point.result, usdt::kernel_machine());
   }
   if (!each.point.refused.empty()) {
     json_key(json, "refused");

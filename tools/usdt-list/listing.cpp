@@ -16,11 +16,17 @@ SiteDecoder::SiteDecoder(const usdt::ProbeFile& file, Costs costs)
   if (costs_) kernel_.nops = usdt::nop_optimisation();
 }
 
+WrittenArgs SiteDecoder::args(const usdt::Site& site) const {
+  WrittenArgs args{.parsed = decoder_.parse(site.args_text), .decoded = {}};
+  args.decoded = decoder_.decode(args.parsed);
+  return args;
+}
+
 const DescribedArgs& SiteDecoder::describe(const usdt::Site& site) const {
   const auto [known, fresh] = by_text_.try_emplace(site.args_text);
   if (fresh) {
     const std::vector<usdt::Arg> args = decoder_.decode(site);
-    const auto unreadable = std::ranges::count_if(args, [](const usdt::Arg& arg) { return !arg.readable; });
+    const auto unreadable = std::ranges::count_if(args, [](const usdt::Arg& arg) { return !arg.readable(); });
     known->second = {usdt::tools::signature(args), static_cast<std::size_t>(unreadable)};
   }
   return known->second;

@@ -23,12 +23,19 @@ struct DescribedArgs {
   std::size_t unreadable = 0;  ///< arguments
 };
 
+/// The arguments of a site, as its note writes them and as they are read. Views the site's text.
+struct WrittenArgs {
+  std::vector<usdt::ParsedArg> parsed;
+  std::vector<usdt::Arg> decoded;
+};
+
 /// Decodes the sites of one file one by one: arguments are larger than their text by far, and a file can have millions.
 class SiteDecoder {
  public:
   /// `file` must outlive the decoder.
   SiteDecoder(const usdt::ProbeFile& file, Costs costs);
-  [[nodiscard]] std::vector<usdt::Arg> args(const usdt::Site& site) const { return decoder_.decode(site); }
+  [[nodiscard]] WrittenArgs args(const usdt::Site& site) const;
+  [[nodiscard]] usdt::Machine machine() const noexcept { return decoder_.machine(); }
   /// Valid as long as the decoder.
   [[nodiscard]] const DescribedArgs& describe(const usdt::Site& site) const;
   /// What a hit costs on the running kernel; nothing if that does not run such files, or if nobody asked.

@@ -68,7 +68,7 @@ class ArgsInJson {
   void write(JsonWriter& json, const usdt::Site& site) {
     const auto known = by_text_.find(site.args_text);
     if (known != by_text_.end()) return put(json, known->second);
-    std::string text = array_of(decoder_.args(site));
+    std::string text = array_of(decoder_.args(site), decoder_.machine());
     put(json, text);
     constexpr std::size_t kMostBytes = 4 << 20;
     kept_ += text.size();
@@ -79,11 +79,12 @@ class ArgsInJson {
   static void put(JsonWriter& json, const std::string& text) {
     json.RawValue(text.data(), text.size(), rapidjson::kArrayType);
   }
-  static std::string array_of(const std::vector<usdt::Arg>& args) {
+  static std::string array_of(const WrittenArgs& args, usdt::Machine machine) {
     rapidjson::StringBuffer buffer;
     JsonWriter json(buffer);
     json.StartArray();
-    for (const usdt::Arg& arg : args) usdt::tools::write_arg(json, arg);
+    for (std::size_t n = 0; n < args.decoded.size(); ++n)
+      usdt::tools::write_arg(json, args.decoded[n], args.parsed[n], machine);
     json.EndArray();
     return {buffer.GetString(), buffer.GetSize()};
   }

@@ -211,23 +211,26 @@ class TextPrinter {
                             agree ? cost_word(listed) : cost_text(listed));
       }
       detail("site", text);
-      const std::vector<usdt::Arg> args = decoder_.args(site);
-      if (!args.empty()) out_.print("    {:<8} {}\n", "args", printable(site.args_text));
+      const WrittenArgs args = decoder_.args(site);
+      if (!args.parsed.empty()) out_.print("    {:<8} {}\n", "args", printable(site.args_text));
       std::size_t width = 0;
-      for (const usdt::Arg& arg : args) width = std::max(width, printable(arg.spec.text).size());
+      for (const usdt::ParsedArg& arg : args.parsed) width = std::max(width, printable(arg.text).size());
       width = std::min<std::size_t>(width, 80);  // one long argument widens no other line
-      for (std::size_t n = 0; n < args.size(); ++n) print_arg(site, n, args[n], width);
+      for (std::size_t n = 0; n < args.parsed.size(); ++n) print_arg(site, n, args, width);
       out_.flush_if_full();
     }
   }
 
-  void print_arg(const usdt::Site& site, std::size_t n, const usdt::Arg& arg, std::size_t width) {
-    const std::string what = arg.readable ? describe_operand(arg) : "unreadable: " + arg.reason;
-    out_.print("    {:<8} {:<4} {:<{}}  {}\n", fmt::format("arg{}", n), type_name(arg), arg.spec.text, width,
-               out_.styled(what, arg.readable ? Style::plain : Style::bad));
-    if (arg.readable) return;
+  void print_arg(const usdt::Site& site, std::size_t n, const WrittenArgs& args, std::size_t width) {
+    const usdt::Arg& arg = args.decoded[n];
+    const auto* unreadable = std::get_if<usdt::Unreadable>(&arg.location);
+    const std::string what =
+        unreadable ? "unreadable: " + unreadable->reason : describe_operand(arg, args.parsed[n], decoder_.machine());
+    out_.print("    {:<8} {:<4} {:<{}}  {}\n", fmt::format("arg{}", n), type_name(arg.type), args.parsed[n].text, width,
+               out_.styled(what, unreadable ? Style::bad : Style::plain));
+    if (!unreadable) return;
     // Below the whole argument text, as a compiler shows it.
-    std::size_t place = arg.reason_column;
+    std::size_t place = unreadable->column;
     const std::string_view text = excerpt(site.args_text, place);
     const std::size_t column = printable(text.substr(0, place)).size();
     out_.print("    {:<8} {}\n    {:<8} {:>{}}\n", "", text, "", '^', column + 1);

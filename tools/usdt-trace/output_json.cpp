@@ -169,7 +169,8 @@ class JsonOutput final : public Output {
 
   /// An argument nobody asked for by name: pointers to characters as their text, if that could be had.
   void unasked(const usdt::Event& event, std::size_t n) {
-    event.arg_info(n).text&& event.text(n) ? text(event, n, static_cast<unsigned>(n)) : value(event, n);
+    event.arg_info(n).type.kind == usdt::TypeKind::text&& event.text(n) ? text(event, n, static_cast<unsigned>(n))
+                                                                        : value(event, n);
   }
 
   /// The end of a call of a kernel function.
@@ -205,8 +206,8 @@ class JsonOutput final : public Output {
 
   void type(const usdt::Arg& arg) {
     json_.StartObject();
-    if (!arg.result) json_key(json_, "name"), json_text(json_, arg.name);
-    json_key(json_, "type"), json_text_or_null(json_, arg.type);
+    if (!arg.result) json_key(json_, "name"), json_text(json_, arg.name());
+    json_key(json_, "type"), json_text_or_null(json_, arg.c_type());
     json_.EndObject();
   }
 
@@ -246,7 +247,7 @@ class JsonOutput final : public Output {
     const usdt::Value value = event.value(n);
     if (const auto* none = std::get_if<usdt::ArgError>(&value)) return error(none->reason);
     if (const auto* number = std::get_if<double>(&value)) return real(*number);
-    const unsigned spare = 64 - 8 * event.arg_info(n).size;
+    const unsigned spare = 64 - 8 * event.arg_info(n).type.size;
     const auto* whole = std::get_if<std::int64_t>(&value);
     const std::uint64_t bits = whole ? static_cast<std::uint64_t>(*whole) : std::get<std::uint64_t>(value);
     json_text(json_, fmt::format("{:#x}", bits << spare >> spare));

@@ -17,8 +17,8 @@ namespace {
 /// libraries and stacks at 0x55... to 0x7f..., where no ordinary count is.
 /// What kernel types call a pointer is one, whatever its value.
 bool looks_like_address(const usdt::Arg& arg, std::uint64_t value) {
-  if (!arg.type.empty()) return arg.type.find('*') != arg.type.npos;
-  return arg.size == 8 && value >= 0x5500'0000'0000 && value < 0x8000'0000'0000;
+  if (!arg.c_type().empty()) return arg.type.kind == usdt::TypeKind::pointer || arg.type.kind == usdt::TypeKind::text;
+  return arg.type.size == 8 && value >= 0x5500'0000'0000 && value < 0x8000'0000'0000;
 }
 
 constexpr std::size_t kWidestProbe = 40;  ///< longer ones push their own line
@@ -94,11 +94,11 @@ class TextOutput final : public Output {
     const usdt::Arg& arg = event.arg_info(n);
     if (arg.result)
       out_.print(" return=");
-    else if (!arg.name.empty())
-      out_.print(" {}=", arg.name);
+    else if (!arg.name().empty())
+      out_.print(" {}=", arg.name());
     else
       out_.print(" arg{}=", n);
-    if (arg.text && event.text(n))
+    if (arg.type.kind == usdt::TypeKind::text && event.text(n))
       show_text(event, n);
     else
       show_value(event, n, false);
@@ -128,12 +128,13 @@ class TextOutput final : public Output {
     if (!hex && show_word(arg, value)) return;
     if (const auto* number = std::get_if<double>(&value)) {
       // The shortest text that reads back as the same float.
-      arg.size == sizeof(float) ? out_.print("{}", static_cast<float>(*number)) : out_.print("{}", *number);
+      arg.type.size == sizeof(float) ? out_.print("{}", static_cast<float>(*number)) : out_.print("{}", *number);
     } else if (const auto* wide = std::get_if<std::uint64_t>(&value)) {
       hex || looks_like_address(arg, *wide) ? out_.print("{:#x}", *wide) : out_.print("{}", *wide);
     } else {
       const std::int64_t whole = std::get<std::int64_t>(value);
-      const std::uint64_t bits = static_cast<std::uint64_t>(whole) << (64 - 8 * arg.size) >> (64 - 8 * arg.size);
+      const std::uint64_t bits =
+          static_cast<std::uint64_t>(whole) << (64 - 8 * arg.type.size) >> (64 - 8 * arg.type.size);
       hex ? out_.print("{:#x}", bits) : out_.print("{}", whole);
     }
   }
@@ -144,7 +145,7 @@ class TextOutput final : public Output {
     const auto* whole = std::get_if<std::int64_t>(&value);
     const std::uint64_t bits = whole ? static_cast<std::uint64_t>(*whole) : std::get<std::uint64_t>(value);
     std::string_view word;
-    if (arg.boolean && bits <= 1)
+    if (arg.type.kind == usdt::TypeKind::boolean && bits <= 1)
       word = bits ? "true" : "false";
     else
       word = usdt::enumerator_name(arg, bits);

@@ -32,11 +32,12 @@ std::string signature(const std::vector<usdt::Arg>& args) {
   std::vector<std::string> shown;
   std::string result;
   for (const usdt::Arg& arg : args) {
-    const std::string type = arg.type.empty() ? usdt::type_name(arg) : arg.type;
+    const std::string type = arg.c_type().empty() ? usdt::type_name(arg.type) : std::string(arg.c_type());
     if (arg.result)
       result = fmt::format(", {} {}", kReturnValue, type);
     else
-      shown.push_back(arg.name.empty() ? type : fmt::format("{}{}{}", type, type.back() == '*' ? "" : " ", arg.name));
+      shown.push_back(arg.name().empty() ? type
+                                         : fmt::format("{}{}{}", type, type.back() == '*' ? "" : " ", arg.name()));
   }
   return fmt::format("({}){}", fmt::join(shown, ", "), result);
 }

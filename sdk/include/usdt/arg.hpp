@@ -2,87 +2,66 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <initializer_list>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
-#include <vector>
+
+#include "usdt/location.hpp"
+#include "usdt/type.hpp"
 
 namespace usdt {
 
-/// A symbol an operand refers to, with the relocation operator written behind or before it.
-struct SymbolRef {
-  std::string name;
-  /// "" (plain), "GOTPCREL", "GOT", "GOTOFF", "PLT", "tpoff", "ntpoff", "gottpoff", "lo12" ...: as written,
-  /// without '@' or ':'.
-  std::string reloc;
+/// What finding a value took beyond the text of its note.
+enum class Need : std::uint8_t {
+  symbol = 1,        ///< the address of a symbol of the file
+  got = 2,           ///< its global offset table
+  segment_base = 4,  ///< the thread's segment
+  reg_pair = 8,      ///< the compiler's order of registers
+};
+/// A set of them.
+class Needs {
+ public:
+  constexpr Needs() = default;
+  constexpr Needs(std::initializer_list<Need> needs) noexcept {
+    for (const Need need : needs) add(need);
+  }
+  constexpr void add(Need need) noexcept { bits_ = static_cast<std::uint8_t>(bits_ | static_cast<std::uint8_t>(need)); }
+  [[nodiscard]] constexpr bool has(Need need) const noexcept { return (bits_ & static_cast<std::uint8_t>(need)) != 0; }
+  [[nodiscard]] constexpr bool empty() const noexcept { return bits_ == 0; }
+  friend constexpr bool operator==(Needs, Needs) = default;
 
-  friend bool operator==(const SymbolRef&, const SymbolRef&) = default;
+ private:
+  std::uint8_t bits_ = 0;
 };
 
-/// `$5`, `$-1`, `$0x10`, `$sym`, `$sym+4`; arm64 `5`, `#5`. With a symbol the value is the symbol's address
-/// plus the number; else it is the number, exact over -2^63 .. 2^64-1.
-struct ConstOperand {
-  bool negative = false;
-  std::uint64_t magnitude = 0;
-  std::optional<SymbolRef> symbol;
+/// One argument, or return value, of an attach point with everything known about it before it is hit: what it is and
+/// where. Whatever its source was, a note, a prototype of the kernel, it is this value from here on.
+struct Arg {
+  Type type;
+  Location location;
+  /// The text it was read from, "-4@-20(%rbp)"; empty where its source is a declaration.
+  std::string source;
+  std::shared_ptr<const Declaration> declaration = {};  ///< null: its source knows none
+  Needs needs = {};
+  bool result = false;  ///< not an argument but the return value
 
-  /// The low 64 bits in two's complement.
-  [[nodiscard]] std::uint64_t bits() const noexcept { return negative ? 0 - magnitude : magnitude; }
-  friend bool operator==(const ConstOperand&, const ConstOperand&) = default;
+  /// A value can be fetched at a hit; else why_unreadable() says why not.
+  [[nodiscard]] bool readable() const noexcept { return !std::holds_alternative<Unreadable>(location); }
+  /// Empty: it is readable.
+  [[nodiscard]] std::string_view why_unreadable() const noexcept {
+    const auto* unreadable = std::get_if<Unreadable>(&location);
+    return unreadable ? std::string_view(unreadable->reason) : std::string_view();
+  }
+  /// As declared, "skb" and "struct sk_buff *"; empty where that is not known.
+  [[nodiscard]] std::string_view name() const noexcept { return declaration ? declaration->name : std::string_view(); }
+  [[nodiscard]] std::string_view c_type() const noexcept {
+    return declaration ? declaration->type : std::string_view();
+  }
 };
 
-/// A register by the name the note gives it, without '%': "eax", "r10d", "ah", "x21", "wzr", "d0".
-struct RegOperand {
-  std::string name;
-
-  friend bool operator==(const RegOperand&, const RegOperand&) = default;
-};
-
-/// How arm64 widens or shifts an index register: `lsl 3`, `sxtw 2`, `uxtw`.
-enum class Extend : std::uint8_t { none, lsl, uxtw, sxtw, uxtx, sxtx };
-/// arm64 write-back forms: `[sp, 16]!` (pre) and `[sp], 16` (post). A post-index amount is not part of
-/// the address, so `disp` is 0 there.
-enum class Writeback : std::uint8_t { none, pre, post };
-
-/// A value in memory at base + index * scale + disp (+ symbol). Names as written, empty when absent.
-struct MemOperand {
-  std::string base;
-  std::string index;
-  std::uint32_t scale = 1;  ///< 1, 2, 4, 8; arm64: 1 << amount
-  std::int64_t disp = 0;
-  std::optional<SymbolRef> symbol;
-  std::string segment;  ///< "fs", "gs" or empty
-  Extend extend = Extend::none;
-  std::uint8_t amount = 0;  ///< the arm64 shift as written
-  Writeback writeback = Writeback::none;
-
-  friend bool operator==(const MemOperand&, const MemOperand&) = default;
-};
-
-/// Why one argument cannot be read. Its neighbours are not affected.
-struct Unreadable {
-  std::string reason;  ///< lower case, names the operand's trouble
-  /// Zero-based position in the site's whole argument text.
-  std::uint32_t column = 0;
-
-  friend bool operator==(const Unreadable&, const Unreadable&) = default;
-};
-
-/// One argument of a site, as its note describes it: what it is and where its bytes are.
-/// Produced by the argument grammars; names are text until `arch/` gives them a meaning.
-struct ArgSpec {
-  std::string text;                   ///< the argument as it stands: "-4@-20(%rbp)"
-  std::optional<std::uint32_t> size;  ///< bytes; absent if the text has no "N@" (then the machine's word)
-  bool is_signed = false;             ///< "-N@"
-  bool is_float = false;              ///< "Nf@"
-  /// monostate: the operand did not parse, and `unreadable` says where and why.
-  std::variant<std::monostate, ConstOperand, RegOperand, MemOperand> operand;
-  /// Set when the text alone already rules a value out (syntax). What needs the machine or the file is
-  /// decided later, by the planner.
-  std::optional<Unreadable> unreadable;
-  std::uint32_t column = 0;  ///< where `text` starts in the site's argument text
-
-  friend bool operator==(const ArgSpec&, const ArgSpec&) = default;
-};
+/// The name of value `bits` of an enum argument; empty: it has none.
+[[nodiscard]] std::string_view enumerator_name(const Arg& arg, std::uint64_t bits) noexcept;
 
 }  // namespace usdt

@@ -16,4 +16,11 @@ namespace usdt {
   return std::nullopt;
 }
 
+/// The lowest `size` bytes (1 to 8) of `bits`, extended to 64 bits by their sign or by zeros.
+[[nodiscard]] constexpr std::uint64_t cut(std::uint64_t bits, std::size_t size, bool is_signed) noexcept {
+  const std::size_t unused = 64 - 8 * size;
+  const std::uint64_t top = bits << unused;
+  return is_signed ? static_cast<std::uint64_t>(static_cast<std::int64_t>(top) >> unused) : top >> unused;
+}
+
 }  // namespace usdt

@@ -1,67 +1,45 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "usdt/arg.hpp"
 #include "usdt/elf_file.hpp"
 #include "usdt/machine.hpp"
+#include "usdt/operand.hpp"
 #include "usdt/probe.hpp"
 
 namespace usdt {
 
-/// A register operand as its machine sees it.
-struct RegInfo {
-  std::string name;        ///< as written: "r10d"
-  std::string canon;       ///< full register: "r10"; i386 "eax"; arm64 "x3", "v0"
-  std::uint16_t bits = 0;  ///< width of the name as written
+/// A register by one of its names, as its machine sees it. Its texts live as long as the program.
+struct RegisterInfo {
+  std::string_view name;   ///< "r10d"
+  std::string_view canon;  ///< full register: "r10"; i386 "eax"; arm64 "x3", "v0"
+  std::uint16_t bits = 0;  ///< width of the name
   std::uint8_t shift = 0;  ///< 8 for ah, bh, ch, dh
   bool floating = false;   ///< a vector or floating-point register
+  bool instruction_pointer = false;
+  /// i386: the full register where GCC keeps the upper half of an 8-byte value whose lower half is here; else empty.
+  std::string_view pair_high;
 };
+/// The register that notes of `machine` call `name`, in either case; nothing: it has none of that name.
+[[nodiscard]] std::optional<RegisterInfo> find_register(Machine machine, std::string_view name) noexcept;
+/// The register of a Location; one that is none has no name.
+[[nodiscard]] RegisterInfo register_info(Machine machine, RegisterId id) noexcept;
 
-/// What a value needs beyond registers and memory: "symbol", "got", "segment-base", "reg-pair".
-using Needs = std::vector<std::string>;
+/// A location as the machine's assembler would write it: "rdi", "8(%rsp)", "[sp, 8]", "$5"; "slot 0"; empty:
+/// unreadable.
+[[nodiscard]] std::string location_text(const Location& location, Machine machine);
 
-/// A name for one value of an enum.
-struct Enumerator {
-  std::string name;
-  std::uint64_t bits = 0;  ///< the low bytes count, as many as the enum has
-};
-
-/// One argument with everything known about it before a kernel is involved.
-struct Arg {
-  ArgSpec spec;
-  std::string name;                     ///< where the source knows one (kernel BTF): "skb"; empty in notes
-  std::string type;                     ///< the same as C: "struct sk_buff *"
-  bool result = false;                  ///< not an argument but the return value of a kernel function
-  bool text = false;                    ///< a pointer to characters
-  bool boolean = false;                 ///< true or false, where the source knows
-  std::vector<Enumerator> enumerators;  ///< of an enum, where the source knows them
-  std::uint32_t size = 0;               ///< bytes; the machine's word where the text has none
-  /// A value can be fetched at a hit; else `reason` says why not.
-  bool readable = false;
-  std::string reason;
-  std::uint32_t reason_column = 0;  ///< zero-based, in the site's argument text
-  RegInfo reg;                      ///< for RegOperand
-  std::string pair_high;            ///< i386: register that holds the upper half of an 8-byte value, else empty
-  std::string base;                 ///< MemOperand: canonical base register, empty if none
-  std::string index;                ///< MemOperand: canonical index register, empty if none
-  bool pc_relative = false;         ///< MemOperand: the base is the instruction pointer
-  std::uint64_t const_bits = 0;     ///< ConstOperand without symbol: value cut to size, extended by sign
-  Needs needs;
-};
-
-/// The name of value `bits` of an enum argument; empty: it has none.
-[[nodiscard]] std::string_view enumerator_name(const Arg& arg, std::uint64_t bits) noexcept;
-
-/// "i32", "u64", "f64", "u8"; "?128" for sizes no value type has: the signature column of usdt-list.
-[[nodiscard]] std::string type_name(const Arg& arg);
-
-/// Decodes the argument text of a file's sites. Symbolic operands are resolved in the file's own tables.
+/// Decodes the argument texts of a file's sites. Symbolic operands are resolved in the file's own tables.
 class ArgDecoder {
  public:
   /// Reads symbols of `file` lazily; the file must outlive the decoder.
@@ -72,15 +50,21 @@ class ArgDecoder {
   ArgDecoder& operator=(ArgDecoder&&) noexcept;
   ~ArgDecoder();
 
-  /// Every argument of `site`, in order, none lost.
-  [[nodiscard]] std::vector<Arg> decode(const Site& site) const;
-  /// The same for a bare text with the site at address 0.
-  [[nodiscard]] std::vector<Arg> decode(std::string_view args_text) const;
+  [[nodiscard]] Machine machine() const noexcept;
 
-  struct Impl;
-  [[nodiscard]] const Impl& impl() const noexcept { return *impl_; }
+  /// Every argument of `args_text`, in order, none lost.
+  [[nodiscard]] std::vector<Arg> decode(std::string_view args_text) const;
+  [[nodiscard]] std::vector<Arg> decode(const Site& site) const { return decode(site.args_text); }
+  /// The same in two steps, for those who want to see the arguments as they are written.
+  [[nodiscard]] std::vector<ParsedArg> parse(std::string_view args_text) const;
+  /// Of a temporary: they would view a text that is gone.
+  template <class Text>
+  requires std::same_as<std::remove_const_t<Text>, std::string> std::vector<ParsedArg> parse(Text&& text)
+  const = delete;
+  [[nodiscard]] std::vector<Arg> decode(std::span<const ParsedArg> parsed) const;
 
  private:
+  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

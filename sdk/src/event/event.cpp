@@ -87,7 +87,7 @@ Result<std::span<const std::uint64_t>> Event::kernel_stack() const {
 
 std::string_view Event::why_not(std::size_t n) const noexcept {
   if (n >= args_->size()) return "no such argument";
-  if (!(*args_)[n].readable) return (*args_)[n].reason;
+  if (const auto reason = (*args_)[n].why_unreadable(); !reason.empty()) return reason;
   if (n >= layout_.max_args || n >= header_->arg_cnt) return "argument was not recorded";
   if (slots_[n].error == -ENODATA && !std::holds_alternative<FilePlace>(site_->point))
     return "not known at this end of the call";
@@ -98,8 +98,9 @@ Value Event::value(std::size_t n) const noexcept {
   if (const auto why = why_not(n); !why.empty()) return ArgError{why};
   const Arg& arg = (*args_)[n];
   const std::uint64_t bits = slots_[n].bits;
-  if (arg.spec.is_float) return float_from_bits(bits, arg.size).value_or(0);  // the planner lets no other size through
-  if (arg.spec.is_signed) return static_cast<std::int64_t>(bits);
+  if (arg.type.is_float())
+    return float_from_bits(bits, arg.type.size).value_or(0);  // the planner lets no other size through
+  if (arg.type.is_signed) return static_cast<std::int64_t>(bits);
   return bits;
 }
 
@@ -107,7 +108,7 @@ Result<Text> Event::text(std::size_t n) const noexcept {
   if (const auto why = why_not(n); !why.empty()) return fail(ErrorKind::not_found, std::string(why));
   const auto slot = string_slot(plan_->specs[site_->spec], n);
   if (!slot || *slot >= layout_.string_slots)
-    return fail(ErrorKind::not_found, fmt::format("no text was captured for this {}", type_name((*args_)[n])));
+    return fail(ErrorKind::not_found, fmt::format("no text was captured for this {}", type_name((*args_)[n].type)));
   const std::int32_t length = slots_[n].text;
   if (length <= 0) {
     if (length == -ERANGE) return fail(ErrorKind::io, "its length is below 0");
@@ -123,9 +124,9 @@ Result<Text> Event::text(std::size_t n) const noexcept {
 
 Result<std::uint64_t> Event::typed_bits(std::size_t n, std::size_t size, bool is_signed, bool is_float) const {
   if (const auto why = why_not(n); !why.empty()) return fail(ErrorKind::not_found, fmt::format("arg{}: {}", n, why));
-  const Arg& arg = (*args_)[n];
-  if (arg.size != size || arg.spec.is_float != is_float || (!is_float && arg.spec.is_signed != is_signed))
-    return fail(ErrorKind::type_mismatch, fmt::format("arg{} is {}, not {}{}", n, type_name(arg),
+  const Type& type = (*args_)[n].type;
+  if (type.size != size || type.is_float() != is_float || (!is_float && type.is_signed != is_signed))
+    return fail(ErrorKind::type_mismatch, fmt::format("arg{} is {}, not {}{}", n, type_name(type),
                                                       is_float    ? 'f'
                                                       : is_signed ? 'i'
                                                                   : 'u',

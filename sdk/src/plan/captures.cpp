@@ -13,7 +13,7 @@ std::optional<std::size_t> find_arg(const std::vector<Arg>& args, const ArgName&
   for (std::size_t n = 0; n < args.size(); ++n) {
     if (args[n].result) {
       if (!number && std::get<std::string>(name) == "retval") return n;
-    } else if (number ? *number == n : args[n].name == std::get<std::string>(name)) {
+    } else if (number ? *number == n : args[n].name() == std::get<std::string>(name)) {
       found = n;
     }
   }
@@ -73,10 +73,10 @@ std::uint8_t capture_of(const std::vector<Arg>& args, std::size_t n, const PlanO
   }
   const auto& numbers = options.strings;
   const auto& names = options.string_names;
-  const bool wanted = (options.capture_text && args[n].text) ||
+  const bool wanted = (options.capture_text && args[n].type.kind == TypeKind::text) ||
                       (args[n].result ? options.string_results
                                       : std::ranges::find(numbers, n) != numbers.end() ||
-                                            std::ranges::find(names, args[n].name) != names.end());
+                                            std::ranges::find(names, args[n].name()) != names.end());
   if (!wanted) return USDT_CAPTURE_NONE;
   for (const TextAndLength& each : known) {
     if (each.text == n && each.length < args.size()) return USDT_CAPTURE_BY(each.length);

@@ -14,10 +14,14 @@
 #include "kernel/catalogue.hpp"
 #include "plan/backend_table.hpp"
 #include "plan/captures.hpp"
-#include "plan/kernel_args.hpp"
+#include "resolve/encode.hpp"
+#include "resolve/prototype.hpp"
 
 namespace usdt::plan {
 namespace {
+
+using resolve::Convention;
+using resolve::KernelSignature;
 
 /// Trampolines made one by one take a hundred times as long to attach as kprobe_multi (docs/kernel-lab.md): where any
 /// mechanism may be taken, so many functions at most get them.
@@ -232,8 +236,8 @@ class KernelPlanner {
   KernelSignature typed_signature(const KernelFunction& function, Convention convention) const {
     const btf::Types* types = function.proto_id == 0 ? nullptr : selection_.catalogue().btf(function.module);
     auto prototype = types ? types->prototype(function.proto_id) : Result<btf::Prototype>(btf::Prototype{});
-    if (!types || !prototype) return untyped_signature(convention, kernel_.machine);
-    return kernel_signature(*types, *prototype, convention, kernel_.machine);
+    if (!types || !prototype) return resolve::untyped_signature(convention, kernel_.machine);
+    return resolve::kernel_signature(*types, *prototype, convention, kernel_.machine);
   }
 
   Signature make_signature(const KernelSelection::Entry& entry, const KernelWay& way) {
@@ -245,32 +249,27 @@ class KernelPlanner {
     const bool returns = entry.kind.moment == KernelMoment::exit || entry.kind.moment == KernelMoment::call;
     // A kprobe at the return has the registers of then; trampolines kept those of the entry.
     if (entry.kind.moment == KernelMoment::exit && convention == Convention::registers) found.args.clear();
-    if (returns && found.result) found.args.push_back(result_of(found, entry.kind, way));
-    made.args = plan_.args.add({});
-    std::vector<Arg>& args = plan_.args[made.args];
-    args.reserve(found.args.size());
-    made.encoded.reserve(found.args.size());
-    for (ResolvedArg& each : found.args) {
-      made.encoded.push_back(each.encoded);
-      args.push_back(std::move(each.arg));
-    }
-    const std::uint32_t slots =
-        assign_captures(made.encoded, args, arch::for_machine(kernel_.machine).word_size, options_);
+    if (returns && found.result) found.args.push_back(std::move(*found.result));
+    made.args = plan_.args.add(std::move(found.args));
+    const std::vector<Arg>& args = plan_.args[made.args];
+    const arch::Arch& arch = arch::for_machine(kernel_.machine);
+    const resolve::EncodeOptions encoding = encoding_of(found.slots, entry.kind, way);
+    made.encoded.reserve(args.size());
+    for (const Arg& arg : args) made.encoded.push_back(resolve::encode(arg, arch, encoding));
+    const std::uint32_t slots = assign_captures(made.encoded, args, arch.word_size, options_);
     plan_.string_slots = std::max(plan_.string_slots, slots);
     plan_.max_args = std::max(plan_.max_args, static_cast<std::uint32_t>(made.encoded.size()));
     if (!options_.user_cookie_of) made.spec = specs_.intern(made.encoded, options_.user_cookie);
     return made;
   }
 
-  ResolvedArg result_of(const KernelSignature& signature, KernelKind kind, const KernelWay& way) const {
-    ResolvedArg result = *signature.result;
-    result.arg.result = true;
+  /// How the return value is read. Its register may be an argument's, its slot holds anything until the end of a call.
+  [[nodiscard]] resolve::EncodeOptions encoding_of(std::uint32_t slots, KernelKind kind, const KernelWay& way) const {
     const usdt_source source = source_of(way.backend, kernel_);
-    // Its register may be an argument's, its slot holds anything until then: only the end of a call tells.
-    if (source != USDT_SOURCE_SLOTS && kind.moment == KernelMoment::call) result.encoded.flags |= USDT_ARG_RESULT;
-    if (source == USDT_SOURCE_OLD_SLOTS && result.encoded.kind == USDT_ARG_REG)
-      result.encoded.reg = static_cast<std::uint8_t>(signature.slots);
-    return result;
+    resolve::EncodeOptions options;
+    options.result_comes_later = source != USDT_SOURCE_SLOTS && kind.moment == KernelMoment::call;
+    if (source == USDT_SOURCE_OLD_SLOTS) options.result_slot = static_cast<std::uint8_t>(slots);
+    return options;
   }
 
   const KernelSelection& selection_;

@@ -5,15 +5,15 @@
 #include <algorithm>
 
 #include "kernel/catalogue.hpp"
-#include "plan/kernel_args.hpp"
+#include "resolve/prototype.hpp"
 #include "usdt/plan.hpp"
 
 namespace usdt {
 namespace {
 
-plan::Convention convention_of(KernelKind kind) {
-  if (kind.moment == KernelMoment::tracepoint) return plan::Convention::tracepoint;
-  return kind.family == KernelFamily::trampoline ? plan::Convention::slots : plan::Convention::registers;
+resolve::Convention convention_of(KernelKind kind) {
+  if (kind.moment == KernelMoment::tracepoint) return resolve::Convention::tracepoint;
+  return kind.family == KernelFamily::trampoline ? resolve::Convention::slots : resolve::Convention::registers;
 }
 
 /// "ssize_t (struct file *file, char *buf)"; of tracepoints the arguments alone.
@@ -26,15 +26,11 @@ std::string signature_text(const btf::Types& types, btf::Prototype prototype, Ke
 }
 
 /// What a program of this kind can ask for, of all there is.
-void keep_what_is_there(KernelPoint& point, plan::KernelSignature&& found, KernelKind kind) {
+void keep_what_is_there(KernelPoint& point, resolve::KernelSignature&& found, KernelKind kind) {
   const bool returns = kind.moment == KernelMoment::exit || kind.moment == KernelMoment::call;
-  const bool lost = kind.moment == KernelMoment::exit && convention_of(kind) == plan::Convention::registers;
-  if (!lost) {
-    for (plan::ResolvedArg& each : found.args) point.args.push_back(std::move(each.arg));
-  }
-  if (!returns || !found.result) return;
-  point.result = std::move(found.result->arg);
-  point.result->result = true;
+  const bool lost = kind.moment == KernelMoment::exit && convention_of(kind) == resolve::Convention::registers;
+  if (!lost) point.args = std::move(found.args);
+  if (returns) point.result = std::move(found.result);
 }
 
 }  // namespace
@@ -51,8 +47,9 @@ KernelPoint describe_point(const KernelSelection& selection, const KernelSelecti
   const btf::Types* types = function.proto_id == 0 ? nullptr : selection.catalogue().btf(function.module);
   auto prototype = types ? types->prototype(function.proto_id) : Result<btf::Prototype>(btf::Prototype{});
   const bool typed = types && prototype;
-  plan::KernelSignature found = typed ? plan::kernel_signature(*types, *prototype, convention_of(entry.kind), machine)
-                                      : plan::untyped_signature(convention_of(entry.kind), machine);
+  resolve::KernelSignature found =
+      typed ? resolve::kernel_signature(*types, *prototype, convention_of(entry.kind), machine)
+            : resolve::untyped_signature(convention_of(entry.kind), machine);
   if (typed) point.signature = signature_text(*types, *prototype, entry.kind);
   point.refused = selection.catalogue().why_not(function, entry.kind, typed ? found.no_trampoline : std::string());
   keep_what_is_there(point, std::move(found), entry.kind);

@@ -13,18 +13,17 @@
 
 #include "arch/arch.hpp"
 #include "plan/captures.hpp"
-#include "plan/decoder.hpp"
 #include "plan/kernel.hpp"
 #include "plan/placement.hpp"
 #include "plan/spec_table.hpp"
+#include "resolve/encode.hpp"
+#include "usdt/decode.hpp"
 
 namespace usdt {
 namespace {
 
-using plan::ResolvedArg;
-
 /// Different arguments that a plan describes: so many, and one for each 32 bytes of its files. An honest note takes
-/// more for each; in a hostile one two bytes of text say an argument, which takes some 700 bytes of memory.
+/// more for each; in a hostile one two bytes of text say an argument, which takes some 200 bytes of memory.
 constexpr std::size_t kFreeArguments = 3 << 15;
 constexpr std::size_t kFileBytesPerArgument = 32;
 
@@ -42,18 +41,17 @@ struct ArgTemplate {
 };
 
 /// The arguments' numbers fit a byte of the spec; what is beyond keeps its place and says why it has no value.
-void reject_surplus(std::vector<ResolvedArg>& args) {
+void reject_surplus(std::vector<Arg>& args, std::span<const ParsedArg> parsed) {
   for (std::size_t i = USDT_MAX_ARGS; i < args.size(); ++i) {
-    Arg& arg = args[i].arg;
-    if (arg.readable) arg.reason_column = arg.spec.column;
-    if (arg.readable) arg.reason = fmt::format("argument {}: only the first {} can be read", i, USDT_MAX_ARGS);
-    arg.readable = false;
+    if (args[i].readable())
+      args[i].location =
+          Unreadable{fmt::format("argument {}: only the first {} can be read", i, USDT_MAX_ARGS), parsed[i].column};
   }
 }
 
 /// Whether the file, and not the text alone, decided how to read an argument.
-bool depends_on_file(const std::vector<ResolvedArg>& args) {
-  return std::any_of(args.begin(), args.end(), [](const ResolvedArg& each) { return !each.arg.needs.empty(); });
+bool depends_on_file(const std::vector<Arg>& args) {
+  return std::ranges::any_of(args, [](const Arg& arg) { return !arg.needs.empty(); });
 }
 
 /// Sites outlive the planning, so that keys are views of their strings.
@@ -99,7 +97,8 @@ class Planner {
   [[nodiscard]] std::span<const plan::TextAndLength> lengths_of(const Site& site) const;
   const ArgTemplate& template_of(const Site& site, Current& current);
   std::uint32_t make_template(std::string_view text, std::span<const plan::TextAndLength> known, Current& current);
-  Index<EncodedSpec> spec_of(const ArgTemplate& args, VirtAddr breakpoint, std::uint64_t user_cookie);
+  Index<EncodedSpec> spec_of(const ArgTemplate& args, const Site& site, VirtAddr breakpoint, std::uint64_t user_cookie,
+                             Machine machine);
   void add_site(const Site& site, Index<PlannedProbe> probe, const plan::Placement& placement, Current& current);
 
   const KernelFacts& kernel_;
@@ -152,25 +151,25 @@ const ArgTemplate& Planner::template_of(const Site& site, Current& current) {
 
 std::uint32_t Planner::make_template(std::string_view text, std::span<const plan::TextAndLength> known,
                                      Current& current) {
-  const arch::Arch& arch = current.decoder.impl().arch;
+  const arch::Arch& arch = arch::for_machine(current.decoder.machine());
   const MachineText key(arch.machine, text);
   if (const auto same = shared_templates_.find(key); known.empty() && same != shared_templates_.end())
     return same->second;
 
-  std::vector<ResolvedArg> resolved = current.decoder.impl().resolve(text, VirtAddr{});
-  reject_surplus(resolved);
+  const std::vector<ParsedArg> parsed = current.decoder.parse(text);
+  const auto at = plan_.args.add(current.decoder.decode(parsed));
+  std::vector<Arg>& args = plan_.args[at];
+  reject_surplus(args, parsed);
   const auto number = static_cast<std::uint32_t>(templates_.size());
-  if (known.empty() && !depends_on_file(resolved)) shared_templates_.emplace(key, number);
+  if (known.empty() && !depends_on_file(args)) shared_templates_.emplace(key, number);
 
   ArgTemplate made;
-  made.args = plan_.args.add({});
-  std::vector<Arg>& args = plan_.args[made.args];
-  args.reserve(resolved.size());
-  decoded_ += resolved.size();
-  for (ResolvedArg& each : resolved) {
-    if (made.encoded.size() < USDT_MAX_ARGS) made.encoded.push_back(each.encoded);
-    made.ip_relative |= (each.encoded.flags & USDT_ARG_IP) != 0;
-    args.push_back(std::move(each.arg));
+  made.args = at;
+  decoded_ += args.size();
+  made.encoded.reserve(std::min<std::size_t>(args.size(), USDT_MAX_ARGS));
+  for (const Arg& arg : std::span(args).first(made.encoded.capacity())) {
+    made.encoded.push_back(resolve::encode(arg, arch));
+    made.ip_relative |= resolve::depends_on_breakpoint(made.encoded.back());
   }
   const std::uint32_t slots = plan::assign_captures(made.encoded, args, arch.word_size, options_, known);
   plan_.string_slots = std::max(plan_.string_slots, slots);
@@ -181,11 +180,15 @@ std::uint32_t Planner::make_template(std::string_view text, std::span<const plan
 }
 
 /// The distances of a template are from address 0; those of the spec are from `breakpoint`.
-Index<EncodedSpec> Planner::spec_of(const ArgTemplate& args, VirtAddr breakpoint, std::uint64_t user_cookie) {
+Index<EncodedSpec> Planner::spec_of(const ArgTemplate& args, const Site& site, VirtAddr breakpoint,
+                                    std::uint64_t user_cookie, Machine machine) {
   if (!args.ip_relative) return options_.user_cookie_of ? specs_.intern(args.encoded, user_cookie) : args.spec;
   std::vector<usdt_arg_spec> encoded = args.encoded;
-  for (usdt_arg_spec& arg : encoded) {
-    if ((arg.flags & USDT_ARG_IP) != 0) arg.value -= breakpoint.value;
+  for (std::size_t i = 0; i < encoded.size(); ++i) {
+    if (!resolve::depends_on_breakpoint(encoded[i])) continue;
+    const Arg& arg = plan_.args[args.args][i];
+    encoded[i].value =
+        resolve::encode(arg, arch::for_machine(machine), {.site = site.pc_adjusted, .breakpoint = breakpoint}).value;
   }
   return specs_.intern(encoded, user_cookie);
 }
@@ -195,7 +198,8 @@ void Planner::add_site(const Site& site, Index<PlannedProbe> probe, const plan::
   const ArgTemplate& args = template_of(site, current);
   const std::uint64_t user_cookie = plan::user_cookie(
       options_, {.provider = site.provider, .name = site.name, .module = {}, .address = site.pc.value});
-  const Index<EncodedSpec> spec = spec_of(args, site.pc_adjusted + placement.shift, user_cookie);
+  const Index<EncodedSpec> spec =
+      spec_of(args, site, site.pc_adjusted + placement.shift, user_cookie, current.decoder.machine());
   const FilePlace place{
       .file = current.file, .pc = site.pc, .offset = placement.offset, .semaphore = placement.semaphore};
   plan_.groups[current.group].sites.push_back(
@@ -217,7 +221,7 @@ Result<void> check_strings(const AttachPlan& plan, const PlanOptions& options) {
                        [&](const auto& args) { return std::any_of(args.begin(), args.end(), is_it); });
   };
   for (const std::string& name : options.string_names) {
-    if (!anywhere([&](const Arg& arg) { return arg.result ? name == "retval" : arg.name == name; }))
+    if (!anywhere([&](const Arg& arg) { return arg.result ? name == "retval" : arg.name() == name; }))
       return fail(ErrorKind::invalid_argument, fmt::format("the text of {}: no such argument", name));
   }
   if (options.string_results && !anywhere([](const Arg& arg) { return arg.result; }))

@@ -4,6 +4,7 @@
 
 #include "fake_task.hpp"
 #include "tiny_elf.hpp"
+#include "usdt/decode.hpp"
 
 namespace usdt {
 namespace {
@@ -15,8 +16,8 @@ constexpr std::uint64_t signed_bits(std::int64_t value) { return static_cast<std
 
 /// The value of `text` in `task`; a failed expectation where it is unreadable.
 std::uint64_t value(const FakeTask& task, std::string_view text) {
-  const plan::ResolvedArg resolved = resolve_text(text, task.arch.machine);
-  EXPECT_TRUE(resolved.arg.readable) << text << ": " << resolved.arg.reason;
+  const test::Resolved resolved = resolve_text(text, task.arch.machine);
+  EXPECT_TRUE(resolved.arg.readable()) << text << ": " << resolved.arg.why_unreadable();
   const auto read = task.read(resolved.encoded);
   EXPECT_TRUE(read) << text << ": nothing at its address";
   return read.value_or(0xbadbadbadbad);
@@ -30,12 +31,12 @@ TEST(Constants, AreCutToTheirSizeAndExtendedByTheirSign) {
   EXPECT_EQ(value(task, "2@$-2"), 0xfffeU);
   EXPECT_EQ(value(task, "8@$18446744073709551614"), signed_bits(-2));
   EXPECT_EQ(value(task, "-8@$-9223372036854775808"), 0x8000000000000000U);
-  EXPECT_EQ(resolve_text("4@$-1", Machine::x86_64).arg.const_bits, 0xffffffffU);
-  EXPECT_EQ(resolve_text("-4@$-1", Machine::x86_64).arg.const_bits, signed_bits(-1));
+  EXPECT_EQ(resolve_text("4@$-1", Machine::x86_64).encoded.value, 0xffffffffU);
+  EXPECT_EQ(resolve_text("-4@$-1", Machine::x86_64).encoded.value, signed_bits(-1));
 }
 
 TEST(Constants, OfFloatsAreBits) {
-  const plan::ResolvedArg one = resolve_text("4f@$0xbf800000", Machine::x86_64);
+  const test::Resolved one = resolve_text("4f@$0xbf800000", Machine::x86_64);
   EXPECT_EQ(one.encoded.value, 0xbf800000U);
   EXPECT_EQ(one.encoded.flags, USDT_ARG_FLOAT);
 }
@@ -78,9 +79,9 @@ TEST(Registers, WithoutASizeHaveTheWidthOfTheirName) {
   EXPECT_EQ(value(task, "%ax"), 0x8bffU);
   EXPECT_EQ(value(task, "%al"), 0xffU);
   EXPECT_EQ(value(task, "%ah"), 0x8bU);
-  EXPECT_EQ(resolve_text("%eax", Machine::x86_64).arg.size, 4U);
-  EXPECT_EQ(resolve_text("%eax", Machine::i386).arg.size, 4U);
-  EXPECT_EQ(resolve_text("%al", Machine::i386).arg.size, 1U);
+  EXPECT_EQ(resolve_text("%eax", Machine::x86_64).arg.type.size, 4U);
+  EXPECT_EQ(resolve_text("%eax", Machine::i386).arg.type.size, 4U);
+  EXPECT_EQ(resolve_text("%al", Machine::i386).arg.type.size, 1U);
   FakeTask arm(Machine::aarch64);
   arm.set("x3", 0xffffffff00000005);
   EXPECT_EQ(value(arm, "w3"), 5U);
@@ -93,7 +94,8 @@ TEST(Registers, OfArm64NumberThirtyOneIsTheStackPointer) {
   task.store(0x7008, 42, 4);
   EXPECT_EQ(value(task, "8@x31"), 0x7000U);
   EXPECT_EQ(value(task, "4@[x31, 8]"), 42U);
-  EXPECT_EQ(resolve_text("4@[x31]", Machine::aarch64).arg.base, "sp");
+  const Location location = resolve_text("4@[x31]", Machine::aarch64).arg.location;
+  EXPECT_EQ(register_info(Machine::aarch64, std::get<Memory>(location).base).canon, "sp");
 }
 
 TEST(Registers, HoldFloatsAsBits) {
@@ -106,7 +108,7 @@ TEST(InstructionPointer, IsAValueItself) {
   FakeTask task(Machine::x86_64);
   task.set_ip(0x555555555010);
   const auto resolved = resolve_text("8@%rip", Machine::x86_64, nullptr, VirtAddr(0x1010));
-  ASSERT_TRUE(resolved.arg.readable);
+  ASSERT_TRUE(resolved.arg.readable());
   EXPECT_EQ(task.read(resolved.encoded), 0x555555555010U);
 }
 
@@ -117,9 +119,9 @@ TEST(RegisterPairs, JoinTwoRegistersWhereGccMadeTheFile) {
   const auto elf = test::sample_elf(Machine::i386).open();
   const elf::SymbolIndex symbols(*elf);
   const auto resolved = resolve_text("-8@%edx", Machine::i386, &symbols);
-  ASSERT_TRUE(resolved.arg.readable) << resolved.arg.reason;
-  EXPECT_EQ(resolved.arg.pair_high, "ecx");
-  EXPECT_EQ(resolved.arg.needs, Needs{"reg-pair"});
+  ASSERT_TRUE(resolved.arg.readable()) << resolved.arg.why_unreadable();
+  EXPECT_EQ(register_info(Machine::i386, std::get<Register>(resolved.arg.location).high).canon, "ecx");
+  EXPECT_EQ(resolved.arg.needs, Needs{Need::reg_pair});
   EXPECT_EQ(task.read(resolved.encoded), 0x0123456789abcdefU);
 }
 
@@ -131,8 +133,8 @@ TEST(RegisterPairs, AreNotGuessedWhereGccIsNotAloneOrUnknown) {
     made.comment = comment;
     const elf::SymbolIndex symbols(*made.open());
     const auto resolved = resolve_text("8@%eax", Machine::i386, &symbols);
-    EXPECT_FALSE(resolved.arg.readable) << comment;
-    EXPECT_EQ(resolved.arg.pair_high, "edx");
+    EXPECT_FALSE(resolved.arg.readable()) << comment;
+    EXPECT_EQ(resolved.arg.needs, Needs{Need::reg_pair});
     EXPECT_EQ(resolved.encoded.kind, USDT_ARG_UNREADABLE);
   }
 }

@@ -12,9 +12,12 @@
 #include "c_types.hpp"
 #include "elf/toolchain.hpp"
 #include "fake_task.hpp"
-#include "plan/kernel_args.hpp"
+#include "resolve/encode.hpp"
+#include "resolve/prototype.hpp"
+#include "usdt/bits.hpp"
+#include "usdt/decode.hpp"
 
-namespace usdt::plan {
+namespace usdt::resolve {
 namespace {
 
 using test::BtfBuilder;
@@ -171,12 +174,10 @@ test::FakeTask task_of(std::string_view record, Machine machine) {
   return task;
 }
 
-std::uint64_t value_of(const std::array<std::uint8_t, 48>& bytes, const ResolvedArg& arg) {
+std::uint64_t value_of(const std::array<std::uint8_t, 48>& bytes, const Type& type) {
   std::uint64_t bits = 0;
-  std::memcpy(&bits, bytes.data(), arg.arg.size);
-  const unsigned unused = 64 - 8 * arg.arg.size;
-  return arg.arg.spec.is_signed ? static_cast<std::uint64_t>(static_cast<std::int64_t>(bits << unused) >> unused)
-                                : bits;
+  std::memcpy(&bits, bytes.data(), type.size);
+  return cut(bits, type.size, type.is_signed);
 }
 
 struct KernelCalls : testing::TestWithParam<Compilation> {};
@@ -204,14 +205,16 @@ TEST_P(KernelCalls, find_every_value_that_was_passed) {
     const auto signature = kernel_signature(*types, *prototype, Convention::registers, how.machine);
     const test::FakeTask task = task_of(std::string_view(written).substr(i * record, record), how.machine);
     for (std::size_t n = 0; n < signature.args.size(); ++n) {
-      const ResolvedArg& arg = signature.args[n];
+      const Arg& arg = signature.args[n];
       const bool is_number = call.parameters[n].readable;
-      if (is_number && arg.arg.reason.starts_with("behind")) ++unknown;
-      ASSERT_TRUE(arg.arg.readable == is_number || arg.arg.reason.starts_with("behind")) << arg.arg.reason;
-      if (!arg.arg.readable) continue;
-      (arg.encoded.kind == USDT_ARG_MEM ? on_stack : in_registers) += 1;
-      EXPECT_EQ(task.read(arg.encoded), value_of(call.values[n], arg))
-          << prototype_text(*types, "f", *prototype) << ": argument " << n << " in " << arg.arg.spec.text;
+      const bool is_lost = arg.why_unreadable().starts_with("behind");
+      if (is_number && is_lost) ++unknown;
+      ASSERT_TRUE(arg.readable() == is_number || is_lost) << arg.why_unreadable();
+      if (!arg.readable()) continue;
+      (std::holds_alternative<Memory>(arg.location) ? on_stack : in_registers) += 1;
+      EXPECT_EQ(task.read(encode(arg, task.arch)), value_of(call.values[n], arg.type))
+          << prototype_text(*types, "f", *prototype) << ": argument " << n << " in "
+          << location_text(arg.location, how.machine);
     }
   }
   EXPECT_GT(in_registers, 200U);
@@ -234,4 +237,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& made) { return made.param.name; });
 
 }  // namespace
-}  // namespace usdt::plan
+}  // namespace usdt::resolve

@@ -21,12 +21,12 @@ struct Loaded {
       : bias(load_bias), elf(made.open()), symbols(*elf), task(made.machine) {
     task.set_ip(kPc + load_bias);
   }
-  [[nodiscard]] plan::ResolvedArg resolve(std::string_view text) const {
+  [[nodiscard]] test::Resolved resolve(std::string_view text) const {
     return test::resolve_text(text, task.arch.machine, &symbols, VirtAddr(kPc));
   }
   [[nodiscard]] std::uint64_t value(std::string_view text) const {
-    const plan::ResolvedArg resolved = resolve(text);
-    EXPECT_TRUE(resolved.arg.readable) << text << ": " << resolved.arg.reason;
+    const test::Resolved resolved = resolve(text);
+    EXPECT_TRUE(resolved.arg.readable()) << text << ": " << resolved.arg.why_unreadable();
     const auto read = task.read(resolved.encoded);
     EXPECT_TRUE(read) << text << ": nothing at its address";
     return read.value_or(0xbadbadbadbad);
@@ -48,7 +48,7 @@ TEST_P(PlainSymbols, AreFoundWhereverTheFileIsLoaded) {
   EXPECT_EQ(loaded.value("-4@counter(%rip)"), static_cast<std::uint64_t>(-7));
   EXPECT_EQ(loaded.value("8@24+table(%rip)"), 77U);
   EXPECT_EQ(loaded.value("8@table+24(%rip)"), 77U);
-  EXPECT_TRUE(loaded.resolve("-4@counter(%rip)").arg.pc_relative);
+  EXPECT_EQ(std::get<Memory>(loaded.resolve("-4@counter(%rip)").arg.location).origin, Origin::file);
 }
 
 TEST_P(PlainSymbols, AreAddressesAsConstants) {
@@ -91,7 +91,7 @@ TEST(GlobalOffsetTable, SlotsAreReadForTheAddressTheyHold) {
   Loaded loaded(Machine::x86_64, 0x7f0000000000);
   loaded.task.store(0x14818 + loaded.bias, 0x7fffdeadbeef, 8);
   EXPECT_EQ(loaded.value("8@elsewhere@GOTPCREL(%rip)"), 0x7fffdeadbeefU);
-  EXPECT_EQ(loaded.resolve("8@elsewhere@GOTPCREL(%rip)").arg.needs, (Needs{"symbol", "got"}));
+  EXPECT_EQ(loaded.resolve("8@elsewhere@GOTPCREL(%rip)").arg.needs, (Needs{Need::symbol, Need::got}));
 }
 
 TEST(GlobalOffsetTable, WithoutASlotTheSymbolsAddressIsTheValue) {
@@ -102,8 +102,8 @@ TEST(GlobalOffsetTable, WithoutASlotTheSymbolsAddressIsTheValue) {
 TEST(GlobalOffsetTable, WithoutSlotAndDefinitionThereIsNoValue) {
   const Loaded loaded(Machine::x86_64, 0);
   const Arg arg = loaded.resolve("8@slotless_elsewhere@GOTPCREL(%rip)").arg;
-  EXPECT_FALSE(arg.readable);
-  EXPECT_THAT(arg.reason, HasSubstr("'slotless_elsewhere'"));
+  EXPECT_FALSE(arg.readable());
+  EXPECT_THAT(arg.why_unreadable(), HasSubstr("'slotless_elsewhere'"));
 }
 
 TEST(GlobalOffsetTable, OfI386IsReachedThroughItsBaseRegister) {
@@ -138,7 +138,7 @@ TEST(ThreadLocals, OfAProgramLieBeforeTheThreadPointer) {
   const usdt_arg_spec spec = loaded.resolve("4@%fs:per_thread@tpoff").encoded;
   EXPECT_EQ(spec.value, static_cast<std::uint64_t>(-0x28));
   EXPECT_EQ(spec.flags, USDT_ARG_THREAD);
-  EXPECT_EQ(loaded.resolve("4@%fs:per_thread@tpoff").arg.needs, (Needs{"symbol", "segment-base"}));
+  EXPECT_EQ(loaded.resolve("4@%fs:per_thread@tpoff").arg.needs, (Needs{Need::symbol, Need::segment_base}));
 }
 
 TEST(ThreadLocals, OfAnI386ProgramLikewise) {
@@ -165,12 +165,12 @@ TEST(ThreadLocals, OfAProgramAreNotGuessedWhereTheLinkerIsNotKnown) {
     for (const std::string& comment : {linker + '\0' + gcc, gcc + '\0' + linker, std::string()}) {
       made.comment = comment;
       const Arg arg = Loaded(made, 0).resolve("4@per_thread@dtpoff(%rax)").arg;
-      EXPECT_FALSE(arg.readable) << comment;
-      EXPECT_THAT(arg.reason, HasSubstr("linker"));
-      EXPECT_TRUE(Loaded(made, 0).resolve("4@%fs:per_thread@tpoff").arg.readable) << comment;
+      EXPECT_FALSE(arg.readable()) << comment;
+      EXPECT_THAT(arg.why_unreadable(), HasSubstr("linker"));
+      EXPECT_TRUE(Loaded(made, 0).resolve("4@%fs:per_thread@tpoff").arg.readable()) << comment;
     }
     made.comment = gcc + '\0' + "Linker: LLD 14.0.6";
-    EXPECT_TRUE(Loaded(made, 0).resolve("4@per_thread@dtpoff(%rax)").arg.readable);
+    EXPECT_TRUE(Loaded(made, 0).resolve("4@per_thread@dtpoff(%rax)").arg.readable());
   }
 }
 
@@ -192,7 +192,7 @@ TEST(ThreadLocals, AreAsFarAwayAsTheirBlockIsLargeRoundedUp) {
   made.tls_align = 0;
   EXPECT_EQ(Loaded(made, 0).resolve("8@%fs:per_thread@tpoff").encoded.value, static_cast<std::uint64_t>(-0x39));
   made.tls_align = 24;
-  EXPECT_THAT(Loaded(made, 0).resolve("8@%fs:per_thread@tpoff").arg.reason, HasSubstr("no power of 2"));
+  EXPECT_THAT(Loaded(made, 0).resolve("8@%fs:per_thread@tpoff").arg.why_unreadable(), HasSubstr("no power of 2"));
 }
 
 TEST(PageOffsets, OfArm64AreTheLowTwelveBits) {
@@ -223,10 +223,10 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_P(PuzzlingSymbols, AreUnreadableAndNotGuessed) {
   const Loaded loaded(Machine::x86_64, 0);
-  const plan::ResolvedArg resolved = loaded.resolve(GetParam().text);
-  EXPECT_FALSE(resolved.arg.readable);
-  EXPECT_THAT(resolved.arg.reason, HasSubstr(std::string(GetParam().reason)));
-  EXPECT_EQ(resolved.arg.reason_column, 2U);
+  const test::Resolved resolved = loaded.resolve(GetParam().text);
+  EXPECT_FALSE(resolved.arg.readable());
+  EXPECT_THAT(resolved.arg.why_unreadable(), HasSubstr(std::string(GetParam().reason)));
+  EXPECT_EQ(std::get<Unreadable>(resolved.arg.location).column, 2U);
   EXPECT_EQ(resolved.encoded.kind, USDT_ARG_UNREADABLE);
 }
 

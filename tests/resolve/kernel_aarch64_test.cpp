@@ -12,9 +12,10 @@
 
 #include "c_types.hpp"
 #include "elf/toolchain.hpp"
-#include "plan/kernel_args.hpp"
+#include "resolve/prototype.hpp"
+#include "usdt/decode.hpp"
 
-namespace usdt::plan {
+namespace usdt::resolve {
 namespace {
 
 using test::BtfBuilder;
@@ -59,9 +60,11 @@ class Functions {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       // Shorter values may be extended first, into another register.
       if (!parameters[i].readable || parameters[i].size < 4) continue;
-      const ResolvedArg& arg = signature.args.at(i);
+      const Arg& arg = signature.args.at(i);
       const std::string name = fmt::format("{}.{}", number, i);
-      asked_[name] = {.place = arg.arg.readable ? arg.arg.spec.text : arg.arg.reason, .prototype = list};
+      asked_[name] = {
+          .place = arg.readable() ? location_text(arg.location, Machine::aarch64) : std::string(arg.why_unreadable()),
+          .prototype = list};
       source_ += fmt::format("{} f{}_{}({}) {{ __asm__ volatile(\"//place {} %x0\" :: \"r\"(p{})); {} }}\n",
                              result ? result->c : "void", number, i, list, name, i, result ? "for (;;);" : "");
     }
@@ -113,4 +116,4 @@ TEST(KernelArgsOfArm64, are_where_clang_finds_them) {
 }
 
 }  // namespace
-}  // namespace usdt::plan
+}  // namespace usdt::resolve

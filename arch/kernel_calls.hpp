@@ -1,27 +1,31 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where the machines' calling conventions put values, as the kernel is compiled. Private to plan/.
+// Where the machines' calling conventions put values, as the kernel is compiled.
 //   x86-64: System V ABI, AMD64 supplement, 3.2.3
 //   arm64: Procedure Call Standard for the Arm 64-bit Architecture (IHI 0055), 6.8.2
 //   i386: -mregparm=3 -freg-struct-return (arch/x86/Makefile), GCC's function_arg_32 and function_arg_advance_32
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <span>
-#include <string_view>
 
-#include "btf/types.hpp"
-#include "usdt/machine.hpp"
+#include "arch/arch.hpp"
 
-namespace usdt::plan {
+namespace usdt::arch {
 
 /// What a type asks of a convention.
 struct Shape {
-  btf::ValueClass value_class = btf::ValueClass::none;
-  std::uint32_t size = 0;  ///< bytes; pointers have the machine's
-  btf::Layout layout;      ///< structs: of their members
+  enum class Kind : std::uint8_t {
+    unknown,    ///< void, or what type information says nothing of
+    word,       ///< integers, pointers, enums
+    structure,  ///< by value
+    floating,
+  };
+  Kind kind = Kind::unknown;
+  std::uint32_t size = 0;       ///< bytes; pointers have the machine's
+  std::uint32_t alignment = 1;  ///< structures: of the strictest member
+  bool packed = false;          ///< structures: a member lies off its alignment
+  bool floats = false;          ///< structures: a member is floating-point
+  bool blocks = false;          ///< structures: one is, or has in it, what is of a size other than 0, 1, 2, 4 and 8
 };
-[[nodiscard]] Shape shape_of(const btf::Types& types, const btf::ValueType& type, Machine machine);
 
 /// Where an argument's first byte is when its function begins.
 struct Place {
@@ -32,20 +36,14 @@ struct Place {
     stack,
   };
   Where where = Where::unknown;
-  std::uint32_t at = 0;  ///< number in argument_registers(); bytes from the stack pointer
+  std::uint32_t at = 0;  ///< number in CallRegisters::arguments; bytes from the stack pointer
 };
-
-/// The registers for arguments in order: "rdi", "x0", "eax".
-[[nodiscard]] std::span<const std::string_view> argument_registers(Machine machine) noexcept;
-/// The register of results: "rax", "x0", "eax".
-[[nodiscard]] std::string_view result_register(Machine machine) noexcept;
-[[nodiscard]] std::string_view stack_register(Machine machine) noexcept;
 
 /// Gives places to the arguments of one function, in order.
 class Places {
  public:
   /// The result counts: one returned in memory takes a register for its address.
-  Places(Machine machine, const Shape& result, bool varargs);
+  Places(const Arch& arch, const Shape& result, bool varargs);
   [[nodiscard]] Place next(const Shape& shape);
 
  private:
@@ -64,4 +62,4 @@ class Places {
   bool lost_ = false;    ///< a value went where we do not know
 };
 
-}  // namespace usdt::plan
+}  // namespace usdt::arch

@@ -10,7 +10,8 @@
 #include <string_view>
 
 #include "arch/arch.hpp"
-#include "plan/encode.hpp"
+#include "elf/symbols.hpp"
+#include "resolve/encode.hpp"
 
 namespace usdt::test {
 
@@ -36,8 +37,14 @@ struct FakeTask {
   [[nodiscard]] std::optional<std::uint64_t> load(std::uint64_t address, unsigned size) const;
 };
 
-/// Resolves the one argument of `text`.
-[[nodiscard]] plan::ResolvedArg resolve_text(std::string_view text, Machine machine,
-                                             const elf::SymbolIndex* symbols = nullptr, VirtAddr pc = {});
+/// An argument, and what BPF programs read of it.
+struct Resolved {
+  Arg arg;
+  usdt_arg_spec encoded;
+};
+
+/// Resolves the one argument of `text`, for a breakpoint at the site itself, `pc`.
+[[nodiscard]] Resolved resolve_text(std::string_view text, Machine machine, const elf::SymbolIndex* symbols = nullptr,
+                                    VirtAddr pc = {});
 
 }  // namespace usdt::test

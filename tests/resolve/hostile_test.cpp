@@ -5,7 +5,8 @@
 #include <limits>
 #include <random>
 
-#include "plan/encode.hpp"
+#include "fake_task.hpp"
+#include "resolve/resolver.hpp"
 #include "tiny_elf.hpp"
 
 namespace usdt {
@@ -15,8 +16,8 @@ class OddOperands {
  public:
   explicit OddOperands(std::uint32_t seed) : random_(seed) {}
 
-  ArgSpec next() {
-    ArgSpec spec;
+  ParsedArg next() {
+    ParsedArg spec;
     if (one_of(4) != 0) spec.size = pick({0U, 1U, 2U, 3U, 4U, 8U, 16U, 255U, 4294967295U});
     spec.is_signed = one_of(2) != 0;
     spec.is_float = one_of(4) == 0;
@@ -43,7 +44,7 @@ class OddOperands {
   T pick(std::initializer_list<T> choices) {
     return choices.begin()[one_of(choices.size())];
   }
-  std::string name() {
+  std::string_view name() {
     return pick<const char*>(
         {"",   "rax",   "eax", "ax", "ah", "rsp", "esp", "rip", "eip", "r10d", "xmm0",
          "fs", "st(1)", "x0",  "w1", "sp", "wsp", "xzr", "wzr", "d0",  "nope", "a name far too long to be a register"});
@@ -69,15 +70,15 @@ class OddOperands {
   std::mt19937 random_;
 };
 
-void expect_sound(const plan::ResolvedArg& resolved) {
+void expect_sound(const test::Resolved& resolved) {
   const usdt_arg_spec& spec = resolved.encoded;
-  EXPECT_EQ(resolved.arg.readable, spec.kind != USDT_ARG_UNREADABLE);
-  EXPECT_EQ(resolved.arg.readable, resolved.arg.reason.empty()) << resolved.arg.reason;
+  EXPECT_EQ(resolved.arg.readable(), spec.kind != USDT_ARG_UNREADABLE);
+  EXPECT_EQ(resolved.arg.readable(), resolved.arg.why_unreadable().empty()) << resolved.arg.why_unreadable();
   EXPECT_EQ(spec.capture, 0);
   EXPECT_EQ(spec.window, 0);
   EXPECT_TRUE(spec.reg <= 32 || spec.reg == USDT_REG_NONE);
   EXPECT_TRUE(spec.index <= 32 || spec.index == USDT_REG_NONE);
-  if (!resolved.arg.readable) return;
+  if (!resolved.arg.readable()) return;
   EXPECT_TRUE(spec.size == 1 || spec.size == 2 || spec.size == 4 || spec.size == 8) << int{spec.size};
   EXPECT_LE(spec.shift, spec.kind == USDT_ARG_REG ? 8 : 4);
   if (spec.kind == USDT_ARG_REG) {
@@ -100,10 +101,11 @@ TEST_P(Resolving, OddOperandsIsSoundOrRefused) {
   OddOperands odd(1);
   int readable = 0;
   for (int i = 0; i < 50000; ++i) {
-    const auto resolved = plan::resolve_arg(odd.next(), arch::for_machine(GetParam()), i % 4 == 0 ? nullptr : &symbols,
-                                            VirtAddr(test::TinyElf::kText));
-    expect_sound(resolved);
-    readable += resolved.arg.readable ? 1 : 0;
+    const arch::Arch& arch = arch::for_machine(GetParam());
+    const Arg arg = resolve::resolve_arg(odd.next(), arch, i % 4 == 0 ? nullptr : &symbols);
+    const VirtAddr pc(test::TinyElf::kText);
+    expect_sound({arg, resolve::encode(arg, arch, {.site = pc, .breakpoint = pc})});
+    readable += arg.readable() ? 1 : 0;
     if (HasFailure()) break;
   }
   EXPECT_GT(readable, 500);

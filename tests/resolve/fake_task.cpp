@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "parsers/args.hpp"
+#include "resolve/resolver.hpp"
 
 namespace usdt::test {
 
@@ -66,11 +67,13 @@ std::optional<std::uint64_t> FakeTask::read(const usdt_arg_spec& spec) const {
                                              : top >> unused;
 }
 
-plan::ResolvedArg resolve_text(std::string_view text, Machine machine, const elf::SymbolIndex* symbols, VirtAddr pc) {
-  std::vector<ArgSpec> specs = parsers::parse_args(text, machine);
-  EXPECT_EQ(specs.size(), 1U) << text;
-  return plan::resolve_arg(specs.empty() ? ArgSpec{} : std::move(specs.front()), arch::for_machine(machine), symbols,
-                           pc);
+Resolved resolve_text(std::string_view text, Machine machine, const elf::SymbolIndex* symbols, VirtAddr pc) {
+  const std::vector<ParsedArg> parsed = parsers::parse_args(text, machine);
+  EXPECT_EQ(parsed.size(), 1U) << text;
+  const arch::Arch& arch = arch::for_machine(machine);
+  Arg arg = resolve::resolve_arg(parsed.empty() ? ParsedArg{} : parsed.front(), arch, symbols);
+  const usdt_arg_spec encoded = resolve::encode(arg, arch, {.site = pc, .breakpoint = pc});
+  return {std::move(arg), encoded};
 }
 
 }  // namespace usdt::test

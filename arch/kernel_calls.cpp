@@ -1,65 +1,30 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "plan/kernel_places.hpp"
+#include "arch/kernel_calls.hpp"
 
-#include <algorithm>
-#include <array>
-
-namespace usdt::plan {
+namespace usdt::arch {
 namespace {
 
-using btf::ValueClass;
-
-constexpr std::array<std::string_view, 6> x86_64_registers = {"rdi", "rsi", "rdx", "rcx", "r8", "r9"};
-constexpr std::array<std::string_view, 8> aarch64_registers = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"};
-constexpr std::array<std::string_view, 3> i386_registers = {"eax", "edx", "ecx"};
 /// xmm0 to xmm7, v0 to v7.
 constexpr std::uint32_t vector_registers = 8;
 
 constexpr std::uint32_t units(std::uint32_t size, std::uint32_t unit) { return size / unit + (size % unit != 0); }
 
-bool is_structure(const Shape& shape) { return shape.value_class == ValueClass::structure; }
-/// BTF_KIND_FLOAT: what else is `other` has no size.
-bool is_float(const Shape& shape) { return shape.value_class == ValueClass::other && shape.size != 0; }
+bool is_structure(const Shape& shape) { return shape.kind == Shape::Kind::structure; }
+bool is_float(const Shape& shape) { return shape.kind == Shape::Kind::floating; }
 
 /// Whether the caller passes the address of room for the result like a first argument. arm64 has x8 for it.
 bool returns_in_memory(Machine machine, const Shape& result) {
   if (!is_structure(result)) return false;
-  if (machine == Machine::x86_64) return result.size > 16 || result.layout.packed;
+  if (machine == Machine::x86_64) return result.size > 16 || result.packed;
   // ix86_return_in_memory: BLKmode, which all are that have a part without a machine mode (compute_record_mode).
-  return machine == Machine::i386 && result.layout.blocks;
+  return machine == Machine::i386 && result.blocks;
 }
 
 }  // namespace
 
-std::span<const std::string_view> argument_registers(Machine machine) noexcept {
-  switch (machine) {
-    case Machine::x86_64:
-      return x86_64_registers;
-    case Machine::aarch64:
-      return aarch64_registers;
-    case Machine::i386:
-      break;
-  }
-  return i386_registers;
-}
-
-std::string_view result_register(Machine machine) noexcept {
-  return machine == Machine::x86_64 ? "rax" : machine == Machine::aarch64 ? "x0" : "eax";
-}
-
-std::string_view stack_register(Machine machine) noexcept {
-  return machine == Machine::x86_64 ? "rsp" : machine == Machine::aarch64 ? "sp" : "esp";
-}
-
-Shape shape_of(const btf::Types& types, const btf::ValueType& type, Machine machine) {
-  Shape shape{.value_class = type.value_class, .size = type.size, .layout = {}};
-  if (type.value_class == ValueClass::pointer && machine == Machine::i386) shape.size = 4;
-  if (type.value_class == ValueClass::structure) shape.layout = types.layout(type.type_id);
-  return shape;
-}
-
-Places::Places(Machine machine, const Shape& result, bool varargs)
-    : machine_(machine), registers_(static_cast<std::uint32_t>(argument_registers(machine).size())) {
+Places::Places(const Arch& arch, const Shape& result, bool varargs)
+    : machine_(arch.machine), registers_(static_cast<std::uint32_t>(arch.kernel_calls.arguments.size())) {
+  const Machine machine = arch.machine;
   // On x86 the return address is on top of the stack.
   stack_ = machine == Machine::x86_64 ? 8 : machine == Machine::i386 ? 4 : 0;
   if (machine == Machine::i386 && varargs) registers_ = 0;  // init_cumulative_args: nothing in registers
@@ -73,11 +38,9 @@ Places::Places(Machine machine, const Shape& result, bool varargs)
 }
 
 Place Places::next(const Shape& shape) {
-  if (shape.value_class == ValueClass::none || (shape.value_class == ValueClass::other && shape.size == 0))
-    lost_ = true;
+  if (shape.kind == Shape::Kind::unknown) lost_ = true;
   // A struct of floats is split between vector and other registers, or is not.
-  if (is_structure(shape) && shape.layout.floats && shape.size <= 16 * (machine_ == Machine::aarch64 ? 4 : 1))
-    lost_ = true;
+  if (is_structure(shape) && shape.floats && shape.size <= 16 * (machine_ == Machine::aarch64 ? 4 : 1)) lost_ = true;
   if (lost_) return {};
   if (shape.size == 0) return {.where = Place::Where::elsewhere};  // empty structs of C are not passed
   switch (machine_) {
@@ -93,8 +56,8 @@ Place Places::next(const Shape& shape) {
 
 Place Places::x86_64(const Shape& shape) {
   if (is_float(shape)) return shape.size > 8 ? on_stack(shape.size, 16) : floating(shape);
-  const std::uint32_t alignment = is_structure(shape) ? shape.layout.alignment : shape.size;
-  const bool in_memory = shape.size > 16 || (is_structure(shape) && shape.layout.packed);
+  const std::uint32_t alignment = is_structure(shape) ? shape.alignment : shape.size;
+  const bool in_memory = shape.size > 16 || (is_structure(shape) && shape.packed);
   const std::uint32_t count = units(shape.size, 8);
   // Clang before 18 begins an __int128 that does not fit in the last register (LLVM D158169), GCC does not.
   if (!is_structure(shape) && count == 2 && used_ + count > registers_) lost_ = true;
@@ -105,7 +68,7 @@ Place Places::x86_64(const Shape& shape) {
 
 Place Places::aarch64(const Shape& shape) {
   if (is_float(shape)) return floating(shape);
-  const std::uint32_t alignment = is_structure(shape) ? shape.layout.alignment : shape.size;
+  const std::uint32_t alignment = is_structure(shape) ? shape.alignment : shape.size;
   const bool by_address = is_structure(shape) && shape.size > 16;   // B.4: of a copy
   if (alignment == 16 && !by_address) used_ = (used_ + 1) / 2 * 2;  // C.10
   const std::uint32_t count = by_address ? 1 : units(shape.size, 8);
@@ -144,4 +107,4 @@ Place Places::on_stack(std::uint32_t size, std::uint32_t alignment) {
   return {.where = Place::Where::stack, .at = at};
 }
 
-}  // namespace usdt::plan
+}  // namespace usdt::arch

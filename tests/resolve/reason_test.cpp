@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "fake_task.hpp"
+#include "resolve/resolver.hpp"
+#include "usdt/decode.hpp"
 
 namespace usdt {
 namespace {
@@ -23,10 +25,10 @@ class Unreadable : public testing::TestWithParam<Refusal> {};
 
 TEST_P(Unreadable, SaysWhyAndWhere) {
   const Refusal& refusal = GetParam();
-  const plan::ResolvedArg resolved = test::resolve_text(refusal.text, refusal.machine);
-  EXPECT_FALSE(resolved.arg.readable);
-  EXPECT_THAT(resolved.arg.reason, HasSubstr(std::string(refusal.reason)));
-  EXPECT_EQ(resolved.arg.reason_column, refusal.column);
+  const test::Resolved resolved = test::resolve_text(refusal.text, refusal.machine);
+  EXPECT_FALSE(resolved.arg.readable());
+  EXPECT_THAT(resolved.arg.why_unreadable(), HasSubstr(std::string(refusal.reason)));
+  EXPECT_EQ(std::get<usdt::Unreadable>(resolved.arg.location).column, refusal.column);
   EXPECT_EQ(resolved.encoded.kind, USDT_ARG_UNREADABLE);
   EXPECT_EQ(resolved.encoded.reg, USDT_REG_NONE);
 }
@@ -99,46 +101,40 @@ INSTANTIATE_TEST_SUITE_P(
                     Refusal{kX64, "8@tl@gottpoff(%rip)", "relocation 'gottpoff' of symbol 'tl' is not supported", 5},
                     Refusal{kArm, "8@[x0, #:tprel_lo12:tl]", "relocation 'tprel_lo12' of symbol 'tl' is not", 9}));
 
-TEST(UnreadableArguments, KeepWhatTheirTextSays) {
-  const Arg vector = test::resolve_text("8@%xmm3", kX64).arg;
-  EXPECT_EQ(vector.reg.canon, "xmm3");
-  EXPECT_TRUE(vector.reg.floating);
+TEST(UnreadableArguments, KeepTheirTextAndType) {
   const Arg wide = test::resolve_text("24@-8(%rbp,%r9,4)", kX64).arg;
-  EXPECT_EQ(wide.base, "rbp");
-  EXPECT_EQ(wide.index, "r9");
-  EXPECT_EQ(wide.size, 24U);
+  EXPECT_EQ(wide.source, "24@-8(%rbp,%r9,4)");
+  EXPECT_EQ(wide.type.size, 24U);
 }
 
 TEST(UnreadableArguments, CountTheirColumnFromTheStartOfAllArguments) {
   const auto args = ArgDecoder(kX64).decode("8@%rdi 4@%oops -4@$3");
   ASSERT_EQ(args.size(), 3U);
-  EXPECT_TRUE(args[0].readable);
-  EXPECT_FALSE(args[1].readable);
-  EXPECT_EQ(args[1].reason_column, 10U);
-  EXPECT_TRUE(args[2].readable);
+  EXPECT_TRUE(args[0].readable());
+  EXPECT_FALSE(args[1].readable());
+  EXPECT_EQ(std::get<usdt::Unreadable>(args[1].location).column, 10U);
+  EXPECT_TRUE(args[2].readable());
 }
 
 TEST(UnreadableArguments, ThatDoNotParseKeepTheGrammarsReason) {
-  ArgSpec spec;
-  spec.text = "8@?!";
-  spec.column = 7;
-  spec.unreadable = usdt::Unreadable{.reason = "unexpected '?'", .column = 9};
-  const auto resolved = plan::resolve_arg(spec, arch::for_machine(kX64), nullptr, VirtAddr{});
-  EXPECT_FALSE(resolved.arg.readable);
-  EXPECT_EQ(resolved.arg.reason, "unexpected '?'");
-  EXPECT_EQ(resolved.arg.reason_column, 9U);
+  ParsedArg parsed;
+  parsed.text = "8@?!";
+  parsed.column = 7;
+  parsed.unreadable = usdt::Unreadable{.reason = "unexpected '?'", .column = 9};
+  const Arg arg = resolve::resolve_arg(parsed, arch::for_machine(kX64), nullptr);
+  EXPECT_EQ(arg.location, Location(*parsed.unreadable));
 }
 
 TEST(Needs, NameWhatIsBeyondRegistersAndMemory) {
   const auto needs = [](std::string_view text, Machine machine) { return test::resolve_text(text, machine).arg.needs; };
-  EXPECT_EQ(needs("8@counter(%rip)", kX64), Needs{"symbol"});
-  EXPECT_EQ(needs("8@f@GOTPCREL(%rip)", kX64), (Needs{"symbol", "got"}));
-  EXPECT_EQ(needs("4@12+t@GOTOFF(%eax)", kX32), (Needs{"symbol", "got"}));
-  EXPECT_EQ(needs("4@%gs:tl@ntpoff", kX32), (Needs{"symbol", "segment-base"}));
-  EXPECT_EQ(needs("8@%fs:(%rax)", kX64), Needs{"segment-base"});
-  EXPECT_EQ(needs("8@tl@dtpoff(%rax)", kX64), Needs{"symbol"});
-  EXPECT_EQ(needs("4@[x0, #:lo12:s]", kArm), Needs{"symbol"});
-  EXPECT_EQ(needs("8@%esi", kX32), Needs{"reg-pair"});
+  EXPECT_EQ(needs("8@counter(%rip)", kX64), Needs{Need::symbol});
+  EXPECT_EQ(needs("8@f@GOTPCREL(%rip)", kX64), (Needs{Need::symbol, Need::got}));
+  EXPECT_EQ(needs("4@12+t@GOTOFF(%eax)", kX32), (Needs{Need::symbol, Need::got}));
+  EXPECT_EQ(needs("4@%gs:tl@ntpoff", kX32), (Needs{Need::symbol, Need::segment_base}));
+  EXPECT_EQ(needs("8@%fs:(%rax)", kX64), Needs{Need::segment_base});
+  EXPECT_EQ(needs("8@tl@dtpoff(%rax)", kX64), Needs{Need::symbol});
+  EXPECT_EQ(needs("4@[x0, #:lo12:s]", kArm), Needs{Need::symbol});
+  EXPECT_EQ(needs("8@%esi", kX32), Needs{Need::reg_pair});
   EXPECT_EQ(needs("8@%rsi", kX64), Needs{});
 }
 

@@ -7,7 +7,7 @@ namespace usdt {
 namespace {
 
 std::string type_of(std::string_view text, Machine machine = Machine::x86_64) {
-  return type_name(test::resolve_text(text, machine).arg);
+  return type_name(test::resolve_text(text, machine).arg.type);
 }
 
 TEST(TypeNames, SayWidthAndSign) {

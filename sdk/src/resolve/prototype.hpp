@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// From a kernel function's prototype to where its arguments are: the calling conventions. Private to plan/.
+// From a kernel function's prototype to where its arguments are: the calling conventions.
 #pragma once
 
 #include <optional>
@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "btf/types.hpp"
-#include "plan/encode.hpp"
+#include "usdt/arg.hpp"
 #include "usdt/machine.hpp"
 
-namespace usdt::plan {
+namespace usdt::resolve {
 
 /// Where a program of some kind finds a function's arguments.
 enum class Convention : std::uint8_t {
@@ -19,14 +19,13 @@ enum class Convention : std::uint8_t {
   tracepoint,  ///< raw tracepoints: one 8-byte slot each, the prototype's first parameter left out
 };
 
-/// What a prototype comes to under one convention. Arguments are in both forms, like those of notes: a register is
-/// USDT_ARG_REG with the word of pt_regs, a stack argument USDT_ARG_MEM at the stack pointer, a slot USDT_ARG_REG with
-/// the slot's number; what cannot be read (a struct by value ...) is unreadable with the reason and keeps its place.
+/// What a prototype comes to under one convention: {Type, Location} like a note's. What cannot be read (a struct by
+/// value ...) is unreadable with the reason and keeps its place.
 struct KernelSignature {
-  std::vector<ResolvedArg> args;
-  std::optional<ResolvedArg> result;  ///< absent: void; slots: USDT_SLOT_RESULT
-  std::uint32_t slots = 0;            ///< slots: how many the arguments take
-  bool varargs = false;               ///< arguments behind the named ones are not known
+  std::vector<Arg> args;
+  std::optional<Arg> result;  ///< absent: void; slots: USDT_SLOT_RESULT
+  std::uint32_t slots = 0;    ///< slots: how many the arguments take
+  bool varargs = false;       ///< arguments behind the named ones are not known
   /// Why trampolines refuse this prototype (btf_distill_func_proto); empty: they do not.
   std::string no_trampoline;
 };
@@ -37,4 +36,4 @@ struct KernelSignature {
 /// none, as only types tell how many there are.
 [[nodiscard]] KernelSignature untyped_signature(Convention convention, Machine machine);
 
-}  // namespace usdt::plan
+}  // namespace usdt::resolve

@@ -10,12 +10,19 @@
 #include <sstream>
 
 #include "elf/toolchain.hpp"
-#include "plan/decoder.hpp"
+#include "resolve/encode.hpp"
+#include "usdt/decode.hpp"
 
 namespace usdt {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// An argument, and what BPF programs read of it.
+struct Resolved {
+  Arg arg;
+  usdt_arg_spec encoded;
+};
 
 /// Name -> addresses, as `readelf -sW` prints the file's symbols. Thread-local, undefined and indirect ones count as
 /// having no address.
@@ -79,11 +86,15 @@ class BinaryCorpus : public testing::Test {
     const ArgDecoder decoder(file);
     std::optional<ReadelfSymbols> symbols;
     for (const Site& site : scanned.sites) {
-      for (const plan::ResolvedArg& each : decoder.impl().resolve(site.args_text, site.pc_adjusted)) {
-        const auto* mem = std::get_if<MemOperand>(&each.arg.spec.operand);
+      const std::vector<ParsedArg> parsed = decoder.parse(site.args_text);
+      const std::vector<Arg> args = decoder.decode(parsed);
+      for (std::size_t i = 0; i < args.size(); ++i) {
+        const auto* mem = std::get_if<MemOperand>(&parsed[i].operand);
         if (mem == nullptr || !mem->symbol) continue;
         if (!symbols) symbols.emplace(dir_, path);
-        SCOPED_TRACE(path.filename().string() + " " + site.provider + ":" + site.name + " " + each.arg.spec.text);
+        SCOPED_TRACE(path.filename().string() + " " + site.provider + ":" + site.name + " " + args[i].source);
+        const Resolved each{args[i], resolve::encode(args[i], arch::for_machine(decoder.machine()),
+                                                     {.site = site.pc_adjusted, .breakpoint = site.pc_adjusted})};
         check(path, site, *mem, each, *symbols);
       }
     }
@@ -95,9 +106,9 @@ class BinaryCorpus : public testing::Test {
 TEST_F(BinaryCorpus, RipRelativeOperandsOfX8664AreWhereReadelfSays) {
   int readable = 0;
   for_each_symbolic(Machine::x86_64, [&](const fs::path&, const Site& site, const MemOperand& mem,
-                                         const plan::ResolvedArg& resolved, const ReadelfSymbols& symbols) {
+                                         const Resolved& resolved, const ReadelfSymbols& symbols) {
     const auto address = symbols.only(mem.symbol->name);
-    ASSERT_EQ(resolved.arg.readable, address.has_value()) << resolved.arg.reason;
+    ASSERT_EQ(resolved.arg.readable(), address.has_value()) << resolved.arg.why_unreadable();
     if (!address) return;
     ++readable;
     EXPECT_EQ(resolved.encoded.kind, USDT_ARG_MEM);
@@ -111,10 +122,10 @@ TEST_F(BinaryCorpus, RipRelativeOperandsOfX8664AreWhereReadelfSays) {
 TEST_F(BinaryCorpus, GotRelativeOperandsOfI386AreWhereReadelfSays) {
   int readable = 0;
   for_each_symbolic(Machine::i386, [&](const fs::path& path, const Site&, const MemOperand& mem,
-                                       const plan::ResolvedArg& resolved, const ReadelfSymbols& symbols) {
+                                       const Resolved& resolved, const ReadelfSymbols& symbols) {
     ASSERT_EQ(mem.symbol->reloc, "GOTOFF");
     const auto address = symbols.only(mem.symbol->name);
-    ASSERT_EQ(resolved.arg.readable, address.has_value()) << resolved.arg.reason;
+    ASSERT_EQ(resolved.arg.readable(), address.has_value()) << resolved.arg.why_unreadable();
     if (!address) return;
     ++readable;
     auto got = symbols.only("_GLOBAL_OFFSET_TABLE_");
@@ -129,12 +140,12 @@ TEST_F(BinaryCorpus, GotRelativeOperandsOfI386AreWhereReadelfSays) {
 
 TEST_F(BinaryCorpus, LocalLabelsOfArm64AreUnreadableBecauseNoTableHoldsThem) {
   int seen = 0;
-  for_each_symbolic(Machine::aarch64, [&](const fs::path&, const Site&, const MemOperand& mem,
-                                          const plan::ResolvedArg& resolved, const ReadelfSymbols& symbols) {
+  for_each_symbolic(Machine::aarch64, [&](const fs::path&, const Site&, const MemOperand& mem, const Resolved& resolved,
+                                          const ReadelfSymbols& symbols) {
     ++seen;
     EXPECT_EQ(mem.symbol->reloc, "lo12");
     EXPECT_EQ(symbols.only(mem.symbol->name), std::nullopt);
-    EXPECT_FALSE(resolved.arg.readable);
+    EXPECT_FALSE(resolved.arg.readable());
     EXPECT_EQ(resolved.encoded.kind, USDT_ARG_UNREADABLE);
   });
   EXPECT_GT(seen, 0);

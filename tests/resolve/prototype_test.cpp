@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Golden signatures per machine, from the documents kernel_places.hpp names.
-#include "plan/kernel_args.hpp"
+#include "resolve/prototype.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -8,21 +8,28 @@
 #include <cstring>
 
 #include "btf/btf_builder.hpp"
+#include "parsers/args.hpp"
+#include "resolve/encode.hpp"
+#include "resolve/resolver.hpp"
+#include "usdt/decode.hpp"
 
-namespace usdt::plan {
+namespace usdt::resolve {
 namespace {
 
 using test::BtfBuilder;
 
 /// "rdi u8, 8(%rsp) i4, !struct by value (24 bytes)"; the reason alone for what is unreadable.
-std::string shown(const ResolvedArg& one) {
-  if (!one.arg.readable) return "!" + one.arg.reason;
-  return fmt::format("{} {}{}", one.arg.spec.text, one.arg.spec.is_signed ? 'i' : 'u', one.arg.size);
+std::string shown(const Arg& arg, Machine machine) {
+  if (!arg.readable()) return fmt::format("!{}", arg.why_unreadable());
+  return fmt::format("{} {}{}", location_text(arg.location, machine), arg.type.is_signed ? 'i' : 'u', arg.type.size);
 }
-std::string shown(const KernelSignature& signature) {
+std::string shown(const KernelSignature& signature, Machine machine) {
   std::string text;
-  for (const ResolvedArg& one : signature.args) text += (text.empty() ? "" : ", ") + shown(one);
+  for (const Arg& arg : signature.args) text += (text.empty() ? "" : ", ") + shown(arg, machine);
   return text;
+}
+usdt_arg_spec encoded(const Arg& arg, Machine machine = Machine::x86_64) {
+  return encode(arg, arch::for_machine(machine));
 }
 
 /// The types most tests need.
@@ -51,16 +58,16 @@ struct KernelArgs : testing::Test {
     return kernel_signature(*types, *types->prototype(proto), convention, machine);
   }
   std::string x86_64(const std::vector<BtfBuilder::Id>& parameters, BtfBuilder::Id result = 0) {
-    return shown(sign(result, parameters, Convention::registers, Machine::x86_64));
+    return shown(sign(result, parameters, Convention::registers, Machine::x86_64), Machine::x86_64);
   }
   std::string aarch64(const std::vector<BtfBuilder::Id>& parameters, BtfBuilder::Id result = 0) {
-    return shown(sign(result, parameters, Convention::registers, Machine::aarch64));
+    return shown(sign(result, parameters, Convention::registers, Machine::aarch64), Machine::aarch64);
   }
   std::string i386(const std::vector<BtfBuilder::Id>& parameters, BtfBuilder::Id result = 0, bool varargs = false) {
-    return shown(sign(result, parameters, Convention::registers, Machine::i386, varargs));
+    return shown(sign(result, parameters, Convention::registers, Machine::i386, varargs), Machine::i386);
   }
   std::string slots(const std::vector<BtfBuilder::Id>& parameters) {
-    return shown(sign(0, parameters, Convention::slots, Machine::x86_64));
+    return shown(sign(0, parameters, Convention::slots, Machine::x86_64), Machine::x86_64);
   }
   std::string refusal(BtfBuilder::Id result, const std::vector<BtfBuilder::Id>& parameters, bool varargs = false) {
     return sign(result, parameters, Convention::slots, Machine::x86_64, varargs).no_trampoline;
@@ -72,23 +79,24 @@ TEST_F(KernelArgs, are_named_and_typed_as_the_prototype_has_them) {
   const auto types = made.types();
   const auto signature = kernel_signature(*types, *types->prototype(proto), Convention::registers, Machine::x86_64);
   ASSERT_EQ(signature.args.size(), 2U);
-  const Arg& buf = signature.args[0].arg;
-  EXPECT_EQ(buf.name, "buf");
-  EXPECT_EQ(buf.type, "const char *");
-  EXPECT_EQ(type_name(buf), "u64");
-  EXPECT_EQ(std::get<RegOperand>(buf.spec.operand).name, "rdi");
-  EXPECT_EQ(buf.reg.canon, "rdi");
-  EXPECT_EQ(buf.reg.bits, 64);
-  EXPECT_EQ(signature.args[1].arg.name, "arg1");
-  EXPECT_EQ(signature.args[1].arg.type, "size_t");
-  EXPECT_EQ(signature.args[0].encoded.kind, USDT_ARG_REG);
-  EXPECT_EQ(signature.args[0].encoded.reg, 14) << "pt_regs.di";
-  EXPECT_EQ(signature.args[1].encoded.reg, 13) << "pt_regs.si";
+  const Arg& buf = signature.args[0];
+  EXPECT_EQ(buf.name(), "buf");
+  EXPECT_EQ(buf.c_type(), "const char *");
+  EXPECT_EQ(type_name(buf.type), "u64");
+  EXPECT_EQ(buf.type.kind, TypeKind::text);
+  const RegisterInfo reg = register_info(Machine::x86_64, std::get<Register>(buf.location).id);
+  EXPECT_EQ(reg.name, "rdi");
+  EXPECT_EQ(reg.bits, 64);
+  EXPECT_EQ(signature.args[1].name(), "arg1");
+  EXPECT_EQ(signature.args[1].c_type(), "size_t");
+  EXPECT_EQ(encoded(signature.args[0]).kind, USDT_ARG_REG);
+  EXPECT_EQ(encoded(signature.args[0]).reg, 14) << "pt_regs.di";
+  EXPECT_EQ(encoded(signature.args[1]).reg, 13) << "pt_regs.si";
   ASSERT_TRUE(signature.result);
-  EXPECT_EQ(signature.result->arg.type, "int");
-  EXPECT_EQ(shown(*signature.result), "rax i4");
-  EXPECT_EQ(signature.result->encoded.reg, 10) << "pt_regs.ax";
-  EXPECT_EQ(signature.result->encoded.flags, USDT_ARG_SIGNED);
+  EXPECT_EQ(signature.result->c_type(), "int");
+  EXPECT_EQ(shown(*signature.result, Machine::x86_64), "rax i4");
+  EXPECT_EQ(encoded(*signature.result).reg, 10) << "pt_regs.ax";
+  EXPECT_EQ(encoded(*signature.result).flags, USDT_ARG_SIGNED);
 }
 
 TEST_F(KernelArgs, of_x86_64_are_in_six_registers_and_then_above_the_return_address) {
@@ -96,12 +104,10 @@ TEST_F(KernelArgs, of_x86_64_are_in_six_registers_and_then_above_the_return_addr
             "rdi u8, rsi i1, rdx u1, rcx i4, r8 u8, r9 i8, 8(%rsp) i4, 16(%rsp) i8");
   const auto on_stack =
       sign(0, {size, size, size, size, size, size, number}, Convention::registers, Machine::x86_64).args.at(6);
-  EXPECT_EQ(on_stack.encoded.kind, USDT_ARG_MEM);
-  EXPECT_EQ(on_stack.encoded.reg, 19) << "pt_regs.sp";
-  EXPECT_EQ(on_stack.encoded.value, 8U);
-  EXPECT_EQ(on_stack.encoded.size, 4);
-  EXPECT_EQ(std::get<MemOperand>(on_stack.arg.spec.operand).base, "rsp");
-  EXPECT_EQ(std::get<MemOperand>(on_stack.arg.spec.operand).disp, 8);
+  EXPECT_EQ(encoded(on_stack).kind, USDT_ARG_MEM);
+  EXPECT_EQ(encoded(on_stack).reg, 19) << "pt_regs.sp";
+  EXPECT_EQ(encoded(on_stack).value, 8U);
+  EXPECT_EQ(encoded(on_stack).size, 4);
 }
 
 TEST_F(KernelArgs, of_x86_64_behind_structs_are_where_these_leave_them) {
@@ -135,11 +141,11 @@ TEST_F(KernelArgs, of_arm64_are_in_eight_registers_and_then_at_the_stack_pointer
   EXPECT_EQ(aarch64({text, number, number, number, number, number, number, boolean, character, wide}),
             "x0 u8, x1 i4, x2 i4, x3 i4, x4 i4, x5 i4, x6 i4, x7 u1, [sp, 0] i1, [sp, 8] i8");
   const auto all = sign(size, std::vector(9, size), Convention::registers, Machine::aarch64);
-  EXPECT_EQ(all.args[7].encoded.reg, 7);
-  EXPECT_EQ(all.args[8].encoded.kind, USDT_ARG_MEM);
-  EXPECT_EQ(all.args[8].encoded.reg, 31) << "user_pt_regs.sp";
-  EXPECT_EQ(all.args[8].encoded.value, 0U);
-  EXPECT_EQ(all.result->encoded.reg, 0);
+  EXPECT_EQ(encoded(all.args[7], Machine::aarch64).reg, 7);
+  EXPECT_EQ(encoded(all.args[8], Machine::aarch64).kind, USDT_ARG_MEM);
+  EXPECT_EQ(encoded(all.args[8], Machine::aarch64).reg, 31) << "user_pt_regs.sp";
+  EXPECT_EQ(encoded(all.args[8], Machine::aarch64).value, 0U);
+  EXPECT_EQ(encoded(*all.result, Machine::aarch64).reg, 0);
 }
 
 TEST_F(KernelArgs, of_arm64_behind_structs_follow_AAPCS64) {
@@ -170,17 +176,16 @@ TEST_F(KernelArgs, of_i386_are_in_three_registers_and_then_above_the_return_addr
 
 TEST_F(KernelArgs, of_i386_in_two_registers_and_on_the_stack_are_encoded_as_such) {
   const auto signature = sign(wide, {number, wide, number}, Convention::registers, Machine::i386);
-  const ResolvedArg& two = signature.args[1];
-  EXPECT_EQ(two.encoded.kind, USDT_ARG_REG);
-  EXPECT_EQ(two.encoded.flags, USDT_ARG_PAIR | USDT_ARG_SIGNED);
-  EXPECT_EQ(two.encoded.reg, 12) << "edx";
-  EXPECT_EQ(two.encoded.index, 11) << "ecx";
-  EXPECT_EQ(two.encoded.size, 8);
-  EXPECT_EQ(two.arg.pair_high, "ecx");
-  EXPECT_EQ(signature.args[2].encoded.flags, USDT_ARG_ADDR32 | USDT_ARG_SIGNED);
-  EXPECT_EQ(signature.result->encoded.reg, 10) << "eax";
-  EXPECT_EQ(signature.result->encoded.index, 12) << "edx";
-  EXPECT_EQ(signature.result->encoded.flags, USDT_ARG_PAIR | USDT_ARG_SIGNED);
+  const Arg& two = signature.args[1];
+  EXPECT_EQ(encoded(two, Machine::i386).kind, USDT_ARG_REG);
+  EXPECT_EQ(encoded(two, Machine::i386).flags, USDT_ARG_PAIR | USDT_ARG_SIGNED);
+  EXPECT_EQ(encoded(two, Machine::i386).reg, 12) << "edx";
+  EXPECT_EQ(encoded(two, Machine::i386).index, 11) << "ecx";
+  EXPECT_EQ(encoded(two, Machine::i386).size, 8);
+  EXPECT_EQ(encoded(signature.args[2], Machine::i386).flags, USDT_ARG_ADDR32 | USDT_ARG_SIGNED);
+  EXPECT_EQ(encoded(*signature.result, Machine::i386).reg, 10) << "eax";
+  EXPECT_EQ(encoded(*signature.result, Machine::i386).index, 12) << "edx";
+  EXPECT_EQ(encoded(*signature.result, Machine::i386).flags, USDT_ARG_PAIR | USDT_ARG_SIGNED);
 }
 
 TEST_F(KernelArgs, behind_floats_in_structs_are_not_guessed_at) {
@@ -194,13 +199,16 @@ TEST_F(KernelArgs, that_are_operands_of_notes_too_are_encoded_as_those_are) {
     const auto signature =
         sign(number, {text, number, boolean, character, number, size, number, number, number, number, character, wide},
              Convention::registers, machine);
-    for (const ResolvedArg& one : signature.args) {
-      if (one.encoded.index != USDT_REG_NONE) continue;  // pairs want a file made by GCC
-      const ResolvedArg note = resolve_arg(one.arg.spec, arch::for_machine(machine), nullptr, {});
-      EXPECT_EQ(std::memcmp(&note.encoded, &one.encoded, sizeof(one.encoded)), 0) << shown(one);
-      EXPECT_EQ(note.arg.base, one.arg.base);
-      EXPECT_EQ(note.arg.reg.canon, one.arg.reg.canon);
-      EXPECT_EQ(note.arg.reg.bits, one.arg.reg.bits);
+    for (const Arg& arg : signature.args) {
+      if (arg.needs.has(Need::reg_pair)) continue;  // pairs want a file made by GCC
+      const std::string percent = machine != Machine::aarch64 && arg.location.index() == 1 ? "%" : "";
+      const std::string written = fmt::format("{}{}@{}{}", arg.type.is_signed ? "-" : "", arg.type.size, percent,
+                                              location_text(arg.location, machine));
+      const auto parsed = parsers::parse_args(written, machine);
+      const Arg note = resolve_arg(parsed.at(0), arch::for_machine(machine), nullptr);
+      EXPECT_EQ(note.location, arg.location) << written;
+      const auto of_note = encoded(note, machine), of_prototype = encoded(arg, machine);
+      EXPECT_EQ(std::memcmp(&of_note, &of_prototype, sizeof(of_note)), 0) << written;
     }
   }
 }
@@ -211,10 +219,10 @@ TEST_F(KernelArgs, of_trampolines_are_in_slots_of_which_longer_values_have_two) 
             "!struct by value (16 bytes), slot 2 i4, !16-byte value: only values of 1, 2, 4 and 8 bytes can be read, "
             "slot 5 i4");
   const auto signature = sign(wide, {number, number}, Convention::slots, Machine::x86_64);
-  EXPECT_EQ(signature.args[1].encoded.kind, USDT_ARG_REG);
-  EXPECT_EQ(signature.args[1].encoded.reg, 1);
-  EXPECT_EQ(std::get<RegOperand>(signature.args[1].arg.spec.operand).name, "slot1");
-  EXPECT_EQ(signature.result->encoded.reg, USDT_SLOT_RESULT);
+  EXPECT_EQ(encoded(signature.args[1]).kind, USDT_ARG_REG);
+  EXPECT_EQ(encoded(signature.args[1]).reg, 1);
+  EXPECT_EQ(std::get<Slot>(signature.args[1].location).number, 1);
+  EXPECT_EQ(encoded(*signature.result).reg, USDT_SLOT_RESULT);
   EXPECT_FALSE(sign(0, {number}, Convention::slots, Machine::x86_64).result);
 }
 
@@ -237,7 +245,7 @@ TEST_F(KernelArgs, that_are_structs_of_one_member_are_that_member) {
   EXPECT_EQ(x86_64({user, entry, wide}), "rdi i4, rsi u8, rdx i8");
   EXPECT_EQ(aarch64({user, entry, wide}), "x0 i4, x1 u8, x2 i8");
   const auto signature = sign(0, {user}, Convention::registers, Machine::x86_64);
-  EXPECT_EQ(signature.args[0].arg.type, "kuid_t");
+  EXPECT_EQ(signature.args[0].c_type(), "kuid_t");
   const auto padded = made.structure("padded", 8, {{"a", number}});
   EXPECT_EQ(x86_64({padded, floats}), "!struct by value (8 bytes), !struct by value (8 bytes)");
 }
@@ -245,8 +253,8 @@ TEST_F(KernelArgs, that_are_structs_of_one_member_are_that_member) {
 TEST_F(KernelArgs, of_tracepoints_leave_the_first_parameter_out_and_have_one_slot_each) {
   const auto word = made.structure("word", 8, {{"a", wide}});
   const auto signature = sign(0, {made.pointer(0), boolean, word, number}, Convention::tracepoint, Machine::x86_64);
-  EXPECT_EQ(shown(signature), "slot 0 u1, slot 1 i8, slot 2 i4");
-  EXPECT_EQ(signature.args[0].arg.name, "arg0");
+  EXPECT_EQ(shown(signature, Machine::x86_64), "slot 0 u1, slot 1 i8, slot 2 i4");
+  EXPECT_EQ(signature.args[0].name(), "arg0");
   EXPECT_FALSE(signature.result);
   EXPECT_EQ(signature.no_trampoline, "");
 }
@@ -261,25 +269,28 @@ TEST_F(KernelArgs, know_what_their_values_mean) {
   const auto mode = made.enumeration("mode", 4, {{"OFF", 0}, {"ON", 1}, {"BOTH", -1}});
   const auto signature = sign(mode, {text, boolean, mode, number}, Convention::registers, Machine::x86_64);
   ASSERT_EQ(signature.args.size(), 4U);
-  const auto arg = [&](std::size_t n) -> const Arg& { return signature.args[n].arg; };
-  EXPECT_TRUE(arg(0).text && !arg(0).boolean && !arg(1).text && arg(1).boolean);
+  const auto arg = [&](std::size_t n) -> const Arg& { return signature.args[n]; };
+  EXPECT_EQ(arg(0).type.kind, TypeKind::text);
+  EXPECT_EQ(arg(1).type.kind, TypeKind::boolean);
+  EXPECT_EQ(arg(2).type.kind, TypeKind::enumeration);
+  EXPECT_EQ(arg(3).type.kind, TypeKind::integer);
   EXPECT_EQ(enumerator_name(arg(2), 1), "ON");
   EXPECT_EQ(enumerator_name(arg(2), 0xffffffff), "BOTH") << "its four bytes count";
   EXPECT_EQ(enumerator_name(arg(2), 2), "");
   EXPECT_EQ(enumerator_name(arg(3), 1), "");
-  EXPECT_EQ(enumerator_name(signature.result->arg, 0), "OFF");
+  EXPECT_EQ(enumerator_name(*signature.result, 0), "OFF");
 }
 
 TEST_F(KernelArgs, without_types_are_the_registers_of_the_machine) {
-  EXPECT_EQ(shown(untyped_signature(Convention::registers, Machine::x86_64)),
+  EXPECT_EQ(shown(untyped_signature(Convention::registers, Machine::x86_64), Machine::x86_64),
             "rdi u8, rsi u8, rdx u8, rcx u8, r8 u8, r9 u8");
-  EXPECT_EQ(shown(untyped_signature(Convention::registers, Machine::i386)), "eax u4, edx u4, ecx u4");
+  EXPECT_EQ(shown(untyped_signature(Convention::registers, Machine::i386), Machine::i386), "eax u4, edx u4, ecx u4");
   const auto signature = untyped_signature(Convention::registers, Machine::aarch64);
-  EXPECT_EQ(shown(signature), "x0 u8, x1 u8, x2 u8, x3 u8, x4 u8, x5 u8, x6 u8, x7 u8");
-  EXPECT_EQ(signature.args[7].arg.name, "arg7");
-  EXPECT_EQ(shown(*signature.result), "x0 u8");
+  EXPECT_EQ(shown(signature, Machine::aarch64), "x0 u8, x1 u8, x2 u8, x3 u8, x4 u8, x5 u8, x6 u8, x7 u8");
+  EXPECT_EQ(signature.args[7].name(), "arg7");
+  EXPECT_EQ(shown(*signature.result, Machine::aarch64), "x0 u8");
   EXPECT_TRUE(untyped_signature(Convention::slots, Machine::x86_64).args.empty());
 }
 
 }  // namespace
-}  // namespace usdt::plan
+}  // namespace usdt::resolve

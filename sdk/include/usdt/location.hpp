@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+namespace usdt {
+
+/// A register under one of its names: the row of its machine's table in arch/, which says the register it is a part of,
+/// and which bits. register_info() shows it to people.
+enum class RegisterId : std::uint16_t { none = 0xffff };
+
+/// The value itself, cut to its type's size and extended to 64 bits by its sign.
+struct Constant {
+  std::uint64_t bits = 0;
+  friend bool operator==(const Constant&, const Constant&) = default;
+};
+
+/// The lowest bytes of a register, as many as the type has.
+struct Register {
+  RegisterId id = RegisterId::none;
+  RegisterId high = RegisterId::none;  ///< i386: holds the upper 4 of 8 bytes
+  friend bool operator==(const Register&, const Register&) = default;
+};
+
+/// What an address counts from.
+enum class Origin : std::uint8_t {
+  zero,    ///< it is absolute
+  file,    ///< it is an address as linked, and moves with the file
+  site,    ///< the site's own address
+  thread,  ///< the thread pointer: the base of the thread's segment
+};
+/// How much of an index register counts.
+enum class IndexWidth : std::uint8_t { whole, low32, low32_signed };
+
+/// At origin + base + (index << shift) + displacement: the value's bytes, or the value is that address.
+struct Memory {
+  std::uint64_t displacement = 0;  ///< in two's complement
+  RegisterId base = RegisterId::none;
+  RegisterId index = RegisterId::none;
+  std::uint8_t shift = 0;  ///< log2 of the index's scale
+  IndexWidth index_width = IndexWidth::whole;
+  Origin origin = Origin::zero;
+  bool wraps_at_32_bits = false;  ///< the address is that sum modulo 2^32
+  bool is_value = false;          ///< nothing is read: the address is the value
+  friend bool operator==(const Memory&, const Memory&) = default;
+};
+
+/// One of the 8-byte slots in which the kernel hands arguments to trampolines and raw tracepoints.
+struct Slot {
+  std::uint8_t number = 0;  ///< USDT_SLOT_RESULT: the return value's
+  friend bool operator==(const Slot&, const Slot&) = default;
+};
+
+/// Nowhere a probe could read it. Its neighbours are not affected.
+struct Unreadable {
+  std::string reason;        ///< lower case, names the trouble
+  std::uint32_t column = 0;  ///< zero-based, in the site's whole argument text
+  friend bool operator==(const Unreadable&, const Unreadable&) = default;
+};
+
+/// Where a value is while its site is hit. The same for every source of one.
+using Location = std::variant<Constant, Register, Memory, Slot, Unreadable>;
+
+}  // namespace usdt

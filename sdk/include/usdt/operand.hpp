@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Arguments of notes as they are written: what the grammars of parsers/ produce. What they mean is an Arg (arg.hpp).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "usdt/location.hpp"
+
+namespace usdt {
+
+/// A symbol an operand refers to, with the relocation operator written behind or before it.
+struct SymbolRef {
+  std::string name;
+  /// "" (plain), "GOTPCREL", "GOT", "GOTOFF", "PLT", "tpoff", "ntpoff", "gottpoff", "lo12" ...: as written,
+  /// without '@' or ':'.
+  std::string_view reloc;
+
+  friend bool operator==(const SymbolRef&, const SymbolRef&) = default;
+};
+
+/// `$5`, `$-1`, `$0x10`, `$sym`, `$sym+4`; arm64 `5`, `#5`. With a symbol the value is the symbol's address
+/// plus the number; else it is the number, exact over -2^63 .. 2^64-1.
+struct ConstOperand {
+  bool negative = false;
+  std::uint64_t magnitude = 0;
+  std::optional<SymbolRef> symbol;
+
+  /// The low 64 bits in two's complement.
+  [[nodiscard]] std::uint64_t bits() const noexcept { return negative ? 0 - magnitude : magnitude; }
+  friend bool operator==(const ConstOperand&, const ConstOperand&) = default;
+};
+
+/// A register by the name the note gives it, without '%': "eax", "r10d", "ah", "x21", "wzr", "d0".
+struct RegOperand {
+  std::string_view name;
+
+  friend bool operator==(const RegOperand&, const RegOperand&) = default;
+};
+
+/// How arm64 widens or shifts an index register: `lsl 3`, `sxtw 2`, `uxtw`.
+enum class Extend : std::uint8_t { none, lsl, uxtw, sxtw, uxtx, sxtx };
+/// arm64 write-back forms: `[sp, 16]!` (pre) and `[sp], 16` (post). A post-index amount is not part of
+/// the address, so `disp` is 0 there.
+enum class Writeback : std::uint8_t { none, pre, post };
+
+/// A value in memory at base + index * scale + disp (+ symbol). Names as written, empty when absent.
+struct MemOperand {
+  std::string_view base;
+  std::string_view index;
+  std::uint32_t scale = 1;  ///< 1, 2, 4, 8; arm64: 1 << amount
+  std::int64_t disp = 0;
+  std::optional<SymbolRef> symbol;
+  std::string_view segment;  ///< "fs", "gs" or empty
+  Extend extend = Extend::none;
+  std::uint8_t amount = 0;  ///< the arm64 shift as written
+  Writeback writeback = Writeback::none;
+
+  friend bool operator==(const MemOperand&, const MemOperand&) = default;
+};
+
+/// One argument of a site as its note writes it. Views the text it was parsed from, which must outlive it.
+struct ParsedArg {
+  std::string_view text;              ///< the argument as it stands: "-4@-20(%rbp)"
+  std::optional<std::uint32_t> size;  ///< bytes; absent if the text has no "N@"
+  bool is_signed = false;             ///< "-N@"
+  bool is_float = false;              ///< "Nf@"
+  /// monostate: the operand did not parse, and `unreadable` says where and why.
+  std::variant<std::monostate, ConstOperand, RegOperand, MemOperand> operand;
+  /// Set when the text alone already rules a value out (syntax). What needs the machine or the file is decided when
+  /// the argument is resolved.
+  std::optional<Unreadable> unreadable;
+  std::uint32_t column = 0;  ///< where `text` starts in the site's argument text
+
+  friend bool operator==(const ParsedArg&, const ParsedArg&) = default;
+};
+
+}  // namespace usdt

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace usdt {
+
+/// What the bytes of a value mean, as far as its source says: a note knows numbers only.
+enum class TypeKind : std::uint8_t {
+  integer,
+  floating,     ///< IEEE 754: float, double
+  boolean,      ///< true or false
+  enumeration,  ///< Declaration::enumerators has its names
+  pointer,
+  text,  ///< a pointer to characters
+};
+
+/// The type of a value: the same for every source of one.
+struct Type {
+  std::uint32_t size = 0;  ///< bytes; any number, of which only 1, 2, 4 and 8 (floating: 4 and 8) can be read
+  bool is_signed = false;  ///< of numbers that are not floating
+  TypeKind kind = TypeKind::integer;
+
+  [[nodiscard]] bool is_float() const noexcept { return kind == TypeKind::floating; }
+  friend bool operator==(const Type&, const Type&) = default;
+};
+
+/// "i32", "u64", "f64", "u8"; "?128" for sizes no value type has: the signature column of usdt-list.
+[[nodiscard]] std::string type_name(const Type& type);
+
+/// A name for one value of an enum.
+struct Enumerator {
+  std::string name;
+  std::uint64_t bits = 0;  ///< the low bytes count, as many as the enum has
+};
+
+/// How an argument was declared, where its source knows (kernel BTF).
+struct Declaration {
+  std::string name;                     ///< "skb"; empty: a return value
+  std::string type;                     ///< as C: "struct sk_buff *"
+  std::vector<Enumerator> enumerators;  ///< of an enum
+};
+
+}  // namespace usdt

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "usdt/type.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "resolve/value_size.hpp"
+#include "usdt/arg.hpp"
+
+namespace usdt {
+
+std::string type_name(const Type& type) {
+  const std::uint64_t bits = 8 * static_cast<std::uint64_t>(type.size);
+  if (type.is_float()) return fmt::format("{}{}", type.size == 4 || type.size == 8 ? 'f' : '?', bits);
+  if (!resolve::is_value_size(type.size)) return fmt::format("?{}", bits);
+  return fmt::format("{}{}", type.is_signed ? 'i' : 'u', bits);
+}
+
+std::string_view enumerator_name(const Arg& arg, std::uint64_t bits) noexcept {
+  if (!arg.declaration) return {};
+  const std::vector<Enumerator>& all = arg.declaration->enumerators;
+  const unsigned spare = arg.type.size == 0 || arg.type.size > 8 ? 0 : 64 - 8 * arg.type.size;
+  const auto found =
+      std::ranges::find_if(all, [&](const Enumerator& each) { return each.bits << spare == bits << spare; });
+  return found == all.end() ? std::string_view() : std::string_view(found->name);
+}
+
+}  // namespace usdt
