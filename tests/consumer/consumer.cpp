@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
     std::cout << site.provider << ':' << site.name << '(';
     const char* separator = "";
     for (const usdt::Arg& arg : decoder.decode(site)) {
-      std::cout << separator << usdt::type_name(arg);
+      std::cout << separator << usdt::type_name(arg.type);
       separator = ", ";
     }
     std::cout << ")\n";
