@@ -39,13 +39,19 @@ std::vector<std::byte> object_of(const std::vector<bpf_insn>& code) {
   return out;
 }
 
-std::vector<bpf_insn> specialised(const std::vector<bpf_insn>& code, const EncodedSpec& spec,
-                                  std::uint32_t values_by_site = 0) {
-  auto object = specialise(object_of(code), spec, values_by_site);
+/// A program at sites of files with a spec of its own.
+PlannedProgram program_of(const EncodedSpec& spec) { return {.link_spec = spec}; }
+
+std::vector<bpf_insn> specialised(const std::vector<bpf_insn>& code, const PlannedProgram& program) {
+  auto object = specialise(object_of(code), program);
   EXPECT_TRUE(object) << object.error().message;
   std::vector<bpf_insn> out(code.size());
   if (object) std::memcpy(out.data(), object->data() + sizeof(Elf64_Ehdr), out.size() * sizeof(bpf_insn));
   return out;
+}
+
+std::vector<bpf_insn> specialised(const std::vector<bpf_insn>& code, const EncodedSpec& spec) {
+  return specialised(code, program_of(spec));
 }
 
 usdt_arg_spec in_register(std::uint8_t word, std::uint8_t size, unsigned flags = 0) {
@@ -134,31 +140,54 @@ TEST(Specialise, WritesTheAddressOfMemory) {
   EXPECT_EQ(code[3].imm, 4);
 }
 
+/// What becomes of the placeholders of the first arguments, which are moved to registers.
+std::vector<int> placeholders(int placeholder, int arguments, const PlannedProgram& program) {
+  std::vector<bpf_insn> code;
+  for (int n = 0; n < arguments; ++n) code.push_back(insn(kMove, placeholder + n));
+  std::vector<int> numbers;
+  for (const bpf_insn& each : specialised(code, program)) numbers.push_back(each.imm);
+  return numbers;
+}
+std::vector<int> kinds(int arguments, const PlannedProgram& program) {
+  return placeholders(USDT_PATCH_ARG_KIND, arguments, program);
+}
+
 TEST(Specialise, SaysOfEachArgumentHowItIsRead) {
   const usdt_arg_spec far_away = in_memory(4, std::int64_t{1} << 40, 4);
   usdt_arg_spec indexed = in_memory(4, 8, 4), pair = in_register(10, 8, USDT_ARG_PAIR), high = in_register(10, 1);
   indexed.index = 11;
   high.shift = 8;
-  const EncodedSpec spec =
-      spec_of({in_register(10, 8), in_memory(4, 8, 4), far_away, indexed, pair, high, in_memory(4, 8, 4)});
-  std::vector<bpf_insn> program;
-  for (int n = 0; n < 8; ++n) program.push_back(insn(kMove, USDT_PATCH_ARG_KIND + n));
-  const auto code = specialised(program, spec, 1u << 6);
-  const std::vector<int> expected{USDT_PATCHED_REG,   USDT_PATCHED_MEM,   USDT_PATCHED_OTHER, USDT_PATCHED_OTHER,
-                                  USDT_PATCHED_OTHER, USDT_PATCHED_OTHER, USDT_PATCHED_OTHER, USDT_PATCHED_NONE};
-  for (std::size_t n = 0; n < expected.size(); ++n) EXPECT_EQ(code[n].imm, expected[n]) << "argument " << n;
+  PlannedProgram program =
+      program_of(spec_of({in_register(10, 8), in_memory(4, 8, 4), far_away, indexed, pair, high, in_memory(4, 8, 4)}));
+  program.link_vary = 1u << 6;
+  EXPECT_EQ(kinds(8, program),
+            (std::vector<int>{USDT_PATCHED_REG, USDT_PATCHED_MEM, USDT_PATCHED_OTHER, USDT_PATCHED_OTHER,
+                              USDT_PATCHED_OTHER, USDT_PATCHED_OTHER, USDT_PATCHED_OTHER, USDT_PATCHED_OTHER}));
+}
+
+TEST(Specialise, DoesNotTakeTheRegistersOfACallsEntryForThoseOfItsEnd) {
+  PlannedProgram program = program_of(spec_of({in_register(14, 8)}));
+  program.kind.source = USDT_SOURCE_KERNEL;
+  EXPECT_EQ(kinds(1, program), std::vector<int>{USDT_PATCHED_REG});
+  program.kind.calls = true;
+  EXPECT_EQ(kinds(1, program), std::vector<int>{USDT_PATCHED_OTHER});
 }
 
 TEST(Specialise, NamesTheSlotOfWhatIsInOne) {
   usdt_arg_spec unreadable = in_register(3, 8);
   unreadable.kind = USDT_ARG_UNREADABLE;
-  const EncodedSpec spec =
-      spec_of({in_register(0, 8), unreadable, in_register(2, 4, USDT_ARG_SIGNED), in_register(USDT_SLOT_RESULT, 8)});
-  std::vector<bpf_insn> program;
-  for (int n = 0; n < 5; ++n) program.push_back(insn(kMove, USDT_PATCH_ARG_SLOT + n));
-  const auto code = specialised(program, spec);
-  const std::vector<int> expected{0, USDT_REG_NONE, 2, USDT_SLOT_RESULT, USDT_REG_NONE};
-  for (std::size_t n = 0; n < expected.size(); ++n) EXPECT_EQ(code[n].imm, expected[n]) << "argument " << n;
+  PlannedProgram program = program_of(spec_of({in_register(0, 8), unreadable, in_register(2, 4, USDT_ARG_SIGNED),
+                                               in_register(USDT_SLOT_RESULT, 8, USDT_ARG_RESULT)}));
+  program.kind.source = USDT_SOURCE_SLOTS;
+  const auto kind = kinds(5, program);
+  EXPECT_EQ(kind, (std::vector<int>{USDT_PATCHED_SLOT, USDT_PATCHED_OTHER, USDT_PATCHED_SLOT, USDT_PATCHED_SLOT,
+                                    USDT_PATCHED_OTHER}));
+  const auto slots = placeholders(USDT_PATCH_ARG_SLOT, 5, program);
+  EXPECT_EQ(slots[0], 0);
+  EXPECT_EQ(slots[2], 2);
+  EXPECT_EQ(slots[3], USDT_SLOT_RESULT);
+  program.kind.source = USDT_SOURCE_OLD_SLOTS;
+  EXPECT_EQ(kinds(4, program)[3], USDT_PATCHED_OTHER) << "at the entry it is not there yet";
 }
 
 TEST(Specialise, LeavesOtherInstructionsAlone) {
@@ -170,20 +199,20 @@ TEST(Specialise, LeavesOtherInstructionsAlone) {
   EXPECT_EQ(std::memcmp(code.data(), program.data(), program.size() * sizeof(bpf_insn)), 0);
 }
 
-TEST(Specialise, RefusesMarksWithoutTheirNeighbours) {
-  const EncodedSpec spec = spec_of({in_register(1, 8)});
-  EXPECT_FALSE(specialise(object_of({insn(kLeft, USDT_PATCH_ARG_CUT), insn(kRight, USDT_PATCH_ARG_CUT)}), spec, 0));
-  EXPECT_FALSE(specialise(object_of({insn(kLoadWord, 0), insn(kLeft, USDT_PATCH_ARG_CUT)}), spec, 0));
-  EXPECT_FALSE(specialise(object_of({insn(kAdd, USDT_PATCH_ARG_DISPLACEMENT)}), spec, 0));
+TEST(Specialise, RefusesPlaceholdersWithoutTheirNeighbours) {
+  const PlannedProgram program = program_of(spec_of({in_register(1, 8)}));
+  EXPECT_FALSE(specialise(object_of({insn(kLeft, USDT_PATCH_ARG_CUT), insn(kRight, USDT_PATCH_ARG_CUT)}), program));
+  EXPECT_FALSE(specialise(object_of({insn(kLoadWord, 0), insn(kLeft, USDT_PATCH_ARG_CUT)}), program));
+  EXPECT_FALSE(specialise(object_of({insn(kAdd, USDT_PATCH_ARG_DISPLACEMENT)}), program));
 }
 
 TEST(Specialise, RefusesSectionsBeyondTheFile) {
   std::vector<std::byte> object = object_of(read_register(0));
-  EXPECT_FALSE(specialise(std::span(object).first(20), {}, 0));
-  EXPECT_FALSE(specialise(std::span(object).first(object.size() - 1), {}, 0));
+  EXPECT_FALSE(specialise(std::span(object).first(20), {}));
+  EXPECT_FALSE(specialise(std::span(object).first(object.size() - 1), {}));
   const std::uint64_t huge = ~std::uint64_t{0} - 8;
   std::memcpy(object.data() + object.size() - sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_size), &huge, sizeof(huge));
-  EXPECT_FALSE(specialise(object, {}, 0));
+  EXPECT_FALSE(specialise(object, {}));
 }
 
 }  // namespace

@@ -146,7 +146,7 @@ Result<void> load_object(const ObjectCopy& object) {
 Result<std::vector<std::byte>> code_for(std::span<const std::byte> bytes, const PlannedProgram& program) {
   std::vector<std::byte> code;
   if ((program.carriers & USDT_CARRIER_BIT(USDT_CARRIER_LINK)) != 0) {
-    auto special = specialise(bytes, program.link_spec, program.link_vary);
+    auto special = specialise(bytes, program);
     if (!special) return special;
     code = std::move(*special);
   }

@@ -62,9 +62,8 @@ bool is_plain_memory(const usdt_arg_spec& arg) {
 
 class Specialiser {
  public:
-  /// `values_by_site`: bits of the arguments whose displacement the program looks up.
-  Specialiser(const EncodedSpec& spec, std::uint32_t values_by_site)
-      : args_(plan::gather_windows(spec.args).args), values_by_site_(values_by_site) {}
+  explicit Specialiser(const PlannedProgram& program)
+      : program_(program), args_(plan::gather_windows(program.link_spec.args).args) {}
 
   /// False where a placeholder stands alone.
   [[nodiscard]] bool rewrite(std::span<bpf_insn> code) const {
@@ -83,9 +82,17 @@ class Specialiser {
 
  private:
   [[nodiscard]] usdt_patched_kind kind_of(std::size_t n) const {
-    if (n >= args_.size()) return USDT_PATCHED_NONE;
-    if (is_whole_register(args_[n])) return USDT_PATCHED_REG;
-    return is_plain_memory(args_[n]) && (values_by_site_ >> n & 1) == 0 ? USDT_PATCHED_MEM : USDT_PATCHED_OTHER;
+    if (n >= args_.size()) return USDT_PATCHED_OTHER;
+    const usdt_arg_spec& arg = args_[n];
+    if (program_.kind.source >= USDT_SOURCE_SLOTS) {
+      // Old slots hold the result at the entry, too, where it is not yet one.
+      const bool too_early = program_.kind.source == USDT_SOURCE_OLD_SLOTS && (arg.flags & USDT_ARG_RESULT) != 0;
+      return is_whole_register(arg) && !too_early ? USDT_PATCHED_SLOT : USDT_PATCHED_OTHER;
+    }
+    // Of a call, registers hold arguments at its entry and its result at its end.
+    if (program_.kind.calls) return USDT_PATCHED_OTHER;
+    if (is_whole_register(arg)) return USDT_PATCHED_REG;
+    return is_plain_memory(arg) && (program_.link_vary >> n & 1) == 0 ? USDT_PATCHED_MEM : USDT_PATCHED_OTHER;
   }
 
   void write_number(std::int32_t& number) const {
@@ -96,8 +103,7 @@ class Specialiser {
     } else if (const auto s = argument_of(number, USDT_PATCH_ARG_SIZE)) {
       number = *s < args_.size() ? args_[*s].size : 1;
     } else if (const auto slot = argument_of(number, USDT_PATCH_ARG_SLOT)) {
-      const bool has = *slot < args_.size() && is_whole_register(args_[*slot]);
-      number = has ? args_[*slot].reg : USDT_REG_NONE;
+      number = *slot < args_.size() ? args_[*slot].reg : USDT_REG_NONE;
     }
   }
 
@@ -160,8 +166,8 @@ class Specialiser {
     return true;
   }
 
+  const PlannedProgram& program_;
   std::vector<usdt_arg_spec> args_;
-  std::uint32_t values_by_site_;
 };
 
 /// Section headers of an ELF file; nullopt where one reaches beyond it.
@@ -219,9 +225,8 @@ Result<SessionKfuncs> find_session_kfuncs() {
 
 }  // namespace
 
-Result<std::vector<std::byte>> specialise(std::span<const std::byte> object, const EncodedSpec& spec,
-                                          std::uint32_t values_by_site) {
-  const Specialiser specialiser(spec, values_by_site);
+Result<std::vector<std::byte>> specialise(std::span<const std::byte> object, const PlannedProgram& program) {
+  const Specialiser specialiser(program);
   return rewritten(object, [&](std::span<bpf_insn> code) { return specialiser.rewrite(code); });
 }
 

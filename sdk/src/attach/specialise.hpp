@@ -7,16 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "usdt/plan.hpp"
+#include "usdt/carrier.hpp"
 #include "usdt/result.hpp"
 
 namespace usdt::backends {
 
-/// A copy of the BPF object file `object` with the arguments of `spec` written into its instructions: see enum
-/// usdt_patch_arg in spec.h. `values_by_site`: bits of the arguments whose displacement differs between the program's
-/// sites. Errors: malformed (sections beyond the file, a placeholder without its neighbours).
-[[nodiscard]] Result<std::vector<std::byte>> specialise(std::span<const std::byte> object, const EncodedSpec& spec,
-                                                        std::uint32_t values_by_site);
+/// A copy of the BPF object file `object` with the arguments of the program's own spec patched into its instructions:
+/// enum usdt_patch_arg in spec.h. Errors: malformed (sections beyond the file, a placeholder without its neighbours).
+[[nodiscard]] Result<std::vector<std::byte>> specialise(std::span<const std::byte> object,
+                                                        const PlannedProgram& program);
 
 /// A copy of `object` whose session programs call the kernel's kfuncs (enum usdt_patch). Errors: not_supported (a
 /// kernel without them), malformed.

@@ -14,32 +14,15 @@
 #define USDT_CAN_PATCH 0
 #endif
 
-/* What is left of reading an argument in a per-link program, whose loader writes the numbers (enum usdt_patch_arg).
- * Where they stayed as they are here, the kind is none of ours. `n` is a constant. */
-#define USDT_PATCHED_NUMBER(r, mark, n) asm volatile("%0 = %1" : "=r"(r) : "i"((mark) + (n)))
-#define USDT_PATCHED_REG_LOAD(r, regs, n)                            \
-	asm volatile("%0 = *(" USDT_TARGET(REG_LOAD) " *)(%1 + 0)\n" \
-						     "%0 <<= %2\n"   \
-						     "%0 >>= %2"     \
-		     : "=r"(r)                                       \
-		     : "r"(regs), "i"(USDT_PATCH_ARG_CUT + (n)))
-#define USDT_PATCHED_ADDRESS(r, regs, n)                             \
-	asm volatile("%0 = *(" USDT_TARGET(REG_LOAD) " *)(%1 + 0)\n" \
-						     "%0 += %2"      \
-		     : "=r"(r)                                       \
-		     : "r"(regs), "i"(USDT_PATCH_ARG_DISPLACEMENT + (n)))
-#define USDT_PATCHED_TRIM(r, n)    \
-	asm volatile("%0 <<= %1\n" \
-		     "%0 >>= %1"   \
-		     : "+r"(r)     \
-		     : "i"(USDT_PATCH_ARG_TRIM + (n)))
-
-/* Registers hold arguments at the entry of a call and its result at the end: patches do not tell them apart, slots do.
- */
-static __always_inline bool usdt_is_patched(const struct usdt_ctx *ctx)
-{
-	return USDT_CAN_PATCH && usdt_carried_by(ctx, USDT_CARRIER_LINK) && (usdt_in_slots(ctx) || !usdt_calls());
-}
+/* What is left of reading an argument in a per-link program, whose loader writes the numbers (enum usdt_patch_arg). `n`
+ * is a constant. */
+#define USDT_PATCHED_NUMBER(r, placeholder, n) asm volatile("%0 = %1" : "=r"(r) : "i"((placeholder) + (n)))
+#define USDT_PATCHED_LOAD "%0 = *(" USDT_TARGET(REG_LOAD) " *)(%1 + 0)\n"
+#define USDT_PATCHED_REG_LOAD(r, regs, n) \
+	asm volatile(USDT_PATCHED_LOAD "%0 <<= %2\n%0 >>= %2" : "=r"(r) : "r"(regs), "i"(USDT_PATCH_ARG_CUT + (n)))
+#define USDT_PATCHED_ADDRESS(r, regs, n) \
+	asm volatile(USDT_PATCHED_LOAD "%0 += %2" : "=r"(r) : "r"(regs), "i"(USDT_PATCH_ARG_DISPLACEMENT + (n)))
+#define USDT_PATCHED_TRIM(r, n) asm volatile("%0 <<= %1\n%0 >>= %1" : "+r"(r) : "i"(USDT_PATCH_ARG_TRIM + (n)))
 
 static __always_inline int usdt_patched_mem(const struct usdt_ctx *ctx, __u32 n, __u64 *bits)
 {
@@ -60,8 +43,6 @@ static __always_inline int usdt_patched_slot(const struct usdt_ctx *ctx, __u32 n
 	int error;
 
 	USDT_PATCHED_NUMBER(slot, USDT_PATCH_ARG_SLOT, n);
-	if (slot > USDT_SLOT_RESULT)
-		return 1;
 	error = usdt_slot(ctx, slot, bits);
 	if (error) {
 		*bits = 0;
@@ -71,21 +52,24 @@ static __always_inline int usdt_patched_slot(const struct usdt_ctx *ctx, __u32 n
 	return 0;
 }
 
-/* Argument `n` of a per-link program; 1: of a kind that is read as link_spec says. */
+/* Argument `n`, where the loader patched it; 1: it did not. The kinds are asked for one by one, and what a program has
+ * not is a branch the verifier removes: clang would make a table of them, some of which stays. */
 static __always_inline int usdt_patched_arg(const struct usdt_ctx *ctx, __u32 n, __u64 *bits)
 {
 	__u64 kind;
 
-	if (usdt_in_slots(ctx))
-		return usdt_patched_slot(ctx, n, bits);
 	USDT_PATCHED_NUMBER(kind, USDT_PATCH_ARG_KIND, n);
 	if (kind == USDT_PATCHED_REG) {
 		USDT_PATCHED_REG_LOAD(*bits, ctx->regs, n);
 		return 0;
 	}
+	asm volatile("" : "+r"(kind));
 	if (kind == USDT_PATCHED_MEM)
 		return usdt_patched_mem(ctx, n, bits);
-	return kind == USDT_PATCHED_NONE ? -USDT_ENOENT : 1;
+	asm volatile("" : "+r"(kind));
+	if (kind == USDT_PATCHED_SLOT)
+		return usdt_patched_slot(ctx, n, bits);
+	return 1;
 }
 
 #endif /* USDT_BPF_PATCHED_H */

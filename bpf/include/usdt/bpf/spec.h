@@ -109,10 +109,10 @@ enum usdt_carrier {
 /* Arguments of a spec that can be a program's constant. */
 #define USDT_LINK_ARGS 32
 
-/* Placeholders in the instructions of a per-link program, which its loader patches with what the spec of argument `n`
- * (below USDT_LINK_ARGS) says. Each is an immediate, PLACEHOLDER + n:
+/* Placeholders in the instructions of a program, which the loader of a per-link one patches with what the spec of
+ * argument `n` (below USDT_LINK_ARGS) says. Each is an immediate, PLACEHOLDER + n:
  *
- *     r = KIND                                               enum usdt_patched_kind
+ *     r = KIND                                               enum usdt_patched_kind; as it is: OTHER
  *     r = *(u64 *)(ctx + ..); r <<= CUT; r >>= CUT           PATCHED_REG: the register's offset, and the shifts that
  * cut it to its size, the second one extending a signed one r = *(u64 *)(ctx + ..); r += DISPLACEMENT PATCHED_MEM: its
  * address r = WINDOW; r = SIZE; r <<= TRIM; r >>= TRIM           PATCHED_MEM: `window` and `size` of its spec; the
@@ -130,10 +130,11 @@ enum usdt_patch_arg {
 	USDT_PATCH_ARG_SLOT = 0x7d5d0700,
 };
 enum usdt_patched_kind {
-	USDT_PATCHED_NONE = 0,	/* no such argument */
-	USDT_PATCHED_REG = 1,	/* a whole register, or its lowest bytes */
-	USDT_PATCHED_MEM = 2,	/* memory at a register and a displacement of 32 bits */
-	USDT_PATCHED_OTHER = 3, /* read as the program's link_spec says (constants.h) */
+	USDT_PATCHED_OTHER =
+	    0, /* found and read as with every carrier: the spec is the program's link_spec (constants.h) */
+	USDT_PATCHED_REG = 1,  /* a whole register, or its lowest bytes */
+	USDT_PATCHED_MEM = 2,  /* memory at a register and a displacement of 32 bits */
+	USDT_PATCHED_SLOT = 3, /* a slot, of programs that are given those (enum usdt_source) */
 };
 /* Placeholders of what the loader knows of the kernel or of one site:
  *

@@ -45,7 +45,7 @@ static __always_inline int usdt_arg_bits(const struct usdt_ctx *ctx, __u32 n, __
 	__u64 rest;
 
 	*bits = 0;
-	if (__builtin_constant_p(n) && n < USDT_LINK_ARGS && usdt_is_patched(ctx)) {
+	if (__builtin_constant_p(n) && n < USDT_LINK_ARGS && USDT_CAN_PATCH) {
 		const int done = usdt_patched_arg(ctx, n, bits);
 
 		if (done <= 0)
