@@ -179,24 +179,30 @@ static __always_inline bool is_paged_out(const struct usdt_event *event)
 	return false;
 }
 
-/* Waits for the pages of the arguments and for the one that texts, having reached so far, go on in. */
-static __always_inline void page_in(const struct usdt_ctx *ctx, __u32 page)
+/* Waits for the pages a text may be on: its first one, and the next where the text may get there. */
+static __always_inline void page_in_text(__u64 text)
+{
+	const __u64 next = (text | (USDT_PAGE - 1)) + 1;
+	char touched;
+
+	bpf_copy_from_user(&touched, 1, (const void *)text);
+	if (next - text < usdt_stock()->string_size)
+		bpf_copy_from_user(&touched, 1, (const void *)next);
+}
+
+/* Waits for the pages of the arguments, each on its own; what their windows had of them is forgotten. */
+static __always_inline void page_in(const struct usdt_ctx *ctx)
 {
 	struct usdt_ctx *waiting = (struct usdt_ctx *)ctx;
 	struct usdt_cursor at = {};
 	struct usdt_arg_spec spec;
 	__u64 bits;
-	char touched;
 
 	waiting->sleepable = true;
-	if (usdt_program()->windows)
-		usdt_init_window(ctx, ctx->window);
 	for (__u32 i = 0; i < usdt_program()->max_args && usdt_next_spec(ctx, &at, &spec); i++) {
-		if (usdt_read(ctx, &spec, &bits) || !spec.capture)
-			continue;
-		if (page)
-			bits = (bits | (USDT_PAGE - 1)) + 1;
-		bpf_copy_from_user(&touched, 1, (const void *)bits);
+		spec.window = 0;
+		if (!usdt_read(ctx, &spec, &bits) && spec.capture)
+			page_in_text(bits);
 	}
 	if (usdt_program()->windows)
 		usdt_init_window(ctx, ctx->window);
@@ -208,29 +214,27 @@ static __always_inline bool may_wait(void)
 	return usdt_stock()->may_sleep && usdt_source() == USDT_SOURCE_USER;
 }
 
-/* The first and the last look at the arguments of a hit; before each but the first, a page is waited for. */
-#define LOOKS 3
-
-/* A hit, or the end of a call whose arguments are still there (`start`: when it began). */
+/* A hit, or the end of a call whose arguments are still there (`start`: when it began). Where something is paged out,
+ * it is waited for, and looked at once more: the verifier goes through each look anew. */
 static __always_inline void record_hit(const struct usdt_ctx *ctx, __u32 site, struct usdt_site_stats *stats,
 				       __u64 start)
 {
 	struct usdt_event *event;
 	__u64 now = 0;
 
-	for (__u32 look = 0; look < LOOKS; look++) {
+	for (__u32 look = 0; look < 2; look++) {
 		event = bpf_ringbuf_reserve(&usdt_events, usdt_stock()->record_size, 0);
 		if (!event) {
 			count_lost(stats);
 			return;
 		}
 		fill(event, ctx, site, usdt_pid_tgid());
-		if (!may_wait() || look == LOOKS - 1 || !is_paged_out(event))
+		if (!may_wait() || look == 1 || !is_paged_out(event))
 			break;
 		/* Not while the record is held: the consumer cannot pass it, and the process may wait for ever. */
-		now = now ? now : event->ts;
+		now = event->ts;
 		bpf_ringbuf_discard(event, BPF_RB_NO_WAKEUP);
-		page_in(ctx, look);
+		page_in(ctx);
 	}
 	if (now)
 		event->ts = now;
