@@ -92,9 +92,12 @@ static __always_inline struct usdt_ctx usdt_context(void *regs, struct usdt_wind
 /* Number of arguments of this site. */
 static __always_inline __u32 usdt_arg_cnt(const struct usdt_ctx *ctx)
 {
+	const struct usdt_spec *spec;
+
 	if (usdt_is_packed(ctx))
 		return USDT_PACKED_COUNT(ctx->cookie);
-	return ctx->spec ? ctx->spec->arg_cnt : 0;
+	spec = usdt_spec_of(ctx->spec);
+	return spec ? spec->arg_cnt : 0;
 }
 
 /* The specs of a site's arguments one after the other. */
@@ -109,9 +112,18 @@ static __always_inline __u32 usdt_packed_step(__u64 rest)
 					   : usdt_packed_width(rest, USDT_TARGET(REG_BITS)) & 63;
 }
 
+/* The cookie, which clang would take apart beforehand, in programs of other carriers, too. */
+static __always_inline __u64 usdt_packed_cookie(const struct usdt_ctx *ctx)
+{
+	__u64 cookie = ctx->cookie;
+
+	asm volatile("" : "+r"(cookie));
+	return cookie;
+}
+
 static __always_inline struct usdt_arg_spec usdt_unpack(const struct usdt_ctx *ctx, __u64 rest)
 {
-	return usdt_unpack_arg(rest, USDT_TARGET(REG_BITS), USDT_PACKED_ADDR32(ctx->cookie));
+	return usdt_unpack_arg(rest, USDT_TARGET(REG_BITS), USDT_PACKED_ADDR32(usdt_packed_cookie(ctx)));
 }
 
 static __always_inline bool usdt_next_packed(const struct usdt_ctx *ctx, struct usdt_cursor *at,
@@ -131,17 +143,16 @@ static __always_inline bool usdt_next_packed(const struct usdt_ctx *ctx, struct 
 static __always_inline bool usdt_stored_spec(const struct usdt_ctx *ctx, __u32 n, struct usdt_arg_spec *spec)
 {
 	const bool linked = usdt_carried_by(ctx, USDT_CARRIER_LINK);
+	const struct usdt_spec *found = usdt_spec_of(ctx->spec);
 
-	if (!ctx->spec || n >= (linked ? USDT_LINK_ARGS : usdt_program()->max_args) || n >= ctx->spec->arg_cnt)
+	if (!found || n >= (linked ? USDT_LINK_ARGS : usdt_program()->max_args) || n >= found->arg_cnt)
 		return false;
-	*spec = ctx->spec->args[n];
+	*spec = found->args[n];
 	if (linked && usdt_program()->values_by_site & 1u << n) {
-		const struct usdt_spec *of_site = ctx->site_spec;
-
-		if (!of_site || n >= usdt_program()->max_args)
+		found = usdt_spec_of(ctx->site_spec);
+		if (!found || n >= usdt_program()->max_args)
 			return false;
-		asm volatile("" : "+r"(of_site)); /* else clang adds the offset before the test */
-		spec->value = of_site->args[n].value;
+		spec->value = found->args[n].value;
 	}
 	return true;
 }
@@ -156,8 +167,10 @@ static __always_inline bool usdt_next_spec(const struct usdt_ctx *ctx, struct us
 /* What begins with argument `n` of a packed spec; false if there is no such argument. */
 static __always_inline bool usdt_find_packed(const struct usdt_ctx *ctx, __u32 n, __u64 *rest)
 {
-	*rest = ctx->cookie;
-	if (n >= USDT_PACKED_ARGS || n >= USDT_PACKED_COUNT(ctx->cookie))
+	const __u64 cookie = usdt_packed_cookie(ctx);
+
+	*rest = cookie;
+	if (n >= USDT_PACKED_ARGS || n >= USDT_PACKED_COUNT(cookie))
 		return false;
 	if (usdt_program()->packed_regs) {
 		*rest >>= (4 + USDT_TARGET(REG_BITS)) * n;

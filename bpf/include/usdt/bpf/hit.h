@@ -41,6 +41,15 @@ struct usdt_ctx {
 	bool returns; /* at the end of a call */
 };
 
+/* The spec, which may be NULL. Its users' tests come before what they add to it, which verifiers want: without the
+ * assembler clang adds once for all of them, before the tests. */
+static __always_inline const struct usdt_spec *usdt_spec_of(const struct usdt_spec *spec)
+{
+	if (spec)
+		asm volatile("" : "+r"(spec));
+	return spec;
+}
+
 /* Programs that are for USDT sites alone define USDT_SITES_ONLY: what the others need costs them stack. */
 static __always_inline __u32 usdt_source(void)
 {

@@ -46,7 +46,7 @@ static __always_inline bool usdt_read_window(const struct usdt_ctx *ctx, __u8 in
 	if (window->number != number) {
 		if (window->failed & 1ull << number)
 			return false;
-		size = ((ctx->spec->window_size[number] - 1) & (USDT_WINDOW_BYTES - 1)) + 1;
+		size = ((usdt_spec_of(ctx->spec)->window_size[number] - 1) & (USDT_WINDOW_BYTES - 1)) + 1;
 		/* Operands whose addresses wrap at 2^32 are no neighbours across it. */
 		if ((address - offset) >> 32 != (address - offset + size - 1) >> 32)
 			return false;

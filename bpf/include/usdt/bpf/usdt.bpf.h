@@ -160,9 +160,12 @@ static __always_inline bool usdt_is_return(const struct usdt_ctx *ctx)
 /* The application's cookie (PlanOptions::user_cookie). */
 static __always_inline __u64 usdt_cookie(const struct usdt_ctx *ctx)
 {
+	const struct usdt_spec *spec;
+
 	if (usdt_is_packed(ctx))
 		return usdt_program()->user_cookie;
-	return ctx->spec ? ctx->spec->user_cookie : 0;
+	spec = usdt_spec_of(ctx->spec);
+	return spec ? spec->user_cookie : 0;
 }
 
 /* The plan's number of this site; USDT_NO_SITE in packed cookies without (CarrierOptions::site_numbers). */
