@@ -26,6 +26,11 @@ Offsets written_for(Machine machine) {
 
 int word_of(Machine machine, std::string_view name) { return for_machine(machine).find(name)->pt_regs_word; }
 
+int stack_word(Machine machine) {
+  const Arch& arch = for_machine(machine);
+  return arch.reg(arch.stack_pointer).pt_regs_word;
+}
+
 #define ROW(word, offset) {word, offset},
 const Offsets kX86{USDT_X86_PT_REGS(ROW)};
 const Offsets kI386{USDT_I386_PT_REGS(ROW)};
@@ -52,19 +57,25 @@ TEST(BpfTables, have_the_instruction_pointer_of_the_machine) {
 }
 
 TEST(BpfTables, tell_calls_apart_by_the_stack_pointer_behind_the_return_address) {
-  EXPECT_EQ(USDT_X86_FRAME_OFFSET, kX86.at(word_of(Machine::x86_64, "rsp")));
+  EXPECT_EQ(USDT_X86_FRAME_OFFSET, kX86.at(stack_word(Machine::x86_64)));
   EXPECT_EQ(USDT_X86_RETURN_POPS, for_machine(Machine::x86_64).word_size);
-  EXPECT_EQ(USDT_I386_FRAME_OFFSET, kI386.at(word_of(Machine::i386, "esp")));
+  EXPECT_EQ(USDT_I386_FRAME_OFFSET, kI386.at(stack_word(Machine::i386)));
   EXPECT_EQ(USDT_I386_RETURN_POPS, for_machine(Machine::i386).word_size);
   EXPECT_EQ(USDT_ARM64_FRAME_OFFSET, kArm64.at(word_of(Machine::aarch64, "fp"))) << "there by the caller's frame";
   EXPECT_EQ(USDT_ARM64_RETURN_POPS, 0);
+}
+
+TEST(BpfTables, find_threads_by_the_segment_that_addresses_name) {
+  EXPECT_EQ(USDT_X86_THREAD_SEGMENT, for_machine(Machine::x86_64).thread_segment);
+  EXPECT_EQ(USDT_I386_THREAD_SEGMENT, for_machine(Machine::i386).thread_segment);
+  EXPECT_EQ(USDT_ARM64_THREAD_SEGMENT, for_machine(Machine::aarch64).thread_segment);
 }
 
 TEST(BpfTables, have_every_register_in_the_field_of_a_packed_cookie) {
   for (const auto& [table, bits] : {std::pair{&kX86, USDT_X86_REG_BITS}, {&kI386, USDT_I386_REG_BITS}}) {
     for (const auto& [word, offset] : *table) {
       if (word == USDT_X86_IP_OFFSET / 8) continue;  // has a form of its own
-      const int field = word == word_of(Machine::x86_64, "rsp") ? 15 : word;
+      const int field = word == stack_word(Machine::x86_64) ? 15 : word;
       EXPECT_EQ(usdt_packed_reg(static_cast<__u64>(field), bits), word);
     }
   }

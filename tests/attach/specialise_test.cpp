@@ -159,7 +159,7 @@ TEST(Specialise, SaysOfEachArgumentHowItIsRead) {
   high.shift = 8;
   PlannedProgram program =
       program_of(spec_of({in_register(10, 8), in_memory(4, 8, 4), far_away, indexed, pair, high, in_memory(4, 8, 4)}));
-  program.link_vary = 1u << 6;
+  program.values_by_site = 1u << 6;
   EXPECT_EQ(kinds(8, program),
             (std::vector<int>{USDT_PATCHED_REG, USDT_PATCHED_MEM, USDT_PATCHED_OTHER, USDT_PATCHED_OTHER,
                               USDT_PATCHED_OTHER, USDT_PATCHED_OTHER, USDT_PATCHED_OTHER, USDT_PATCHED_OTHER}));

@@ -130,7 +130,7 @@ std::optional<Found> follow(const AttachPlan& plan, const CarrierPlan& carried, 
     Found found{program.link_spec.args, site};
     const Args& own = plan.specs[Index<EncodedSpec>(static_cast<std::uint32_t>(cookie))].args;
     for (std::size_t n = 0; n < found.args.size(); ++n) {
-      if ((program.link_vary >> n & 1U) != 0) found.args[n].value = own.at(n).value;
+      if ((program.values_by_site >> n & 1U) != 0) found.args[n].value = own.at(n).value;
     }
     return found;
   }
@@ -197,7 +197,7 @@ TEST(Carriers, GiveOneSpecToOneProgram) {
   EXPECT_EQ(carried.carrier, Carrier::per_link);
   ASSERT_THAT(carried.programs, SizeIs(1));
   EXPECT_EQ(carried.programs[0].carriers, kLink);
-  EXPECT_EQ(carried.programs[0].link_vary, 0U);
+  EXPECT_EQ(carried.programs[0].values_by_site, 0U);
   EXPECT_FALSE(carried.needs_table);
   EXPECT_EQ(carried.in_program, 3U);
   EXPECT_EQ(carried.describe(), "per-link");
@@ -378,8 +378,8 @@ TEST(PerLink, IsAProgramForEachShapeWhereSpecsAreMany) {
   for (std::uint64_t i = 0; i < 3; ++i) plan.site({reg(1), constant(i), constant(9)});
   const CarrierPlan carried = carry(plan, {.carrier = Carrier::per_link, .max_programs = 4});
   ASSERT_THAT(carried.programs, SizeIs(2));
-  EXPECT_EQ(carried.programs[0].link_vary, 0b110U);
-  EXPECT_EQ(carried.programs[1].link_vary, 0b010U) << "the constant 9 is the same everywhere";
+  EXPECT_EQ(carried.programs[0].values_by_site, 0b110U);
+  EXPECT_EQ(carried.programs[1].values_by_site, 0b010U) << "the constant 9 is the same everywhere";
   EXPECT_TRUE(carried.needs_table) << "that is where the values are";
   EXPECT_EQ(carried.in_program, 8U);
   EXPECT_EQ(carried.describe(), "per-link (2 programs)");

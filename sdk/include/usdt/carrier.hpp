@@ -42,8 +42,8 @@ struct CarrierOptions {
 struct ProgramKind {
   Backend backend = Backend::automatic;  ///< automatic: of files, the best the kernel has
   usdt_source source = USDT_SOURCE_USER;
-  Moment moment = Moment::entry;                   ///< usdt_moment
-  bool calls = false;                              ///< usdt_calls
+  Moment moment = Moment::entry;                   ///< usdt_program_constants::moment
+  bool calls = false;                              ///< usdt_program_constants::calls
   std::optional<Index<std::string>> program = {};  ///< in AttachPlan::programs; none: any
   // clang-tidy 14 takes the 0 of a defaulted comparison for a pointer.
   friend auto operator<=>(const ProgramKind&, const ProgramKind&) = default;  // NOLINT(modernize-use-nullptr)
@@ -55,11 +55,11 @@ static_assert(static_cast<int>(Moment::entry) == USDT_AT_ENTRY && static_cast<in
 /// What sets one copy of the program apart from the others: constants of the load.
 struct PlannedProgram {
   ProgramKind kind = {};
-  std::uint32_t carriers = 0;   ///< usdt_carriers of usdt.bpf.h
-  bool packed_regs = false;     ///< cookie: all arguments of its sites are whole registers
-  EncodedSpec link_spec = {};   ///< per_link
-  std::uint32_t link_vary = 0;  ///< per_link: bit n: argument n's value differs between its sites
-  std::uint32_t ip_group = 0;   ///< ip_hash
+  std::uint32_t carriers = 0;        ///< usdt_program_constants::carriers
+  bool packed_regs = false;          ///< cookie: all arguments of its sites are whole registers
+  EncodedSpec link_spec = {};        ///< per_link
+  std::uint32_t values_by_site = 0;  ///< per_link: bit n: argument n's value differs between its sites
+  std::uint32_t ip_group = 0;        ///< ip_hash
   /// Of a call that two programs share: the one at the other end.
   std::optional<Index<PlannedProgram>> partner = {};
 };

@@ -70,7 +70,7 @@ usdt_program_constants constants_of(const AttachPlan& plan, const CarrierPlan& c
   out.packed_regs = static_cast<std::uint8_t>(program.packed_regs);
   out.windows = static_cast<std::uint8_t>(carriers.windows);
   if ((program.carriers & USDT_CARRIER_BIT(USDT_CARRIER_LINK)) != 0) {
-    out.values_by_site = program.link_vary;
+    out.values_by_site = program.values_by_site;
     plan::write_spec(reinterpret_cast<std::byte*>(out.link_spec), program.link_spec);
   }
   return out;

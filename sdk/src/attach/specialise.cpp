@@ -92,7 +92,7 @@ class Specialiser {
     // Of a call, registers hold arguments at its entry and its result at its end.
     if (program_.kind.calls) return USDT_PATCHED_OTHER;
     if (is_whole_register(arg)) return USDT_PATCHED_REG;
-    return is_plain_memory(arg) && (program_.link_vary >> n & 1) == 0 ? USDT_PATCHED_MEM : USDT_PATCHED_OTHER;
+    return is_plain_memory(arg) && (program_.values_by_site >> n & 1) == 0 ? USDT_PATCHED_MEM : USDT_PATCHED_OTHER;
   }
 
   void write_number(std::int32_t& number) const {

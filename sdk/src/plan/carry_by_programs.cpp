@@ -64,7 +64,7 @@ PlannedProgram program_for(const Table<EncodedSpec>& specs, const SpecGroup& gro
   for (const Index<EncodedSpec> spec : group.specs) {
     const auto& args = specs[spec].args;
     for (std::size_t i = 0; i < args.size(); ++i) {
-      if (args[i].value != program.link_spec.args[i].value) program.link_vary |= 1u << i;
+      if (args[i].value != program.link_spec.args[i].value) program.values_by_site |= 1u << i;
     }
   }
   return program;
@@ -82,7 +82,7 @@ void carry_by_programs(Carrying& carrying) {
   std::map<KindAndSpec, Index<PlannedProgram>> program_of;
   for (const SpecGroup& group : groups) {
     const Index<PlannedProgram> program = carrying.add_program(program_for(sites.specs(), group));
-    carrying.out.needs_table |= carrying.out.programs[program].link_vary != 0;
+    carrying.out.needs_table |= carrying.out.programs[program].values_by_site != 0;
     for (const Index<EncodedSpec> spec : group.specs) program_of[{group.kind, spec}] = program;
   }
   for (const Index<PlannedSite> site : sites.plan().sites.indices()) {

@@ -2,15 +2,17 @@
 /* What BPF programs know of each machine's registers. The user-space side of the same facts is arch/; a test holds both
  * equal (tests/arch/bpf_tables_test.cpp), and a new machine has a block here. Macros only, for BPF programs, C and C++.
  *
- *     PT_REGS(X)    X(word, offset) for each general register and the instruction pointer: its number in specs, and the
- *                   byte offset in the kernel's struct pt_regs
- *     REG_LOAD      type of the load of one
- *     REG_BITS      width of a register in packed cookies
- *     IP_OFFSET     of the instruction pointer
- *     FRAME_OFFSET  of what tells the calls of a thread apart at their entries and returns
- *     RETURN_POPS   by how much that is larger at the return
- *     KPROBE_IP     kprobes leave the instruction pointer so many bytes behind the address
- *     KERNEL_HALF   the lowest address of the kernel */
+ *     PT_REGS(X)      X(word, offset) for each general register and the instruction pointer: its number in specs, and
+ *                     the byte offset in the kernel's struct pt_regs
+ *     REG_LOAD        type of the load of one
+ *     REG_BITS        width of a register in packed cookies
+ *     IP_OFFSET       of the instruction pointer
+ *     FRAME_OFFSET    of what tells the calls of a thread apart at their entries and returns
+ *     RETURN_POPS     by how much that is larger at the return
+ *     KPROBE_IP       kprobes leave the instruction pointer so many bytes behind the address
+ *     KERNEL_HALF     the lowest address of the kernel
+ *     THREAD_SEGMENT  the register whose base is the thread pointer, which usdt_thread_base() finds; "": there is none
+ */
 #ifndef USDT_BPF_PT_REGS_H
 #define USDT_BPF_PT_REGS_H
 
@@ -29,6 +31,7 @@
 #define USDT_X86_RETURN_POPS 8
 #define USDT_X86_KPROBE_IP 1 /* the byte of an int3 */
 #define USDT_X86_KERNEL_HALF (1ull << 63)
+#define USDT_X86_THREAD_SEGMENT "fs"
 
 /* A 32-bit x86 kernel: the same header. Specs number its registers as those of the 64-bit kernel. */
 #define USDT_I386_PT_REGS(X)                                                                                    \
@@ -40,6 +43,7 @@
 #define USDT_I386_RETURN_POPS 4
 #define USDT_I386_KPROBE_IP 1
 #define USDT_I386_KERNEL_HALF 0xc0000000u /* PAGE_OFFSET with VMSPLIT_3G */
+#define USDT_I386_THREAD_SEGMENT "gs"
 
 /* arm64: struct user_pt_regs of arch/arm64/include/uapi/asm/ptrace.h. FRAME: x29, the caller's, since what kprobe_multi
  * says of the stack pointer at a return is anything (return_to_handler in arch/arm64/kernel/entry-ftrace.S, since 6.14,
@@ -56,6 +60,7 @@
 #define USDT_ARM64_RETURN_POPS 0
 #define USDT_ARM64_KPROBE_IP 0
 #define USDT_ARM64_KERNEL_HALF (1ull << 63)
+#define USDT_ARM64_THREAD_SEGMENT ""
 
 /* clang-format on */
 
