@@ -53,7 +53,7 @@ void fault_in_kernel(std::size_t times) {
 TEST_P(EachTracepoint, counts_the_hits_its_program_was_not_run_for) {
   constexpr std::size_t faults = 100;
   PlanOptions options;
-  options.string_names = {"address"};
+  options.texts.names = {"address"};
   const auto plan = plan_of("page_fault_kernel", options);
   if (!plan) GTEST_SKIP() << plan.error().message;
   auto tracer = Tracer::start(*plan);

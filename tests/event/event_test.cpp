@@ -61,6 +61,33 @@ TEST(Event, ends_a_text_with_a_length_there_or_at_a_nul_before) {
   EXPECT_EQ(text_of(""), "");
 }
 
+TEST(Event, gives_what_may_be_text_only_where_it_plainly_is) {
+  AttachPlan plan = x86_plan("8@%rdi", {0});
+  plan.specs[0].args[0].capture = USDT_CAPTURE_LIKELY;
+  const auto text_of = [&](std::string_view bytes) {
+    const auto record = *EventBuilder(plan, 8).arg(0, 1).text(0, bytes).build();
+    const auto text = Event::from(record, plan, layout_of(plan, 8))->text(0);
+    return text ? fmt::format("{}{}", text->bytes, text->truncated ? "..." : "") : text.error().message;
+  };
+  EXPECT_EQ(text_of("four"), "four");
+  EXPECT_EQ(text_of("a\tb\n"), "a\tb\n");
+  EXPECT_EQ(text_of("na\xc3\xafve"), "na\xc3\xafve");
+  EXPECT_EQ(text_of("123456789"), "12345678...");
+  EXPECT_EQ(text_of("1234567\xc3\xa4"), "1234567\xc3...") << "half a character is where the text is cut";
+  for (const char* none :
+       {"", "abc", "\xe2\x82\xac\xe2\x82\xac", "abc\x01", "abcd\x7f", "abc\xc2\x85", "abc\xc3", "abc\xff",
+        "a\xc0\xaf"
+        "bc",
+        "a\xe0\x80\xaf"
+        "b",
+        "a\xed\xa0\x80"
+        "b",
+        "a\xee\x80\x80"
+        "b",
+        "abc\xef\xbf\xbf", "abc\xf4\x90\x80\x80"})
+    EXPECT_EQ(text_of(none), "not plainly text") << ::testing::PrintToString(none);
+}
+
 TEST(Event, shows_no_frame_of_the_tracing_itself) {
   AttachPlan plan = testing::synthetic_plan("fentry", "vfs_read", Machine::x86_64, "");
   plan.sites[0].tracer_frames = 2;

@@ -174,7 +174,7 @@ TEST_P(EachWay, counts_the_hits_within_its_own_programs) {
   if (!way.has_arguments() || !abilities().kernel_btf) GTEST_SKIP() << "arguments of the entry with names are wanted";
   constexpr const char* reads = "strncpy_from_kernel_nofault";
   auto how = options(way.backend);
-  how.string_names = {"name"};
+  how.texts.names = {"name"};
   const auto planned = plan_attach({}, select(way.prefix, {"vfs_getxattr", reads}), facts(), how);
   ASSERT_TRUE(planned) << planned.error().message;
   if (is_forced_elsewhere(way, *planned)) GTEST_SKIP() << "the backend it takes here has a test of its own";

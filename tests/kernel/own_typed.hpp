@@ -29,7 +29,7 @@ inline AttachPlan plan_own_typed(std::uint64_t user_cookie = 0) {
   PlanOptions options;
   options.scope = *OneProcess::of(::getpid());
   options.user_cookie = user_cookie;
-  options.strings = {0};
+  options.texts.numbers = {0};
   return or_throw(plan_attach(selection.files, kernel_facts(), options));
 }
 

@@ -111,5 +111,90 @@ def texts_of_java_have_their_lengths_unasked(run):
     check_equal(shown, [["java/lang/Object", "hashCode", "()I", 4711]], "class, method and signature")
 
 
+def is_plain(text):
+    """As a reader of a dump would decide: at least four characters, each printable or white space."""
+    return len(text) >= 4 and all(c.isprintable() or c in "\t\n\r" for c in text)
+
+
+def plain_text(data, most):
+    """What is to be shown of these bytes, and whether it is cut, maybe within a character; None: nothing."""
+    cut = len(data) > most
+    for dropped in range(4 if cut else 1):
+        try:
+            text = data[:min(len(data), most) - dropped].decode()
+        except UnicodeDecodeError:
+            continue
+        return (text, cut) if is_plain(text) else None
+    return None
+
+
+@scenario
+def numbers_that_plainly_point_to_text_are_shown_with_it(run):
+    require_root()
+    program = run.build("likely", [HERE / "likely.c"], ["-O2"])
+    for options in ([], ["--no-wait-for-pages", "--backend", "perf_uprobe"], ["--carrier", "per-link"]):
+        log = run.dir / "said"
+        result = run.trace(f"usdt:{program}:likely:value", "--strings", "auto", *options,
+                           command=["sh", "-c", f"exec {program} > {log}"])
+        result.check_code(0)
+        said = [line.split(" ") for line in log.read_text().splitlines()]
+        events = sorted(result.events, key=lambda event: event["ts"])
+        check_equal(len(events), len(said) + 1000, "hits")
+        for (name, data), event in zip(said, events):
+            expected = plain_text(bytes.fromhex(data), 200)
+            texts, cut = event.get("texts", {}), event.get("truncated", [])
+            check_equal(texts, {"0": expected[0]} if expected else {}, name)
+            check_equal(cut, [0] if expected and expected[1] else [], f"cut: {name}")
+            check_equal(type(event["args"][0]), int, f"{name}: numbers stay numbers")
+        check(any("texts" in event for event in events), "no text at all")
+
+
+@scenario
+def an_argument_that_was_no_pointer_is_tried_again(run):
+    """Wrong numbers now and then do not hide the texts that come after them."""
+    require_root()
+    program = run.build("likely", [HERE / "likely.c"], ["-O2"])
+    result = run.trace(f"usdt:{program}:likely:value", "--strings", "auto", command=[program])
+    texts = [event.get("texts", {}).get("0") for event in sorted(result.events, key=lambda event: event["ts"])]
+    check("last" in texts, f"the text behind several that are none: {texts[:30]}")
+
+
+@scenario
+def texts_that_are_plain_are_shown_in_text_and_not_in_json_unless_asked(run):
+    require_root()
+    program = run.build("likely", [HERE / "likely.c"], ["-O2"])
+    probe = f"usdt:{program}:likely:value"
+    json = run.trace(probe, command=[program])
+    check(not any("texts" in event for event in json.events), "JSON has texts nobody asked for")
+    argv = [run.tool, probe, "--", program]
+    lines = subprocess.run(argv, capture_output=True, text=True, timeout=60).stdout.splitlines()
+    shown = [line for line in lines if '"GET /index.html"' in line]
+    check_equal(len(shown), 1, f"lines with the text: {lines[:3]}")
+    check("arg0=0x" in shown[0] and shown[0].index("0x") < shown[0].index('"GET'), f"the number, then the text: {shown}")
+    never = subprocess.run([*argv[:2], "--strings", "never", *argv[2:]], capture_output=True, text=True, timeout=60)
+    check('"GET' not in never.stdout and "arg0=" in never.stdout, never.stdout[:300])
+
+
+@scenario
+def each_probe_prints_what_is_asked_of_it(run):
+    program = build(run)
+    both = [f"usdt:{program}:*:*"]
+    command = ["sh", "-c", f"cd {run.dir} && exec {program} > {run.dir}/said"]
+    result = run.trace(both, "--print", "arg1", "--print", "strings:text=str(arg0, arg1), arg0", command=command)
+    result.check_code(0)
+    sizes = {}
+    for event in result.events:
+        sizes.setdefault(event["probe"].rsplit(":", 1)[1], set()).add(len(event["args"]))
+    check_equal(sizes.pop("text"), {2}, "items of strings:text")
+    check_equal(set().union(*sizes.values()), {1}, f"items of the others: {sizes}")
+    of_file = run.trace(both, "--print", "arg1", "--print", f"usdt:{program}:strings:text=arg0,arg1,arg0", command=command)
+    check_equal({len(event["args"]) for event in of_file.events if event["probe"].endswith(":text")}, {3}, "by its file")
+    for words, what in (("strings:txet=arg0", "strings:text"), ("usdt:/bin/true:strings:text=arg0", "strings:text"),
+                        ("strings:text=arg9", "arg9"), ("strings:text=arg", "arg"), ("text=arg0", "PROVIDER:NAME")):
+        refused = run.trace(both, "--print", words, command=command)
+        check_equal(refused.code, 2, f"--print {words}\n{refused.describe()}")
+        check(what in refused.stderr, f"--print {words}\n{refused.describe()}")
+
+
 if __name__ == "__main__":
     main()

@@ -110,7 +110,7 @@ TEST(Plan, MeasuresSymbolsFromTheCorrectedAddress) {
 TEST(Plan, GivesStringSlotsToWhatCanBeAPointer) {
   const AttachPlan plan =
       plan_of({file_with({site("a", "4@%eax 8@%rdi -8@8(%rsp) 8f@%rsi 8@%nope 8@%rdx"), site("b", "8@%rdi", 1)})},
-              {.strings = {0, 1, 2, 3, 4}});
+              {.texts = {.numbers = {0, 1, 2, 3, 4}}});
   const auto& args = plan.specs[plan.sites[0].spec].args;
   std::vector<int> captures;
   for (const auto& arg : args) captures.push_back(arg.capture);
@@ -129,12 +129,12 @@ TEST(Plan, GivesTextsTheLengthThatIsAskedForOrDocumented) {
     return found;
   };
   constexpr int kBy2 = USDT_CAPTURE_BY(2), kBy4 = USDT_CAPTURE_BY(4);
-  EXPECT_THAT(captures("unheard_of", {.strings = {1}}), ElementsAre(0, USDT_CAPTURE_STRING, 0, 0, 0));
-  EXPECT_THAT(captures("method__entry", {.strings = {1, 3}}), ElementsAre(0, kBy2, 0, kBy4, 0));
-  EXPECT_THAT(captures("method__entry", {.strings = {0}}), ElementsAre(USDT_CAPTURE_STRING, 0, 0, 0, 0));
+  EXPECT_THAT(captures("unheard_of", {.texts = {.numbers = {1}}}), ElementsAre(0, USDT_CAPTURE_STRING, 0, 0, 0));
+  EXPECT_THAT(captures("method__entry", {.texts = {.numbers = {1, 3}}}), ElementsAre(0, kBy2, 0, kBy4, 0));
+  EXPECT_THAT(captures("method__entry", {.texts = {.numbers = {0}}}), ElementsAre(USDT_CAPTURE_STRING, 0, 0, 0, 0));
   const std::uint8_t text = 1, length = 4, none = 200;
-  EXPECT_THAT(captures("method__entry", {.bounded_strings = {{text, length}}}), ElementsAre(0, kBy4, 0, 0, 0));
-  EXPECT_THAT(captures("unheard_of", {.bounded_strings = {{text, none}}}), ElementsAre(0, 0, 0, 0, 0))
+  EXPECT_THAT(captures("method__entry", {.texts = {.bounded = {{text, length}}}}), ElementsAre(0, kBy4, 0, 0, 0));
+  EXPECT_THAT(captures("unheard_of", {.texts = {.bounded = {{text, none}}}}), ElementsAre(0, 0, 0, 0, 0))
       << "a length the site has not is no reason to read without one";
 }
 
@@ -142,13 +142,46 @@ TEST(Plan, KeepsDocumentedLengthsApartWhereTwoProbesHaveOneArgumentText) {
   Site first = site("object__alloc", "8@%rdi 8@%rsi 4@%edx 8@%rcx"),
        second = site("monitor__notify", first.args_text, 9);
   first.provider = second.provider = "hotspot";
-  const AttachPlan plan = plan_of({file_with({first, second})}, {.strings = {1, 2}});
+  const AttachPlan plan = plan_of({file_with({first, second})}, {.texts = {.numbers = {1, 2}}});
   EXPECT_EQ(plan.specs[plan.sites[0].spec].args[1].capture, USDT_CAPTURE_BY(2));
   EXPECT_EQ(plan.specs[plan.sites[1].spec].args[1].capture, USDT_CAPTURE_STRING);
 }
 
+TEST(Plan, TriesWhatMayPointToText) {
+  const auto captures = [](const Site& planned, Machine machine = Machine::x86_64) {
+    const AttachPlan plan = plan_of({file_with({planned}, machine)}, {.texts = {.likely = true}});
+    std::vector<int> found;
+    for (const auto& arg : plan.specs[0].args) found.push_back(arg.capture);
+    return found;
+  };
+  constexpr int kLikely = USDT_CAPTURE_LIKELY;
+  EXPECT_THAT(captures(site("a", "8@%rdi -8@%rsi 4@%edx 8f@%xmm0 8@$4198400 8@8(%rsp) 8@%nope")),
+              ElementsAre(kLikely, 0, 0, 0, 0, kLikely, 0));
+  EXPECT_THAT(captures(site("a", "4@%eax 8@(%esp) -4@%ecx"), Machine::i386), ElementsAre(kLikely, 0, 0));
+  Site documented = site("method__entry", "8@%rdi 8@%rsi 4@%edx 8@%rcx 4@%r8d");
+  documented.provider = "hotspot";
+  EXPECT_THAT(captures(documented), ElementsAre(kLikely, USDT_CAPTURE_BY(2), 0, USDT_CAPTURE_BY(4), 0));
+}
+
+TEST(Plan, TakesTheTextsOfEachSite) {
+  const TextOptions first{.numbers = {0}}, second{.numbers = {1}};
+  PlanOptions options{.texts = {.numbers = {0, 1}}};
+  options.texts_of = [&](const PointName& planned) {
+    return planned.name == "one" ? &first : planned.name == "two" ? &second : nullptr;
+  };
+  const AttachPlan plan = plan_of({file_with({site("one", "8@%rdi 8@%rsi", 0x10), site("two", "8@%rdi 8@%rsi", 0x20),
+                                              site("rest", "8@%rdi 8@%rsi", 0x30)})},
+                                  options);
+  std::vector<std::pair<int, int>> captures;
+  for (const PlannedSite& each : plan.sites)
+    captures.emplace_back(plan.specs[each.spec].args[0].capture, plan.specs[each.spec].args[1].capture);
+  EXPECT_THAT(captures, ElementsAre(std::pair(1, 0), std::pair(0, 1), std::pair(1, 1)));
+  EXPECT_EQ(plan.string_slots, 2U);
+}
+
 TEST(Plan, TakesFourByteValuesForStringsOfI386) {
-  const AttachPlan plan = plan_of({file_with({site("a", "4@%eax 8@(%esp)")}, Machine::i386)}, {.strings = {0, 1}});
+  const AttachPlan plan =
+      plan_of({file_with({site("a", "4@%eax 8@(%esp)")}, Machine::i386)}, {.texts = {.numbers = {0, 1}}});
   EXPECT_EQ(plan.specs[0].args[0].capture, 1);
   EXPECT_EQ(plan.specs[0].args[1].capture, 0);
 }
@@ -195,16 +228,16 @@ TEST(Plan, OfSkippedSitesOnlyIsAnErrorWithTheFirstReason) {
 TEST(Plan, RefusesToFetchTheTextOfArgumentsThatNoSiteHas) {
   const std::vector<ProbeFile> files = {
       file_with({site("start", "8@%rdi 8@%rsi", 0x10), site("done", "8@%rdi", 0x20)})};
-  EXPECT_EQ(plan_of(files, {.strings = {1}}).string_slots, 1U) << "some sites have it";
+  EXPECT_EQ(plan_of(files, {.texts = {.numbers = {1}}}).string_slots, 1U) << "some sites have it";
   const auto refusal = [&](const PlanOptions& options) {
     const auto plan = plan_attach(files, KernelFacts{}, options);
     EXPECT_EQ(plan ? ErrorKind::io : plan.error().kind, ErrorKind::invalid_argument);
     return plan ? "" : plan.error().message;
   };
-  EXPECT_EQ(refusal({.strings = {200}}), "the text of arg200: no such argument: the last one is arg1");
-  EXPECT_EQ(refusal({.strings = {0, 2}}), "the text of arg2: no such argument: the last one is arg1");
-  EXPECT_EQ(refusal({.string_names = {"filename"}}), "the text of filename: no such argument");
-  EXPECT_EQ(refusal({.string_results = true}), "the text of return values: no such argument: the sites have none");
+  EXPECT_EQ(refusal({.texts = {.numbers = {200}}}), "the text of arg200: no such argument: the last one is arg1");
+  EXPECT_EQ(refusal({.texts = {.numbers = {0, 2}}}), "the text of arg2: no such argument: the last one is arg1");
+  EXPECT_EQ(refusal({.texts = {.names = {"filename"}}}), "the text of filename: no such argument");
+  EXPECT_EQ(refusal({.texts = {.names = {"retval"}}}), "the text of retval: no such argument");
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ void require(bool holds, const char* what) {
 PlanOptions plan_options(std::uint32_t variant) {
   PlanOptions options;
   options.allow_unsafe_nop5 = (variant & 4) != 0;
-  if ((variant & 8) != 0) options.strings = {0, 1, 255};
+  if ((variant & 8) != 0) options.texts.numbers = {0, 1, 255};
   if ((variant & 16) != 0) options.user_cookie_of = [](const PointName& point) { return point.address % 3; };
   return options;
 }

@@ -39,7 +39,9 @@ struct Shown {
     const std::string path = ::testing::TempDir() + "output_test." + std::to_string(::getpid());
     auto out = usdt::tools::Stream::create(path);
     EXPECT_TRUE(out);
-    const auto output = format == Format::json ? json_output(plan, flags, *out) : text_output(plan, flags, *out);
+    const Printed printed{.lists = {{}}, .of_probe = {0}};
+    const auto output =
+        format == Format::json ? json_output(plan, printed, flags, *out) : text_output(plan, printed, flags, *out);
     output->event(*event);
     EXPECT_EQ(output->flush(nullptr), Output::Flushed::all);
     std::ostringstream written;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "usdt-trace/print_list.hpp"
-
 #include <gtest/gtest.h>
+
+#include "usdt-trace/print_choice.hpp"
 
 namespace usdt_trace {
 namespace {
@@ -82,6 +82,45 @@ TEST(PrintList, says_where_it_does_not_understand) {
     EXPECT_EQ(list.error().kind, usdt::ErrorKind::syntax);
     EXPECT_EQ(list.error().column, bad.column) << bad.text << ": " << list.error().message;
   }
+}
+
+TEST(Prints, are_for_the_first_name_that_means_a_probe_and_else_for_all) {
+  const auto prints =
+      parse_prints({"arg0", "app:re*=str(arg1)", "kfunc:vfs_*=count", "app:request=arg2,arg3", "kfunc:nf:*=arg0"});
+  ASSERT_TRUE(prints) << prints.error().message;
+  const PrintChoice choice(*prints, {});
+  const usdt::TargetFile file{"/x", "/x", false};
+  const auto of_file = [&](std::string_view name) {
+    return choice.of({.provider = "app", .name = name, .module = {}, .file = &file});
+  };
+  const auto of_function = [&](std::string_view prefix, std::string_view module, std::string_view name) {
+    return choice.of({.provider = prefix, .name = name, .module = module});
+  };
+  EXPECT_EQ(choice.count(), 5U);
+  EXPECT_EQ(of_file("done"), 0U);
+  EXPECT_EQ(of_file("request"), 1U);
+  EXPECT_EQ(of_function("kfunc", "", "vfs_read"), 2U);
+  EXPECT_EQ(of_function("kfunc", "nf", "hook"), 4U);
+  EXPECT_EQ(of_function("kfunc", "", "hook"), 0U);
+  EXPECT_EQ(of_function("kretfunc", "", "vfs_read"), 0U);
+  EXPECT_EQ(choice.list(0).front().label, "arg0");
+  EXPECT_EQ(choice.list(1).front().label, "str(arg1)");
+}
+
+TEST(Prints, of_a_name_with_a_target_are_for_its_file_alone) {
+  const auto prints = parse_prints({"/bin/sh:app:*=arg1"});
+  ASSERT_TRUE(prints) << prints.error().message;
+  const PrintChoice choice(*prints, {});
+  const usdt::TargetFile shell{"/bin/sh", "/proc/self/root/bin/sh", false}, other{"/bin/cat", "/bin/cat", false};
+  EXPECT_EQ(choice.of({.provider = "app", .name = "x", .module = {}, .file = &shell}), 1U) << "one inode, two names";
+  EXPECT_EQ(choice.of({.provider = "app", .name = "x", .module = {}, .file = &other}), 0U);
+}
+
+TEST(Prints, refuse_two_lists_for_all_and_what_is_no_name) {
+  EXPECT_EQ(parse_prints({"arg0", "arg1"}).error().kind, usdt::ErrorKind::invalid_argument);
+  EXPECT_EQ(parse_prints({"app=arg0"}).error().kind, usdt::ErrorKind::syntax);
+  EXPECT_EQ(parse_prints({"a:b="}).error().kind, usdt::ErrorKind::syntax);
+  EXPECT_TRUE(parse_prints({})->empty());
 }
 
 }  // namespace

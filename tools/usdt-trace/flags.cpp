@@ -45,7 +45,8 @@ constexpr const char* examples =
 
 struct RawFlags {
   std::vector<std::string> probes;
-  std::string print;
+  std::vector<std::string> prints;
+  std::string strings;
   std::vector<std::string> backends;
   std::string carrier = "auto";
   std::string format = "text";
@@ -63,11 +64,17 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("PID[,PID]");
-  app.add_option("--print", raw.print,
-                 "What to show: argN, str(argN), str(argN, argM) of the length argM, hex(argN), of kernel functions "
-                 "names as well (count,\n"
-                 "str(filename)) and retval. Default: every argument")
-      ->type_name("LIST");
+  app.add_option(
+         "--print", raw.prints,
+         "What to show: argN, str(argN), str(argN, argM) of the length argM, hex(argN), of kernel functions\n"
+         "names as well (count, str(filename)) and retval; PROBE=LIST: of these probes. Default: every argument")
+      ->allow_extra_args(false)
+      ->type_name("[PROBE=]LIST");
+  app.add_option("--strings", raw.strings,
+                 "Arguments that point to what is plainly text: auto shows the text behind the number (as text output\n"
+                 "does by default, and JSON does not), never only the number")
+      ->check(one_of({"auto", "never"}))
+      ->type_name("WHEN");
   app.add_option("-M,--max-events", flags.max_events, "Stop after N events")
       ->check(whole_number(1, UINT64_MAX - 1))
       ->type_name("N");
@@ -150,11 +157,9 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
     if (!pattern) return usdt::fail(pattern.error());
     flags.patterns.push_back(std::move(*pattern));
   }
-  if (!raw.print.empty()) {
-    auto list = parse_print_list(raw.print);
-    if (!list) return usdt::fail(list.error());
-    flags.print = std::move(*list);
-  }
+  auto prints = parse_prints(raw.prints);
+  if (!prints) return usdt::fail(prints.error());
+  flags.print = std::move(*prints);
   for (const std::string& name : raw.disabled) {
     auto feature = usdt::feature_by_name(name);
     if (!feature) return usdt::fail(feature.error());
@@ -162,6 +167,7 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
   }
   if (raw.wait_for_pages || raw.no_wait_for_pages) flags.wait_for_pages = raw.wait_for_pages;
   flags.format = raw.format == "json" ? Format::json : Format::text;
+  flags.likely_texts = raw.strings.empty() ? flags.format == Format::text : raw.strings == "auto";
   if (raw.carrier != "auto") {
     auto carrier = usdt::carrier_by_name(raw.carrier);
     if (!carrier) return usdt::fail(carrier.error());
@@ -173,9 +179,10 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
     if (!backend) return usdt::fail(backend.error());
     (usdt::is_kernel(*backend) ? flags.kernel_backend : flags.backend) = *backend;
   }
-  if (flags.count_only && (!flags.print.empty() || flags.kernel_stack_depth > 0 || flags.max_events != UINT64_MAX))
+  if (flags.count_only &&
+      (!flags.print.empty() || !raw.strings.empty() || flags.kernel_stack_depth > 0 || flags.max_events != UINT64_MAX))
     return usdt::fail(usdt::ErrorKind::invalid_argument,
-                      "--count shows no events: --print, --kstack and --max-events do not go with it");
+                      "--count shows no events: --print, --strings, --kstack and --max-events do not go with it");
   if (flags.kernel_stack_depth > 0 && flags.kernel_patterns.empty())
     return usdt::fail(
         usdt::ErrorKind::invalid_argument,

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "print_list.hpp"
+#include "print_choice.hpp"
 #include "usdt/usdt.hpp"
 
 namespace usdt_trace {
@@ -21,7 +21,7 @@ struct Flags {
   std::vector<usdt::KernelPattern> kernel_patterns;
   std::vector<pid_t> pids;           ///< each once; empty: every process, or the command
   std::vector<std::string> command;  ///< after "--"
-  PrintList print;                   ///< empty: every argument
+  Prints print;
   std::uint64_t max_events = UINT64_MAX;
   std::optional<double> duration_seconds;
   Format format = Format::text;
@@ -33,6 +33,7 @@ struct Flags {
   std::uint32_t kernel_stack_depth = 0;
   bool skip_unknown = false;
   bool count_only = false;
+  bool likely_texts = true;            ///< shown where an argument points to plain text
   std::optional<bool> wait_for_pages;  ///< TraceOptions::wait_for_pages
   usdt::Carrier carrier = usdt::Carrier::automatic;
   std::uint32_t max_programs = 64;

@@ -40,11 +40,20 @@ bool has_calls(const usdt::AttachPlan& plan) {
                              [](const usdt::AttachGroup& group) { return group.moment == usdt::Moment::both; });
 }
 
-Columns::Columns(const usdt::AttachPlan& plan, const PrintList& print) {
-  for (const std::vector<usdt::Arg>& args : plan.args) {
-    auto& row = positions_.emplace_back();
-    for (const PrintItem& item : print) row.push_back(position_of(item, args));
+Columns::Columns(const usdt::AttachPlan& plan, const Printed& printed)
+    : printed_(printed), positions_(printed.lists.size(), std::vector<Positions>(plan.args.size())) {
+  for (const usdt::PlannedSite& site : plan.sites) {
+    Positions& row = positions_[printed.of_probe[site.probe.value]][site.args.value];
+    if (!row.empty()) continue;
+    for (const PrintItem& item : printed.of(site)) row.push_back(position_of(item, plan.args[site.args]));
   }
+}
+
+std::optional<usdt::Text> unasked_text(const usdt::AttachPlan& plan, const usdt::Event& event, std::size_t n) {
+  const auto& args = plan.specs[event.site().spec].args;
+  if (n >= args.size() || args[n].capture == USDT_CAPTURE_NONE) return std::nullopt;
+  auto text = event.text(n);
+  return text ? std::optional(*text) : std::nullopt;
 }
 
 std::string full_name(const usdt::AttachPlan& plan, const usdt::PlannedProbe& probe) {

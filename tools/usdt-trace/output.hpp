@@ -95,19 +95,25 @@ class Output {
 /// What each item of a print list means at each site.
 class Columns {
  public:
-  Columns(const usdt::AttachPlan& plan, const PrintList& print);
+  Columns(const usdt::AttachPlan& plan, const Printed& printed);
   /// Number of an argument of the event's site; nothing: it has no such argument.
   [[nodiscard]] std::optional<std::size_t> position(const usdt::Event& event, std::size_t item) const {
-    return positions_[event.site().args.value][item];
+    return positions_[printed_.of_probe[event.site().probe.value]][event.site().args.value][item];
   }
 
  private:
-  std::vector<std::vector<std::optional<std::size_t>>> positions_;  ///< by AttachPlan::args, by item
+  using Positions = std::vector<std::optional<std::size_t>>;  ///< by item
+  const Printed& printed_;
+  std::vector<std::vector<Positions>> positions_;  ///< by list, by AttachPlan::args
 };
 
-[[nodiscard]] std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const Flags& flags,
-                                                  usdt::tools::Stream& out);
-[[nodiscard]] std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const Flags& flags,
-                                                  usdt::tools::Stream& out);
+/// Text that nobody asked for: that of an argument that is known to point to characters, or plainly does.
+[[nodiscard]] std::optional<usdt::Text> unasked_text(const usdt::AttachPlan& plan, const usdt::Event& event,
+                                                     std::size_t n);
+
+[[nodiscard]] std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const Printed& printed,
+                                                  const Flags& flags, usdt::tools::Stream& out);
+[[nodiscard]] std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const Printed& printed,
+                                                  const Flags& flags, usdt::tools::Stream& out);
 
 }  // namespace usdt_trace

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <ctime>
+#include <utility>
 
 #include "common/json.hpp"
 #include "common/utf8.hpp"
@@ -18,13 +19,13 @@ using usdt::tools::json_text_or_null;
 
 class JsonOutput final : public Output {
  public:
-  JsonOutput(const usdt::AttachPlan& plan, const Flags& flags, usdt::tools::Stream& out)
+  JsonOutput(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags, usdt::tools::Stream& out)
       : Output(plan, out),
         plan_(plan),
-        print_(flags.print),
+        printed_(printed),
         stacks_(flags.kernel_stack_depth > 0),
         has_calls_(has_calls(plan) && !flags.count_only),
-        columns_(plan, flags.print),
+        columns_(plan, printed),
         json_(object_) {
     for (const usdt::PlannedProbe& probe : plan.probes) names_.push_back(full_name(plan, probe));
     args_of_.assign(plan.probes.size(), nullptr);
@@ -48,6 +49,7 @@ class JsonOutput final : public Output {
     json_key(json_, "pc"), json_text_or_null(json_, pcs_[event.site_number()]);
     json_key(json_, "args"), args(event);
     returned(event);
+    texts(event);
     // Which of args are strings cut at the string size.
     if (!truncated_.empty()) {
       json_key(json_, "truncated"), json_.StartArray();
@@ -148,12 +150,13 @@ class JsonOutput final : public Output {
   void args(const usdt::Event& event) {
     truncated_.clear();
     json_.StartArray();
-    if (print_.empty()) {
+    const PrintList& list = printed_.of(event.site());
+    if (list.empty()) {
       for (std::size_t n = 0; n < event.arg_count(); ++n)
         if (!event.arg_info(n).result) unasked(event, n);
     }
-    for (std::size_t i = 0; i < print_.size(); ++i) {
-      const PrintItem& item = print_[i];
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const PrintItem& item = list[i];
       const auto position = columns_.position(event, i);
       if (!position)
         error("no such argument");
@@ -173,10 +176,24 @@ class JsonOutput final : public Output {
                                                                         : value(event, n);
   }
 
+  /// What numbers among the arguments plainly point to.
+  void texts(const usdt::Event& event) {
+    if (!printed_.of(event.site()).empty()) return;
+    bool any = false;
+    for (std::size_t n = 0; n < event.arg_count(); ++n) {
+      const auto text =
+          event.arg_info(n).type.kind == usdt::TypeKind::text ? std::nullopt : unasked_text(plan_, event, n);
+      if (!text) continue;
+      if (!std::exchange(any, true)) json_key(json_, "texts"), json_.StartObject();
+      json_key(json_, fmt::format("{}", n)), this->text(*text, static_cast<unsigned>(n));
+    }
+    if (any) json_.EndObject();
+  }
+
   /// The end of a call of a kernel function.
   void returned(const usdt::Event& event) {
     const std::size_t count = event.arg_count();
-    if (print_.empty() && count > 0 && event.arg_info(count - 1).result) {
+    if (printed_.of(event.site()).empty() && count > 0 && event.arg_info(count - 1).result) {
       json_key(json_, "return");
       unasked(event, count - 1);
     }
@@ -255,13 +272,16 @@ class JsonOutput final : public Output {
 
   void text(const usdt::Event& event, std::size_t n, unsigned position) {
     auto text = event.text(n);
-    if (!text) return error(text.error().message);
-    if (text->truncated) truncated_.push_back(position);
-    json_text(json_, text->truncated ? usdt::tools::without_partial_utf8(text->bytes) : text->bytes);
+    text ? this->text(*text, position) : error(text.error().message);
+  }
+
+  void text(const usdt::Text& text, unsigned position) {
+    if (text.truncated) truncated_.push_back(position);
+    json_text(json_, text.truncated ? usdt::tools::without_partial_utf8(text.bytes) : text.bytes);
   }
 
   const usdt::AttachPlan& plan_;
-  const PrintList& print_;
+  const Printed& printed_;
   bool stacks_;
   bool has_calls_;
   Columns columns_;
@@ -279,8 +299,9 @@ class JsonOutput final : public Output {
 
 }  // namespace
 
-std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const Flags& flags, usdt::tools::Stream& out) {
-  return std::make_unique<JsonOutput>(plan, flags, out);
+std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags,
+                                    usdt::tools::Stream& out) {
+  return std::make_unique<JsonOutput>(plan, printed, flags, out);
 }
 
 }  // namespace usdt_trace

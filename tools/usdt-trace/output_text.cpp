@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // One readable line for each event:
-//     14:03:07.123456 python3.11       4711    python:function__entry  arg0=94210342342340 arg1=... arg2=12
-// Arguments with names are shown by them.
+//     14:03:07.123456 python3.11       4711    python:function__entry arg0=0x7f3c5a1b2e40 "t.py" arg1=... arg2=12
+// Arguments with names are shown by them; what an argument plainly points to, behind it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,12 +25,12 @@ constexpr std::size_t kWidestProbe = 40;  ///< longer ones push their own line
 
 class TextOutput final : public Output {
  public:
-  TextOutput(const usdt::AttachPlan& plan, const Flags& flags, usdt::tools::Stream& out)
+  TextOutput(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags, usdt::tools::Stream& out)
       : Output(plan, out),
         plan_(plan),
-        print_(flags.print),
+        printed_(printed),
         count_only_(flags.count_only),
-        columns_(plan, flags.print),
+        columns_(plan, printed),
         names_(short_names(plan)) {
     for (const std::string& name : names_) probe_width_ = std::max(probe_width_, std::min(name.size(), kWidestProbe));
     if (out_.terminal().interactive && !count_only_)
@@ -44,10 +44,11 @@ class TextOutput final : public Output {
     show_time(event.timestamp());
     out_.print(" {:<15} {:<7} {:<{}}", event.comm(), event.pid(), names_[event.site().probe.value],
                out_.terminal().interactive ? probe_width_ : 0);
-    if (print_.empty()) {
+    const PrintList& list = printed_.of(event.site());
+    if (list.empty()) {
       for (std::size_t n = 0; n < event.arg_count(); ++n) show_piece([&] { show_named(event, n); });
     }
-    for (std::size_t i = 0; i < print_.size(); ++i) show_piece([&] { show_item(event, i); });
+    for (std::size_t i = 0; i < list.size(); ++i) show_piece([&] { show_item(event, list[i], i); });
     if (event.duration() > 0) out_.print(" took={:.3f}us", static_cast<double>(event.duration()) / 1000);
     out_.print("\n");
     show_stack(event);
@@ -78,8 +79,7 @@ class TextOutput final : public Output {
     line_ = at + 1;
   }
 
-  void show_item(const usdt::Event& event, std::size_t i) {
-    const PrintItem& item = print_[i];
+  void show_item(const usdt::Event& event, const PrintItem& item, std::size_t i) {
     out_.print(" {}=", item.label);
     const auto position = columns_.position(event, i);
     if (!position)
@@ -98,10 +98,11 @@ class TextOutput final : public Output {
       out_.print(" {}=", arg.name());
     else
       out_.print(" arg{}=", n);
-    if (arg.type.kind == usdt::TypeKind::text && event.text(n))
-      show_text(event, n);
-    else
-      show_value(event, n, false);
+    const bool typed = arg.type.kind == usdt::TypeKind::text;
+    const auto text = unasked_text(plan_, event, n);
+    if (!text || !typed) show_value(event, n, text.has_value());
+    if (text && !typed) out_.print(" ");
+    if (text) show_text(*text);
   }
 
   void show_time(std::uint64_t monotonic_ns) {
@@ -155,9 +156,12 @@ class TextOutput final : public Output {
 
   void show_text(const usdt::Event& event, std::size_t n) {
     auto text = event.text(n);
-    if (!text) return show_error(text.error().message);
-    const auto whole = text->truncated ? usdt::tools::without_partial_utf8(text->bytes) : text->bytes;
-    out_.print("{}{}", usdt::tools::quoted(whole), text->truncated ? "..." : "");
+    text ? show_text(*text) : show_error(text.error().message);
+  }
+
+  void show_text(const usdt::Text& text) {
+    const auto whole = text.truncated ? usdt::tools::without_partial_utf8(text.bytes) : text.bytes;
+    out_.print("{}{}", usdt::tools::quoted(whole), text.truncated ? "..." : "");
   }
 
   void show_stack(const usdt::Event& event) {
@@ -172,7 +176,7 @@ class TextOutput final : public Output {
   }
 
   const usdt::AttachPlan& plan_;
-  const PrintList& print_;
+  const Printed& printed_;
   bool count_only_;
   Columns columns_;
   std::vector<std::string> names_;
@@ -186,8 +190,9 @@ class TextOutput final : public Output {
 
 }  // namespace
 
-std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const Flags& flags, usdt::tools::Stream& out) {
-  return std::make_unique<TextOutput>(plan, flags, out);
+std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags,
+                                    usdt::tools::Stream& out) {
+  return std::make_unique<TextOutput>(plan, printed, flags, out);
 }
 
 }  // namespace usdt_trace

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -13,18 +14,25 @@
 namespace usdt_trace {
 namespace {
 
-void ask_for_text(const PrintItem& item, usdt::PlanOptions& options) {
+void ask_for_text(const PrintItem& item, usdt::TextOptions& texts) {
   if (item.form != PrintItem::Form::text) return;
   if (item.length) {
     const usdt::ArgName text = item.arg ? usdt::ArgName(*item.arg) : usdt::ArgName(item.name);
-    options.bounded_strings.push_back({text, *item.length});
-    return;
+    texts.bounded.push_back({text, *item.length});
+  } else if (item.arg) {
+    texts.numbers.push_back(*item.arg);
+  } else {
+    texts.names.push_back(item.name);
   }
-  if (item.arg)
-    options.strings.push_back(*item.arg);
-  else
-    options.string_names.push_back(item.name);
-  if (item.name == kReturnValue) options.string_results = true;
+}
+
+/// What a print list shows as text; where it is empty, what types or memory say is text.
+usdt::TextOptions texts_of(const PrintList& list, const Flags& flags) {
+  usdt::TextOptions texts;
+  for (const PrintItem& item : list) ask_for_text(item, texts);
+  texts.typed = list.empty() && !flags.count_only;
+  texts.likely = texts.typed && flags.likely_texts;
+  return texts;
 }
 
 /// "(i32, u64)", of kernel functions with names: "(struct file *file, size_t count), retval ssize_t".
@@ -42,33 +50,62 @@ std::string signature(const std::vector<usdt::Arg>& args) {
   return fmt::format("({}){}", fmt::join(shown, ", "), result);
 }
 
-/// "fentry:vfs_read(struct file *file, ...); ...": the first few signatures of the plan.
-std::string what_there_is(const usdt::AttachPlan& plan) {
+/// "fentry:vfs_read(struct file *file, ...); ...": the first few signatures of the probes that have list `number`.
+std::string what_there_is(const usdt::AttachPlan& plan, const Printed& printed, ListNumber number) {
   constexpr std::size_t most = 3;
-  std::vector<bool> seen(plan.args.size());
+  std::set<std::uint32_t> seen;
   std::vector<std::string> shown;
   bool numbers = false;
   for (const usdt::PlannedSite& site : plan.sites) {
-    if (seen[site.args.value] || shown.size() == most) continue;
-    seen[site.args.value] = true;
+    if (printed.of_probe[site.probe.value] != number || !seen.insert(site.args.value).second || shown.size() == most)
+      continue;
     const usdt::PlannedProbe& probe = plan.probes[site.probe];
     numbers |= probe.file.has_value();
     shown.push_back(fmt::format("{}:{}{}", probe.provider, probe.name, signature(plan.args[site.args])));
   }
-  const bool more = std::count(seen.begin(), seen.end(), true) < static_cast<std::ptrdiff_t>(seen.size());
-  return fmt::format("{}{}{}", fmt::join(shown, "; "), more ? "; ..." : "",
+  return fmt::format("{}{}{}", fmt::join(shown, "; "), seen.size() > most ? "; ..." : "",
                      numbers ? "; arguments count from arg0" : "");
 }
 
 /// An argument no site has is a mistake, one that some sites lack is not.
-usdt::Result<void> check_print_list(const Flags& flags, const usdt::AttachPlan& plan) {
-  for (const PrintItem& item : flags.print) {
-    const bool exists = std::any_of(plan.args.begin(), plan.args.end(), [&](const auto& args) {
-      return position_of(item, args) && (!item.length || usdt::find_arg(args, *item.length));
+usdt::Result<void> check_list(const usdt::AttachPlan& plan, const Printed& printed, ListNumber number) {
+  for (const PrintItem& item : printed.lists[number]) {
+    const bool exists = std::ranges::any_of(plan.sites, [&](const usdt::PlannedSite& site) {
+      const auto& args = plan.args[site.args];
+      return printed.of_probe[site.probe.value] == number && position_of(item, args) &&
+             (!item.length || usdt::find_arg(args, *item.length));
     });
     if (!exists)
+      return usdt::fail(usdt::ErrorKind::invalid_argument, fmt::format("--print {}: no such argument: {}", item.label,
+                                                                       what_there_is(plan, printed, number)));
+  }
+  return {};
+}
+
+/// "python:gc__start, python:gc__done, ...": what is traced.
+std::string names_of_probes(const usdt::AttachPlan& plan) {
+  constexpr std::size_t most = 5;
+  std::vector<std::string> shown;
+  for (const usdt::PlannedProbe& probe : plan.probes) {
+    std::string name = fmt::format("{}:{}", probe.provider, probe.name);
+    if (std::ranges::find(shown, name) != shown.end()) continue;
+    shown.push_back(std::move(name));
+    if (shown.size() > most) break;
+  }
+  if (shown.size() > most) shown.back() = "...";
+  return fmt::format("{}", fmt::join(shown, ", "));
+}
+
+/// Each list has a probe, but for that of the rest.
+usdt::Result<void> check_prints(const Flags& flags, const usdt::AttachPlan& plan, const Printed& printed) {
+  for (ListNumber number = 0; number < printed.lists.size(); ++number) {
+    if (std::ranges::find(printed.of_probe, number) != printed.of_probe.end()) {
+      if (auto sense = check_list(plan, printed, number); !sense) return sense;
+    } else if (number > 0) {
       return usdt::fail(usdt::ErrorKind::invalid_argument,
-                        fmt::format("--print {}: no such argument: {}", item.label, what_there_is(plan)));
+                        fmt::format("--print '{}=...' is for no probe of this trace, which are: {}",
+                                    flags.print.for_probes[number - 1].probe, names_of_probes(plan)));
+    }
   }
   return {};
 }
@@ -86,9 +123,9 @@ usdt::SearchScope search_scope(const Flags& flags, const Subjects& subjects) {
   return scope;
 }
 
-usdt::Result<usdt::Selection> select_in_files(const Flags& flags, const Subjects& subjects) {
+usdt::Result<usdt::Selection> select_in_files(const Flags& flags, const usdt::SearchScope& scope) {
   if (flags.patterns.empty()) return usdt::Selection{};
-  auto selection = usdt::select_probes(flags.patterns, search_scope(flags, subjects));
+  auto selection = usdt::select_probes(flags.patterns, scope);
   if (!selection) return selection;
   for (const usdt::ProbeFile& file : selection->files) {
     for (const usdt::ScanWarning& warning : file.warnings)
@@ -113,29 +150,41 @@ usdt::Result<usdt::PlanOptions> plan_options(const Flags& flags, const Subjects&
     options.scope = std::move(*processes);
   }
   options.allow_unsafe_nop5 = flags.allow_unsafe_nop5;
-  for (const PrintItem& item : flags.print) ask_for_text(item, options);
-  if (!flags.kernel_patterns.empty()) {
-    options.kernel_backend = flags.kernel_backend;
-    options.capture_text = flags.print.empty() && !flags.count_only;
-  }
+  if (!flags.kernel_patterns.empty()) options.kernel_backend = flags.kernel_backend;
   return options;
+}
+
+/// Each probe's texts are those of its list.
+void choose_texts(const std::vector<usdt::TextOptions>& texts, const PrintChoice& choice, usdt::PlanOptions& options) {
+  options.texts = texts[0];
+  if (texts.size() == 1) return;
+  options.texts_of = [&](const usdt::PointName& point) { return &texts[choice.of(point)]; };
 }
 
 }  // namespace
 
-usdt::Result<usdt::AttachPlan> plan_trace(const Flags& flags, const Subjects& subjects) {
-  auto selection = select_in_files(flags, subjects);
+usdt::Result<PlannedTrace> plan_trace(const Flags& flags, const Subjects& subjects) {
+  const usdt::SearchScope scope = search_scope(flags, subjects);
+  auto selection = select_in_files(flags, scope);
   if (!selection) return usdt::fail(selection.error());
   auto kernel = select_in_kernel(flags);
   if (!kernel) return usdt::fail(kernel.error());
   auto options = plan_options(flags, subjects);
   if (!options) return usdt::fail(options.error());
+  const PrintChoice choice(flags.print, scope);
+  std::vector<usdt::TextOptions> texts;
+  for (ListNumber i = 0; i < choice.count(); ++i) texts.push_back(texts_of(choice.list(i), flags));
+  choose_texts(texts, choice, *options);
   std::vector<usdt::KernelKind> kinds;
   for (const usdt::KernelPattern& pattern : flags.kernel_patterns) kinds.push_back(pattern.kind);
   auto plan = usdt::plan_attach(selection->files, *kernel, usdt::kernel_facts(kinds, flags.kernel_backend), *options);
-  if (!plan) return plan;
-  if (auto sense = check_print_list(flags, *plan); !sense) return usdt::fail(sense.error());
-  return plan;
+  if (!plan) return usdt::fail(plan.error());
+  PlannedTrace trace{std::move(*plan), {}};
+  for (ListNumber i = 0; i < choice.count(); ++i) trace.printed.lists.push_back(choice.list(i));
+  for (const usdt::PlannedProbe& probe : trace.plan.probes)
+    trace.printed.of_probe.push_back(choice.of(trace.plan, probe));
+  if (auto sense = check_prints(flags, trace.plan, trace.printed); !sense) return usdt::fail(sense.error());
+  return trace;
 }
 
 }  // namespace usdt_trace

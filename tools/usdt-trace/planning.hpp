@@ -18,7 +18,12 @@ struct Subjects {
   std::optional<std::filesystem::path> program;  ///< the command's
 };
 
+struct PlannedTrace {
+  usdt::AttachPlan plan;
+  Printed printed;
+};
+
 /// Finds what the command line names, and plans it.
-[[nodiscard]] usdt::Result<usdt::AttachPlan> plan_trace(const Flags& flags, const Subjects& subjects);
+[[nodiscard]] usdt::Result<PlannedTrace> plan_trace(const Flags& flags, const Subjects& subjects);
 
 }  // namespace usdt_trace

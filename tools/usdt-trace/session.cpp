@@ -126,7 +126,8 @@ class Session {
     pids_ = subjects.pids;
     auto planned = plan_trace(flags_, subjects);
     if (!planned) return usdt::fail(planned.error());
-    plan_ = std::move(*planned);
+    plan_ = std::move(planned->plan);
+    printed_ = std::move(planned->printed);
     return {};
   }
 
@@ -158,7 +159,8 @@ class Session {
     }
     if (!tracer) return usdt::fail(tracer.error());
     tracer_.emplace(std::move(*tracer));
-    output_ = flags_.format == Format::json ? json_output(plan_, flags_, *out_) : text_output(plan_, flags_, *out_);
+    output_ = flags_.format == Format::json ? json_output(plan_, printed_, flags_, *out_)
+                                            : text_output(plan_, printed_, flags_, *out_);
     const auto took = std::chrono::duration<double, std::milli>(Clock::now() - started_).count();
     report_skipped(flags_, *tracer_);
     const std::string carriers =
@@ -286,6 +288,7 @@ class Session {
   std::optional<Child> child_;
   std::shared_ptr<usdt::AttachPlan> shared_plan_ = std::make_shared<usdt::AttachPlan>();
   usdt::AttachPlan& plan_ = *shared_plan_;
+  Printed printed_;
   std::optional<usdt::Tracer> tracer_;
   std::unique_ptr<usdt::tools::Stream> out_;
   std::unique_ptr<Output> output_;

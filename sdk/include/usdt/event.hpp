@@ -89,8 +89,8 @@ class Event {
   [[nodiscard]] const Arg& arg_info(std::size_t n) const noexcept { return (*args_)[n]; }
   /// Argument `n` as its site types it.
   [[nodiscard]] Value value(std::size_t n) const noexcept;
-  /// Text captured for argument `n`. not_found: no such argument, or none was asked for (PlanOptions::strings);
-  /// otherwise the reason it could not be read.
+  /// Text captured for argument `n`. not_found: no such argument, none was asked for (PlanOptions::texts), or
+  /// what it may point to (TextOptions::likely) is not plainly text; otherwise the reason it could not be read.
   [[nodiscard]] Result<Text> text(std::size_t n) const noexcept;
 
   /// Argument `n` as a T of exactly its size, sign and kind; type_mismatch otherwise, not_found if there is none.

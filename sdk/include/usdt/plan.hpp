@@ -120,8 +120,24 @@ struct BoundedString {
 struct PointName {
   std::string_view provider;  ///< of the kernel: the prefix, "fentry"
   std::string_view name;
-  std::string_view module;    ///< of the kernel; empty: vmlinux
-  std::uint64_t address = 0;  ///< the note's pc; of a function its address; 0: not known, or a tracepoint
+  std::string_view module;           ///< of the kernel; empty: vmlinux
+  std::uint64_t address = 0;         ///< the note's pc; of a function its address; 0: not known, or a tracepoint
+  const TargetFile* file = nullptr;  ///< null: of the kernel
+};
+
+/// Arguments that the stock program also fetches as text (pointers to characters).
+struct TextOptions {
+  std::vector<std::uint8_t> numbers = {};
+  std::vector<std::string> names = {};  ///< Arg::name; "retval"
+  /// Texts with lengths. Those of probes whose documentation says where their lengths are (known_lengths()) have them
+  /// unasked.
+  std::vector<BoundedString> bounded = {};
+  /// Every argument whose type is known to be a pointer to characters.
+  bool typed = false;
+  /// Every argument of a file's sites that may be a pointer: unsigned, of the size of one, no constant. Event::text()
+  /// then has what is plainly text alone. Costs 0.1 us a hit for each that is no small number; one that points nowhere
+  /// again and again is left alone.
+  bool likely = false;
 };
 
 struct PlanOptions {
@@ -133,17 +149,9 @@ struct PlanOptions {
   Backend kernel_backend = Backend::automatic;
   /// Attach to bare nop5 sites even where the kernel's optimisation may corrupt the traced program.
   bool allow_unsafe_nop5 = false;
-  /// Argument numbers the stock program also fetches as text (char pointers); empty: none.
-  std::vector<std::uint8_t> strings = {};
-  /// The same by name (Arg::name).
-  std::vector<std::string> string_names = {};
-  /// The same with lengths. Texts of probes whose documentation says where their lengths are (known_lengths()) have
-  /// them unasked.
-  std::vector<BoundedString> bounded_strings = {};
-  /// The same for return values.
-  bool string_results = false;
-  /// The same for every argument whose type is known to be a pointer to characters.
-  bool capture_text = false;
+  TextOptions texts = {};
+  /// The same for each point of its own; null: `texts`. What it points to stays as it is while it is planned.
+  std::function<const TextOptions*(const PointName&)> texts_of = {};
 };
 
 /// One file of the plan.
@@ -238,7 +246,7 @@ struct AttachPlan {
   Table<EncodedSpec> specs;
   Table<std::vector<Arg>> args;      ///< distinct decoded argument lists
   std::uint32_t max_args = 0;        ///< of any spec
-  std::uint32_t string_slots = 0;    ///< of any spec (PlanOptions::strings)
+  std::uint32_t string_slots = 0;    ///< of any spec (PlanOptions::texts)
   Table<std::string> programs = {};  ///< of one BPF object, each for sites of its own (join_plans())
 };
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "event/event_copies.hpp"
+#include "event/plain_text.hpp"
 #include "kernel/tracer_frame.hpp"
 #include "usdt/bits.hpp"
 
@@ -109,8 +110,11 @@ Result<Text> Event::text(std::size_t n) const noexcept {
   const auto slot = string_slot(plan_->specs[site_->spec], n);
   if (!slot || *slot >= layout_.string_slots)
     return fail(ErrorKind::not_found, fmt::format("no text was captured for this {}", type_name((*args_)[n].type)));
+  const bool likely = plan_->specs[site_->spec].args[n].capture == USDT_CAPTURE_LIKELY;
+  const auto no_text = [] { return fail(ErrorKind::not_found, "not plainly text"); };
   const std::int32_t length = slots_[n].text;
   if (length <= 0) {
+    if (likely) return no_text();
     if (length == -ERANGE) return fail(ErrorKind::io, "its length is below 0");
     if (slots_[n].bits == 0) return fail(ErrorKind::not_found, "null pointer");
     return fail(ErrorKind::io, std::string(read_error(length)));
@@ -119,7 +123,9 @@ Result<Text> Event::text(std::size_t n) const noexcept {
   const auto limit = static_cast<std::size_t>(layout_.string_size) - 2;
   // One with a length may end before it.
   const auto size = ::strnlen(start, std::min(static_cast<std::size_t>(length) - 1, limit + 1));
-  return Text{{start, std::min(size, limit)}, size > limit};
+  const Text text{{start, std::min(size, limit)}, size > limit};
+  if (likely && !event::is_plainly_text(text.bytes, text.truncated)) return no_text();
+  return text;
 }
 
 Result<std::uint64_t> Event::typed_bits(std::size_t n, std::size_t size, bool is_signed, bool is_float) const {

@@ -52,11 +52,20 @@ usdt_stock_constants constants_of(const EventLayout& layout) {
   return constants;
 }
 
-/// Anything that is read from memory at a hit.
+bool has_likely_texts(const AttachPlan& plan) {
+  return std::ranges::any_of(plan.specs, [](const EncodedSpec& spec) {
+    return std::ranges::find(spec.args, USDT_CAPTURE_LIKELY, &usdt_arg_spec::capture) != spec.args.end();
+  });
+}
+
+/// Anything that is to be read from memory at a hit; what only may be text is not.
 bool reads_memory(const AttachPlan& plan) {
-  return plan.string_slots > 0 || std::ranges::any_of(plan.specs, [](const EncodedSpec& spec) {
-           return std::ranges::any_of(spec.args, [](const usdt_arg_spec& arg) { return arg.kind == USDT_ARG_MEM; });
-         });
+  const auto reads = [](const usdt_arg_spec& arg) {
+    const bool text = arg.capture != USDT_CAPTURE_NONE && arg.capture != USDT_CAPTURE_LIKELY;
+    return text || arg.kind == USDT_ARG_MEM;
+  };
+  return std::ranges::any_of(plan.specs,
+                             [&](const EncodedSpec& spec) { return std::ranges::any_of(spec.args, reads); });
 }
 
 bool waits_for_pages(const AttachPlan& plan, const TraceOptions& options) {
@@ -154,6 +163,10 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   }
   auto rows = event::SiteCounts::size(*object, constants, plan.sites.size());
   if (!rows) return fail(rows.error());
+  if (has_likely_texts(plan)) {
+    const auto sites = static_cast<std::uint32_t>(plan.sites.size());
+    if (auto set = object->set_max_entries("usdt_misreads", sites); !set) return fail(set.error());
+  }
   if (auto set = object->set_constant("usdt_stock_constants", constants); !set) return fail(set.error());
   const std::string program = options.count_only ? "usdt_trace_count" : "usdt_trace_hit";
   const LoadOptions load{.backend = options.backend,

@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "usdt/bpf/event.h"
+
 namespace usdt {
 
 std::optional<std::size_t> find_arg(const std::vector<Arg>& args, const ArgName& name) {
@@ -64,24 +66,27 @@ constexpr std::array kHotspot{
     KnownProbe{"vmops__end", {{{0, 1}}}},
 };
 
-/// enum usdt_capture of argument `n`: a length that was asked for goes before one that is known.
-std::uint8_t capture_of(const std::vector<Arg>& args, std::size_t n, const PlanOptions& options,
+bool is_asked_for(const std::vector<Arg>& args, std::size_t n, const TextOptions& texts) {
+  if (texts.typed && args[n].type.kind == TypeKind::text) return true;
+  if (args[n].result) return std::ranges::find(texts.names, "retval") != texts.names.end();
+  return std::ranges::find(texts.numbers, n) != texts.numbers.end() ||
+         std::ranges::find(texts.names, args[n].name()) != texts.names.end();
+}
+
+/// enum usdt_capture of argument `n`, which `may_be_text`: a length that was asked for goes before one that is known.
+std::uint8_t capture_of(const std::vector<Arg>& args, std::size_t n, bool may_be_text, const TextOptions& texts,
                         std::span<const TextAndLength> known) {
-  for (const BoundedString& each : options.bounded_strings) {
+  for (const BoundedString& each : texts.bounded) {
     const auto length = find_arg(args, each.length);
     if (find_arg(args, each.text) == n && length && *length < USDT_LENGTH_ARGS) return USDT_CAPTURE_BY(*length);
   }
-  const auto& numbers = options.strings;
-  const auto& names = options.string_names;
-  const bool wanted = (options.capture_text && args[n].type.kind == TypeKind::text) ||
-                      (args[n].result ? options.string_results
-                                      : std::ranges::find(numbers, n) != numbers.end() ||
-                                            std::ranges::find(names, args[n].name()) != names.end());
-  if (!wanted) return USDT_CAPTURE_NONE;
+  const bool asked = is_asked_for(args, n, texts);
+  if (!asked && !texts.likely) return USDT_CAPTURE_NONE;
   for (const TextAndLength& each : known) {
     if (each.text == n && each.length < args.size()) return USDT_CAPTURE_BY(each.length);
   }
-  return USDT_CAPTURE_STRING;
+  if (asked) return USDT_CAPTURE_STRING;
+  return may_be_text ? USDT_CAPTURE_LIKELY : USDT_CAPTURE_NONE;
 }
 
 }  // namespace
@@ -95,13 +100,14 @@ std::span<const TextAndLength> known_lengths(std::string_view provider, std::str
 }
 
 std::uint32_t assign_captures(std::vector<usdt_arg_spec>& encoded, const std::vector<Arg>& args, unsigned pointer_size,
-                              const PlanOptions& options, std::span<const TextAndLength> known) {
+                              const TextOptions& wanted, std::span<const TextAndLength> known) {
   std::uint32_t texts = 0;
   for (std::size_t i = 0; i < encoded.size(); ++i) {
     usdt_arg_spec& arg = encoded[i];
     const bool pointer =
         arg.kind != USDT_ARG_UNREADABLE && arg.size == pointer_size && (arg.flags & USDT_ARG_FLOAT) == 0;
-    if (pointer) arg.capture = capture_of(args, i, options, known);
+    const bool may_be_text = arg.kind != USDT_ARG_CONST && (arg.flags & USDT_ARG_SIGNED) == 0 && i < USDT_LIKELY_ARGS;
+    if (pointer) arg.capture = capture_of(args, i, may_be_text, wanted, known);
     texts += arg.capture != USDT_CAPTURE_NONE;
   }
   return texts;

@@ -20,8 +20,15 @@ struct TextAndLength {
 /// Texts of a probe that come with their length, where its provider's documentation says so.
 [[nodiscard]] std::span<const TextAndLength> known_lengths(std::string_view provider, std::string_view name) noexcept;
 
-/// Marks what `options` wants as text and can be a pointer (usdt_arg_spec::capture). Returns the number of texts.
+/// What is wanted as text at the point that `name` names.
+template <class Name>
+[[nodiscard]] const TextOptions& text_options(const PlanOptions& options, const Name& name) {
+  const TextOptions* own = options.texts_of ? options.texts_of(name()) : nullptr;
+  return own ? *own : options.texts;
+}
+
+/// Marks what is `wanted` as text and can be a pointer (usdt_arg_spec::capture). Returns the number of texts.
 std::uint32_t assign_captures(std::vector<usdt_arg_spec>& encoded, const std::vector<Arg>& args, unsigned pointer_size,
-                              const PlanOptions& options, std::span<const TextAndLength> known = {});
+                              const TextOptions& wanted, std::span<const TextAndLength> known = {});
 
 }  // namespace usdt::plan

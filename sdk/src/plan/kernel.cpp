@@ -126,7 +126,7 @@ class KernelPlanner {
     std::string refusal;      ///< why trampolines do not take it
     std::uint32_t slots = 0;  ///< that the arguments take
   };
-  using SignatureKey = std::tuple<std::uint32_t, Backend, KernelMoment, std::string_view>;
+  using SignatureKey = std::tuple<std::uint32_t, Backend, KernelMoment, std::string_view, const TextOptions*>;
 
   Result<void> add(const KernelSelection::Entry& entry) {
     const KernelFunction& function = *entry.function;
@@ -204,7 +204,7 @@ class KernelPlanner {
 
   static PointName name_of(const KernelSelection::Entry& entry) {
     const KernelFunction& function = *entry.function;
-    return {to_string(entry.kind), function.name, function.module, function.address};
+    return {to_string(entry.kind), function.name, function.module, function.address, nullptr};
   }
 
   AttachGroup& group_of(const KernelSelection::Entry& entry, const KernelWay& way) {
@@ -227,10 +227,14 @@ class KernelPlanner {
 
   const Signature& signature_of(const KernelSelection::Entry& entry, const KernelWay& way) {
     const KernelFunction& function = *entry.function;
-    const SignatureKey key(function.proto_id, way.backend, entry.kind.moment, function.module);
+    const SignatureKey key(function.proto_id, way.backend, entry.kind.moment, function.module, &texts_of(entry));
     const auto [it, fresh] = signatures_.try_emplace(key);
     if (fresh) it->second = make_signature(entry, way);
     return it->second;
+  }
+
+  const TextOptions& texts_of(const KernelSelection::Entry& entry) const {
+    return text_options(options_, [&] { return name_of(entry); });
   }
 
   KernelSignature typed_signature(const KernelFunction& function, Convention convention) const {
@@ -256,7 +260,9 @@ class KernelPlanner {
     const resolve::EncodeOptions encoding = encoding_of(found.slots, entry.kind, way);
     made.encoded.reserve(args.size());
     for (const Arg& arg : args) made.encoded.push_back(resolve::encode(arg, arch, encoding));
-    const std::uint32_t slots = assign_captures(made.encoded, args, arch.word_size, options_);
+    TextOptions texts = texts_of(entry);
+    texts.likely = false;  // types say what is text
+    const std::uint32_t slots = assign_captures(made.encoded, args, arch.word_size, texts);
     plan_.string_slots = std::max(plan_.string_slots, slots);
     plan_.max_args = std::max(plan_.max_args, static_cast<std::uint32_t>(made.encoded.size()));
     if (!options_.user_cookie_of) made.spec = specs_.intern(made.encoded, options_.user_cookie);

@@ -57,20 +57,28 @@ bool depends_on_file(const std::vector<Arg>& args) {
 /// Sites outlive the planning, so that keys are views of their strings.
 using ProbeName = std::pair<std::string_view, std::string_view>;
 using MachineText = std::pair<Machine, std::string_view>;
-/// An argument text, and which of its arguments are lengths of texts.
-using LengthsAndText = std::pair<const plan::TextAndLength*, std::string_view>;
+/// An argument text, which of its arguments are wanted as texts, and which are lengths of those.
+struct TemplateKey {
+  const TextOptions* wanted;
+  const plan::TextAndLength* known;
+  std::string_view text;
+  friend bool operator==(const TemplateKey&, const TemplateKey&) = default;
+};
 
 struct KeyHash {
   template <class First>
   std::size_t operator()(const std::pair<First, std::string_view>& key) const noexcept {
     return std::hash<First>{}(key.first) * 31 + std::hash<std::string_view>{}(key.second);
   }
+  std::size_t operator()(const TemplateKey& key) const noexcept {
+    const std::hash<const void*> of_pointer;
+    return (of_pointer(key.wanted) * 31 + of_pointer(key.known)) * 31 + std::hash<std::string_view>{}(key.text);
+  }
 };
 
 class Planner {
  public:
-  Planner(const KernelFacts& kernel, const PlanOptions& options)
-      : kernel_(kernel), options_(options), any_text_(!options.strings.empty()) {
+  Planner(const KernelFacts& kernel, const PlanOptions& options) : kernel_(kernel), options_(options) {
     plan_.scope = options.scope;
   }
 
@@ -90,20 +98,26 @@ class Planner {
     Index<AttachGroup> group;
     ArgDecoder decoder;
     std::unordered_map<ProbeName, Index<PlannedProbe>, KeyHash> probes;
-    std::unordered_map<LengthsAndText, std::uint32_t, KeyHash> templates;
+    std::unordered_map<TemplateKey, std::uint32_t, KeyHash> templates;
   };
 
   Index<PlannedProbe> probe_of(const Site& site, Current& current);
-  [[nodiscard]] std::span<const plan::TextAndLength> lengths_of(const Site& site) const;
+  /// What is wanted as text at a site, and what is known of such texts.
+  struct Texts {
+    const TextOptions* wanted;
+    std::span<const plan::TextAndLength> known;
+    [[nodiscard]] TemplateKey key(std::string_view text) const { return {wanted, known.data(), text}; }
+  };
+  [[nodiscard]] PointName name_of(const Site& site, const Current& current) const;
+  [[nodiscard]] Texts texts_of(const Site& site, const Current& current) const;
   const ArgTemplate& template_of(const Site& site, Current& current);
-  std::uint32_t make_template(std::string_view text, std::span<const plan::TextAndLength> known, Current& current);
+  std::uint32_t make_template(std::string_view text, const Texts& texts, Current& current);
   Index<EncodedSpec> spec_of(const ArgTemplate& args, const Site& site, VirtAddr breakpoint, std::uint64_t user_cookie,
                              Machine machine);
   void add_site(const Site& site, Index<PlannedProbe> probe, const plan::Placement& placement, Current& current);
 
   const KernelFacts& kernel_;
   const PlanOptions& options_;
-  bool any_text_;
   AttachPlan plan_;
   plan::SpecTable specs_;
   std::vector<ArgTemplate> templates_;
@@ -120,7 +134,7 @@ void Planner::add(const ProbeFile& file) {
     const Index<PlannedProbe> probe = probe_of(site, current);
     auto placement = plan::place(site, *file.elf, kernel_, options_);
     if (placement && decoded_ >= most_arguments_ &&
-        !current.templates.contains({lengths_of(site).data(), site.args_text})) {
+        !current.templates.contains(texts_of(site, current).key(site.args_text))) {
       placement =
           tl::unexpected(fmt::format("the plan has {} different arguments without it: trace fewer probes", decoded_));
     }
@@ -138,30 +152,39 @@ Index<PlannedProbe> Planner::probe_of(const Site& site, Current& current) {
   return it->second;
 }
 
-std::span<const plan::TextAndLength> Planner::lengths_of(const Site& site) const {
-  return any_text_ ? plan::known_lengths(site.provider, site.name) : std::span<const plan::TextAndLength>();
+PointName Planner::name_of(const Site& site, const Current& current) const {
+  return {.provider = site.provider,
+          .name = site.name,
+          .module = {},
+          .address = site.pc.value,
+          .file = &plan_.files[current.file].target};
+}
+
+Planner::Texts Planner::texts_of(const Site& site, const Current& current) const {
+  const TextOptions& wanted = plan::text_options(options_, [&] { return name_of(site, current); });
+  const bool any = wanted.likely || !wanted.numbers.empty();
+  return {&wanted, any ? plan::known_lengths(site.provider, site.name) : std::span<const plan::TextAndLength>()};
 }
 
 const ArgTemplate& Planner::template_of(const Site& site, Current& current) {
-  const auto known = lengths_of(site);
-  const auto [it, fresh] = current.templates.try_emplace({known.data(), site.args_text}, 0);
-  if (fresh) it->second = make_template(site.args_text, known, current);
+  const Texts texts = texts_of(site, current);
+  const auto [it, fresh] = current.templates.try_emplace(texts.key(site.args_text), 0);
+  if (fresh) it->second = make_template(site.args_text, texts, current);
   return templates_[it->second];
 }
 
-std::uint32_t Planner::make_template(std::string_view text, std::span<const plan::TextAndLength> known,
-                                     Current& current) {
+std::uint32_t Planner::make_template(std::string_view text, const Texts& texts, Current& current) {
   const arch::Arch& arch = arch::for_machine(current.decoder.machine());
   const MachineText key(arch.machine, text);
-  if (const auto same = shared_templates_.find(key); known.empty() && same != shared_templates_.end())
-    return same->second;
+  const bool alike = texts.known.empty() && texts.wanted == &options_.texts;
+  if (const auto same = shared_templates_.find(key); alike && same != shared_templates_.end()) return same->second;
 
   const std::vector<ParsedArg> parsed = current.decoder.parse(text);
   const auto at = plan_.args.add(current.decoder.decode(parsed));
   std::vector<Arg>& args = plan_.args[at];
   reject_surplus(args, parsed);
   const auto number = static_cast<std::uint32_t>(templates_.size());
-  if (known.empty() && !depends_on_file(args)) shared_templates_.emplace(key, number);
+  if (alike && !depends_on_file(args)) shared_templates_.emplace(key, number);
 
   ArgTemplate made;
   made.args = at;
@@ -171,7 +194,7 @@ std::uint32_t Planner::make_template(std::string_view text, std::span<const plan
     made.encoded.push_back(resolve::encode(arg, arch));
     made.ip_relative |= resolve::depends_on_breakpoint(made.encoded.back());
   }
-  const std::uint32_t slots = plan::assign_captures(made.encoded, args, arch.word_size, options_, known);
+  const std::uint32_t slots = plan::assign_captures(made.encoded, args, arch.word_size, *texts.wanted, texts.known);
   plan_.string_slots = std::max(plan_.string_slots, slots);
   plan_.max_args = std::max(plan_.max_args, static_cast<std::uint32_t>(made.encoded.size()));
   if (!made.ip_relative && !options_.user_cookie_of) made.spec = specs_.intern(made.encoded, options_.user_cookie);
@@ -196,8 +219,7 @@ Index<EncodedSpec> Planner::spec_of(const ArgTemplate& args, const Site& site, V
 void Planner::add_site(const Site& site, Index<PlannedProbe> probe, const plan::Placement& placement,
                        Current& current) {
   const ArgTemplate& args = template_of(site, current);
-  const std::uint64_t user_cookie = plan::user_cookie(
-      options_, {.provider = site.provider, .name = site.name, .module = {}, .address = site.pc.value});
+  const std::uint64_t user_cookie = plan::user_cookie(options_, name_of(site, current));
   const Index<EncodedSpec> spec =
       spec_of(args, site, site.pc_adjusted + placement.shift, user_cookie, current.decoder.machine());
   const FilePlace place{
@@ -207,25 +229,19 @@ void Planner::add_site(const Site& site, Index<PlannedProbe> probe, const plan::
 }
 
 /// Text is asked for of an argument that none of the sites has.
-Result<void> check_strings(const AttachPlan& plan, const PlanOptions& options) {
+Result<void> check_texts(const AttachPlan& plan, const TextOptions& texts) {
   std::size_t most = 0;
   for (const auto& args : plan.args) most = std::max(most, args.size());
-  for (const std::uint8_t number : options.strings) {
+  for (const std::uint8_t number : texts.numbers) {
     if (number >= most)
       return fail(ErrorKind::invalid_argument,
                   fmt::format("the text of arg{}: no such argument: {}", number,
                               most == 0 ? "the sites have none" : fmt::format("the last one is arg{}", most - 1)));
   }
-  const auto anywhere = [&](auto&& is_it) {
-    return std::any_of(plan.args.begin(), plan.args.end(),
-                       [&](const auto& args) { return std::any_of(args.begin(), args.end(), is_it); });
-  };
-  for (const std::string& name : options.string_names) {
-    if (!anywhere([&](const Arg& arg) { return arg.result ? name == "retval" : arg.name() == name; }))
+  for (const std::string& name : texts.names) {
+    if (!std::ranges::any_of(plan.args, [&](const auto& args) { return find_arg(args, name).has_value(); }))
       return fail(ErrorKind::invalid_argument, fmt::format("the text of {}: no such argument", name));
   }
-  if (options.string_results && !anywhere([](const Arg& arg) { return arg.result; }))
-    return fail(ErrorKind::invalid_argument, "the text of return values: no such argument: the sites have none");
   return {};
 }
 
@@ -298,7 +314,7 @@ Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const Kernel
   for (const ProbeFile& file : files) planner.add(file);
   if (auto added = planner.add(selection); !added) return fail(added.error());
   AttachPlan plan = std::move(planner).take();
-  if (auto sense = check_strings(plan, options); !sense && !plan.sites.empty()) return fail(sense.error());
+  if (auto sense = check_texts(plan, options.texts); !sense && !plan.sites.empty()) return fail(sense.error());
   if (plan.sites.empty()) {
     const SkippedSite& first = plan.skipped.front();
     const PlannedProbe& probe = plan.probes[first.probe];

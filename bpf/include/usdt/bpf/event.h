@@ -43,6 +43,12 @@ struct usdt_site_stats {
 	__u64 ended;	  /* calls */
 };
 
+/* Of arguments that may point to text, the first so many of a site are tried. */
+#define USDT_LIKELY_ARGS 16
+struct usdt_misreads {
+	__u8 of_arg[USDT_LIKELY_ARGS];
+};
+
 /* One call that has not ended, in the table of those: its record so far. */
 struct usdt_call_key {
 	__u64 frame; /* usdt_frame(), or of sessions the time of the entry */

@@ -68,7 +68,8 @@ struct usdt_arg_spec {
 enum usdt_capture {
 	USDT_CAPTURE_NONE = 0,
 	USDT_CAPTURE_STRING = 1, /* up to its NUL */
-	USDT_CAPTURE_LENGTH = 2, /* and so on: as many bytes as the argument of this number, less 2, says */
+	USDT_CAPTURE_LIKELY = 2, /* the same, where it may be a pointer; what cannot be read is no text */
+	USDT_CAPTURE_LENGTH = 3, /* and so on: as many bytes as the argument of this number, less 3, says */
 };
 #define USDT_CAPTURE_BY(arg) ((__u8)(USDT_CAPTURE_LENGTH + (arg)))
 #define USDT_LENGTH_ARGS (255 - USDT_CAPTURE_LENGTH + 1) /* arguments that can be lengths: the first so many */

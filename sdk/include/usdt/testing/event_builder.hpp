@@ -24,7 +24,7 @@
 
 namespace usdt::testing {
 
-/// A plan of one probe with one site whose note would read `args_text`; `strings` as in PlanOptions.
+/// A plan of one probe with one site whose note would read `args_text`; `strings`: TextOptions::numbers.
 [[nodiscard]] inline AttachPlan synthetic_plan(std::string provider, std::string name, Machine machine,
                                                std::string_view args_text,
                                                const std::vector<std::uint8_t>& strings = {}) {

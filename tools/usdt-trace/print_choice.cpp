@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "print_choice.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <utility>
+
+namespace usdt_trace {
+namespace {
+
+usdt::Result<ProbePrint> parse_probe_print(std::string_view probe, std::string_view list) {
+  ProbePrint print{.probe = std::string(probe), .pattern = {}, .list = {}};
+  if (usdt::KernelPattern::is_kernel(probe)) {
+    auto pattern = usdt::KernelPattern::parse(probe);
+    if (!pattern) return usdt::fail(pattern.error().within("--print"));
+    print.pattern = std::move(*pattern);
+  } else {
+    auto pattern = usdt::ProbePattern::parse(probe);
+    if (!pattern) return usdt::fail(pattern.error().within("--print"));
+    print.pattern = std::move(*pattern);
+  }
+  auto items = parse_print_list(list);
+  if (!items) return usdt::fail(items.error());
+  print.list = std::move(*items);
+  return print;
+}
+
+bool means_any_file(const usdt::ProbePattern& pattern) { return pattern.target.empty() || pattern.target == "*"; }
+
+bool means(const usdt::KernelPattern& pattern, const usdt::PointName& point) {
+  if (point.file || to_string(pattern.kind) != point.provider || !usdt::glob_match(pattern.name, point.name))
+    return false;
+  if (pattern.module.empty()) return true;
+  return point.module.empty() ? pattern.module == "vmlinux" : usdt::glob_match(pattern.module, point.module);
+}
+
+}  // namespace
+
+usdt::Result<Prints> parse_prints(const std::vector<std::string>& words) {
+  Prints prints;
+  bool any_rest = false;
+  for (const std::string& word : words) {
+    // Lists have none; names of files may.
+    if (const std::size_t equals = word.rfind('='); equals != word.npos) {
+      auto print =
+          parse_probe_print(std::string_view(word).substr(0, equals), std::string_view(word).substr(equals + 1));
+      if (!print) return usdt::fail(print.error());
+      prints.for_probes.push_back(std::move(*print));
+      continue;
+    }
+    if (std::exchange(any_rest, true))
+      return usdt::fail(
+          usdt::ErrorKind::invalid_argument,
+          fmt::format("--print '{}': a second list for all probes; --print 'PROBE=LIST' is for some", word));
+    auto list = parse_print_list(word);
+    if (!list) return usdt::fail(list.error());
+    prints.rest = std::move(*list);
+  }
+  return prints;
+}
+
+PrintChoice::PrintChoice(const Prints& prints, const usdt::SearchScope& scope) : prints_(prints) {
+  for (const ProbePrint& print : prints.for_probes) {
+    std::set<Inode>& inodes = files_.emplace_back();
+    const auto* pattern = std::get_if<usdt::ProbePattern>(&print.pattern);
+    if (!pattern || means_any_file(*pattern)) continue;
+    for (const usdt::FoundFile& found : usdt::find_files({*pattern}, scope).files) {
+      struct stat st {};
+      if (::stat(found.target.access.c_str(), &st) == 0) inodes.emplace(st.st_dev, st.st_ino);
+    }
+  }
+}
+
+bool PrintChoice::means(std::size_t list, const usdt::PointName& point) const {
+  const auto& pattern = prints_.for_probes[list].pattern;
+  if (const auto* kernel = std::get_if<usdt::KernelPattern>(&pattern)) return usdt_trace::means(*kernel, point);
+  const auto& probe = std::get<usdt::ProbePattern>(pattern);
+  if (!point.file || !probe.matches(point.provider, point.name)) return false;
+  struct stat st {};
+  return means_any_file(probe) ||
+         (::stat(point.file->access.c_str(), &st) == 0 && files_[list].contains({st.st_dev, st.st_ino}));
+}
+
+ListNumber PrintChoice::of(const usdt::PointName& point) const {
+  for (std::size_t i = 0; i < prints_.for_probes.size(); ++i)
+    if (means(i, point)) return static_cast<ListNumber>(i + 1);
+  return 0;
+}
+
+ListNumber PrintChoice::of(const usdt::AttachPlan& plan, const usdt::PlannedProbe& probe) const {
+  usdt::PointName point{.provider = probe.provider, .name = probe.name, .module = {}};
+  if (probe.file) {
+    point.file = &plan.files[*probe.file].target;
+  } else if (const std::size_t colon = point.name.find(':'); colon != point.name.npos) {
+    point.module = point.name.substr(0, colon);
+    point.name.remove_prefix(colon + 1);
+  }
+  return of(point);
+}
+
+}  // namespace usdt_trace
