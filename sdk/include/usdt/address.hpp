@@ -12,12 +12,14 @@ struct Address {
   std::uint64_t value = 0;
 
   constexpr Address() = default;
+  /// Never implicit: which space a number belongs to is said where it comes from.
   constexpr explicit Address(std::uint64_t v) noexcept : value(v) {}
   friend constexpr auto operator<=>(Address, Address) = default;
   /// Byte distance `b - a`, modulo 2^64.
   friend constexpr std::int64_t distance(Address a, Address b) noexcept {
     return static_cast<std::int64_t>(b.value - a.value);
   }
+  /// `bytes` further on, modulo 2^64.
   constexpr Address operator+(std::uint64_t bytes) const noexcept { return Address(value + bytes); }
 };
 

@@ -24,11 +24,15 @@ enum class Need : std::uint8_t {
 class Needs {
  public:
   constexpr Needs() = default;
+  /// Those of the list.
   constexpr Needs(std::initializer_list<Need> needs) noexcept {
     for (const Need need : needs) add(need);
   }
+  /// Adds one; that it is there already does not matter.
   constexpr void add(Need need) noexcept { bits_ = static_cast<std::uint8_t>(bits_ | static_cast<std::uint8_t>(need)); }
+  /// Whether it is one of them.
   [[nodiscard]] constexpr bool has(Need need) const noexcept { return (bits_ & static_cast<std::uint8_t>(need)) != 0; }
+  /// Whether there are none.
   [[nodiscard]] constexpr bool empty() const noexcept { return bits_ == 0; }
   friend constexpr bool operator==(Needs, Needs) = default;
 
@@ -56,6 +60,7 @@ struct Arg {
   }
   /// As declared, "skb" and "struct sk_buff *"; empty where that is not known.
   [[nodiscard]] std::string_view name() const noexcept { return declaration ? declaration->name : std::string_view(); }
+  /// The same of its type.
   [[nodiscard]] std::string_view c_type() const noexcept {
     return declaration ? declaration->type : std::string_view();
   }

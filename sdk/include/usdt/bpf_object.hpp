@@ -23,6 +23,7 @@ namespace usdt {
 /// (naming the capability, where the kernel could not be asked for lack of it).
 [[nodiscard]] Result<Backend> choose_backend(Backend wanted = Backend::automatic);
 
+/// How an object is loaded.
 struct LoadOptions {
   Backend backend = Backend::automatic;
   Carrier carrier = Carrier::automatic;
@@ -88,7 +89,9 @@ class LoadedObject {
   /// Descriptors, owned by the object; not_found, invalid_argument (not loaded). `copy`: an index into
   /// CarrierPlan::programs; without it, of any copy in which the program is loaded.
   [[nodiscard]] Result<int> program_fd(std::string_view name) const;
+  /// Of one copy.
   [[nodiscard]] Result<int> program_fd(std::string_view name, std::size_t copy) const;
+  /// Of a map, shared by all copies.
   [[nodiscard]] Result<int> map_fd(std::string_view name) const;
 
  private:
@@ -107,6 +110,7 @@ class BpfObject {
  public:
   /// Opens an object made by usdt_add_bpf() or clang. Errors: malformed, with libbpf's words.
   [[nodiscard]] static Result<BpfObject> open(std::span<const std::byte> bytes, std::string_view name = "usdt");
+  /// The same of a file. Errors also: not_found, no_permission, io.
   [[nodiscard]] static Result<BpfObject> open(const std::filesystem::path& path);
 
   BpfObject(BpfObject&&) noexcept;
@@ -118,12 +122,14 @@ class BpfObject {
 
   /// Sets `const volatile` variable `name` for the loads to come. Errors: not_found, type_mismatch (another size).
   [[nodiscard]] Result<void> set_constant(std::string_view name, std::span<const std::byte> value);
+  /// The same by a value; its size has to be the variable's.
   template <class T>
   [[nodiscard]] Result<void> set_constant(std::string_view name, const T& value) {
     return set_constant(name, std::as_bytes(std::span(&value, 1)));
   }
   /// Sets what a variable that is not constant (.data, .bss) begins with, for the loads to come. Errors as above.
   [[nodiscard]] Result<void> set_global(std::string_view name, std::span<const std::byte> value);
+  /// The same by a value; its size has to be the variable's.
   template <class T>
   requires std::is_trivially_copyable_v<T>
   [[nodiscard]] Result<void> set_global(std::string_view name, const T& value) {

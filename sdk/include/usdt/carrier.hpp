@@ -27,6 +27,7 @@ enum class Carrier : std::uint8_t {
 /// The carrier called `name` ("cookie", "per-link", ...). not_found, naming them all.
 [[nodiscard]] Result<Carrier> carrier_by_name(std::string_view name);
 
+/// What the choice of carriers depends on besides the plan.
 struct CarrierOptions {
   Carrier carrier = Carrier::automatic;
   bool attach_cookies = true;  ///< the kernel has them (features.hpp); here a plain value: planning is pure

@@ -22,6 +22,7 @@ enum class CostClass : std::uint8_t {
 /// "trap", "optimised", "emulated", "single-step", "refused".
 [[nodiscard]] std::string_view to_string(CostClass cost) noexcept;
 
+/// What a hit of one site costs.
 struct SiteCost {
   CostClass cost = CostClass::refused;
   /// What the kernel does at a hit, for people; for `refused` the reason of SkippedSite.

@@ -50,10 +50,12 @@ class ArgDecoder {
   ArgDecoder& operator=(ArgDecoder&&) noexcept;
   ~ArgDecoder();
 
+  /// Whose registers the texts name.
   [[nodiscard]] Machine machine() const noexcept;
 
   /// Every argument of `args_text`, in order, none lost.
   [[nodiscard]] std::vector<Arg> decode(std::string_view args_text) const;
+  /// Those of a site, by its `args_text`.
   [[nodiscard]] std::vector<Arg> decode(const Site& site) const { return decode(site.args_text); }
   /// The same in two steps, for those who want to see the arguments as they are written.
   [[nodiscard]] std::vector<ParsedArg> parse(std::string_view args_text) const;
@@ -61,6 +63,7 @@ class ArgDecoder {
   template <class Text>
   requires std::same_as<std::remove_const_t<Text>, std::string> std::vector<ParsedArg> parse(Text&& text)
   const = delete;
+  /// The second of the two.
   [[nodiscard]] std::vector<Arg> decode(std::span<const ParsedArg> parsed) const;
 
  private:

@@ -60,6 +60,7 @@ class ElfFile {
   [[nodiscard]] const std::filesystem::path& path() const noexcept;
   /// For an archive: of its first ELF member.
   [[nodiscard]] Machine machine() const noexcept;
+  /// What kind of file it is.
   [[nodiscard]] ElfKind kind() const noexcept;
   /// GNU build id in lower-case hex, empty where the file has none.
   [[nodiscard]] std::string build_id() const;

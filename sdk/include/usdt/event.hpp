@@ -44,6 +44,7 @@ struct EventLayout {
   /// Of them shown, at most: of what is recorded, the innermost may be the tracing's own.
   std::uint32_t stack_shown = UINT32_MAX;
 
+  /// Bytes of each record, a multiple of 8.
   [[nodiscard]] std::uint32_t record_size() const noexcept {
     const auto size = sizeof(usdt_event) + max_args * sizeof(usdt_event_arg) + stack_depth * sizeof(std::uint64_t) +
                       string_slots * std::size_t{string_size};
@@ -64,9 +65,13 @@ class Event {
 
   /// CLOCK_MONOTONIC, nanoseconds.
   [[nodiscard]] std::uint64_t timestamp() const noexcept { return header_->ts; }
+  /// The process, as numbered in the tracer's pid namespace.
   [[nodiscard]] std::uint32_t pid() const noexcept { return header_->pid; }
+  /// The thread, numbered likewise.
   [[nodiscard]] std::uint32_t tid() const noexcept { return header_->tid; }
+  /// The processor it was on.
   [[nodiscard]] std::uint32_t cpu() const noexcept { return header_->cpu; }
+  /// The thread's name (/proc/PID/comm): at most 15 bytes, which anybody may have chosen.
   [[nodiscard]] std::string_view comm() const noexcept;
   /// Where the breakpoint was in the process; the address of a kernel function.
   [[nodiscard]] ProcessAddr ip() const noexcept {
@@ -78,14 +83,18 @@ class Event {
   /// and of what called it: at the entry the traced function comes first, at the return its caller. Empty: none was
   /// asked for, or this is no hit in the kernel. Errors: io, the kernel could not tell.
   [[nodiscard]] Result<std::span<const std::uint64_t>> kernel_stack() const;
+  /// Where it was.
   [[nodiscard]] const PlannedSite& site() const noexcept { return *site_; }
+  /// Its number: an index into AttachPlan::sites.
   [[nodiscard]] std::uint32_t site_number() const noexcept { return header_->site; }
+  /// The probe of that site.
   [[nodiscard]] const PlannedProbe& probe() const noexcept { return plan_->probes[site_->probe]; }
   /// What the plan has for this site (PlanOptions::user_cookie, user_cookie_of).
   [[nodiscard]] std::uint64_t user_cookie() const noexcept { return plan_->specs[site_->spec].user_cookie; }
 
   /// Arguments of this site; the return value of a kernel function is the last (Arg::result).
   [[nodiscard]] std::size_t arg_count() const noexcept { return args_->size(); }
+  /// What is known of argument `n` from its site; `n` is below arg_count().
   [[nodiscard]] const Arg& arg_info(std::size_t n) const noexcept { return (*args_)[n]; }
   /// Argument `n` as its site types it.
   [[nodiscard]] Value value(std::size_t n) const noexcept;
@@ -132,9 +141,12 @@ class Event {
 /// changes: several threads may read them at once.
 class OwnedEvent {
  public:
+  /// Copies `event`.
   explicit OwnedEvent(const Event& event);
 
+  /// The event, valid as long as this.
   [[nodiscard]] const Event& operator*() const noexcept { return event_; }
+  /// The same.
   [[nodiscard]] const Event* operator->() const noexcept { return &event_; }
 
  private:

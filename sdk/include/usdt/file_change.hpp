@@ -24,6 +24,7 @@ enum class FileChangeKind : std::uint8_t {
 [[nodiscard]] std::string_view to_string(FileChangeKind kind) noexcept;
 
 struct PlannedFile;
+/// One change of one file of a plan.
 struct FileChange {
   Index<PlannedFile> file;
   FileChangeKind kind = FileChangeKind::written;

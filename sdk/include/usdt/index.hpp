@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -22,22 +21,63 @@ struct Index {
   /// Numbers known when the program is compiled: `table[0]`.
   consteval Index(int number) noexcept  // NOLINT(google-explicit-constructor): a literal says of what by where it is
       : value(static_cast<std::uint32_t>(number)) {}
+  /// The `number`-th element.
   template <class Number>
   requires std::unsigned_integral<Number>
   constexpr explicit Index(Number number) noexcept : value(static_cast<std::uint32_t>(number)) {}
   friend constexpr auto operator<=>(const Index&, const Index&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
+/// Every index below one, for range-based loops.
+template <class T>
+class Indices {
+ public:
+  /// Points at an index.
+  class iterator {
+   public:
+    /// At `at`.
+    constexpr explicit iterator(Index<T> at) noexcept : at_(at) {}
+    /// The index itself.
+    constexpr Index<T> operator*() const noexcept { return at_; }
+    /// To the next one.
+    constexpr iterator& operator++() noexcept {
+      ++at_.value;
+      return *this;
+    }
+    friend constexpr bool operator==(iterator, iterator) = default;
+
+   private:
+    Index<T> at_;
+  };
+
+  /// Those below `end`.
+  constexpr explicit Indices(Index<T> end) noexcept : end_(end) {}
+  /// The first.
+  [[nodiscard]] constexpr iterator begin() const noexcept { return iterator(Index<T>()); }
+  /// Behind the last.
+  [[nodiscard]] constexpr iterator end() const noexcept { return iterator(end_); }
+
+ private:
+  Index<T> end_;
+};
+
 /// A vector whose elements are found by Index<T>, and by no other number.
 template <class T>
 class Table {
  public:
+  /// As in a standard container.
+  ///@{
   using value_type = T;
   using iterator = typename std::vector<T>::iterator;
   using const_iterator = typename std::vector<T>::const_iterator;
+  ///@}
 
+  /// The element at `index`, which has to be one of this table.
+  ///@{
   [[nodiscard]] T& operator[](Index<T> index) noexcept { return all_[index.value]; }
   [[nodiscard]] const T& operator[](Index<T> index) const noexcept { return all_[index.value]; }
+  ///@}
+  /// Whether there is an element at `index`.
   [[nodiscard]] bool contains(Index<T> index) const noexcept { return index.value < all_.size(); }
   /// Where the next element will be.
   [[nodiscard]] Index<T> next() const noexcept { return Index<T>(all_.size()); }
@@ -48,15 +88,14 @@ class Table {
     return index;
   }
   /// Every index, in order.
-  [[nodiscard]] auto indices() const {
-    return std::views::iota(std::uint32_t{0}, static_cast<std::uint32_t>(all_.size())) |
-           std::views::transform([](std::uint32_t number) { return Index<T>(number); });
-  }
+  [[nodiscard]] Indices<T> indices() const noexcept { return Indices<T>(next()); }
   /// Appends the elements of `more`, which move behind those that are there.
   void append(Table&& more) {
     all_.insert(all_.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   }
 
+  /// As those of std::vector.
+  ///@{
   [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
   [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
   void reserve(std::size_t count) { all_.reserve(count); }
@@ -68,6 +107,7 @@ class Table {
   [[nodiscard]] iterator end() noexcept { return all_.end(); }
   [[nodiscard]] const_iterator begin() const noexcept { return all_.begin(); }
   [[nodiscard]] const_iterator end() const noexcept { return all_.end(); }
+  ///@}
 
  private:
   std::vector<T> all_;

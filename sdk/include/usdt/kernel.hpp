@@ -92,6 +92,7 @@ class KernelSelection {
   };
 
   KernelSelection() = default;  ///< nothing
+  /// For select_kernel(): over the lists that it has read.
   explicit KernelSelection(std::shared_ptr<const kernel::Catalogue> catalogue) : catalogue_(std::move(catalogue)) {}
 
   /// In the order of the patterns; those of one pattern by module and name.
@@ -103,12 +104,14 @@ class KernelSelection {
   /// Patterns that nothing here matches, in words (KernelSelectOptions::skip_unknown).
   std::vector<std::string> unknown;
 
+  /// Those lists; for the planner.
   [[nodiscard]] const kernel::Catalogue& catalogue() const noexcept { return *catalogue_; }
 
  private:
   std::shared_ptr<const kernel::Catalogue> catalogue_;
 };
 
+/// What select_kernel() does besides.
 struct KernelSelectOptions {
   /// Patterns that nothing matches are left out and named, as long as another one matches something.
   bool skip_unknown = false;

@@ -38,6 +38,7 @@ class Link {
   [[nodiscard]] std::string backend_text() const;
   /// How the specs of most sites travel, and that of all in words (CarrierPlan::describe).
   [[nodiscard]] Carrier carrier() const noexcept;
+  /// The same in words.
   [[nodiscard]] const std::string& carrier_text() const noexcept;
   /// Number of sites attached.
   [[nodiscard]] std::size_t attached() const noexcept;

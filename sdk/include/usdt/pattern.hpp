@@ -27,6 +27,7 @@ struct ProbePattern {
 
   /// Errors: syntax with the column ("empty probe name", "no ':' in 'x': write PROVIDER:NAME").
   [[nodiscard]] static Result<ProbePattern> parse(std::string_view text);
+  /// Whether a site of that provider and name is meant.
   [[nodiscard]] bool matches(std::string_view site_provider, std::string_view site_name) const noexcept;
   /// "usdt:TARGET:PROVIDER:NAME", parseable again.
   [[nodiscard]] std::string str() const;

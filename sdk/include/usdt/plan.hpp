@@ -42,11 +42,13 @@ struct ProbeFile {
 
 /// Whose hits count.
 struct AllProcesses {};
+/// One process, which cannot be every process by mistake.
 class OneProcess {
  public:
   /// A process (thread group), by its number in the caller's pid namespace; whether there is one is seen when it is
   /// attached to. Errors: invalid_argument (0 or less, which the kernel's interfaces take for every process).
   [[nodiscard]] static Result<OneProcess> of(pid_t pid);
+  /// Its number in the caller's pid namespace.
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
 
  private:
@@ -60,7 +62,9 @@ class Processes {
   static constexpr std::size_t kMost = USDT_MAX_PROCESSES;
   /// As OneProcess::of(), in any order. Errors: invalid_argument (none; 0 or less; one twice), limit (more than kMost).
   [[nodiscard]] static Result<Processes> of(std::vector<pid_t> pids);
+  /// That one.
   Processes(OneProcess process) : pids_{process.pid()} {}  // NOLINT(google-explicit-constructor): one is a case of some
+  /// Their numbers, each once.
   [[nodiscard]] const std::vector<pid_t>& pids() const noexcept { return pids_; }
 
  private:
@@ -140,6 +144,7 @@ struct TextOptions {
   bool likely = false;
 };
 
+/// How a plan is made.
 struct PlanOptions {
   Scope scope = AllProcesses{};
   std::uint64_t user_cookie = 0;  ///< what usdt_cookie() returns in the program

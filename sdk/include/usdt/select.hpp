@@ -58,6 +58,7 @@ struct FoundFiles {
 /// that is needed. The name is printable UTF-8 whatever bytes the file has.
 [[nodiscard]] std::string probe_name(const TargetFile& file, std::string_view provider, std::string_view name);
 
+/// What patterns mean.
 struct Selection {
   std::vector<ProbeFile> files;     ///< with the matching sites only; files without any are left out
   std::vector<Error> unreadable;    ///< files named by a pattern or mapped that could not be read

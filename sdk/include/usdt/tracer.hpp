@@ -18,6 +18,7 @@
 
 namespace usdt {
 
+/// How a trace is made.
 struct TraceOptions {
   Backend backend = Backend::automatic;
   Carrier carrier = Carrier::automatic;
@@ -63,6 +64,7 @@ struct ProbeCounts {
 /// others, and at any time, are wake(), plan(), layout() and the const functions of link().
 class Tracer {
  public:
+  /// Called for each event, in the order in which they were recorded.
   using Callback = std::function<void(const Event&)>;
 
   /// Loads and attaches; the plan is the tracer's from then on. Errors as LoadedObject::attach(), plus not_supported
@@ -75,8 +77,11 @@ class Tracer {
   Tracer& operator=(Tracer&&) noexcept;
   ~Tracer();
 
+  /// What it traces.
   [[nodiscard]] const AttachPlan& plan() const noexcept;
+  /// What is attached.
   [[nodiscard]] const Link& link() const noexcept;
+  /// How its records are laid out.
   [[nodiscard]] const EventLayout& layout() const noexcept;
 
   /// Hands over what is in the ring, then waits up to `wait` for more if there was nothing. At most `limit` events
@@ -113,6 +118,7 @@ class Tracer {
   [[nodiscard]] std::uint64_t undecided() const noexcept;
   /// Link::missed() and Link::missed_hits().
   [[nodiscard]] std::optional<std::uint64_t> missed() const;
+  /// The same, one for each counter.
   [[nodiscard]] std::vector<MissedHits> missed_hits() const;
 
  private:

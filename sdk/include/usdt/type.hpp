@@ -24,6 +24,7 @@ struct Type {
   bool is_signed = false;  ///< of numbers that are not floating
   TypeKind kind = TypeKind::integer;
 
+  /// Of kind floating.
   [[nodiscard]] bool is_float() const noexcept { return kind == TypeKind::floating; }
   friend bool operator==(const Type&, const Type&) = default;
 };

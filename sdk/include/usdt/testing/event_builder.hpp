@@ -54,18 +54,22 @@ namespace usdt::testing {
 /// Fabricates the record of one hit, as the stock program would have written it.
 class EventBuilder {
  public:
+  /// Of site 0, with every argument 0 and no text; `plan` has to live as long.
   explicit EventBuilder(const AttachPlan& plan, std::uint32_t string_size = 200)
       : plan_(plan), layout_(layout_of(plan, string_size)), bytes_(layout_.record_size()) {
     header().arg_cnt = plan.max_args;
     set_comm("synthetic");
   }
 
+  /// What the event then says; pid() sets the tid, too.
+  ///@{
   EventBuilder& site(std::uint32_t number) { return header().site = number, *this; }
   EventBuilder& timestamp(std::uint64_t ns) { return header().ts = ns, *this; }
   EventBuilder& pid(std::uint32_t pid) { return header().pid = header().tid = pid, *this; }
   EventBuilder& tid(std::uint32_t tid) { return header().tid = tid, *this; }
   EventBuilder& cpu(std::uint32_t cpu) { return header().cpu = cpu, *this; }
   EventBuilder& comm(std::string_view name) { return set_comm(name), *this; }
+  ///@}
 
   /// The value of argument `n`; a float as its bits, as in a register.
   template <class T>
