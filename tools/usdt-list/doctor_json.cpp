@@ -54,6 +54,8 @@ void write_features(const Diagnosis& all, usdt::tools::Stream& out) {
     line.text("name", to_string(each.feature));
     line.text("answer", to_string(each.answer));
     line.text("detail", each.detail);
+    line.text("since", feature_info(each.feature).since);
+    line.text_or_null("commit", feature_info(each.feature).commit);
   }
 }
 

@@ -59,7 +59,7 @@ class LoadedObject {
   [[nodiscard]] const AttachPlan& plan() const noexcept;
   /// How the specs of the plan travel.
   [[nodiscard]] const CarrierPlan& carriers() const noexcept;
-  /// What automatic turned into; automatic still, if the plan has no files.
+  /// What automatic turned into; automatic still, if the plan has no sites for which that is to be chosen.
   [[nodiscard]] Backend backend() const noexcept;
 
   /// Attaches each program to the sites that the plan has for it. A plan that does not name its programs is for the one

@@ -21,6 +21,13 @@ struct FeatureState {
   std::string detail;
 };
 
+/// One feature, whatever the running kernel.
+struct FeatureInfo {
+  std::string_view name;    ///< "uprobe_multi"
+  std::string_view since;   ///< the first kernel, and what else it needs: "5.18 with CONFIG_FPROBE"
+  std::string_view commit;  ///< of the kernel's mainline, 12 digits; empty: not one alone
+};
+[[nodiscard]] const FeatureInfo& feature_info(Feature feature) noexcept;
 [[nodiscard]] std::string_view to_string(Feature feature) noexcept;
 [[nodiscard]] std::string_view to_string(Answer answer) noexcept;
 /// "uprobe_multi" -> Feature::uprobe_multi; not_found lists the names.

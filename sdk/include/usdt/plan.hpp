@@ -147,6 +147,10 @@ struct TextOptions {
 /// How a plan is made.
 struct PlanOptions {
   Scope scope = AllProcesses{};
+  /// When programs run at sites of files, which then have to be functions' first instructions. exit: at the return
+  /// (Linux 6.6), with the return value as the only argument. both: one program at both ends (Linux 6.13), told apart
+  /// by usdt_is_return(), with the return value behind the site's own arguments, which only the entry has.
+  Moment moment = Moment::entry;
   std::uint64_t user_cookie = 0;  ///< what usdt_cookie() returns in the program
   /// The same for each point of its own (by provider and name, say); goes before `user_cookie`.
   std::function<std::uint64_t(const PointName&)> user_cookie_of = {};

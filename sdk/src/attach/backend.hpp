@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "sys/uapi.hpp"
 #include "sys/unique_fd.hpp"
 #include "usdt/backend.hpp"
 #include "usdt/plan.hpp"
@@ -35,6 +36,12 @@ struct AttachTarget {
   int program_fd = -1;
   std::string path;  ///< /proc/self/fd/N
   pid_t pid = 0;     ///< 0: every process
+};
+
+/// What sets links of uprobe_multi's kind apart.
+struct MultiLink {
+  std::uint32_t attach_type = sys::bpf_attach_trace_uprobe_multi;
+  std::uint32_t flags = 0;  ///< BPF_F_UPROBE_MULTI_*
 };
 
 /// A site (index into the arrays) the kernel refused, and its errno.
@@ -77,6 +84,8 @@ struct FileLinks {
 /// One link for all sites of the file; should the kernel refuse the batch for a site's sake, the site is found by
 /// bisection.
 [[nodiscard]] Result<FileLinks> attach_uprobe_multi(const AttachTarget& target, const SiteArrays& sites);
+[[nodiscard]] Result<FileLinks> attach_multi_link(const MultiLink& link, const AttachTarget& target,
+                                                  const SiteArrays& sites);
 /// One perf event and one link for each site.
 [[nodiscard]] Result<FileLinks> attach_perf_uprobe(const AttachTarget& target, const SiteArrays& sites);
 

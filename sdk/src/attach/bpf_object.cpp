@@ -155,8 +155,14 @@ Result<LoadedObject> BpfObject::load(AttachPlan plan, const LoadOptions& options
 Result<LoadedObject> BpfObject::load(std::shared_ptr<const AttachPlan> shared, const LoadOptions& options) const {
   if (!shared) return fail(ErrorKind::invalid_argument, "no plan to load for");
   const AttachPlan& plan = *shared;
-  auto backend = plan.files.empty() ? Result<Backend>(Backend::automatic) : choose_backend(options.backend);
+  const bool any_backend =
+      std::ranges::any_of(plan.groups, [](const AttachGroup& group) { return group.backend == Backend::automatic; });
+  auto backend = any_backend ? choose_backend(options.backend) : Result<Backend>(Backend::automatic);
   if (!backend) return fail(backend.error());
+  for (const AttachGroup& group : plan.groups) {
+    if (group.backend == Backend::automatic || is_kernel(group.backend)) continue;
+    if (auto can = choose_backend(group.backend); !can) return fail(can.error());
+  }
   if (!plan.programs.empty() && !options.programs.empty())
     return fail(ErrorKind::invalid_argument, "LoadOptions::programs: the plan names its programs itself");
   if (auto fits = backends::check_sources(impl_->opened, plan); !fits) return fail(fits.error());

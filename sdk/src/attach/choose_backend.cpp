@@ -12,7 +12,8 @@ namespace usdt {
 Result<Backend> choose_backend(Backend wanted) {
   for (const plan::BackendRow& row : plan::kBackends) {
     const bool is_wanted = row.backend == wanted;
-    if (row.info.points != PointKind::file || (!is_wanted && wanted != Backend::automatic)) continue;
+    const bool may_be = wanted == Backend::automatic ? row.moments.entry : is_wanted;
+    if (row.info.points != PointKind::file || !may_be) continue;
     if (!row.feature) return row.backend;
     const FeatureState state = probe_feature(*row.feature);
     if (state.answer == Answer::yes) return row.backend;

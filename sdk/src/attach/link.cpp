@@ -83,14 +83,17 @@ bool share_memory(const std::vector<pid_t>& pids) {
 /// The pids the kernel shall filter by, with a link for each; only 0, where it cannot (before 6.10 uprobe_multi
 /// compared threads; it puts breakpoints into the memory of the first thread, which one that has ended lacks) or need
 /// not. Those that have ended are left out. Errors: not_found (all have).
-Result<std::vector<pid_t>> kernel_pid_filter(const Scope& scope, Backend backend) {
-  std::vector<pid_t> pids = pids_of(scope);
+Result<std::vector<pid_t>> kernel_pid_filter(const AttachPlan& plan, Backend files) {
+  std::vector<pid_t> pids = pids_of(plan.scope);
   if (pids.empty()) return std::vector<pid_t>{0};
   const std::string all = fmt::format("{}", fmt::join(pids, ", "));
   std::erase_if(pids, has_ended);
   if (pids.empty()) return fail(ErrorKind::not_found, fmt::format("no process {}", all));
-  const auto fix = backend == Backend::automatic ? std::nullopt : plan::row_of(backend).exact_pid;
-  const bool exact = !fix || probe_feature(*fix).answer == Answer::yes;
+  const bool exact = std::ranges::all_of(plan.groups, [&](const AttachGroup& group) {
+    const Backend backend = group.backend == Backend::automatic ? files : group.backend;
+    const auto& fix = plan::row_of(backend).exact_pid;
+    return !fix || probe_feature(*fix).answer == Answer::yes;
+  });
   if (!exact || std::ranges::any_of(pids, first_thread_has_ended) || share_memory(pids)) return std::vector<pid_t>{0};
   return pids;
 }
@@ -419,12 +422,12 @@ Result<Link> LoadedObject::attach() const {
 }
 
 Result<Link> LoadedObject::attach_program(std::string_view program) const {
-  auto pids = kernel_pid_filter(impl_->plan->scope, impl_->backend);
+  auto pids = kernel_pid_filter(*impl_->plan, impl_->backend);
   if (!pids) return fail(pids.error());
   auto attached = Attachment(*impl_, program, std::move(*pids)).run();
   if (!attached) {
     // A process that has ended meanwhile is the reason, whatever the kernel called it.
-    if (auto there = kernel_pid_filter(impl_->plan->scope, impl_->backend); !there) return fail(there.error());
+    if (auto there = kernel_pid_filter(*impl_->plan, impl_->backend); !there) return fail(there.error());
     return fail(attached.error());
   }
   if (auto guarded = (*attached)->guard_files(); !guarded) return fail(guarded.error());

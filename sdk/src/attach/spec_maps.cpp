@@ -79,11 +79,14 @@ usdt_program_constants constants_of(const AttachPlan& plan, const CarrierPlan& c
 }  // namespace
 
 Result<void> check_sources(const ObjectCopy& object, const AttachPlan& plan) {
-  if (!has_kernel_points(plan) || (!is_libbpf(object) && object.constant("usdt_of_files_only").empty())) return {};
+  const bool returns =
+      std::ranges::any_of(plan.groups, [](const AttachGroup& group) { return group.moment != Moment::entry; });
+  const bool sites_only = is_libbpf(object) || !object.constant("usdt_of_files_only").empty();
+  if (!sites_only || (!has_kernel_points(plan) && !returns)) return {};
   return fail(
       ErrorKind::invalid_argument,
       "the BPF object's programs are for USDT sites, having libbpf's usdt.bpf.h: those for kernel functions and "
-      "raw tracepoints must include usdt/bpf/usdt.bpf.h");
+      "raw tracepoints, and for returns, must include usdt/bpf/usdt.bpf.h");
 }
 
 Result<Carrier> carrier_for(const ObjectCopy& object, Carrier wanted, bool attach_cookies) {

@@ -14,8 +14,10 @@ namespace usdt::backends {
 namespace {
 
 /// A link descriptor, or a negative errno.
-int create_link(const AttachTarget& target, const SiteArrays& sites) {
+int create_link(const MultiLink& link, const AttachTarget& target, const SiteArrays& sites) {
   sys::LinkCreateUprobeMulti attr;
+  attr.attach_type = link.attach_type;
+  attr.flags = link.flags;
   attr.prog_fd = static_cast<std::uint32_t>(target.program_fd);
   attr.path = reinterpret_cast<std::uintptr_t>(target.path.c_str());
   attr.offsets = reinterpret_cast<std::uintptr_t>(sites.offsets.data());
@@ -42,7 +44,8 @@ struct OwnedSites {
 /// sites found good so far, because two sites may be at odds only with each other (one offset with two semaphores).
 class Bisection {
  public:
-  Bisection(const AttachTarget& target, const SiteArrays& sites) : target_(target), sites_(sites) {}
+  Bisection(const MultiLink& link, const AttachTarget& target, const SiteArrays& sites)
+      : link_(link), target_(target), sites_(sites) {}
 
   /// 0, or the error that ends the search (process gone, ...).
   int search(std::size_t first, std::size_t count, int os_error) {
@@ -64,7 +67,7 @@ class Bisection {
   int settle(std::size_t first, std::size_t count) {
     OwnedSites trial = good;
     trial.append(sites_.part(first, count));
-    const int fd = create_link(target_, trial.view());
+    const int fd = create_link(link_, target_, trial.view());
     if (fd >= 0) {
       const sys::AttachedFd let_go(fd);
       good = std::move(trial);
@@ -73,6 +76,7 @@ class Bisection {
     return concerns_all_sites(-fd) ? -fd : search(first, count, -fd);
   }
 
+  const MultiLink& link_;
   const AttachTarget& target_;
   const SiteArrays& sites_;
 };
@@ -100,17 +104,21 @@ void FileLinks::append(FileLinks more) {
 }
 
 Result<FileLinks> attach_uprobe_multi(const AttachTarget& target, const SiteArrays& sites) {
+  return attach_multi_link({}, target, sites);
+}
+
+Result<FileLinks> attach_multi_link(const MultiLink& link, const AttachTarget& target, const SiteArrays& sites) {
   FileLinks links;
   std::size_t count = sites.offsets.size();
-  int fd = create_link(target, sites);
+  int fd = create_link(link, target, sites);
   if (fd < 0 && !concerns_all_sites(-fd)) {
-    Bisection bisection(target, sites);
+    Bisection bisection(link, target, sites);
     if (const int error = bisection.search(0, count, -fd))
       return fail(os_failure(ErrorKind::io, "uprobe_multi link", error));
     links.refused = std::move(bisection.refused);
     count = bisection.good.offsets.size();
     if (count == 0) return links;
-    fd = create_link(target, bisection.good.view());
+    fd = create_link(link, target, bisection.good.view());
   }
   if (fd < 0) return fail(os_failure(ErrorKind::io, "uprobe_multi link", -fd));
   links.fds.emplace_back(fd, count);

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "btf/types.hpp"
+#include "features/feature_table.hpp"
 #include "features/trivial_program.hpp"
 #include "plan/backend_table.hpp"
 #include "plan/kernel.hpp"
@@ -25,10 +26,10 @@ namespace {
 
 constexpr std::string_view kTestTracepoint = "sys_enter";
 
-FeatureState yes(Feature feature, std::string detail) { return {feature, Answer::yes, std::move(detail)}; }
-FeatureState no(Feature feature, std::string detail) { return {feature, Answer::no, std::move(detail)}; }
-FeatureState unsure(Feature feature, std::string_view call, int error) {
-  return {feature, Answer::unknown, fmt::format("{} from {}", std::strerror(error), call)};
+FeatureState yes(const FeatureRow& row, std::string detail) { return {row.feature, Answer::yes, std::move(detail)}; }
+FeatureState no(const FeatureRow& row, std::string detail) { return {row.feature, Answer::no, std::move(detail)}; }
+FeatureState unsure(const FeatureRow& row, std::string_view call, int error) {
+  return {row.feature, Answer::unknown, fmt::format("{} from {}", std::strerror(error), call)};
 }
 
 std::string errno_name(int error) {
@@ -38,21 +39,23 @@ std::string errno_name(int error) {
 }
 
 /// "no" with the errno, unless that speaks of privilege.
-FeatureState refused(Feature feature, std::string_view what, int error, std::string_view since) {
+FeatureState refused(const FeatureRow& row, std::string_view what, int error) {
   if (error == EPERM || error == EACCES) {
     // EACCES is the verifier's word for a helper or type it does not know, too: only a program that must load tells.
     const int plain = load_trivial_program(insn_move_r0, {});
-    if (plain < 0) return unsure(feature, "BPF_PROG_LOAD", -plain);
+    if (plain < 0) return unsure(row, "BPF_PROG_LOAD", -plain);
     const sys::UniqueFd owner(plain);
   }
-  return no(feature, fmt::format("{} for {}; needs {}", errno_name(error), what, since));
+  return no(row, fmt::format("{} for {}; needs >= {}", errno_name(error), what, row.info.since));
 }
+
+}  // namespace
 
 /// A link of one function whose name cannot be read: EFAULT from kernels that try to. A name that no function has would
 /// do, too, and have the kernel go through all its symbols.
-FeatureState probe_kprobe_link(Feature feature, std::uint32_t attach_type, std::string_view since) {
+FeatureState probe_kprobe_link(const FeatureRow& row, std::uint32_t attach_type) {
   const int prog = load_trivial_program(insn_move_r0, {.attach_type = attach_type});
-  if (prog < 0) return refused(feature, "loading its program", -prog, since);
+  if (prog < 0) return refused(row, "loading its program", -prog);
   const sys::UniqueFd owner(prog);
   const unsigned long names[] = {0};
   sys::LinkCreateKprobeMulti attr;
@@ -62,9 +65,11 @@ FeatureState probe_kprobe_link(Feature feature, std::uint32_t attach_type, std::
   attr.syms = reinterpret_cast<std::uintptr_t>(names);
   const int link = sys::syscalls().bpf(sys::bpf_link_create_cmd, &attr, sizeof(attr));
   const sys::UniqueFd link_owner(link);
-  if (link == -EFAULT) return yes(feature, "a link reads the names of its functions");
-  return refused(feature, "a link", -link, since);
+  if (link == -EFAULT) return yes(row, "a link reads the names of its functions");
+  return refused(row, "a link", -link);
 }
+
+namespace {
 
 /// Number of a BTF_KIND_FUNC, or of a tracepoint's typedef; 0: none.
 std::uint32_t type_of(std::string_view name, bool tracepoint) {
@@ -78,40 +83,44 @@ std::uint32_t test_function() {
   return id;
 }
 
+}  // namespace
+
 /// A trampoline program that calls a helper; arm64 kernels before 6.4 load it, and refuse the link.
-FeatureState probe_trampoline(Feature feature, std::uint32_t attach_type, std::string_view since) {
+FeatureState probe_trampoline(const FeatureRow& row, std::uint32_t attach_type) {
   const std::uint32_t id = test_function();
-  if (id == 0) return no(feature, fmt::format("no type information (BTF) of {}", kTestFunction));
+  if (id == 0) return no(row, fmt::format("no type information (BTF) of {}", kTestFunction));
   const int prog = load_trivial_program(insn_move_r0,
                                         {.type = sys::bpf_prog_type_tracing, .attach_type = attach_type, .btf_id = id});
-  if (prog < 0) return refused(feature, "loading its program", -prog, since);
+  if (prog < 0) return refused(row, "loading its program", -prog);
   const sys::UniqueFd owner(prog);
   sys::RawTracepointOpen attr;  // understood since 5.5, where BPF_LINK_CREATE is not
   attr.prog_fd = static_cast<std::uint32_t>(prog);
   const int link = sys::syscalls().bpf(sys::bpf_raw_tracepoint_open_cmd, &attr, 16);
   const sys::UniqueFd link_owner(link);
-  if (link >= 0) return yes(feature, fmt::format("{} is attached to", kTestFunction));
-  return refused(feature, "a link", -link, since);
+  if (link >= 0) return yes(row, fmt::format("{} is attached to", kTestFunction));
+  return refused(row, "a link", -link);
 }
 
-FeatureState probe_helper(Feature feature, std::uint64_t call, TrivialProgram as, std::string_view since) {
+namespace {
+
+FeatureState probe_helper(const FeatureRow& row, std::uint64_t call, TrivialProgram as) {
   const bool tracing = as.type == sys::bpf_prog_type_tracing;
-  if (tracing && as.btf_id == 0) return no(feature, "no type information (BTF)");
+  if (tracing && as.btf_id == 0) return no(row, "no type information (BTF)");
   const sys::UniqueFd plain(load_trivial_program(insn_move_r0, as));
-  if (!plain) return no(feature, "the kernel does not load such programs");
+  if (!plain) return no(row, "the kernel does not load such programs");
   const int prog = load_trivial_program(call, as);
-  if (prog < 0) return refused(feature, "a program that calls the helper", -prog, since);
+  if (prog < 0) return refused(row, "a program that calls the helper", -prog);
   const sys::UniqueFd owner(prog);
-  return yes(feature, "a program that calls the helper loads");
+  return yes(row, "a program that calls the helper loads");
 }
+
+}  // namespace
 
 /// Ids that no function has: a kernel that can attach many answers something else than that it cannot.
-FeatureState probe_tracing_multi() {
-  constexpr Feature feature = Feature::tracing_multi;
-  constexpr std::string_view since = ">= 7.2 on x86-64";
+FeatureState probe_tracing_multi(const FeatureRow& row) {
   const int prog = load_trivial_program(
       insn_move_r0, {.type = sys::bpf_prog_type_tracing, .attach_type = sys::bpf_attach_trace_fentry_multi});
-  if (prog < 0) return refused(feature, "loading its program", -prog, since);
+  if (prog < 0) return refused(row, "loading its program", -prog);
   const sys::UniqueFd owner(prog);
   const std::uint32_t id = test_function();
   const std::uint64_t cookie = 0;
@@ -122,41 +131,25 @@ FeatureState probe_tracing_multi() {
   attr.cnt = 1;
   const int link = sys::syscalls().bpf(sys::bpf_link_create_cmd, &attr, sizeof(attr));
   const sys::UniqueFd link_owner(link);
-  if (link >= 0) return yes(feature, fmt::format("{} is attached to", kTestFunction));
-  return refused(feature, "a link", -link, since);
+  if (link >= 0) return yes(row, fmt::format("{} is attached to", kTestFunction));
+  return refused(row, "a link", -link);
 }
 
-}  // namespace
+FeatureState probe_fentry_helper(const FeatureRow& row, std::uint64_t call) {
+  return probe_helper(
+      row, call,
+      {.type = sys::bpf_prog_type_tracing, .attach_type = sys::bpf_attach_trace_fentry, .btf_id = test_function()});
+}
 
-FeatureState probe_kernel_function_feature(Feature feature) {
-  const TrivialProgram fentry{
-      .type = sys::bpf_prog_type_tracing, .attach_type = sys::bpf_attach_trace_fentry, .btf_id = test_function()};
-  switch (feature) {
-    case Feature::kprobe_multi:
-      return probe_kprobe_link(feature, sys::bpf_attach_trace_kprobe_multi, ">= 5.18 with CONFIG_FPROBE");
-    case Feature::kprobe_session:
-      return probe_kprobe_link(feature, sys::bpf_attach_trace_kprobe_session, ">= 6.10 with CONFIG_FPROBE");
-    case Feature::tracing:
-      return probe_trampoline(feature, sys::bpf_attach_trace_fentry, ">= 5.5 on x86-64, >= 6.4 on arm64");
-    case Feature::tracing_session:
-      return probe_trampoline(feature, sys::bpf_attach_trace_fsession, ">= 7.0");
-    case Feature::tracing_multi:
-      return probe_tracing_multi();
-    case Feature::func_arg:
-      return probe_helper(feature, insn_get_func_arg_cnt, fentry, ">= 5.17");
-    case Feature::tp_btf_func_arg:
-      return probe_helper(feature, insn_get_func_arg_cnt,
-                          {.type = sys::bpf_prog_type_tracing,
-                           .attach_type = sys::bpf_attach_trace_raw_tp,
-                           .btf_id = type_of(kTestTracepoint, true)},
-                          ">= 7.2");
-    case Feature::tracing_cookie:
-      return probe_helper(feature, insn_get_attach_cookie, fentry, ">= 5.19");
-    case Feature::raw_tp_cookie:
-      return probe_helper(feature, insn_get_attach_cookie, {.type = sys::bpf_prog_type_raw_tracepoint}, ">= 6.10");
-    default:
-      return {feature, Answer::unknown, "no such feature"};
-  }
+FeatureState probe_tp_btf_func_arg(const FeatureRow& row) {
+  return probe_helper(row, insn_get_func_arg_cnt,
+                      {.type = sys::bpf_prog_type_tracing,
+                       .attach_type = sys::bpf_attach_trace_raw_tp,
+                       .btf_id = type_of(kTestTracepoint, true)});
+}
+
+FeatureState probe_raw_tp_cookie(const FeatureRow& row) {
+  return probe_helper(row, insn_get_attach_cookie, {.type = sys::bpf_prog_type_raw_tracepoint});
 }
 
 }  // namespace usdt::features

@@ -31,6 +31,18 @@ struct AttachTypes {
   }
 };
 
+/// What one program can run at. Where it cannot be both ends, two programs may.
+struct Moments {
+  bool entry = false;
+  bool exit = false;
+  bool both = false;
+
+  [[nodiscard]] constexpr bool has(Moment moment) const noexcept {
+    if (moment == Moment::both) return both || (entry && exit);
+    return moment == Moment::entry ? entry : exit;
+  }
+};
+
 /// What a program is tied to when it is loaded, so that it has to be loaded again for each other one.
 enum class TiedTo : std::uint8_t { nothing, module, point };
 
@@ -38,6 +50,7 @@ struct BackendRow {
   Backend backend = Backend::automatic;
   BackendInfo info;
   std::uint32_t program_type = 0;  ///< enum bpf_prog_type
+  Moments moments;
   AttachTypes attach_types;
   // Of files: the kernel is asked when programs are loaded.
   std::optional<Feature> feature = {};    ///< without which there is no such backend
@@ -47,8 +60,7 @@ struct BackendRow {
   Ability needs = nullptr;     ///< without which there is no such backend; null: it is in every kernel
   std::string_view lack = {};  ///< "this kernel has no ...": what to call it then
   Ability cookies = nullptr;   ///< without which it has no attach cookies
-  Ability sessions = nullptr;  ///< without which both ends are two programs; null: they always are
-  bool only_sessions = false;  ///< it attaches programs to both ends, and to nothing else
+  Ability sessions = nullptr;  ///< without which both ends are two programs; null: as `moments` says
   usdt_source source = USDT_SOURCE_USER;
   Ability slot_helper = nullptr;  ///< USDT_SOURCE_SLOTS: without which it is USDT_SOURCE_OLD_SLOTS
   TiedTo tied = TiedTo::nothing;
@@ -64,30 +76,33 @@ inline constexpr std::array kBackends = {
     BackendRow{.backend = Backend::uprobe_multi,
                .info = {"uprobe_multi", "Linux 6.6", PointKind::file, true},
                .program_type = sys::bpf_prog_type_kprobe,
+               .moments = {.entry = true},
                .attach_types = {.entry = sys::bpf_attach_trace_uprobe_multi},
                .feature = Feature::uprobe_multi,
                .exact_pid = Feature::uprobe_multi_pid},
     BackendRow{.backend = Backend::perf_uprobe,
                .info = {"perf_uprobe", "Linux 4.17, with cookies 5.15", PointKind::file, false},
                .program_type = sys::bpf_prog_type_kprobe,
+               .moments = {.entry = true},
                .attach_types = {},
                .on_perf_event = true},
     BackendRow{
         .backend = Backend::kprobe_session,
         .info = {"kprobe_session", "Linux 6.10, CONFIG_FPROBE", PointKind::kernel_function, true, Misses::in_kprobe},
         .program_type = sys::bpf_prog_type_kprobe,
+        .moments = {.both = true},
         .attach_types = {.both = sys::bpf_attach_trace_kprobe_session},
         .family = KernelFamily::kprobe,
         .needs = &KernelAbilities::kprobe_session,
         .lack = "kprobe sessions (Linux 6.10)",
         .cookies = &KernelAbilities::perf_cookies,
         .sessions = &KernelAbilities::kprobe_session,
-        .only_sessions = true,
         .source = USDT_SOURCE_KERNEL},
     BackendRow{
         .backend = Backend::kprobe_multi,
         .info = {"kprobe_multi", "Linux 5.18, CONFIG_FPROBE", PointKind::kernel_function, true, Misses::in_kprobe},
         .program_type = sys::bpf_prog_type_kprobe,
+        .moments = {.entry = true, .exit = true},
         .attach_types = {.entry = sys::bpf_attach_trace_kprobe_multi, .exit = sys::bpf_attach_trace_kprobe_multi},
         .family = KernelFamily::kprobe,
         .needs = &KernelAbilities::kprobe_multi,
@@ -98,6 +113,7 @@ inline constexpr std::array kBackends = {
                .info = {"perf_kprobe", "Linux 4.17, CONFIG_KPROBE_EVENTS", PointKind::kernel_function, false,
                         Misses::in_kprobe},
                .program_type = sys::bpf_prog_type_kprobe,
+               .moments = {.entry = true, .exit = true},
                .attach_types = {},
                .family = KernelFamily::kprobe,
                .needs = &KernelAbilities::perf_kprobe,
@@ -108,6 +124,7 @@ inline constexpr std::array kBackends = {
     BackendRow{.backend = Backend::tracing_multi,
                .info = {"tracing_multi", "Linux 7.2, x86-64", PointKind::kernel_function, true, Misses::in_program},
                .program_type = sys::bpf_prog_type_tracing,
+               .moments = {.entry = true, .exit = true, .both = true},
                .attach_types = {.entry = sys::bpf_attach_trace_fentry_multi,
                                 .exit = sys::bpf_attach_trace_fexit_multi,
                                 .both = sys::bpf_attach_trace_fsession_multi},
@@ -123,6 +140,7 @@ inline constexpr std::array kBackends = {
     BackendRow{.backend = Backend::tracing,
                .info = {"tracing", "Linux 5.5, arm64 6.4", PointKind::kernel_function, false, Misses::in_program},
                .program_type = sys::bpf_prog_type_tracing,
+               .moments = {.entry = true, .exit = true, .both = true},
                .attach_types = {.entry = sys::bpf_attach_trace_fentry,
                                 .exit = sys::bpf_attach_trace_fexit,
                                 .both = sys::bpf_attach_trace_fsession},
@@ -138,6 +156,7 @@ inline constexpr std::array kBackends = {
     BackendRow{.backend = Backend::raw_tp,
                .info = {"raw_tp", "Linux 4.17", PointKind::tracepoint, false, Misses::in_program},
                .program_type = sys::bpf_prog_type_raw_tracepoint,
+               .moments = {.entry = true},
                .attach_types = {},
                .family = KernelFamily::raw_tp,
                .cookies = &KernelAbilities::raw_tp_cookies,
@@ -146,6 +165,7 @@ inline constexpr std::array kBackends = {
     BackendRow{.backend = Backend::tp_btf,
                .info = {"tp_btf", "Linux 5.5, CONFIG_DEBUG_INFO_BTF", PointKind::tracepoint, false, Misses::in_program},
                .program_type = sys::bpf_prog_type_tracing,
+               .moments = {.entry = true},
                .attach_types = {.entry = sys::bpf_attach_trace_raw_tp},
                .family = KernelFamily::tp_btf,
                .needs = &KernelAbilities::kernel_btf,
@@ -169,6 +189,15 @@ static_assert(in_order(), "rows are in the order of enum Backend");
 /// Precondition: not automatic.
 [[nodiscard]] constexpr const BackendRow& row_of(Backend backend) noexcept {
   return kBackends[static_cast<std::size_t>(backend) - 1];
+}
+
+/// The first that runs one program at `moment` of functions in files; null: there is none.
+[[nodiscard]] constexpr const BackendRow* row_for_files(Moment moment) noexcept {
+  for (const BackendRow& row : kBackends) {
+    const bool one_program = moment != Moment::both || row.moments.both;
+    if (row.info.points == PointKind::file && row.moments.has(moment) && one_program) return &row;
+  }
+  return nullptr;
 }
 
 }  // namespace usdt::plan

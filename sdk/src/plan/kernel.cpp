@@ -31,6 +31,11 @@ tl::unexpected<Error> unsupported(KernelKind kind, std::string_view what) {
   return fail(ErrorKind::not_supported, fmt::format("{}: this kernel has no {}", to_string(kind), what));
 }
 
+Moment moment_of(KernelMoment moment) {
+  if (moment == KernelMoment::call) return Moment::both;
+  return moment == KernelMoment::exit ? Moment::exit : Moment::entry;
+}
+
 bool can(const KernelAbilities& kernel, Ability ability) { return ability == nullptr || kernel.*ability; }
 
 /// The first backend of `family`, the cheapest, that can do it here. `wanted`: automatic, or the only one to take.
@@ -41,10 +46,10 @@ Result<KernelWay> first_way(KernelKind kind, KernelFamily family, Backend wanted
   const bool call = kind.moment == KernelMoment::call;
   const BackendRow* missing = nullptr;
   for (const BackendRow& row : kBackends) {
-    if (row.family != family || (row.only_sessions && !call) || (!any && row.backend != wanted)) continue;
+    if (row.family != family || !row.moments.has(moment_of(kind.moment)) || (!any && row.backend != wanted)) continue;
     const bool takes_it = multi || !row.info.one_link || family != KernelFamily::kprobe;
     if (takes_it && can(kernel, row.needs))
-      return KernelWay{row.backend, call && row.sessions != nullptr && kernel.*row.sessions};
+      return KernelWay{row.backend, call && row.moments.both && can(kernel, row.sessions)};
     missing = &row;
   }
   if (missing == nullptr)
@@ -90,11 +95,6 @@ Convention convention_of(Backend backend) { return convention_of(row_of(backend)
 usdt_source source_of(Backend backend, const KernelAbilities& kernel) {
   const BackendRow& row = row_of(backend);
   return can(kernel, row.slot_helper) ? row.source : USDT_SOURCE_OLD_SLOTS;
-}
-
-Moment moment_of(KernelMoment moment) {
-  if (moment == KernelMoment::call) return Moment::both;
-  return moment == KernelMoment::exit ? Moment::exit : Moment::entry;
 }
 
 class KernelPlanner {

@@ -12,11 +12,13 @@
 #include <utility>
 
 #include "arch/arch.hpp"
+#include "plan/backend_table.hpp"
 #include "plan/captures.hpp"
 #include "plan/kernel.hpp"
 #include "plan/placement.hpp"
 #include "plan/spec_table.hpp"
 #include "resolve/encode.hpp"
+#include "resolve/prototype.hpp"
 #include "usdt/decode.hpp"
 
 namespace usdt {
@@ -47,6 +49,13 @@ void reject_surplus(std::vector<Arg>& args, std::span<const ParsedArg> parsed) {
       args[i].location =
           Unreadable{fmt::format("argument {}: only the first {} can be read", i, USDT_MAX_ARGS), parsed[i].column};
   }
+}
+
+/// The return value as the last argument. At the return, where the site's own arguments were are other values.
+void add_result(std::vector<Arg>& args, Machine machine, Moment moment) {
+  if (moment == Moment::exit) args.clear();
+  args.push_back(*resolve::untyped_signature(resolve::Convention::registers, machine).result);
+  if (args.size() > USDT_MAX_ARGS) args.back().location = Unreadable{"the site has too many arguments", 0};
 }
 
 /// Whether the file, and not the text alone, decided how to read an argument.
@@ -83,6 +92,15 @@ class Planner {
   }
 
   void add(const ProbeFile& file);
+  /// Of PlanOptions::moment. Errors: not_supported.
+  Result<void> choose_backend() {
+    if (options_.moment == Moment::entry) return {};  // chosen when the programs are loaded
+    const plan::BackendRow* row = plan::row_for_files(options_.moment);
+    if (row == nullptr)
+      return fail(ErrorKind::not_supported, "no backend attaches to the returns of functions in files");
+    backend_ = row->backend;
+    return {};
+  }
   [[nodiscard]] AttachPlan take() && {
     plan_.specs = std::move(specs_).take();
     return std::move(plan_);
@@ -118,6 +136,7 @@ class Planner {
 
   const KernelFacts& kernel_;
   const PlanOptions& options_;
+  Backend backend_ = Backend::automatic;
   AttachPlan plan_;
   plan::SpecTable specs_;
   std::vector<ArgTemplate> templates_;
@@ -129,7 +148,13 @@ class Planner {
 void Planner::add(const ProbeFile& file) {
   most_arguments_ += bytes_of(*file.elf) / kFileBytesPerArgument;
   const Index<PlannedFile> number = plan_.files.add({.target = file.target, .elf = file.elf});
-  Current current{number, plan_.groups.add({.of = number}), ArgDecoder(*file.elf), {}, {}};
+  Current current{
+      number,
+      plan_.groups.add(
+          {.backend = backend_, .moment = options_.moment, .session = options_.moment == Moment::both, .of = number}),
+      ArgDecoder(*file.elf),
+      {},
+      {}};
   for (const Site& site : file.sites) {
     const Index<PlannedProbe> probe = probe_of(site, current);
     auto placement = plan::place(site, *file.elf, kernel_, options_);
@@ -183,6 +208,7 @@ std::uint32_t Planner::make_template(std::string_view text, const Texts& texts, 
   const auto at = plan_.args.add(current.decoder.decode(parsed));
   std::vector<Arg>& args = plan_.args[at];
   reject_surplus(args, parsed);
+  if (options_.moment != Moment::entry) add_result(args, arch.machine, options_.moment);
   const auto number = static_cast<std::uint32_t>(templates_.size());
   if (alike && !depends_on_file(args)) shared_templates_.emplace(key, number);
 
@@ -191,7 +217,7 @@ std::uint32_t Planner::make_template(std::string_view text, const Texts& texts, 
   decoded_ += args.size();
   made.encoded.reserve(std::min<std::size_t>(args.size(), USDT_MAX_ARGS));
   for (const Arg& arg : std::span(args).first(made.encoded.capacity())) {
-    made.encoded.push_back(resolve::encode(arg, arch));
+    made.encoded.push_back(resolve::encode(arg, arch, {.result_comes_later = options_.moment == Moment::both}));
     made.ip_relative |= resolve::depends_on_breakpoint(made.encoded.back());
   }
   const std::uint32_t slots = plan::assign_captures(made.encoded, args, arch.word_size, *texts.wanted, texts.known);
@@ -311,6 +337,7 @@ Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const Kernel
     return fail(ErrorKind::limit, fmt::format("{} sites: at most {} can be told apart", sites, USDT_MAX_SITES));
   }
   Planner planner(kernel, options);
+  if (auto chosen = planner.choose_backend(); !chosen && !files.empty()) return fail(chosen.error());
   for (const ProbeFile& file : files) planner.add(file);
   if (auto added = planner.add(selection); !added) return fail(added.error());
   AttachPlan plan = std::move(planner).take();

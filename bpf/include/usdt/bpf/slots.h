@@ -75,17 +75,19 @@ static __always_inline int usdt_read_slot(const struct usdt_ctx *ctx, __u8 slot,
 		     : "r"(regs), "i"(patch)   \
 		     : "r0", "r1", "r2", "r3", "r4", "r5", "memory")
 
-/* Whether this is the end of a call: of fexit and kretprobe programs always, of sessions the second time. */
+/* Whether this is the end of a call: of programs at returns always, of sessions the second time. */
 static __always_inline bool usdt_at_return(void *regs)
 {
+#ifdef USDT_SITES_ONLY
+	return false;
+#else
 	__u64 returns;
 
-	if (usdt_source() == USDT_SOURCE_USER)
-		return false;
 	if (usdt_program()->moment != (USDT_AT_ENTRY | USDT_AT_RETURN))
 		return usdt_program()->moment == USDT_AT_RETURN;
 	USDT_CALL_SESSION(returns, regs, USDT_PATCH_IS_RETURN);
 	return returns & 0xff;
+#endif
 }
 
 /* Sessions: 8 bytes that the end of a call finds as its entry left them. */

@@ -151,7 +151,7 @@ static __always_inline int usdt_arg_kind(const struct usdt_ctx *ctx, __u32 n)
 	return usdt_find_arg(ctx, n, &spec) ? spec.kind : -USDT_ENOENT;
 }
 
-/* Whether this hit is the end of a call of a kernel function; programs at both ends (call) run a second time there. */
+/* Whether this hit is the end of a call of a function; programs at both ends (call) run a second time there. */
 static __always_inline bool usdt_is_return(const struct usdt_ctx *ctx)
 {
 	return ctx->returns;

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the kernel can do at sites of files, found out by trying it.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "features/feature_table.hpp"
+#include "features/trivial_program.hpp"
+#include "sys/syscalls.hpp"
+#include "sys/uapi.hpp"
+#include "sys/unique_fd.hpp"
+
+namespace usdt::features {
+namespace {
+
+FeatureState state(const FeatureRow& row, Answer answer, std::string detail) {
+  return {row.feature, answer, std::move(detail)};
+}
+FeatureState needs(const FeatureRow& row, std::string_view seen) {
+  return state(row, Answer::no, fmt::format("{}; needs >= {}", seen, row.info.since));
+}
+FeatureState unsure(const FeatureRow& row, std::string_view call, int error) {
+  return state(row, Answer::unknown, fmt::format("{} from {}", std::strerror(-error), call));
+}
+
+/// BPF_LINK_CREATE of one uprobe on "/" with `pid`: which errno comes back tells how far the kernel understood it.
+int provoke_uprobe_link(std::uint32_t attach_type, std::uint32_t pid) {
+  const int prog = load_trivial_program(insn_move_r0, {.attach_type = attach_type});
+  if (prog < 0) return prog;
+  const sys::UniqueFd owner(prog);
+  const std::uint64_t offset = 0;
+  sys::LinkCreateUprobeMulti attr;
+  attr.prog_fd = static_cast<std::uint32_t>(prog);
+  attr.attach_type = attach_type;
+  attr.path = reinterpret_cast<std::uintptr_t>("/");
+  attr.offsets = reinterpret_cast<std::uintptr_t>(&offset);
+  attr.cnt = 1;
+  attr.pid = pid;
+  const int link = sys::syscalls().bpf(sys::bpf_link_create_cmd, &attr, sizeof(attr));
+  if (link >= 0) ::close(link);
+  return link;
+}
+
+}  // namespace
+
+FeatureState probe_uprobe_link(const FeatureRow& row, std::uint32_t attach_type) {
+  // A directory is no target: EBADF from kernels that know the attach type, EINVAL from those that do not.
+  const int error = provoke_uprobe_link(attach_type, 0);
+  if (error == -EBADF) return state(row, Answer::yes, "EBADF for a link on a directory");
+  if (error == -EINVAL) return needs(row, "EINVAL for a link on a directory");
+  return unsure(row, "BPF_LINK_CREATE", error);
+}
+
+FeatureState probe_uprobe_multi_pid(const FeatureRow& row) {
+  // Since the fix a negative pid is refused before the path is looked at.
+  const int error = provoke_uprobe_link(sys::bpf_attach_trace_uprobe_multi, static_cast<std::uint32_t>(-1));
+  if (error == -EINVAL && probe_feature(Feature::uprobe_multi).answer == Answer::yes)
+    return state(row, Answer::yes, "EINVAL for pid -1");
+  if (error == -EBADF || error == -EINVAL || error == -ESRCH)
+    return state(row, Answer::no, fmt::format("pid -1 is looked up; fixed in {}", row.info.since));
+  return unsure(row, "BPF_LINK_CREATE", error);
+}
+
+FeatureState probe_attach_cookie(const FeatureRow& row) {
+  const sys::UniqueFd prog(load_trivial_program(insn_get_attach_cookie));
+  if (prog) return state(row, Answer::yes, "a program calling bpf_get_attach_cookie loads");
+  const int plain = load_trivial_program(insn_move_r0);
+  if (plain < 0) return unsure(row, "BPF_PROG_LOAD", plain);
+  ::close(plain);
+  return needs(row, "bpf_get_attach_cookie is refused");
+}
+
+FeatureState probe_sleepable_uprobe(const FeatureRow& row) {
+  const int prog = load_trivial_program(insn_move_r0, {.flags = sys::bpf_f_sleepable});
+  if (prog >= 0) ::close(prog);
+  if (prog >= 0) return state(row, Answer::yes, "a sleepable program loads");
+  if (prog == -EINVAL) return needs(row, "EINVAL for a sleepable program");
+  return unsure(row, "BPF_PROG_LOAD", prog);
+}
+
+FeatureState probe_ref_ctr(const FeatureRow& row) {
+  struct stat st {};
+  if (::stat("/sys/bus/event_source/devices/uprobe/format/ref_ctr_offset", &st) == 0)
+    return state(row, Answer::yes, "the uprobe event source has ref_ctr_offset");
+  if (::stat("/sys/bus/event_source/devices/uprobe", &st) == 0)
+    return needs(row, "the uprobe event source has no ref_ctr_offset");
+  return state(row, Answer::unknown, "/sys/bus/event_source/devices/uprobe is not there: is /sys mounted?");
+}
+
+/// uprobe(2) from outside a trampoline: ENXIO in the nop5 era, EPROTO since nop10 (7.2), ENOSYS before both.
+FeatureState probe_nop(const FeatureRow& row, int telling_errno, const char* name) {
+  const int error = sys::syscalls().uprobe();
+  if (error == -telling_errno) return state(row, Answer::yes, fmt::format("{} from uprobe(2)", name));
+  if (error == -ENOSYS) return state(row, Answer::no, "no uprobe(2)");
+  if (error == -ENXIO || error == -EPROTO) return state(row, Answer::no, "uprobe(2) of the other kind");
+  return unsure(row, "uprobe(2)", error);
+}
+
+FeatureState probe_kernel_btf(const FeatureRow& row) {
+  static constexpr const char* path = "/sys/kernel/btf/vmlinux";
+  if (::access(path, R_OK) == 0) return state(row, Answer::yes, path);
+  if (errno != ENOENT) return unsure(row, path, -errno);
+  struct stat st {};
+  if (::stat("/sys/kernel", &st) != 0) return state(row, Answer::unknown, "/sys/kernel is not there: is /sys mounted?");
+  return state(row, Answer::no, fmt::format("no {}; needs CONFIG_DEBUG_INFO_BTF", path));
+}
+
+}  // namespace usdt::features
