@@ -86,6 +86,8 @@ struct FileLinks {
 [[nodiscard]] Result<FileLinks> attach_uprobe_multi(const AttachTarget& target, const SiteArrays& sites);
 [[nodiscard]] Result<FileLinks> attach_multi_link(const MultiLink& link, const AttachTarget& target,
                                                   const SiteArrays& sites);
+/// One such link at the returns of the functions that begin at the sites.
+[[nodiscard]] Result<FileLinks> attach_uprobe_return(const AttachTarget& target, const SiteArrays& sites);
 /// One perf event and one link for each site.
 [[nodiscard]] Result<FileLinks> attach_perf_uprobe(const AttachTarget& target, const SiteArrays& sites);
 

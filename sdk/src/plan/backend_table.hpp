@@ -86,6 +86,13 @@ inline constexpr std::array kBackends = {
                .moments = {.entry = true},
                .attach_types = {},
                .on_perf_event = true},
+    BackendRow{.backend = Backend::uprobe_return,
+               .info = {"uprobe_return", "Linux 6.6", PointKind::file, true},
+               .program_type = sys::bpf_prog_type_kprobe,
+               .moments = {.exit = true},
+               .attach_types = {.exit = sys::bpf_attach_trace_uprobe_multi},
+               .feature = Feature::uprobe_multi,
+               .exact_pid = Feature::uprobe_multi_pid},
     BackendRow{
         .backend = Backend::kprobe_session,
         .info = {"kprobe_session", "Linux 6.10, CONFIG_FPROBE", PointKind::kernel_function, true, Misses::in_kprobe},

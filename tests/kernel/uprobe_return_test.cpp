@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Programs at the return of a function in a file (Backend::uprobe_return).
+#include <gmock/gmock.h>
+
+#include "calls_of_function.hpp"
+
+namespace usdt::calls {
+namespace {
+
+class UprobeReturn : public Calls {
+ protected:
+  void SetUp() override {
+    Calls::SetUp();
+    if (probe_feature(Feature::uprobe_multi).answer == Answer::no) GTEST_SKIP() << "no uprobe_multi on this kernel";
+  }
+};
+
+TEST_F(UprobeReturn, shows_a_program_the_return_value_and_no_argument_of_the_entry) {
+  auto object = load(Moment::exit);
+  ASSERT_TRUE(object) << object.error().message;
+  auto link = object->attach();
+  ASSERT_TRUE(link) << link.error().message;
+  EXPECT_EQ(link->backend_text(), "uprobe_return");
+  const long returned = twice_and_one(500);
+  const Seen at_return = seen(*object, "at_return");
+  EXPECT_EQ(at_return.hits, 1U);
+  EXPECT_EQ(at_return.errors[0], 0);
+  EXPECT_EQ(static_cast<long>(at_return.values[0]), returned);
+  EXPECT_EQ(at_return.errors[1], -ENOENT) << "there is nothing but the return value";
+  EXPECT_EQ(at_return.cookie, 77U);
+  EXPECT_EQ(seen(*object, "at_entry").hits, 0U);
+  link->detach();
+  twice_and_one(1);
+  EXPECT_EQ(seen(*object, "at_return").hits, 1U);
+}
+
+TEST_F(UprobeReturn, is_an_event_of_the_stock_program) {
+  auto tracer = Tracer::start(plan(Moment::exit));
+  ASSERT_TRUE(tracer) << tracer.error().message;
+  const long returned = twice_and_one(-9);
+  std::vector<std::int64_t> values;
+  const auto keep = [&](const Event& event) {
+    ASSERT_EQ(event.arg_count(), 1U);
+    EXPECT_TRUE(event.arg_info(0).result);
+    values.push_back(static_cast<std::int64_t>(std::get<std::uint64_t>(event.value(0))));
+  };
+  EXPECT_TRUE(tracer->poll(keep, std::chrono::seconds(5)));
+  EXPECT_THAT(values, testing::ElementsAre(returned));
+}
+
+}  // namespace
+}  // namespace usdt::calls
