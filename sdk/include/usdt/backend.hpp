@@ -14,6 +14,7 @@ enum class Backend : std::uint8_t {
   uprobe_multi,    ///< one BPF link per file; kernel >= 6.6
   perf_uprobe,     ///< one perf event and BPF link per site; kernel >= 5.15
   uprobe_return,   ///< one BPF link per file, at the returns of functions; kernel >= 6.6
+  uprobe_session,  ///< one BPF link per file, both ends of a call in one program; kernel >= 6.13
   kprobe_session,  ///< one link for all functions, both ends of a call in one program; kernel >= 6.10
   kprobe_multi,    ///< the same, entries or returns; kernel >= 5.18, CONFIG_FPROBE
   perf_kprobe,     ///< one perf event and BPF link per function

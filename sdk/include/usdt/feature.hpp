@@ -24,6 +24,7 @@ enum class Feature : std::uint8_t {
   tracing_cookie,    ///< attach cookies of trampolines
   raw_tp_cookie,     ///< attach cookies of raw tracepoints
   sleepable_uprobe,  ///< programs on sites of files may wait for pages
+  uprobe_session,    ///< both ends of a call of a function in a file in one program
 };
 
 }  // namespace usdt

@@ -12,6 +12,7 @@ constexpr std::array kAttach = {
     AttachRow{.backend = Backend::uprobe_multi, .to_file = attach_uprobe_multi},
     AttachRow{.backend = Backend::perf_uprobe, .to_file = attach_perf_uprobe},
     AttachRow{.backend = Backend::uprobe_return, .to_file = attach_uprobe_return},
+    AttachRow{.backend = Backend::uprobe_session, .to_file = attach_uprobe_session},
     AttachRow{.backend = Backend::kprobe_session, .to_kernel = attach_kprobe_multi},
     AttachRow{.backend = Backend::kprobe_multi, .to_kernel = attach_kprobe_multi},
     AttachRow{.backend = Backend::perf_kprobe, .to_kernel = attach_perf_kprobe},

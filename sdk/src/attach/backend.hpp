@@ -88,6 +88,8 @@ struct FileLinks {
                                                   const SiteArrays& sites);
 /// One such link at the returns of the functions that begin at the sites.
 [[nodiscard]] Result<FileLinks> attach_uprobe_return(const AttachTarget& target, const SiteArrays& sites);
+/// One such link at both ends of their calls.
+[[nodiscard]] Result<FileLinks> attach_uprobe_session(const AttachTarget& target, const SiteArrays& sites);
 /// One perf event and one link for each site.
 [[nodiscard]] Result<FileLinks> attach_perf_uprobe(const AttachTarget& target, const SiteArrays& sites);
 

@@ -93,6 +93,13 @@ inline constexpr std::array kBackends = {
                .attach_types = {.exit = sys::bpf_attach_trace_uprobe_multi},
                .feature = Feature::uprobe_multi,
                .exact_pid = Feature::uprobe_multi_pid},
+    BackendRow{.backend = Backend::uprobe_session,
+               .info = {"uprobe_session", "Linux 6.13", PointKind::file, true},
+               .program_type = sys::bpf_prog_type_kprobe,
+               .moments = {.both = true},
+               .attach_types = {.both = sys::bpf_attach_trace_uprobe_session},
+               .feature = Feature::uprobe_session,
+               .exact_pid = Feature::uprobe_multi_pid},
     BackendRow{
         .backend = Backend::kprobe_session,
         .info = {"kprobe_session", "Linux 6.10, CONFIG_FPROBE", PointKind::kernel_function, true, Misses::in_kprobe},

@@ -31,9 +31,10 @@ inline constexpr std::uint32_t bpf_attach_trace_fentry_multi = 59;    // 7.2, an
 inline constexpr std::uint32_t bpf_attach_trace_fexit_multi = 60;
 inline constexpr std::uint32_t bpf_attach_trace_fsession_multi = 61;
 inline constexpr std::uint32_t bpf_f_kprobe_multi_return = 1;
-inline constexpr std::uint32_t bpf_attach_perf_event = 41;          // 5.15
-inline constexpr std::uint32_t bpf_attach_trace_uprobe_multi = 48;  // 6.6, commit 89ae89f53d20
-inline constexpr std::uint32_t bpf_f_uprobe_multi_return = 1;       // the same
+inline constexpr std::uint32_t bpf_attach_perf_event = 41;            // 5.15
+inline constexpr std::uint32_t bpf_attach_trace_uprobe_multi = 48;    // 6.6, commit 89ae89f53d20
+inline constexpr std::uint32_t bpf_f_uprobe_multi_return = 1;         // the same
+inline constexpr std::uint32_t bpf_attach_trace_uprobe_session = 57;  // 6.13, commit d920179b3d48
 
 /// union bpf_attr's link_create with the uprobe_multi member (6.6, commit 89ae89f53d20).
 struct LinkCreateUprobeMulti {
