@@ -87,6 +87,22 @@ TEST(SelectProbes, WantsToKnowWhichOnes) {
   EXPECT_EQ(nothing.error().kind, ErrorKind::invalid_argument);
 }
 
+TEST(SelectProbes, EndsWhereItIsAskedTo) {
+  StopSource stop;
+  SearchScope scope{.targets = {"/usr/lib"}, .stop = stop.get_token()};
+  std::size_t seen = 0;
+  scope.progress = [&](const std::string&, std::size_t files) {
+    seen = files;
+    if (files == 3) stop.request_stop();
+  };
+  const auto selection = select_probes({*ProbePattern::parse("*:nobody_has_this")}, scope);
+  ASSERT_FALSE(selection);
+  EXPECT_EQ(selection.error().kind, ErrorKind::stopped);
+  EXPECT_EQ(seen, 3U) << "not one file more";
+  EXPECT_EQ(select_probes({*ProbePattern::parse("/bin/sh:a:b")}, {.stop = stop.get_token()}).error().kind,
+            ErrorKind::stopped);
+}
+
 TEST(FindProbesErrors, SayWhyAFileCannotBeOpened) {
   const auto found = find_probes({.path = "/bin/x", .access = "/nonexistent/x"}, {});
   ASSERT_FALSE(found);

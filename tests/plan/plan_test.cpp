@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "usdt/plan.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <chrono>
 
 #include "file_places.hpp"
 #include "resolve/tiny_elf.hpp"
@@ -145,6 +148,22 @@ TEST(Plan, KeepsDocumentedLengthsApartWhereTwoProbesHaveOneArgumentText) {
   const AttachPlan plan = plan_of({file_with({first, second})}, {.texts = {.numbers = {1, 2}}});
   EXPECT_EQ(plan.specs[plan.sites[0].spec].args[1].capture, USDT_CAPTURE_BY(2));
   EXPECT_EQ(plan.specs[plan.sites[1].spec].args[1].capture, USDT_CAPTURE_STRING);
+}
+
+TEST(Plan, EndsWithinAMomentWhereItIsAskedTo) {
+  std::vector<Site> sites;
+  for (std::uint64_t i = 0; i < 90'000; ++i) sites.push_back(site("a", fmt::format("8@{}(%rdi) 4@{}", i, i), i));
+  StopSource stop;
+  std::chrono::steady_clock::time_point asked;
+  PlanOptions options{.stop = stop.get_token()};
+  options.user_cookie_of = [&, n = 0](const PointName&) mutable {
+    if (++n == 100) asked = std::chrono::steady_clock::now(), stop.request_stop();
+    return std::uint64_t{0};
+  };
+  const auto plan = plan_attach({file_with(std::move(sites))}, KernelFacts{}, options);
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().kind, ErrorKind::stopped);
+  EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds(1));
 }
 
 TEST(Plan, TriesWhatMayPointToText) {

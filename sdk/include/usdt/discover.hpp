@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "usdt/result.hpp"
+#include "usdt/stop.hpp"
 
 namespace usdt {
 
@@ -46,9 +47,10 @@ struct TargetFile {
 /// directories not followed), a soname, a program name on PATH, the name of a file that a running process maps, or "*",
 /// the files of every running process. A target in double quotes has no globs. `progress`, if set, is called with the
 /// number of files seen so far during a walk. not_found where nothing fits; a directory without ELF files answers with
-/// none.
+/// none. stopped: `stop` was requested, from another thread, during a walk.
 [[nodiscard]] Result<std::vector<TargetFile>> resolve_target(std::string_view target,
-                                                             const std::function<void(std::size_t)>& progress = {});
+                                                             const std::function<void(std::size_t)>& progress = {},
+                                                             const StopToken& stop = {});
 
 /// True for a target that leaves open which files are meant: none, or "*".
 [[nodiscard]] bool means_everything(std::string_view target) noexcept;

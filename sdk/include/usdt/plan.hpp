@@ -25,6 +25,7 @@
 #include "usdt/pattern.hpp"
 #include "usdt/probe.hpp"
 #include "usdt/result.hpp"
+#include "usdt/stop.hpp"
 
 namespace usdt {
 
@@ -158,6 +159,8 @@ struct PlanOptions {
   Backend kernel_backend = Backend::automatic;
   /// Attach to bare nop5 sites even where the kernel's optimisation may corrupt the traced program.
   bool allow_unsafe_nop5 = false;
+  /// Ends the planning early, from another thread: ErrorKind::stopped.
+  StopToken stop = {};
   TextOptions texts = {};
   /// The same for each point of its own; null: `texts`. What it points to stays as it is while it is planned.
   std::function<const TextOptions*(const PointName&)> texts_of = {};

@@ -13,6 +13,7 @@
 #include "usdt/pattern.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/result.hpp"
+#include "usdt/stop.hpp"
 
 namespace usdt {
 
@@ -27,6 +28,8 @@ struct SearchScope {
   bool unmapped_too = true;
   /// Called with a target and the number of files seen so far while a directory is walked.
   std::function<void(const std::string&, std::size_t)> progress = {};
+  /// Ends the search early, from another thread: ErrorKind::stopped, within a moment whatever is searched.
+  StopToken stop = {};
 };
 
 /// A file to look into, and the patterns that mean it.
@@ -51,7 +54,8 @@ struct FoundFiles {
 
 /// What may have been meant where nothing in `found` matches: probes of nearly that name ("did you mean ...?"; '-', '_'
 /// and '__' are alike), or the libraries of a program that has no probes itself. Empty: no idea.
-[[nodiscard]] std::vector<std::string> hints_for(const std::vector<ProbePattern>& patterns, const FoundFiles& found);
+[[nodiscard]] std::vector<std::string> hints_for(const std::vector<ProbePattern>& patterns, const FoundFiles& found,
+                                                 const StopToken& stop = {});
 
 /// The full name of a probe, "usdt:PATH:PROVIDER:NAME", which ProbePattern::parse() takes for exactly this probe. PATH
 /// is what opens the file: below /proc for deleted files and those of other mount namespaces; in double quotes where
@@ -67,7 +71,7 @@ struct Selection {
 
 /// Finds the probes that `patterns` mean in the files of find_files(). The first of its errors is an error here, and so
 /// is a target that means no file. not_found when nothing matches, saying what was searched and which providers are
-/// there; invalid_argument without patterns.
+/// there; invalid_argument without patterns; stopped.
 [[nodiscard]] Result<Selection> select_probes(const std::vector<ProbePattern>& patterns, const SearchScope& scope = {});
 
 }  // namespace usdt

@@ -41,10 +41,14 @@ unsigned distance(const std::string& part, const std::string& name) {
 
 class Hints {
  public:
-  Hints(const std::vector<ProbePattern>& patterns, const FoundFiles& found) : patterns_(patterns), found_(found) {}
+  Hints(const std::vector<ProbePattern>& patterns, const FoundFiles& found, const StopToken& stop)
+      : patterns_(patterns), found_(found), stop_(stop) {}
 
   std::vector<std::string> run() && {
-    for (const FoundFile& each : found_.files) look_into(each);
+    for (const FoundFile& each : found_.files) {
+      if (stop_.stop_requested()) break;
+      look_into(each);
+    }
     std::vector<std::string> out;
     if (std::string near = nearest(); !near.empty()) return {std::move(near)};
     if (!any_probe_) add_libraries(out);
@@ -53,7 +57,7 @@ class Hints {
 
  private:
   void look_into(const FoundFile& each) {
-    const auto file = find_probes(each.target, {});
+    const auto file = find_probes(each.target, {}, {.stop = stop_});
     if (!file) return;
     any_probe_ |= !file->sites.empty();
     std::set<std::pair<std::string_view, std::string_view>> seen;
@@ -79,15 +83,15 @@ class Hints {
     constexpr std::size_t most_programs = 5;
     if (found_.files.size() > most_programs) return;
     for (const FoundFile& each : found_.files) {
-      if (!each.named) continue;
+      if (!each.named || stop_.stop_requested()) continue;
       const auto files = files_of_program(each.target.access);
       if (!files) continue;
       for (const TargetFile& library : *files) add_library(each.target, library, out);
     }
   }
 
-  static void add_library(const TargetFile& program, const TargetFile& library, std::vector<std::string>& out) {
-    const auto file = find_probes(library, {});
+  void add_library(const TargetFile& program, const TargetFile& library, std::vector<std::string>& out) const {
+    const auto file = find_probes(library, {}, {.stop = stop_});
     // The loader and the C library have probes of their own in every program: nobody looks for them there.
     if (!file || file->sites.empty() || library.path == program.path) return;
     std::set<std::string_view> providers;
@@ -104,14 +108,16 @@ class Hints {
 
   const std::vector<ProbePattern>& patterns_;
   const FoundFiles& found_;
+  const StopToken& stop_;
   bool any_probe_ = false;
   std::set<std::pair<unsigned, std::string>> near_;
 };
 
 }  // namespace
 
-std::vector<std::string> hints_for(const std::vector<ProbePattern>& patterns, const FoundFiles& found) {
-  return Hints(patterns, found).run();
+std::vector<std::string> hints_for(const std::vector<ProbePattern>& patterns, const FoundFiles& found,
+                                   const StopToken& stop) {
+  return Hints(patterns, found, stop).run();
 }
 
 }  // namespace usdt

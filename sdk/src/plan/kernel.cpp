@@ -107,6 +107,7 @@ class KernelPlanner {
 
   Result<void> run() {
     for (const KernelSelection::Entry& entry : selection_.entries) {
+      if (options_.stop.stop_requested()) return fail(ErrorKind::stopped, "not planned to the end");
       if (!seen_.insert({to_string(entry.kind), entry.function}).second) continue;
       if (auto added = add(entry); !added) return added;
     }

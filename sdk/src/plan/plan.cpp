@@ -156,6 +156,7 @@ void Planner::add(const ProbeFile& file) {
       {},
       {}};
   for (const Site& site : file.sites) {
+    if (options_.stop.stop_requested()) return;
     const Index<PlannedProbe> probe = probe_of(site, current);
     auto placement = plan::place(site, *file.elf, kernel_, options_);
     if (placement && decoded_ >= most_arguments_ &&
@@ -340,6 +341,7 @@ Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const Kernel
   if (auto chosen = planner.choose_backend(); !chosen && !files.empty()) return fail(chosen.error());
   for (const ProbeFile& file : files) planner.add(file);
   if (auto added = planner.add(selection); !added) return fail(added.error());
+  if (options.stop.stop_requested()) return fail(ErrorKind::stopped, "not planned to the end");
   AttachPlan plan = std::move(planner).take();
   if (auto sense = check_texts(plan, options.texts); !sense && !plan.sites.empty()) return fail(sense.error());
   if (plan.sites.empty()) {

@@ -42,9 +42,12 @@ class Search {
 
   FoundFiles run() && {
     for (const pid_t pid : scope_.pids) take(files_of_process(pid), mapped_);
-    for (const std::string& target : scope_.targets)
+    for (const std::string& target : scope_.targets) {
+      if (scope_.stop.stop_requested()) break;
       means_everything(target) ? add_everything(everywhere_) : add_target(target, everywhere_);
+    }
     for (const ProbePattern& pattern : patterns_) {
+      if (scope_.stop.stop_requested()) break;
       if (!means_everything(pattern.target)) add_target(pattern.target, {pattern});
     }
     if (scope_.targets.empty() && (!everywhere_.empty() || patterns_.empty())) add_everything(everywhere_);
@@ -79,9 +82,10 @@ class Search {
     // Which library of a name a program loads is for the program to say; of paths and globs it may load more later.
     if ((scoped || (scope_.program && !exists && is_name(target))) && add_mapped(target, patterns)) return;
     if (scoped && !scope_.unmapped_too) return found_.nowhere.push_back(target);
-    auto files = resolve_target(target, [&](std::size_t seen) {
+    const auto progress = [&](std::size_t seen) {
       if (scope_.progress) scope_.progress(target, seen);
-    });
+    };
+    auto files = resolve_target(target, progress, scope_.stop);
     const bool glob = has_glob(target) && !target.starts_with('"') && !exists;
     if (!files) {
       // A glob that matches no file is an answer, a name that does not exist is an error.

@@ -13,10 +13,11 @@ namespace usdt {
 namespace {
 
 /// Providers of the searched files, for people who mistyped one.
-std::vector<std::string> providers_of(const FoundFiles& found) {
+std::vector<std::string> providers_of(const FoundFiles& found, const StopToken& stop) {
   std::set<std::string> names;
   for (const FoundFile& each : found.files) {
-    auto file = find_probes(each.target, {});
+    if (stop.stop_requested()) break;
+    auto file = find_probes(each.target, {}, {.stop = stop});
     if (!file) continue;
     for (const Site& site : file->sites) names.insert(site.provider);
   }
@@ -34,6 +35,8 @@ Error nothing_matches(const std::vector<ProbePattern>& patterns, const Selection
                                             fmt::join(names, ", "), fmt::join(selection.looked, ", "), there)};
 }
 
+tl::unexpected<Error> stopped() { return fail(ErrorKind::stopped, "probes were not looked for to the end"); }
+
 }  // namespace
 
 std::string probe_name(const TargetFile& file, std::string_view provider, std::string_view name) {
@@ -47,7 +50,8 @@ Result<Selection> select_probes(const std::vector<ProbePattern>& patterns, const
   if (!found.nowhere.empty()) return fail(ErrorKind::not_found, fmt::format("no ELF file in '{}'", found.nowhere[0]));
   Selection selection;
   for (const FoundFile& each : found.files) {
-    auto file = find_probes(each.target, each.patterns);
+    if (scope.stop.stop_requested()) return stopped();
+    auto file = find_probes(each.target, each.patterns, {.stop = scope.stop});
     if (!file)
       selection.unreadable.push_back(std::move(file.error()));
     else if (!file->sites.empty())
@@ -55,10 +59,12 @@ Result<Selection> select_probes(const std::vector<ProbePattern>& patterns, const
   }
   selection.looked = std::move(found.looked);
   if (selection.files.empty()) {
-    Error nothing = nothing_matches(patterns, selection, providers_of(found));
-    for (const std::string& hint : hints_for(patterns, found)) nothing.message += "; " + hint;
+    Error nothing = nothing_matches(patterns, selection, providers_of(found, scope.stop));
+    for (const std::string& hint : hints_for(patterns, found, scope.stop)) nothing.message += "; " + hint;
+    if (scope.stop.stop_requested()) return stopped();
     return fail(std::move(nothing));
   }
+  if (scope.stop.stop_requested()) return stopped();
   return selection;
 }
 

@@ -129,19 +129,22 @@ Result<std::vector<TargetFile>> of_name(const std::string& name) {
 }
 
 /// A file or directory that is there.
-Result<std::vector<TargetFile>> of_existing(const std::string& path, mode_t mode, const Progress& progress) {
+Result<std::vector<TargetFile>> of_existing(const std::string& path, mode_t mode, const Progress& progress,
+                                            const StopToken& stop) {
   if (S_ISREG(mode)) return std::vector<TargetFile>{{path, path}};
   if (!S_ISDIR(mode)) {
     return fail(ErrorKind::invalid_argument, fmt::format("{}: neither a regular file nor a directory", path));
   }
   if (::access(path.c_str(), R_OK | X_OK) != 0) return fail(os_failure(ErrorKind::io, path, errno));
-  return as_targets(proc::walk_directory(path, progress));
+  auto files = as_targets(proc::walk_directory(path, progress, stop));
+  if (stop.stop_requested()) return fail(ErrorKind::stopped, fmt::format("{}: not searched to the end", path));
+  return files;
 }
 
 /// A path or name without globs.
-Result<std::vector<TargetFile>> of_text(const std::string& text, const Progress& progress) {
+Result<std::vector<TargetFile>> of_text(const std::string& text, const Progress& progress, const StopToken& stop) {
   struct stat st {};
-  if (::stat(text.c_str(), &st) == 0) return of_existing(text, st.st_mode, progress);
+  if (::stat(text.c_str(), &st) == 0) return of_existing(text, st.st_mode, progress, stop);
   if (text.find('/') != text.npos || errno == EACCES || errno == ELOOP)
     return fail(os_failure(ErrorKind::io, text, errno));
   return of_name(text);
@@ -173,19 +176,20 @@ bool text_means(const std::string& text, const TargetFile& file) {
 
 }  // namespace
 
-Result<std::vector<TargetFile>> resolve_target(std::string_view target, const Progress& progress) {
+Result<std::vector<TargetFile>> resolve_target(std::string_view target, const Progress& progress,
+                                               const StopToken& stop) {
   const std::string text(target);
   if (text.empty()) return fail(ErrorKind::invalid_argument, "empty target");
   if (means_everything(text)) return files_of_all_processes();
   struct stat st {};
   const auto exact = unquoted(text);
-  if (exact && ::stat(exact->c_str(), &st) == 0) return of_existing(*exact, st.st_mode, progress);
+  if (exact && ::stat(exact->c_str(), &st) == 0) return of_existing(*exact, st.st_mode, progress, stop);
   // What exists under that very name is meant, whatever characters it has.
-  if (::stat(text.c_str(), &st) == 0) return of_existing(text, st.st_mode, progress);
-  if (exact) return of_text(*exact, progress);
+  if (::stat(text.c_str(), &st) == 0) return of_existing(text, st.st_mode, progress, stop);
+  if (exact) return of_text(*exact, progress, stop);
   // A name that is there but leads nowhere is no pattern and no program's name.
   if (errno == EACCES || errno == ELOOP) return fail(os_failure(ErrorKind::io, text, errno));
-  return has_glob(text) ? of_glob(text) : of_text(without_backslashes(text), progress);
+  return has_glob(text) ? of_glob(text) : of_text(without_backslashes(text), progress, stop);
 }
 
 bool means_everything(std::string_view target) noexcept { return target.empty() || target == "*"; }

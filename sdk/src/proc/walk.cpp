@@ -40,19 +40,22 @@ using Dir = std::unique_ptr<DIR, CloseDir>;
 
 class Walk {
  public:
-  explicit Walk(const std::function<void(std::size_t)>& progress) : progress_(progress) {}
+  Walk(const std::function<void(std::size_t)>& progress, const StopToken& stop) : progress_(progress), stop_(stop) {}
 
   std::vector<fs::path> of(const fs::path& root) {
     pending_.push_back({root, true});
     // A list, not recursion: the depth of a hostile tree is not ours to choose.
-    while (!pending_.empty()) {
+    while (!pending_.empty() && !stop_.stop_requested()) {
       const Pending next = std::move(pending_.back());
       pending_.pop_back();
       read_directory(next);
     }
     // Links come last, so that a file is known by its own name rather than by a link to it.
     std::ranges::sort(links_);
-    for (const fs::path& link : links_) take_link(link);
+    for (const fs::path& link : links_) {
+      if (stop_.stop_requested()) break;
+      take_link(link);
+    }
     std::ranges::sort(found_);
     return std::move(found_);
   }
@@ -72,6 +75,7 @@ class Walk {
     if (::fstat(fd, &st) != 0 || !directories_.insert(inode_of(st)).second) return;
     if (!where.root && is_kernel_file_system(fd)) return;
     while (const dirent* entry = ::readdir(dir.get())) {
+      if (stop_.stop_requested()) return;
       const std::string name = entry->d_name;
       if (name != "." && name != "..") take_entry(fd, where.path / name, name);
     }
@@ -104,6 +108,7 @@ class Walk {
   }
 
   const std::function<void(std::size_t)>& progress_;
+  const StopToken& stop_;
   std::size_t seen_ = 0;
   std::vector<Pending> pending_;
   std::vector<fs::path> links_;
@@ -114,8 +119,9 @@ class Walk {
 
 }  // namespace
 
-std::vector<fs::path> walk_directory(const fs::path& root, const std::function<void(std::size_t)>& progress) {
-  return Walk(progress).of(root);
+std::vector<fs::path> walk_directory(const fs::path& root, const std::function<void(std::size_t)>& progress,
+                                     const StopToken& stop) {
+  return Walk(progress, stop).of(root);
 }
 
 }  // namespace usdt::proc
