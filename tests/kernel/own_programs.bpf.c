@@ -57,6 +57,39 @@ USDT_PROGRAM(read_typed) {
   return 0;
 }
 
+const volatile __u32 read_count = 3, read_times = 4;
+
+static __always_inline __u64 sum_of(const struct usdt_ctx* ctx, const __u32 count) {
+  __u64 sum = 0;
+
+#pragma unroll
+  for (__u32 n = 0; n < count; n++) {
+    __u64 value;
+
+    usdt_arg_bits(ctx, n, &value);
+    sum += value;
+  }
+  return sum;
+}
+
+/* In a loop compilers move out of it, and so before its tests, what they can. */
+USDT_PROGRAM(read_in_a_loop) {
+  __u64 sum = 0;
+
+  for (__u32 i = 0; i < read_times; i++) {
+    struct usdt_ctx again = *ctx;
+
+    asm volatile("" : "+r"(again.cookie)::"memory");
+    sum += read_count == 1   ? sum_of(&again, 1)
+           : read_count == 3 ? sum_of(&again, 3)
+           : read_count == 6 ? sum_of(&again, 6)
+                             : sum_of(&again, 12);
+  }
+  values[0] = sum;
+  hits++;
+  return 0;
+}
+
 #define KEEP(n) \
   int kept_##n; \
   errors[(n) % MOST] = usdt_arg(ctx, n, &kept_##n)

@@ -176,6 +176,13 @@ TEST_P(EachCarrier, runs_a_typed_program_with_true_values_only) {
   EXPECT_EQ(on.seen("usdt_unread_hits"), 3U);
 }
 
+TEST_P(EachCarrier, reads_in_a_loop) {
+  Attached on("read_in_a_loop", plan_of("typed"), {.carrier = GetParam()});
+  probed::typed(kText, -1000, 65535);
+  EXPECT_EQ(on.seen("hits"), 1U);
+  EXPECT_EQ(on.seen("values", 0), 4 * (reinterpret_cast<std::uintptr_t>(kText) - 1000 + 65535));
+}
+
 TEST_P(EachCarrier, hands_on_floats_as_their_bits) {
   Attached on("read_all", plan_of("floats"), {.carrier = GetParam()});
   probed::floats(-0.5F, 1e300);

@@ -6,7 +6,7 @@
 #include "memory.h"
 #include "slots.h"
 
-/* Where an operand of memory is, modulo 2^64 or 2^32: what `index` says was not yet extended. */
+/* The address of MEM and ADDR (spec.h) from the words its registers hold. 0, or as usdt_thread_base(). */
 static __always_inline int usdt_address(const struct usdt_ctx *ctx, const struct usdt_arg_spec *spec, __u64 base,
 					__u64 index, __u64 *address)
 {
