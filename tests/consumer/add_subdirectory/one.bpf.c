@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* DEFINES and INCLUDES of usdt_add_bpf() reach the compiler. */
-#include <usdt/bpf/usdt.bpf.h>
 #include <own.h>
+#include <usdt/bpf/usdt.bpf.h>
 
 #if FIRST != 1 || SECOND != 4 || OWN != 3
 #error "not what CMakeLists.txt says"
