@@ -146,7 +146,8 @@ Result<SizeResult> measure_size(std::size_t sites, int program, unsigned rounds)
   if (!file) return fail(file.error());
   auto plan = plan_attach({std::move(*file)}, kernel_facts());
   if (!plan) return fail(plan.error());
-  const std::vector<std::uint64_t> offsets = plan->files.front().offsets;
+  std::vector<std::uint64_t> offsets;
+  for (const PlannedSite& site : plan->sites) offsets.push_back(std::get<FilePlace>(site.point).offset.value);
   auto results =
       measure_stages(rounds, {[&] { return attach_all(path, sites); }, [&] { return bare(program, path, offsets); }});
   if (!results) return fail(results.error().within(fmt::format("{} sites", sites)));

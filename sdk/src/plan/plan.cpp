@@ -37,7 +37,7 @@ std::size_t bytes_of(const ElfFile& file) {
 /// What all sites with one argument text share.
 struct ArgTemplate {
   Index<std::vector<Arg>> args;
-  std::vector<usdt_arg_spec> encoded;  ///< for a breakpoint at address 0
+  std::vector<usdt_arg_spec> encoded;  ///< for a breakpoint at address 0; empty where all its sites share one
   bool ip_relative = false;            ///< some value is a distance from the breakpoint
   Index<EncodedSpec> spec;             ///< where all its sites share one
 };
@@ -87,7 +87,8 @@ struct KeyHash {
 
 class Planner {
  public:
-  Planner(const KernelFacts& kernel, const PlanOptions& options) : kernel_(kernel), options_(options) {
+  Planner(const KernelFacts& kernel, const PlanOptions& options, bool several_files)
+      : kernel_(kernel), options_(options), several_files_(several_files) {
     plan_.scope = options.scope;
   }
 
@@ -136,6 +137,7 @@ class Planner {
 
   const KernelFacts& kernel_;
   const PlanOptions& options_;
+  bool several_files_;
   Backend backend_ = Backend::automatic;
   AttachPlan plan_;
   plan::SpecTable specs_;
@@ -155,6 +157,9 @@ void Planner::add(const ProbeFile& file) {
       ArgDecoder(*file.elf),
       {},
       {}};
+  plan_.sites.reserve(plan_.sites.size() + file.sites.size());
+  current.templates.reserve(file.sites.size());
+  specs_.reserve(file.sites.size());
   for (const Site& site : file.sites) {
     if (options_.stop.stop_requested()) return;
     const Index<PlannedProbe> probe = probe_of(site, current);
@@ -203,7 +208,8 @@ std::uint32_t Planner::make_template(std::string_view text, const Texts& texts, 
   const arch::Arch& arch = arch::for_machine(current.decoder.machine());
   const MachineText key(arch.machine, text);
   const bool alike = texts.known.empty() && texts.wanted == &options_.texts;
-  if (const auto same = shared_templates_.find(key); alike && same != shared_templates_.end()) return same->second;
+  const bool shared = alike && several_files_;
+  if (const auto same = shared_templates_.find(key); shared && same != shared_templates_.end()) return same->second;
 
   const std::vector<ParsedArg> parsed = current.decoder.parse(text);
   const auto at = plan_.args.add(current.decoder.decode(parsed));
@@ -211,20 +217,22 @@ std::uint32_t Planner::make_template(std::string_view text, const Texts& texts, 
   reject_surplus(args, parsed);
   if (options_.moment != Moment::entry) add_result(args, arch.machine, options_.moment);
   const auto number = static_cast<std::uint32_t>(templates_.size());
-  if (alike && !depends_on_file(args)) shared_templates_.emplace(key, number);
+  if (shared && !depends_on_file(args)) shared_templates_.emplace(key, number);
 
   ArgTemplate made;
   made.args = at;
   decoded_ += args.size();
-  made.encoded.reserve(std::min<std::size_t>(args.size(), USDT_MAX_ARGS));
-  for (const Arg& arg : std::span(args).first(made.encoded.capacity())) {
+  const std::span encodable = std::span<const Arg>(args).first(std::min<std::size_t>(args.size(), USDT_MAX_ARGS));
+  made.encoded.reserve(encodable.size());
+  for (const Arg& arg : encodable) {
     made.encoded.push_back(resolve::encode(arg, arch, {.result_comes_later = options_.moment == Moment::both}));
     made.ip_relative |= resolve::depends_on_breakpoint(made.encoded.back());
   }
   const std::uint32_t slots = plan::assign_captures(made.encoded, args, arch.word_size, *texts.wanted, texts.known);
   plan_.string_slots = std::max(plan_.string_slots, slots);
   plan_.max_args = std::max(plan_.max_args, static_cast<std::uint32_t>(made.encoded.size()));
-  if (!made.ip_relative && !options_.user_cookie_of) made.spec = specs_.intern(made.encoded, options_.user_cookie);
+  if (!made.ip_relative && !options_.user_cookie_of)
+    made.spec = specs_.intern(std::exchange(made.encoded, {}), options_.user_cookie);
   templates_.push_back(std::move(made));
   return number;
 }
@@ -240,7 +248,7 @@ Index<EncodedSpec> Planner::spec_of(const ArgTemplate& args, const Site& site, V
     encoded[i].value =
         resolve::encode(arg, arch::for_machine(machine), {.site = site.pc_adjusted, .breakpoint = breakpoint}).value;
   }
-  return specs_.intern(encoded, user_cookie);
+  return specs_.intern(std::move(encoded), user_cookie);
 }
 
 void Planner::add_site(const Site& site, Index<PlannedProbe> probe, const plan::Placement& placement,
@@ -337,7 +345,7 @@ Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const Kernel
   if (sites > USDT_MAX_SITES) {
     return fail(ErrorKind::limit, fmt::format("{} sites: at most {} can be told apart", sites, USDT_MAX_SITES));
   }
-  Planner planner(kernel, options);
+  Planner planner(kernel, options, files.size() > 1);
   if (auto chosen = planner.choose_backend(); !chosen && !files.empty()) return fail(chosen.error());
   for (const ProbeFile& file : files) planner.add(file);
   if (auto added = planner.add(selection); !added) return fail(added.error());

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <functional>
 #include <string_view>
+#include <utility>
 
 namespace usdt::plan {
 namespace {
@@ -15,14 +16,14 @@ std::string_view bytes_of(const std::vector<usdt_arg_spec>& args) {
 
 }  // namespace
 
-Index<EncodedSpec> SpecTable::intern(const std::vector<usdt_arg_spec>& args, std::uint64_t user_cookie) {
+Index<EncodedSpec> SpecTable::intern(std::vector<usdt_arg_spec> args, std::uint64_t user_cookie) {
   const std::string_view bytes = bytes_of(args);
   const std::size_t hash = std::hash<std::string_view>{}(bytes) ^ static_cast<std::size_t>(user_cookie);
   for (auto [it, end] = by_hash_.equal_range(hash); it != end; ++it) {
     const EncodedSpec& known = specs_[it->second];
     if (known.user_cookie == user_cookie && bytes_of(known.args) == bytes) return it->second;
   }
-  const Index<EncodedSpec> index = specs_.add({.user_cookie = user_cookie, .args = args});
+  const Index<EncodedSpec> index = specs_.add({.user_cookie = user_cookie, .args = std::move(args)});
   by_hash_.emplace(hash, index);
   return index;
 }

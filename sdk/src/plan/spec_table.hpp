@@ -19,7 +19,9 @@ namespace usdt::plan {
 class SpecTable {
  public:
   /// The number of the spec with these arguments and this user cookie, new or known.
-  [[nodiscard]] Index<EncodedSpec> intern(const std::vector<usdt_arg_spec>& args, std::uint64_t user_cookie);
+  [[nodiscard]] Index<EncodedSpec> intern(std::vector<usdt_arg_spec> args, std::uint64_t user_cookie);
+  /// So many more may come.
+  void reserve(std::size_t more) { by_hash_.reserve(by_hash_.size() + more); }
   [[nodiscard]] Table<EncodedSpec> take() && { return std::move(specs_); }
 
  private:
