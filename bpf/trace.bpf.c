@@ -101,23 +101,26 @@ static __always_inline int capture(const struct usdt_ctx *ctx, void *record, __u
 	__u64 text = slot * usdt_stock()->string_size, by = how - USDT_CAPTURE_LENGTH;
 	__u32 at = sizeof(struct usdt_event) + usdt_program()->max_args * sizeof(struct usdt_event_arg) +
 		   usdt_stock()->stack_depth * sizeof(__u64);
+	char *to;
 	int error;
 
 	/* Checked just before it is used: verifiers of old kernels (5.10) forget the bounds of what was spilled. */
 	asm volatile("" : "+r"(text));
 	if (!usdt_stock()->string_slots || text > (usdt_stock()->string_slots - 1ull) * usdt_stock()->string_size)
 		return 0;
+	to = record + at + text;
+	asm volatile("" : "+r"(to));
 	if (how == USDT_CAPTURE_LIKELY)
-		return capture_likely(ctx, record, i, record + at + text);
+		return capture_likely(ctx, record, i, to);
 	if (how == USDT_CAPTURE_STRING)
-		return usdt_copy_text(ctx, record + at + text, usdt_stock()->string_size, args[i].bits);
+		return usdt_copy_text(ctx, to, usdt_stock()->string_size, args[i].bits);
 	asm volatile("" : "+r"(by));
 	if (by >= usdt_program()->max_args)
 		return -USDT_ENOENT;
 	error = args[by].error;
 	if (error)
 		return error == -USDT_ENODATA && usdt_calls() && !ctx->returns ? 0 : error;
-	return capture_bytes(ctx, record + at + text, args[by].bits, args[i].bits);
+	return capture_bytes(ctx, to, args[by].bits, args[i].bits);
 }
 
 /* Texts behind all values, since some of those are their lengths. Packed specs have none. */
