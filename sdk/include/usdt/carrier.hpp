@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "usdt/bpf/spec.h"
@@ -46,8 +47,12 @@ struct ProgramKind {
   Moment moment = Moment::entry;                   ///< usdt_program_constants::moment
   bool calls = false;                              ///< usdt_program_constants::calls
   std::optional<Index<std::string>> program = {};  ///< in AttachPlan::programs; none: any
-  // clang-tidy 14 takes the 0 of a defaulted comparison for a pointer.
-  friend auto operator<=>(const ProgramKind&, const ProgramKind&) = default;  // NOLINT(modernize-use-nullptr)
+  friend bool operator==(const ProgramKind&, const ProgramKind&) = default;
+  /// An order for maps. (libc++ 14 has no three-way comparison of std::optional.)
+  friend bool operator<(const ProgramKind& a, const ProgramKind& b) noexcept {
+    return std::tie(a.backend, a.source, a.moment, a.calls, a.program) <
+           std::tie(b.backend, b.source, b.moment, b.calls, b.program);
+  }
 };
 
 static_assert(static_cast<int>(Moment::entry) == USDT_AT_ENTRY && static_cast<int>(Moment::exit) == USDT_AT_RETURN &&
