@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Which neighbouring memory operands are fetched by one read.
-#include "plan/windows.hpp"
+#include "carry/windows.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@
 namespace usdt {
 namespace {
 
-using plan::gather_windows;
-using plan::Windowed;
+using carry::gather_windows;
+using carry::Windowed;
 using testing::Each;
 using testing::ElementsAre;
 
@@ -134,7 +134,7 @@ TEST(Windows, DoNotReachRoundTheEndOfTheAddressSpace) {
 TEST(Windows, AreWrittenWithTheirSpec) {
   const EncodedSpec spec{.user_cookie = 7, .args = {mem(8, 4), in_register(8), mem(0, 8)}};
   std::vector<std::byte> bytes(sizeof(usdt_spec) + 3 * sizeof(usdt_arg_spec));
-  plan::write_spec(bytes.data(), spec);
+  carry::write_spec(bytes.data(), spec);
   usdt_spec head{};
   std::memcpy(&head, bytes.data(), sizeof(head));
   EXPECT_EQ(head.user_cookie, 7U);

@@ -17,29 +17,14 @@
 #include "usdt/bpf/processes.h"
 #include "usdt/bpf/spec.h"
 #include "usdt/decode.hpp"
-#include "usdt/discover.hpp"
-#include "usdt/elf_file.hpp"
 #include "usdt/index.hpp"
 #include "usdt/kernel.hpp"
 #include "usdt/machine.hpp"
-#include "usdt/pattern.hpp"
-#include "usdt/probe.hpp"
+#include "usdt/probe_file.hpp"
 #include "usdt/result.hpp"
 #include "usdt/stop.hpp"
 
 namespace usdt {
-
-/// One scanned file with the sites asked for.
-struct ProbeFile {
-  TargetFile target;
-  std::shared_ptr<const ElfFile> elf;
-  std::vector<Site> sites;
-  std::vector<ScanWarning> warnings;
-};
-
-/// Scans `target` and keeps the sites that one of `patterns` matches by provider and name (all if there are none).
-[[nodiscard]] Result<ProbeFile> find_probes(const TargetFile& target, const std::vector<ProbePattern>& patterns,
-                                            const OpenOptions& options = {});
 
 /// Whose hits count.
 struct AllProcesses {};

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "usdt/pattern.hpp"
-#include "usdt/plan.hpp"
+#include "usdt/probe_file.hpp"
 #include "usdt/result.hpp"
 #include "usdt/stop.hpp"
 

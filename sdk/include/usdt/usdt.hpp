@@ -37,6 +37,7 @@
 #include "usdt/plan.hpp"
 #include "usdt/privilege.hpp"
 #include "usdt/probe.hpp"
+#include "usdt/probe_file.hpp"
 #include "usdt/red_zone.hpp"
 #include "usdt/result.hpp"
 #include "usdt/select.hpp"

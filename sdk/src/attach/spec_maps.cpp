@@ -9,7 +9,7 @@
 #include "attach/libbpf_specs.hpp"
 #include "attach/process_list.hpp"
 #include "attach/thread_base.hpp"
-#include "plan/windows.hpp"
+#include "carry/windows.hpp"
 #include "sys/pid_namespace.hpp"
 
 namespace usdt::backends {
@@ -71,7 +71,7 @@ usdt_program_constants constants_of(const AttachPlan& plan, const CarrierPlan& c
   out.windows = static_cast<std::uint8_t>(carriers.windows);
   if ((program.carriers & USDT_CARRIER_BIT(USDT_CARRIER_LINK)) != 0) {
     out.values_by_site = program.values_by_site;
-    plan::write_spec(reinterpret_cast<std::byte*>(out.link_spec), program.link_spec);
+    carry::write_spec(reinterpret_cast<std::byte*>(out.link_spec), program.link_spec);
   }
   return out;
 }
@@ -151,7 +151,7 @@ Result<void> fill_specs(const ObjectCopy& object, const AttachPlan& plan, const 
   const std::size_t size = entry_size(plan);
   return object.write_map(kTable, size * plan.specs.size(), [&](std::byte* to) {
     for (const EncodedSpec& spec : plan.specs) {
-      plan::write_spec(to, spec);
+      carry::write_spec(to, spec);
       to += size;
     }
   });

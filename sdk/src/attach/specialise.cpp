@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "btf/types.hpp"
-#include "plan/windows.hpp"
+#include "carry/windows.hpp"
 
 namespace usdt::backends {
 namespace {
@@ -63,7 +63,7 @@ bool is_plain_memory(const usdt_arg_spec& arg) {
 class Specialiser {
  public:
   explicit Specialiser(const PlannedProgram& program)
-      : program_(program), args_(plan::gather_windows(program.link_spec.args).args) {}
+      : program_(program), args_(carry::gather_windows(program.link_spec.args).args) {}
 
   /// False where a placeholder stands alone.
   [[nodiscard]] bool rewrite(std::span<bpf_insn> code) const {

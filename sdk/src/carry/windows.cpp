@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "plan/windows.hpp"
+#include "carry/windows.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <tuple>
 #include <utility>
 
-namespace usdt::plan {
+namespace usdt::carry {
 namespace {
 
 /// Operands whose addresses differ by their displacements only have the same one.
@@ -77,4 +77,4 @@ void write_spec(std::byte* to, const EncodedSpec& spec) {
     std::memcpy(to + sizeof(head), windowed.args.data(), windowed.args.size() * sizeof(usdt_arg_spec));
 }
 
-}  // namespace usdt::plan
+}  // namespace usdt::carry

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <string>
 
-#include "plan/carrying.hpp"
-#include "plan/windows.hpp"
+#include "carry/carrying.hpp"
+#include "carry/windows.hpp"
 
-namespace usdt::plan {
+namespace usdt::carry {
 namespace {
 
 /// A spec where programs of one kind read it.
@@ -99,4 +99,4 @@ void carry_by_programs(Carrying& carrying) {
   }
 }
 
-}  // namespace usdt::plan
+}  // namespace usdt::carry

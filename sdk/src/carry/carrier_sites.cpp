@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "plan/carrier_sites.hpp"
+#include "carry/carrier_sites.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 #include "plan/backend_table.hpp"
 #include "usdt/cookie.hpp"
 
-namespace usdt::plan {
+namespace usdt::carry {
 namespace {
 
 /// So many kernel functions in one link, and a second link for those that fit no cookie is dearer than what cookies
@@ -60,7 +60,7 @@ CarrierSites::CarrierSites(const AttachPlan& plan, const CarrierOptions& options
 
 /// Many functions in one link, of which some do not fit a cookie.
 bool CarrierSites::wants_one_table(const AttachGroup& group) const {
-  return std::holds_alternative<KernelModule>(group.of) && row_of(group.backend).info.one_link &&
+  return std::holds_alternative<KernelModule>(group.of) && plan::row_of(group.backend).info.one_link &&
          group.sites.size() >= kManyFunctions &&
          !std::ranges::all_of(group.sites, [&](Index<PlannedSite> site) { return packed(site).has_value(); });
 }
@@ -77,4 +77,4 @@ std::uint64_t CarrierSites::address_of(Index<PlannedSite> site) const noexcept {
   return place ? place->offset.value : function_of(plan_, planned)->address;
 }
 
-}  // namespace usdt::plan
+}  // namespace usdt::carry

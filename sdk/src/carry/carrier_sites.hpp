@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What carriers ask about the sites of a plan. Private to plan/.
+// What carriers ask about the sites of a plan. Private to carry/.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 #include "usdt/carrier.hpp"
 
-namespace usdt::plan {
+namespace usdt::carry {
 
 class CarrierSites {
  public:
@@ -64,4 +64,4 @@ class CarrierSites {
   std::vector<OfGroup> groups_;               ///< by group
 };
 
-}  // namespace usdt::plan
+}  // namespace usdt::carry

@@ -7,14 +7,14 @@
 #include <array>
 #include <string>
 
-#include "plan/carrying.hpp"
-#include "plan/windows.hpp"
+#include "carry/carrying.hpp"
+#include "carry/windows.hpp"
 
 namespace usdt {
 namespace {
 
-using plan::CarrierSites;
-using plan::Carrying;
+using carry::CarrierSites;
+using carry::Carrying;
 
 constexpr std::array<std::string_view, 5> kNames{"automatic", "cookie", "table", "per-link", "ip-hash"};
 /// Packed cookies without a site number: usdt_site() must not find one.
@@ -32,7 +32,7 @@ Carrier most_used(const CarrierPlan& made) {
   return made.in_cookie >= made.in_table ? Carrier::cookie : Carrier::table;
 }
 
-Result<void> carry(Carrying& carrying) {
+Result<void> carry_specs(Carrying& carrying) {
   if (carrying.out.carrier == Carrier::ip_hash) return carry_by_address(carrying);
   if (carrying.out.carrier != Carrier::per_link) return carry_by_cookie_and_table(carrying);
   carry_by_programs(carrying);
@@ -40,7 +40,7 @@ Result<void> carry(Carrying& carrying) {
 }
 
 bool has_windows(const CarrierPlan& made, const CarrierSites& sites) {
-  const auto gathers = [](const EncodedSpec& spec) { return plan::gather_windows(spec.args).sizes[1] != 0; };
+  const auto gathers = [](const EncodedSpec& spec) { return carry::gather_windows(spec.args).sizes[1] != 0; };
   return (made.needs_table && std::ranges::any_of(sites.specs(), gathers)) ||
          std::ranges::any_of(made.programs, [&](const PlannedProgram& program) { return gathers(program.link_spec); });
 }
@@ -68,7 +68,7 @@ std::string CarrierPlan::describe() const {
     if (mixed || !more.empty()) text += ")";
   };
   const std::size_t own = std::count_if(programs.begin(), programs.end(),
-                                        [](const PlannedProgram& p) { return (p.carriers & plan::kLinkBit) != 0; });
+                                        [](const PlannedProgram& p) { return (p.carriers & carry::kLinkBit) != 0; });
   std::string copies = own > 1 || limited ? fmt::format("{} program{}", own, own == 1 ? "" : "s") : "";
   if (limited) copies += ", no more by the limit";
   add("per-link", in_program, copies);
@@ -86,7 +86,7 @@ Result<CarrierPlan> plan_carriers(const AttachPlan& plan, const CarrierOptions& 
   made.site_bits = options.site_numbers ? sites.site_bits() : kNoSiteBits;
   if (sites.same_user_cookie()) made.user_cookie = sites.specs().front().user_cookie;
   made.carrier = options.carrier == Carrier::automatic ? choose(sites) : options.carrier;
-  if (auto done = carry(carrying); !done) return fail(done.error());
+  if (auto done = carry_specs(carrying); !done) return fail(done.error());
   make_links(carrying);
   if (made.carrier != Carrier::ip_hash) made.carrier = most_used(made);
   // They are read from the stack at an offset the verifier does not know (5.12); kernels without cookies may be

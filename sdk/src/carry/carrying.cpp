@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "plan/carrying.hpp"
+#include "carry/carrying.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace usdt::plan {
+namespace usdt::carry {
 namespace {
 
 /// USDT_FORM_REG of packed cookies.
@@ -87,4 +87,4 @@ Result<void> carry_by_cookie_and_table(Carrying& carrying) {
   return {};
 }
 
-}  // namespace usdt::plan
+}  // namespace usdt::carry

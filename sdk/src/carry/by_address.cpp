@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <fmt/format.h>
 
-#include "plan/carrying.hpp"
+#include "carry/carrying.hpp"
 
-namespace usdt::plan {
+namespace usdt::carry {
 namespace {
 
 /// Values of the low 12 bits of an address.
@@ -52,4 +52,4 @@ Result<void> carry_by_address(Carrying& carrying) {
   return {};
 }
 
-}  // namespace usdt::plan
+}  // namespace usdt::carry

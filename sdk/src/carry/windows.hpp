@@ -8,7 +8,7 @@
 
 #include "usdt/plan.hpp"
 
-namespace usdt::plan {
+namespace usdt::carry {
 
 /// Arguments of a spec with neighbouring memory operands gathered into windows (bpf/spec.h).
 struct Windowed {
@@ -21,4 +21,4 @@ struct Windowed {
 /// sizeof(usdt_spec) + args * sizeof(usdt_arg_spec) bytes.
 void write_spec(std::byte* to, const EncodedSpec& spec);
 
-}  // namespace usdt::plan
+}  // namespace usdt::carry

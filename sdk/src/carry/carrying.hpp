@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "plan/carrier_sites.hpp"
+#include "carry/carrier_sites.hpp"
 
-namespace usdt::plan {
+namespace usdt::carry {
 
 inline constexpr std::uint32_t kTableBit = USDT_CARRIER_BIT(USDT_CARRIER_TABLE);
 inline constexpr std::uint32_t kCookieBit = USDT_CARRIER_BIT(USDT_CARRIER_COOKIE);
@@ -57,4 +57,4 @@ void carry_by_programs(Carrying& carrying);
 /// The links, once every site has its program.
 void make_links(Carrying& carrying);
 
-}  // namespace usdt::plan
+}  // namespace usdt::carry

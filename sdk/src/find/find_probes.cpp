@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "usdt/plan.hpp"
+#include "usdt/probe_file.hpp"
 
 namespace usdt {
 

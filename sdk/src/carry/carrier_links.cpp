@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <map>
 
-#include "plan/carrying.hpp"
+#include "carry/carrying.hpp"
 
-namespace usdt::plan {
+namespace usdt::carry {
 namespace {
 
 void add_site(PlannedLink& link, const CarrierSites& sites, Index<PlannedSite> site, std::uint64_t cookie) {
@@ -38,4 +38,4 @@ void make_links(Carrying& carrying) {
   }
 }
 
-}  // namespace usdt::plan
+}  // namespace usdt::carry
