@@ -55,7 +55,7 @@ class PlanOf {
     static const auto kX86 = test::sample_elf(Machine::x86_64).open();
     const auto file =
         plan_.files.add({.target = {}, .elf = machine == Machine::x86_64 ? kX86 : test::sample_elf(machine).open()});
-    plan_.groups.add({.of = file});
+    plan_.groups[plan_.groups.add()].of = file;
     return *this;
   }
   /// One more site of the last file; without `offset` it lies 8 bytes behind the last one.

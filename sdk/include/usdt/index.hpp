@@ -87,6 +87,12 @@ class Table {
     all_.push_back(std::move(element));
     return index;
   }
+  /// Appends one as it is by default; where it is.
+  Index<T> add() {
+    const Index<T> index = next();
+    all_.emplace_back();
+    return index;
+  }
   /// Every index, in order.
   [[nodiscard]] Indices<T> indices() const noexcept { return Indices<T>(next()); }
   /// Appends the elements of `more`, which move behind those that are there.

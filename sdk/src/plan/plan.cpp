@@ -150,13 +150,12 @@ class Planner {
 void Planner::add(const ProbeFile& file) {
   most_arguments_ += bytes_of(*file.elf) / kFileBytesPerArgument;
   const Index<PlannedFile> number = plan_.files.add({.target = file.target, .elf = file.elf});
-  Current current{
-      number,
-      plan_.groups.add(
-          {.backend = backend_, .moment = options_.moment, .session = options_.moment == Moment::both, .of = number}),
-      ArgDecoder(*file.elf),
-      {},
-      {}};
+  const Index<AttachGroup> group = plan_.groups.add();
+  plan_.groups[group].backend = backend_;
+  plan_.groups[group].moment = options_.moment;
+  plan_.groups[group].session = options_.moment == Moment::both;
+  plan_.groups[group].of = number;
+  Current current{number, group, ArgDecoder(*file.elf), {}, {}};
   plan_.sites.reserve(plan_.sites.size() + file.sites.size());
   current.templates.reserve(file.sites.size());
   specs_.reserve(file.sites.size());

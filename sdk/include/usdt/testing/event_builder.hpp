@@ -32,7 +32,9 @@ namespace usdt::testing {
   const auto file = plan.files.add({{"/synthetic", "/synthetic", false}, nullptr});
   const auto probe = plan.probes.add({file, std::move(provider), std::move(name)});
   const auto site = plan.sites.add({.probe = probe, .point = FilePlace{.file = file}});
-  plan.groups.add({.of = file, .sites = {site}});
+  const auto group = plan.groups.add();
+  plan.groups[group].of = file;
+  plan.groups[group].sites.push_back(site);
   plan.args.add(ArgDecoder(machine).decode(args_text));
   EncodedSpec spec;
   spec.args.resize(plan.args[0].size());
