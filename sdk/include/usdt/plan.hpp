@@ -54,7 +54,7 @@ class Processes {
   [[nodiscard]] const std::vector<pid_t>& pids() const noexcept { return pids_; }
 
  private:
-  explicit Processes(std::vector<pid_t> pids) noexcept : pids_(std::move(pids)) {}
+  explicit Processes(std::vector<pid_t>&& pids) noexcept : pids_(std::move(pids)) {}
   std::vector<pid_t> pids_;
 };
 using Scope = std::variant<AllProcesses, OneProcess, Processes>;
