@@ -10,7 +10,9 @@
 #include <limits>
 #include <utility>
 
+#include "common/help.hpp"
 #include "common/report.hpp"
+#include "common/terminal.hpp"
 
 namespace usdt::tools {
 namespace {
@@ -60,6 +62,7 @@ bool read_all(const std::string& text, Number& number) {
 }  // namespace
 
 std::optional<int> parse_command_line(CLI::App& app, std::vector<std::string> words, int usage_error) {
+  app.formatter(help_formatter(Terminal::of(STDOUT_FILENO).width));
   std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
   try {
     app.parse(words);

@@ -15,12 +15,12 @@ namespace usdt_list {
 namespace {
 
 constexpr const char* kDescription =
-    "Lists the USDT probes of programs, libraries and running processes, and the functions and raw tracepoints of the\n"
-    "kernel, with the types of their arguments.\n"
-    "WHAT is a file, a directory, a glob, a soname, a program on PATH, or a probe: usdt:PATH:PROVIDER:NAME,\n"
-    "PATH:PROVIDER:NAME or PROVIDER:NAME, globs anywhere. In the kernel: PREFIX:FUNCTION or PREFIX:MODULE:FUNCTION,\n"
-    "PREFIX one of kfunc, kretfunc, kcall, kprobe, kretprobe, ksession, fentry, fexit, fsession; raw_tp:NAME, "
-    "tp_btf:NAME.\n"
+    "Lists the USDT probes of programs, libraries and running processes, and the functions and raw "
+    "tracepoints of the kernel, with the types of their arguments.\n"
+    "WHAT is a file, a directory, a glob, a soname, a program on PATH, or a probe: "
+    "usdt:PATH:PROVIDER:NAME, PATH:PROVIDER:NAME or PROVIDER:NAME, globs anywhere. In the kernel: "
+    "PREFIX:FUNCTION or PREFIX:MODULE:FUNCTION, PREFIX one of kfunc, kretfunc, kcall, kprobe, kretprobe, "
+    "ksession, fentry, fexit, fsession; raw_tp:NAME, tp_btf:NAME.\n"
     "Every name listed can be pasted into usdt-trace.";
 
 constexpr const char* kFooter =
@@ -29,10 +29,12 @@ constexpr const char* kFooter =
     "  usdt-list -v libstdc++.so.6 'libstdcxx:*'     semaphores and signatures of some\n"
     "  usdt-list -p 1234                             all files that process 1234 runs, deleted ones too\n"
     "  usdt-list -f json /usr/lib | jq -r .name      one JSON object for each site\n"
-    "  usdt-list 'kfunc:tcp_*' 'raw_tp:sched_*'      functions and tracepoints of the kernel; -v: where arguments are\n"
-    "  usdt-list --doctor                            what this kernel offers, and which nops are safe to trace\n"
-    "Exit code: 0 found, 1 nothing matched, 2 wrong usage or an unreadable target; --doctor: 0 if it could be said, "
-    "else 2.";
+    "  usdt-list 'kfunc:tcp_*' 'raw_tp:sched_*'      functions and tracepoints of the kernel; -v: where "
+    "arguments are\n"
+    "  usdt-list --doctor                            what this kernel offers, and which nops are safe to "
+    "trace\n"
+    "Exit code: 0 found, 1 nothing matched, 2 wrong usage or an unreadable target; --doctor: 0 if it "
+    "could be said, else 2.";
 
 struct RawFlags {
   std::vector<std::string> words;
@@ -53,7 +55,7 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->type_name("NAME")
       ->allow_extra_args(false);
   app.add_flag("-v,--verbose", flags.verbosity,
-               "-v: semaphores, signatures and costs, of the kernel where arguments are, and what\n"
+               "-v: semaphores, signatures and costs, of the kernel where arguments are, and what "
                "cannot be attached to; -vv: every site and argument");
   app.add_option("-f,--format", raw.format, "text, or json: one object a line for each site")
       ->check(usdt::tools::one_of({"text", "json"}))

@@ -19,12 +19,12 @@ constexpr int usage_error = 2;
 
 constexpr const char* description =
     "Shows the values that running programs pass at their USDT probes, and the kernel at its functions.\n"
-    "PROBE is usdt:PATH:PROVIDER:NAME, PATH:PROVIDER:NAME or PROVIDER:NAME; PATH may be a soname; globs anywhere.\n"
-    "In the kernel it is PREFIX:FUNCTION or PREFIX:MODULE:FUNCTION. At the entry of a function: kfunc, kprobe, "
-    "fentry;\n"
-    "at its return: kretfunc, kretprobe, fexit; both in one event: kcall, ksession, fsession (kfunc, kretfunc and "
-    "kcall\n"
-    "by whatever is cheapest here). Raw tracepoints: raw_tp, tp_btf.\n"
+    "PROBE is usdt:PATH:PROVIDER:NAME, PATH:PROVIDER:NAME or PROVIDER:NAME; PATH may be a soname; globs "
+    "anywhere.\n"
+    "In the kernel it is PREFIX:FUNCTION or PREFIX:MODULE:FUNCTION. At the entry of a function: kfunc, "
+    "kprobe, fentry; at its return: kretfunc, kretprobe, fexit; both in one event: kcall, ksession, "
+    "fsession (kfunc, kretfunc and kcall by whatever is cheapest here). Raw tracepoints: raw_tp, "
+    "tp_btf.\n"
     "usdt-list prints names that can be pasted here.";
 
 constexpr const char* examples =
@@ -34,14 +34,12 @@ constexpr const char* examples =
     "  usdt-trace 'libstdcxx:throw' -- ./program --its-flag\n"
     "  usdt-trace kcall:vfs_read --print 'count, retval' -- cat /etc/hostname\n"
     "  usdt-trace 'kfunc:tcp_*' --count --duration 5\n"
-    "A command runs under the tracer, and its children are traced with it. When it ends, so does the trace, with its "
-    "exit\n"
-    "code. Where the trace ends first (-M, -d, Ctrl-C, nobody reads its output), the command and all processes it "
-    "started are\n"
-    "ended: SIGTERM, after 2 seconds SIGKILL.\n"
-    "Exit code: the command's own (128 + signal), or 0 if the trace ended first; 1 run-time failure, output that could "
-    "not be\n"
-    "written included; 2 wrong usage; 3 with --strict when events were lost or a value was unreadable.";
+    "A command runs under the tracer, and its children are traced with it. When it ends, so does the "
+    "trace, with its exit code. Where the trace ends first (-M, -d, Ctrl-C, nobody reads its output), "
+    "the command and all processes it started are ended: SIGTERM, after 2 seconds SIGKILL.\n"
+    "Exit code: the command's own (128 + signal), or 0 if the trace ended first; 1 run-time failure, "
+    "output that could not be written included; 2 wrong usage; 3 with --strict when events were lost or "
+    "a value was unreadable.";
 
 struct RawFlags {
   std::vector<std::string> probes;
@@ -66,12 +64,12 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->type_name("PID[,PID]");
   app.add_option(
          "--print", raw.prints,
-         "What to show: argN, str(argN), str(argN, argM) of the length argM, hex(argN), of kernel functions\n"
+         "What to show: argN, str(argN), str(argN, argM) of the length argM, hex(argN), of kernel functions "
          "names as well (count, str(filename)) and retval; PROBE=LIST: of these probes. Default: every argument")
       ->allow_extra_args(false)
       ->type_name("[PROBE=]LIST");
   app.add_option("--strings", raw.strings,
-                 "Arguments that point to what is plainly text: auto shows the text behind the number (as text output\n"
+                 "Arguments that point to what is plainly text: auto shows the text behind the number (as text output "
                  "does by default, and JSON does not), never only the number")
       ->check(one_of({"auto", "never"}))
       ->type_name("WHEN");
@@ -102,7 +100,7 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_flag("-q,--quiet", flags.quiet, "No notices but errors and the loss line");
   app.add_flag("-v,--verbose", flags.verbose, "Tell how sites are attached and how specs reach the BPF program");
   app.add_option("--backend", raw.backends,
-                 "How to attach: uprobe_multi, perf_uprobe; in the kernel: kprobe_multi, kprobe_session,\n"
+                 "How to attach: uprobe_multi, perf_uprobe; in the kernel: kprobe_multi, kprobe_session, "
                  "perf_kprobe, tracing_multi, tracing, raw_tp, tp_btf. Default: the best there is")
       ->check(one_of({"auto", "uprobe_multi", "perf_uprobe", "kprobe_multi", "kprobe_session", "perf_kprobe",
                       "tracing_multi", "tracing", "raw_tp", "tp_btf"}))
@@ -113,12 +111,12 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->type_name("N");
   app.add_flag("-c,--count", flags.count_only, "No events, but a table of hits at the end");
   app.add_flag("--wait-for-pages", raw.wait_for_pages,
-               "Where an argument is paged out, let the traced program wait until it is in: the default with -p and a\n"
+               "Where an argument is paged out, let the traced program wait until it is in: the default with -p and a "
                "command, but not of everybody's, since who maps a page decides how long that takes");
   app.add_flag("--no-wait-for-pages", raw.no_wait_for_pages, "Say instead that it could not be read")
       ->excludes("--wait-for-pages");
   app.add_option("--carrier", raw.carrier,
-                 "How a site's argument spec reaches the BPF program: auto, cookie, table,\n"
+                 "How a site's argument spec reaches the BPF program: auto, cookie, table, "
                  "per-link or ip-hash")
       ->check(one_of({"auto", "cookie", "table", "per-link", "ip-hash"}))
       ->type_name("NAME");
