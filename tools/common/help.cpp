@@ -37,7 +37,7 @@ class HelpFormatter : public CLI::Formatter {
   /// "-Z,--string-size N=200", "--print [PROBE=]LIST ...": without what CLI11 adds about other options.
   static std::string name_of(const CLI::Option* option, bool is_positional) {
     std::string name = option->get_name(is_positional, true);
-    name = name.substr(0, name.find('{'));  // of a flag that says no: "{false}"
+    name.resize(std::min(name.size(), name.find('{')));  // of a flag that says no: "{false}"
     if (const std::string type = option->get_type_name(); !type.empty() && option->get_items_expected_max() > 0)
       name += " " + type;
     if (!option->get_default_str().empty()) name += "=" + option->get_default_str();

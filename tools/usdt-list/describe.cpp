@@ -72,9 +72,12 @@ std::size_t telling_bytes(const usdt::Site& site) {
       return 5;
     case usdt::SiteClass::nop10:
       return 10;
-    default:
-      return 8;
+    case usdt::SiteClass::unknown:
+    case usdt::SiteClass::emulated:
+    case usdt::SiteClass::single_step:
+      break;
   }
+  return 8;
 }
 
 }  // namespace

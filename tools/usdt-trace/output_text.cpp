@@ -107,7 +107,7 @@ class TextOutput final : public Output {
 
   void show_time(std::uint64_t monotonic_ns) {
     const std::int64_t wall = wall_clock_.at(monotonic_ns);
-    const std::time_t second = wall / 1'000'000'000;
+    const auto second = static_cast<std::time_t>(wall / 1'000'000'000);
     if (second != clock_second_) {
       clock_second_ = second;
       std::tm local{};

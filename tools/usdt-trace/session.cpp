@@ -208,7 +208,8 @@ class Session {
       if (output_->pending() > much)
         static_cast<void>(output_->flush([this](std::chrono::milliseconds) { return patient(); }));
     };
-    auto events = tracer_->poll(show, wait, std::min(batch, flags_.max_events - shown_));
+    const auto most = static_cast<std::size_t>(std::min(batch, flags_.max_events - shown_));
+    auto events = tracer_->poll(show, wait, most);
     if (events) shown_ += *events;
     return events;
   }

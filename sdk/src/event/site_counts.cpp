@@ -20,7 +20,20 @@ constexpr std::size_t kLine = 128 / sizeof(usdt_site_stats);
 constexpr std::size_t kMostBytes = 64u << 20;
 constexpr long kMostRows = 1024;
 
-__u64 load(__u64& counter) noexcept { return std::atomic_ref(counter).load(std::memory_order_relaxed); }
+__u64 load(__u64& counter) noexcept {
+  if constexpr (sizeof(long) == sizeof(counter)) {
+    return std::atomic_ref(counter).load(std::memory_order_relaxed);
+  } else {
+    // 32-bit machines read it in halves, and the kernel counts on between them.
+    const volatile auto* halves = reinterpret_cast<const volatile __u32*>(&counter);
+    __u32 low = 0, high = 0;
+    do {
+      high = halves[1];
+      low = halves[0];
+    } while (high != halves[1]);
+    return static_cast<__u64>(high) << 32 | low;
+  }
+}
 
 }  // namespace
 
