@@ -191,9 +191,9 @@ Resolver::Found Resolver::thread_offset(const SymbolRef& symbol, bool dynamic) c
 
 Unreadable Resolver::because(std::string reason, std::string_view token) const {
   Unreadable unreadable{.reason = std::move(reason), .column = parsed_.column};
-  if (token.empty()) return unreadable;
-  // Not std::string::find(): its time is the product of both lengths, glibc's memmem(3) takes their sum.
   const std::string_view text = parsed_.text;
+  if (token.empty() || text.empty()) return unreadable;
+  // Not std::string::find(): its time is the product of both lengths, glibc's memmem(3) takes their sum.
   const void* at = ::memmem(text.data(), text.size(), token.data(), token.size());
   if (at != nullptr) unreadable.column += static_cast<std::uint32_t>(static_cast<const char*>(at) - text.data());
   return unreadable;
