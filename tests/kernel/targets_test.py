@@ -88,6 +88,29 @@ def a_trace_of_several_pids_lasts_until_the_last_of_them_ends(run):
 
 
 @scenario
+def a_thread_is_not_taken_for_a_process(run):
+    program = puppet.build(run)
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    try:
+        for more in ((), ("--children",)):
+            result = run.trace(probe_of(program), "-p", thread.native_id, *more, "--duration", 5)
+            check_refused(result, f"{thread.native_id} is a thread of process {os.getpid()}")
+    finally:
+        done.set()
+        thread.join()
+
+
+@scenario
+def a_probe_that_is_nowhere_is_said_beside_one_that_is_there(run):
+    program = puppet.build(run)
+    result = run.trace(probe_of(program), f"usdt:{program}:test:nosuch", command=[program, "fire:5"])
+    result.check_accounted(5, lost=0)
+    check("nothing matches" in result.stderr and "nosuch" in result.stderr, f"a mistake is hidden\n{result.describe()}")
+
+
+@scenario
 def families_of_several_pids_are_traced(run):
     program = puppet.build(run)
     one, two, stranger = Puppet(run, program), Puppet(run, program), Puppet(run, program)

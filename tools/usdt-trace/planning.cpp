@@ -123,10 +123,21 @@ usdt::SearchScope search_scope(const Flags& flags, const Subjects& subjects) {
   return scope;
 }
 
+/// A pattern that means nothing is a mistake that those beside it would hide.
+void report_unmatched(const Flags& flags, const usdt::Selection& selection) {
+  for (const usdt::ProbePattern& pattern : flags.patterns) {
+    const auto is_meant = [&](const usdt::Site& site) { return pattern.matches(site.provider, site.name); };
+    if (std::ranges::none_of(selection.files,
+                             [&](const usdt::ProbeFile& file) { return std::ranges::any_of(file.sites, is_meant); }))
+      notice(flags, fmt::format("nothing matches '{}'", pattern.str()));
+  }
+}
+
 usdt::Result<usdt::Selection> select_in_files(const Flags& flags, const usdt::SearchScope& scope) {
   if (flags.patterns.empty()) return usdt::Selection{};
   auto selection = usdt::select_probes(flags.patterns, scope);
   if (!selection) return selection;
+  report_unmatched(flags, *selection);
   for (const usdt::ProbeFile& file : selection->files) {
     for (const usdt::ScanWarning& warning : file.warnings)
       notice(flags, fmt::format("{}: {}", file.target.path.string(), warning.message));

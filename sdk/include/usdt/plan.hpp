@@ -32,7 +32,8 @@ struct AllProcesses {};
 class OneProcess {
  public:
   /// A process (thread group), by its number in the caller's pid namespace; whether there is one is seen when it is
-  /// attached to. Errors: invalid_argument (0 or less, which the kernel's interfaces take for every process).
+  /// attached to. Errors: invalid_argument (0 or less, which the kernel's interfaces take for every process; a thread
+  /// of a process).
   [[nodiscard]] static Result<OneProcess> of(pid_t pid);
   /// Its number in the caller's pid namespace.
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }

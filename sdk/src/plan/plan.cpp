@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <functional>
@@ -17,6 +18,7 @@
 #include "plan/kernel.hpp"
 #include "plan/placement.hpp"
 #include "plan/spec_table.hpp"
+#include "proc/thread_group.hpp"
 #include "resolve/encode.hpp"
 #include "resolve/prototype.hpp"
 #include "usdt/decode.hpp"
@@ -305,6 +307,10 @@ bool has_kernel_points(const AttachPlan& plan) noexcept {
 
 Result<OneProcess> OneProcess::of(pid_t pid) {
   if (pid <= 0) return fail(ErrorKind::invalid_argument, fmt::format("{}: not a process id", pid));
+  // A thread's number, taken for a process's, would have no hit, or those of its thread alone.
+  const pid_t process = proc::thread_group_of(pid);
+  if (process != 0 && process != pid && proc::thread_group_of(::getpid()) == ::getpid())
+    return fail(ErrorKind::invalid_argument, fmt::format("{} is a thread of process {}", pid, process));
   return OneProcess(pid);
 }
 
