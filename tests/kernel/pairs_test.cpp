@@ -168,10 +168,11 @@ TEST(OneProcess, is_never_every_process) {
 
 TEST(Processes, are_some_and_each_once) {
   EXPECT_EQ(Processes::of({}).error().kind, ErrorKind::invalid_argument);
-  EXPECT_EQ(Processes::of({17, 0}).error().kind, ErrorKind::invalid_argument);
-  EXPECT_EQ(Processes::of({17, 18, 17}).error().message, "process 17 is named twice");
+  constexpr pid_t nobody = 1 << 22;  // PID_MAX_LIMIT: from here on no number is a thread's
+  EXPECT_EQ(Processes::of({nobody, 0}).error().kind, ErrorKind::invalid_argument);
+  EXPECT_EQ(Processes::of({nobody, nobody + 1, nobody}).error().message, "process 4194304 is named twice");
   std::vector<pid_t> many(Processes::kMost + 1);
-  std::iota(many.begin(), many.end(), 1);
+  std::iota(many.begin(), many.end(), nobody);
   EXPECT_EQ(Processes::of(many).error().kind, ErrorKind::limit);
   many.pop_back();
   EXPECT_EQ(Processes::of(many)->pids(), many);
