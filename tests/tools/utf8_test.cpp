@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "common/utf8.hpp"
+#include "usdt/utf8.hpp"
 
 #include <gtest/gtest.h>
 
-namespace usdt::tools {
+namespace usdt {
 namespace {
 
 TEST(Utf8, accepts_what_rfc_3629_accepts) {
@@ -21,6 +21,13 @@ TEST(Utf8, refuses_overlong_forms_surrogates_and_loose_bytes) {
     EXPECT_EQ(utf8_sequence(bad), 0U) << bad;
 }
 
+TEST(Utf8, knows_the_character_of_a_sequence) {
+  EXPECT_EQ(utf8_code_point("a"), U'a');
+  EXPECT_EQ(utf8_code_point("\xc3\xa9"), U'\u00e9');
+  EXPECT_EQ(utf8_code_point("\xe2\x82\xac"), U'\u20ac');
+  EXPECT_EQ(utf8_code_point("\xf4\x8f\xbf\xbf"), U'\U0010ffff');
+}
+
 TEST(Utf8, drops_half_a_character_left_by_a_cut) {
   EXPECT_EQ(without_partial_utf8("ab\xe2\x82"), "ab");
   EXPECT_EQ(without_partial_utf8("ab\xe2"), "ab");
@@ -29,4 +36,4 @@ TEST(Utf8, drops_half_a_character_left_by_a_cut) {
 }
 
 }  // namespace
-}  // namespace usdt::tools
+}  // namespace usdt

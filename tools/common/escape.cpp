@@ -5,7 +5,7 @@
 #include <cstring>
 #include <iterator>
 
-#include "common/utf8.hpp"
+#include "usdt/utf8.hpp"
 
 namespace usdt::tools {
 namespace {
@@ -28,15 +28,6 @@ std::size_t plain_prefix(std::string_view text) noexcept {
   }
   while (at < text.size() && text[at] >= 0x20 && text[at] < 0x7f) ++at;
   return at;
-}
-
-/// `sequence` is well-formed.
-char32_t code_point(std::string_view sequence) noexcept {
-  const auto first = static_cast<unsigned char>(sequence[0]);
-  if (sequence.size() == 1) return first;
-  char32_t code = first & (0xffU >> (sequence.size() + 1));
-  for (const char c : sequence.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3f);
-  return code;
 }
 
 bool is_harmful(char32_t c) noexcept {
@@ -62,7 +53,7 @@ void walk(std::string_view text, Harmless harmless, Harmful harmful, Broken brok
       continue;
     }
     const std::string_view sequence = text.substr(0, length);
-    const char32_t code = code_point(sequence);
+    const char32_t code = utf8_code_point(sequence);
     is_harmful(code) ? harmful(code) : harmless(sequence);
     text.remove_prefix(length);
   }

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "common/json.hpp"
-#include "common/utf8.hpp"
 #include "output.hpp"
 
 namespace usdt_trace {
@@ -277,7 +276,7 @@ class JsonOutput final : public Output {
 
   void text(const usdt::Text& text, unsigned position) {
     if (text.truncated) truncated_.push_back(position);
-    json_text(json_, text.truncated ? usdt::tools::without_partial_utf8(text.bytes) : text.bytes);
+    json_text(json_, text.truncated ? usdt::without_partial_utf8(text.bytes) : text.bytes);
   }
 
   const usdt::AttachPlan& plan_;

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <ctime>
 
-#include "common/utf8.hpp"
 #include "output.hpp"
 
 namespace usdt_trace {
@@ -160,7 +159,7 @@ class TextOutput final : public Output {
   }
 
   void show_text(const usdt::Text& text) {
-    const auto whole = text.truncated ? usdt::tools::without_partial_utf8(text.bytes) : text.bytes;
+    const auto whole = text.truncated ? usdt::without_partial_utf8(text.bytes) : text.bytes;
     out_.print("{}{}", usdt::tools::quoted(whole), text.truncated ? "..." : "");
   }
 

@@ -43,3 +43,4 @@
 #include "usdt/select.hpp"
 #include "usdt/stop.hpp"
 #include "usdt/tracer.hpp"
+#include "usdt/utf8.hpp"
