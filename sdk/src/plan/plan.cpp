@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <functional>
@@ -18,7 +17,6 @@
 #include "plan/kernel.hpp"
 #include "plan/placement.hpp"
 #include "plan/spec_table.hpp"
-#include "proc/thread_group.hpp"
 #include "resolve/encode.hpp"
 #include "resolve/prototype.hpp"
 #include "usdt/decode.hpp"
@@ -281,6 +279,19 @@ Result<void> check_texts(const AttachPlan& plan, const TextOptions& texts) {
   return {};
 }
 
+/// Why a plan has no site, from the first of those it leaves out.
+Error nothing_to_attach(const AttachPlan& plan) {
+  const SkippedSite& first = plan.skipped.front();
+  const PlannedProbe& probe = plan.probes[first.probe];
+  const std::size_t all = plan.skipped.size();
+  if (probe.file)
+    return {ErrorKind::not_supported, fmt::format("none of {} sites can be attached; {}:{} at {:#x}: {}", all,
+                                                  probe.provider, probe.name, first.pc->value, first.reason)};
+  return {ErrorKind::not_supported,
+          fmt::format("{}{}:{}: {}", all > 1 ? fmt::format("none of {} can be attached; ", all) : "", probe.provider,
+                      probe.name, first.reason)};
+}
+
 }  // namespace
 
 Machine machine_of(const AttachPlan& plan, const PlannedSite& site) {
@@ -303,33 +314,6 @@ std::optional<VirtAddr> pc_of(const AttachPlan& plan, const PlannedSite& site) n
 bool has_kernel_points(const AttachPlan& plan) noexcept {
   return std::ranges::any_of(plan.groups,
                              [](const AttachGroup& group) { return std::holds_alternative<KernelModule>(group.of); });
-}
-
-Result<OneProcess> OneProcess::of(pid_t pid) {
-  if (pid <= 0) return fail(ErrorKind::invalid_argument, fmt::format("{}: not a process id", pid));
-  // A thread's number, taken for a process's, would have no hit, or those of its thread alone.
-  const pid_t process = proc::thread_group_of(pid);
-  if (process != 0 && process != pid && proc::thread_group_of(::getpid()) == ::getpid())
-    return fail(ErrorKind::invalid_argument, fmt::format("{} is a thread of process {}", pid, process));
-  return OneProcess(pid);
-}
-
-Result<Processes> Processes::of(std::vector<pid_t> pids) {
-  if (pids.empty()) return fail(ErrorKind::invalid_argument, "no process named");
-  if (pids.size() > kMost)
-    return fail(ErrorKind::limit, fmt::format("{} processes: at most {} at once", pids.size(), kMost));
-  for (const pid_t pid : pids) {
-    if (auto one = OneProcess::of(pid); !one) return fail(one.error());
-    if (std::ranges::count(pids, pid) > 1)
-      return fail(ErrorKind::invalid_argument, fmt::format("process {} is named twice", pid));
-  }
-  return Processes(std::move(pids));
-}
-
-std::vector<pid_t> pids_of(const Scope& scope) {
-  if (const auto* one = std::get_if<OneProcess>(&scope)) return {one->pid()};
-  if (const auto* several = std::get_if<Processes>(&scope)) return several->pids();
-  return {};
 }
 
 Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const KernelFacts& kernel,
@@ -357,19 +341,7 @@ Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const Kernel
   if (options.stop.stop_requested()) return fail(ErrorKind::stopped, "not planned to the end");
   AttachPlan plan = std::move(planner).take();
   if (auto sense = check_texts(plan, options.texts); !sense && !plan.sites.empty()) return fail(sense.error());
-  if (plan.sites.empty()) {
-    const SkippedSite& first = plan.skipped.front();
-    const PlannedProbe& probe = plan.probes[first.probe];
-    if (!probe.file) {
-      const std::size_t functions = sites + selection.refused.size();
-      return fail(
-          ErrorKind::not_supported,
-          fmt::format("{}{}:{}: {}", functions > 1 ? fmt::format("none of {} can be attached; ", functions) : "",
-                      probe.provider, probe.name, first.reason));
-    }
-    return fail(ErrorKind::not_supported, fmt::format("none of {} sites can be attached; {}:{} at {:#x}: {}", sites,
-                                                      probe.provider, probe.name, first.pc->value, first.reason));
-  }
+  if (plan.sites.empty()) return fail(nothing_to_attach(plan));
   return plan;
 }
 
