@@ -47,8 +47,10 @@ Error process_error(pid_t pid, int os_error) {
     return {ErrorKind::not_found, fmt::format("no process {}", pid), os_error};
   }
   if (os_error == EACCES || os_error == EPERM) {
-    return {ErrorKind::no_permission,
-            fmt::format("process {} is another user's: run as root or with CAP_SYS_PTRACE", pid), os_error};
+    // Root may lack a capability that the process has, or CAP_SYS_PTRACE; a security module may forbid it.
+    const std::string_view why = ::geteuid() == 0 ? "may not be looked into by this root, which lacks a capability"
+                                                  : "is another user's: run as root or with CAP_SYS_PTRACE";
+    return {ErrorKind::no_permission, fmt::format("process {} {}", pid, why), os_error};
   }
   return os_failure(ErrorKind::io, fmt::format("process {}: read its maps", pid), os_error);
 }
