@@ -68,7 +68,7 @@ class Resolver {
 
   // resolve_memory.cpp
   [[nodiscard]] tl::expected<AddressRegisters, Unreadable> registers_of(const MemOperand& operand) const;
-  /// The machine's rules of an address; false with `memory` untouched, or why it breaks them.
+  /// The machine's rules of an address: why `operand` breaks them; nothing with what they make of `memory`.
   [[nodiscard]] std::optional<Unreadable> x86_address(const MemOperand& operand, AddressRegisters regs,
                                                       Memory& memory) const;
   [[nodiscard]] std::optional<Unreadable> aarch64_address(const MemOperand& operand, AddressRegisters regs,
