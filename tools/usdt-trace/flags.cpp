@@ -57,7 +57,7 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.footer(examples);
   app.set_version_flag("-V,--version", "usdt-trace " USDT_VERSION);
   app.add_option("probe", raw.probes, "Probes to trace")->type_name("PROBE");
-  app.add_option("-p,--pid", flags.pids, "Only these processes; until all have ended")
+  app.add_option("-p,--pid", flags.pids, "Only these processes, at most 64; until all have ended")
       ->check(process_id())
       ->delimiter(',')
       ->allow_extra_args(false)

@@ -102,9 +102,10 @@ usdt::Result<void> check_prints(const Flags& flags, const usdt::AttachPlan& plan
     if (std::ranges::find(printed.of_probe, number) != printed.of_probe.end()) {
       if (auto sense = check_list(plan, printed, number); !sense) return sense;
     } else if (number > 0) {
-      return usdt::fail(usdt::ErrorKind::invalid_argument,
-                        fmt::format("--print '{}=...' is for no probe of this trace, which are: {}",
-                                    flags.print.for_probes[number - 1].probe, names_of_probes(plan)));
+      return usdt::fail(
+          usdt::ErrorKind::invalid_argument,
+          fmt::format("--print '{}=...' is for no probe of this trace, or only for those of a --print before it: {}",
+                      flags.print.for_probes[number - 1].probe, names_of_probes(plan)));
     }
   }
   return {};
