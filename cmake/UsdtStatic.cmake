@@ -6,6 +6,11 @@ pkg_check_modules(LIBBPF REQUIRED IMPORTED_TARGET libbpf>=1.1)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 target_link_libraries(PkgConfig::LIBELF INTERFACE PkgConfig::ZLIB)
 target_link_libraries(PkgConfig::LIBBPF INTERFACE PkgConfig::LIBELF)
+# What libdw unpacks sections with; libbz2 has no pkg-config file.
+pkg_check_modules(LIBDW REQUIRED IMPORTED_TARGET libdw)
+pkg_check_modules(LZMA REQUIRED IMPORTED_TARGET liblzma)
+find_library(USDT_BZ2 bz2 REQUIRED)
+target_link_libraries(PkgConfig::LIBDW INTERFACE PkgConfig::LIBELF PkgConfig::LZMA ${USDT_BZ2})
 add_link_options(-static)
 
 include(${PROJECT_SOURCE_DIR}/cmake/UsdtFmt.cmake)

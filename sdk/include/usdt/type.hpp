@@ -15,7 +15,9 @@ enum class TypeKind : std::uint8_t {
   boolean,      ///< true or false
   enumeration,  ///< Declaration::enumerators has its names
   pointer,
-  text,  ///< a pointer to characters
+  text,       ///< a pointer to characters
+  structure,  ///< a struct, union or class itself, which is no number: its members are
+  array,      ///< the elements themselves, likewise
 };
 
 /// The type of a value: the same for every source of one.
@@ -38,7 +40,7 @@ struct Enumerator {
   std::uint64_t bits = 0;  ///< the low bytes count, as many as the enum has
 };
 
-/// How an argument was declared, where its source knows (kernel BTF).
+/// How an argument was declared, where its source knows (kernel BTF, DWARF).
 struct Declaration {
   std::string name;                     ///< "skb"; empty: a return value
   std::string type;                     ///< as C: "struct sk_buff *"

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the debug information of a file says of its functions, as values; libdw stays behind this header.
+//
+// Sources: DWARF 4 and 5; what GCC and Clang make of them was looked up in objects they wrote (tests/dwarf).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "usdt/address.hpp"
+#include "usdt/arg.hpp"
+#include "usdt/elf_file.hpp"
+#include "usdt/result.hpp"
+#include "usdt/stop.hpp"
+
+namespace usdt::dwarf {
+
+/// A place in a source file.
+struct SourceLine {
+  std::string file;        ///< as the compiler was told, with its directory; empty: not known
+  std::uint32_t line = 0;  ///< from 1; 0: not known
+  friend bool operator==(const SourceLine&, const SourceLine&) = default;
+};
+
+/// An entry of the debug information; means something only to the DebugInfo that handed it out.
+enum class DieId : std::uint32_t { none = 0xffffffff };
+
+/// One place in the code where a function begins to run: its own code, or a copy of it inlined into another function.
+struct Instance {
+  VirtAddr pc;
+  bool inlined = false;
+  std::string caller = {};       ///< of an inlined one: the qualified name of the function whose code it is in
+  SourceLine where_called = {};  ///< of an inlined one: the call that it replaces
+  DieId die = DieId::none;
+};
+
+/// A function of the source, however often its code is in the file.
+struct FunctionInfo {
+  std::string name;                 ///< as declared: "handle"; "operator==", "{lambda#1}"
+  std::string linkage_name;         ///< as the linker knows it; empty: it is `name`
+  std::string qualified;            ///< with what it is a member of: "net::Server::handle"
+  SourceLine declared;              ///< its definition
+  bool external = false;            ///< visible to other source files
+  bool noreturn = false;            ///< never returns: has no result
+  std::vector<Instance> instances;  ///< by address, out-of-line ones first
+};
+
+/// Where some of a value's bytes are.
+struct Piece {
+  std::uint32_t offset = 0;  ///< in the value
+  std::uint32_t size = 0;    ///< bytes
+  Location location;         ///< of these bytes, read as an integer of `size` bytes
+};
+
+/// What is known of a function's parameters at one of its instances.
+struct Signature {
+  /// {Type, Location} at the very pc of the instance. What cannot be read is unreadable with the reason and keeps its
+  /// place. A value that is no number (TypeKind::structure, or wider than 8 bytes) is unreadable itself.
+  std::vector<Arg> args;
+  /// As long as `args`: where the bytes of each are, as far as that is known, whatever their number; a step to a member
+  /// begins there. Empty for one that is not known, and for one in a single place that its Arg names.
+  std::vector<std::vector<Piece>> pieces;
+  /// After the return instruction. Absent: void, noreturn, or an inlined instance, which does not return.
+  std::optional<Arg> result;
+  bool varargs = false;  ///< more arguments follow, of which nothing is known
+};
+
+/// The debug information of one file. Move-only. All functions are const and may be called from several threads; one
+/// works at a time.
+class DebugInfo {
+ public:
+  /// That of `file` itself, else of its separate debug file of the same build (elf::find_debug_file); with what these
+  /// refer to: the file that dwz shares between packages (.gnu_debugaltlink), .dwo files (not .dwp, which libdw before
+  /// 0.191 does not read). `file` may be gone afterwards.
+  /// Errors: not_found (there is none; the message names the package that would have it), not_supported (a file that
+  /// is not linked), malformed, limit, stopped.
+  [[nodiscard]] static Result<DebugInfo> open(const ElfFile& file, const StopToken& stop = {});
+
+  DebugInfo(DebugInfo&&) noexcept;
+  DebugInfo& operator=(DebugInfo&&) noexcept;
+  ~DebugInfo();
+
+  /// The file it was read from: the given one, or its separate debug file.
+  [[nodiscard]] const std::filesystem::path& path() const noexcept;
+
+  /// The function whose code begins at `entry`, with that one instance. Reads the address table (.debug_aranges, else
+  /// the head of each unit) and one unit. Errors: not_found, malformed.
+  [[nodiscard]] Result<FunctionInfo> function_at(VirtAddr entry) const;
+
+  /// Whether a function is meant; called with `instances` still empty, once for each declaration.
+  using Wanted = std::function<bool(const FunctionInfo&)>;
+  /// Every function that is `wanted` and has code in the file, its own or inlined, by name. Reads all units. Errors:
+  /// malformed, stopped, limit; none found is no error.
+  [[nodiscard]] Result<std::vector<FunctionInfo>> functions(const Wanted& wanted, const StopToken& stop = {}) const;
+  /// Those called `name`: as declared, qualified, or as the linker knows them.
+  [[nodiscard]] Result<std::vector<FunctionInfo>> functions_named(std::string_view name,
+                                                                  const StopToken& stop = {}) const;
+
+  /// Parameters and result of `function` at `instance`, which is one of its own.
+  [[nodiscard]] Result<Signature> signature(const FunctionInfo& function, const Instance& instance) const;
+
+  /// Where to put a breakpoint for a line: the address at which each block of its code begins as a statement. `file`:
+  /// the path, or its last components. Empty: there is no code of that line. Errors: not_found (no such source file),
+  /// malformed, stopped.
+  [[nodiscard]] Result<std::vector<VirtAddr>> addresses_of_line(std::string_view file, std::uint32_t line,
+                                                                const StopToken& stop = {}) const;
+
+  struct Impl;
+
+ private:
+  explicit DebugInfo(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace usdt::dwarf

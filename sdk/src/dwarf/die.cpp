@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "dwarf/die.hpp"
+
+#include <cstring>
+
+namespace usdt::dwarf {
+namespace {
+
+std::string_view bounded(const char* text) {
+  return text == nullptr ? std::string_view() : std::string_view(text, strnlen(text, longest_name));
+}
+
+/// File `index` of the table of `die`'s unit.
+std::string file_name(Dwarf_Die die, std::uint64_t index) {
+  Dwarf_Die unit;
+  Dwarf_Files* files = nullptr;
+  std::size_t count = 0;
+  if (dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr || dwarf_getsrcfiles(&unit, &files, &count) != 0 ||
+      index >= count)
+    return {};
+  return std::string(bounded(dwarf_filesrc(files, index, nullptr, nullptr)));
+}
+
+/// An attribute that numbers a file counts in the unit it is in itself.
+std::string file_named(const std::optional<Dwarf_Attribute>& at) {
+  const auto index = number(at);
+  Dwarf_Die unit;
+  if (!index || dwarf_cu_die(at->cu, &unit, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) == nullptr) return {};
+  return file_name(unit, *index);
+}
+
+std::uint32_t line_number(const std::optional<Dwarf_Attribute>& at) {
+  const auto line = number(at);
+  return line && *line <= UINT32_MAX ? static_cast<std::uint32_t>(*line) : 0;
+}
+
+/// DW_AT_entry_pc; as a number (DWARF 5) it counts from the lowest address.
+std::optional<VirtAddr> entry_pc(Dwarf_Die die, std::optional<VirtAddr> first) {
+  auto at = own_attribute(die, DW_AT_entry_pc);
+  if (!at) return std::nullopt;
+  Dwarf_Addr address = 0;
+  if (dwarf_formaddr(&*at, &address) == 0) return VirtAddr(address);
+  const auto offset = number(at);
+  if (!offset || !first) return std::nullopt;
+  return *first + *offset;
+}
+
+}  // namespace
+
+std::optional<Dwarf_Attribute> own_attribute(Dwarf_Die die, unsigned name) {
+  Dwarf_Attribute at;
+  if (dwarf_attr(&die, name, &at) == nullptr) return std::nullopt;
+  return at;
+}
+
+std::optional<Dwarf_Attribute> attribute(Dwarf_Die die, unsigned name) {
+  for (unsigned step = 0; step < longest_chain; ++step) {
+    if (auto at = own_attribute(die, name)) return at;
+    auto next = reference(own_attribute(die, DW_AT_abstract_origin));
+    if (!next) next = reference(own_attribute(die, DW_AT_specification));
+    if (!next) break;
+    die = *next;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> number(const std::optional<Dwarf_Attribute>& at) {
+  if (!at) return std::nullopt;
+  auto copy = *at;
+  Dwarf_Word value = 0;
+  if (dwarf_formudata(&copy, &value) != 0) return std::nullopt;
+  return value;
+}
+
+std::string_view text(const std::optional<Dwarf_Attribute>& at) {
+  if (!at) return {};
+  auto copy = *at;
+  return bounded(dwarf_formstring(&copy));
+}
+
+bool flag(const std::optional<Dwarf_Attribute>& at) {
+  bool value = false;
+  if (!at) return false;
+  auto copy = *at;
+  return dwarf_formflag(&copy, &value) == 0 && value;
+}
+
+std::optional<Dwarf_Die> reference(const std::optional<Dwarf_Attribute>& at) {
+  Dwarf_Die die;
+  if (!at) return std::nullopt;
+  auto copy = *at;
+  if (dwarf_formref_die(&copy, &die) == nullptr) return std::nullopt;
+  return die;
+}
+
+std::string_view own_name(Dwarf_Die die) { return text(own_attribute(die, DW_AT_name)); }
+
+Dwarf_Die origin_of(Dwarf_Die die) {
+  for (unsigned step = 0; step < longest_chain; ++step) {
+    auto next = reference(own_attribute(die, DW_AT_abstract_origin));
+    if (!next) next = reference(own_attribute(die, DW_AT_specification));
+    if (!next) break;
+    die = *next;
+  }
+  return die;
+}
+
+std::optional<Dwarf_Die> type_of(Dwarf_Die die) { return reference(attribute(die, DW_AT_type)); }
+
+std::optional<Dwarf_Die> first_child(Dwarf_Die die) {
+  Dwarf_Die child;
+  if (dwarf_child(&die, &child) != 0) return std::nullopt;
+  return child;
+}
+
+std::optional<Dwarf_Die> next_sibling(Dwarf_Die die) {
+  Dwarf_Die sibling;
+  if (dwarf_siblingof(&die, &sibling) != 0) return std::nullopt;
+  return sibling;
+}
+
+std::optional<VirtAddr> entry_of(Dwarf_Die die) {
+  Dwarf_Addr low = 0;
+  std::optional<VirtAddr> first;
+  if (own_attribute(die, DW_AT_low_pc) && dwarf_lowpc(&die, &low) == 0) first = VirtAddr(low);
+  if (!first && own_attribute(die, DW_AT_ranges)) {
+    Dwarf_Addr base = 0;
+    Dwarf_Addr begin = 0;
+    Dwarf_Addr end = 0;
+    if (dwarf_ranges(&die, 0, &base, &begin, &end) > 0) first = VirtAddr(begin);
+  }
+  const auto entry = entry_pc(die, first);
+  return entry ? entry : first;
+}
+
+bool has_pc(Dwarf_Die die, VirtAddr pc) { return dwarf_haspc(&die, pc.value) == 1; }
+
+SourceLine declared_at(Dwarf_Die die) {
+  return {.file = file_named(attribute(die, DW_AT_decl_file)), .line = line_number(attribute(die, DW_AT_decl_line))};
+}
+
+SourceLine called_at(Dwarf_Die die) {
+  return {.file = file_named(own_attribute(die, DW_AT_call_file)),
+          .line = line_number(own_attribute(die, DW_AT_call_line))};
+}
+
+}  // namespace usdt::dwarf

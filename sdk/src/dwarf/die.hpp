@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Entries of debug information (DIEs), read so that no chain of references and no tree, however it was made, takes more
+// than its own size in time. Private to dwarf/.
+#pragma once
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "dwarf/debug_info.hpp"
+
+namespace usdt::dwarf {
+
+/// References that lead from one DIE to what is meant (abstract_origin, specification, type) before they are taken for
+/// a loop. Real chains of qualifiers and typedefs have a handful.
+constexpr unsigned longest_chain = 64;
+/// How deep trees of DIEs are followed; namespaces, classes and blocks of real programs nest some dozens deep.
+constexpr unsigned deepest_tree = 256;
+/// Bytes of a name or of a path that are believed.
+constexpr std::size_t longest_name = 64 * 1024;
+
+/// The attribute of `die` itself.
+[[nodiscard]] std::optional<Dwarf_Attribute> own_attribute(Dwarf_Die die, unsigned name);
+/// The attribute of `die`, or of what it is an instance or the definition of.
+[[nodiscard]] std::optional<Dwarf_Attribute> attribute(Dwarf_Die die, unsigned name);
+
+/// An unsigned constant; nothing where there is none of that kind.
+[[nodiscard]] std::optional<std::uint64_t> number(const std::optional<Dwarf_Attribute>& at);
+[[nodiscard]] std::string_view text(const std::optional<Dwarf_Attribute>& at);
+[[nodiscard]] bool flag(const std::optional<Dwarf_Attribute>& at);
+[[nodiscard]] std::optional<Dwarf_Die> reference(const std::optional<Dwarf_Attribute>& at);
+
+/// DW_AT_name of `die` itself.
+[[nodiscard]] std::string_view own_name(Dwarf_Die die);
+/// The declaration that `die` is an instance or the definition of, to the end; itself where it is none.
+[[nodiscard]] Dwarf_Die origin_of(Dwarf_Die die);
+/// What its DW_AT_type says; nothing: void, or broken.
+[[nodiscard]] std::optional<Dwarf_Die> type_of(Dwarf_Die die);
+
+/// The first child, the next sibling; nothing: there is none, or it cannot be read.
+[[nodiscard]] std::optional<Dwarf_Die> first_child(Dwarf_Die die);
+[[nodiscard]] std::optional<Dwarf_Die> next_sibling(Dwarf_Die die);
+
+/// Calls `visit(child)` for each child until it returns false or `steps`, which it counts down, is 0.
+template <class Visit>
+void for_each_child(Dwarf_Die die, std::uint64_t& steps, Visit&& visit) {
+  for (auto child = first_child(die); child && steps != 0; child = next_sibling(*child)) {
+    --steps;
+    if (!visit(*child)) return;
+  }
+}
+
+/// Where the code of `die` begins: DW_AT_entry_pc, else its lowest address of all ranges' first.
+[[nodiscard]] std::optional<VirtAddr> entry_of(Dwarf_Die die);
+/// Whether one of its ranges has `pc`.
+[[nodiscard]] bool has_pc(Dwarf_Die die, VirtAddr pc);
+
+/// Where `die` was declared; its definition where that says otherwise.
+[[nodiscard]] SourceLine declared_at(Dwarf_Die die);
+/// Of an inlined instance: the call.
+[[nodiscard]] SourceLine called_at(Dwarf_Die die);
+
+}  // namespace usdt::dwarf

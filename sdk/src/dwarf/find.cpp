@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Functions by address and by name.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "dwarf/die.hpp"
+#include "dwarf/impl.hpp"
+
+namespace usdt::dwarf {
+namespace {
+
+/// DIEs that .dwo files are believed to have together; their sizes are not known before they are opened.
+constexpr std::uint64_t most_split_dies = 1U << 26;
+/// DIEs walked between two looks at a stop token.
+constexpr std::uint64_t steps_between_stops = 1U << 14;
+
+bool may_hold_code(int tag) {
+  switch (tag) {
+    case DW_TAG_namespace:
+    case DW_TAG_module:
+    case DW_TAG_structure_type:
+    case DW_TAG_class_type:
+    case DW_TAG_union_type:
+    case DW_TAG_subprogram:
+    case DW_TAG_inlined_subroutine:
+    case DW_TAG_lexical_block:
+    case DW_TAG_try_block:
+    case DW_TAG_catch_block:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Walks a unit for code: calls `visit(die, function it is in)` for each subprogram that has an entry and for each
+/// inlined instance.
+template <class Visit>
+class CodeWalk {
+ public:
+  CodeWalk(const CodeRanges& code, std::uint64_t& steps, const StopToken& stop, Visit visit)
+      : code_(code), steps_(steps), stop_(stop), visit_(std::move(visit)) {}
+
+  void walk(Dwarf_Die parent, const Dwarf_Die* function = nullptr, unsigned depth = 0) {
+    if (depth == deepest_tree || done_) return;
+    for_each_child(parent, steps_, [&](Dwarf_Die child) {
+      const int tag = dwarf_tag(&child);
+      if (!may_hold_code(tag)) return true;
+      if (steps_ % steps_between_stops == 0 && stop_.stop_requested()) done_ = true;
+      enter(child, tag, function, depth);
+      return !done_;
+    });
+  }
+
+ private:
+  void enter(Dwarf_Die child, int tag, const Dwarf_Die* function, unsigned depth) {
+    if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine) {
+      const auto entry = entry_of(child);
+      // The linker leaves what it discarded at address 0 and the like; so is all that is in it.
+      if (entry && !code_.contains(*entry)) return;
+      if (entry && !visit_(child, *entry, function)) {
+        done_ = true;
+        return;
+      }
+    }
+    walk(child, tag == DW_TAG_subprogram ? &child : function, depth + 1);
+  }
+
+  const CodeRanges& code_;
+  std::uint64_t& steps_;
+  const StopToken& stop_;
+  Visit visit_;
+  bool done_ = false;
+};
+
+/// Collects functions and their instances over all units.
+class Collector {
+ public:
+  Collector(const DebugInfo::Impl& impl, const DebugInfo::Wanted& wanted) : impl_(impl), wanted_(wanted) {}
+
+  void add(Dwarf_Die die, VirtAddr entry, const Dwarf_Die* inside) {
+    FunctionInfo* function = function_of(die);
+    if (function == nullptr) return;
+    Instance instance{.pc = entry, .inlined = dwarf_tag(&die) == DW_TAG_inlined_subroutine, .die = impl_.id_of(die)};
+    if (instance.inlined) {
+      if (inside != nullptr) instance.caller = impl_.names.qualified(*inside);
+      instance.where_called = called_at(die);
+    }
+    function->instances.push_back(std::move(instance));
+  }
+
+  [[nodiscard]] std::vector<FunctionInfo> take() && {
+    for (FunctionInfo& each : functions_) {
+      std::ranges::sort(each.instances, {}, [](const Instance& one) { return std::pair(one.inlined, one.pc); });
+      const auto same = std::ranges::unique(each.instances, [](const Instance& one, const Instance& other) {
+        return one.inlined == other.inlined && one.pc == other.pc && !one.inlined;
+      });
+      each.instances.erase(same.begin(), same.end());
+    }
+    return std::move(functions_);
+  }
+
+ private:
+  static constexpr std::size_t unwanted = SIZE_MAX;
+
+  FunctionInfo* function_of(Dwarf_Die die) {
+    const Dwarf_Die origin = origin_of(die);
+    const auto [at, is_new] = by_origin_.try_emplace(origin.addr, unwanted);
+    if (is_new) {
+      FunctionInfo info = impl_.describe(die);
+      if (!info.name.empty() && wanted_(info)) at->second = number_of(std::move(info), die);
+    }
+    return at->second == unwanted ? nullptr : &functions_[at->second];
+  }
+
+  /// Each unit that includes a header has its functions again: they are one.
+  std::size_t number_of(FunctionInfo info, Dwarf_Die die) {
+    info.declared = declared_at(die);
+    const auto& called = info.linkage_name.empty() ? info.qualified : info.linkage_name;
+    const auto [at, is_new] =
+        by_source_.try_emplace(std::tuple(called, info.declared.file, info.declared.line), functions_.size());
+    if (is_new) functions_.push_back(std::move(info));
+    return at->second;
+  }
+
+  const DebugInfo::Impl& impl_;
+  const DebugInfo::Wanted& wanted_;
+  std::vector<FunctionInfo> functions_;
+  std::unordered_map<const void*, std::size_t> by_origin_;
+  std::map<std::tuple<std::string, std::string, std::uint32_t>, std::size_t> by_source_;
+};
+
+}  // namespace
+
+void for_each_unit(Dwarf* dwarf, const std::function<bool(Dwarf_Die)>& visit) {
+  Dwarf_CU* unit = nullptr;
+  Dwarf_Die die;
+  Dwarf_Die split;
+  std::uint8_t kind = 0;
+  while (dwarf_get_units(dwarf, unit, &unit, nullptr, &kind, &die, &split) == 0) {
+    if (kind == DW_UT_type || kind == DW_UT_split_type) continue;
+    const bool is_split = kind == DW_UT_skeleton && split.addr != nullptr;
+    if (!visit(is_split ? split : die)) return;
+  }
+}
+
+std::uint64_t DebugInfo::Impl::most_steps() const noexcept {
+  return main.most_dies + shared.most_dies + most_split_dies;
+}
+
+DieId DebugInfo::Impl::id_of(const Dwarf_Die& die) const {
+  const auto [at, is_new] = die_ids.try_emplace(die.addr, static_cast<DieId>(dies.size()));
+  if (is_new) dies.push_back(die);
+  return at->second;
+}
+
+std::optional<Dwarf_Die> DebugInfo::Impl::die(DieId id) const {
+  const auto number = static_cast<std::size_t>(id);
+  if (number >= dies.size()) return std::nullopt;
+  return dies[number];
+}
+
+FunctionInfo DebugInfo::Impl::describe(Dwarf_Die die) const {
+  FunctionInfo info;
+  info.name = text(attribute(die, DW_AT_name));
+  info.linkage_name = text(attribute(die, DW_AT_linkage_name));
+  if (info.linkage_name.empty()) info.linkage_name = text(attribute(die, DW_AT_MIPS_linkage_name));
+  info.qualified = names.qualified(die);
+  info.external = flag(attribute(die, DW_AT_external));
+  info.noreturn = flag(attribute(die, DW_AT_noreturn));
+  return info;
+}
+
+std::optional<Dwarf_Die> DebugInfo::Impl::unit_at(VirtAddr pc) const {
+  Dwarf_Die unit;
+  if (dwarf_addrdie(main.dwarf.get(), pc.value, &unit) != nullptr) {
+    Dwarf_Die split;
+    std::uint8_t kind = 0;
+    const bool known = dwarf_cu_info(unit.cu, nullptr, &kind, nullptr, &split, nullptr, nullptr, nullptr) == 0;
+    return known && kind == DW_UT_skeleton && split.addr != nullptr ? split : unit;
+  }
+  // Clang writes no .debug_aranges.
+  if (!unit_ranges) {
+    unit_ranges.emplace();
+    for_each_unit(main.dwarf.get(), [this](Dwarf_Die each) {
+      Dwarf_Addr base = 0;
+      Dwarf_Addr begin = 0;
+      Dwarf_Addr end = 0;
+      std::ptrdiff_t at = 0;
+      while ((at = dwarf_ranges(&each, at, &base, &begin, &end)) > 0)
+        if (begin < end) unit_ranges->push_back({begin, end, each});
+      return true;
+    });
+    std::ranges::sort(*unit_ranges, {}, &UnitRange::start);
+  }
+  const auto after = std::ranges::upper_bound(*unit_ranges, pc.value, {}, &UnitRange::start);
+  if (after == unit_ranges->begin() || std::prev(after)->end <= pc.value) return std::nullopt;
+  return std::prev(after)->unit;
+}
+
+Result<FunctionInfo> DebugInfo::function_at(VirtAddr entry) const {
+  const std::scoped_lock lock(impl_->mutex);
+  const auto unit = impl_->unit_at(entry);
+  std::optional<FunctionInfo> found;
+  if (unit) {
+    std::uint64_t steps = impl_->most_steps();
+    const StopToken never;
+    CodeWalk walk(impl_->code, steps, never, [&](Dwarf_Die die, VirtAddr pc, const Dwarf_Die*) {
+      if (pc != entry || dwarf_tag(&die) != DW_TAG_subprogram) return true;
+      found = impl_->describe(die);
+      found->declared = declared_at(die);
+      found->instances.push_back({.pc = pc, .die = impl_->id_of(die)});
+      return false;
+    });
+    walk.walk(*unit);
+  }
+  if (found) return *std::move(found);
+  return fail(ErrorKind::not_found, fmt::format("the debug information in {} has no function that begins at {:#x}",
+                                                path().string(), entry.value));
+}
+
+Result<std::vector<FunctionInfo>> DebugInfo::functions(const Wanted& wanted, const StopToken& stop) const {
+  const std::scoped_lock lock(impl_->mutex);
+  Collector collector(*impl_, wanted);
+  std::uint64_t steps = impl_->most_steps();
+  for_each_unit(impl_->main.dwarf.get(), [&](Dwarf_Die unit) {
+    CodeWalk walk(impl_->code, steps, stop, [&](Dwarf_Die die, VirtAddr pc, const Dwarf_Die* inside) {
+      collector.add(die, pc, inside);
+      return true;
+    });
+    walk.walk(unit);
+    return steps != 0 && !stop.stop_requested();
+  });
+  if (stop.stop_requested())
+    return fail(ErrorKind::stopped, fmt::format("stopped while reading debug information of {}", path().string()));
+  if (steps == 0)
+    return fail(ErrorKind::malformed, fmt::format("{}: debug information leads in circles", path().string()));
+  return std::move(collector).take();
+}
+
+Result<std::vector<FunctionInfo>> DebugInfo::functions_named(std::string_view name, const StopToken& stop) const {
+  return functions(
+      [name](const FunctionInfo& each) {
+        return each.name == name || each.linkage_name == name || each.qualified == name;
+      },
+      stop);
+}
+
+}  // namespace usdt::dwarf

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the files of this room share about open debug information. Private to dwarf/.
+#pragma once
+
+#include <elfutils/libdw.h>
+#include <libelf.h>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "arch/arch.hpp"
+#include "dwarf/debug_info.hpp"
+#include "dwarf/names.hpp"
+#include "elf/elf_impl.hpp"
+
+namespace usdt::dwarf {
+
+struct ElfEnd {
+  void operator()(Elf* elf) const noexcept { elf_end(elf); }
+};
+struct DwarfEnd {
+  void operator()(Dwarf* dwarf) const noexcept { dwarf_end(dwarf); }
+};
+using ElfHandle = std::unique_ptr<Elf, ElfEnd>;
+using DwarfHandle = std::unique_ptr<Dwarf, DwarfEnd>;
+
+/// One file with DWARF sections, open in libdw.
+struct DwarfFile {
+  std::filesystem::path path;
+  std::optional<elf::File> file;  ///< whose descriptor the handles use, where nobody else keeps it
+  ElfHandle elf;
+  DwarfHandle dwarf;
+  std::uint64_t most_dies = 0;  ///< it has no more
+};
+
+/// Addresses that are code of the file.
+class CodeRanges {
+ public:
+  explicit CodeRanges(const elf::Image& image);
+  [[nodiscard]] bool contains(VirtAddr address) const noexcept;
+
+ private:
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges_;  ///< start, last; sorted
+};
+
+/// Which unit has an address, of units that .debug_aranges does not list.
+struct UnitRange {
+  std::uint64_t start;
+  std::uint64_t end;
+  Dwarf_Die unit;
+};
+
+struct DebugInfo::Impl {
+  std::shared_ptr<const elf::OpenedFile> opened;
+  std::optional<elf::DebugFile> debug_file;
+  const arch::Arch& arch;
+  CodeRanges code;
+  DwarfFile shared;  ///< what dwz shares; no handles where there is none. Closed after `main`, which refers to it
+  DwarfFile main;
+
+  mutable std::mutex mutex;  ///< over all that follows, and over libdw's caches
+  mutable ScopeNames names;
+  mutable std::vector<Dwarf_Die> dies;  ///< by DieId
+  mutable std::unordered_map<const void*, DieId> die_ids;
+  mutable std::optional<std::vector<UnitRange>> unit_ranges;
+
+  Impl(std::shared_ptr<const elf::OpenedFile> file, std::optional<elf::DebugFile> separate)
+      : opened(std::move(file)),
+        debug_file(std::move(separate)),
+        arch(arch::for_machine(opened->image.machine)),
+        code(opened->image) {}
+
+  [[nodiscard]] DieId id_of(const Dwarf_Die& die) const;
+  [[nodiscard]] std::optional<Dwarf_Die> die(DieId id) const;
+
+  /// The unit whose code has `pc`.
+  [[nodiscard]] std::optional<Dwarf_Die> unit_at(VirtAddr pc) const;
+  /// How many DIEs a walk over all units may meet: more are a loop.
+  [[nodiscard]] std::uint64_t most_steps() const noexcept;
+  /// Names and flags of the function `die` is; neither `declared` nor instances.
+  [[nodiscard]] FunctionInfo describe(Dwarf_Die die) const;
+};
+
+/// Each unit with code: of a skeleton, what it stands for (the .dwo file). Until `visit(unit)` returns false.
+void for_each_unit(Dwarf* dwarf, const std::function<bool(Dwarf_Die)>& visit);
+
+}  // namespace usdt::dwarf

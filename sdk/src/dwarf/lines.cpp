@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Addresses of source lines.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "dwarf/die.hpp"
+#include "dwarf/impl.hpp"
+
+namespace usdt::dwarf {
+namespace {
+
+/// `path` is `suffix`, or ends in it after a '/'.
+bool ends_in(std::string_view path, std::string_view suffix) {
+  if (!path.ends_with(suffix)) return false;
+  return path.size() == suffix.size() || suffix.starts_with('/') || path[path.size() - suffix.size() - 1] == '/';
+}
+
+/// Rows of one unit's line table.
+struct Row {
+  std::uint64_t address = 0;
+  const char* file = nullptr;
+  int line = 0;
+  bool statement = false;
+  bool end = false;
+};
+
+Row row_of(Dwarf_Lines* lines, std::size_t index) {
+  Row row;
+  Dwarf_Line* line = dwarf_onesrcline(lines, index);
+  if (line == nullptr) return row;
+  Dwarf_Addr address = 0;
+  dwarf_lineaddr(line, &address);
+  row.address = address;
+  row.file = dwarf_linesrc(line, nullptr, nullptr);
+  dwarf_lineno(line, &row.line);
+  dwarf_linebeginstatement(line, &row.statement);
+  dwarf_lineendsequence(line, &row.end);
+  return row;
+}
+
+class LineSearch {
+ public:
+  LineSearch(const CodeRanges& code, std::string_view file, std::uint32_t line)
+      : code_(code), file_(file), line_(line) {}
+
+  void unit(Dwarf_Die die) {
+    Dwarf_Files* files = nullptr;
+    std::size_t count = 0;
+    if (dwarf_getsrcfiles(&die, &files, &count) != 0) return;
+    bool named = false;
+    for (std::size_t i = 0; i < count && !named; ++i) {
+      const char* name = dwarf_filesrc(files, i, nullptr, nullptr);
+      named = name != nullptr && ends_in(name, file_);
+    }
+    if (!named) return;
+    file_known_ = true;
+    Dwarf_Lines* lines = nullptr;
+    if (dwarf_getsrclines(&die, &lines, &count) == 0) rows(lines, count);
+  }
+
+  [[nodiscard]] bool file_known() const noexcept { return file_known_; }
+  [[nodiscard]] std::vector<VirtAddr> take() && {
+    std::ranges::sort(found_);
+    const auto same = std::ranges::unique(found_);
+    found_.erase(same.begin(), same.end());
+    return std::move(found_);
+  }
+
+ private:
+  /// A row begins a block of the line unless the one before it, of another address or not, is of the line too. Code
+  /// without a line (0) between belongs to what is before it.
+  void rows(Dwarf_Lines* lines, std::size_t count) {
+    bool inside = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Row row = row_of(lines, i);
+      if (row.line == 0 && !row.end) continue;
+      const bool ours = !row.end && row.line > 0 && static_cast<std::uint32_t>(row.line) == line_ &&
+                        row.file != nullptr && ends_in(row.file, file_);
+      if (!ours) {
+        inside = false;
+      } else if (row.statement && !inside) {
+        inside = true;
+        if (code_.contains(VirtAddr(row.address))) found_.emplace_back(row.address);
+      }
+    }
+  }
+
+  const CodeRanges& code_;
+  std::string_view file_;
+  std::uint32_t line_;
+  bool file_known_ = false;
+  std::vector<VirtAddr> found_;
+};
+
+}  // namespace
+
+Result<std::vector<VirtAddr>> DebugInfo::addresses_of_line(std::string_view file, std::uint32_t line,
+                                                           const StopToken& stop) const {
+  const std::scoped_lock lock(impl_->mutex);
+  LineSearch search(impl_->code, file, line);
+  for_each_unit(impl_->main.dwarf.get(), [&](Dwarf_Die unit) {
+    search.unit(unit);
+    return !stop.stop_requested();
+  });
+  if (stop.stop_requested())
+    return fail(ErrorKind::stopped, fmt::format("stopped while reading line tables of {}", path().string()));
+  if (!search.file_known())
+    return fail(ErrorKind::not_found, fmt::format("no source file of {} is called '{}'", path().string(), file));
+  return std::move(search).take();
+}
+
+}  // namespace usdt::dwarf

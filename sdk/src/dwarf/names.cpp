@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "dwarf/names.hpp"
+
+#include "dwarf/die.hpp"
+
+namespace usdt::dwarf {
+namespace {
+
+/// Parents that are remembered before all are forgotten: some 100 MB.
+constexpr std::size_t most_parents = 1'000'000;
+/// DIEs of one unit that are looked at; a unit of a large C++ source has some hundred thousand.
+constexpr std::uint64_t most_steps = 50'000'000;
+
+/// What lends its name to what is in it.
+bool is_scope(int tag) {
+  switch (tag) {
+    case DW_TAG_namespace:
+    case DW_TAG_module:
+    case DW_TAG_structure_type:
+    case DW_TAG_class_type:
+    case DW_TAG_union_type:
+    case DW_TAG_interface_type:
+    case DW_TAG_subprogram:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool may_hold_scopes(int tag) { return is_scope(tag) || tag == DW_TAG_lexical_block || tag == DW_TAG_type_unit; }
+
+std::string_view scope_name(Dwarf_Die die) {
+  const auto name = text(attribute(die, DW_AT_name));
+  if (!name.empty()) return name;
+  return dwarf_tag(&die) == DW_TAG_namespace ? "(anonymous namespace)" : "(anonymous)";
+}
+
+}  // namespace
+
+void ScopeNames::read(Dwarf_Die parent, bool named, unsigned depth, std::uint64_t& steps) {
+  if (depth == deepest_tree) return;
+  for_each_child(parent, steps, [&](Dwarf_Die child) {
+    if (named) parents_.try_emplace(child.addr, Parent{parent});
+    if (const int tag = dwarf_tag(&child); may_hold_scopes(tag)) read(child, is_scope(tag), depth + 1, steps);
+    return true;
+  });
+}
+
+void ScopeNames::read_unit(Dwarf_Die die) {
+  Dwarf_Die unit;
+  if (dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr || units_.contains(unit.addr)) return;
+  if (parents_.size() > most_parents) {
+    parents_.clear();
+    units_.clear();
+  }
+  units_.insert(unit.addr);
+  std::uint64_t steps = most_steps;
+  read(unit, false, 0, steps);
+}
+
+std::string ScopeNames::qualified(Dwarf_Die die) {
+  die = origin_of(die);
+  std::string name(own_name(die));
+  if (name.empty()) return name;
+  read_unit(die);
+  for (unsigned depth = 0; depth < deepest_tree && name.size() < longest_name; ++depth) {
+    const auto parent = parents_.find(die.addr);
+    if (parent == parents_.end()) break;
+    die = parent->second.die;
+    name.insert(0, "::").insert(0, scope_name(die));
+    die = origin_of(die);
+    read_unit(die);
+  }
+  return name;
+}
+
+}  // namespace usdt::dwarf

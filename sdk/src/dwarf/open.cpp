@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Which files have the debug information, and what they must be like to be given to libdw.
+#include <elfutils/libdwelf.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "dwarf/die.hpp"
+#include "dwarf/impl.hpp"
+#include "elf/debug_package.hpp"
+
+namespace usdt::dwarf {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// libelf keeps some 200 bytes for each section that a header claims; real debug files have up to some ten thousand
+/// (-ffunction-sections, before linking).
+constexpr std::size_t most_sections = 200'000;
+/// A file is mapped if it has more: then as much is read as is asked. A smaller one is copied, so that nobody can cut
+/// it off under us (SIGBUS).
+constexpr std::uint64_t largest_copy = 64ULL << 20;
+/// What compressed sections may come to in all, and how much of them DEFLATE can make of a byte.
+constexpr std::uint64_t largest_unpacked = 8ULL << 30;
+constexpr std::uint64_t best_ratio = 1032;
+
+bool has_dwarf(const elf::Image& image) {
+  return image.find(".debug_info") != nullptr || image.find(".zdebug_info") != nullptr;
+}
+
+/// What `section` comes to if it is compressed; its size if not.
+std::uint64_t unpacked_size(const elf::File& file, const elf::Image& image, const elf::Section& section) {
+  const std::size_t head = image.is64 ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
+  if ((section.flags & SHF_COMPRESSED) == 0 || section.size < head) return section.size;
+  const elf::Bytes bytes = file.bytes(image.start + section.offset, head);
+  if (bytes.size() < head) return section.size;
+  return image.is64 ? elf::little(elf::load<Elf64_Chdr>(bytes, 0).ch_size)
+                    : elf::little(elf::load<Elf32_Chdr>(bytes, 0).ch_size);
+}
+
+/// libelf and libdw allocate what headers claim: claims no file can keep are refused before they see them.
+Result<void> check_claims(const elf::File& file, const elf::Image& image, const fs::path& path) {
+  const auto refuse = [&path](std::string_view what) {
+    return fail(ErrorKind::limit, fmt::format("{}: {}: not read as debug information", path.string(), what));
+  };
+  if (image.sections.size() > most_sections) return refuse("more than 200000 sections");
+  std::uint64_t total = 0;
+  for (const elf::Section& section : image.sections) {
+    if (section.type == SHT_NOBITS) continue;
+    const std::uint64_t size = unpacked_size(file, image, section);
+    if ((section.flags & SHF_COMPRESSED) != 0 && size / best_ratio > section.size)
+      return refuse("a compressed section claims to come to more than compression can do");
+    if ((section.flags & SHF_COMPRESSED) != 0) total += size;
+    if (total > largest_unpacked) return refuse("compressed sections of more than 8 GB");
+  }
+  return {};
+}
+
+/// As many DIEs as it can have: none is smaller than a byte.
+std::uint64_t bytes_of_dies(const elf::File& file, const elf::Image& image) {
+  std::uint64_t total = 0;
+  for (const elf::Section& section : image.sections)
+    for (const std::string_view name : {".debug_info", ".zdebug_info", ".debug_types"})
+      if (image.is_called(section, name))
+        total += (section.flags & SHF_COMPRESSED) != 0 || name.starts_with(".z")
+                     ? std::min(unpacked_size(file, image, section), largest_unpacked) + section.size * best_ratio
+                     : section.size;
+  return total;
+}
+
+Result<DwarfFile> open_dwarf(const elf::File& file, const elf::Image& image, const fs::path& path) {
+  if (auto checked = check_claims(file, image, path); !checked) return fail(std::move(checked.error()));
+  static const unsigned version = elf_version(EV_CURRENT);
+  if (version == EV_NONE) return fail(ErrorKind::not_supported, "libelf is of another version of ELF");
+  const Elf_Cmd mode = file.size() > largest_copy ? ELF_C_READ_MMAP : ELF_C_READ;
+  DwarfFile opened{
+      .path = path, .file = {}, .elf = ElfHandle(elf_begin(file.fd(), mode, nullptr)), .dwarf = {}, .most_dies = 0};
+  if (opened.elf) opened.dwarf.reset(dwarf_begin_elf(opened.elf.get(), DWARF_C_READ, nullptr));
+  if (!opened.dwarf) {
+    const char* why = opened.elf ? dwarf_errmsg(-1) : elf_errmsg(-1);
+    return fail(ErrorKind::malformed,
+                fmt::format("{}: debug information cannot be read: {}", path.string(), why ? why : "no reason given"));
+  }
+  opened.most_dies = bytes_of_dies(file, image);
+  return opened;
+}
+
+std::string hex(const void* bytes, std::size_t size) {
+  std::string text;
+  for (const std::uint8_t byte : std::span(static_cast<const std::uint8_t*>(bytes), size))
+    text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+/// The file that dwz shares, of the very build that `main` names; no handles where `main` names none.
+Result<DwarfFile> open_shared(const DwarfFile& main, const elf::OpenedFile& opened) {
+  const char* name = nullptr;
+  const void* id_bytes = nullptr;
+  const ssize_t id_size = dwelf_dwarf_gnu_debugaltlink(main.dwarf.get(), &name, &id_bytes);
+  if (id_size <= 0 || name == nullptr) return DwarfFile{};
+  const std::string id = hex(id_bytes, static_cast<std::size_t>(std::min<ssize_t>(id_size, 64)));
+  std::vector<fs::path> candidates = {main.path.parent_path() / name};  // an absolute one stays as it is
+  for (const fs::path& dir : opened.options.debug_dirs) {
+    if (id.size() > 2) candidates.push_back(dir / ".build-id" / id.substr(0, 2) / (id.substr(2) + ".debug"));
+    candidates.push_back(dir / ".dwz" / fs::path(name).filename());
+  }
+  for (const fs::path& path : candidates) {
+    auto file = elf::File::open(path);
+    if (!file || elf::magic_of(*file, 0) != elf::Magic::elf) continue;
+    const auto image = elf::read_image(*file, 0, file->size(), path.string());
+    if (!image || elf::build_id(*file, *image) != id) continue;
+    auto shared = open_dwarf(*file, *image, path);
+    if (!shared) continue;
+    shared->file = std::move(*file);
+    return shared;
+  }
+  return fail(ErrorKind::not_found,
+              fmt::format("{} refers to debug information in {} (build id {}), which is not there", main.path.string(),
+                          name, id));
+}
+
+Error no_debug_information(const elf::OpenedFile& opened) {
+  const std::string id = elf::build_id(opened.file, opened.image);
+  const std::string package = elf::where_symbols_are(elf::package_of(opened.path), id);
+  return {ErrorKind::not_found,
+          fmt::format("{} has no debug information (DWARF), nor is there a separate file with it{}{}",
+                      opened.path.string(), package.empty() ? "" : ": ", package)};
+}
+
+}  // namespace
+
+CodeRanges::CodeRanges(const elf::Image& image) {
+  for (const elf::Section& section : image.sections)
+    if ((section.flags & SHF_EXECINSTR) != 0 && (section.flags & SHF_ALLOC) != 0 && section.size != 0)
+      ranges_.emplace_back(section.addr, section.addr + (section.size - 1));
+  if (ranges_.empty()) {
+    for (const elf::Segment& segment : image.segments)
+      if (segment.type == PT_LOAD && (segment.flags & PF_X) != 0 && segment.memsz != 0)
+        ranges_.emplace_back(segment.vaddr, segment.vaddr + (segment.memsz - 1));
+  }
+  std::ranges::sort(ranges_);
+}
+
+bool CodeRanges::contains(VirtAddr address) const noexcept {
+  const auto after =
+      std::ranges::upper_bound(ranges_, address.value, {}, &std::pair<std::uint64_t, std::uint64_t>::first);
+  return after != ranges_.begin() && address.value <= std::prev(after)->second;
+}
+
+Result<DebugInfo> DebugInfo::open(const ElfFile& file, const StopToken& stop) {
+  const auto& opened = file.impl().opened;
+  if (file.kind() == ElfKind::relocatable || file.kind() == ElfKind::archive)
+    return fail(ErrorKind::not_supported,
+                fmt::format("{} is not linked: its functions have no addresses yet", opened->path.string()));
+  std::optional<elf::DebugFile> separate;
+  if (!has_dwarf(opened->image)) {
+    separate = elf::find_debug_file(*opened);
+    if (stop.stop_requested() || opened->options.stop.stop_requested())
+      return fail(ErrorKind::stopped, "stopped while looking for debug information");
+    if (!separate || !has_dwarf(separate->image)) return fail(no_debug_information(*opened));
+  }
+  auto impl = std::make_unique<Impl>(opened, std::move(separate));
+  const auto& debug = impl->debug_file;
+  auto main = debug ? open_dwarf(debug->file, debug->image, debug->path)
+                    : open_dwarf(opened->file, opened->image, opened->path);
+  if (!main) return fail(std::move(main.error()));
+  impl->main = std::move(*main);
+  auto shared = open_shared(impl->main, *opened);
+  if (!shared) return fail(std::move(shared.error()));
+  impl->shared = std::move(*shared);
+  if (impl->shared.dwarf) dwarf_setalt(impl->main.dwarf.get(), impl->shared.dwarf.get());
+  return DebugInfo(std::move(impl));
+}
+
+DebugInfo::DebugInfo(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+DebugInfo::DebugInfo(DebugInfo&&) noexcept = default;
+DebugInfo& DebugInfo::operator=(DebugInfo&&) noexcept = default;
+DebugInfo::~DebugInfo() = default;
+
+const std::filesystem::path& DebugInfo::path() const noexcept { return impl_->main.path; }
+
+}  // namespace usdt::dwarf
