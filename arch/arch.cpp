@@ -53,6 +53,20 @@ SiteClass classify_site(Machine machine, std::span<const std::uint8_t> bytes) no
   return row == sites.end() ? SiteClass::single_step : row->site_class;
 }
 
+std::uint8_t landing_pad(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
+  if (bytes.size() < 4) return 0;
+  const std::uint32_t word = bytes[0] | bytes[1] << 8 | bytes[2] << 16 | std::uint32_t{bytes[3]} << 24;
+  switch (machine) {
+    case Machine::x86_64:
+      return word == 0xfa1e0ff3 ? 4 : 0;
+    case Machine::i386:
+      return word == 0xfb1e0ff3 ? 4 : 0;
+    case Machine::aarch64:  // bti, bti c, bti j, bti jc
+      return (word & ~0xc0U) == 0xd503241f ? 4 : 0;
+  }
+  return 0;
+}
+
 std::string_view uprobe_refusal(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
   if (machine == Machine::aarch64) return aarch64_uprobe_refusal(bytes);
   return x86::uprobe_refusal(bytes, machine == Machine::x86_64);

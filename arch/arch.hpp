@@ -83,6 +83,10 @@ struct Arch {
 /// The cost class of the instruction at the start of `bytes` (fewer than 16 at the end of a segment).
 [[nodiscard]] SiteClass classify_site(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
 
+/// Bytes of the instruction that lets indirect jumps arrive here and does nothing else (endbr64, endbr32, bti), where
+/// `bytes` begin with one; else 0.
+[[nodiscard]] std::uint8_t landing_pad(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
+
 /// Why the kernel takes no uprobe on the instruction that `bytes` begin with, for people; empty where it takes one, or
 /// where the bytes end too early to tell. It finds out when a process maps the file and then tells nobody: the probe
 /// would be attached and never hit. Instructions younger than the kernel are not told apart.

@@ -10,6 +10,7 @@
 
 #include <random>
 
+#include "elf/functions.hpp"
 #include "elf/symbols.hpp"
 #include "image_builder.hpp"
 #include "toolchain.hpp"
@@ -35,6 +36,7 @@ class Hostile : public testing::Test {
     EXPECT_FALSE(symbols.got_slot("no such symbol"));
     (void)symbols.global_offset_table();
     (void)symbols.compilers();
+    (void)elf::find_functions(*file, std::vector{elf::FunctionName("*")});
     return file->scan().value();
   }
   TempDir dir_;

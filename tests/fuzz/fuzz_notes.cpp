@@ -3,12 +3,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
+#include "elf/functions.hpp"
 #include "elf/symbols.hpp"
 #include "usdt/elf_file.hpp"
 
@@ -29,6 +31,18 @@ void check_site(const usdt::Site& site, std::size_t file_size) {
   require(site.has_semaphore || !site.semaphore_offset, "a place of no semaphore");
 }
 
+void check_functions(const usdt::ElfFile& file, std::size_t file_size) {
+  const std::array names = {usdt::elf::FunctionName("*"), usdt::elf::FunctionName("a::b*(int)")};
+  const auto functions = usdt::elf::find_functions(file, names);
+  if (!functions) return require(!functions.error().message.empty(), "an error without a message");
+  for (const usdt::Function& function : *functions) {
+    require(!function.symbol.empty() && !function.name.empty(), "a function without a name");
+    require(names[0].matches(function), "a function that was not asked for");
+    require(!function.offset || function.offset->value < file_size, "a function beyond the end of the file");
+    require(function.bytes.size <= function.bytes.data.size(), "more bytes than there is room for");
+  }
+}
+
 void check_file(const std::string& path, std::size_t size) {
   const auto file = usdt::ElfFile::open(path, {.debug_dirs = {}});
   if (!file) return require(!file.error().message.empty(), "an error without a message");
@@ -42,6 +56,7 @@ void check_file(const std::string& path, std::size_t size) {
   (void)symbols.got_slot("main");
   (void)symbols.global_offset_table();
   (void)symbols.compilers();
+  check_functions(*file, size);
 }
 
 }  // namespace

@@ -95,4 +95,10 @@ std::optional<DebugFile> find_debug_file(const OpenedFile& main) {
   return by_debug_link(main);
 }
 
+std::uint64_t shift_between(const Image& debug, const Image& main) noexcept {
+  const Section* there = debug.find(".text");
+  const Section* here = main.find(".text");
+  return there == nullptr || here == nullptr ? 0 : here->addr - there->addr;
+}
+
 }  // namespace usdt::elf

@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
-#include "arch/arch.hpp"
+#include "elf/code_reader.hpp"
 #include "elf/elf_impl.hpp"
 #include "elf/notes.hpp"
 
@@ -110,34 +109,6 @@ class NoteCollector {
   std::optional<NoteRelocations> relocations_;
 };
 
-/// Serves small reads at ascending offsets from one block, so that neighbouring sites share a system call.
-class BlockReader {
- public:
-  explicit BlockReader(const File& file) : file_(file) {}
-
-  /// Copies up to out.size() (at most kMargin) bytes from `offset`; returns how many there are.
-  std::size_t read(std::uint64_t offset, std::span<std::uint8_t> out) {
-    if (filled_ == 0 || offset < start_ || offset - start_ >= kBlock) {
-      start_ = offset / kBlock * kBlock;
-      filled_ = file_.read(start_, block_);
-    }
-    const std::uint64_t skip = offset - start_;
-    if (skip >= filled_) return 0;
-    const std::size_t size = std::min<std::size_t>(out.size(), filled_ - skip);
-    std::copy_n(block_.begin() + static_cast<std::ptrdiff_t>(skip), size, out.begin());
-    return size;
-  }
-
-  static constexpr std::size_t kMargin = sizeof(SiteBytes::data);
-
- private:
-  static constexpr std::size_t kBlock = 4096;
-  const File& file_;
-  std::array<std::uint8_t, kBlock + kMargin> block_{};
-  std::uint64_t start_ = 0;
-  std::size_t filled_ = 0;
-};
-
 /// Moves `site` by as much as prelink(8) moved the file since its notes were written: notes are in no loaded segment
 /// and keep their words, .stapsdt.base is loaded and moves along. The semaphore moves with everything else.
 void correct_prelink(const Image& image, std::uint64_t base, Site& site) noexcept {
@@ -167,20 +138,15 @@ void collect_notes(const File& file, const Image& image, std::vector<Site>& site
 void place_sites(const File& file, const Image& image, std::uint64_t base, std::vector<Site>& sites) {
   if (image.type == ET_REL) return;
   const bool has_code = !image.is_debug_file();
-  BlockReader reader(file);
+  CodeReader reader(file, image);
   for (Site& site : sites) {
     correct_prelink(image, base, site);
     if (!has_code) continue;
-    site.offset = code_offset(image, site.pc_adjusted);
     if (site.has_semaphore) site.semaphore_offset = data_offset(image, site.semaphore_adjusted, 2);
-    if (!site.offset) continue;
-    const std::uint64_t most =
-        std::min<std::uint64_t>(site.bytes.data.size(), code_bytes_from(image, site.pc_adjusted));
-    site.bytes.size = static_cast<std::uint8_t>(
-        reader.read(site.offset->value, std::span(site.bytes.data).first(static_cast<std::size_t>(most))));
-    if (site.bytes.size != 0) {
-      site.site_class = arch::classify_site(image.machine, std::span(site.bytes.data).first(site.bytes.size));
-    }
+    const Code code = reader.at(site.pc_adjusted);
+    site.offset = code.offset;
+    site.bytes = code.bytes;
+    site.site_class = code.site_class;
   }
 }
 

@@ -13,9 +13,13 @@ constexpr std::uint64_t kPerSymbol = 256;
 template <class Sym>
 Symbol decode_symbol(ByteView raw, std::uint64_t at) noexcept {
   const auto s = load<Sym>(raw, at);
-  // The type is the low half of st_info in either class.
-  return {little(s.st_name), static_cast<std::uint8_t>(ELF64_ST_TYPE(s.st_info)), little(s.st_shndx),
-          little(s.st_value)};
+  // The halves of st_info are the same in either class.
+  return {.name = little(s.st_name),
+          .type = static_cast<std::uint8_t>(ELF64_ST_TYPE(s.st_info)),
+          .binding = static_cast<std::uint8_t>(ELF64_ST_BIND(s.st_info)),
+          .section = little(s.st_shndx),
+          .value = little(s.st_value),
+          .size = little(s.st_size)};
 }
 
 }  // namespace
@@ -50,9 +54,12 @@ Symbol SymbolTable::operator[](std::size_t index) const noexcept {
 }
 
 std::string_view SymbolTable::name_of(const Symbol& symbol) const noexcept {
-  if (strings_ == nullptr) return {};
-  const std::string_view name = strings_->take(symbol.name);
+  const std::string_view name = full_name_of(symbol);
   return name.substr(0, name.find('@', 1));
+}
+
+std::string_view SymbolTable::full_name_of(const Symbol& symbol) const noexcept {
+  return strings_ == nullptr ? std::string_view() : strings_->take(symbol.name);
 }
 
 const SymbolTable& SymbolTables::at(std::uint32_t section) {

@@ -38,8 +38,10 @@ class StringTable {
 struct Symbol {
   std::uint32_t name = 0;  ///< where it is in the string table
   std::uint8_t type = STT_NOTYPE;
+  std::uint8_t binding = STB_LOCAL;
   std::uint16_t section = SHN_UNDEF;
   std::uint64_t value = 0;
+  std::uint64_t size = 0;
 };
 
 /// The entries of a symbol table, and where their names are.
@@ -53,6 +55,8 @@ class SymbolTable {
   [[nodiscard]] Symbol operator[](std::size_t index) const noexcept;
   /// Its name, without "@VERSION".
   [[nodiscard]] std::string_view name_of(const Symbol& symbol) const noexcept;
+  /// Its name as it stands: .symtab has "name@VERSION" and "name@@VERSION".
+  [[nodiscard]] std::string_view full_name_of(const Symbol& symbol) const noexcept;
   [[nodiscard]] const std::shared_ptr<StringTable>& strings() const noexcept { return strings_; }
 
  private:
@@ -69,13 +73,13 @@ class SymbolTables {
   /// The symbols of the section numbered `section`, with names from the section it is linked to; none where there is no
   /// such section, or its bytes are another table's.
   [[nodiscard]] const SymbolTable& at(std::uint32_t section);
+  /// The string table that is the section numbered `section`; nullptr where there is no such section.
+  [[nodiscard]] std::shared_ptr<StringTable> strings_at(std::uint32_t section);
   /// True where some bytes were claimed by several tables, or some names were too long in all: then not everything that
   /// the headers promise was read.
   [[nodiscard]] bool incomplete() const noexcept;
 
  private:
-  [[nodiscard]] std::shared_ptr<StringTable> strings_at(std::uint32_t section);
-
   const Image& image_;
   Claims entries_;
   Claims strings_;

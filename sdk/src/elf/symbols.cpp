@@ -12,13 +12,6 @@
 namespace usdt::elf {
 namespace {
 
-/// How far `main` has been moved (prelink) since `debug` was split off: addresses of the debug file plus this.
-std::uint64_t shift_between(const Image& debug, const Image& main) noexcept {
-  const Section* there = debug.find(".text");
-  const Section* here = main.find(".text");
-  return there == nullptr || here == nullptr ? 0 : here->addr - there->addr;
-}
-
 /// .comment is a row of strings; linkers write "Linker: LLD 14.0.6", "mold 1.10.1 (compatible with GNU ld)".
 bool names_other_linker(std::string_view comment) {
   for (std::size_t at = 0; at < comment.size(); at = std::min(comment.find('\0', at), comment.size() - 1) + 1) {

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Mangled names of C++ (Itanium ABI) and Rust (both schemes) as their programmers wrote them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace usdt::elf {
+
+/// Whether `symbol` looks mangled: whether it is worth a Demangler's time.
+[[nodiscard]] bool may_be_mangled(std::string_view symbol) noexcept;
+
+/// A name as its programmer wrote it.
+struct Demangled {
+  std::string_view name;                ///< "ns::Server::handle(int) const"; empty where the symbol is not demangled
+  std::string_view without_parameters;  ///< "ns::Server::handle"; Rust names have no list of parameters
+};
+
+/// libiberty's demanglers within bounds. A name of a hundred bytes can demangle to terabytes, by substitutions of
+/// substitutions; here a name has a limit, and so have all names of one file together.
+class Demangler {
+ public:
+  /// `budget`: bytes that all results may have together.
+  explicit Demangler(std::size_t budget = std::size_t{1} << 20) noexcept : budget_(budget) {}
+
+  /// The name of `symbol`, without the type of its result and, in Rust, without the hash. Empty where it is not
+  /// mangled, or beyond the limits. Good until the next call.
+  [[nodiscard]] Demangled demangle(std::string_view symbol);
+
+ private:
+  std::size_t budget_;
+  std::string symbol_;
+  std::string text_;
+};
+
+}  // namespace usdt::elf

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Functions by name, judged by nm, readelf and c++filt on files that compilers made and on the distribution's.
+#include "elf/functions.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "toolchain.hpp"
+
+namespace usdt::test {
+namespace {
+
+namespace fs = std::filesystem;
+using elf::FunctionName;
+using testing::AnyOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+std::vector<Function> functions_of(const fs::path& path, std::string_view name, const OpenOptions& options = {}) {
+  const auto file = ElfFile::open(path, options);
+  if (!file) throw std::runtime_error(file.error().message);
+  const std::vector<FunctionName> names = {FunctionName(name)};
+  auto found = elf::find_functions(*file, names);
+  if (!found) throw std::runtime_error(found.error().message);
+  for (const Function& function : *found) EXPECT_TRUE(names[0].matches(function)) << name << " is " << function.name;
+  return std::move(*found);
+}
+
+std::vector<std::string> names_in(const std::vector<Function>& functions) {
+  std::vector<std::string> names;
+  for (const Function& function : functions) names.push_back(function.name);
+  return names;
+}
+
+/// Address to names of the functions that readelf -s shows of a file, as "name" or "name@VERSION".
+std::map<std::uint64_t, std::set<std::string>> by_readelf(const TempDir& dir, const fs::path& path) {
+  std::istringstream lines(
+      run_in(dir, fmt::format("readelf -sW {} | awk '($4 == \"FUNC\" || $4 == \"IFUNC\") && $7 != \"UND\" "
+                              "{{ sub(\"@@\", \"@\", $8); print $2, $8 }}'",
+                              path.string()))
+          .output);
+  std::map<std::uint64_t, std::set<std::string>> functions;
+  std::uint64_t address = 0;
+  std::string name;
+  while (lines >> std::hex >> address >> name) functions[address].insert(name);
+  return functions;
+}
+
+const fs::path kLibc = "/lib/x86_64-linux-gnu/libc.so.6";
+const fs::path kLibstdcxx = "/usr/lib/x86_64-linux-gnu/libstdc++.so.6";
+
+class OfTheDistribution : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (!fs::exists(GetParam())) GTEST_SKIP() << GetParam() << " is not installed";
+  }
+  TempDir dir_;
+};
+
+TEST_P(OfTheDistribution, AllFunctionsAreThoseOfReadelf) {
+  const auto expected = by_readelf(dir_, GetParam());
+  const auto found = functions_of(GetParam(), "*", {.debug_dirs = {}});
+  ASSERT_GT(expected.size(), 100U);
+  ASSERT_EQ(found.size(), expected.size());
+  for (const Function& function : found) {
+    const auto names = expected.find(function.address.value);
+    ASSERT_NE(names, expected.end()) << function.symbol;
+    const std::string versioned = function.version.empty() ? "" : "@" + function.version;
+    EXPECT_TRUE(names->second.contains(function.symbol + versioned)) << function.symbol << versioned;
+    EXPECT_TRUE(function.offset) << function.symbol;
+    EXPECT_NE(function.site_class, SiteClass::unknown) << function.symbol;
+  }
+  EXPECT_TRUE(std::ranges::is_sorted(found, {}, &Function::address));
+}
+
+TEST_P(OfTheDistribution, NamesAreThoseOfCppfilt) {
+  const auto found = functions_of(GetParam(), "*", {.debug_dirs = {}});
+  std::string symbols;
+  for (const Function& function : found) symbols += function.symbol + "\n";
+  dir_.write("symbols", symbols);
+  std::istringstream whole(run_in(dir_, "c++filt -i < symbols").output);
+  std::istringstream plain(run_in(dir_, "c++filt -i -p < symbols").output);
+  for (const Function& function : found) {
+    std::string with_parameters;
+    std::string without;
+    ASSERT_TRUE(std::getline(whole, with_parameters) && std::getline(plain, without));
+    // c++filt shows the results of templates too.
+    EXPECT_TRUE(with_parameters == function.name || with_parameters.ends_with(" " + function.name))
+        << function.name << "\n"
+        << with_parameters;
+    EXPECT_TRUE(FunctionName(without).matches(function)) << without << "\n" << function.name;
+    EXPECT_TRUE(FunctionName(function.name).matches(function)) << function.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, OfTheDistribution,
+                         testing::Values("/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+                                         "/usr/bin/python3.11", "/usr/lib/postgresql/15/bin/postgres",
+                                         "/usr/lib32/libc.so.6"));
+
+constexpr std::string_view kOne = R"(
+#include <string>
+#include <vector>
+namespace ns {
+struct Server {
+  explicit Server(int port);
+  int handle(int);
+  int handle(const std::string&, char**) const;
+  int operator[](unsigned long) const;
+  int operator()(int);
+  template <class T> T get(T value) { return value; }
+};
+Server::Server(int port) { handle(port); }
+int Server::handle(int x) { return x; }
+int Server::handle(const std::string& s, char** more) const { return s.size() + (more != nullptr); }
+int Server::operator[](unsigned long i) const { return i; }
+int Server::operator()(int i) { return i; }
+std::string tagged() { return "x"; }
+}  // namespace ns
+template int ns::Server::get<int>(int);
+template std::vector<int> ns::Server::get<std::vector<int>>(std::vector<int>);
+static int twice(int x) { return x + 1; }
+namespace { int unnamed(int x) { return twice(x); } }
+int (*pointers[])(int) = {twice, unnamed};
+extern "C" int plain(int x) { return twice(x) + unnamed(x); }
+extern "C" int alias_of_plain(int) __attribute__((alias("plain")));
+int handle(int x) { return x; }
+)";
+constexpr std::string_view kTwo = R"(
+static int twice(int x) { return x + 2; }
+int (*other_pointers[])(int) = {twice};
+static int pick_a(int) { return 1; }
+extern "C" { static int (*choose(void))(int) { return pick_a; } }
+extern "C" int chosen(int) __attribute__((ifunc("choose")));
+)";
+
+class Functions : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (!can_compile(GetParam())) GTEST_SKIP() << "c++ " << GetParam() << " does not work here";
+    dir_.write("one.cpp", kOne);
+    dir_.write("two.cpp", kTwo);
+    const auto built = run_in(dir_, fmt::format("c++ {} -fPIC -shared one.cpp two.cpp -o lib.so", GetParam()));
+    ASSERT_EQ(built.status, 0) << built.output;
+  }
+  [[nodiscard]] std::vector<Function> find(std::string_view name) const { return functions_of(dir_ / "lib.so", name); }
+  [[nodiscard]] std::vector<std::string> names(std::string_view name) const { return names_in(find(name)); }
+
+  TempDir dir_;
+};
+
+TEST_P(Functions, AreFoundByTheirSymbol) {
+  const auto found = find("_ZN2ns6Server6handleEi");
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].symbol, "_ZN2ns6Server6handleEi");
+  EXPECT_EQ(found[0].name, "ns::Server::handle(int)");
+  EXPECT_FALSE(found[0].local);
+  EXPECT_GT(found[0].size, 0U);
+}
+TEST_P(Functions, AreFoundByTheirNameWithAndWithoutParameters) {
+  EXPECT_THAT(names("ns::Server::handle(int)"), ElementsAre("ns::Server::handle(int)"));
+  EXPECT_EQ(names("ns::Server::handle").size(), 2U);
+  EXPECT_THAT(names("handle"), ElementsAre("handle(int)")) << "of no namespace";
+  EXPECT_THAT(names("Server::handle"), IsEmpty());
+}
+TEST_P(Functions, AreFoundByGlobsOfTheirNames) {
+  EXPECT_EQ(names("ns::Server::handle*").size(), 2U);
+  EXPECT_EQ(names("*Server*handle*").size(), 2U);
+  EXPECT_EQ(names("*handle*").size(), 3U);
+  EXPECT_EQ(names("*::handle(*char*)*").size(), 1U);
+  EXPECT_THAT(names("ns::Server::han[a-e]le(int)"), ElementsAre("ns::Server::handle(int)"));
+}
+TEST_P(Functions, AreFoundHoweverTheirParametersAreSpaced) {
+  const auto spaced = names(
+      "ns::Server::handle(std::__cxx11::basic_string<char, std::char_traits<char>, "
+      "std::allocator<char> > const&, char**) const");
+  EXPECT_EQ(spaced.size(), 1U);
+  EXPECT_EQ(names("ns::Server::handle(std::__cxx11::basic_string<char,std::char_traits<char>,std::allocator<char>> "
+                  "const &,char * *) const"),
+            spaced);
+}
+TEST_P(Functions, ThatAreOperatorsAreFound) {
+  EXPECT_THAT(names("ns::Server::operator[]"), ElementsAre(HasSubstr("operator[](unsigned")));
+  EXPECT_THAT(names("ns::Server::operator()"), ElementsAre("ns::Server::operator()(int)"));
+  EXPECT_THAT(names("ns::Server::operator()(int)"), ElementsAre("ns::Server::operator()(int)"));
+}
+TEST_P(Functions, ThatAreConstructorsHaveOneAddressAndTwoSymbols) {
+  const auto found = find("ns::Server::Server");
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_THAT(found[0].symbol, AnyOf("_ZN2ns6ServerC1Ei", "_ZN2ns6ServerC2Ei"));
+  EXPECT_EQ(found[0].aliases.size(), 1U);
+}
+TEST_P(Functions, ThatAreTemplatesKeepTheirArgumentsAndNotTheirResult) {
+  EXPECT_THAT(names("ns::Server::get<int>"), ElementsAre("ns::Server::get<int>(int)"));
+  EXPECT_EQ(names("ns::Server::get<*").size(), 2U);
+  EXPECT_THAT(names("ns::Server::get<*vector*"),
+              ElementsAre("ns::Server::get<std::vector<int, std::allocator<int> > >(std::vector<int, "
+                          "std::allocator<int> >)"));
+}
+TEST_P(Functions, KeepTheirAbiTags) {
+  EXPECT_THAT(names("ns::tagged[abi:cxx11]"), ElementsAre("ns::tagged[abi:cxx11]()"));
+  EXPECT_THAT(names("ns::tagged*"), ElementsAre("ns::tagged[abi:cxx11]()"));
+}
+TEST_P(Functions, ThatAreStaticAreAllFound) {
+  const auto found = find("twice");
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_NE(found[0].address, found[1].address);
+  for (const Function& function : found) EXPECT_TRUE(function.local);
+  EXPECT_THAT(names("(anonymous namespace)::unnamed"), ElementsAre("(anonymous namespace)::unnamed(int)"));
+}
+TEST_P(Functions, OfOneAddressAreOneWithTheNameThatWasAskedFor) {
+  const auto plain = find("plain");
+  const auto alias = find("alias_of_plain");
+  ASSERT_EQ(plain.size(), 1U);
+  ASSERT_EQ(alias.size(), 1U);
+  EXPECT_EQ(plain[0].address, alias[0].address);
+  EXPECT_EQ(plain[0].name, "plain");
+  EXPECT_THAT(plain[0].aliases, ElementsAre("alias_of_plain"));
+  EXPECT_EQ(alias[0].name, "alias_of_plain");
+  EXPECT_THAT(alias[0].aliases, ElementsAre("plain"));
+}
+TEST_P(Functions, ThatAreIndirectAreMarked) {
+  const auto chosen = find("chosen");
+  ASSERT_EQ(chosen.size(), 1U);
+  EXPECT_TRUE(chosen[0].ifunc);
+  EXPECT_FALSE(find("plain")[0].ifunc);
+}
+TEST_P(Functions, OfOtherFilesAreNotFound) {
+  EXPECT_THAT(names("_Znwm"), IsEmpty());
+  EXPECT_THAT(names("nowhere"), IsEmpty());
+  EXPECT_THAT(names("pointers"), IsEmpty()) << "data";
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, Functions, testing::Values("-m64", "-m32"));
+
+TEST(FunctionVersions, AreToldApartAndCanBeAskedFor) {
+  const TempDir dir;
+  dir.write("v.c",
+            "int old_f(void) { return 1; }\nint new_f(void) { return 2; }\nint other(void) { return 3; }\n"
+            "__asm__(\".symver old_f,f@V1\\n.symver new_f,f@@V2\");\n");
+  dir.write("map", "V1 { global: f; other; local: *; };\nV2 { global: f; } V1;\n");
+  ASSERT_EQ(
+      run_in(dir, "cc -fPIC -shared v.c -Wl,--version-script=map -o lib.so && strip -o stripped.so lib.so").status, 0);
+  for (const char* name : {"lib.so", "stripped.so"}) {
+    const auto versions = [&](std::string_view asked) {
+      std::vector<std::string> found;
+      for (const Function& function : functions_of(dir / name, asked, {.debug_dirs = {}}))
+        found.push_back(function.version);
+      return found;
+    };
+    EXPECT_THAT(versions("f"), UnorderedElementsAre("V1", "V2")) << name;
+    EXPECT_THAT(versions("f@V1"), ElementsAre("V1")) << name;
+    EXPECT_THAT(versions("f@@V2"), ElementsAre("V2")) << name;
+    EXPECT_THAT(versions("*@V1"), UnorderedElementsAre("V1", "V1")) << name;
+    EXPECT_THAT(versions("f@V3"), IsEmpty()) << name;
+  }
+}
+
+TEST(FunctionsOfAStrippedFile, ComeFromItsDebugFile) {
+  const TempDir dir;
+  dir.write("one.c", "static int hidden(int x) { return x; }\nint shown(int x) { return hidden(x); }\n");
+  ASSERT_EQ(run_in(dir,
+                   "cc -g -fPIC -shared one.c -o whole.so -Wl,--build-id && "
+                   "objcopy --only-keep-debug whole.so lib.debug && "
+                   "objcopy --strip-all --add-gnu-debuglink=lib.debug whole.so lib.so")
+                .status,
+            0);
+  const auto whole = functions_of(dir / "whole.so", "hidden");
+  const auto split = functions_of(dir / "lib.so", "hidden");
+  ASSERT_EQ(whole.size(), 1U);
+  ASSERT_EQ(split.size(), 1U);
+  EXPECT_EQ(split[0].address, whole[0].address);
+  EXPECT_EQ(split[0].offset, whole[0].offset);
+  EXPECT_EQ(split[0].bytes.data, whole[0].bytes.data);
+  fs::remove(dir / "lib.debug");
+  EXPECT_THAT(functions_of(dir / "lib.so", "hidden"), IsEmpty());
+  EXPECT_EQ(functions_of(dir / "lib.so", "shown").size(), 1U);
+}
+
+TEST(FunctionEntries, KnowTheirLandingPadAndTheirCost) {
+  const TempDir dir;
+  dir.write("a.S", R"(
+        .globl push, endbr, sub
+        .type push,@function
+        .type endbr,@function
+        .type sub,@function
+push:   push %rbp
+        ret
+endbr:  endbr64
+        ret
+sub:    sub $8, %rsp
+        ret
+        .section .note.GNU-stack,"",@progbits
+)");
+  ASSERT_EQ(run_in(dir, "cc -shared -nostdlib a.S -o lib.so").status, 0);
+  const auto entry = [&](std::string_view name) { return functions_of(dir / "lib.so", name).at(0); };
+  EXPECT_EQ(entry("push").site_class, SiteClass::emulated);
+  EXPECT_EQ(entry("push").landing_pad, 0);
+  EXPECT_EQ(entry("endbr").landing_pad, 4);
+  EXPECT_EQ(entry("sub").site_class, SiteClass::single_step);
+  EXPECT_EQ(entry("sub").bytes.data[0], 0x48);
+}
+
+TEST(FunctionsOfARelocatableObject, HaveNoAddress) {
+  const TempDir dir;
+  dir.write("a.c", "int f(void) { return 1; }\n");
+  ASSERT_EQ(run_in(dir, "cc -c a.c -o a.o").status, 0);
+  const auto file = ElfFile::open(dir / "a.o");
+  ASSERT_TRUE(file);
+  const auto found = elf::find_functions(*file, std::vector{FunctionName("f")});
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().kind, ErrorKind::not_supported);
+}
+
+TEST(FunctionsOfAnyFile, AreNotReadToTheEndWhenAskedToStop) {
+  const auto file = ElfFile::open("/proc/self/exe");
+  ASSERT_TRUE(file);
+  StopSource source;
+  source.request_stop();
+  const auto found = elf::find_functions(*file, std::vector{FunctionName("*")}, source.get_token());
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().kind, ErrorKind::stopped);
+}
+
+std::string demangled(std::string_view symbol) {
+  elf::Demangler demangler;
+  return std::string(demangler.demangle(symbol).name);
+}
+
+TEST(Demangling, KnowsRust) {
+  EXPECT_EQ(demangled("_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE"), "core::fmt::Formatter::write_str");
+  EXPECT_EQ(
+      demangled("_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo..Bar$LT$Test$GT$$GT$3bar17h930b740aa94f1d3aE"),
+      "<Test + 'static as foo::Bar<Test>>::bar");
+  EXPECT_EQ(demangled("_RNvMsr_NtCs3ssYzQotkvD_3std4pathNtB5_7PathBuf3newCs15kBYyAo9fc_7mycrate"),
+            "<std::path::PathBuf>::new");
+  EXPECT_EQ(
+      demangled("_RNqCs4fqI2P2rA04_11utf8_identsu30____7hkackfecea1cbdathfdh9hlq6y"),
+      "utf8_idents::\u10e1\u10d0\u10ed\u10db\u10d4\u10da\u10d0\u10d3_\u10d2\u10d4\u10db\u10e0\u10d8\u10d4\u10da\u10d8"
+      "_\u10e1\u10d0\u10d3\u10d8\u10da\u10d8");
+}
+
+TEST(Demangling, LeavesWhatIsNotMangled) {
+  for (const char* symbol : {"", "_", "main", "_Z", "_Zebra", "_R", "_Ready", "_RC", "Z1fv", "_Z1f!"}) {
+    EXPECT_EQ(demangled(symbol), "") << symbol;
+  }
+}
+
+/// `levels` types that each name the one before twice.
+std::string doubling(int levels, std::string_view end) {
+  const auto reference = [](int number) {
+    if (number == 0) return std::string("S_");
+    std::string digits;
+    for (int rest = number - 1; digits.empty() || rest > 0; rest /= 36) {
+      digits.insert(digits.begin(), "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[rest % 36]);
+    }
+    return "S" + digits + "_";
+  };
+  std::string symbol = "_Z1f1a";
+  for (int level = 0; level < levels; ++level) symbol += "1BI" + reference(2 * level) + reference(2 * level) + "E";
+  return symbol + std::string(end);
+}
+
+TEST(Demangling, OfANameThatDoublesAndDoublesEndsEarly) {
+  EXPECT_THAT(demangled(doubling(5, "")), HasSubstr("B<B<B<a, a>"));
+  EXPECT_EQ(demangled(doubling(60, "")), "");
+  EXPECT_EQ(demangled("_Z1f" + std::string(2000, 'P') + "i"), "");
+}
+
+TEST(Demangling, HasABudget) {
+  elf::Demangler demangler(30);
+  EXPECT_EQ(demangler.demangle("_ZN2ns6Server6handleEi").name, "ns::Server::handle(int)");
+  EXPECT_EQ(demangler.demangle("_ZN2ns6Server6handleEi").name, "");
+}
+
+}  // namespace
+}  // namespace usdt::test
