@@ -67,7 +67,8 @@ PUBLIC_STAGE = {
 # Libraries that stay behind a wall: header pattern -> stages that may include it, though never in a public header.
 WALLS = [
     (re.compile(r"(libelf|gelf|dwarf|elfutils/.*)\.h"), {"dwarf"}),
-    (re.compile(r"libiberty/.*"), {"elf"}),
+    (re.compile(r"libiberty/.*|lzma\.h"), {"elf"}),
+    (re.compile(r"Zydis/.*"), {"arch"}),
     (re.compile(r"boost/spirit/.*"), {"parsers", "tools"}),
     (re.compile(r"bpf/(libbpf|bpf|btf)\.h"), {"btf", "features", "attach", "event"}),
     (re.compile(r"CLI/.*"), {"tools"}),

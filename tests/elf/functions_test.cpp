@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 
+#include "image_builder.hpp"
 #include "toolchain.hpp"
 
 namespace usdt::test {
@@ -55,7 +56,6 @@ std::map<std::uint64_t, std::set<std::string>> by_readelf(const TempDir& dir, co
   return functions;
 }
 
-const fs::path kLibc = "/lib/x86_64-linux-gnu/libc.so.6";
 const fs::path kLibstdcxx = "/usr/lib/x86_64-linux-gnu/libstdc++.so.6";
 
 class OfTheDistribution : public testing::TestWithParam<const char*> {
@@ -286,6 +286,41 @@ TEST(FunctionsOfAStrippedFile, ComeFromItsDebugFile) {
   EXPECT_EQ(functions_of(dir / "lib.so", "shown").size(), 1U);
 }
 
+class EmbeddedSymbols : public testing::Test {
+ protected:
+  void SetUp() override {
+    dir_.write("one.c", "static int hidden(int x) { return x; }\nint shown(int x) { return hidden(x); }\n");
+    ASSERT_EQ(
+        run_in(dir_, "cc -fPIC -shared one.c -o whole.so && cp whole.so mini && strip -o bare.so whole.so").status, 0);
+  }
+  /// `lib.so` is the stripped library with the output of `command` as its .gnu_debugdata.
+  void embed(const std::string& command) {
+    const auto made = run_in(dir_, command + " > packed && objcopy --add-section .gnu_debugdata=packed bare.so lib.so");
+    ASSERT_EQ(made.status, 0) << made.output;
+  }
+  TempDir dir_;
+};
+
+TEST_F(EmbeddedSymbols, AreFound) {
+  embed("xz -c mini");
+  const auto found = functions_of(dir_ / "lib.so", "hidden", {.debug_dirs = {}});
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].address, functions_of(dir_ / "whole.so", "hidden")[0].address);
+  EXPECT_EQ(found[0].offset, functions_of(dir_ / "whole.so", "hidden")[0].offset);
+}
+TEST_F(EmbeddedSymbols, ThatAreNoneAreLeftAlone) {
+  for (const char* command :
+       {"xz -c mini | head -c 500", "cat mini", "true", "xz -c one.c", "xz --format=lzma -c mini"}) {
+    embed(command);
+    EXPECT_THAT(functions_of(dir_ / "lib.so", "hidden", {.debug_dirs = {}}), IsEmpty()) << command;
+    EXPECT_EQ(functions_of(dir_ / "lib.so", "shown", {.debug_dirs = {}}).size(), 1U) << command;
+  }
+}
+TEST_F(EmbeddedSymbols, ThatUnpackToFarMoreThanSymbolsDoAreLeftAlone) {
+  embed("(cat mini; head -c 50000000 /dev/zero) | xz -c");
+  EXPECT_THAT(functions_of(dir_ / "lib.so", "hidden", {.debug_dirs = {}}), IsEmpty());
+}
+
 TEST(FunctionEntries, KnowTheirLandingPadAndTheirCost) {
   const TempDir dir;
   dir.write("a.S", R"(
@@ -308,6 +343,110 @@ sub:    sub $8, %rsp
   EXPECT_EQ(entry("endbr").landing_pad, 4);
   EXPECT_EQ(entry("sub").site_class, SiteClass::single_step);
   EXPECT_EQ(entry("sub").bytes.data[0], 0x48);
+}
+
+/// Where the instructions of `function` begin, as objdump -d shows them, from the function's start.
+std::set<std::uint64_t> by_objdump(const TempDir& dir, const fs::path& path, const Function& function) {
+  const auto command = fmt::format(
+      "objdump -d --no-show-raw-insn --start-address={:#x} --stop-address={:#x} {} | "
+      "grep -oE '^ +[0-9a-f]+:' | tr -d ' :'",
+      function.address.value, function.address.value + function.size, path.string());
+  std::istringstream lines(run_in(dir, command).output);
+  std::set<std::uint64_t> starts;
+  for (std::uint64_t address = 0; lines >> std::hex >> address;) starts.insert(address - function.address.value);
+  return starts;
+}
+
+class Places : public testing::TestWithParam<const char*> {};
+
+TEST_P(Places, InAFunctionAreWhereObjdumpHasInstructions) {
+  if (!fs::exists(GetParam())) GTEST_SKIP() << GetParam() << " is not installed";
+  const TempDir dir;
+  const auto file = ElfFile::open(GetParam());
+  ASSERT_TRUE(file);
+  std::size_t functions = 0;
+  for (const Function& function : functions_of(GetParam(), "*r[ei]*")) {
+    if (function.size < 100 || function.size > 1000 || ++functions > 20) continue;
+    const auto starts = by_objdump(dir, GetParam(), function);
+    for (std::uint64_t distance = 0; distance < function.size; ++distance) {
+      const auto place = elf::place_in_function(*file, function, distance);
+      ASSERT_EQ(place.has_value(), starts.contains(distance)) << function.name << "+" << distance;
+      if (place) {
+        EXPECT_EQ(place->value, function.offset->value + distance);
+        continue;
+      }
+      EXPECT_EQ(place.error().kind, ErrorKind::invalid_argument);
+      const auto next = starts.upper_bound(distance);
+      EXPECT_THAT(place.error().message, HasSubstr(fmt::format("instruction at +{:#x}", *std::prev(next))));
+      const std::uint64_t behind = next == starts.end() ? function.size : *next;
+      EXPECT_THAT(place.error().message, HasSubstr(fmt::format("is at +{:#x}", behind)));
+    }
+    EXPECT_FALSE(elf::place_in_function(*file, function, function.size));
+  }
+  EXPECT_GT(functions, 5U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, Places,
+                         testing::Values("/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+                                         "/usr/lib32/libc.so.6"));
+
+TEST(PlacesOfAarch64, AreEachFourthByte) {
+  const std::string code(16, '\x1f');
+  const auto image = ImageBuilder(true, EM_AARCH64).segment(PT_LOAD, PF_R | PF_X, 0x1000, code).build();
+  const TempDir dir;
+  const auto file = ElfFile::open(dir.write("lib.so", image));
+  ASSERT_TRUE(file);
+  Function function;
+  function.name = "f";
+  function.address = VirtAddr(0x1000);
+  function.size = 12;
+  EXPECT_EQ(elf::place_in_function(*file, function, 0).error().kind, ErrorKind::not_supported) << "without an offset";
+  function.offset = FileOffset(image.find(code));
+  const auto place = elf::place_in_function(*file, function, 8);
+  ASSERT_TRUE(place) << place.error().message;
+  EXPECT_EQ(place->value, image.find(code) + 8);
+  EXPECT_THAT(elf::place_in_function(*file, function, 6).error().message,
+              HasSubstr("f+0x6: within the 4-byte instruction at +0x4; the next one is at +0x8"));
+  EXPECT_THAT(elf::place_in_function(*file, function, 12).error().message, HasSubstr("end, which is at +0xc"));
+}
+
+TEST(PlacesBehindData, AreNotKnown) {
+  const TempDir dir;
+  dir.write("a.S", ".globl f\n.type f,@function\nf: nop\n.byte 0x06\nnop\n.size f, .-f\n");
+  ASSERT_EQ(run_in(dir, "cc -shared -nostdlib a.S -o lib.so").status, 0);
+  const auto file = ElfFile::open(dir / "lib.so");
+  ASSERT_TRUE(file);
+  const Function f = functions_of(dir / "lib.so", "f").at(0);
+  EXPECT_TRUE(elf::place_in_function(*file, f, 1));
+  EXPECT_THAT(elf::place_in_function(*file, f, 2).error().message, HasSubstr("at +0x1 is no known instruction"));
+}
+
+class FunctionHints : public testing::Test {
+ protected:
+  void SetUp() override {
+    dir_.write("one.cpp", kOne);
+    ASSERT_EQ(run_in(dir_, "c++ -fPIC -shared one.cpp -o lib.so && strip -o stripped.so lib.so").status, 0);
+  }
+  [[nodiscard]] std::vector<std::string> hints(const fs::path& path, std::string_view name) const {
+    const auto file = ElfFile::open(path, {.debug_dirs = {}});
+    if (!file) throw std::runtime_error(file.error().message);
+    return elf::hints_for_function(*file, FunctionName(name));
+  }
+  TempDir dir_;
+};
+
+TEST_F(FunctionHints, HaveTheNamesThatAreNear) {
+  EXPECT_THAT(hints(dir_ / "lib.so", "plian"), ElementsAre("did you mean plain?"));
+  EXPECT_THAT(hints(dir_ / "lib.so", "ns::Server::hanlde(int)"), ElementsAre("did you mean ns::Server::handle?"));
+  EXPECT_THAT(hints(dir_ / "lib.so", "Server::handle"), ElementsAre("did you mean ns::Server::handle?"));
+  EXPECT_THAT(hints(dir_ / "lib.so", "somethingelse"), IsEmpty());
+}
+TEST_F(FunctionHints, SayWhatStrippingLeft) {
+  EXPECT_THAT(
+      hints(dir_ / "stripped.so", "twice*"),
+      ElementsAre(testing::AllOf(HasSubstr("stripped.so is stripped: only the "), HasSubstr("it exports are known"))));
+  if (!fs::exists("/var/lib/dpkg/info/libstdc++6:amd64.list")) GTEST_SKIP() << "not a Debian system";
+  EXPECT_THAT(hints(kLibstdcxx, "nowhere::at_all").at(0), HasSubstr("package libstdc++6-dbgsym"));
 }
 
 TEST(FunctionsOfARelocatableObject, HaveNoAddress) {

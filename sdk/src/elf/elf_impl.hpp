@@ -115,6 +115,8 @@ struct DebugFile {
 /// Looks for it as GDB does ("Debugging Information in Separate Files"): by build id, then by .gnu_debuglink with its
 /// CRC. A candidate that is not of the same build is passed over.
 [[nodiscard]] std::optional<DebugFile> find_debug_file(const OpenedFile& main);
+/// The one that `main` carries in its .gnu_debugdata, if any; its path is that of `main`.
+[[nodiscard]] std::optional<DebugFile> embedded_debug_file(const OpenedFile& main);
 /// How far `main` has been moved (prelink) since `debug` was split off: addresses of the debug file plus this.
 [[nodiscard]] std::uint64_t shift_between(const Image& debug, const Image& main) noexcept;
 

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,6 +35,21 @@ Result<File> File::open(const std::filesystem::path& path) {
   }
   return fail(ErrorKind::not_supported,
               fmt::format("{}: {}, not a regular file", path.string(), kind_of_inode(opened.st.st_mode)));
+}
+
+Result<File> File::in_memory(ByteView bytes) {
+  sys::UniqueFd fd(::memfd_create("usdt", MFD_CLOEXEC));
+  const auto failed = [] { return fail(os_failure(ErrorKind::io, "a file in memory", errno)); };
+  if (!fd) return failed();
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t n = ::write(fd.get(), bytes.data() + done, bytes.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return failed();
+    done += static_cast<std::size_t>(n);
+  }
+  struct stat st {};
+  if (::fstat(fd.get(), &st) != 0) return failed();
+  return File(std::move(fd), st);
 }
 
 std::uint64_t File::stored() const noexcept {

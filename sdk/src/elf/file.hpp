@@ -26,6 +26,9 @@ class File {
   /// Errors: not_found, no_permission, io; not_supported for anything but a regular file, which is not opened at all.
   [[nodiscard]] static Result<File> open(const std::filesystem::path& path);
 
+  /// A file of its own with these bytes, for what is packed in another one. Errors: io.
+  [[nodiscard]] static Result<File> in_memory(ByteView bytes);
+
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
   /// Size in bytes when it was opened.
   [[nodiscard]] std::uint64_t size() const noexcept { return static_cast<std::uint64_t>(at_open_.st_size); }

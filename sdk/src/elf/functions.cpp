@@ -10,7 +10,7 @@
 #include "elf/code_reader.hpp"
 #include "elf/demangle.hpp"
 #include "elf/elf_impl.hpp"
-#include "elf/symbol_versions.hpp"
+#include "elf/function_table.hpp"
 
 namespace usdt::elf {
 namespace {
@@ -18,98 +18,39 @@ namespace {
 constexpr std::size_t kMaxAliases = 8;
 // Names are two to four times their symbols.
 constexpr std::size_t kDemangledPerByte = 32;
-constexpr std::size_t kStopInterval = 1024;
-
-/// A function's entry in a symbol table. The strings are the table's.
-struct Entry {
-  std::uint64_t address;
-  std::uint64_t size;
-  std::string_view symbol;
-  std::string_view version;
-  std::uint8_t binding;
-  bool ifunc;
-  bool wanted;
-};
-
-bool is_function(const Symbol& symbol) noexcept {
-  return (symbol.type == STT_FUNC || symbol.type == STT_GNU_IFUNC) && symbol.section != SHN_UNDEF &&
-         symbol.section != SHN_ABS;
-}
 
 /// What makes one symbol of an address the better name for it, best first: that it was asked for, that others can call
 /// it by this name, that it is not an internal one ("__libc_malloc").
-auto rank(const Entry& entry) {
+auto rank(const FunctionEntry& entry) {
   const std::size_t underscores = std::min(entry.symbol.find_first_not_of('_'), entry.symbol.size());
   return std::tuple(!entry.wanted, entry.binding == STB_LOCAL, entry.binding == STB_WEAK, underscores, entry.symbol,
                     entry.version.empty());
 }
 
-/// Reads symbol tables, and keeps the entries of functions that are meant.
+/// Makes functions of the entries that are meant.
 class Finder {
  public:
-  Finder(const OpenedFile& main, std::span<const FunctionName> names, const StopToken& stop)
-      : main_(main), names_(names), stop_(stop), demangler_(kDemangledPerByte * main.file.stored()) {}
+  Finder(const OpenedFile& main, FunctionTable& table, std::span<const FunctionName> names)
+      : main_(main), table_(table), names_(names), demangler_(kDemangledPerByte * main.file.stored()) {}
 
-  void read(const File& file, const Image& image, std::uint64_t shift);
-  [[nodiscard]] std::vector<Function> functions();
-  [[nodiscard]] bool stopped() const noexcept { return stop_.stop_requested() || main_.options.stop.stop_requested(); }
+  [[nodiscard]] std::vector<Function> run();
 
  private:
-  void read_table(const SymbolTable& table, std::uint32_t number, const SymbolVersions& versions, std::uint64_t shift);
-  [[nodiscard]] bool is_wanted(const Entry& entry);
+  [[nodiscard]] bool is_wanted(const FunctionEntry& entry);
   void keep_wanted_addresses();
-  [[nodiscard]] Function function_of(std::span<Entry> entries);
+  [[nodiscard]] Function function_of(std::span<const FunctionEntry> entries);
 
   const OpenedFile& main_;
+  FunctionTable& table_;
   std::span<const FunctionName> names_;
-  const StopToken& stop_;
   Demangler demangler_;
-  std::vector<Entry> entries_;
-  std::vector<std::shared_ptr<StringTable>> strings_;
-  std::vector<SymbolVersions> versions_;  ///< own strings too
 };
 
-void Finder::read(const File& file, const Image& image, std::uint64_t shift) {
-  SymbolTables tables(file, image);
-  const SymbolVersions& versions = versions_.emplace_back(file, image, tables);
-  for (std::uint32_t i = 0; i < image.sections.size() && !stopped(); ++i) {
-    const std::uint32_t type = image.sections[i].type;
-    if (type == SHT_SYMTAB || type == SHT_DYNSYM) read_table(tables.at(i), i, versions, shift);
-  }
-}
-
-void Finder::read_table(const SymbolTable& table, std::uint32_t number, const SymbolVersions& versions,
-                        std::uint64_t shift) {
-  if (table.size() == 0 || table.strings() == nullptr) return;
-  strings_.push_back(table.strings());
-  for (std::size_t i = 1; i < table.size(); ++i) {
-    if (i % kStopInterval == 0 && stopped()) return;
-    const Symbol symbol = table[i];
-    if (!is_function(symbol)) continue;
-    const std::string_view name = table.full_name_of(symbol);
-    if (name.empty()) continue;
-    const std::size_t at = std::min(name.find('@', 1), name.size());
-    Entry entry{.address = symbol.value + shift,
-                .size = symbol.size,
-                .symbol = name.substr(0, at),
-                .version = name.substr(std::min(name.find_first_not_of('@', at), name.size())),
-                .binding = symbol.binding,
-                .ifunc = symbol.type == STT_GNU_IFUNC,
-                .wanted = false};
-    if (entry.version.empty()) entry.version = versions.of(number, i);
-    entry.wanted = is_wanted(entry);
-    entries_.push_back(entry);
-  }
-}
-
-bool Finder::is_wanted(const Entry& entry) {
-  if (std::ranges::any_of(names_,
-                          [&](const FunctionName& name) { return name.matches_symbol(entry.symbol, entry.version); })) {
-    return true;
-  }
-  if (!may_be_mangled(entry.symbol)) return false;
-  const auto may_match = [&](const FunctionName& name) { return name.may_match_mangled(entry.symbol); };
-  if (std::ranges::none_of(names_, may_match)) return false;
+bool Finder::is_wanted(const FunctionEntry& entry) {
+  const auto is_named = [&](const FunctionName& name) { return name.matches_symbol(entry.symbol, entry.version); };
+  if (std::ranges::any_of(names_, is_named)) return true;
+  const auto may_be_named = [&](const FunctionName& name) { return name.may_match_mangled(entry.symbol); };
+  if (!may_be_mangled(entry.symbol) || std::ranges::none_of(names_, may_be_named)) return false;
   const Demangled demangled = demangler_.demangle(entry.symbol);
   return std::ranges::any_of(names_, [&](const FunctionName& name) { return name.matches_demangled(demangled); });
 }
@@ -117,23 +58,28 @@ bool Finder::is_wanted(const Entry& entry) {
 /// Leaves the entries of addresses one of whose symbols is meant, in the order of their addresses.
 void Finder::keep_wanted_addresses() {
   std::vector<std::uint64_t> wanted;
-  for (const Entry& entry : entries_) {
+  for (FunctionEntry& entry : table_.entries) {
+    if (table_.stopped()) return;
+    entry.wanted = is_wanted(entry);
     if (entry.wanted) wanted.push_back(entry.address);
   }
   std::ranges::sort(wanted);
-  std::erase_if(entries_, [&](const Entry& entry) { return !std::ranges::binary_search(wanted, entry.address); });
-  std::ranges::sort(entries_, {}, [](const Entry& entry) { return std::tuple(entry.address, rank(entry)); });
+  std::erase_if(table_.entries,
+                [&](const FunctionEntry& entry) { return !std::ranges::binary_search(wanted, entry.address); });
+  std::ranges::sort(table_.entries, [](const FunctionEntry& a, const FunctionEntry& b) {
+    return a.address != b.address ? a.address < b.address : rank(a) < rank(b);
+  });
 }
 
-Function Finder::function_of(std::span<Entry> entries) {
-  const Entry& best = entries.front();
+Function Finder::function_of(std::span<const FunctionEntry> entries) {
+  const FunctionEntry& best = entries.front();
   Function function;
   function.symbol = best.symbol;
-  function.address = VirtAddr(best.address);
   const Demangled demangled = demangler_.demangle(best.symbol);
   function.name = demangled.name.empty() ? best.symbol : demangled.name;
+  function.address = VirtAddr(best.address);
   function.local = true;
-  for (const Entry& entry : entries) {
+  for (const FunctionEntry& entry : entries) {
     function.size = std::max(function.size, entry.size);
     function.local &= entry.binding == STB_LOCAL;
     function.ifunc |= entry.ifunc;
@@ -147,13 +93,14 @@ Function Finder::function_of(std::span<Entry> entries) {
   return function;
 }
 
-std::vector<Function> Finder::functions() {
+std::vector<Function> Finder::run() {
   keep_wanted_addresses();
   std::vector<Function> functions;
   CodeReader code(main_.file, main_.image);
-  for (std::size_t i = 0, end = 0; i < entries_.size() && !stopped(); i = end) {
-    while (end < entries_.size() && entries_[end].address == entries_[i].address) ++end;
-    Function& function = functions.emplace_back(function_of(std::span(entries_).subspan(i, end - i)));
+  const std::span<const FunctionEntry> entries = table_.entries;
+  for (std::size_t i = 0, end = 0; i < entries.size() && !table_.stopped(); i = end) {
+    while (end < entries.size() && entries[end].address == entries[i].address) ++end;
+    Function& function = functions.emplace_back(function_of(entries.subspan(i, end - i)));
     const Code there = code.at(function.address);
     function.offset = there.offset;
     function.bytes = there.bytes;
@@ -161,10 +108,6 @@ std::vector<Function> Finder::functions() {
     function.landing_pad = arch::landing_pad(main_.image.machine, std::span(there.bytes.data).first(there.bytes.size));
   }
   return functions;
-}
-
-bool has_symtab(const Image& image) noexcept {
-  return std::ranges::any_of(image.sections, [](const Section& section) { return section.type == SHT_SYMTAB; });
 }
 
 }  // namespace
@@ -176,15 +119,9 @@ Result<std::vector<Function>> find_functions(const ElfFile& file, std::span<cons
     return fail(ErrorKind::not_supported,
                 fmt::format("{}: its functions have no addresses before they are linked", main.path.string()));
   }
-  Finder finder(main, names, stop);
-  finder.read(main.file, main.image, 0);
-  if (!has_symtab(main.image)) {
-    if (const auto debug = find_debug_file(main)) {
-      finder.read(debug->file, debug->image, shift_between(debug->image, main.image));
-    }
-  }
-  std::vector<Function> functions = finder.functions();
-  if (finder.stopped()) {
+  FunctionTable table(main, stop);
+  std::vector<Function> functions = Finder(main, table, names).run();
+  if (table.stopped()) {
     return fail(ErrorKind::stopped, fmt::format("{}: its functions were not read to the end", main.path.string()));
   }
   return functions;

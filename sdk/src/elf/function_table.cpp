@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "elf/function_table.hpp"
+
+#include <algorithm>
+
+namespace usdt::elf {
+namespace {
+
+constexpr std::size_t kStopInterval = 1024;
+
+bool is_function(const Symbol& symbol) noexcept {
+  return (symbol.type == STT_FUNC || symbol.type == STT_GNU_IFUNC) && symbol.section != SHN_UNDEF &&
+         symbol.section != SHN_ABS;
+}
+
+}  // namespace
+
+FunctionTable::FunctionTable(const OpenedFile& main, const StopToken& stop) : main_(main), stop_(stop) {
+  read(main.file, main.image, 0);
+  if (has_symtab || stopped()) return;
+  if (const auto debug = find_debug_file(main)) {
+    read(debug->file, debug->image, shift_between(debug->image, main.image));
+  }
+  if (has_symtab || stopped()) return;
+  if (const auto embedded = embedded_debug_file(main)) read(embedded->file, embedded->image, 0);
+}
+
+void FunctionTable::read(const File& file, const Image& image, std::uint64_t shift) {
+  SymbolTables tables(file, image);
+  const SymbolVersions& versions = versions_.emplace_back(file, image, tables);
+  for (std::uint32_t i = 0; i < image.sections.size() && !stopped(); ++i) {
+    const std::uint32_t type = image.sections[i].type;
+    has_symtab |= type == SHT_SYMTAB;
+    if (type == SHT_SYMTAB || type == SHT_DYNSYM) read_table(tables.at(i), i, versions, shift);
+  }
+}
+
+void FunctionTable::read_table(const SymbolTable& table, std::uint32_t number, const SymbolVersions& versions,
+                               std::uint64_t shift) {
+  if (table.size() == 0 || table.strings() == nullptr) return;
+  strings_.push_back(table.strings());
+  for (std::size_t i = 1; i < table.size(); ++i) {
+    if (i % kStopInterval == 0 && stopped()) return;
+    const Symbol symbol = table[i];
+    if (!is_function(symbol)) continue;
+    const std::string_view name = table.full_name_of(symbol);
+    if (name.empty()) continue;
+    const std::size_t at = std::min(name.find('@', 1), name.size());
+    std::string_view version = name.substr(std::min(name.find_first_not_of('@', at), name.size()));
+    if (version.empty()) version = versions.of(number, i);
+    entries.push_back({.address = symbol.value + shift,
+                       .size = symbol.size,
+                       .symbol = name.substr(0, at),
+                       .version = version,
+                       .binding = symbol.binding,
+                       .ifunc = symbol.type == STT_GNU_IFUNC});
+  }
+}
+
+}  // namespace usdt::elf
