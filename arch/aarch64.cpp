@@ -129,6 +129,16 @@ constexpr bool is_stepped_hint(std::uint32_t code) {
 
 /// Procedure Call Standard for the Arm 64-bit Architecture (IHI 0055), 6.8.2.
 constexpr auto kArguments = kRegisters.ids({"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"});
+constexpr auto kVectors = kRegisters.first<8>(kV);
+
+/// DWARF for the Arm 64-bit Architecture (AADWARF64), section 4.1.
+constexpr auto kDwarf = [] {
+  auto order = no_registers<96>();
+  kRegisters.place(order, 0, kX);
+  kRegisters.place(order, 31, {"sp"});
+  kRegisters.place(order, 64, kV);
+  return order;
+}();
 
 #ifdef __aarch64__
 static_assert(offsetof(user_pt_regs, regs) == 0 && sizeof(user_pt_regs::regs) == 8 * kGeneral);
@@ -159,6 +169,12 @@ constinit const Arch kAarch64{
     .sites = kSites,
     .stack_pointer = kRegisters.id("sp"),
     .kernel_calls = {.arguments = kArguments, .result = kRegisters.id("x0"), .result_high = RegisterId::none},
+    .user_calls = {.arguments = kArguments,
+                   .result = kRegisters.id("x0"),
+                   .result_high = kRegisters.id("x1"),
+                   .vectors = kVectors},
+    .dwarf_registers = kDwarf,
+    .entry_frame = 0,
     .thread_segment = "",
 };
 

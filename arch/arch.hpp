@@ -43,6 +43,7 @@ struct CallRegisters {
   std::span<const RegisterId> arguments;  ///< whole registers, in order
   RegisterId result = RegisterId::none;
   RegisterId result_high = RegisterId::none;  ///< upper half of a result of two words
+  std::span<const RegisterId> vectors = {};   ///< of floating-point arguments and results, in order
 };
 
 struct Arch {
@@ -57,6 +58,11 @@ struct Arch {
 
   RegisterId stack_pointer;
   CallRegisters kernel_calls;  ///< of the kernel's own functions, as it is compiled
+  CallRegisters user_calls;    ///< of C and C++ programs (user_calls.hpp)
+  /// By the numbers debug information gives them; none for those this table does not have.
+  std::span<const RegisterId> dwarf_registers;
+  /// Bytes from the stack pointer to the call frame address (DWARF's CFA) when a function begins: the return address.
+  std::uint8_t entry_frame;
   /// The segment register whose base is the thread pointer ("ELF Handling For Thread-Local Storage"); empty: the
   /// machine has none.
   std::string_view thread_segment;

@@ -47,6 +47,16 @@ constexpr std::array kSites = {
 /// The kernel is compiled with -mregparm=3 (arch/x86/Makefile).
 constexpr auto kArguments = kRegisters.ids({"eax", "edx", "ecx"});
 
+/// System V ABI, Intel386 supplement, table 2.14.
+constexpr auto kDwarf = [] {
+  auto order = no_registers<37>();
+  kRegisters.place(order, 0, {"eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "eip"});
+  kRegisters.place(order, 11, kSt);
+  kRegisters.place(order, 21, kXmm, 8);
+  kRegisters.place(order, 29, kMm);
+  return order;
+}();
+
 }  // namespace
 
 constinit const Arch kI386{
@@ -59,6 +69,9 @@ constinit const Arch kI386{
     .sites = kSites,
     .stack_pointer = kRegisters.id("esp"),
     .kernel_calls = {.arguments = kArguments, .result = kRegisters.id("eax"), .result_high = kRegisters.id("edx")},
+    .user_calls = {.arguments = {}, .result = kRegisters.id("eax"), .result_high = kRegisters.id("edx")},
+    .dwarf_registers = kDwarf,
+    .entry_frame = 4,
     .thread_segment = "gs",
 };
 

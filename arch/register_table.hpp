@@ -20,6 +20,14 @@ constexpr std::size_t hash_name(std::string_view name) noexcept {
   return hash ^ (hash >> 15);
 }
 
+/// `Count` registers of which none is known yet.
+template <std::size_t Count>
+constexpr std::array<RegisterId, Count> no_registers() {
+  std::array<RegisterId, Count> none{};
+  none.fill(RegisterId::none);
+  return none;
+}
+
 /// The names PREFIX0 .. PREFIX(Count-1), as text that lives as long as the program.
 template <std::size_t Count>
 class NumberedNames {
@@ -77,6 +85,25 @@ struct RegisterTable {
   [[nodiscard]] constexpr std::array<RegisterId, Count> ids(const std::string_view (&names)[Count]) const {
     std::array<RegisterId, Count> found{};
     for (std::size_t i = 0; i < Count; ++i) found[i] = id(names[i]);
+    return found;
+  }
+
+  /// Gives the registers of `names` the places from `at` on.
+  template <std::size_t Size, std::size_t Count>
+  constexpr void place(std::array<RegisterId, Size>& order, std::size_t at, const NumberedNames<Count>& names,
+                       std::size_t how_many = Count) const {
+    for (std::size_t i = 0; i < how_many; ++i) order[at + i] = id(names[i]);
+  }
+  template <std::size_t Size, std::size_t Count>
+  constexpr void place(std::array<RegisterId, Size>& order, std::size_t at,
+                       const std::string_view (&names)[Count]) const {
+    for (std::size_t i = 0; i < Count; ++i) order[at + i] = id(names[i]);
+  }
+  /// The first `Count` of `names`.
+  template <std::size_t Count, std::size_t All>
+  [[nodiscard]] constexpr std::array<RegisterId, Count> first(const NumberedNames<All>& names) const {
+    std::array<RegisterId, Count> found{};
+    place(found, 0, names, Count);
     return found;
   }
 

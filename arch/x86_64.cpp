@@ -71,6 +71,19 @@ constexpr std::array kSites = {
 
 /// System V ABI, AMD64 supplement, 3.2.3.
 constexpr auto kArguments = kRegisters.ids({"rdi", "rsi", "rdx", "rcx", "r8", "r9"});
+constexpr auto kVectors = kRegisters.first<8>(kXmm);
+
+/// Its figure 3.36.
+constexpr auto kDwarf = [] {
+  auto order = no_registers<49>();
+  kRegisters.place(order, 0,
+                   {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13",
+                    "r14", "r15", "rip"});
+  kRegisters.place(order, 17, kXmm, 16);
+  kRegisters.place(order, 33, kSt);
+  kRegisters.place(order, 41, kMm);
+  return order;
+}();
 
 #ifdef __x86_64__
 constexpr bool at(std::size_t offset, Word word) { return offset == 8U * static_cast<std::size_t>(word); }
@@ -96,6 +109,12 @@ constinit const Arch kX86_64{
     .sites = kSites,
     .stack_pointer = kRegisters.id("rsp"),
     .kernel_calls = {.arguments = kArguments, .result = kRegisters.id("rax"), .result_high = RegisterId::none},
+    .user_calls = {.arguments = kArguments,
+                   .result = kRegisters.id("rax"),
+                   .result_high = kRegisters.id("rdx"),
+                   .vectors = kVectors},
+    .dwarf_registers = kDwarf,
+    .entry_frame = 8,
     .thread_segment = "fs",
 };
 

@@ -72,6 +72,14 @@ std::optional<std::uint64_t> number(const std::optional<Dwarf_Attribute>& at) {
   return value;
 }
 
+std::optional<std::uint64_t> constant(Dwarf_Attribute at) {
+  const unsigned form = dwarf_whatform(&at);
+  if (form != DW_FORM_sdata && form != DW_FORM_implicit_const) return number(at);
+  Dwarf_Sword value = 0;
+  if (dwarf_formsdata(&at, &value) != 0) return std::nullopt;
+  return static_cast<std::uint64_t>(value);
+}
+
 std::string_view text(const std::optional<Dwarf_Attribute>& at) {
   if (!at) return {};
   auto copy = *at;

@@ -30,6 +30,9 @@ constexpr std::size_t longest_name = 64 * 1024;
 
 /// An unsigned constant; nothing where there is none of that kind.
 [[nodiscard]] std::optional<std::uint64_t> number(const std::optional<Dwarf_Attribute>& at);
+/// A constant of either sign, extended to 64 bits. Forms of fixed size say no sign; both compilers use them for what is
+/// not negative, and DW_FORM_sdata for what is.
+[[nodiscard]] std::optional<std::uint64_t> constant(Dwarf_Attribute at);
 [[nodiscard]] std::string_view text(const std::optional<Dwarf_Attribute>& at);
 [[nodiscard]] bool flag(const std::optional<Dwarf_Attribute>& at);
 [[nodiscard]] std::optional<Dwarf_Die> reference(const std::optional<Dwarf_Attribute>& at);

@@ -82,7 +82,9 @@ class Collector {
   void add(Dwarf_Die die, VirtAddr entry, const Dwarf_Die* inside) {
     FunctionInfo* function = function_of(die);
     if (function == nullptr) return;
-    Instance instance{.pc = entry, .inlined = dwarf_tag(&die) == DW_TAG_inlined_subroutine, .die = impl_.id_of(die)};
+    const bool inlined = dwarf_tag(&die) == DW_TAG_inlined_subroutine;
+    Instance instance{
+        .pc = entry, .inlined = inlined, .die = impl_.id_of(die, inlined && inside != nullptr ? *inside : die)};
     if (instance.inlined) {
       if (inside != nullptr) instance.caller = impl_.names.qualified(*inside);
       instance.where_called = called_at(die);
@@ -149,16 +151,29 @@ std::uint64_t DebugInfo::Impl::most_steps() const noexcept {
   return main.most_dies + shared.most_dies + most_split_dies;
 }
 
-DieId DebugInfo::Impl::id_of(const Dwarf_Die& die) const {
+DieId DebugInfo::Impl::id_of(const Dwarf_Die& die, const Dwarf_Die& function) const {
   const auto [at, is_new] = die_ids.try_emplace(die.addr, static_cast<DieId>(dies.size()));
-  if (is_new) dies.push_back(die);
+  if (is_new) dies.push_back({die, function});
   return at->second;
 }
 
-std::optional<Dwarf_Die> DebugInfo::Impl::die(DieId id) const {
+std::optional<KnownDie> DebugInfo::Impl::known(DieId id) const {
   const auto number = static_cast<std::size_t>(id);
   if (number >= dies.size()) return std::nullopt;
   return dies[number];
+}
+
+const Frames& DebugInfo::Impl::frames() const {
+  if (!call_frames) {
+    if (debug_file) code_elf.reset(elf_begin(opened->file.fd(), ELF_C_READ, nullptr));
+    call_frames.emplace(debug_file ? code_elf.get() : main.elf.get(), main.dwarf.get(), arch);
+  }
+  return *call_frames;
+}
+
+const CodeNames& DebugInfo::Impl::code_names() const {
+  if (!symbols) symbols.emplace(*opened, debug_file);
+  return *symbols;
 }
 
 FunctionInfo DebugInfo::Impl::describe(Dwarf_Die die) const {
@@ -210,7 +225,7 @@ Result<FunctionInfo> DebugInfo::function_at(VirtAddr entry) const {
       if (pc != entry || dwarf_tag(&die) != DW_TAG_subprogram) return true;
       found = impl_->describe(die);
       found->declared = declared_at(die);
-      found->instances.push_back({.pc = pc, .die = impl_->id_of(die)});
+      found->instances.push_back({.pc = pc, .die = impl_->id_of(die, die)});
       return false;
     });
     walk.walk(*unit);

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "arch/arch.hpp"
+#include "dwarf/clones.hpp"
 #include "dwarf/debug_info.hpp"
+#include "dwarf/frame.hpp"
 #include "dwarf/names.hpp"
 #include "elf/elf_impl.hpp"
 
@@ -46,6 +48,12 @@ class CodeRanges {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges_;  ///< start, last; sorted
 };
 
+/// An instance that was handed out, and the function whose code it is in (itself, unless it is inlined).
+struct KnownDie {
+  Dwarf_Die die;
+  Dwarf_Die function;
+};
+
 /// Which unit has an address, of units that .debug_aranges does not list.
 struct UnitRange {
   std::uint64_t start;
@@ -63,9 +71,12 @@ struct DebugInfo::Impl {
 
   mutable std::mutex mutex;  ///< over all that follows, and over libdw's caches
   mutable ScopeNames names;
-  mutable std::vector<Dwarf_Die> dies;  ///< by DieId
+  mutable std::vector<KnownDie> dies;  ///< by DieId
   mutable std::unordered_map<const void*, DieId> die_ids;
   mutable std::optional<std::vector<UnitRange>> unit_ranges;
+  mutable ElfHandle code_elf;  ///< of a file with a separate debug file: its own sections
+  mutable std::optional<Frames> call_frames;
+  mutable std::optional<CodeNames> symbols;
 
   Impl(std::shared_ptr<const elf::OpenedFile> file, std::optional<elf::DebugFile> separate)
       : opened(std::move(file)),
@@ -73,8 +84,11 @@ struct DebugInfo::Impl {
         arch(arch::for_machine(opened->image.machine)),
         code(opened->image) {}
 
-  [[nodiscard]] DieId id_of(const Dwarf_Die& die) const;
-  [[nodiscard]] std::optional<Dwarf_Die> die(DieId id) const;
+  [[nodiscard]] DieId id_of(const Dwarf_Die& die, const Dwarf_Die& function) const;
+  [[nodiscard]] std::optional<KnownDie> known(DieId id) const;
+
+  [[nodiscard]] const Frames& frames() const;
+  [[nodiscard]] const CodeNames& code_names() const;
 
   /// The unit whose code has `pc`.
   [[nodiscard]] std::optional<Dwarf_Die> unit_at(VirtAddr pc) const;

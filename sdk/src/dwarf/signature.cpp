@@ -1,31 +1,652 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Parameters and results.
+// Parameters and results: where they are at one instruction.
+//
+// Programs run before the first instruction of a function, where what DWARF says of a variable "in this function" is
+// not true yet: the stack slot that GCC and Clang give each parameter at -O0, or one whose address is taken, is filled
+// by the prologue. What is true there is a location list's entry for that address, what was on the stack before the
+// call, and the calling convention.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
+#include <unordered_set>
+
 #include "dwarf/die.hpp"
+#include "dwarf/frame.hpp"
 #include "dwarf/impl.hpp"
+#include "dwarf/types.hpp"
 
 namespace usdt::dwarf {
+namespace {
+
+/// Parameters of one function that are listed; a spec has 255 (USDT_MAX_ARGS).
+constexpr std::size_t most_parameters = 255;
+/// Entries of a location list that are looked at.
+constexpr unsigned most_entries = 65536;
+/// DIEs among which a function's parameters are looked for.
+constexpr std::uint64_t most_children = 1U << 20;
+
+/// A parameter as declared, and its DIE in the instance, which may lack one.
+struct Parameter {
+  Dwarf_Die declared;
+  std::optional<Dwarf_Die> here;
+};
+
+bool is_pack(int tag) { return tag == DW_TAG_GNU_formal_parameter_pack; }
+
+void collect_parameters(Dwarf_Die function, std::vector<Dwarf_Die>& found, bool& varargs, unsigned depth = 0) {
+  std::uint64_t steps = most_children;
+  for_each_child(function, steps, [&](Dwarf_Die child) {
+    const int tag = dwarf_tag(&child);
+    if (tag == DW_TAG_formal_parameter) found.push_back(child);
+    if (tag == DW_TAG_unspecified_parameters) varargs = true;
+    if (is_pack(tag) && depth == 0) collect_parameters(child, found, varargs, depth + 1);
+    return found.size() < most_parameters;
+  });
+}
+
+/// An instance lists what its declaration does, but for parameters of which nothing is left.
+std::vector<Parameter> parameters_of(Dwarf_Die instance, bool& varargs) {
+  std::vector<Dwarf_Die> here;
+  collect_parameters(instance, here, varargs);
+  std::vector<Parameter> all;
+  const auto origin = reference(own_attribute(instance, DW_AT_abstract_origin));
+  if (!origin) {
+    for (const Dwarf_Die& each : here) all.push_back({each, each});
+    return all;
+  }
+  std::vector<Dwarf_Die> declared;
+  collect_parameters(*origin, declared, varargs);
+  for (const Dwarf_Die& each : declared) {
+    const auto copy = std::ranges::find_if(here, [&each](const Dwarf_Die& one) {
+      const auto of = reference(own_attribute(one, DW_AT_abstract_origin));
+      return of && of->addr == each.addr;
+    });
+    all.push_back({each, copy == here.end() ? std::nullopt : std::optional(*copy)});
+  }
+  if (declared.empty())
+    for (const Dwarf_Die& each : here) all.push_back({each, each});
+  return all;
+}
+
+std::uint64_t cut(std::uint64_t bits, std::uint32_t size, bool is_signed) {
+  if (size == 0 || size >= 8) return bits;
+  const unsigned spare = 64 - 8 * size;
+  if (is_signed) return static_cast<std::uint64_t>(static_cast<std::int64_t>(bits << spare) >> spare);
+  return bits << spare >> spare;
+}
+
+std::uint64_t from_bytes(std::span<const std::uint8_t> bytes) {
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < bytes.size() && i < 8; ++i) bits |= std::uint64_t{bytes[i]} << 8 * i;
+  return bits;
+}
+
+/// Why no value of this type can be read, wherever it is; empty: it can.
+std::string unreadable_type(const Type& type) {
+  if (type.kind == TypeKind::structure) return fmt::format("struct by value ({} bytes)", type.size);
+  if (type.kind == TypeKind::array) return fmt::format("array by value ({} bytes)", type.size);
+  if (type.size == 0) return "of a type that is not known";
+  if (type.size > 8 || !std::has_single_bit(type.size) || (type.is_float() && type.size < 4))
+    return fmt::format("{}-byte value: only values of 1, 2, 4 and 8 bytes can be read", type.size);
+  return {};
+}
+
+/// What debug information says of one parameter.
+struct Told {
+  std::vector<WherePiece> pieces;  ///< empty: nothing
+  bool from_list = false;          ///< of this very address, not of the whole function
+};
+
+/// An Arg's location and type, once both are known.
+struct Located {
+  Type type;
+  Location location;
+  std::vector<Piece> pieces;
+};
+
+/// What is asked of one instance.
+class Signer {
+ public:
+  Signer(const DebugInfo::Impl& impl, const FunctionInfo& function, const Instance& instance, Dwarf_Die die,
+         Dwarf_Die inside)
+      : impl_(impl),
+        arch_(impl.arch),
+        types_(impl.names, impl.arch),
+        function_(function),
+        instance_(instance),
+        die_(die),
+        inside_(inside),
+        language_(language_of(die)),
+        at_entry_(!instance.inlined || entry_of(inside) == instance.pc) {}
+
+  [[nodiscard]] Signature run() {
+    Signature signature;
+    const auto parameters = parameters_of(die_, signature.varargs);
+    for (const Parameter& each : parameters) told_.push_back(told(each));
+    if (!instance_.inlined) decide_convention(parameters);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      auto [arg, pieces] = argument(parameters[i], i);
+      signature.args.push_back(std::move(arg));
+      signature.pieces.push_back(std::move(pieces));
+    }
+    if (!instance_.inlined && !function_.noreturn) signature.result = result();
+    return signature;
+  }
+
+ private:
+  // --- what debug information says ---
+
+  [[nodiscard]] Told told(const Parameter& parameter) {
+    if (!parameter.here) return {};
+    if (const auto constant = attribute(*parameter.here, DW_AT_const_value)) return {{constant_piece(*constant)}, true};
+    auto at = own_attribute(*parameter.here, DW_AT_location);
+    if (!at) return {};
+    const bool single = dwarf_whatform(&*at) == DW_FORM_exprloc || dwarf_whatform(&*at) == DW_FORM_block1 ||
+                        dwarf_whatform(&*at) == DW_FORM_block2 || dwarf_whatform(&*at) == DW_FORM_block4 ||
+                        dwarf_whatform(&*at) == DW_FORM_block;
+    Dwarf_Op* expression = nullptr;
+    std::size_t count = 0;
+    if (!find_expression(*at, single, expression, count)) return {};
+    const ExpressionContext context{
+        .arch = arch_, .attribute = &*at, .at_entry = at_entry_, .frame_base = [this] { return frame_base(); }};
+    return {evaluate({expression, count}, context), !single};
+  }
+
+  [[nodiscard]] static WherePiece constant_piece(Dwarf_Attribute at) {
+    Dwarf_Block block;
+    if (dwarf_formblock(&at, &block) == 0)
+      return {0, IsBytes{std::vector<std::uint8_t>(block.data, block.data + std::min<std::size_t>(block.length, 16))}};
+    const auto bits = constant(at);
+    if (!bits) return {0, Nowhere{"a constant of a form that is not known"}};
+    Value value;
+    value.sum.displacement = *bits;
+    return {0, IsValue{value}};
+  }
+
+  /// The one for this very address. Where a list has several entries that begin here, without an instruction between
+  /// them (location views), the first is what the value is on arrival.
+  [[nodiscard]] bool find_expression(Dwarf_Attribute& at, bool single, Dwarf_Op*& expression,
+                                     std::size_t& count) const {
+    if (single) return dwarf_getlocation(&at, &expression, &count) == 0;
+    Dwarf_Addr base = 0;
+    Dwarf_Addr begin = 0;
+    Dwarf_Addr end = 0;
+    Dwarf_Op* each = nullptr;
+    std::size_t length = 0;
+    bool found = false;
+    std::ptrdiff_t offset = 0;
+    const std::uint64_t pc = instance_.pc.value;
+    for (unsigned i = 0; i < most_entries && !found; ++i) {
+      offset = dwarf_getlocations(&at, offset, &base, &begin, &end, &each, &length);
+      if (offset <= 0) break;
+      found = begin == pc || (begin < pc && pc < end);
+    }
+    expression = each;
+    count = length;
+    return found;
+  }
+
+  [[nodiscard]] std::variant<Sum, std::string> frame_base() {
+    auto at = own_attribute(inside_, DW_AT_frame_base);
+    Dwarf_Op* expression = nullptr;
+    std::size_t count = 0;
+    if (!at || dwarf_getlocation_addr(&*at, instance_.pc.value, &expression, &count, 1) != 1)
+      return "in a frame whose base is not told";
+    const auto pieces =
+        evaluate({expression, count}, {.arch = arch_, .attribute = &*at, .at_entry = at_entry_, .frame_base = {}});
+    const Where& where = pieces.front().where;
+    Sum sum;
+    if (const auto* reg = std::get_if<InRegister>(&where)) {
+      sum.anchor = Anchor::frame;
+      sum.base = reg->number;
+      return sum;
+    }
+    const auto* value = std::get_if<IsValue>(&where);
+    const auto* address = std::get_if<AtAddress>(&where);
+    if (value == nullptr && address == nullptr) return "in a frame whose base is not told";
+    const Value& base = value != nullptr ? value->value : address->address;
+    if (base.loaded || base.width != 0) return "in a frame whose base is in memory";
+    return base.sum;
+  }
+
+  // --- whether it holds here ---
+
+  /// Turns what counts from the frame into what counts from registers as they are at the instance; false with a reason
+  /// where the frame is not there yet, or its rule is not known.
+  [[nodiscard]] bool settle(Sum& sum, std::string& reason) {
+    if (sum.anchor == Anchor::frame) to_cfa(sum);
+    if (at_entry_ && sum.anchor == Anchor::none && sum.base && id_of(*sum.base) == arch_.stack_pointer && !sum.index) {
+      sum.anchor = Anchor::cfa;
+      sum.base.reset();
+      sum.displacement -= arch_.entry_frame;
+    }
+    if (sum.anchor == Anchor::none) return true;
+    if (sum.anchor == Anchor::frame) {
+      reason = "in a stack slot, whose frame no call frame information describes";
+      return false;
+    }
+    sum.anchor = Anchor::none;
+    if (at_entry_) {
+      if (static_cast<std::int64_t>(sum.displacement) < 0) {
+        reason = "in a stack slot that is filled only behind this instruction";
+        return false;
+      }
+      return add_base(sum, stack_pointer_number(), arch_.entry_frame, reason);
+    }
+    const auto cfa = impl_.frames().cfa_at(instance_.pc);
+    if (!cfa) {
+      reason = "in a stack slot, whose frame no call frame information describes";
+      return false;
+    }
+    return add_base(sum, *cfa->base, cfa->displacement, reason);
+  }
+
+  static bool add_base(Sum& sum, unsigned reg, std::uint64_t displacement, std::string& reason) {
+    sum.displacement += displacement;
+    if (!sum.base) {
+      sum.base = reg;
+    } else if (!sum.index) {
+      sum.index = reg;
+      sum.shift = 0;
+    } else {
+      reason = "computed: a sum of more than two registers";
+      return false;
+    }
+    return true;
+  }
+
+  /// A frame register's distance from the call frame address is the same in the whole body of the function.
+  void to_cfa(Sum& sum) {
+    Dwarf_Addr low = 0;
+    Dwarf_Addr high = 0;
+    auto function = inside_;
+    if (!sum.base || sum.index || dwarf_lowpc(&function, &low) != 0 || dwarf_highpc(&function, &high) != 0) return;
+    const auto distance = impl_.frames().settled_distance(*sum.base, VirtAddr(low), VirtAddr(high));
+    if (!distance) return;
+    sum.anchor = Anchor::cfa;
+    sum.base.reset();
+    sum.displacement -= *distance;
+  }
+
+  /// At a function's first instruction a place said of the whole function is believed if it is one that callers fill.
+  [[nodiscard]] bool may_hold_argument(unsigned reg) const {
+    const RegisterId id = id_of(reg);
+    const auto& user = arch_.user_calls;
+    const auto& kernel = arch_.kernel_calls.arguments;  // i386: those of regparm and fastcall
+    return std::ranges::find(user.arguments, id) != user.arguments.end() ||
+           std::ranges::find(user.vectors, id) != user.vectors.end() ||
+           (arch_.machine == Machine::i386 && std::ranges::find(kernel, id) != kernel.end());
+  }
+
+  [[nodiscard]] bool registers_hold(const Sum& sum, bool from_list) const {
+    if (!at_entry_ || instance_.inlined || from_list) return true;
+    const auto holds = [this](std::optional<unsigned> reg) {
+      return !reg || id_of(*reg) == arch_.stack_pointer || may_hold_argument(*reg);
+    };
+    return holds(sum.base) && holds(sum.index);
+  }
+
+  /// Makes each piece hold here; the reason why one does not.
+  [[nodiscard]] std::string hold(Told& what) {
+    std::string reason;
+    for (WherePiece& piece : what.pieces) {
+      if (auto* reg = std::get_if<InRegister>(&piece.where)) {
+        if (at_entry_ && !instance_.inlined && !what.from_list && !may_hold_argument(reg->number))
+          return "in a register that is set only behind this instruction";
+        continue;
+      }
+      Value* value = nullptr;
+      bool memory = false;
+      if (auto* address = std::get_if<AtAddress>(&piece.where)) {
+        value = &address->address;
+        memory = true;
+      } else if (auto* computed = std::get_if<IsValue>(&piece.where)) {
+        value = &computed->value;
+        memory = value->loaded;
+      }
+      if (value == nullptr) continue;
+      // The address of a slot is known before it is filled; what is in it is not.
+      if (!memory && value->sum.anchor != Anchor::none && at_entry_)
+        return "computed from a frame that is not there yet";
+      if (!settle(value->sum, reason)) return reason;
+      if (!registers_hold(value->sum, what.from_list))
+        return "in memory whose address is set only behind this instruction";
+    }
+    return {};
+  }
+
+  // --- the calling convention ---
+
+  void decide_convention(const std::vector<Parameter>& parameters) {
+    no_convention_ = why_no_convention(parameters);
+    result_known_ = no_convention_.empty() || only_arguments_differ_;
+    if (!no_convention_.empty()) return;
+    const auto shape = types_.shape(type_of(die_), language_);
+    arch::UserPlaces places(arch_, shape, convention_);
+    for (const Parameter& each : parameters)
+      places_.push_back(places.next(types_.shape(type_of(each.declared), language_)));
+  }
+
+  [[nodiscard]] std::string why_no_convention(const std::vector<Parameter>& parameters) {
+    if (language_ == Language::other) return "its language has a calling convention of its own";
+    const auto told_convention = number(attribute(die_, DW_AT_calling_convention));
+    if (told_convention && !take_convention(*told_convention)) return "it has a calling convention of its own";
+    const CodeName name = impl_.code_names().at(instance_.pc);
+    only_arguments_differ_ = name == CodeName::other_args;
+    if (name == CodeName::other_args || name == CodeName::other_result)
+      return "this copy of the function has other parameters";
+    if (name == CodeName::unknown) return "no symbol tells whether this copy of the function has its parameters";
+    const bool complete = std::ranges::none_of(told_, [](const Told& each) { return each.pieces.empty(); });
+    if (!function_.external && is_clang() && (is_optimised() || !complete))
+      return "its compiler may have changed how it is called";
+    if (!function_.external && !complete) return "its compiler may have changed how it is called";
+    if (language_ == Language::c && !flag(attribute(die_, DW_AT_prototyped)) && has_floats(parameters))
+      return "it has no prototype, by which callers would pass floats";
+    if (arch_.machine == Machine::i386) return why_not_i386(parameters);
+    return {};
+  }
+
+  /// Clang's names for what attributes say; GCC does not say it.
+  bool take_convention(std::uint64_t convention) {
+    constexpr std::uint64_t stdcall = 0xb1;   // DW_CC_BORLAND_stdcall
+    constexpr std::uint64_t fastcall = 0xb3;  // DW_CC_BORLAND_msfastcall
+    constexpr std::uint64_t thiscall = 0xb5;  // DW_CC_BORLAND_thiscall
+    if (convention == DW_CC_normal) return true;
+    if (arch_.machine != Machine::i386) return false;
+    if (convention == fastcall) convention_ = arch::UserConvention::fastcall;
+    if (convention == thiscall) convention_ = arch::UserConvention::thiscall;
+    return convention == stdcall || convention_ != arch::UserConvention::standard;
+  }
+
+  /// Attributes like regparm and fastcall leave no trace in GCC's debug information but one: at -O0 what came in a
+  /// register has a slot below the frame, what came on the stack stays where it is. Values smaller than a word are
+  /// copied either way, and tell nothing.
+  [[nodiscard]] std::string why_not_i386(const std::vector<Parameter>& parameters) {
+    if (convention_ != arch::UserConvention::standard) return {};
+    bool on_stack = false;
+    bool copied = false;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      Told copy = told_[i];
+      if (copy.from_list || copy.pieces.size() != 1) continue;
+      const bool holds = hold(copy).empty();
+      const std::uint32_t size = types_.type(type_of(parameters[i].declared)).size;
+      on_stack = on_stack || holds;
+      copied = copied || !holds;
+      if (!holds && size >= 4) return "it has a calling convention that debug information does not tell";
+    }
+    if (copied && !on_stack) return "debug information does not tell whether its arguments are on the stack";
+    return {};
+  }
+
+  [[nodiscard]] bool has_floats(const std::vector<Parameter>& parameters) const {
+    return std::ranges::any_of(
+        parameters, [this](const Parameter& each) { return types_.type(type_of(each.declared)).is_float(); });
+  }
+
+  [[nodiscard]] bool is_clang() const {
+    Dwarf_Die unit;
+    auto copy = die_;
+    if (dwarf_diecu(&copy, &unit, nullptr, nullptr) == nullptr) return true;
+    return text(own_attribute(unit, DW_AT_producer)).find("clang") != std::string_view::npos;
+  }
+
+  /// Clang says of functions it optimises, and of no others, that all calls they make are described.
+  [[nodiscard]] bool is_optimised() const {
+    return own_attribute(die_, DW_AT_call_all_calls) || own_attribute(die_, DW_AT_GNU_all_call_sites);
+  }
+
+  // --- from places to locations ---
+
+  [[nodiscard]] std::pair<Arg, std::vector<Piece>> argument(const Parameter& parameter, std::size_t number) {
+    const auto declared_type = type_of(parameter.declared);
+    const Type type = types_.type(declared_type);
+    Located located = locate(told_[number], type, number);
+    const auto name = text(attribute(parameter.declared, DW_AT_name));
+    Declaration declaration{.name = name.empty() ? fmt::format("arg{}", number) : std::string(name),
+                            .type = types_.text(declared_type),
+                            .enumerators = types_.enumerators(declared_type)};
+    return {make(std::move(located), std::move(declaration)), std::move(located.pieces)};
+  }
+
+  [[nodiscard]] static Arg make(Located&& located, Declaration&& declaration) {
+    return {.type = located.type,
+            .location = std::move(located.location),
+            .source = {},
+            .declaration = std::make_shared<const Declaration>(std::move(declaration))};
+  }
+
+  [[nodiscard]] Located locate(Told what, const Type& type, std::size_t number) {
+    if (what.pieces.empty())
+      return nowhere(type, instance_.inlined ? "optimised out in this inlined copy" : "optimised out here");
+    const Told before = what;
+    const std::string reason = hold(what);
+    const bool contradicts = reason.empty() && !what.from_list && contradicts_convention(before, number);
+    if (contradicts) return nowhere(type, "on the stack by a calling convention that debug information does not tell");
+    if (reason.empty()) return from_pieces(what.pieces, type);
+    if (instance_.inlined) return nowhere(type, reason);
+    if (!no_convention_.empty()) return nowhere(type, fmt::format("{}; {}", reason, no_convention_));
+    return from_place(places_[number], type);
+  }
+
+  /// Said to be where only callers write, while the convention has it in a register: the room that Microsoft's
+  /// convention leaves for arguments above the return address.
+  [[nodiscard]] bool contradicts_convention(const Told& what, std::size_t number) {
+    if (instance_.inlined || !no_convention_.empty() || arch_.machine == Machine::i386) return false;
+    if (what.pieces.size() != 1 || !std::holds_alternative<AtAddress>(what.pieces.front().where)) return false;
+    const Sum& sum = std::get<AtAddress>(what.pieces.front().where).address.sum;
+    return sum.anchor != Anchor::none && places_[number].where == arch::UserPlace::Where::registers;
+  }
+
+  [[nodiscard]] static Located nowhere(const Type& type, std::string reason) {
+    return {type, Unreadable{.reason = std::move(reason)}, {}};
+  }
+
+  [[nodiscard]] RegisterId id_of(unsigned reg) const {
+    return reg < arch_.dwarf_registers.size() ? arch_.dwarf_registers[reg] : RegisterId::none;
+  }
+  [[nodiscard]] unsigned stack_pointer_number() const {
+    const auto& all = arch_.dwarf_registers;
+    return static_cast<unsigned>(std::ranges::find(all, arch_.stack_pointer) - all.begin());
+  }
+
+  [[nodiscard]] Location in_register(RegisterId id, std::uint32_t size) const {
+    if (id == RegisterId::none) return Unreadable{.reason = "in a register that probes are not given"};
+    const arch::Register& reg = arch_.reg(id);
+    if (reg.reg_class == arch::RegClass::fp)
+      return Unreadable{.reason = fmt::format("in {}, a vector register, which probes are not given", reg.name)};
+    if (reg.pt_regs_word < 0 || reg.reg_class != arch::RegClass::gpr)
+      return Unreadable{.reason = fmt::format("in {}, which probes are not given", reg.name)};
+    if (size > arch_.word_size) return Unreadable{.reason = fmt::format("{} bytes in one register", size)};
+    return Register{.id = id};
+  }
+
+  [[nodiscard]] Location at_sum(const Sum& sum, bool is_value) const {
+    Memory memory{.displacement = sum.displacement,
+                  .shift = sum.shift,
+                  .origin = sum.file ? Origin::file : Origin::zero,
+                  .wraps_at_32_bits = arch_.machine == Machine::i386,
+                  .is_value = is_value};
+    for (const auto& [from, to] : {std::pair(sum.base, &memory.base), std::pair(sum.index, &memory.index)}) {
+      if (!from) continue;
+      Location reg = in_register(id_of(*from), arch_.word_size);
+      if (!std::holds_alternative<Register>(reg)) return reg;
+      *to = std::get<Register>(reg).id;
+    }
+    return memory;
+  }
+
+  /// The place of some bytes, whose type may get narrower: what is known of a number may be its low bytes and how they
+  /// are extended.
+  [[nodiscard]] Location location_of(const Where& where, Type& type) const {
+    if (const auto* none = std::get_if<Nowhere>(&where)) return Unreadable{.reason = none->reason};
+    if (const auto* reg = std::get_if<InRegister>(&where)) return in_register(id_of(reg->number), type.size);
+    if (const auto* bytes = std::get_if<IsBytes>(&where)) {
+      if (bytes->bytes.size() < type.size) return Unreadable{.reason = "a constant with fewer bytes than its type"};
+      return Constant{cut(from_bytes(bytes->bytes), type.size, type.is_signed && !type.is_float())};
+    }
+    if (const auto* address = std::get_if<AtAddress>(&where)) {
+      const Value& value = address->address;
+      if (value.loaded) return Unreadable{.reason = "behind a pointer in memory"};
+      if (value.width != 0) return Unreadable{.reason = "at an address that is computed"};
+      return at_sum(value.sum, false);
+    }
+    const Value& value = std::get<IsValue>(where).value;
+    if (value.width != 0 && value.width < type.size) {
+      if (type.is_float()) return Unreadable{.reason = "computed"};
+      type.size = value.width;
+      type.is_signed = value.is_signed;
+    }
+    if (value.loaded) return at_sum(value.sum, false);
+    if (value.sum.is_constant()) return Constant{cut(value.sum.displacement, type.size, type.is_signed)};
+    if (value.sum.is_register()) return in_register(id_of(*value.sum.base), type.size);
+    return at_sum(value.sum, true);
+  }
+
+  [[nodiscard]] Located from_pieces(const std::vector<WherePiece>& pieces, Type type) const {
+    Located located{type, Unreadable{}, {}};
+    const std::string unreadable = unreadable_type(type);
+    if (pieces.size() == 1 && (pieces[0].size == 0 || pieces[0].size >= type.size)) {
+      located.location = location_of(pieces[0].where, located.type);
+      if (unreadable.empty() || !is_place(located.location)) return located;
+      located.type = type;
+      located.pieces.push_back({0, type.size, std::move(located.location)});
+      located.location = Unreadable{.reason = unreadable};
+      return located;
+    }
+    std::uint64_t offset = 0;
+    for (const WherePiece& piece : pieces) {
+      const std::uint64_t size =
+          std::min<std::uint64_t>(piece.size, type.size - std::min<std::uint64_t>(offset, type.size));
+      if (size == 0) break;
+      Type part{.size = static_cast<std::uint32_t>(size)};
+      Location location = location_of(piece.where, part);
+      if (part.size != size) location = Unreadable{.reason = "computed"};
+      located.pieces.push_back(
+          {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(size), std::move(location)});
+      offset += size;
+    }
+    return joined(std::move(located), unreadable);
+  }
+
+  [[nodiscard]] static bool is_place(const Location& location) { return !std::holds_alternative<Unreadable>(location); }
+
+  /// One value from pieces that lie side by side: in memory, or on i386 in two registers.
+  [[nodiscard]] Located joined(Located located, const std::string& unreadable) const {
+    auto& pieces = located.pieces;
+    const auto bad = std::ranges::find_if(pieces, [](const Piece& each) { return !is_place(each.location); });
+    const std::uint64_t total = pieces.empty() ? 0 : std::uint64_t{pieces.back().offset} + pieces.back().size;
+    if (!unreadable.empty()) {
+      located.location = Unreadable{.reason = unreadable};
+    } else if (bad != pieces.end()) {
+      located.location = Unreadable{.reason = fmt::format("{} of its {} bytes: {}", bad->size, located.type.size,
+                                                          std::get<Unreadable>(bad->location).reason)};
+    } else if (total != located.type.size) {
+      located.location = Unreadable{.reason = "in pieces, of which some are optimised out"};
+    } else if (auto whole = side_by_side(pieces)) {
+      located.location = *std::move(whole);
+      pieces.clear();
+    } else {
+      located.location = Unreadable{.reason = fmt::format("in {} pieces", pieces.size())};
+    }
+    return located;
+  }
+
+  [[nodiscard]] static std::optional<Location> side_by_side(const std::vector<Piece>& pieces) {
+    if (const auto* first = std::get_if<Memory>(&pieces.front().location); first != nullptr && !first->is_value) {
+      for (const Piece& each : pieces) {
+        Memory expected = *first;
+        expected.displacement += each.offset;
+        const auto* memory = std::get_if<Memory>(&each.location);
+        if (memory == nullptr || *memory != expected) return std::nullopt;
+      }
+      return *first;
+    }
+    if (pieces.size() != 2 || pieces[0].size != 4 || pieces[1].size != 4) return std::nullopt;
+    const auto* low = std::get_if<Register>(&pieces[0].location);
+    const auto* high = std::get_if<Register>(&pieces[1].location);
+    if (low == nullptr || high == nullptr) return std::nullopt;
+    return Register{.id = low->id, .high = high->id};
+  }
+
+  [[nodiscard]] Located from_place(const arch::UserPlace& place, const Type& type) const {
+    using Place = arch::UserPlace::Where;
+    const std::string unreadable = unreadable_type(type);
+    Located located{type, Unreadable{}, {}};
+    const auto whole_at = [&](Memory memory) {
+      memory.wraps_at_32_bits = arch_.machine == Machine::i386;
+      if (unreadable.empty()) {
+        located.location = memory;
+      } else {
+        located.pieces.push_back({0, type.size, memory});
+        located.location = Unreadable{.reason = unreadable};
+      }
+    };
+    switch (place.where) {
+      case Place::unknown:
+        return nowhere(type, "of a type, or behind one, whose place the calling convention does not tell");
+      case Place::nowhere:
+        return nowhere(type, "without a value: an empty class is not passed");
+      case Place::stack:
+        whole_at({.displacement = place.stack, .base = arch_.stack_pointer});
+        return located;
+      case Place::address_in_register:
+        whole_at({.base = place.parts.front().reg});
+        return located;
+      case Place::address_on_stack:
+        return nowhere(type, "behind a pointer in memory");
+      case Place::registers:
+        break;
+    }
+    for (const arch::UserPart& part : place.parts)
+      located.pieces.push_back(
+          {part.offset, part.size, in_register(part.reg, std::min<std::uint32_t>(part.size, arch_.word_size))});
+    if (unreadable.empty() && place.parts.size() == 1) {
+      located.location = std::move(located.pieces.front().location);
+      located.pieces.clear();
+      return located;
+    }
+    return joined(std::move(located), unreadable);
+  }
+
+  [[nodiscard]] std::optional<Arg> result() {
+    const auto declared_type = type_of(die_);
+    const auto shape = types_.shape(declared_type, language_);
+    if (shape.kind == arch::UserShape::Kind::nothing) return std::nullopt;
+    const Type type = types_.type(declared_type);
+    Located located = result_known_ ? from_place(arch::user_result(arch_, shape), type)
+                                    : nowhere(type, fmt::format("not known where: {}", no_convention_));
+    Arg arg = make(std::move(located),
+                   {.name = {}, .type = types_.text(declared_type), .enumerators = types_.enumerators(declared_type)});
+    arg.result = true;
+    return arg;
+  }
+
+  const DebugInfo::Impl& impl_;
+  const arch::Arch& arch_;
+  Types types_;
+  const FunctionInfo& function_;
+  const Instance& instance_;
+  Dwarf_Die die_;
+  Dwarf_Die inside_;  ///< the function whose frame it has
+  Language language_;
+  bool at_entry_;
+  std::vector<Told> told_;
+  arch::UserConvention convention_ = arch::UserConvention::standard;
+  std::string no_convention_ = "it is inlined";
+  bool only_arguments_differ_ = false;
+  bool result_known_ = false;
+  std::vector<arch::UserPlace> places_;
+};
+
+}  // namespace
 
 Result<Signature> DebugInfo::signature(const FunctionInfo& function, const Instance& instance) const {
   const std::scoped_lock lock(impl_->mutex);
-  const auto die = impl_->die(instance.die);
-  if (!die)
+  const auto known = impl_->known(instance.die);
+  if (!known)
     return fail(ErrorKind::invalid_argument, fmt::format("'{}': an instance of another file", function.qualified));
-  Signature signature;
-  std::uint64_t steps = impl_->most_steps();
-  for_each_child(*die, steps, [&](Dwarf_Die child) {
-    if (dwarf_tag(&child) != DW_TAG_formal_parameter) return true;
-    const auto name = text(attribute(child, DW_AT_name));
-    signature.args.push_back(
-        {.type = {.size = impl_->arch.word_size},
-         .location = Unreadable{.reason = "its location has not been read"},
-         .source = {},
-         .declaration = std::make_shared<const Declaration>(Declaration{std::string(name), {}, {}})});
-    return true;
-  });
-  signature.pieces.resize(signature.args.size());
-  return signature;
+  return Signer(*impl_, function, instance, known->die, known->function).run();
 }
 
 }  // namespace usdt::dwarf

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "arch/user_calls.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace usdt::arch {
+namespace {
+
+using Where = UserPlace::Where;
+using Kind = UserShape::Kind;
+
+/// The classes of 3.2.3 that matter here; SSEUP, X87UP and COMPLEX_X87 lead to memory or to nothing we know.
+enum class Class : std::uint8_t { none, integer, sse, memory, unknown };
+
+constexpr std::uint32_t units(std::uint32_t size, std::uint32_t unit) { return size / unit + (size % unit != 0); }
+
+Class merge(Class one, Class other) {
+  for (const Class first : {Class::unknown, Class::memory, Class::integer, Class::sse})
+    if (one == first || other == first) return first;
+  return Class::none;
+}
+
+Class class_of(const Scalar& scalar) {
+  switch (scalar.kind) {
+    case Scalar::Kind::integer:
+      return Class::integer;
+    case Scalar::Kind::floating:
+      return Class::sse;
+    case Scalar::Kind::x87:
+      return Class::memory;
+    case Scalar::Kind::other:
+      break;
+  }
+  return Class::unknown;
+}
+
+/// One class for each of a value's eightbytes; a single `memory` or `unknown` says it of the whole.
+std::vector<Class> eightbytes(const UserShape& shape) {
+  if (shape.size > 16 || shape.misaligned) return {Class::memory};
+  std::vector<Class> classes(units(shape.size, 8), Class::none);
+  for (const Scalar& scalar : shape.scalars) {
+    const Class mine = class_of(scalar);
+    for (std::uint32_t at = scalar.offset / 8; at * 8 < scalar.offset + scalar.size && at < classes.size(); ++at)
+      classes[at] = merge(classes[at], mine);
+  }
+  for (const Class whole : {Class::unknown, Class::memory})
+    if (std::ranges::find(classes, whole) != classes.end()) return {whole};
+  return classes;
+}
+
+/// Whether a value is one to four numbers of one floating type (AAPCS64 5.9.5.1); how many.
+std::optional<std::uint32_t> homogeneous_floats(const UserShape& shape) {
+  const auto& scalars = shape.scalars;
+  if (scalars.empty() || shape.misaligned) return std::nullopt;
+  const Scalar& first = scalars.front();
+  std::uint32_t end = 0;
+  for (const Scalar& each : scalars) {
+    if (each.kind != Scalar::Kind::floating || each.size != first.size) return std::nullopt;
+    end = std::max(end, each.offset + each.size);
+  }
+  const std::uint32_t count = end / first.size;
+  if (count > 4 || end != shape.size) return std::nullopt;
+  return count;
+}
+
+bool has_other(const UserShape& shape) {
+  return std::ranges::any_of(shape.scalars, [](const Scalar& each) { return each.kind == Scalar::Kind::other; });
+}
+
+bool is_float(const UserShape& shape) {
+  return shape.kind == Kind::scalar && shape.scalars.front().kind == Scalar::Kind::floating;
+}
+bool is_x87(const UserShape& shape) {
+  return shape.kind == Kind::scalar && shape.scalars.front().kind == Scalar::Kind::x87;
+}
+
+/// Takes the registers of a value of these classes, beginning at `general` and `vectors`.
+UserPlace by_classes(const std::vector<Class>& classes, std::uint32_t size, std::span<const RegisterId> general,
+                     std::span<const RegisterId> vectors) {
+  UserPlace place{.where = Where::registers, .stack = 0, .parts = {}};
+  std::uint32_t offset = 0;
+  for (const Class each : classes) {
+    auto& from = each == Class::sse ? vectors : general;
+    if (each != Class::none) {
+      place.parts.push_back({offset, std::min(8U, size - offset), from.front()});
+      from = from.subspan(1);
+    }
+    offset += 8;
+  }
+  return place;
+}
+
+/// What both halves of a result, or of an argument, ask: that its type is one of those placed here at all.
+bool is_placeable(const UserShape& shape) {
+  if (shape.kind == Kind::unknown || shape.kind == Kind::nothing) return false;
+  if (shape.kind == Kind::by_reference) return true;
+  return !has_other(shape) && !shape.overaligned;
+}
+
+/// Whether a result is written to room of the caller's. Nothing: not known.
+std::optional<bool> returned_in_memory(Machine machine, const UserShape& shape) {
+  if (shape.kind == Kind::by_reference) return true;
+  if (shape.kind == Kind::nothing) return false;
+  if (!is_placeable(shape)) return std::nullopt;
+  if (shape.kind == Kind::scalar && shape.scalars.size() == 1) return false;
+  switch (machine) {
+    case Machine::x86_64:
+      return eightbytes(shape).front() == Class::memory;
+    case Machine::i386:
+      if (shape.kind == Kind::scalar || shape.empty) return std::nullopt;  // complex numbers
+      return true;
+    case Machine::aarch64:
+      break;
+  }
+  return shape.size > 16 && !homogeneous_floats(shape);
+}
+
+}  // namespace
+
+UserPlaces::UserPlaces(const Arch& arch, const UserShape& result, UserConvention convention)
+    : arch_(arch), convention_(convention), stack_(arch.entry_frame) {
+  const auto in_memory = returned_in_memory(arch.machine, result);
+  if (!in_memory) {
+    lost_ = arch.machine != Machine::aarch64;
+  } else if (*in_memory && arch.machine == Machine::x86_64) {
+    general_ = 1;
+  } else if (*in_memory && arch.machine == Machine::i386) {
+    if (convention != UserConvention::standard) lost_ = true;
+    stack_ += 4;
+  }
+}
+
+UserPlace UserPlaces::lose() {
+  lost_ = true;
+  return {};
+}
+
+UserPlace UserPlaces::next(const UserShape& shape) {
+  if (lost_ || !is_placeable(shape)) return lose();
+  // Compilers differ about empty classes of C++ everywhere but here.
+  if (shape.empty || shape.size == 0) {
+    if (arch_.machine == Machine::x86_64) return {.where = Where::nowhere, .stack = 0, .parts = {}};
+    return lose();
+  }
+  if (shape.kind == Kind::by_reference) return address(shape);
+  switch (arch_.machine) {
+    case Machine::x86_64:
+      return x86_64(shape);
+    case Machine::aarch64:
+      return aarch64(shape);
+    case Machine::i386:
+      break;
+  }
+  return i386(shape);
+}
+
+UserPlace UserPlaces::x86_64(const UserShape& shape) {
+  if (is_x87(shape)) return on_stack(16, 16);
+  const auto classes = eightbytes(shape);
+  if (classes.front() == Class::unknown) return lose();
+  if (classes.front() == Class::memory) return on_stack(shape.size, shape.alignment);
+  const auto count = [&classes](Class wanted) {
+    return static_cast<std::uint32_t>(std::ranges::count(classes, wanted));
+  };
+  const auto& calls = arch_.user_calls;
+  const bool fits = general_ + count(Class::integer) <= calls.arguments.size() &&
+                    vectors_ + count(Class::sse) <= calls.vectors.size();
+  // Clang before 18 begins an __int128 that does not fit in the last register (LLVM D158169), GCC does not.
+  if (!fits && shape.kind == Kind::scalar && count(Class::integer) == 2) return lose();
+  // What does not fit leaves the registers to later arguments.
+  if (!fits) return on_stack(shape.size, shape.alignment);
+  UserPlace place = by_classes(classes, shape.size, calls.arguments.subspan(general_), calls.vectors.subspan(vectors_));
+  general_ += count(Class::integer);
+  vectors_ += count(Class::sse);
+  return place;
+}
+
+UserPlace UserPlaces::aarch64(const UserShape& shape) {
+  if (is_x87(shape)) return lose();
+  if (homogeneous_floats(shape)) return in_vectors(shape);
+  if (shape.kind == Kind::structure && shape.size > 16) return address(shape);  // B.4: of a copy
+  if (shape.misaligned) return lose();
+  if (shape.alignment == 16) general_ = (general_ + 1) / 2 * 2;  // C.10
+  if (general_ + units(shape.size, 8) <= arch_.user_calls.arguments.size()) return in_general(shape.size);
+  general_ = static_cast<std::uint32_t>(arch_.user_calls.arguments.size());  // C.13: later arguments get none
+  return on_stack(shape.size, shape.alignment);
+}
+
+UserPlace UserPlaces::i386(const UserShape& shape) {
+  // GCC aligns only what holds vectors or 128-bit numbers.
+  if (shape.alignment > 8) return lose();
+  if (convention_ == UserConvention::standard) return on_stack(shape.size, 4);
+  const bool word = shape.kind == Kind::scalar && !is_float(shape) && !is_x87(shape) && shape.size <= 4;
+  const std::uint32_t registers = convention_ == UserConvention::fastcall ? 2 : 1;
+  if (general_ == registers) return on_stack(shape.size, 4);
+  if (!word) return lose();
+  const auto reg = arch_.dwarf_registers[1U + general_++];  // ecx, edx
+  return {.where = Where::registers, .stack = 0, .parts = {{0, shape.size, reg}}};
+}
+
+UserPlace UserPlaces::address(const UserShape&) {
+  const auto& registers = arch_.user_calls.arguments;
+  if (convention_ != UserConvention::standard) return lose();
+  if (general_ < registers.size())
+    return {.where = Where::address_in_register, .stack = 0, .parts = {{0, arch_.word_size, registers[general_++]}}};
+  UserPlace place = on_stack(arch_.word_size, arch_.word_size);
+  place.where = Where::address_on_stack;
+  return place;
+}
+
+UserPlace UserPlaces::in_vectors(const UserShape& shape) {
+  const std::uint32_t size = shape.scalars.front().size;
+  const std::uint32_t count = shape.size / size;
+  const auto& registers = arch_.user_calls.vectors;
+  if (vectors_ + count > registers.size()) {
+    vectors_ = static_cast<std::uint32_t>(registers.size());  // C.3
+    return on_stack(shape.size, shape.alignment);
+  }
+  UserPlace place{.where = Where::registers, .stack = 0, .parts = {}};
+  for (std::uint32_t i = 0; i < count; ++i) place.parts.push_back({i * size, size, registers[vectors_++]});
+  return place;
+}
+
+UserPlace UserPlaces::in_general(std::uint32_t size) {
+  UserPlace place{.where = Where::registers, .stack = 0, .parts = {}};
+  for (std::uint32_t offset = 0; offset < size; offset += 8)
+    place.parts.push_back({offset, std::min(8U, size - offset), arch_.user_calls.arguments[general_++]});
+  return place;
+}
+
+UserPlace UserPlaces::on_stack(std::uint32_t size, std::uint32_t alignment) {
+  const std::uint32_t word = arch_.word_size;
+  const std::uint32_t first = arch_.entry_frame;  // alignment counts from where the first argument is
+  const std::uint32_t step = alignment > 8 && word == 8 ? 16 : word;
+  const std::uint32_t at = first + units(stack_ - first, step) * step;
+  stack_ = at + units(size, word) * word;
+  return {.where = Where::stack, .stack = at, .parts = {}};
+}
+
+UserPlace user_result(const Arch& arch, const UserShape& shape) {
+  const auto& calls = arch.user_calls;
+  const auto in_memory = returned_in_memory(arch.machine, shape);
+  if (!in_memory || shape.kind == Kind::nothing || shape.empty || shape.size == 0) return {};
+  if (*in_memory && arch.machine == Machine::aarch64) return {};  // x8 is not kept
+  if (*in_memory)
+    return {.where = Where::address_in_register, .stack = 0, .parts = {{0, arch.word_size, calls.result}}};
+  if (is_x87(shape)) {
+    const auto st0 = arch.machine == Machine::x86_64 ? arch.dwarf_registers[33] : arch.dwarf_registers[11];
+    return {.where = Where::registers, .stack = 0, .parts = {{0, shape.size, st0}}};
+  }
+  const std::array general = {calls.result, calls.result_high};
+  if (arch.machine == Machine::x86_64) return by_classes(eightbytes(shape), shape.size, general, calls.vectors);
+  UserPlace place{.where = Where::registers, .stack = 0, .parts = {}};
+  if (arch.machine == Machine::i386 && is_float(shape)) {
+    place.parts.push_back({0, shape.size, arch.dwarf_registers[11]});  // st(0)
+    return place;
+  }
+  if (const auto floats = homogeneous_floats(shape); floats && arch.machine == Machine::aarch64) {
+    const std::uint32_t size = shape.scalars.front().size;
+    for (std::uint32_t i = 0; i < *floats; ++i) place.parts.push_back({i * size, size, calls.vectors[i]});
+    return place;
+  }
+  const std::uint32_t word = arch.word_size;
+  if (shape.size > 2 * word) return {};
+  for (std::uint32_t offset = 0; offset < shape.size; offset += word)
+    place.parts.push_back({offset, std::min(word, shape.size - offset), general[offset / word]});
+  return place;
+}
+
+}  // namespace usdt::arch

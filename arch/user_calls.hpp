@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Where C and C++ programs pass values.
+//   x86-64: System V ABI, AMD64 supplement, 3.2.3
+//   i386: System V ABI, Intel386 supplement, 2.2.3, as GCC and Clang follow it on Linux: every struct is returned in
+//   memory arm64: Procedure Call Standard for the Arm 64-bit Architecture (IHI 0055), 6.8.2
+// What compilers disagree about is unknown, and so is all behind it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "arch/arch.hpp"
+
+namespace usdt::arch {
+
+/// A number within a value.
+struct Scalar {
+  enum class Kind : std::uint8_t {
+    integer,   ///< and pointers, enums, bit-fields
+    floating,  ///< float, double
+    x87,       ///< the 80-bit long double of x86
+    other,     ///< vectors and what has no fixed place
+  };
+  Kind kind = Kind::other;
+  std::uint32_t offset = 0;  ///< bytes from the start of the value
+  std::uint32_t size = 0;    ///< bytes
+};
+
+/// What a type asks of the conventions.
+struct UserShape {
+  enum class Kind : std::uint8_t {
+    unknown,
+    nothing,       ///< void; a parameter without a value
+    scalar,        ///< `scalars` has it
+    structure,     ///< struct, union, class; arrays in one count as their elements
+    by_reference,  ///< a C++ class that is not copied as bytes: its address is passed
+  };
+  Kind kind = Kind::unknown;
+  std::uint32_t size = 0;       ///< bytes of the value
+  std::uint32_t alignment = 1;  ///< of the strictest scalar
+  bool misaligned = false;      ///< a scalar lies off its alignment (packed)
+  bool overaligned = false;     ///< alignas: conventions and compilers differ
+  bool empty = false;           ///< structure: has no members
+  /// Structures: of those of at most `flat_size` bytes, all of them.
+  std::vector<Scalar> scalars;
+
+  static constexpr std::uint32_t flat_size = 64;
+};
+
+/// Where some bytes of a value are when its function begins, or, of a result, when it has ended.
+struct UserPart {
+  std::uint32_t offset = 0;  ///< in the value
+  std::uint32_t size = 0;
+  RegisterId reg = RegisterId::none;
+};
+
+struct UserPlace {
+  enum class Where : std::uint8_t {
+    unknown,              ///< behind or in a value that the conventions, or we, do not place
+    nowhere,              ///< of no size: not passed
+    registers,            ///< in `parts`
+    stack,                ///< `stack` bytes from the stack pointer
+    address_in_register,  ///< of its bytes in memory: parts[0]
+    address_on_stack,
+  };
+  Where where = Where::unknown;
+  std::uint32_t stack = 0;
+  std::vector<UserPart> parts;
+};
+
+/// How a function is called, where that can be said otherwise than by its machine (i386: DW_AT_calling_convention).
+enum class UserConvention : std::uint8_t { standard, fastcall, thiscall };
+
+/// Gives places to the arguments of one function, in order, at its first instruction.
+class UserPlaces {
+ public:
+  /// The result counts: one returned in memory has the room's address passed like a first argument (arm64: in x8).
+  UserPlaces(const Arch& arch, const UserShape& result, UserConvention convention = UserConvention::standard);
+  [[nodiscard]] UserPlace next(const UserShape& shape);
+
+ private:
+  [[nodiscard]] UserPlace x86_64(const UserShape& shape);
+  [[nodiscard]] UserPlace aarch64(const UserShape& shape);
+  [[nodiscard]] UserPlace i386(const UserShape& shape);
+  [[nodiscard]] UserPlace address(const UserShape& shape);
+  [[nodiscard]] UserPlace in_vectors(const UserShape& shape);
+  [[nodiscard]] UserPlace in_general(std::uint32_t size);
+  [[nodiscard]] UserPlace on_stack(std::uint32_t size, std::uint32_t alignment);
+  [[nodiscard]] UserPlace lose();
+
+  const Arch& arch_;
+  UserConvention convention_;
+  std::uint32_t general_ = 0;  ///< registers used
+  std::uint32_t vectors_ = 0;
+  std::uint32_t stack_;  ///< where the next stack argument may begin
+  bool lost_ = false;
+};
+
+/// Where a result is right after the return instruction. An address there is that of the room the caller made.
+[[nodiscard]] UserPlace user_result(const Arch& arch, const UserShape& shape);
+
+}  // namespace usdt::arch

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "dwarf/frame.hpp"
+
+#include <cstdlib>
+
+namespace usdt::dwarf {
+namespace {
+
+/// Rows of one function that are looked at; real ones have up to some hundred.
+constexpr unsigned most_rows = 4096;
+
+struct Free {
+  void operator()(Dwarf_Frame* frame) const noexcept { std::free(frame); }
+};
+
+}  // namespace
+
+Frames::Frames(Elf* code, Dwarf* dwarf, const arch::Arch& arch)
+    : eh_frame_(code != nullptr ? dwarf_getcfi_elf(code) : nullptr), debug_frame_(dwarf_getcfi(dwarf)), arch_(arch) {}
+
+std::optional<Frames::Row> Frames::row_at(VirtAddr pc) const {
+  for (Dwarf_CFI* cfi : {eh_frame_.get(), debug_frame_}) {
+    Dwarf_Frame* found = nullptr;
+    if (cfi == nullptr || dwarf_cfi_addrframe(cfi, pc.value, &found) != 0) continue;
+    const std::unique_ptr<Dwarf_Frame, Free> frame(found);
+    Dwarf_Op* ops = nullptr;
+    std::size_t count = 0;
+    Dwarf_Addr start = 0;
+    Dwarf_Addr end = 0;
+    if (dwarf_frame_cfa(found, &ops, &count) != 0 || dwarf_frame_info(found, &start, &end, nullptr) < 0) continue;
+    const auto pieces =
+        evaluate({ops, count}, {.arch = arch_, .attribute = nullptr, .at_entry = false, .frame_base = {}});
+    const auto* address = std::get_if<AtAddress>(&pieces.front().where);
+    if (address == nullptr || address->address.loaded || address->address.width != 0) continue;
+    const Sum& cfa = address->address.sum;
+    if (!cfa.base || cfa.index || cfa.file || cfa.anchor != Anchor::none) continue;
+    return Row{cfa, end};
+  }
+  return std::nullopt;
+}
+
+std::optional<Sum> Frames::cfa_at(VirtAddr pc) const {
+  auto row = row_at(pc);
+  if (!row) return std::nullopt;
+  return row->cfa;
+}
+
+std::optional<std::uint64_t> Frames::settled_distance(unsigned reg, VirtAddr start, VirtAddr end) const {
+  std::optional<std::uint64_t> distance;
+  VirtAddr pc = start;
+  for (unsigned i = 0; i < most_rows && pc < end; ++i) {
+    const auto row = row_at(pc);
+    if (!row || row->end <= pc.value) break;
+    if (row->cfa.base == reg) distance = std::max(distance.value_or(0), row->cfa.displacement);
+    pc = VirtAddr(row->end);
+  }
+  return distance;
+}
+
+}  // namespace usdt::dwarf

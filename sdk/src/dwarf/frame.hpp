@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Call frames: what .eh_frame and .debug_frame say of the call frame address. Private to dwarf/.
+#pragma once
+
+#include <elfutils/libdw.h>
+
+#include <memory>
+#include <optional>
+
+#include "dwarf/location.hpp"
+#include "usdt/address.hpp"
+
+namespace usdt::dwarf {
+
+class Frames {
+ public:
+  /// `code`: the file that has .eh_frame; `dwarf`: the one that may have .debug_frame. Both outlive this.
+  Frames(Elf* code, Dwarf* dwarf, const arch::Arch& arch);
+
+  /// The call frame address at `pc`: a register and a displacement. Nothing: there is no rule, or one that looks into
+  /// memory.
+  [[nodiscard]] std::optional<Sum> cfa_at(VirtAddr pc) const;
+  /// What `reg`, the register that is a frame's base once its prologue [start, end) begins with is over, is short of
+  /// the call frame address then.
+  [[nodiscard]] std::optional<std::uint64_t> settled_distance(unsigned reg, VirtAddr start, VirtAddr end) const;
+
+ private:
+  struct Row {
+    Sum cfa;
+    std::uint64_t end;
+  };
+  [[nodiscard]] std::optional<Row> row_at(VirtAddr pc) const;
+
+  struct CfiEnd {
+    void operator()(Dwarf_CFI* cfi) const noexcept { dwarf_cfi_end(cfi); }
+  };
+  std::unique_ptr<Dwarf_CFI, CfiEnd> eh_frame_;
+  Dwarf_CFI* debug_frame_;
+  const arch::Arch& arch_;
+};
+
+}  // namespace usdt::dwarf

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "dwarf/types.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace usdt::dwarf {
+namespace {
+
+using arch::Scalar;
+using arch::UserShape;
+
+/// DIEs looked at to find the scalars of one type, and enumerators believed of one enum.
+constexpr std::uint64_t most_members = 16384;
+/// How deep a declaration is spelt; hand-written ones have a handful of stars and parentheses.
+constexpr unsigned deepest_declaration = 24;
+/// Bytes of a spelt type before the rest of it becomes "...".
+constexpr std::size_t longest_type = 4096;
+
+bool is_qualifier(int tag) {
+  switch (tag) {
+    case DW_TAG_const_type:
+    case DW_TAG_volatile_type:
+    case DW_TAG_restrict_type:
+    case DW_TAG_atomic_type:
+    case DW_TAG_immutable_type:
+    case DW_TAG_packed_type:
+    case DW_TAG_shared_type:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string_view qualifier(int tag) {
+  switch (tag) {
+    case DW_TAG_const_type:
+      return "const";
+    case DW_TAG_volatile_type:
+      return "volatile";
+    case DW_TAG_restrict_type:
+      return "restrict";
+    case DW_TAG_atomic_type:
+      return "_Atomic";
+    default:
+      return {};
+  }
+}
+
+bool is_structure(int tag) {
+  return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
+}
+bool is_pointer(int tag) {
+  return tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type;
+}
+
+std::optional<std::uint64_t> own_number(Dwarf_Die die, unsigned name) { return number(own_attribute(die, name)); }
+
+bool is_signed(std::uint64_t encoding) { return encoding == DW_ATE_signed || encoding == DW_ATE_signed_char; }
+
+/// Whether some enumerator is negative: GCC before 8 and DWARF 2 name no underlying type.
+bool has_negative(Dwarf_Die enumeration) {
+  bool negative = false;
+  std::uint64_t steps = most_members;
+  for_each_child(enumeration, steps, [&negative](Dwarf_Die child) {
+    auto value = own_attribute(child, DW_AT_const_value);
+    Dwarf_Sword bits = 0;
+    const bool sdata = value && dwarf_whatform(&*value) == DW_FORM_sdata;
+    negative = sdata && dwarf_formsdata(&*value, &bits) == 0 && bits < 0;
+    return !negative;
+  });
+  return negative;
+}
+
+bool enumeration_is_signed(Dwarf_Die enumeration) {
+  if (const auto underlying = resolved(reference(own_attribute(enumeration, DW_AT_type))))
+    return is_signed(own_number(*underlying, DW_AT_encoding).value_or(DW_ATE_unsigned));
+  if (const auto encoding = own_number(enumeration, DW_AT_encoding)) return is_signed(*encoding);
+  return has_negative(enumeration);
+}
+
+/// How many elements an array has; nothing where it has no bound.
+std::optional<std::uint64_t> array_count(Dwarf_Die array) {
+  std::optional<std::uint64_t> count = 1;
+  std::uint64_t steps = most_members;
+  for_each_child(array, steps, [&count](Dwarf_Die child) {
+    if (dwarf_tag(&child) != DW_TAG_subrange_type) return true;
+    auto one = own_number(child, DW_AT_count);
+    if (const auto last = own_number(child, DW_AT_upper_bound); !one && last) one = *last + 1;
+    std::uint64_t product = 0;
+    if (!one || __builtin_mul_overflow(count.value_or(0), *one, &product)) {
+      count.reset();
+      return false;
+    }
+    count = product;
+    return true;
+  });
+  return count;
+}
+
+std::string array_bounds(Dwarf_Die array) {
+  std::string bounds;
+  std::uint64_t steps = most_members;
+  for_each_child(array, steps, [&bounds](Dwarf_Die child) {
+    if (dwarf_tag(&child) != DW_TAG_subrange_type) return true;
+    auto count = own_number(child, DW_AT_count);
+    if (const auto last = own_number(child, DW_AT_upper_bound); !count && last) count = *last + 1;
+    bounds += count ? fmt::format("[{}]", *count) : "[]";
+    return bounds.size() < longest_type;
+  });
+  return bounds.empty() ? "[]" : bounds;
+}
+
+/// A space between two words, none after '*', '&' and before '['.
+std::string joined(std::string_view base, std::string_view inner) {
+  if (inner.empty()) return std::string(base);
+  return fmt::format("{} {}", base, inner);
+}
+
+std::string_view keyword(int tag) {
+  switch (tag) {
+    case DW_TAG_structure_type:
+      return "struct";
+    case DW_TAG_union_type:
+      return "union";
+    case DW_TAG_class_type:
+      return "class";
+    case DW_TAG_enumeration_type:
+      return "enum";
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+Language language_of(Dwarf_Die die) {
+  Dwarf_Die unit;
+  if (dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr) return Language::other;
+  switch (dwarf_srclang(&unit)) {
+    case DW_LANG_C:
+    case DW_LANG_C89:
+    case DW_LANG_C99:
+    case DW_LANG_C11:
+    case 0x2c:  // DW_LANG_C17
+    case DW_LANG_ObjC:
+    case DW_LANG_Mips_Assembler:
+      return Language::c;
+    case DW_LANG_C_plus_plus:
+    case DW_LANG_C_plus_plus_03:
+    case DW_LANG_C_plus_plus_11:
+    case DW_LANG_C_plus_plus_14:
+    case 0x2b:  // DW_LANG_C_plus_plus_17
+    case 0x2e:  // DW_LANG_C_plus_plus_20
+    case DW_LANG_ObjC_plus_plus:
+      return Language::cpp;
+    default:
+      return Language::other;
+  }
+}
+
+std::optional<Dwarf_Die> resolved(std::optional<Dwarf_Die> die) {
+  for (unsigned step = 0; die && step < longest_chain; ++step) {
+    const int tag = dwarf_tag(&*die);
+    if (tag != DW_TAG_typedef && !is_qualifier(tag)) return die;
+    die = type_of(*die);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> Types::size_of(Dwarf_Die die, unsigned depth) const {
+  if (depth == deepest_declaration) return std::nullopt;
+  if (const auto size = own_number(die, DW_AT_byte_size)) return size;
+  const int tag = dwarf_tag(&die);
+  if (is_pointer(tag)) return arch_.word_size;
+  if (tag == DW_TAG_enumeration_type) {
+    const auto underlying = resolved(reference(own_attribute(die, DW_AT_type)));
+    return underlying ? size_of(*underlying, depth + 1) : std::nullopt;
+  }
+  if (tag != DW_TAG_array_type) return std::nullopt;
+  const auto element = resolved(type_of(die));
+  const auto one = element ? size_of(*element, depth + 1) : std::nullopt;
+  const auto count = array_count(die);
+  std::uint64_t size = 0;
+  if (!one || !count || __builtin_mul_overflow(*one, *count, &size)) return std::nullopt;
+  return size;
+}
+
+bool Types::is_char(const std::optional<Dwarf_Die>& die) const {
+  const auto base = resolved(die);
+  if (!base || own_number(*base, DW_AT_byte_size) != 1U) return false;
+  auto copy = *base;
+  if (dwarf_tag(&copy) != DW_TAG_base_type) return false;
+  const std::string_view name = own_name(*base);
+  return name == "char" || name == "char8_t";
+}
+
+Type Types::type(const std::optional<Dwarf_Die>& declared) const {
+  Type type;
+  auto die = resolved(declared);
+  if (!die) return type;
+  const auto size = size_of(*die, 0);
+  type.size = size && *size <= UINT32_MAX ? static_cast<std::uint32_t>(*size) : 0;
+  const int tag = dwarf_tag(&*die);
+  const auto encoding = own_number(*die, DW_AT_encoding).value_or(0);
+  if (tag == DW_TAG_base_type) {
+    type.is_signed = is_signed(encoding);
+    if (encoding == DW_ATE_boolean && type.size == 1) type.kind = TypeKind::boolean;
+    if (encoding == DW_ATE_float) type.kind = TypeKind::floating;
+    if (encoding == DW_ATE_complex_float) type.kind = TypeKind::structure;
+  } else if (tag == DW_TAG_enumeration_type) {
+    type.kind = TypeKind::enumeration;
+    type.is_signed = enumeration_is_signed(*die);
+  } else if (is_pointer(tag)) {
+    type.kind = tag == DW_TAG_pointer_type && is_char(type_of(*die)) ? TypeKind::text : TypeKind::pointer;
+  } else if (tag == DW_TAG_array_type) {
+    type.kind = TypeKind::array;
+  } else if (tag != DW_TAG_unspecified_type) {
+    type.kind = TypeKind::structure;
+  } else {
+    type = {.size = arch_.word_size, .is_signed = false, .kind = TypeKind::pointer};  // decltype(nullptr)
+  }
+  return type;
+}
+
+std::string Types::spell_named(Dwarf_Die die) const {
+  const int tag = dwarf_tag(&die);
+  std::string name = names_.qualified(die);
+  if (name.empty()) name = std::string(own_name(die));
+  const bool wants_keyword = language_of(die) == Language::c || name.empty();
+  if (const auto word = keyword(tag); !word.empty() && wants_keyword)
+    return name.empty() ? fmt::format("{} {{...}}", word) : fmt::format("{} {}", word, name);
+  return name.empty() ? "?" : name;
+}
+
+std::string Types::spell_parameters(Dwarf_Die function, unsigned depth) const {
+  std::string all;
+  std::uint64_t steps = most_members;
+  for_each_child(function, steps, [&](Dwarf_Die child) {
+    const int tag = dwarf_tag(&child);
+    if (tag != DW_TAG_formal_parameter && tag != DW_TAG_unspecified_parameters) return true;
+    if (!all.empty()) all += ", ";
+    all += tag == DW_TAG_unspecified_parameters ? "..." : spell(type_of(child), {}, depth + 1);
+    return all.size() < longest_type;
+  });
+  if (all.empty() && language_of(function) == Language::c) return "void";
+  return all;
+}
+
+/// C declarations are written from the inside out: `inner` is what is spelt already.
+std::string Types::spell(const std::optional<Dwarf_Die>& declared, std::string inner, unsigned depth) const {
+  if (!declared) return joined("void", inner);
+  if (depth == deepest_declaration || inner.size() > longest_type) return joined("...", inner);
+  Dwarf_Die die = *declared;
+  const int tag = dwarf_tag(&die);
+  const auto target = is_structure(tag) ? std::nullopt : type_of(die);
+  auto aim = target;
+  const int target_tag = aim ? dwarf_tag(&*aim) : 0;
+  const bool wrap = target_tag == DW_TAG_array_type || target_tag == DW_TAG_subroutine_type;
+  const auto behind = [&](std::string_view sign) {
+    std::string spelt = fmt::format("{}{}", sign, inner);
+    return spell(target, wrap ? fmt::format("({})", spelt) : std::move(spelt), depth + 1);
+  };
+  if (is_qualifier(tag)) {
+    const auto word = qualifier(tag);
+    if (word.empty()) return spell(target, std::move(inner), depth + 1);
+    // Of a pointer it stands behind the star, of anything else before the name.
+    if (is_pointer(target_tag) && own_name(*aim).empty())
+      return spell(target, inner.empty() ? std::string(word) : fmt::format("{} {}", word, inner), depth + 1);
+    if (wrap) return spell(target, std::move(inner), depth + 1);
+    return fmt::format("{} {}", word, spell(target, std::move(inner), depth + 1));
+  }
+  if (is_pointer(tag) && !own_name(die).empty()) return joined(own_name(die), inner);  // Rust
+  switch (tag) {
+    case DW_TAG_pointer_type:
+      return behind("*");
+    case DW_TAG_reference_type:
+      return behind("&");
+    case DW_TAG_rvalue_reference_type:
+      return behind("&&");
+    case DW_TAG_ptr_to_member_type: {
+      const auto scope = reference(own_attribute(die, DW_AT_containing_type));
+      return behind(fmt::format("{}::*", scope ? spell_named(*scope) : "?"));
+    }
+    case DW_TAG_array_type:
+      return spell(target, fmt::format("{}{}", inner, array_bounds(die)), depth + 1);
+    case DW_TAG_subroutine_type:
+      return spell(target, fmt::format("{}({})", inner, spell_parameters(die, depth)), depth + 1);
+    default:
+      return joined(spell_named(die), inner);
+  }
+}
+
+std::string Types::text(const std::optional<Dwarf_Die>& die) const { return spell(die, {}, 0); }
+
+std::vector<Enumerator> Types::enumerators(const std::optional<Dwarf_Die>& declared) const {
+  std::vector<Enumerator> all;
+  auto die = resolved(declared);
+  if (!die || dwarf_tag(&*die) != DW_TAG_enumeration_type) return all;
+  std::uint64_t steps = most_members;
+  for_each_child(*die, steps, [&all](Dwarf_Die child) {
+    const auto value = own_attribute(child, DW_AT_const_value);
+    if (const auto bits = value ? constant(*value) : std::nullopt) all.push_back({std::string(own_name(child)), *bits});
+    return true;
+  });
+  return all;
+}
+
+/// By value as bytes, or by the address of an object that a copy constructor made. Both compilers say which since they
+/// write DWARF 5; without that word a class that has neither functions nor bases is plain data.
+UserShape::Kind Types::passed_as(Dwarf_Die structure, Language language) const {
+  const auto convention = own_number(structure, DW_AT_calling_convention);
+  if (convention == std::uint64_t{DW_CC_pass_by_reference}) return UserShape::Kind::by_reference;
+  if (language == Language::c || convention == std::uint64_t{DW_CC_pass_by_value}) return UserShape::Kind::structure;
+  bool plain = true;
+  std::uint64_t steps = most_members;
+  for_each_child(structure, steps, [&](Dwarf_Die child) {
+    const int tag = dwarf_tag(&child);
+    if (tag == DW_TAG_subprogram || tag == DW_TAG_inheritance) plain = false;
+    if (tag == DW_TAG_member) {
+      auto inner = resolved(type_of(child));
+      if (inner && dwarf_tag(&*inner) == DW_TAG_array_type) inner = resolved(type_of(*inner));
+      if (inner && is_structure(dwarf_tag(&*inner)) && passed_as(*inner, language) != UserShape::Kind::structure)
+        plain = false;
+    }
+    return plain;
+  });
+  return plain && steps != 0 ? UserShape::Kind::structure : UserShape::Kind::unknown;
+}
+
+void Types::flatten_scalar(UserShape& shape, Dwarf_Die die, std::uint64_t offset) const {
+  const Type what = type(die);
+  const auto encoding = own_number(die, DW_AT_encoding).value_or(0);
+  Scalar scalar{.kind = Scalar::Kind::integer, .offset = static_cast<std::uint32_t>(offset), .size = what.size};
+  const std::string_view name = own_name(die);
+  const bool x86 = arch_.machine != Machine::aarch64;
+  std::uint32_t alignment = what.size;
+  if (encoding == DW_ATE_complex_float) {
+    scalar.size /= 2;
+    scalar.kind = scalar.size <= 8 ? Scalar::Kind::floating : Scalar::Kind::other;
+    alignment = scalar.size;
+    if (scalar.size != 4 && scalar.size != 8) scalar.kind = Scalar::Kind::other;
+    shape.scalars.push_back(scalar);
+    scalar.offset += scalar.size;
+  } else if (what.kind == TypeKind::floating) {
+    scalar.kind = what.size == 4 || what.size == 8 ? Scalar::Kind::floating : Scalar::Kind::other;
+    if (x86 && name == "long double" && what.size >= 12) scalar.kind = Scalar::Kind::x87;
+    if (!x86 && what.size == 16) scalar.kind = Scalar::Kind::floating;  // quad precision, in a vector register
+  } else if (what.kind == TypeKind::structure || what.kind == TypeKind::array || what.size == 0) {
+    scalar.kind = Scalar::Kind::other;  // pointers to members and what else is none of the above
+  }
+  if (arch_.machine == Machine::i386) alignment = std::min(alignment, scalar.kind == Scalar::Kind::other ? 16U : 4U);
+  shape.alignment = std::max(shape.alignment, alignment);
+  if (alignment != 0 && offset % alignment != 0) shape.misaligned = true;
+  shape.scalars.push_back(scalar);
+}
+
+void Types::flatten_members(UserShape& shape, Dwarf_Die structure, std::uint64_t offset, unsigned depth,
+                            std::uint64_t& steps) const {
+  for_each_child(structure, steps, [&](Dwarf_Die child) {
+    const int tag = dwarf_tag(&child);
+    if (tag == DW_TAG_variant_part) shape.scalars.push_back({});
+    if (tag != DW_TAG_member && tag != DW_TAG_inheritance) return true;
+    if (flag(own_attribute(child, DW_AT_external)) || flag(own_attribute(child, DW_AT_declaration))) return true;
+    shape.empty = false;
+    const auto member = resolved(type_of(child));
+    auto at = own_number(child, DW_AT_data_member_location);
+    if (const auto bits = own_number(child, DW_AT_bit_size); bits) {
+      // A bit-field counts as the bytes it touches, without an alignment; where DWARF before 4 counts its bits from the
+      // other end, as all bytes of its type.
+      const auto first = own_number(child, DW_AT_data_bit_offset);
+      const std::uint64_t width = first ? *bits : 8 * (member ? size_of(*member, 0).value_or(8) : 8);
+      const std::uint64_t bit = first.value_or(8 * at.value_or(0));
+      shape.scalars.push_back({.kind = Scalar::Kind::integer,
+                               .offset = static_cast<std::uint32_t>(offset + bit / 8),
+                               .size = static_cast<std::uint32_t>(1 + (bit % 8 + width - 1) / 8)});
+      return true;
+    }
+    if (!at && dwarf_tag(&structure) != DW_TAG_union_type) {
+      // A virtual base, whose place is computed.
+      if (own_attribute(child, DW_AT_data_member_location)) shape.scalars.push_back({});
+      at = 0;
+    }
+    if (own_attribute(child, DW_AT_alignment)) shape.overaligned = true;
+    if (member) flatten(shape, *member, offset + at.value_or(0), depth + 1, steps);
+    return true;
+  });
+}
+
+/// Adds the scalars of `die`, whose first byte is at `offset`.
+void Types::flatten(UserShape& shape, Dwarf_Die die, std::uint64_t offset, unsigned depth, std::uint64_t& steps) const {
+  if (depth == deepest_declaration || steps == 0 || offset > UINT32_MAX) {
+    shape.scalars.push_back({});  // not known: nothing is guessed behind it
+    return;
+  }
+  const int tag = dwarf_tag(&die);
+  if (is_structure(tag)) {
+    if (own_attribute(die, DW_AT_alignment)) shape.overaligned = true;
+    flatten_members(shape, die, offset, depth, steps);
+  } else if (tag == DW_TAG_array_type) {
+    if (flag(own_attribute(die, DW_AT_GNU_vector))) {
+      shape.scalars.push_back({});
+      return;
+    }
+    const auto element = resolved(type_of(die));
+    const auto size = element ? size_of(*element, 0) : std::nullopt;
+    std::uint64_t count = array_count(die).value_or(0);
+    // Of arrays too long to be passed in registers, the first element says what is asked: its alignment.
+    if (shape.size > UserShape::flat_size) count = std::min<std::uint64_t>(count, 1);
+    for (std::uint64_t i = 0; i < count && element && size && steps != 0; ++i, --steps)
+      flatten(shape, *element, offset + i * *size, depth + 1, steps);
+  } else {
+    flatten_scalar(shape, die, offset);
+  }
+}
+
+UserShape Types::shape(const std::optional<Dwarf_Die>& declared, Language language) const {
+  UserShape shape;
+  auto die = resolved(declared);
+  if (!die) {
+    if (!declared) shape.kind = UserShape::Kind::nothing;
+    auto last = declared;  // "const void" and its typedefs come to void too; a loop does not
+    for (unsigned step = 0; last && step < longest_chain; ++step) last = type_of(*last);
+    if (!last) shape.kind = UserShape::Kind::nothing;
+    return shape;
+  }
+  const auto size = size_of(*die, 0);
+  if (!size || *size > UINT32_MAX) return shape;
+  shape.size = static_cast<std::uint32_t>(*size);
+  std::uint64_t steps = most_members;
+  shape.empty = true;
+  flatten(shape, *die, 0, 0, steps);
+  const int tag = dwarf_tag(&*die);
+  if (is_structure(tag)) {
+    shape.kind = passed_as(*die, language);
+  } else {
+    shape.empty = false;
+    shape.kind = shape.scalars.empty() ? UserShape::Kind::unknown : UserShape::Kind::scalar;
+  }
+  if (shape.scalars.empty() && !shape.empty) shape.kind = UserShape::Kind::unknown;
+  return shape;
+}
+
+}  // namespace usdt::dwarf

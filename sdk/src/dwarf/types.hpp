@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What values are: their size and kind, their type as people write it, what calling conventions ask of it. Private to
+// dwarf/.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "arch/user_calls.hpp"
+#include "dwarf/die.hpp"
+#include "dwarf/names.hpp"
+
+namespace usdt::dwarf {
+
+/// The language of a unit, as far as it matters here.
+enum class Language : std::uint8_t {
+  c,      ///< names of structs want their keyword
+  cpp,    ///< and what is called as C: classes may be passed by reference
+  other,  ///< has a calling convention of its own
+};
+[[nodiscard]] Language language_of(Dwarf_Die die);
+
+class Types {
+ public:
+  Types(ScopeNames& names, const arch::Arch& arch) : names_(names), arch_(arch) {}
+
+  /// Size, sign and kind; a type that is not known has size 0.
+  [[nodiscard]] Type type(const std::optional<Dwarf_Die>& die) const;
+  /// "const struct sockaddr *", "int (*)(void *)", "net::Server &"; "void" for none.
+  [[nodiscard]] std::string text(const std::optional<Dwarf_Die>& die) const;
+  /// The names of an enum's values.
+  [[nodiscard]] std::vector<Enumerator> enumerators(const std::optional<Dwarf_Die>& die) const;
+  [[nodiscard]] arch::UserShape shape(const std::optional<Dwarf_Die>& die, Language language) const;
+
+ private:
+  [[nodiscard]] std::string spell(const std::optional<Dwarf_Die>& die, std::string inner, unsigned depth) const;
+  [[nodiscard]] std::string spell_named(Dwarf_Die die) const;
+  [[nodiscard]] std::string spell_parameters(Dwarf_Die function, unsigned depth) const;
+  [[nodiscard]] std::optional<std::uint64_t> size_of(Dwarf_Die resolved, unsigned depth) const;
+  [[nodiscard]] bool is_char(const std::optional<Dwarf_Die>& die) const;
+  void flatten(arch::UserShape& shape, Dwarf_Die resolved, std::uint64_t offset, unsigned depth,
+               std::uint64_t& steps) const;
+  void flatten_members(arch::UserShape& shape, Dwarf_Die structure, std::uint64_t offset, unsigned depth,
+                       std::uint64_t& steps) const;
+  void flatten_scalar(arch::UserShape& shape, Dwarf_Die resolved, std::uint64_t offset) const;
+  [[nodiscard]] arch::UserShape::Kind passed_as(Dwarf_Die structure, Language language) const;
+
+  ScopeNames& names_;
+  const arch::Arch& arch_;
+};
+
+/// `die` without typedefs and qualifiers; nothing: void, or a chain without end.
+[[nodiscard]] std::optional<Dwarf_Die> resolved(std::optional<Dwarf_Die> die);
+
+}  // namespace usdt::dwarf
