@@ -20,7 +20,7 @@ usdt::Result<usdt::AttachPlan> plan(const char* target, const char* pattern_text
     if (!probes) return usdt::fail(probes.error().within(file.path.string()));
     if (!probes->sites.empty()) found.push_back(std::move(*probes));
   }
-  return usdt::plan_attach(found, usdt::kernel_facts());
+  return usdt::plan_attach({.files = found}, usdt::kernel_facts());
 }
 
 void print(const usdt::AttachPlan& plan) {

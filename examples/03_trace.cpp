@@ -27,9 +27,9 @@ void print(const usdt::Event& event) {
 usdt::Result<void> run(const char* probe, std::chrono::seconds time) {
   auto pattern = usdt::ProbePattern::parse(probe);
   if (!pattern) return usdt::fail(pattern.error());
-  auto selection = usdt::select_probes({*pattern});
+  auto selection = usdt::select({*pattern});
   if (!selection) return usdt::fail(selection.error());
-  auto plan = usdt::plan_attach(selection->files, usdt::kernel_facts());
+  auto plan = usdt::plan_attach(*selection, usdt::kernel_facts());
   if (!plan) return usdt::fail(plan.error());
 
   std::stop_source stop;

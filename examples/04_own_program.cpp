@@ -14,9 +14,9 @@ namespace {
 usdt::Result<usdt::ConsumeStats> watch(const char* probe, const std::stop_token& stop) {
   auto pattern = usdt::ProbePattern::parse(probe);
   if (!pattern) return usdt::fail(pattern.error());
-  auto selection = usdt::select_probes({*pattern});
+  auto selection = usdt::select({*pattern});
   if (!selection) return usdt::fail(selection.error());
-  auto plan = usdt::plan_attach(selection->files, usdt::kernel_facts(), {.user_cookie = 7});
+  auto plan = usdt::plan_attach(*selection, usdt::kernel_facts(), {.user_cookie = 7});
   if (!plan) return usdt::fail(plan.error());
 
   auto object = usdt::BpfObject::open(own_program_object());

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// Names of attach points of every kind: a prefix, and parts with ':' between them.
 #include "usdt/pattern.hpp"
 
 #include <fmt/format.h>
 
+#include <array>
+#include <charconv>
 #include <cstddef>
-#include <span>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "parsers/quote.hpp"
@@ -12,8 +16,78 @@
 namespace usdt {
 namespace {
 
+struct Usdt {};
+/// Kinds of bpftrace's that people type from habit, and what there is for them here.
+struct Foreign {
+  std::string_view answer;
+};
+using Kind = std::variant<Usdt, Moment, KernelKind, Foreign>;
+
+struct Prefix {
+  std::string_view text;
+  Kind kind;
+};
+
+constexpr std::string_view kTracepoints = "write raw_tp:NAME for the same event with the raw tracepoint's arguments";
+constexpr std::string_view kSamples = "there are no timed samples here";
+constexpr std::string_view kCounters = "there are no counters here";
+
+/// The first of a kind is how it is printed.
+constexpr std::array kPrefixes = {
+    Prefix{"usdt", Usdt{}},
+    Prefix{"U", Usdt{}},
+    Prefix{"u", Usdt{}},
+    Prefix{"uprobe", Moment::entry},
+    Prefix{"uretprobe", Moment::exit},
+    Prefix{"ur", Moment::exit},
+    Prefix{"ucall", Moment::both},
+    Prefix{"kprobe", KernelKind{KernelFamily::kprobe, Moment::entry}},
+    Prefix{"k", KernelKind{KernelFamily::kprobe, Moment::entry}},
+    Prefix{"kretprobe", KernelKind{KernelFamily::kprobe, Moment::exit}},
+    Prefix{"kr", KernelKind{KernelFamily::kprobe, Moment::exit}},
+    Prefix{"ksession", KernelKind{KernelFamily::kprobe, Moment::both}},
+    Prefix{"fentry", KernelKind{KernelFamily::trampoline, Moment::entry}},
+    Prefix{"fexit", KernelKind{KernelFamily::trampoline, Moment::exit}},
+    Prefix{"fsession", KernelKind{KernelFamily::trampoline, Moment::both}},
+    Prefix{"kfunc", KernelKind{KernelFamily::any, Moment::entry}},
+    Prefix{"kretfunc", KernelKind{KernelFamily::any, Moment::exit}},
+    Prefix{"kcall", KernelKind{KernelFamily::any, Moment::both}},
+    Prefix{"raw_tp", KernelKind{KernelFamily::raw_tp, Moment::entry}},
+    Prefix{"rawtracepoint", KernelKind{KernelFamily::raw_tp, Moment::entry}},
+    Prefix{"rt", KernelKind{KernelFamily::raw_tp, Moment::entry}},
+    Prefix{"tp_btf", KernelKind{KernelFamily::tp_btf, Moment::entry}},
+    Prefix{"tracepoint", Foreign{kTracepoints}},
+    Prefix{"t", Foreign{kTracepoints}},
+    Prefix{"profile", Foreign{kSamples}},
+    Prefix{"interval", Foreign{kSamples}},
+    Prefix{"software", Foreign{kCounters}},
+    Prefix{"hardware", Foreign{kCounters}},
+};
+
+/// The row of what `text` has before its first ':'; null: no prefix.
+const Prefix* find_prefix(std::string_view text) noexcept {
+  const std::size_t colon = text.find(':');
+  if (colon == text.npos) return nullptr;
+  for (const Prefix& prefix : kPrefixes) {
+    if (prefix.text == text.substr(0, colon)) return &prefix;
+  }
+  return nullptr;
+}
+
+tl::unexpected<Error> bad_syntax(std::string message, std::size_t column) {
+  return fail(Error{ErrorKind::syntax, std::move(message), 0, static_cast<std::uint32_t>(column)});
+}
+
+/// Whether "::" separates nothing, but is within a name, as in C++ and Rust.
+enum class Scopes : std::uint8_t { separate, belong_to_names };
+
+std::size_t colons_at(std::string_view text, std::size_t at) noexcept {
+  const std::size_t end = text.find_first_not_of(':', at);
+  return (end == text.npos ? text.size() : end) - at;
+}
+
 /// Where the ':' are that separate parts, from `start` on: a '\\' hides one, and so do the quotes around a part.
-std::vector<std::size_t> find_separators(std::string_view text, std::size_t start) {
+std::vector<std::size_t> find_separators(std::string_view text, std::size_t start, Scopes scopes) {
   std::vector<std::size_t> out;
   bool part_starts = true;
   for (std::size_t at = start; at < text.size();) {
@@ -23,67 +97,23 @@ std::vector<std::size_t> find_separators(std::string_view text, std::size_t star
       at += quoted;
       continue;
     }
-    if (text[at] == ':') {
-      out.push_back(at);
-      part_starts = true;
+    if (text[at] != ':') {
+      at += text[at] == '\\' ? 2 : 1;
+      continue;
     }
-    at += text[at] == '\\' ? 2 : 1;
+    const std::size_t colons = scopes == Scopes::separate ? 1 : colons_at(text, at);
+    if (colons % 2 == 1) out.push_back(at);
+    part_starts = colons == 1;
+    at += colons;
   }
   return out;
 }
 
-/// Length of a leading "usdt:" (bpftrace), "U:" (its short form) or "u:" (bcc); 0 where there is none.
-std::size_t prefix_length(std::string_view text) {
-  for (const std::string_view prefix : {"usdt:", "U:", "u:"}) {
-    if (text.starts_with(prefix)) return prefix.size();
-  }
-  return 0;
-}
-
-tl::unexpected<Error> bad_syntax(std::string message, std::size_t column) {
-  return fail(Error{ErrorKind::syntax, std::move(message), 0, static_cast<std::uint32_t>(column)});
-}
-
-/// Prefixes of bpftrace's other kinds of attach point, which people type from habit, and what there is for them here.
-struct Foreign {
-  std::string_view prefix;
-  std::string_view answer;
-};
-constexpr std::string_view kFunctions =
-    "functions of programs cannot be traced yet: their USDT probes can be (usdt:FILE:PROVIDER:NAME; "
-    "usdt-list FILE shows them), and the kernel's functions (kfunc:NAME)";
-constexpr Foreign kForeign[] = {
-    {"uprobe", kFunctions},
-    {"uretprobe", kFunctions},
-    {"ucall", kFunctions},
-    {"ur", kFunctions},
-    {"tracepoint", "write raw_tp:NAME for the same event with the raw tracepoint's arguments"},
-    {"t", "write raw_tp:NAME for the same event with the raw tracepoint's arguments"},
-    {"profile", "there are no timed samples here"},
-    {"interval", "there are no timed samples here"},
-    {"software", "there are no counters here"},
-    {"hardware", "there are no counters here"},
-};
-
-/// What to say to a foreign prefix with two parts behind it: "uprobe:n" is the probe n of a provider called so.
-std::string_view foreign_answer(std::string_view text, std::span<const std::size_t> colons) noexcept {
-  if (colons.size() < 2) return {};
-  for (const Foreign& each : kForeign) {
-    if (text.substr(0, colons[0]) == each.prefix) return each.answer;
-  }
-  return {};
-}
-
-}  // namespace
-
-Result<ProbePattern> ProbePattern::parse(std::string_view text) {
-  std::size_t start = prefix_length(text);
-  std::vector<std::size_t> colons = find_separators(text, start);
+Result<PointPattern> parse_probe(std::string_view text, std::size_t start) {
+  std::vector<std::size_t> colons = find_separators(text, start, Scopes::separate);
   // A prefix needs a target behind it: "u:malloc" is the probe malloc of a provider called u.
-  if (colons.empty() && start > 0) colons = find_separators(text, start = 0);
+  if (colons.empty() && start > 0) colons = find_separators(text, start = 0, Scopes::separate);
   if (colons.empty()) return bad_syntax(fmt::format("no ':' in '{}': write PROVIDER:NAME", text), text.size());
-  if (const std::string_view answer = foreign_answer(text, colons); start == 0 && !answer.empty())
-    return fail(Error{ErrorKind::not_supported, fmt::format("'{}': {}", text, answer), 0, 0U});
   const std::size_t name_at = colons.back() + 1;
   if (name_at == text.size()) return bad_syntax("empty probe name", text.size());
 
@@ -103,10 +133,154 @@ Result<ProbePattern> ProbePattern::parse(std::string_view text) {
   return pattern;
 }
 
+/// A number behind the last '+' of a text, and where that is.
+struct Offset {
+  std::uint64_t bytes = 0;
+  std::size_t plus = std::string_view::npos;
+};
+
+/// None: there is no '+', or none with a number behind it, as in "operator+".
+std::optional<Offset> offset_in(std::string_view text) noexcept {
+  Offset offset{0, text.rfind('+')};
+  if (offset.plus == text.npos || (offset.plus > 0 && text[offset.plus - 1] == '\\')) return std::nullopt;
+  std::string_view digits = text.substr(offset.plus + 1);
+  const bool hexadecimal = digits.starts_with("0x") || digits.starts_with("0X");
+  if (hexadecimal) digits.remove_prefix(2);
+  const char* const end = digits.data() + digits.size();
+  const auto [at, error] = std::from_chars(digits.data(), end, offset.bytes, hexadecimal ? 16 : 10);
+  return error == std::errc() && at == end ? std::optional(offset) : std::nullopt;
+}
+
+Result<PointPattern> parse_function(std::string_view text, std::size_t start, Moment moment) {
+  const std::vector<std::size_t> colons = find_separators(text, start, Scopes::belong_to_names);
+  FunctionPattern pattern;
+  pattern.moment = moment;
+  const std::size_t name_at = colons.empty() ? start : colons.back() + 1;
+  if (!colons.empty()) pattern.target = text.substr(start, colons.back() - start);
+  std::string_view name = text.substr(name_at);
+  if (const auto offset = offset_in(name)) {
+    if (moment != Moment::entry)
+      return bad_syntax(fmt::format("'{}' asks for an offset: a call begins at the function's first instruction, and "
+                                    "ends where it returns; write {}",
+                                    text, text.substr(0, name_at + offset->plus)),
+                        name_at + offset->plus);
+    pattern.offset = offset->bytes;
+    name = name.substr(0, offset->plus);
+  }
+  pattern.name = glob_of_part(name);
+  if (pattern.name.empty())
+    return bad_syntax(fmt::format("empty function name: write {}:FILE:FUNCTION", function_prefix(moment)), name_at);
+  return pattern;
+}
+
+Result<PointPattern> parse_kernel(std::string_view text, std::size_t start, KernelKind kind) {
+  const std::vector<std::size_t> colons = find_separators(text, start, Scopes::separate);
+  const std::string_view prefix = text.substr(0, start - 1);
+  if (!colons.empty() && colons[0] == start) return bad_syntax(fmt::format("empty module in '{}'", text), start);
+  if (colons.size() > 1)
+    return bad_syntax(fmt::format("too many ':' in '{}': write {}:MODULE:NAME", text, prefix), colons[1]);
+  const std::size_t name_at = colons.empty() ? start : colons[0] + 1;
+  KernelPattern pattern;
+  pattern.kind = kind;
+  pattern.name = glob_of_part(text.substr(name_at));
+  if (!colons.empty()) pattern.module = glob_of_part(text.substr(start, colons[0] - start));
+  if (pattern.name.empty()) return bad_syntax(fmt::format("empty name in '{}'", text), text.size());
+  if (const std::size_t plus = text.find('+', name_at); plus != text.npos)
+    return bad_syntax(fmt::format("'{}' asks for an offset: functions are traced at their entry and exit only; write "
+                                  "{}",
+                                  text, text.substr(0, plus)),
+                      plus);
+  return pattern;
+}
+
+/// What `Pattern` is called in "write ..." of an error.
+template <class Pattern>
+constexpr std::string_view kHowToWrite = "";
+template <>
+constexpr std::string_view kHowToWrite<ProbePattern> = "a USDT probe: write PROVIDER:NAME";
+template <>
+constexpr std::string_view kHowToWrite<FunctionPattern> = "a function of a file: write uprobe:FILE:FUNCTION";
+template <>
+constexpr std::string_view kHowToWrite<KernelPattern> =
+    "a kernel function or tracepoint: write kprobe:NAME, fentry:NAME or raw_tp:NAME";
+
+template <class Pattern>
+Result<Pattern> parse_as(std::string_view text) {
+  auto pattern = parse_pattern(text);
+  if (!pattern) return fail(std::move(pattern.error()));
+  if (auto* wanted = std::get_if<Pattern>(&*pattern)) return std::move(*wanted);
+  return bad_syntax(fmt::format("'{}' is not {}", text, kHowToWrite<Pattern>), 0);
+}
+
+/// A name that an offset or a quoted part could be read into gets a '\' there.
+std::string safe_name(const std::string& name) {
+  const auto offset = offset_in(name);
+  if (!offset) return name;
+  return fmt::format("{}\\{}", name.substr(0, offset->plus), name.substr(offset->plus));
+}
+
+}  // namespace
+
+Result<PointPattern> parse_pattern(std::string_view text) {
+  const Prefix* prefix = find_prefix(text);
+  if (prefix == nullptr) return parse_probe(text, 0);
+  const std::size_t start = prefix->text.size() + 1;
+  if (const auto* moment = std::get_if<Moment>(&prefix->kind)) return parse_function(text, start, *moment);
+  if (const auto* kernel = std::get_if<KernelKind>(&prefix->kind)) return parse_kernel(text, start, *kernel);
+  if (const auto* foreign = std::get_if<Foreign>(&prefix->kind)) {
+    // With one part behind it, it is the probe of a provider called so.
+    if (find_separators(text, start, Scopes::separate).empty()) return parse_probe(text, 0);
+    return fail(Error{ErrorKind::not_supported, fmt::format("'{}': {}", text, foreign->answer), 0, 0U});
+  }
+  return parse_probe(text, start);
+}
+
+Result<std::vector<PointPattern>> parse_patterns(const std::vector<std::string>& texts) {
+  std::vector<PointPattern> patterns;
+  for (const std::string& text : texts) {
+    auto pattern = parse_pattern(text);
+    if (!pattern) return fail(std::move(pattern.error()));
+    patterns.push_back(std::move(*pattern));
+  }
+  return patterns;
+}
+
+std::string to_string(const PointPattern& pattern) {
+  return std::visit([](const auto& of_kind) { return of_kind.str(); }, pattern);
+}
+
+Result<ProbePattern> ProbePattern::parse(std::string_view text) { return parse_as<ProbePattern>(text); }
+Result<FunctionPattern> FunctionPattern::parse(std::string_view text) { return parse_as<FunctionPattern>(text); }
+Result<KernelPattern> KernelPattern::parse(std::string_view text) { return parse_as<KernelPattern>(text); }
+
 bool ProbePattern::matches(std::string_view site_provider, std::string_view site_name) const noexcept {
   return glob_match(provider, site_provider) && glob_match(name, site_name);
 }
 
 std::string ProbePattern::str() const { return fmt::format("usdt:{}:{}:{}", target, provider, name); }
+
+std::string FunctionPattern::str() const {
+  const std::string where = offset == 0 ? "" : fmt::format("+{:#x}", offset);
+  return fmt::format("{}:{}:{}{}", function_prefix(moment), target, safe_name(name), where);
+}
+
+std::string KernelPattern::str() const {
+  if (module.empty()) return fmt::format("{}:{}", to_string(kind), name);
+  return fmt::format("{}:{}:{}", to_string(kind), module, name);
+}
+
+std::string_view function_prefix(Moment moment) noexcept {
+  for (const Prefix& prefix : kPrefixes) {
+    if (const auto* of = std::get_if<Moment>(&prefix.kind); of && *of == moment) return prefix.text;
+  }
+  return {};
+}
+
+std::string_view to_string(KernelKind kind) noexcept {
+  for (const Prefix& prefix : kPrefixes) {
+    if (const auto* of = std::get_if<KernelKind>(&prefix.kind); of && *of == kind) return prefix.text;
+  }
+  return "unknown";
+}
 
 }  // namespace usdt

@@ -4,57 +4,43 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <iterator>
 
+#include "usdt/utf8.hpp"
+
 namespace usdt {
 namespace {
 
-/// One character of UTF-8 (RFC 3629).
-struct Character {
-  std::size_t length = 0;  ///< 0: no well-formed sequence
-  std::uint32_t code = 0;
-};
-
-Character first_character(std::string_view text) noexcept {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return {1, first};
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || length > text.size()) return {};
-  std::uint32_t code = first & (0x7fU >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return {};
-    code = code << 6 | (byte(i) & 0x3fU);
-  }
-  constexpr std::uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = code >= 0xd800 && code < 0xe000;
-  return code < least[length] || code > 0x10ffff || surrogate ? Character{} : Character{length, code};
-}
-
 /// Controls of terminals (C0, C1) and of writing direction, which would show another name than there is, and line ends.
-bool is_control(std::uint32_t code) noexcept {
+bool is_control(char32_t code) noexcept {
   return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || (code >= 0x200b && code <= 0x200f) ||
          (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f) || code == 0xfeff;
 }
 
+/// A character as utf8_sequence() found it; empty: what begins there is none.
+bool is_shown(std::string_view character) noexcept {
+  return !character.empty() && !is_control(utf8_code_point(character));
+}
+
 /// Appends what stands at the start of `text`, and a '\' before it if it is one of `special`. Returns its length.
 std::size_t append_escaped(std::string& out, std::string_view text, std::string_view special) {
-  const Character c = first_character(text);
+  const std::size_t length = utf8_sequence(text);
   if (text[0] == '\n' || text[0] == '\t') {
     out += text[0] == '\n' ? "\\n" : "\\t";
     return 1;
   }
-  if (c.length == 0 || is_control(c.code)) {
-    const std::size_t length = c.length == 0 ? 1 : c.length;
-    for (const char byte : text.substr(0, length))
+  if (!is_shown(text.substr(0, length))) {
+    const std::string_view bytes = text.substr(0, std::max<std::size_t>(length, 1));
+    for (const char byte : bytes)
       fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(byte));
-    return length;
+    return bytes.size();
   }
   if (special.find(text[0]) != special.npos) out += '\\';
-  out += text.substr(0, c.length);
-  return c.length;
+  out += text.substr(0, length);
+  return length;
 }
 
 std::string escaped(std::string_view text, std::string_view special) {
@@ -90,9 +76,9 @@ bool is_plain(char c) noexcept {
 
 bool needs_quotes(std::string_view text) noexcept {
   while (!text.empty()) {
-    const Character c = first_character(text);
-    if (c.length == 0 || is_control(c.code) || (c.length == 1 && !is_plain(text[0]))) return true;
-    text.remove_prefix(c.length);
+    const std::size_t length = utf8_sequence(text);
+    if (!is_shown(text.substr(0, length)) || (length == 1 && !is_plain(text[0]))) return true;
+    text.remove_prefix(length);
   }
   return false;
 }

@@ -61,7 +61,7 @@ Result<Stages> attach_all(const std::filesystem::path& path, std::size_t sites) 
   auto file = find_sites(path, "*");
   if (!file) return fail(file.error());
   ms[kScan] = watch.lap_ms();
-  auto plan = plan_attach({std::move(*file)}, kernel_facts());
+  auto plan = plan_attach({.files = {std::move(*file)}}, kernel_facts());
   if (!plan) return fail(plan.error());
   ms[kPlan] = watch.lap_ms();
   auto object = BpfObject::open(hit_one_object());
@@ -144,7 +144,7 @@ Result<SizeResult> measure_size(std::size_t sites, int program, unsigned rounds)
   const Mapped mapped(path);
   auto file = find_sites(path, "*");
   if (!file) return fail(file.error());
-  auto plan = plan_attach({std::move(*file)}, kernel_facts());
+  auto plan = plan_attach({.files = {std::move(*file)}}, kernel_facts());
   if (!plan) return fail(plan.error());
   std::vector<std::uint64_t> offsets;
   for (const PlannedSite& site : plan->sites) offsets.push_back(std::get<FilePlace>(site.point).offset.value);

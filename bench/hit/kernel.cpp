@@ -49,7 +49,7 @@ Result<sys::UniqueFd> create_link(int program_fd, const std::filesystem::path& p
 }
 
 Result<ProbeFile> find_sites(const std::filesystem::path& path, const std::string& name) {
-  return find_probes({.path = path, .access = path}, {{.target = "", .provider = "hit", .name = name}});
+  return find_probes({.path = path, .access = path}, {ProbePattern{.target = "", .provider = "hit", .name = name}});
 }
 
 std::filesystem::path own_file() { return std::filesystem::read_symlink("/proc/self/exe"); }

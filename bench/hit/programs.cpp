@@ -31,7 +31,7 @@ bpf_map* map_of_section(bpf_object* object, std::string_view section) {
 Result<AttachPlan> plan_probe(const std::string& probe) {
   auto file = find_sites(own_file(), probe);
   if (!file) return fail(file.error());
-  return plan_attach({std::move(*file)}, kernel_facts());
+  return plan_attach({.files = {std::move(*file)}}, kernel_facts());
 }
 
 }  // namespace

@@ -52,13 +52,11 @@ struct Report {
 };
 
 Result<KernelSelection> select(const std::vector<std::string>& texts) {
-  std::vector<KernelPattern> patterns;
-  for (const std::string& text : texts) {
-    auto pattern = KernelPattern::parse(text);
-    if (!pattern) return fail(pattern.error());
-    patterns.push_back(std::move(*pattern));
-  }
-  return select_kernel(patterns);
+  auto patterns = parse_patterns(texts);
+  if (!patterns) return fail(patterns.error());
+  auto selection = usdt::select(*patterns);
+  if (!selection) return fail(selection.error());
+  return std::move(selection->kernel);
 }
 
 Result<Report> attach_ours(const Attaching& attaching, const std::string& glob) {

@@ -34,9 +34,9 @@ Result<sys::UniqueFd> load_empty(std::uint32_t type, std::uint32_t attach_type, 
   return descriptor(sys::syscalls().bpf(sys::bpf_prog_load_cmd, &attr, sizeof(attr)), "BPF_PROG_LOAD");
 }
 
-std::uint32_t tracing_type(KernelMoment moment, bool multi) {
-  if (moment == KernelMoment::entry) return multi ? sys::bpf_attach_trace_fentry_multi : sys::bpf_attach_trace_fentry;
-  if (moment == KernelMoment::exit) return multi ? sys::bpf_attach_trace_fexit_multi : sys::bpf_attach_trace_fexit;
+std::uint32_t tracing_type(Moment moment, bool multi) {
+  if (moment == Moment::entry) return multi ? sys::bpf_attach_trace_fentry_multi : sys::bpf_attach_trace_fentry;
+  if (moment == Moment::exit) return multi ? sys::bpf_attach_trace_fexit_multi : sys::bpf_attach_trace_fexit;
   return multi ? sys::bpf_attach_trace_fsession_multi : sys::bpf_attach_trace_fsession;
 }
 
@@ -57,7 +57,7 @@ Result<BareLinks> kprobe_multi(KernelKind kind, Backend backend, const BareFunct
     sys::LinkCreateKprobeMulti attr;
     attr.prog_fd = program;
     attr.attach_type = type;
-    attr.flags = kind.moment == KernelMoment::exit ? sys::bpf_f_kprobe_multi_return : 0;
+    attr.flags = kind.moment == Moment::exit ? sys::bpf_f_kprobe_multi_return : 0;
     attr.cnt = static_cast<std::uint32_t>(functions.addresses.size());
     attr.addrs = reinterpret_cast<std::uintptr_t>(functions.addresses.data());
     return sys::syscalls().bpf(sys::bpf_link_create_cmd, &attr, sizeof(attr));
@@ -101,7 +101,7 @@ Result<BareLinks> perf_kprobe(KernelKind kind, const BareFunctions& functions) {
     perf_event_attr attr{};
     attr.size = sizeof(attr);
     attr.type = source->type;
-    attr.config = kind.moment == KernelMoment::exit ? std::uint64_t{1} << source->retprobe_bit : 0;
+    attr.config = kind.moment == Moment::exit ? std::uint64_t{1} << source->retprobe_bit : 0;
     attr.config2 = address;
     auto event = descriptor(sys::syscalls().perf_event_open(&attr, -1, 0, -1, 0), "perf_event_open");
     if (!event && event.error().os_error == EINVAL) continue;  // no kprobe there; the library refuses it alone, too

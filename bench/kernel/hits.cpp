@@ -86,14 +86,14 @@ class Race {
   Result<void> prepare() {
     file_.reset(::open("/dev/null", O_WRONLY | O_CLOEXEC));
     if (!file_) return fail(os_failure(ErrorKind::io, "/dev/null", errno));
-    std::vector<KernelPattern> patterns;
+    std::vector<PointPattern> patterns;
     for (const char* prefix : {"kprobe", "kretprobe", "ksession", "fentry", "fexit", "fsession"})
       patterns.push_back(KernelPattern::parse(fmt::format("{}:vmlinux:{}", prefix, loop_.function)).value());
     for (const char* prefix : {"raw_tp", "tp_btf"})
       patterns.push_back(KernelPattern::parse(fmt::format("{}:sys_enter", prefix)).value());
-    auto selection = select_kernel(patterns);
+    auto selection = select(patterns);
     if (!selection) return fail(selection.error());
-    selection_ = std::move(*selection);
+    selection_ = std::move(selection->kernel);
     abilities_ = kernel_abilities();
     runners_.push_back({"nothing attached"});
     return {};

@@ -19,7 +19,7 @@ Result<AttachPlan> plan_for(const KernelSelection& selection, const Attaching& a
                             const KernelAbilities& abilities) {
   PlanOptions options;
   options.kernel_backend = attaching.backend;
-  return plan_attach({}, selection, {.abilities = abilities}, options);
+  return plan_attach({.kernel = selection}, {.abilities = abilities}, options);
 }
 
 Result<OurProgram> OurProgram::load(AttachPlan plan, const Spec& spec) {

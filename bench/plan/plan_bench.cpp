@@ -44,9 +44,9 @@ ProbeFile file_with(int distinct_texts, bool symbolic) {
 
 /// 10,000 sites with range(0) distinct argument texts; range(1): one argument is a symbol.
 void BM_Plan10000Sites(benchmark::State& state) {
-  const std::vector files = {file_with(static_cast<int>(state.range(0)), state.range(1) != 0)};
+  const Selection selection{.files = {file_with(static_cast<int>(state.range(0)), state.range(1) != 0)}};
   for (auto _ : state) {
-    auto plan = plan_attach(files, KernelFacts{});
+    auto plan = plan_attach(selection, KernelFacts{});
     if (!plan) return state.SkipWithError(plan.error().message.c_str());
     benchmark::DoNotOptimize(plan);
   }

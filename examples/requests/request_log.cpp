@@ -39,9 +39,9 @@ struct Traced {
 usdt::Result<usdt::AttachPlan> plan_probe(const std::string& server, const char* probe) {
   auto pattern = usdt::ProbePattern::parse("usdt:" + server + ":requests:" + probe);
   if (!pattern) return usdt::fail(pattern.error());
-  auto selection = usdt::select_probes({*pattern});
+  auto selection = usdt::select({*pattern});
   if (!selection) return usdt::fail(selection.error());
-  return usdt::plan_attach(selection->files, usdt::kernel_facts());
+  return usdt::plan_attach(*selection, usdt::kernel_facts());
 }
 
 /// One object for both probes, in all processes that run `server` now or later. It shares the maps of `earlier`.

@@ -84,11 +84,11 @@ TEST(KernelAbilities, are_asked_no_further_than_the_kinds_depend_on_them) {
   nothing.kernel_btf = probe_feature(Feature::kernel_btf).answer == Answer::yes;
   EXPECT_EQ(kernel_abilities({}), nothing);
   const KernelAbilities all = kernel_abilities();
-  constexpr KernelKind raw{KernelFamily::raw_tp, KernelMoment::tracepoint};
+  constexpr KernelKind raw{KernelFamily::raw_tp, Moment::entry};
   KernelAbilities expected = nothing;
   expected.raw_tp_cookies = all.raw_tp_cookies;
   EXPECT_EQ(kernel_abilities({{raw}}), expected);
-  constexpr KernelKind entry{KernelFamily::kprobe, KernelMoment::entry};
+  constexpr KernelKind entry{KernelFamily::kprobe, Moment::entry};
   expected = nothing;
   expected.kprobe_multi = all.kprobe_multi;
   expected.perf_kprobe = all.perf_kprobe;

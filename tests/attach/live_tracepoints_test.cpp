@@ -23,10 +23,10 @@ class EachTracepoint : public testing::TestWithParam<const char*> {
   static Result<AttachPlan> plan_of(const std::string& tracepoint, PlanOptions options = {}) {
     auto pattern = KernelPattern::parse(std::string(GetParam()) + ":" + tracepoint);
     if (!pattern) return fail(pattern.error());
-    auto selection = select_kernel({*pattern});
+    auto selection = select({*pattern});
     if (!selection) return fail(selection.error());
     options.scope = *OneProcess::of(::getpid());
-    return plan_attach({}, *selection, {.abilities = kernel_abilities()}, options);
+    return plan_attach(*selection, {.abilities = kernel_abilities()}, options);
   }
 };
 INSTANTIATE_TEST_SUITE_P(Live, EachTracepoint, testing::Values("raw_tp", "tp_btf"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Any bytes as a probe pattern and as a glob against a text (the two sides of the first newline).
+// Any bytes as the name of attach points and as a glob against a text (the two sides of the first newline).
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -16,13 +16,14 @@ void require(bool holds, const char* what) {
 }
 
 void check_pattern(std::string_view text) {
-  const usdt::Result<usdt::ProbePattern> pattern = usdt::ProbePattern::parse(text);
+  const usdt::Result<usdt::PointPattern> pattern = usdt::parse_pattern(text);
   if (!pattern) {
     require(pattern.error().column && *pattern.error().column <= text.size(), "the column is outside the pattern");
     return;
   }
-  const usdt::Result<usdt::ProbePattern> again = usdt::ProbePattern::parse(pattern->str());
-  require(again && again->str() == pattern->str(), "a pattern does not come back from its own text");
+  const std::string written = usdt::to_string(*pattern);
+  const usdt::Result<usdt::PointPattern> again = usdt::parse_pattern(written);
+  require(again && usdt::to_string(*again) == written, "a pattern does not come back from its own text");
 }
 
 void check_glob(std::string_view glob, std::string_view text) {

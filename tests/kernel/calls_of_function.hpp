@@ -39,7 +39,7 @@ class Calls : public testing::Test {
     options.scope = *OneProcess::of(::getpid());
     options.moment = moment;
     options.user_cookie = 77;
-    auto made = plan_attach({file_with_function()}, kernel_facts(), options);
+    auto made = plan_attach({.files = {file_with_function()}}, kernel_facts(), options);
     EXPECT_TRUE(made) << made.error().message;
     return std::move(*made);
   }

@@ -140,7 +140,7 @@ TEST_P(EachWay, accounts_for_every_call_of_many_processes) {
   const Way& way = GetParam();
   auto how = options(way.backend);
   how.scope = AllProcesses{};
-  const auto planned = plan_attach({}, select(way.prefix, {kOneArgument}), facts(), how);
+  const auto planned = plan_attach(select(way.prefix, {kOneArgument}), facts(), how);
   ASSERT_TRUE(planned) << planned.error().message;
   const auto tracer = start(*planned, {.count_only = true});
   if (!tracer) return;
@@ -175,7 +175,7 @@ TEST_P(EachWay, counts_the_hits_within_its_own_programs) {
   constexpr const char* reads = "strncpy_from_kernel_nofault";
   auto how = options(way.backend);
   how.texts.names = {"name"};
-  const auto planned = plan_attach({}, select(way.prefix, {"vfs_getxattr", reads}), facts(), how);
+  const auto planned = plan_attach(select(way.prefix, {"vfs_getxattr", reads}), facts(), how);
   ASSERT_TRUE(planned) << planned.error().message;
   if (is_forced_elsewhere(way, *planned)) GTEST_SKIP() << "the backend it takes here has a test of its own";
   const auto tracer = start(*planned);

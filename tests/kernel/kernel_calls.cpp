@@ -31,7 +31,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "usdt/kernel.hpp"
+#include "usdt/select.hpp"
 
 namespace usdt::truth {
 namespace {
@@ -59,14 +59,14 @@ long outcome(long result) { return result == -1 ? -errno : result; }
 /// A fentry program of bpf_fentry_test1, which BPF_PROG_TEST_RUN makes the kernel call it and its sisters for.
 int load_test_program() {
   const auto pattern = KernelPattern::parse("kfunc:vmlinux:bpf_fentry_test1");
-  const auto selection = select_kernel({*pattern});
-  if (!selection || selection->entries.empty()) return -1;
+  const auto selection = usdt::select({*pattern});
+  if (!selection || selection->kernel.entries.empty()) return -1;
   const std::uint64_t code[] = {0xb7, 0x95};  // r0 = 0; exit
   bpf_attr attr;
   std::memset(&attr, 0, sizeof(attr));
   attr.prog_type = BPF_PROG_TYPE_TRACING;
   attr.expected_attach_type = BPF_TRACE_FENTRY;
-  attr.attach_btf_id = selection->entries[0].function->btf_id;
+  attr.attach_btf_id = selection->kernel.entries[0].function->btf_id;
   attr.insn_cnt = 2;
   attr.insns = word(code);
   attr.license = word("GPL");

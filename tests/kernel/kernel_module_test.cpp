@@ -85,10 +85,10 @@ class EachModule : public EachWay {
   /// Functions of the module, and the kernel's own that calls one of them with the same values.
   Result<AttachPlan> plan_module() {
     const auto selection =
-        select_kernel({*KernelPattern::parse(fmt::format("{}:dummy:dummy_*", GetParam().prefix)),
-                       *KernelPattern::parse(fmt::format("{}:vmlinux:*_change_carrier", GetParam().prefix))});
+        usdt::select({*KernelPattern::parse(fmt::format("{}:dummy:dummy_*", GetParam().prefix)),
+                      *KernelPattern::parse(fmt::format("{}:vmlinux:*_change_carrier", GetParam().prefix))});
     if (!selection) return fail(selection.error());
-    return plan_attach({}, *selection, facts(), options(GetParam().backend));
+    return plan_attach(*selection, facts(), options(GetParam().backend));
   }
   /// Trampolines want types, which the kernel has for modules since 5.11.
   [[nodiscard]] bool untyped() const {

@@ -28,7 +28,7 @@ TEST_P(EachOwn, program_reads_arguments_and_cookies) {
     if (carrier == Carrier::automatic && is_another) continue;
     auto how = options(way.backend);
     how.user_cookie_of = [](const PointName& point) { return point.name.size() * 1000; };
-    auto planned = plan_attach({}, select(way.prefix, {kOneArgument, "vfs_getxattr"}), facts(), how);
+    auto planned = plan_attach(select(way.prefix, {kOneArgument, "vfs_getxattr"}), facts(), how);
     ASSERT_TRUE(planned) << planned.error().message;
     Own own("read_everything", *planned, {.arguments = abilities().kernel_btf ? 3U : 10U}, {.carrier = carrier});
     if (own.error()) {
@@ -47,7 +47,7 @@ TEST_P(EachOwn, program_reads_arguments_and_cookies) {
     const Index<PlannedSite> site(own.get("site_number"));
     ASSERT_TRUE(planned->sites.contains(site));
     EXPECT_EQ(function_of(*planned, planned->sites[site])->name, kOneArgument);
-    const bool call = way.kind().moment == KernelMoment::call;
+    const bool call = way.kind().moment == Moment::both;
     const bool slots = planned->groups[0].source != USDT_SOURCE_KERNEL;
     EXPECT_EQ(own.get("hits", 0), way.at_entry() ? 1U : 0U);
     EXPECT_EQ(own.get("hits", 1), way.at_return() ? 1U : 0U);

@@ -49,14 +49,15 @@ std::vector<std::string> functions_here(std::set<std::string> names) {
 }
 
 TEST_F(KernelTest, names_the_reason_of_a_function_that_cannot_be_traced) {
-  std::vector<KernelPattern> patterns;
+  std::vector<PointPattern> patterns;
   for (const std::string& name : functions_here({"exc_int3", "do_int3", "kprobe_int3_handler", "el1h_64_sync_handler",
                                                  "notify_die", "get_kprobe", "asm_exc_int3"})) {
     for (const char* prefix : {"kprobe", "fentry", "kfunc"})
       patterns.push_back(*KernelPattern::parse(fmt::format("{}:{}", prefix, name)));
   }
-  const auto found = select_kernel(patterns);
-  ASSERT_TRUE(found) << found.error().message;
+  const auto selection = usdt::select(patterns);
+  ASSERT_TRUE(selection) << selection.error().message;
+  const KernelSelection* found = &selection->kernel;
   EXPECT_EQ(found->entries.size() + found->refused.size(), patterns.size());
   std::size_t known = 0;
   for (const auto& entry : found->entries) {
@@ -64,7 +65,7 @@ TEST_F(KernelTest, names_the_reason_of_a_function_that_cannot_be_traced) {
     one.entries = {entry};
     one.refused.clear();
     const std::string what = fmt::format("{}:{}", to_string(entry.kind), entry.function->name);
-    const auto planned = plan_attach({}, one, facts(), options(Backend::automatic));
+    const auto planned = plan_attach({.kernel = one}, facts(), options(Backend::automatic));
     fmt::print("  {}: {}\n", what, planned ? to_string(planned->groups[0].backend) : planned.error().message);
     if (planned) continue;  // trampolines are not kprobes
     ++known;
@@ -97,10 +98,10 @@ TEST_F(KernelTest, names_that_are_asked_for_mean_what_the_lists_say) {
     for (const auto& entry : entries) {
       if (entry.function->name == name) listed.insert(described(*entry.function));
     }
-    const auto asked = select_kernel({*KernelPattern::parse("kprobe:" + name)});
+    const auto asked = usdt::select({*KernelPattern::parse("kprobe:" + name)});
     ASSERT_TRUE(asked) << asked.error().message;
     std::set<std::string> told;
-    for (const auto& entry : asked->entries) {
+    for (const auto& entry : asked->kernel.entries) {
       told.insert(described(*entry.function));
       with_types += entry.function->proto_id != 0 ? 1 : 0;
     }
@@ -112,10 +113,10 @@ TEST_F(KernelTest, names_that_are_asked_for_mean_what_the_lists_say) {
 
 TEST_F(KernelTest, a_function_with_variable_arguments_is_for_kprobes_alone) {
   if (!abilities().kernel_btf || !abilities().tracing) GTEST_SKIP() << "no trampolines";
-  const auto slots = plan_attach({}, select("fentry", {"seq_printf"}), facts(), options(Backend::automatic));
+  const auto slots = plan_attach(select("fentry", {"seq_printf"}), facts(), options(Backend::automatic));
   ASSERT_FALSE(slots);
   EXPECT_THAT(slots.error().message, HasSubstr("variable arguments"));
-  const auto any = plan_attach({}, select("kfunc", {"seq_printf"}), facts(), options(Backend::automatic));
+  const auto any = plan_attach(select("kfunc", {"seq_printf"}), facts(), options(Backend::automatic));
   ASSERT_TRUE(any) << any.error().message;
   const auto tracer = start(*any);
   if (!tracer) return;

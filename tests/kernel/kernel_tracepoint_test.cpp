@@ -18,10 +18,10 @@ INSTANTIATE_TEST_SUITE_P(Kernel, EachTracepoint, testing::Values("raw_tp", "tp_b
 
 TEST_P(EachTracepoint, tells_number_and_result_of_system_calls) {
   if (!abilities().kernel_btf) GTEST_SKIP() << "no BTF";
-  const auto selection = select_kernel({*KernelPattern::parse(fmt::format("{}:sys_enter", GetParam())),
-                                        *KernelPattern::parse(fmt::format("{}:sys_exit", GetParam()))});
+  const auto selection = usdt::select({*KernelPattern::parse(fmt::format("{}:sys_enter", GetParam())),
+                                       *KernelPattern::parse(fmt::format("{}:sys_exit", GetParam()))});
   ASSERT_TRUE(selection) << selection.error().message;
-  const auto planned = plan_attach({}, *selection, facts(), options(Backend::automatic));
+  const auto planned = plan_attach(*selection, facts(), options(Backend::automatic));
   ASSERT_TRUE(planned) << planned.error().message;
   {
     const auto tracer = start(*planned);

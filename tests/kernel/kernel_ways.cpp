@@ -82,12 +82,12 @@ const Result<KernelSelection>& all_functions(Types types) {
   return known->second;
 }
 
-KernelSelection select(std::string_view prefix, const Names& names, Types types) {
+Selection select(std::string_view prefix, const Names& names, Types types) {
   KernelSelection selection = *all_functions(types);
   std::erase_if(selection.entries, [&](const auto& entry) { return !names.contains(entry.function->name); });
   std::erase_if(selection.refused, [&](const auto& refused) { return !names.contains(refused.name); });
   for (auto& entry : selection.entries) entry.kind = kind_of(prefix);
-  return selection;
+  return {.kernel = std::move(selection)};
 }
 
 std::ostream& operator<<(std::ostream& out, const Way& way) { return out << way.text(); }
@@ -96,7 +96,7 @@ std::vector<Way> every_way() { return {std::begin(kWays), std::end(kWays)}; }
 
 std::vector<Way> ways_of_calls() {
   std::vector<Way> calls = every_way();
-  std::erase_if(calls, [](const Way& way) { return way.kind().moment != KernelMoment::call; });
+  std::erase_if(calls, [](const Way& way) { return way.kind().moment != Moment::both; });
   return calls;
 }
 

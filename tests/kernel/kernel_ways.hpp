@@ -39,7 +39,7 @@ enum class Types : std::uint8_t {
 /// Every function of the kernel, looked up once.
 [[nodiscard]] const Result<KernelSelection>& all_functions(Types types = Types::kernels);
 /// `names` of them, to be attached as `prefix` says.
-[[nodiscard]] KernelSelection select(std::string_view prefix, const Names& names, Types types = Types::kernels);
+[[nodiscard]] Selection select(std::string_view prefix, const Names& names, Types types = Types::kernels);
 
 /// A way to attach, by the prefix of names and the backend.
 struct Way {
@@ -48,8 +48,8 @@ struct Way {
   bool (*possible)(const KernelAbilities&);
 
   [[nodiscard]] KernelKind kind() const { return kind_of(prefix); }
-  [[nodiscard]] bool at_entry() const { return kind().moment != KernelMoment::exit; }
-  [[nodiscard]] bool at_return() const { return kind().moment != KernelMoment::entry; }
+  [[nodiscard]] bool at_entry() const { return kind().moment != Moment::exit; }
+  [[nodiscard]] bool at_return() const { return kind().moment != Moment::entry; }
   [[nodiscard]] bool one_by_one() const { return backend == Backend::tracing || backend == Backend::perf_kprobe; }
   [[nodiscard]] bool has_arguments() const { return at_entry() || kind().family == KernelFamily::trampoline; }
   [[nodiscard]] std::string text() const { return fmt::format("{} by {}", prefix, to_string(backend)); }
@@ -98,7 +98,7 @@ class KernelTest : public testing::Test {
   static KernelFacts facts() { return {.abilities = abilities()}; }
   static PlanOptions options(Backend backend);
   static Result<AttachPlan> plan(const Way& way, const Names& names, Types types = Types::kernels) {
-    return plan_attach({}, select(way.prefix, names, types), facts(), options(way.backend));
+    return plan_attach(select(way.prefix, names, types), facts(), options(way.backend));
   }
   /// Attached, or null with the test skipped where this machine cannot at all.
   std::unique_ptr<Tracer> start(const AttachPlan& plan, const TraceOptions& how = {});

@@ -39,10 +39,10 @@ class OwnMaps : public testing::Test {
   }
   static AttachPlan plan_of(const char* probe) {
     const auto selection =
-        or_throw(select_probes({*ProbePattern::parse(probe)}, {.targets = {}, .pids = {::getpid()}, .program = {}}));
+        or_throw(select({*ProbePattern::parse(probe)}, {.targets = {}, .pids = {::getpid()}, .program = {}}));
     PlanOptions options;
     options.scope = *OneProcess::of(::getpid());
-    return or_throw(plan_attach(selection.files, kernel_facts(), options));
+    return or_throw(plan_attach(selection, kernel_facts(), options));
   }
 };
 

@@ -33,9 +33,9 @@ AttachPlan plan_of(const std::string& name, PlanOptions options = {},
                    const std::filesystem::path& file = std::filesystem::read_symlink("/proc/self/exe")) {
   options.scope = *OneProcess::of(::getpid());
   auto pattern = ProbePattern::parse("usdt:" + file.string() + ":own:" + name);
-  auto selection = select_probes({*pattern}, {});
+  auto selection = select({*pattern}, {});
   EXPECT_TRUE(selection) << selection.error().message;
-  auto plan = plan_attach(selection->files, kernel_facts(), options);
+  auto plan = plan_attach(*selection, kernel_facts(), options);
   EXPECT_TRUE(plan) << plan.error().message;
   return std::move(*plan);
 }

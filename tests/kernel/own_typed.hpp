@@ -24,13 +24,13 @@ T or_throw(Result<T> result) {
 }
 
 inline AttachPlan plan_own_typed(std::uint64_t user_cookie = 0) {
-  const auto selection = or_throw(
-      select_probes({*ProbePattern::parse("own:typed")}, {.targets = {}, .pids = {::getpid()}, .program = {}}));
+  const auto selection =
+      or_throw(select({*ProbePattern::parse("own:typed")}, {.targets = {}, .pids = {::getpid()}, .program = {}}));
   PlanOptions options;
   options.scope = *OneProcess::of(::getpid());
   options.user_cookie = user_cookie;
   options.texts.numbers = {0};
-  return or_throw(plan_attach(selection.files, kernel_facts(), options));
+  return or_throw(plan_attach(selection, kernel_facts(), options));
 }
 
 inline void pass_typed(int count, int first = 0) {

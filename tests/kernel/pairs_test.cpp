@@ -28,10 +28,9 @@ PlanOptions of_this_process(std::uint64_t user_cookie = 0) {
 }
 
 AttachPlan plan_of(const std::string& probe, std::uint64_t user_cookie = 0) {
-  auto selection =
-      select_probes({*ProbePattern::parse("own:" + probe)}, {.targets = {}, .pids = {::getpid()}, .program = {}});
+  auto selection = select({*ProbePattern::parse("own:" + probe)}, {.targets = {}, .pids = {::getpid()}, .program = {}});
   EXPECT_TRUE(selection) << selection.error().message;
-  auto plan = plan_attach(selection->files, kernel_facts(), of_this_process(user_cookie));
+  auto plan = plan_attach(*selection, kernel_facts(), of_this_process(user_cookie));
   EXPECT_TRUE(plan) << plan.error().message;
   return std::move(*plan);
 }

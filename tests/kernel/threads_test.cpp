@@ -107,10 +107,10 @@ TEST_F(Threads, may_load_one_object_and_attach_and_ask_at_once) {
 TEST_F(Threads, may_ask_for_changed_files_while_one_is_let_go) {
   const std::filesystem::path copy = std::filesystem::temp_directory_path() / ("threads-" + std::to_string(::getpid()));
   std::filesystem::copy_file("/proc/self/exe", copy);
-  const auto selection = or_throw(select_probes({*ProbePattern::parse("usdt:" + copy.string() + ":own:typed")}));
+  const auto selection = or_throw(select({*ProbePattern::parse("usdt:" + copy.string() + ":own:typed")}));
   Link link = [&] {
     const BpfObject opened = or_throw(BpfObject::open(numbers_object()));
-    return or_throw(or_throw(opened.load(or_throw(plan_attach(selection.files, kernel_facts())))).attach());
+    return or_throw(or_throw(opened.load(or_throw(plan_attach(selection, kernel_facts())))).attach());
   }();
   std::jthread writer([&] { std::ofstream(copy, std::ios::app) << "more"; });
   const auto deadline = std::chrono::steady_clock::now() + 10s;

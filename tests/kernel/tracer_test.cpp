@@ -26,12 +26,11 @@ class TracerInUse : public testing::Test {
   }
 
   static AttachPlan plan() {
-    auto selection =
-        select_probes({*ProbePattern::parse("own:typed")}, {.targets = {}, .pids = {::getpid()}, .program = {}});
+    auto selection = select({*ProbePattern::parse("own:typed")}, {.targets = {}, .pids = {::getpid()}, .program = {}});
     EXPECT_TRUE(selection) << selection.error().message;
     PlanOptions options;
     options.scope = *OneProcess::of(::getpid());
-    auto made = plan_attach(selection->files, kernel_facts(), options);
+    auto made = plan_attach(*selection, kernel_facts(), options);
     EXPECT_TRUE(made) << made.error().message;
     return std::move(*made);
   }

@@ -10,11 +10,11 @@ using test::FakeKernel;
 using test::function;
 using ::testing::HasSubstr;
 
-constexpr KernelKind kKprobe{KernelFamily::kprobe, KernelMoment::entry};
-constexpr KernelKind kFentry{KernelFamily::trampoline, KernelMoment::entry};
-constexpr KernelKind kFexit{KernelFamily::trampoline, KernelMoment::exit};
-constexpr KernelKind kFsession{KernelFamily::trampoline, KernelMoment::call};
-constexpr KernelKind kAny{KernelFamily::any, KernelMoment::entry};
+constexpr KernelKind kKprobe{KernelFamily::kprobe, Moment::entry};
+constexpr KernelKind kFentry{KernelFamily::trampoline, Moment::entry};
+constexpr KernelKind kFexit{KernelFamily::trampoline, Moment::exit};
+constexpr KernelKind kFsession{KernelFamily::trampoline, Moment::both};
+constexpr KernelKind kAny{KernelFamily::any, Moment::entry};
 
 class WhyNot : public ::testing::Test {
  protected:
@@ -100,8 +100,8 @@ TEST_F(WhyNot, where_ftrace_is_unknown_nothing_is_refused_for_it) {
 
 TEST_F(WhyNot, typed_tracepoints_need_types_and_raw_ones_do_not) {
   KernelFunction tracepoint;
-  EXPECT_THAT(catalogue_->why_not(tracepoint, {KernelFamily::tp_btf, KernelMoment::tracepoint}), HasSubstr("BTF"));
-  EXPECT_EQ(catalogue_->why_not(tracepoint, {KernelFamily::raw_tp, KernelMoment::tracepoint}), "");
+  EXPECT_THAT(catalogue_->why_not(tracepoint, {KernelFamily::tp_btf, Moment::entry}), HasSubstr("BTF"));
+  EXPECT_EQ(catalogue_->why_not(tracepoint, {KernelFamily::raw_tp, Moment::entry}), "");
 }
 
 }  // namespace

@@ -51,16 +51,16 @@ TEST(RunningKernel, ftrace_lists_as_many_functions_as_it_has_lines) {
 
 TEST(RunningKernel, a_function_every_kernel_has_is_selected) {
   if (!readable("/proc/kallsyms")) GTEST_SKIP() << "/proc/kallsyms cannot be read";
-  const auto selection = select_kernel({test::pattern("kprobe:vmlinux:vfs_read")});
+  const auto selection = select_from({}, {test::pattern("kprobe:vmlinux:vfs_read")});
   ASSERT_TRUE(selection) << selection.error().message;
   ASSERT_EQ(selection->entries.size(), 1U);
   EXPECT_EQ(selection->entries[0].function->name, "vfs_read");
-  EXPECT_EQ(selection->entries[0].function->btf_id != 0, selection->catalogue().btf("") != nullptr);
+  EXPECT_EQ(selection->entries[0].function->btf_id != 0, CatalogueOf::selection(*selection).btf("") != nullptr);
 }
 
 TEST(RunningKernel, the_scheduler_has_its_tracepoint) {
   if (!readable("/sys/kernel/btf/vmlinux")) GTEST_SKIP() << "the kernel has no types";
-  const auto selection = select_kernel({test::pattern("tp_btf:sched_switch")});
+  const auto selection = select_from({}, {test::pattern("tp_btf:sched_switch")});
   ASSERT_TRUE(selection) << selection.error().message;
   EXPECT_EQ(selection->entries.size(), 1U);
 }

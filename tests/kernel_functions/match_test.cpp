@@ -201,7 +201,7 @@ TEST_F(MatchTest, a_selection_keeps_its_names_alive) {
   const KernelSelection copy = *selection;
   selection = fail(ErrorKind::not_found, "gone");
   EXPECT_EQ(copy.entries.at(0).function->name, "vfs_write");
-  EXPECT_NE(copy.catalogue().btf(""), nullptr);
+  EXPECT_NE(CatalogueOf::selection(copy).btf(""), nullptr);
 }
 
 TEST_F(MatchTest, one_pattern_that_means_nothing_fails_the_selection) {
@@ -211,14 +211,13 @@ TEST_F(MatchTest, one_pattern_that_means_nothing_fails_the_selection) {
 }
 
 TEST_F(MatchTest, unless_it_may_be_left_out_which_is_said) {
-  const KernelSelectOptions options{.skip_unknown = true};
   const auto selection = select_from(
-      kernel_.sources(), {pattern("kprobe:nix"), pattern("kprobe:vfs_write"), pattern("kprobe:vfs_x*")}, options);
+      kernel_.sources(), {pattern("kprobe:nix"), pattern("kprobe:vfs_write"), pattern("kprobe:vfs_x*")}, true);
   ASSERT_TRUE(selection) << selection.error().message;
   EXPECT_EQ(selection->entries.size(), 1U);
   ASSERT_EQ(selection->unknown.size(), 2U);
   EXPECT_NE(selection->unknown[0].find("no kernel function 'nix'"), std::string::npos);
-  const auto nothing = select_from(kernel_.sources(), {pattern("kprobe:nix"), pattern("kprobe:nox")}, options);
+  const auto nothing = select_from(kernel_.sources(), {pattern("kprobe:nix"), pattern("kprobe:nox")}, true);
   EXPECT_EQ(nothing.error().kind, ErrorKind::not_found) << "there is nothing to go on with";
 }
 

@@ -102,7 +102,7 @@ void count_file(const fs::path& path, Shares& alone, Shares& numbered) {
   file.target = {.path = path, .access = path};
   file.elf = std::make_shared<const ElfFile>(std::move(*elf));
   file.sites = scanned->sites;
-  const auto plan = plan_attach({file}, KernelFacts{});
+  const auto plan = plan_attach({.files = {file}}, KernelFacts{});
   if (!plan) return;
   SCOPED_TRACE(path.filename().string());
   for (const PlannedSite& site : plan->sites) {

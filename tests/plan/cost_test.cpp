@@ -113,7 +113,7 @@ TEST(Cost, IsRefusedForExactlyTheSitesThePlanSkips) {
     ProbeFile file;
     file.elf = test::sample_elf(Machine::x86_64).open();
     file.sites = sites;
-    const auto plan = plan_attach({file}, KernelFacts{.nops = nops});
+    const auto plan = plan_attach({.files = {file}}, KernelFacts{.nops = nops});
     ASSERT_TRUE(plan) << plan.error().message;
     std::vector<std::string> refused;
     for (const Site& each : sites) {

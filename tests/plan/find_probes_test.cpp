@@ -69,7 +69,7 @@ TEST_F(FindProbes, KeepsTheSitesThatAnyPatternMatches) {
 TEST_F(FindProbes, LeadsToAPlanWithTheOffsetsAndSemaphoresOfTheNotes) {
   const auto found = find_probes(target_, {pattern("shop:sale")});
   ASSERT_TRUE(found) << found.error().message;
-  const auto plan = plan_attach({*found}, KernelFacts{});
+  const auto plan = plan_attach({.files = {*found}}, KernelFacts{});
   ASSERT_TRUE(plan) << plan.error().message;
   const Site& site = found->sites[0];
   EXPECT_THAT(test::offsets_of(*plan), ElementsAre(site.offset->value));
@@ -82,7 +82,7 @@ TEST_F(FindProbes, LeadsToAPlanWithTheOffsetsAndSemaphoresOfTheNotes) {
 }
 
 TEST(SelectProbes, WantsToKnowWhichOnes) {
-  const auto nothing = select_probes({});
+  const auto nothing = select({});
   ASSERT_FALSE(nothing);
   EXPECT_EQ(nothing.error().kind, ErrorKind::invalid_argument);
 }
@@ -95,12 +95,11 @@ TEST(SelectProbes, EndsWhereItIsAskedTo) {
     seen = files;
     if (files == 3) stop.request_stop();
   };
-  const auto selection = select_probes({*ProbePattern::parse("*:nobody_has_this")}, scope);
+  const auto selection = select({*ProbePattern::parse("*:nobody_has_this")}, scope);
   ASSERT_FALSE(selection);
   EXPECT_EQ(selection.error().kind, ErrorKind::stopped);
   EXPECT_EQ(seen, 3U) << "not one file more";
-  EXPECT_EQ(select_probes({*ProbePattern::parse("/bin/sh:a:b")}, {.stop = stop.get_token()}).error().kind,
-            ErrorKind::stopped);
+  EXPECT_EQ(select({*ProbePattern::parse("/bin/sh:a:b")}, {.stop = stop.get_token()}).error().kind, ErrorKind::stopped);
 }
 
 TEST(FindProbesErrors, SayWhyAFileCannotBeOpened) {

@@ -124,7 +124,7 @@ class KernelPlan : public ::testing::Test {
     for (const std::string& text : texts) patterns.push_back(pattern(text));
     auto selection = kernel::select_from(fake_.sources(), patterns);
     EXPECT_TRUE(selection) << selection.error().message;
-    auto made = plan_attach({}, *selection, {.abilities = kernel}, options);
+    auto made = plan_attach({.kernel = *selection}, {.abilities = kernel}, options);
     EXPECT_TRUE(made) << made.error().message;
     return std::move(*made);
   }

@@ -42,8 +42,8 @@ Kernel with(NopOptimisation nops) { return {.facts = {.nops = nops}}; }
 /// The plan of `lone`, beside a plain nop site (at 0x800) that can always be attached.
 AttachPlan plan_beside_a_nop(const Site& lone, const Kernel& kernel, std::string text = {},
                              Machine machine = Machine::x86_64) {
-  auto plan = plan_attach({file_with({site(SiteClass::nop, 0x800), lone}, std::move(text), machine)}, kernel.facts,
-                          kernel.options);
+  auto plan = plan_attach({.files = {file_with({site(SiteClass::nop, 0x800), lone}, std::move(text), machine)}},
+                          kernel.facts, kernel.options);
   EXPECT_TRUE(plan) << plan.error().message;
   return plan ? std::move(*plan) : AttachPlan{};
 }

@@ -39,7 +39,7 @@ ProbeFile file_with(std::vector<Site> sites, Machine machine = Machine::x86_64) 
 }
 
 AttachPlan plan_of(const std::vector<ProbeFile>& files, const PlanOptions& options = {}) {
-  auto plan = plan_attach(files, KernelFacts{}, options);
+  auto plan = plan_attach({.files = files}, KernelFacts{}, options);
   EXPECT_TRUE(plan) << plan.error().message;
   return plan ? std::move(*plan) : AttachPlan{};
 }
@@ -160,7 +160,7 @@ TEST(Plan, EndsWithinAMomentWhereItIsAskedTo) {
     if (++n == 100) asked = std::chrono::steady_clock::now(), stop.request_stop();
     return std::uint64_t{0};
   };
-  const auto plan = plan_attach({file_with(std::move(sites))}, KernelFacts{}, options);
+  const auto plan = plan_attach({.files = {file_with(std::move(sites))}}, KernelFacts{}, options);
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().kind, ErrorKind::stopped);
   EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds(1));
@@ -230,14 +230,14 @@ TEST(Plan, KeepsTwoNotesOfOneSite) {
 
 TEST(Plan, OfNothingIsAnError) {
   EXPECT_EQ(plan_attach({}, KernelFacts{}).error().kind, ErrorKind::not_found);
-  EXPECT_EQ(plan_attach({file_with({})}, KernelFacts{}).error().kind, ErrorKind::not_found);
-  EXPECT_EQ(plan_attach({ProbeFile{}}, KernelFacts{}).error().kind, ErrorKind::invalid_argument);
+  EXPECT_EQ(plan_attach({.files = {file_with({})}}, KernelFacts{}).error().kind, ErrorKind::not_found);
+  EXPECT_EQ(plan_attach({.files = {ProbeFile{}}}, KernelFacts{}).error().kind, ErrorKind::invalid_argument);
 }
 
 TEST(Plan, OfSkippedSitesOnlyIsAnErrorWithTheFirstReason) {
   Site lost = site("a", "");
   lost.offset.reset();
-  const auto plan = plan_attach({file_with({lost, lost})}, KernelFacts{});
+  const auto plan = plan_attach({.files = {file_with({lost, lost})}}, KernelFacts{});
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().kind, ErrorKind::not_supported);
   EXPECT_THAT(plan.error().message, HasSubstr("none of 2 sites"));
@@ -249,7 +249,7 @@ TEST(Plan, RefusesToFetchTheTextOfArgumentsThatNoSiteHas) {
       file_with({site("start", "8@%rdi 8@%rsi", 0x10), site("done", "8@%rdi", 0x20)})};
   EXPECT_EQ(plan_of(files, {.texts = {.numbers = {1}}}).string_slots, 1U) << "some sites have it";
   const auto refusal = [&](const PlanOptions& options) {
-    const auto plan = plan_attach(files, KernelFacts{}, options);
+    const auto plan = plan_attach({.files = files}, KernelFacts{}, options);
     EXPECT_EQ(plan ? ErrorKind::io : plan.error().kind, ErrorKind::invalid_argument);
     return plan ? "" : plan.error().message;
   };

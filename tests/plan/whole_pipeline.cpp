@@ -88,7 +88,7 @@ PipelineRun run_pipeline(const std::string& path, std::uint32_t variant) {
   const KernelFacts kernel{.nops = static_cast<NopOptimisation>(variant % 3), .abilities = {}};
   for (const Site& site : file->sites)
     require(!site_cost(site, *file->elf, kernel, options).text.empty(), "a cost without words");
-  const auto plan = plan_attach({*file}, kernel, options);
+  const auto plan = plan_attach({.files = {*file}}, kernel, options);
   if (!plan) {
     require(!plan.error().message.empty(), "an error without a message");
     run.error = plan.error().message;

@@ -100,15 +100,9 @@ bool interpret(Flags& flags, const RawFlags& raw) {
       flags.targets.push_back(word);
     } else if (const auto target = target_behind_prefix(word); !target.empty()) {
       flags.targets.emplace_back(target);
-    } else if (usdt::KernelPattern::is_kernel(word)) {
-      auto kernel = usdt::KernelPattern::parse(word);
-      if (!kernel) {
-        usdt::tools::print_error(kTool, kernel.error(), word);
-        return false;
-      }
-      flags.kernel_patterns.push_back(std::move(*kernel));
-    } else if (auto pattern = usdt::ProbePattern::parse(word)) {
-      flags.patterns.push_back(std::move(*pattern));
+    } else if (auto pattern = usdt::parse_pattern(word)) {
+      const bool of_kernel = std::holds_alternative<usdt::KernelPattern>(*pattern);
+      (of_kernel ? flags.kernel_patterns : flags.patterns).push_back(std::move(*pattern));
     } else {
       usdt::tools::print_error(kTool, pattern.error(), word);
       return false;

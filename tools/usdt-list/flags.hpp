@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "usdt/kernel.hpp"
 #include "usdt/pattern.hpp"
 
 namespace usdt_list {
@@ -18,8 +17,8 @@ enum class Format : std::uint8_t { text, json };
 /// The command line, parsed and checked for sense.
 struct Flags {
   std::vector<std::string> targets;          ///< paths, directories, globs, sonames, program names
-  std::vector<usdt::ProbePattern> patterns;  ///< with a target or without
-  std::vector<usdt::KernelPattern> kernel_patterns;
+  std::vector<usdt::PointPattern> patterns;  ///< of files, with a target or without
+  std::vector<usdt::PointPattern> kernel_patterns;
   std::vector<pid_t> pids;
   int verbosity = 0;
   Format format = Format::text;

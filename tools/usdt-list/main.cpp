@@ -25,6 +25,12 @@ using usdt::tools::counted;
 using usdt::tools::print_error;
 using usdt::tools::print_notice;
 
+/// "python:gc__start": without the target, which messages name anyway.
+std::string short_name(const usdt::PointPattern& pattern) {
+  const auto* probe = std::get_if<usdt::ProbePattern>(&pattern);
+  return probe ? fmt::format("{}:{}", probe->provider, probe->name) : to_string(pattern);
+}
+
 /// One run: every file scanned and printed, then what there is to say about them.
 class Lister {
  public:
@@ -73,7 +79,8 @@ class Lister {
   /// What is there, and can be traced in no way here: said once for each kind.
   void say_untraceable() const {
     std::set<std::string> said;
-    for (const usdt::KernelPattern& pattern : flags_.kernel_patterns) said.insert(usdt::why_untraceable(pattern.kind));
+    for (const usdt::PointPattern& pattern : flags_.kernel_patterns)
+      said.insert(usdt::why_untraceable(std::get<usdt::KernelPattern>(pattern).kind));
     for (const std::string& why : said) {
       if (!why.empty()) print_notice(kTool, fmt::format("what is listed cannot be traced here: {}", why));
     }
@@ -81,13 +88,13 @@ class Lister {
 
   void list_kernel() {
     say_untraceable();
-    auto all = usdt::select_kernel(flags_.kernel_patterns);
-    if (all) return list(*all);
+    auto all = usdt::select(flags_.kernel_patterns);
+    if (all) return list(all->kernel);
     if (flags_.kernel_patterns.size() == 1) return complain_of_kernel(all.error());
     // One that means nothing hides none of the others.
-    for (const usdt::KernelPattern& pattern : flags_.kernel_patterns) {
-      auto one = usdt::select_kernel({pattern});
-      one ? list(*one) : complain_of_kernel(one.error());
+    for (const usdt::PointPattern& pattern : flags_.kernel_patterns) {
+      auto one = usdt::select({pattern});
+      one ? list(one->kernel) : complain_of_kernel(one.error());
     }
   }
 
@@ -168,7 +175,7 @@ class Lister {
   [[nodiscard]] std::string nothing() const {
     if (flags_.patterns.empty()) return "no probes";
     std::vector<std::string> wanted;
-    for (const usdt::ProbePattern& p : flags_.patterns) wanted.push_back(fmt::format("{}:{}", p.provider, p.name));
+    for (const usdt::PointPattern& pattern : flags_.patterns) wanted.push_back(short_name(pattern));
     return fmt::format("no probe matches {}", fmt::join(wanted, ", "));
   }
 

@@ -132,6 +132,8 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
                "Attach to bare nop5 sites although this kernel may then corrupt the program's red zone");
 }
 
+bool is_of_kernel(const usdt::PointPattern& pattern) { return std::holds_alternative<usdt::KernelPattern>(pattern); }
+
 /// A process named twice is meant once.
 void name_once(std::vector<pid_t>& pids) {
   std::vector<pid_t> once;
@@ -144,17 +146,9 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
   name_once(flags.pids);
   if (raw.probes.empty())
     return usdt::fail(usdt::ErrorKind::invalid_argument, "name a probe to trace; usdt-list shows which there are");
-  for (const std::string& text : raw.probes) {
-    if (usdt::KernelPattern::is_kernel(text)) {
-      auto kernel = usdt::KernelPattern::parse(text);
-      if (!kernel) return usdt::fail(kernel.error());
-      flags.kernel_patterns.push_back(std::move(*kernel));
-      continue;
-    }
-    auto pattern = usdt::ProbePattern::parse(text);
-    if (!pattern) return usdt::fail(pattern.error());
-    flags.patterns.push_back(std::move(*pattern));
-  }
+  auto patterns = usdt::parse_patterns(raw.probes);
+  if (!patterns) return usdt::fail(patterns.error());
+  flags.patterns = std::move(*patterns);
   auto prints = parse_prints(raw.prints);
   if (!prints) return usdt::fail(prints.error());
   flags.print = std::move(*prints);
@@ -181,7 +175,7 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
       (!flags.print.empty() || !raw.strings.empty() || flags.kernel_stack_depth > 0 || flags.max_events != UINT64_MAX))
     return usdt::fail(usdt::ErrorKind::invalid_argument,
                       "--count shows no events: --print, --strings, --kstack and --max-events do not go with it");
-  if (flags.kernel_stack_depth > 0 && flags.kernel_patterns.empty())
+  if (flags.kernel_stack_depth > 0 && std::ranges::none_of(flags.patterns, is_of_kernel))
     return usdt::fail(
         usdt::ErrorKind::invalid_argument,
         "--kstack: no kernel function or raw tracepoint is traced, and a process at a USDT probe is not in "

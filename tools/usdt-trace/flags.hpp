@@ -17,8 +17,7 @@ enum class Format : std::uint8_t { text, json };
 
 /// The command line, parsed and checked for sense.
 struct Flags {
-  std::vector<usdt::ProbePattern> patterns;
-  std::vector<usdt::KernelPattern> kernel_patterns;
+  std::vector<usdt::PointPattern> patterns;
   std::vector<pid_t> pids;           ///< each once; empty: every process, or the command
   std::vector<std::string> command;  ///< after "--"
   Prints print;

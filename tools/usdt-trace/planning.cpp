@@ -116,6 +116,7 @@ usdt::SearchScope search_scope(const Flags& flags, const Subjects& subjects) {
   usdt::SearchScope scope;
   scope.pids = subjects.pids;
   scope.program = subjects.program;
+  scope.skip_unknown = flags.skip_unknown;
   if (!flags.children) return scope;
   for (const pid_t pid : subjects.pids) {
     for (const pid_t child : usdt::descendants_of(pid))
@@ -126,32 +127,26 @@ usdt::SearchScope search_scope(const Flags& flags, const Subjects& subjects) {
 
 /// A pattern that means nothing is a mistake that those beside it would hide.
 void report_unmatched(const Flags& flags, const usdt::Selection& selection) {
-  for (const usdt::ProbePattern& pattern : flags.patterns) {
-    const auto is_meant = [&](const usdt::Site& site) { return pattern.matches(site.provider, site.name); };
+  for (const usdt::PointPattern& pattern : flags.patterns) {
+    const auto* probe = std::get_if<usdt::ProbePattern>(&pattern);
+    if (!probe) continue;
+    const auto is_meant = [&](const usdt::Site& site) { return probe->matches(site.provider, site.name); };
     if (std::ranges::none_of(selection.files,
                              [&](const usdt::ProbeFile& file) { return std::ranges::any_of(file.sites, is_meant); }))
-      notice(flags, fmt::format("nothing matches '{}'", pattern.str()));
+      notice(flags, fmt::format("nothing matches '{}'", probe->str()));
   }
 }
 
-usdt::Result<usdt::Selection> select_in_files(const Flags& flags, const usdt::SearchScope& scope) {
-  if (flags.patterns.empty()) return usdt::Selection{};
-  auto selection = usdt::select_probes(flags.patterns, scope);
+usdt::Result<usdt::Selection> select(const Flags& flags, const usdt::SearchScope& scope) {
+  auto selection = usdt::select(flags.patterns, scope);
   if (!selection) return selection;
   report_unmatched(flags, *selection);
   for (const usdt::ProbeFile& file : selection->files) {
     for (const usdt::ScanWarning& warning : file.warnings)
       notice(flags, fmt::format("{}: {}", file.target.path.string(), warning.message));
   }
+  for (const std::string& unknown : selection->kernel.unknown) notice(flags, fmt::format("left out: {}", unknown));
   return selection;
-}
-
-usdt::Result<usdt::KernelSelection> select_in_kernel(const Flags& flags) {
-  if (flags.kernel_patterns.empty()) return usdt::KernelSelection{};
-  auto kernel = usdt::select_kernel(flags.kernel_patterns, {flags.skip_unknown});
-  if (!kernel) return kernel;
-  for (const std::string& unknown : kernel->unknown) notice(flags, fmt::format("left out: {}", unknown));
-  return kernel;
 }
 
 usdt::Result<usdt::PlanOptions> plan_options(const Flags& flags, const Subjects& subjects) {
@@ -162,7 +157,7 @@ usdt::Result<usdt::PlanOptions> plan_options(const Flags& flags, const Subjects&
     options.scope = std::move(*processes);
   }
   options.allow_unsafe_nop5 = flags.allow_unsafe_nop5;
-  if (!flags.kernel_patterns.empty()) options.kernel_backend = flags.kernel_backend;
+  options.kernel_backend = flags.kernel_backend;
   return options;
 }
 
@@ -177,19 +172,15 @@ void choose_texts(const std::vector<usdt::TextOptions>& texts, const PrintChoice
 
 usdt::Result<PlannedTrace> plan_trace(const Flags& flags, const Subjects& subjects) {
   const usdt::SearchScope scope = search_scope(flags, subjects);
-  auto selection = select_in_files(flags, scope);
+  auto selection = select(flags, scope);
   if (!selection) return usdt::fail(selection.error());
-  auto kernel = select_in_kernel(flags);
-  if (!kernel) return usdt::fail(kernel.error());
   auto options = plan_options(flags, subjects);
   if (!options) return usdt::fail(options.error());
   const PrintChoice choice(flags.print, scope);
   std::vector<usdt::TextOptions> texts;
   for (ListNumber i = 0; i < choice.count(); ++i) texts.push_back(texts_of(choice.list(i), flags));
   choose_texts(texts, choice, *options);
-  std::vector<usdt::KernelKind> kinds;
-  for (const usdt::KernelPattern& pattern : flags.kernel_patterns) kinds.push_back(pattern.kind);
-  auto plan = usdt::plan_attach(selection->files, *kernel, usdt::kernel_facts(kinds, flags.kernel_backend), *options);
+  auto plan = usdt::plan_attach(*selection, usdt::kernel_facts(flags.patterns, flags.kernel_backend), *options);
   if (!plan) return usdt::fail(plan.error());
   PlannedTrace trace{std::move(*plan), {}};
   for (ListNumber i = 0; i < choice.count(); ++i) trace.printed.lists.push_back(choice.list(i));

@@ -10,20 +10,11 @@ namespace usdt_trace {
 namespace {
 
 usdt::Result<ProbePrint> parse_probe_print(std::string_view probe, std::string_view list) {
-  ProbePrint print{.probe = std::string(probe), .pattern = {}, .list = {}};
-  if (usdt::KernelPattern::is_kernel(probe)) {
-    auto pattern = usdt::KernelPattern::parse(probe);
-    if (!pattern) return usdt::fail(pattern.error().within("--print"));
-    print.pattern = std::move(*pattern);
-  } else {
-    auto pattern = usdt::ProbePattern::parse(probe);
-    if (!pattern) return usdt::fail(pattern.error().within("--print"));
-    print.pattern = std::move(*pattern);
-  }
+  auto pattern = usdt::parse_pattern(probe);
+  if (!pattern) return usdt::fail(pattern.error().within("--print"));
   auto items = parse_print_list(list);
   if (!items) return usdt::fail(items.error());
-  print.list = std::move(*items);
-  return print;
+  return ProbePrint{.probe = std::string(probe), .pattern = std::move(*pattern), .list = std::move(*items)};
 }
 
 bool means_any_file(const usdt::ProbePattern& pattern) { return pattern.target.empty() || pattern.target == "*"; }

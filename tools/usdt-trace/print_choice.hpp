@@ -17,7 +17,7 @@ namespace usdt_trace {
 /// A list for the probes that a name means: "PROBE=LIST".
 struct ProbePrint {
   std::string probe;  ///< as written
-  std::variant<usdt::ProbePattern, usdt::KernelPattern> pattern;
+  usdt::PointPattern pattern;
   PrintList list;
 };
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "usdt/moment.hpp"
 #include "usdt/result.hpp"
 
 namespace usdt {
@@ -22,13 +23,6 @@ enum class Backend : std::uint8_t {
   tracing,         ///< the same, one program and link per function; kernel >= 5.5
   raw_tp,          ///< raw tracepoints, one link each; kernel >= 4.17
   tp_btf,          ///< BTF-typed raw tracepoints, one program and link each; kernel >= 5.5
-};
-
-/// Which ends of a call a program runs at: those of enum usdt_moment (spec.h).
-enum class Moment : std::uint8_t {
-  entry = 1,  ///< also what has no end: a USDT site, a tracepoint
-  exit = 2,   ///< when the function returns
-  both = 3,
 };
 
 /// What a backend attaches to.

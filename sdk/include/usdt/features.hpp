@@ -55,7 +55,9 @@ void disable_feature(Feature feature);
 /// KernelFacts::nops of the running kernel, from nop5 and nop10: where it cannot tell, the dangerous one.
 [[nodiscard]] NopOptimisation nop_optimisation();
 
-/// The running kernel, asked what plans of files and of kernel points of these kinds depend on.
-[[nodiscard]] KernelFacts kernel_facts(std::span<const KernelKind> kinds = {}, Backend backend = Backend::automatic);
+/// The running kernel, asked what plans of these points depend on; without any, of USDT probes. `backend`:
+/// PlanOptions::kernel_backend.
+[[nodiscard]] KernelFacts kernel_facts(const std::vector<PointPattern>& patterns = {},
+                                       Backend backend = Backend::automatic);
 
 }  // namespace usdt

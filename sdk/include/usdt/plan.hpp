@@ -20,8 +20,8 @@
 #include "usdt/index.hpp"
 #include "usdt/kernel.hpp"
 #include "usdt/machine.hpp"
-#include "usdt/probe_file.hpp"
 #include "usdt/result.hpp"
+#include "usdt/select.hpp"
 #include "usdt/stop.hpp"
 
 namespace usdt {
@@ -248,13 +248,10 @@ struct AttachPlan {
   Table<std::string> programs = {};  ///< of one BPF object, each for sites of its own (join_plans())
 };
 
-/// Plans the attachment of all sites of `files` and of `selection`'s functions to `kernel`. A site that cannot be
-/// attached becomes SkippedSite; that every site was skipped is an error (not_supported, naming the first reason), as
-/// is an empty input (not_found).
-[[nodiscard]] Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const KernelFacts& kernel,
+/// Plans the attachment of all that was selected to `kernel`. A site that cannot be attached becomes SkippedSite; that
+/// every site was skipped is an error (not_supported, naming the first reason), as is an empty input (not_found).
+[[nodiscard]] Result<AttachPlan> plan_attach(const Selection& selection, const KernelFacts& kernel,
                                              const PlanOptions& options = {});
-[[nodiscard]] Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const KernelSelection& selection,
-                                             const KernelFacts& kernel, const PlanOptions& options = {});
 
 /// A program of a BPF object, and the sites it is for.
 struct ProgramPlan {

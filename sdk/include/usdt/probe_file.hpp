@@ -21,7 +21,7 @@ struct ProbeFile {
 };
 
 /// Scans `target` and keeps the sites that one of `patterns` matches by provider and name (all if there are none).
-[[nodiscard]] Result<ProbeFile> find_probes(const TargetFile& target, const std::vector<ProbePattern>& patterns,
+[[nodiscard]] Result<ProbeFile> find_probes(const TargetFile& target, const std::vector<PointPattern>& patterns,
                                             const OpenOptions& options = {});
 
 }  // namespace usdt

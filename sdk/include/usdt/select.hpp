@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "usdt/kernel.hpp"
 #include "usdt/pattern.hpp"
 #include "usdt/probe_file.hpp"
 #include "usdt/result.hpp"
@@ -30,12 +31,15 @@ struct SearchScope {
   std::function<void(const std::string&, std::size_t)> progress = {};
   /// Ends the search early, from another thread: ErrorKind::stopped, within a moment whatever is searched.
   StopToken stop = {};
+  /// Patterns of the kernel that nothing matches are left out and named (KernelSelection::unknown), as long as another
+  /// one of them matches something.
+  bool skip_unknown = false;
 };
 
 /// A file to look into, and the patterns that mean it.
 struct FoundFile {
   TargetFile target;
-  std::vector<ProbePattern> patterns;  ///< empty: every probe
+  std::vector<PointPattern> patterns;  ///< empty: every probe
   bool named = true;                   ///< false for what a walk, a glob or "all processes" came across
 };
 
@@ -47,14 +51,14 @@ struct FoundFiles {
   std::vector<std::string> looked;   ///< what was searched, for a message when nothing matched
 };
 
-/// Where to look for the probes that `patterns` mean (none: every probe of the scope), without looking yet. With pids,
-/// a target is looked for among their files (by path, file name or glob), so that it works across mount namespaces and
-/// for deleted files.
-[[nodiscard]] FoundFiles find_files(const std::vector<ProbePattern>& patterns, const SearchScope& scope = {});
+/// Where to look for what `patterns` mean in files (none: every probe of the scope), without looking yet. With pids, a
+/// target is looked for among their files (by path, file name or glob), so that it works across mount namespaces and
+/// for deleted files. Patterns of the kernel are passed over.
+[[nodiscard]] FoundFiles find_files(const std::vector<PointPattern>& patterns, const SearchScope& scope = {});
 
 /// What may have been meant where nothing in `found` matches: probes of nearly that name ("did you mean ...?"; '-', '_'
 /// and '__' are alike), or the libraries of a program that has no probes itself. Empty: no idea.
-[[nodiscard]] std::vector<std::string> hints_for(const std::vector<ProbePattern>& patterns, const FoundFiles& found,
+[[nodiscard]] std::vector<std::string> hints_for(const std::vector<PointPattern>& patterns, const FoundFiles& found,
                                                  const StopToken& stop = {});
 
 /// The full name of a probe, "usdt:PATH:PROVIDER:NAME", which ProbePattern::parse() takes for exactly this probe. PATH
@@ -64,14 +68,17 @@ struct FoundFiles {
 
 /// What patterns mean.
 struct Selection {
-  std::vector<ProbeFile> files;     ///< with the matching sites only; files without any are left out
-  std::vector<Error> unreadable;    ///< files named by a pattern or mapped that could not be read
-  std::vector<std::string> looked;  ///< what was searched, for a message when nothing matched
+  std::vector<ProbeFile> files = {};     ///< with the matching sites only; files without any are left out
+  KernelSelection kernel = {};           ///< functions and raw tracepoints of the running kernel
+  std::vector<Error> unreadable = {};    ///< files named by a pattern or mapped that could not be read
+  std::vector<std::string> looked = {};  ///< what was searched, for a message when nothing matched
 };
 
-/// Finds the probes that `patterns` mean in the files of find_files(). The first of its errors is an error here, and so
-/// is a target that means no file. not_found when nothing matches, saying what was searched and which providers are
-/// there; invalid_argument without patterns; stopped.
-[[nodiscard]] Result<Selection> select_probes(const std::vector<ProbePattern>& patterns, const SearchScope& scope = {});
+/// Finds the points that `patterns` mean: in the files of find_files(), and in the running kernel. Errors: the first of
+/// find_files(), and a target that means no file; not_found where nothing in files matches the patterns of files,
+/// saying what was searched and which providers are there, or a pattern of the kernel means nothing, with names like
+/// it; no_permission or not_supported where the kernel's lists cannot be had; invalid_argument without patterns;
+/// stopped. A kernel function that exists but cannot be attached to is no error but in KernelSelection::refused.
+[[nodiscard]] Result<Selection> select(const std::vector<PointPattern>& patterns, const SearchScope& scope = {});
 
 }  // namespace usdt

@@ -13,22 +13,14 @@
 namespace usdt {
 namespace {
 
-Result<AttachPlan> plan_kernel_points(const std::string& points, const PlanOptions& options) {
-  auto pattern = KernelPattern::parse(points);
-  if (!pattern) return fail(pattern.error());
-  auto selection = select_kernel({*pattern});
-  if (!selection) return fail(selection.error());
-  return plan_attach({}, *selection, kernel_facts({&pattern->kind, 1}), options);
-}
-
-Result<AttachPlan> plan_probes(const std::string& points, const PlanOptions& options) {
-  auto pattern = ProbePattern::parse(points);
-  if (!pattern) return fail(pattern.error());
+Result<AttachPlan> plan_points(const std::string& name, const PlanOptions& options) {
+  auto patterns = parse_patterns({name});
+  if (!patterns) return fail(patterns.error());
   SearchScope scope;
   scope.pids = pids_of(options.scope);
-  auto selection = select_probes({*pattern}, scope);
+  auto selection = select(*patterns, scope);
   if (!selection) return fail(selection.error());
-  return plan_attach(selection->files, kernel_facts(), options);
+  return plan_attach(*selection, kernel_facts(*patterns), options);
 }
 
 }  // namespace
@@ -37,8 +29,7 @@ Result<AttachPlan> plan_sections(const BpfObject& object, const PlanOptions& opt
   std::vector<ProgramPlan> parts;
   for (const ObjectProgram& program : object.programs()) {
     if (program.points.empty()) continue;
-    auto plan = KernelPattern::is_kernel(program.points) ? plan_kernel_points(program.points, options)
-                                                         : plan_probes(program.points, options);
+    auto plan = plan_points(program.points, options);
     if (!plan) return fail(plan.error().within(fmt::format("SEC(\"{}\") of {}", program.section, program.name)));
     parts.push_back({program.name, std::move(*plan)});
   }

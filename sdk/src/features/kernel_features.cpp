@@ -197,7 +197,7 @@ KernelAbilities kernel_abilities(std::span<const KernelKind> kinds, Backend back
   const auto wants = [&](auto&&... families) {
     return std::ranges::any_of(kinds, [&](KernelKind kind) { return ((kind.family == families) || ...); });
   };
-  const bool calls = std::ranges::any_of(kinds, [](KernelKind kind) { return kind.moment == KernelMoment::call; });
+  const bool calls = std::ranges::any_of(kinds, [](KernelKind kind) { return kind.moment == Moment::both; });
   KernelAbilities abilities;
   abilities.machine = kernel_machine();
   abilities.kernel_btf = has(Feature::kernel_btf);
@@ -222,14 +222,17 @@ std::string why_untraceable(KernelKind kind) {
 }
 
 KernelAbilities kernel_abilities() {
-  static constexpr std::array all = {KernelKind{KernelFamily::kprobe, KernelMoment::call},
-                                     KernelKind{KernelFamily::trampoline, KernelMoment::call},
-                                     KernelKind{KernelFamily::raw_tp, KernelMoment::tracepoint},
-                                     KernelKind{KernelFamily::tp_btf, KernelMoment::tracepoint}};
+  static constexpr std::array all = {
+      KernelKind{KernelFamily::kprobe, Moment::both}, KernelKind{KernelFamily::trampoline, Moment::both},
+      KernelKind{KernelFamily::raw_tp, Moment::entry}, KernelKind{KernelFamily::tp_btf, Moment::entry}};
   return kernel_abilities(all);
 }
 
-KernelFacts kernel_facts(std::span<const KernelKind> kinds, Backend backend) {
+KernelFacts kernel_facts(const std::vector<PointPattern>& patterns, Backend backend) {
+  std::vector<KernelKind> kinds;
+  for (const PointPattern& pattern : patterns) {
+    if (const auto* kernel = std::get_if<KernelPattern>(&pattern)) kinds.push_back(kernel->kind);
+  }
   return {.nops = nop_optimisation(), .abilities = kernel_abilities(kinds, backend)};
 }
 

@@ -6,7 +6,7 @@
 
 namespace usdt {
 
-Result<ProbeFile> find_probes(const TargetFile& target, const std::vector<ProbePattern>& patterns,
+Result<ProbeFile> find_probes(const TargetFile& target, const std::vector<PointPattern>& patterns,
                               const OpenOptions& options) {
   Result<ElfFile> elf = ElfFile::open(target.access, options);
   if (!elf) return fail(std::move(elf.error()));
@@ -16,8 +16,10 @@ Result<ProbeFile> find_probes(const TargetFile& target, const std::vector<ProbeP
   std::vector<Site>& sites = scanned->sites;
   if (!patterns.empty()) {
     std::erase_if(sites, [&patterns](const Site& site) {
-      return std::none_of(patterns.begin(), patterns.end(),
-                          [&site](const ProbePattern& pattern) { return pattern.matches(site.provider, site.name); });
+      return std::ranges::none_of(patterns, [&site](const PointPattern& pattern) {
+        const auto* probe = std::get_if<ProbePattern>(&pattern);
+        return probe && probe->matches(site.provider, site.name);
+      });
     });
   }
   return ProbeFile{.target = target,

@@ -41,7 +41,7 @@ unsigned distance(const std::string& part, const std::string& name) {
 
 class Hints {
  public:
-  Hints(const std::vector<ProbePattern>& patterns, const FoundFiles& found, const StopToken& stop)
+  Hints(const std::vector<PointPattern>& patterns, const FoundFiles& found, const StopToken& stop)
       : patterns_(patterns), found_(found), stop_(stop) {}
 
   std::vector<std::string> run() && {
@@ -63,8 +63,10 @@ class Hints {
     std::set<std::pair<std::string_view, std::string_view>> seen;
     for (const Site& site : file->sites) {
       if (!seen.emplace(site.provider, site.name).second) continue;
-      for (const ProbePattern& pattern : patterns_) {
-        const unsigned far = distance(pattern.provider, site.provider) + distance(pattern.name, site.name);
+      for (const PointPattern& each_pattern : patterns_) {
+        const auto* pattern = std::get_if<ProbePattern>(&each_pattern);
+        if (!pattern) continue;
+        const unsigned far = distance(pattern->provider, site.provider) + distance(pattern->name, site.name);
         if (far > 0 && far < kFar) near_.emplace(far, probe_name(each.target, site.provider, site.name));
       }
     }
@@ -106,7 +108,7 @@ class Hints {
                               providers.size() == 1 ? "provider" : "providers", fmt::join(providers, ", ")));
   }
 
-  const std::vector<ProbePattern>& patterns_;
+  const std::vector<PointPattern>& patterns_;
   const FoundFiles& found_;
   const StopToken& stop_;
   bool any_probe_ = false;
@@ -115,7 +117,7 @@ class Hints {
 
 }  // namespace
 
-std::vector<std::string> hints_for(const std::vector<ProbePattern>& patterns, const FoundFiles& found,
+std::vector<std::string> hints_for(const std::vector<PointPattern>& patterns, const FoundFiles& found,
                                    const StopToken& stop) {
   return Hints(patterns, found, stop).run();
 }

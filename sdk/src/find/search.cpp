@@ -15,7 +15,14 @@
 namespace usdt {
 namespace {
 
-using Patterns = std::vector<ProbePattern>;
+using Patterns = std::vector<PointPattern>;
+
+/// The files that a pattern of files names; null: it is of the kernel.
+const std::string* target_of(const PointPattern& pattern) {
+  if (const auto* probe = std::get_if<ProbePattern>(&pattern)) return &probe->target;
+  const auto* function = std::get_if<FunctionPattern>(&pattern);
+  return function ? &function->target : nullptr;
+}
 
 /// `mapped`: what the processes or the program map.
 std::string scope_name(const SearchScope& scope, const std::vector<TargetFile>& mapped) {
@@ -35,8 +42,9 @@ bool is_name(std::string_view target) { return target.find('/') == target.npos &
 class Search {
  public:
   Search(const Patterns& patterns, const SearchScope& scope) : patterns_(patterns), scope_(scope) {
-    for (const ProbePattern& pattern : patterns) {
-      if (means_everything(pattern.target)) everywhere_.push_back(pattern);
+    for (const PointPattern& pattern : patterns) {
+      if (const std::string* target = target_of(pattern); target && means_everything(*target))
+        everywhere_.push_back(pattern);
     }
   }
 
@@ -46,9 +54,10 @@ class Search {
       if (scope_.stop.stop_requested()) break;
       means_everything(target) ? add_everything(everywhere_) : add_target(target, everywhere_);
     }
-    for (const ProbePattern& pattern : patterns_) {
+    for (const PointPattern& pattern : patterns_) {
       if (scope_.stop.stop_requested()) break;
-      if (!means_everything(pattern.target)) add_target(pattern.target, {pattern});
+      const std::string* target = target_of(pattern);
+      if (target && !means_everything(*target)) add_target(*target, {pattern});
     }
     if (scope_.targets.empty() && (!everywhere_.empty() || patterns_.empty())) add_everything(everywhere_);
     return std::move(found_);
@@ -143,7 +152,7 @@ class Search {
 
 }  // namespace
 
-FoundFiles find_files(const std::vector<ProbePattern>& patterns, const SearchScope& scope) {
+FoundFiles find_files(const std::vector<PointPattern>& patterns, const SearchScope& scope) {
   return Search(patterns, scope).run();
 }
 

@@ -7,10 +7,13 @@
 #include <set>
 #include <utility>
 
+#include "kernel/selection.hpp"
 #include "parsers/quote.hpp"
 
 namespace usdt {
 namespace {
+
+using Patterns = std::vector<PointPattern>;
 
 /// Providers of the searched files, for people who mistyped one.
 std::vector<std::string> providers_of(const FoundFiles& found, const StopToken& stop) {
@@ -24,11 +27,13 @@ std::vector<std::string> providers_of(const FoundFiles& found, const StopToken& 
   return {names.begin(), names.end()};
 }
 
-Error nothing_matches(const std::vector<ProbePattern>& patterns, const Selection& selection,
-                      const std::vector<std::string>& providers) {
+Error nothing_matches(const Patterns& patterns, const Selection& selection, const std::vector<std::string>& providers) {
   if (!selection.unreadable.empty() && providers.empty()) return selection.unreadable.front();
   std::vector<std::string> names;
-  for (const ProbePattern& pattern : patterns) names.push_back(fmt::format("{}:{}", pattern.provider, pattern.name));
+  for (const PointPattern& pattern : patterns) {
+    if (const auto* probe = std::get_if<ProbePattern>(&pattern))
+      names.push_back(fmt::format("{}:{}", probe->provider, probe->name));
+  }
   const std::string there = providers.empty() ? "there are no USDT probes in it"
                                               : fmt::format("it has providers {}", fmt::join(providers, ", "));
   return {ErrorKind::not_found, fmt::format("no probe matches {} in {}: {}; usdt-list shows what there is",
@@ -37,18 +42,19 @@ Error nothing_matches(const std::vector<ProbePattern>& patterns, const Selection
 
 tl::unexpected<Error> stopped() { return fail(ErrorKind::stopped, "probes were not looked for to the end"); }
 
-}  // namespace
-
-std::string probe_name(const TargetFile& file, std::string_view provider, std::string_view name) {
-  return fmt::format("usdt:{}:{}:{}", quote_target(file.access.string()), quote_name(provider), quote_name(name));
+std::pair<Patterns, std::vector<KernelPattern>> split(const Patterns& patterns) {
+  std::pair<Patterns, std::vector<KernelPattern>> out;
+  for (const PointPattern& pattern : patterns) {
+    const auto* kernel = std::get_if<KernelPattern>(&pattern);
+    kernel ? out.second.push_back(*kernel) : out.first.push_back(pattern);
+  }
+  return out;
 }
 
-Result<Selection> select_probes(const std::vector<ProbePattern>& patterns, const SearchScope& scope) {
-  if (patterns.empty()) return fail(ErrorKind::invalid_argument, "no patterns of probes: write PROVIDER:NAME, or *:*");
+Result<void> select_in_files(const Patterns& patterns, const SearchScope& scope, Selection& selection) {
   FoundFiles found = find_files(patterns, scope);
   if (!found.errors.empty()) return fail(std::move(found.errors.front()));
   if (!found.nowhere.empty()) return fail(ErrorKind::not_found, fmt::format("no ELF file in '{}'", found.nowhere[0]));
-  Selection selection;
   for (const FoundFile& each : found.files) {
     if (scope.stop.stop_requested()) return stopped();
     auto file = find_probes(each.target, each.patterns, {.stop = scope.stop});
@@ -58,13 +64,31 @@ Result<Selection> select_probes(const std::vector<ProbePattern>& patterns, const
       selection.files.push_back(std::move(*file));
   }
   selection.looked = std::move(found.looked);
-  if (selection.files.empty()) {
-    Error nothing = nothing_matches(patterns, selection, providers_of(found, scope.stop));
-    for (const std::string& hint : hints_for(patterns, found, scope.stop)) nothing.message += "; " + hint;
-    if (scope.stop.stop_requested()) return stopped();
-    return fail(std::move(nothing));
+  if (!selection.files.empty()) return {};
+  Error nothing = nothing_matches(patterns, selection, providers_of(found, scope.stop));
+  for (const std::string& hint : hints_for(patterns, found, scope.stop)) nothing.message += "; " + hint;
+  if (scope.stop.stop_requested()) return stopped();
+  return fail(std::move(nothing));
+}
+
+}  // namespace
+
+std::string probe_name(const TargetFile& file, std::string_view provider, std::string_view name) {
+  return fmt::format("usdt:{}:{}:{}", quote_target(file.access.string()), quote_name(provider), quote_name(name));
+}
+
+Result<Selection> select(const std::vector<PointPattern>& patterns, const SearchScope& scope) {
+  if (patterns.empty()) return fail(ErrorKind::invalid_argument, "no patterns of probes: write PROVIDER:NAME, or *:*");
+  const auto [of_files, of_kernel] = split(patterns);
+  Selection selection;
+  if (!of_files.empty()) {
+    if (auto found = select_in_files(of_files, scope, selection); !found) return fail(std::move(found.error()));
   }
   if (scope.stop.stop_requested()) return stopped();
+  if (of_kernel.empty()) return selection;
+  auto kernel = kernel::select_from({}, of_kernel, scope.skip_unknown);
+  if (!kernel) return fail(std::move(kernel.error()));
+  selection.kernel = std::move(*kernel);
   return selection;
 }
 

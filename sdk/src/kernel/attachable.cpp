@@ -86,7 +86,7 @@ std::string Catalogue::why_not(const KernelFunction& function, KernelKind kind,
     return "trampolines call it themselves, unguarded: the kernel would die of it";
   if (core && std::ranges::binary_search(kTrampolineDeny, function.name))
     return "trampolines call it themselves: the kernel does not allow one on it";
-  if (core && kind.moment != KernelMoment::entry && std::ranges::binary_search(kNoReturn, function.name))
+  if (core && kind.moment != Moment::entry && std::ranges::binary_search(kNoReturn, function.name))
     return "it never returns";
   return std::string(signature_refusal);
 }

@@ -109,9 +109,16 @@ class Catalogue {
   mutable std::map<std::string, std::shared_ptr<const btf::Types>, std::less<>> types_;
 };
 
-[[nodiscard]] inline bool is_tracepoint(const KernelPattern& pattern) noexcept {
-  return pattern.kind.moment == KernelMoment::tracepoint;
-}
+/// What only this library sees of a selection.
+struct CatalogueOf {
+  /// Precondition: the selection is of select_from().
+  [[nodiscard]] static const Catalogue& selection(const KernelSelection& of) noexcept { return *of.catalogue_; }
+  static void set(KernelSelection& of, std::shared_ptr<const Catalogue> catalogue) noexcept {
+    of.catalogue_ = std::move(catalogue);
+  }
+};
+
+[[nodiscard]] inline bool is_tracepoint(const KernelPattern& pattern) noexcept { return is_tracepoint(pattern.kind); }
 
 /// True if a name means itself: it can be looked up.
 [[nodiscard]] inline bool is_plain(std::string_view name) noexcept { return name.find_first_of("*?[\\") == name.npos; }

@@ -6,26 +6,21 @@
 #include <tuple>
 #include <utility>
 
-namespace usdt {
-
-Result<KernelSelection> select_kernel(const std::vector<KernelPattern>& patterns, const KernelSelectOptions& options) {
-  return kernel::select_from({}, patterns, options);
-}
-
-namespace kernel {
+namespace usdt::kernel {
 
 Result<KernelSelection> select_from(const Sources& sources, const std::vector<KernelPattern>& patterns,
-                                    const KernelSelectOptions& options) {
+                                    bool skip_unknown) {
   if (patterns.empty()) return fail(ErrorKind::invalid_argument, "no patterns of kernel functions");
   auto catalogue = Catalogue::load(sources, patterns);
   if (!catalogue) return fail(catalogue.error());
-  KernelSelection out(*catalogue);
+  KernelSelection out;
+  CatalogueOf::set(out, *catalogue);
   out.missing.assign((*catalogue)->missing().begin(), (*catalogue)->missing().end());
-  std::set<std::tuple<KernelFamily, KernelMoment, const KernelFunction*>> taken;
-  std::set<std::tuple<KernelFamily, KernelMoment, std::string, std::string>> refused;
+  std::set<std::tuple<KernelFamily, Moment, const KernelFunction*>> taken;
+  std::set<std::tuple<KernelFamily, Moment, std::string, std::string>> refused;
   for (std::uint32_t i = 0; i < patterns.size(); ++i) {
     auto match = (*catalogue)->match(patterns[i]);
-    if (!match && options.skip_unknown && match.error().kind == ErrorKind::not_found) {
+    if (!match && skip_unknown && match.error().kind == ErrorKind::not_found) {
       out.unknown.push_back(match.error().message);
       if (out.unknown.size() < patterns.size()) continue;
     }
@@ -42,5 +37,4 @@ Result<KernelSelection> select_from(const Sources& sources, const std::vector<Ke
   return out;
 }
 
-}  // namespace kernel
-}  // namespace usdt
+}  // namespace usdt::kernel

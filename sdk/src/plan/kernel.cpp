@@ -31,9 +31,9 @@ tl::unexpected<Error> unsupported(KernelKind kind, std::string_view what) {
   return fail(ErrorKind::not_supported, fmt::format("{}: this kernel has no {}", to_string(kind), what));
 }
 
-Moment moment_of(KernelMoment moment) {
-  if (moment == KernelMoment::call) return Moment::both;
-  return moment == KernelMoment::exit ? Moment::exit : Moment::entry;
+Moment moment_of(Moment moment) {
+  if (moment == Moment::both) return Moment::both;
+  return moment == Moment::exit ? Moment::exit : Moment::entry;
 }
 
 bool can(const KernelAbilities& kernel, Ability ability) { return ability == nullptr || kernel.*ability; }
@@ -43,7 +43,7 @@ bool can(const KernelAbilities& kernel, Ability ability) { return ability == nul
 Result<KernelWay> first_way(KernelKind kind, KernelFamily family, Backend wanted, const KernelAbilities& kernel,
                             bool multi) {
   const bool any = wanted == Backend::automatic;
-  const bool call = kind.moment == KernelMoment::call;
+  const bool call = kind.moment == Moment::both;
   const BackendRow* missing = nullptr;
   for (const BackendRow& row : kBackends) {
     if (row.family != family || !row.moments.has(moment_of(kind.moment)) || (!any && row.backend != wanted)) continue;
@@ -69,7 +69,7 @@ KernelFamily family_for_any(KernelKind kind, Backend wanted, const KernelAbiliti
   if (wanted != Backend::automatic)
     return row_of(wanted).family == KernelFamily::trampoline ? KernelFamily::trampoline : KernelFamily::kprobe;
   const bool trampolines = kernel.tracing_multi || (kernel.tracing && functions <= kFewFunctions);
-  const bool kprobes_miss = !kernel.kprobe_multi && kind.moment != KernelMoment::entry;
+  const bool kprobes_miss = !kernel.kprobe_multi && kind.moment != Moment::entry;
   const bool kprobes = kernel.kprobe_multi || kernel.perf_kprobe;
   const bool better = (trampolines && kprobes_miss) || (kernel.tracing && !kprobes);
   return multi && better ? KernelFamily::trampoline : KernelFamily::kprobe;
@@ -127,11 +127,11 @@ class KernelPlanner {
     std::string refusal;      ///< why trampolines do not take it
     std::uint32_t slots = 0;  ///< that the arguments take
   };
-  using SignatureKey = std::tuple<std::uint32_t, Backend, KernelMoment, std::string_view, const TextOptions*>;
+  using SignatureKey = std::tuple<std::uint32_t, Backend, Moment, std::string_view, const TextOptions*>;
 
   Result<void> add(const KernelSelection::Entry& entry) {
     const KernelFunction& function = *entry.function;
-    const bool tracepoint = entry.kind.moment == KernelMoment::tracepoint;
+    const bool tracepoint = is_tracepoint(entry.kind);
     auto way = choose_way(entry.kind, options_.kernel_backend, kernel_, selection_.entries.size(),
                           tracepoint || function.ftrace);
     if (!way) return fail(way.error());
@@ -157,12 +157,12 @@ class KernelPlanner {
 
   /// Why this function cannot be attached in this way; empty: it can.
   std::string why_not(const KernelSelection::Entry& entry, const KernelWay& way) {
-    if (entry.kind.moment == KernelMoment::tracepoint) return {};
+    if (is_tracepoint(entry.kind)) return {};
     const bool slots = convention_of(way.backend) == Convention::slots;
     const KernelKind kind{slots ? KernelFamily::trampoline : KernelFamily::kprobe, entry.kind.moment};
     const std::string refusal =
         slots && entry.function->proto_id != 0 ? signature_of(entry, way).refusal : std::string();
-    std::string reason = selection_.catalogue().why_not(*entry.function, kind, refusal);
+    std::string reason = kernel::CatalogueOf::selection(selection_).why_not(*entry.function, kind, refusal);
     // kprobe_multi does not heed the blacklist, perf kprobes do.
     if (reason.empty() && row_of(way.backend).on_perf_event && entry.function->denied)
       reason = "on the kprobe blacklist: code that runs while a kprobe is handled, or must not trap";
@@ -239,7 +239,8 @@ class KernelPlanner {
   }
 
   KernelSignature typed_signature(const KernelFunction& function, Convention convention) const {
-    const btf::Types* types = function.proto_id == 0 ? nullptr : selection_.catalogue().btf(function.module);
+    const btf::Types* types =
+        function.proto_id == 0 ? nullptr : kernel::CatalogueOf::selection(selection_).btf(function.module);
     auto prototype = types ? types->prototype(function.proto_id) : Result<btf::Prototype>(btf::Prototype{});
     if (!types || !prototype) return resolve::untyped_signature(convention, kernel_.machine);
     return resolve::kernel_signature(*types, *prototype, convention, kernel_.machine);
@@ -251,9 +252,9 @@ class KernelPlanner {
     Signature made;
     made.refusal = found.no_trampoline;
     made.slots = found.slots;
-    const bool returns = entry.kind.moment == KernelMoment::exit || entry.kind.moment == KernelMoment::call;
+    const bool returns = entry.kind.moment == Moment::exit || entry.kind.moment == Moment::both;
     // A kprobe at the return has the registers of then; trampolines kept those of the entry.
-    if (entry.kind.moment == KernelMoment::exit && convention == Convention::registers) found.args.clear();
+    if (entry.kind.moment == Moment::exit && convention == Convention::registers) found.args.clear();
     if (returns && found.result) found.args.push_back(std::move(*found.result));
     made.args = plan_.args.add(std::move(found.args));
     const std::vector<Arg>& args = plan_.args[made.args];
@@ -274,7 +275,7 @@ class KernelPlanner {
   [[nodiscard]] resolve::EncodeOptions encoding_of(std::uint32_t slots, KernelKind kind, const KernelWay& way) const {
     const usdt_source source = source_of(way.backend, kernel_);
     resolve::EncodeOptions options;
-    options.result_comes_later = source != USDT_SOURCE_SLOTS && kind.moment == KernelMoment::call;
+    options.result_comes_later = source != USDT_SOURCE_SLOTS && kind.moment == Moment::both;
     if (source == USDT_SOURCE_OLD_SLOTS) options.result_slot = static_cast<std::uint8_t>(slots);
     return options;
   }

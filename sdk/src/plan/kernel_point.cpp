@@ -12,13 +12,13 @@ namespace usdt {
 namespace {
 
 resolve::Convention convention_of(KernelKind kind) {
-  if (kind.moment == KernelMoment::tracepoint) return resolve::Convention::tracepoint;
+  if (is_tracepoint(kind)) return resolve::Convention::tracepoint;
   return kind.family == KernelFamily::trampoline ? resolve::Convention::slots : resolve::Convention::registers;
 }
 
 /// "ssize_t (struct file *file, char *buf)"; of tracepoints the arguments alone.
 std::string signature_text(const btf::Types& types, btf::Prototype prototype, KernelKind kind) {
-  const bool tracepoint = kind.moment == KernelMoment::tracepoint;
+  const bool tracepoint = is_tracepoint(kind);
   // Its first parameter is no argument.
   if (tracepoint && !prototype.parameters.empty()) prototype.parameters.erase(prototype.parameters.begin());
   std::string text = btf::prototype_text(types, "", prototype);
@@ -27,8 +27,8 @@ std::string signature_text(const btf::Types& types, btf::Prototype prototype, Ke
 
 /// What a program of this kind can ask for, of all there is.
 void keep_what_is_there(KernelPoint& point, resolve::KernelSignature&& found, KernelKind kind) {
-  const bool returns = kind.moment == KernelMoment::exit || kind.moment == KernelMoment::call;
-  const bool lost = kind.moment == KernelMoment::exit && convention_of(kind) == resolve::Convention::registers;
+  const bool returns = kind.moment == Moment::exit || kind.moment == Moment::both;
+  const bool lost = kind.moment == Moment::exit && convention_of(kind) == resolve::Convention::registers;
   if (!lost) point.args = std::move(found.args);
   if (returns) point.result = std::move(found.result);
 }
@@ -44,14 +44,16 @@ KernelPoint describe_point(const KernelSelection& selection, const KernelSelecti
   const KernelFunction& function = *entry.function;
   KernelPoint point;
   point.name = kernel_name(entry.kind, function.module, function.name);
-  const btf::Types* types = function.proto_id == 0 ? nullptr : selection.catalogue().btf(function.module);
+  const btf::Types* types =
+      function.proto_id == 0 ? nullptr : kernel::CatalogueOf::selection(selection).btf(function.module);
   auto prototype = types ? types->prototype(function.proto_id) : Result<btf::Prototype>(btf::Prototype{});
   const bool typed = types && prototype;
   resolve::KernelSignature found =
       typed ? resolve::kernel_signature(*types, *prototype, convention_of(entry.kind), machine)
             : resolve::untyped_signature(convention_of(entry.kind), machine);
   if (typed) point.signature = signature_text(*types, *prototype, entry.kind);
-  point.refused = selection.catalogue().why_not(function, entry.kind, typed ? found.no_trampoline : std::string());
+  point.refused = kernel::CatalogueOf::selection(selection).why_not(function, entry.kind,
+                                                                    typed ? found.no_trampoline : std::string());
   keep_what_is_there(point, std::move(found), entry.kind);
   return point;
 }

@@ -316,28 +316,22 @@ bool has_kernel_points(const AttachPlan& plan) noexcept {
                              [](const AttachGroup& group) { return std::holds_alternative<KernelModule>(group.of); });
 }
 
-Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const KernelFacts& kernel,
-                               const PlanOptions& options) {
-  return plan_attach(files, KernelSelection{}, kernel, options);
-}
-
-Result<AttachPlan> plan_attach(const std::vector<ProbeFile>& files, const KernelSelection& selection,
-                               const KernelFacts& kernel, const PlanOptions& options) {
-  std::size_t sites = selection.entries.size();
-  for (const ProbeFile& file : files) {
+Result<AttachPlan> plan_attach(const Selection& selection, const KernelFacts& kernel, const PlanOptions& options) {
+  std::size_t sites = selection.kernel.entries.size();
+  for (const ProbeFile& file : selection.files) {
     if (file.elf == nullptr) {
       return fail(ErrorKind::invalid_argument, fmt::format("{}: not scanned", file.target.path.string()));
     }
     sites += file.sites.size();
   }
-  if (sites == 0 && selection.refused.empty()) return fail(ErrorKind::not_found, "no site to attach to");
+  if (sites == 0 && selection.kernel.refused.empty()) return fail(ErrorKind::not_found, "no site to attach to");
   if (sites > USDT_MAX_SITES) {
     return fail(ErrorKind::limit, fmt::format("{} sites: at most {} can be told apart", sites, USDT_MAX_SITES));
   }
-  Planner planner(kernel, options, files.size() > 1);
-  if (auto chosen = planner.choose_backend(); !chosen && !files.empty()) return fail(chosen.error());
-  for (const ProbeFile& file : files) planner.add(file);
-  if (auto added = planner.add(selection); !added) return fail(added.error());
+  Planner planner(kernel, options, selection.files.size() > 1);
+  if (auto chosen = planner.choose_backend(); !chosen && !selection.files.empty()) return fail(chosen.error());
+  for (const ProbeFile& file : selection.files) planner.add(file);
+  if (auto added = planner.add(selection.kernel); !added) return fail(added.error());
   if (options.stop.stop_requested()) return fail(ErrorKind::stopped, "not planned to the end");
   AttachPlan plan = std::move(planner).take();
   if (auto sense = check_texts(plan, options.texts); !sense && !plan.sites.empty()) return fail(sense.error());

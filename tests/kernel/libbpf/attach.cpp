@@ -42,9 +42,9 @@ void wait_for_end_of_input() {
 usdt::Result<usdt::AttachPlan> plan_for(const char* probe) {
   auto pattern = usdt::ProbePattern::parse(probe);
   if (!pattern) return usdt::fail(pattern.error());
-  auto selection = usdt::select_probes({*pattern});
+  auto selection = usdt::select({*pattern});
   if (!selection) return usdt::fail(selection.error());
-  return usdt::plan_attach(selection->files, usdt::kernel_facts(), {.user_cookie = kUserCookie});
+  return usdt::plan_attach(*selection, usdt::kernel_facts(), {.user_cookie = kUserCookie});
 }
 
 usdt::Result<usdt::LoadOptions> options_from(const std::vector<std::string>& words) {

@@ -2,14 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "usdt/kernel.hpp"
+#include "usdt/pattern.hpp"
 
 namespace usdt {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr KernelKind kKprobe{KernelFamily::kprobe, KernelMoment::entry};
+constexpr KernelKind kKprobe{KernelFamily::kprobe, Moment::entry};
 
 Error error_of(std::string_view text) {
   const auto parsed = KernelPattern::parse(text);
@@ -19,17 +19,12 @@ Error error_of(std::string_view text) {
 
 TEST(KernelPattern, every_prefix_is_its_family_and_moment) {
   const std::vector<std::pair<std::string, KernelKind>> prefixes = {
-      {"kprobe", {KernelFamily::kprobe, KernelMoment::entry}},
-      {"kretprobe", {KernelFamily::kprobe, KernelMoment::exit}},
-      {"ksession", {KernelFamily::kprobe, KernelMoment::call}},
-      {"fentry", {KernelFamily::trampoline, KernelMoment::entry}},
-      {"fexit", {KernelFamily::trampoline, KernelMoment::exit}},
-      {"fsession", {KernelFamily::trampoline, KernelMoment::call}},
-      {"kfunc", {KernelFamily::any, KernelMoment::entry}},
-      {"kretfunc", {KernelFamily::any, KernelMoment::exit}},
-      {"kcall", {KernelFamily::any, KernelMoment::call}},
-      {"raw_tp", {KernelFamily::raw_tp, KernelMoment::tracepoint}},
-      {"tp_btf", {KernelFamily::tp_btf, KernelMoment::tracepoint}}};
+      {"kprobe", {KernelFamily::kprobe, Moment::entry}},   {"kretprobe", {KernelFamily::kprobe, Moment::exit}},
+      {"ksession", {KernelFamily::kprobe, Moment::both}},  {"fentry", {KernelFamily::trampoline, Moment::entry}},
+      {"fexit", {KernelFamily::trampoline, Moment::exit}}, {"fsession", {KernelFamily::trampoline, Moment::both}},
+      {"kfunc", {KernelFamily::any, Moment::entry}},       {"kretfunc", {KernelFamily::any, Moment::exit}},
+      {"kcall", {KernelFamily::any, Moment::both}},        {"raw_tp", {KernelFamily::raw_tp, Moment::entry}},
+      {"tp_btf", {KernelFamily::tp_btf, Moment::entry}}};
   for (const auto& [prefix, kind] : prefixes) {
     const auto parsed = KernelPattern::parse(prefix + ":name");
     ASSERT_TRUE(parsed) << prefix;
@@ -56,13 +51,12 @@ TEST(KernelPattern, a_module_stands_between_prefix_and_name) {
 }
 
 TEST(KernelPattern, what_has_no_kernel_prefix_is_none) {
-  EXPECT_TRUE(KernelPattern::is_kernel("kprobe:"));
-  EXPECT_TRUE(KernelPattern::is_kernel("rt:x"));
-  for (const char* text : {"", "kprobe", "usdt:x:y", "u:x:y", "kprobes:x", "Kprobe:x", ":x", "libc:setjmp"}) {
-    EXPECT_FALSE(KernelPattern::is_kernel(text)) << text;
-  }
-  EXPECT_EQ(error_of("vfs_read").column, 0U);
-  EXPECT_THAT(error_of("vfs_read").message, HasSubstr("write kprobe:NAME"));
+  for (const char* text : {"kprobe:x", "rt:x"})
+    EXPECT_TRUE(std::holds_alternative<KernelPattern>(parse_pattern(text).value())) << text;
+  for (const char* text : {"usdt:x:y", "u:x:y", "kprobes:x", "Kprobe:x", "libc:setjmp"})
+    EXPECT_TRUE(std::holds_alternative<ProbePattern>(parse_pattern(text).value())) << text;
+  EXPECT_EQ(error_of("libc:setjmp").column, 0U);
+  EXPECT_THAT(error_of("libc:setjmp").message, HasSubstr("write kprobe:NAME"));
 }
 
 TEST(KernelPattern, syntax_errors_name_the_column) {
