@@ -6,6 +6,8 @@ of probes knows, and fills the whole file with whatever multiplies best there.
 """
 
 import itertools
+import lzma
+import random
 import struct
 
 ET_REL, ET_DYN = 1, 3
@@ -226,6 +228,131 @@ def section_names_of_one_long_string(size):
     return elf.build()
 
 
+# Functions and their names.
+
+FUNC = 2
+
+
+def with_functions(symbols, text):
+    """A library of these functions; `symbols` are entries of a symbol table, `text` the names."""
+    elf = Elf().sound()
+    table, names = elf.store(symbol() + symbols), elf.store(b"\0" + text)
+    link = elf.section(b".strtab", SHT_STRTAB, names, len(text) + 1)
+    elf.section(b".symtab", SHT_SYMTAB, table, len(symbols) + SYM, link=link)
+    return elf
+
+
+def functions_of_short_names(size):
+    count = size // (SYM + 5)
+    symbols = b"".join(symbol(1 + 5 * i, FUNC, value=CODE + 8 * i) for i in range(count))
+    return with_functions(symbols, b"".join(name + b"\0" for name in strings(count))).build()
+
+
+def functions_of_one_address(size):
+    count = size // (SYM + 5)
+    symbols = b"".join(symbol(1 + 5 * i, FUNC, value=CODE) for i in range(count))
+    return with_functions(symbols, b"".join(name + b"\0" for name in strings(count))).build()
+
+
+def functions_named_by_one_long_string(size):
+    count = size // 2 // SYM
+    symbols = b"".join(symbol(1 + i, FUNC, value=CODE + 8 * i) for i in range(count))
+    return with_functions(symbols, b"y" * (size // 2) + b"\0").build()
+
+
+def functions_of_one_mangled_name(mangled, size):
+    """Many, each with letters of its own before what is the same in all."""
+    names = [b"_Z4" + name + mangled + b"\0" for name in strings(size // (SYM + len(mangled) + 8))]
+    symbols = b"".join(symbol(1 + i * len(names[0]), FUNC, value=CODE + 8 * i) for i in range(len(names)))
+    return with_functions(symbols, b"".join(names)).build()
+
+
+def substitution(number):
+    digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    if number == 0:
+        return b"S_"
+    number -= 1
+    text = ""
+    while True:
+        text = digits[number % 36] + text
+        number //= 36
+        if number == 0:
+            return f"S{text}_".encode()
+
+
+def names_that_double(size):
+    levels = 9
+    doubled = b"".join(b"1BI" + 2 * substitution(2 * level) + b"E" for level in range(levels))
+    return functions_of_one_mangled_name(b"1a" + doubled, size)
+
+
+def names_that_double_without_end(size):
+    levels = 60
+    doubled = b"".join(b"1BI" + 2 * substitution(2 * level) + b"E" for level in range(levels))
+    return functions_of_one_mangled_name(b"1a" + doubled, size)
+
+
+def packs_that_double(levels, size):
+    closed = b"".join(substitution(levels + level) + b"E" for level in range(levels))
+    return functions_of_one_mangled_name(b"Dp" + b"1BI" * levels + b"1a" + closed, size)
+
+
+def packs_to_search(size):
+    return packs_that_double(16, size)
+
+
+def packs_to_search_long(size):
+    return packs_that_double(24, size)
+
+
+def names_of_many_pointers(size):
+    return functions_of_one_mangled_name(b"P" * 1000 + b"i", size)
+
+
+def rust_names_that_double(size):
+    digits = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    names = []
+    for name in strings(size // 250):
+        path = b"INvC1a4" + name
+        start, text = len(path), path + b"TuuE"
+        for _ in range(20):
+            at = b"B" + (digits[(start - 1) // 62:(start - 1) // 62 + 1] if start > 62 else b"")
+            at += digits[(start - 1) % 62:(start - 1) % 62 + 1] + b"_"
+            start = len(text)
+            text += b"T" + at + at + b"E"
+        names.append(b"_R" + text + b"E\0")
+    at = 1
+    symbols = []
+    for i, name in enumerate(names):
+        symbols.append(symbol(at, FUNC, value=CODE + 8 * i))
+        at += len(name)
+    return with_functions(b"".join(symbols), b"".join(names)).build()
+
+
+def version_definitions_on_each_other(size):
+    elf = with_functions(symbol(1, FUNC, value=CODE), b"x\0")
+    definitions = struct.pack("<HHHHIII", 1, 0, 2, 1, 0, 20, 1) * (size // 20)
+    elf.section(b".gnu.version_d", 0x6FFFFFFD, elf.store(definitions), len(definitions), link=1)
+    return elf.build()
+
+
+def packed_zeroes(size):
+    elf = Elf().sound()
+    packed = lzma.compress(bytes(4000 * size), preset=0)[:size]
+    elf.section(b".gnu_debugdata", SHT_PROGBITS, elf.store(packed), len(packed))
+    return elf.build()
+
+
+def packed_functions(size):
+    chance = random.Random(1)
+    symbols = b"".join(symbol(1, FUNC, value=chance.getrandbits(40)) for _ in range(size // SYM))
+    packed = lzma.compress(with_functions(symbols, b"x\0").build(), preset=0)
+    elf = Elf().sound()
+    elf.store(bytes(size - len(packed)))
+    elf.section(b".gnu_debugdata", SHT_PROGBITS, elf.store(packed), len(packed))
+    return elf.build()
+
+
 # Global offset table, dynamic segment.
 
 def got_sections_times_relocations(size):
@@ -359,7 +486,10 @@ AMPLIFIERS = {function.__name__: function for function in (
     headers_on_one_note, headers_on_all_notes, sections_of_one_note_each, smallest_notes, different_probes,
     signatures_of_one_probe, semaphores_of_one_probe, note_segments_on_the_same_bytes, load_segments_to_search,
     symbol_tables_on_the_same_bytes, symbol_tables_of_one_string_table, symbols_named_by_one_long_string,
-    arguments_times_symbols_of_one_name, section_names_of_one_long_string, got_sections_times_relocations,
+    arguments_times_symbols_of_one_name, functions_of_short_names, functions_of_one_address,
+    functions_named_by_one_long_string, names_that_double, names_that_double_without_end, packs_to_search,
+    packs_to_search_long, names_of_many_pointers, rust_names_that_double, version_definitions_on_each_other,
+    packed_zeroes, packed_functions, section_names_of_one_long_string, got_sections_times_relocations,
     got_sections_on_the_same_words, relocation_sections_on_the_same_bytes, slots_of_long_names,
     arguments_times_dynamic_segment, relocation_sections_times_note_sections, relocations_times_symbol_tables,
     archive_of_smallest_members, archive_of_long_names, arguments_of_one_site, unreadable_arguments_of_one_site,

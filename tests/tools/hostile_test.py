@@ -13,14 +13,15 @@ import unittest
 
 from hostile_elf import AMPLIFIERS
 
-LIST, TRACE, PLAN = (os.environ[name] for name in ("USDT_LIST", "USDT_TRACE", "PLAN_FILE"))
+LIST, TRACE, PLAN, FUNCTIONS = (os.environ[name] for name in ("USDT_LIST", "USDT_TRACE", "PLAN_FILE", "FUNCTIONS_FILE"))
 SEEDS = pathlib.Path(os.environ["USDT_SOURCE_DIR"]) / "tests/fuzz/corpus/notes"
 MIB = 1 << 20
 # Of files up to 4 MiB, for listing and for planning.
 MOST_MEMORY = 100 * MIB
 
 READERS = {"usdt-list -vv": [LIST, "-vv"], "usdt-list -f json": [LIST, "-f", "json"],
-           "plan": [PLAN, "0"], "plan, per-link": [PLAN, str(3 << 5)], "plan, by address": [PLAN, str(4 << 5)]}
+           "plan": [PLAN, "0"], "plan, per-link": [PLAN, str(3 << 5)], "plan, by address": [PLAN, str(4 << 5)],
+           "all functions": [FUNCTIONS, "*"], "no function": [FUNCTIONS, "B::nothing"]}
 
 
 def limited():

@@ -14,8 +14,10 @@ constexpr std::size_t kLongestSymbol = 8192;
 // The longest of the 67,000 names in Debian's libLLVM and libclang-cpp has 3,900.
 constexpr std::size_t kLongestName = 1 << 14;
 // For a pack expansion libiberty searches the pattern's tree without output and without a limit, each substitution
-// anew: n of them make 1.44^n nodes. Of those 67,000 names one has more than 24 and a pack expansion.
+// anew: n of them can make 2^n nodes. Of those 67,000 names one has more than 24 and a pack expansion, three more
+// than 16.
 constexpr std::size_t kPackSubstitutions = 24;
+constexpr std::uint64_t kPackSteps = std::uint64_t{1} << 27;  // half a second
 
 /// Takes what libiberty writes, until it is too much.
 struct Sink {
@@ -93,12 +95,21 @@ bool may_be_mangled(std::string_view symbol) noexcept {
   return symbol[1] == 'R' && std::string_view("CMXYNI").find(symbol[2]) != std::string_view::npos;
 }
 
+/// Whether the packs of `symbol` take no longer than is left for all.
+bool Demangler::may_search_packs(std::string_view symbol) noexcept {
+  if (!has_pack_expansion(symbol)) return true;
+  const std::size_t substitutions = substitutions_in(symbol);
+  if (substitutions > kPackSubstitutions || pack_steps_ > kPackSteps) return false;
+  pack_steps_ += std::uint64_t{1} << substitutions;
+  return true;
+}
+
 Demangled Demangler::demangle(std::string_view symbol) {
   if (!may_be_mangled(symbol)) return {};
   symbol_ = symbol;
   for (const bool rust : {true, false}) {
     if (rust ? !may_be_rust(symbol) : symbol[1] != 'Z') continue;
-    if (!rust && has_pack_expansion(symbol) && substitutions_in(symbol) > kPackSubstitutions) continue;
+    if (!rust && !may_search_packs(symbol)) continue;
     text_.clear();
     Sink sink{.text = text_, .room = std::min(kLongestName, budget_), .rust = rust};
     const bool done = demangle_into(sink, symbol_.c_str());

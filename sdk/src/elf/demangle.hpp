@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -22,14 +23,17 @@ struct Demangled {
 class Demangler {
  public:
   /// `budget`: bytes that all results may have together.
-  explicit Demangler(std::size_t budget = std::size_t{1} << 20) noexcept : budget_(budget) {}
+  explicit Demangler(std::size_t budget) noexcept : budget_(budget) {}
 
   /// The name of `symbol`, without the type of its result and, in Rust, without the hash. Empty where it is not
   /// mangled, or beyond the limits. Good until the next call.
   [[nodiscard]] Demangled demangle(std::string_view symbol);
 
  private:
+  [[nodiscard]] bool may_search_packs(std::string_view symbol) noexcept;
+
   std::size_t budget_;
+  std::uint64_t pack_steps_ = 0;
   std::string symbol_;
   std::string text_;
 };

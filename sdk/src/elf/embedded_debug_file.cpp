@@ -13,12 +13,14 @@ namespace {
 constexpr std::uint64_t kDecoderMemory = 80ULL << 20;
 // Symbol tables are packed to between a third and a sixth of their size; of zeroes xz packs 7,000 into one.
 constexpr std::uint64_t kRatio = 12;
+// Besides, symbols are a tenth of what they are for.
+constexpr std::uint64_t kOfSmallFiles = 1 << 16;
 
-/// What `packed` unpacks to; nothing where it is no complete xz stream within the limits.
-std::optional<Bytes> unpack(ByteView packed) {
+/// What `packed` unpacks to; nothing where it is no complete xz stream, or one of more than `most` bytes.
+std::optional<Bytes> unpack(ByteView packed, std::uint64_t most) {
   lzma_stream stream = LZMA_STREAM_INIT;
   if (lzma_stream_decoder(&stream, kDecoderMemory, 0) != LZMA_OK) return std::nullopt;
-  Bytes out(kRatio * packed.size());
+  Bytes out(std::min(kRatio * packed.size(), most));
   stream.next_in = packed.data();
   stream.avail_in = packed.size();
   stream.next_out = out.data();
@@ -35,7 +37,7 @@ std::optional<Bytes> unpack(ByteView packed) {
 std::optional<DebugFile> embedded_debug_file(const OpenedFile& main) {
   const Section* section = main.image.find(".gnu_debugdata");
   if (section == nullptr) return std::nullopt;
-  const auto bytes = unpack(section_bytes(main.file, main.image, *section));
+  const auto bytes = unpack(section_bytes(main.file, main.image, *section), main.file.stored() + kOfSmallFiles);
   if (!bytes) return std::nullopt;
   auto file = File::in_memory(*bytes);
   if (!file) return std::nullopt;

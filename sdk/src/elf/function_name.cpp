@@ -10,6 +10,8 @@
 namespace usdt::elf {
 namespace {
 
+constexpr std::size_t kMatched = std::size_t{1} << 20;  // bytes, demangled of one function's symbols
+
 bool in_word(char c) noexcept { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$'; }
 
 /// `text` without the spaces that separate no two words.
@@ -100,7 +102,7 @@ bool FunctionName::matches_demangled(const Demangled& names) const {
 }
 
 bool FunctionName::matches(const Function& function) const {
-  Demangler demangler;
+  Demangler demangler(kMatched);
   const auto means = [&](const std::string& symbol) {
     if (matches_symbol(symbol, function.version)) return true;
     return may_match_mangled(symbol) && matches_demangled(demangler.demangle(symbol));

@@ -26,12 +26,22 @@ FunctionTable::FunctionTable(const OpenedFile& main, const StopToken& stop) : ma
 }
 
 void FunctionTable::read(const File& file, const Image& image, std::uint64_t shift) {
+  stored += file.stored();
   SymbolTables tables(file, image);
   const SymbolVersions& versions = versions_.emplace_back(file, image, tables);
-  for (std::uint32_t i = 0; i < image.sections.size() && !stopped(); ++i) {
+  std::vector<std::uint32_t> numbers;
+  std::size_t most = entries.size();
+  for (std::uint32_t i = 0; i < image.sections.size(); ++i) {
     const std::uint32_t type = image.sections[i].type;
+    if (type != SHT_SYMTAB && type != SHT_DYNSYM) continue;
     has_symtab |= type == SHT_SYMTAB;
-    if (type == SHT_SYMTAB || type == SHT_DYNSYM) read_table(tables.at(i), i, versions, shift);
+    numbers.push_back(i);
+    most += tables.at(i).size();
+  }
+  entries.reserve(most);
+  for (const std::uint32_t i : numbers) {
+    if (stopped()) return;
+    read_table(tables.at(i), i, versions, shift);
   }
 }
 

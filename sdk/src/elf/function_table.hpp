@@ -34,6 +34,9 @@ class FunctionTable {
   /// Whether there was a .symtab, which has the functions that are not exported too.
   bool has_symtab = false;
 
+  /// How much was read at most: what the file and its debug file have stored, in bytes.
+  std::uint64_t stored = 0;
+
   /// Whether the caller, or who opened the file, wants to hear no more.
   [[nodiscard]] bool stopped() const noexcept { return stop_.stop_requested() || main_.options.stop.stop_requested(); }
 

@@ -16,8 +16,11 @@ namespace usdt::elf {
 namespace {
 
 constexpr std::size_t kMaxAliases = 8;
-// Names are two to four times their symbols.
-constexpr std::size_t kDemangledPerByte = 32;
+// Names are two to four times their symbols, which are a part of the file; they are demangled to be matched and to be
+// shown.
+constexpr std::uint64_t kDemangledPerByte = 8;
+constexpr std::uint64_t kTextPerByte = 12;
+constexpr std::uint64_t kText = 1 << 20;
 
 /// What makes one symbol of an address the better name for it, best first: that it was asked for, that others can call
 /// it by this name, that it is not an internal one ("__libc_malloc").
@@ -27,13 +30,24 @@ auto rank(const FunctionEntry& entry) {
                     entry.version.empty());
 }
 
+std::uint64_t text_of(const Function& function) noexcept {
+  std::uint64_t size = function.symbol.size() + function.name.size() + function.version.size();
+  for (const std::string& alias : function.aliases) size += alias.size();
+  return size;
+}
+
 /// Makes functions of the entries that are meant.
 class Finder {
  public:
   Finder(const OpenedFile& main, FunctionTable& table, std::span<const FunctionName> names)
-      : main_(main), table_(table), names_(names), demangler_(kDemangledPerByte * main.file.stored()) {}
+      : main_(main),
+        table_(table),
+        names_(names),
+        demangler_(kText + kDemangledPerByte * table.stored),
+        text_left_(kText + kTextPerByte * table.stored) {}
 
-  [[nodiscard]] std::vector<Function> run();
+  /// Errors: malformed (names of more text than there is).
+  [[nodiscard]] Result<std::vector<Function>> run();
 
  private:
   [[nodiscard]] bool is_wanted(const FunctionEntry& entry);
@@ -44,6 +58,7 @@ class Finder {
   FunctionTable& table_;
   std::span<const FunctionName> names_;
   Demangler demangler_;
+  std::uint64_t text_left_;
 };
 
 bool Finder::is_wanted(const FunctionEntry& entry) {
@@ -93,7 +108,7 @@ Function Finder::function_of(std::span<const FunctionEntry> entries) {
   return function;
 }
 
-std::vector<Function> Finder::run() {
+Result<std::vector<Function>> Finder::run() {
   keep_wanted_addresses();
   std::vector<Function> functions;
   CodeReader code(main_.file, main_.image);
@@ -101,6 +116,12 @@ std::vector<Function> Finder::run() {
   for (std::size_t i = 0, end = 0; i < entries.size() && !table_.stopped(); i = end) {
     while (end < entries.size() && entries[end].address == entries[i].address) ++end;
     Function& function = functions.emplace_back(function_of(entries.subspan(i, end - i)));
+    if (const std::uint64_t text = text_of(function); text <= text_left_) {
+      text_left_ -= text;
+    } else {
+      return fail(ErrorKind::malformed, fmt::format("{}: its functions have names that are longer in all than the file",
+                                                    main_.path.string()));
+    }
     const Code there = code.at(function.address);
     function.offset = there.offset;
     function.bytes = there.bytes;
@@ -120,7 +141,7 @@ Result<std::vector<Function>> find_functions(const ElfFile& file, std::span<cons
                 fmt::format("{}: its functions have no addresses before they are linked", main.path.string()));
   }
   FunctionTable table(main, stop);
-  std::vector<Function> functions = Finder(main, table, names).run();
+  auto functions = Finder(main, table, names).run();
   if (table.stopped()) {
     return fail(ErrorKind::stopped, fmt::format("{}: its functions were not read to the end", main.path.string()));
   }
