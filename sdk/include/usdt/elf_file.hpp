@@ -14,6 +14,10 @@
 #include "usdt/result.hpp"
 #include "usdt/stop.hpp"
 
+namespace usdt::elf {
+struct Inside;
+}  // namespace usdt::elf
+
 namespace usdt {
 
 /// What kind of ELF file this is, as far as probing goes.
@@ -74,11 +78,9 @@ class ElfFile {
   /// A file without notes is not an error: `sites` is empty.
   [[nodiscard]] Result<ScanResult> scan() const;
 
-  struct Impl;
-  /// For the library's own later stages.
-  [[nodiscard]] const Impl& impl() const noexcept { return *impl_; }
-
  private:
+  struct Impl;
+  friend struct elf::Inside;
   explicit ElfFile(std::unique_ptr<Impl> impl) noexcept;
   std::unique_ptr<Impl> impl_;
 };

@@ -148,7 +148,7 @@ bool CodeRanges::contains(VirtAddr address) const noexcept {
 }
 
 Result<DebugInfo> DebugInfo::open(const ElfFile& file, const StopToken& stop) {
-  const auto& opened = file.impl().opened;
+  const auto& opened = elf::Inside::of(file);
   if (file.kind() == ElfKind::relocatable || file.kind() == ElfKind::archive)
     return fail(ErrorKind::not_supported,
                 fmt::format("{} is not linked: its functions have no addresses yet", opened->path.string()));

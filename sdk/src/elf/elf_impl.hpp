@@ -129,3 +129,14 @@ struct ElfFile::Impl {
 };
 
 }  // namespace usdt
+
+namespace usdt::elf {
+
+/// What the stages that read an ElfFile see of it.
+struct Inside {
+  [[nodiscard]] static const std::shared_ptr<const OpenedFile>& of(const ElfFile& file) noexcept {
+    return file.impl_->opened;
+  }
+};
+
+}  // namespace usdt::elf

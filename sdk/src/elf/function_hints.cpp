@@ -71,7 +71,7 @@ std::size_t count_addresses(const FunctionTable& table) {
 }  // namespace
 
 std::vector<std::string> hints_for_function(const ElfFile& file, const FunctionName& name, const StopToken& stop) {
-  const OpenedFile& opened = *file.impl().opened;
+  const OpenedFile& opened = *Inside::of(file);
   const FunctionTable table(opened, stop);
   std::vector<std::string> hints;
   if (!has_glob(name.text())) {

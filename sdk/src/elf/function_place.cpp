@@ -16,7 +16,7 @@ constexpr std::size_t kLongestInstruction = 15;  // of x86
 }  // namespace
 
 Result<FileOffset> place_in_function(const ElfFile& file, const Function& function, std::uint64_t distance) {
-  const OpenedFile& opened = *file.impl().opened;
+  const OpenedFile& opened = *Inside::of(file);
   const auto refuse = [&](ErrorKind kind, std::string_view why) {
     return fail(kind, fmt::format("{}+{:#x}: {}", function.name, distance, why));
   };

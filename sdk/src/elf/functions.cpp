@@ -135,7 +135,7 @@ Result<std::vector<Function>> Finder::run() {
 
 Result<std::vector<Function>> find_functions(const ElfFile& file, std::span<const FunctionName> names,
                                              const StopToken& stop) {
-  const OpenedFile& main = *file.impl().opened;
+  const OpenedFile& main = *Inside::of(file);
   if (file.kind() == ElfKind::relocatable || file.kind() == ElfKind::archive) {
     return fail(ErrorKind::not_supported,
                 fmt::format("{}: its functions have no addresses before they are linked", main.path.string()));

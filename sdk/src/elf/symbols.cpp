@@ -186,7 +186,7 @@ Error SymbolIndex::Impl::not_found(std::string_view name) const {
   return error;
 }
 
-SymbolIndex::SymbolIndex(const ElfFile& file) : impl_(std::make_unique<Impl>()) { impl_->opened = file.impl().opened; }
+SymbolIndex::SymbolIndex(const ElfFile& file) : impl_(std::make_unique<Impl>()) { impl_->opened = Inside::of(file); }
 SymbolIndex::SymbolIndex(SymbolIndex&&) noexcept = default;
 SymbolIndex& SymbolIndex::operator=(SymbolIndex&&) noexcept = default;
 SymbolIndex::~SymbolIndex() = default;

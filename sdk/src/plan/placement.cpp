@@ -108,7 +108,7 @@ tl::expected<Placement, std::string> place(const Site& site, const ElfFile& file
   }
   Placement placement{.offset = *site.offset};
   if (site.semaphore_offset) placement.semaphore = site.semaphore_offset->value;
-  if (elf::code_is_writable(file.impl().opened->image, site.pc_adjusted)) {
+  if (elf::code_is_writable(elf::Inside::of(file)->image, site.pc_adjusted)) {
     return tl::unexpected(std::string("in a segment that is writable, where the kernel puts no breakpoints"));
   }
   const bool bare_nop10 = site.site_class == SiteClass::nop10 && nop10_is_optimised(*site.offset, kernel);
