@@ -37,6 +37,8 @@ TEST(Types, members_are_found_in_anonymous_structs_and_unions_but_no_bit_fields)
   EXPECT_EQ(types->member_offset("outer", "deep").value(), 8U);
   EXPECT_EQ(types->member_offset("outer", "bits").error().kind, ErrorKind::not_found);
   EXPECT_EQ(types->member_offset("other", "first").error().message, "kernel BTF has no other.first");
+  EXPECT_EQ(types->structure_size("outer").value(), 16U);
+  EXPECT_EQ(types->structure_size("out").error().message, "kernel BTF has no struct out");
 }
 
 TEST(Types, functions_and_tracepoints_are_listed_with_their_prototypes) {
@@ -46,6 +48,10 @@ TEST(Types, functions_and_tracepoints_are_listed_with_their_prototypes) {
   EXPECT_EQ(functions[0].name, "call");
   EXPECT_EQ(types->function_id("call"), functions[0].id);
   EXPECT_EQ(types->function_id("cal"), 0U);
+  EXPECT_EQ(types->function_id("call_"), 0U);
+  const auto some = types->functions_of({"c", "call", "cell", ""});
+  ASSERT_EQ(some.size(), 1U);
+  EXPECT_EQ(some[0].id, functions[0].id);
   const auto tracepoints = types->tracepoints();
   ASSERT_EQ(tracepoints.size(), 1U);
   EXPECT_EQ(tracepoints[0].name, "called");

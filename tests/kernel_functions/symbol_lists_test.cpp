@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/symbol_lists.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -96,6 +97,46 @@ TEST(Kallsyms, a_hundred_thousand_modules_do_not_make_it_crawl) {
   std::string text;
   for (unsigned i = 0; i < 100'000; ++i) text += "10 T a\t[m" + std::to_string(i) + "]\n";
   EXPECT_EQ(kallsyms(text).functions.size(), 100'000U);
+}
+
+/// "NAME@ADDRESS" of each, in hexadecimal.
+std::vector<std::string> places_of(const std::vector<Named>& list) {
+  std::vector<std::string> out;
+  for (const Named& entry : list) out.push_back(fmt::format("{}@{:x}", entry.name, entry.address));
+  return out;
+}
+
+TEST(AskedSymbols, are_functions_as_in_the_list_of_all) {
+  ModuleNames modules;
+  const AskedSymbols asked = parse_asked(
+      "10 T read\t[]\tread+0x0/0x20\n80 t trans\t[xfs]\ttrans+0x0/0x10 [xfs]\n90 t "
+      "trans.cold\t[xfs]\ttrans.cold+0x0/0x9 [xfs]\n"
+      "a0 t __pfx_x\t[]\t__pfx_x+0x0/0x10\nb0 t bpf_prog_1\t[bpf]\tbpf_prog_1+0x0/0x10 [bpf]\nzz\t\n\t\n10 T read\n",
+      {}, modules);
+  EXPECT_THAT(places_of(asked.functions), ElementsAre("read@10", "trans@80"));
+  EXPECT_EQ(modules.name(asked.functions[1].module), "xfs");
+  EXPECT_THAT(asked.listed, IsEmpty());
+}
+
+TEST(AskedSymbols, are_traceable_where_ftrace_has_a_place_in_their_first_instructions) {
+  ModuleNames modules;
+  const std::vector<std::uint64_t> places = {0x10, 0x24, 0x38, 0x49, 0x52};
+  const AskedSymbols asked = parse_asked(
+      "10 T first\t[]\tfirst+0x0/0x10\n20 T behind_endbr64\t[]\tbehind_endbr64+0x0/0x10\n"
+      "30 T behind_bti\t[]\tbehind_bti+0x0/0x10\n40 T too_far\t[]\ttoo_far+0x0/0x10\n"
+      "50 T the_next_ones\t[]\tthe_next_ones+0x0/0x2\n",
+      places, modules);
+  EXPECT_THAT(places_of(asked.listed), ElementsAre("behind_bti@38", "behind_endbr64@24", "first@10"));
+}
+
+TEST(AskedSymbols, are_listed_by_the_name_that_the_kernel_has_for_their_address) {
+  ModuleNames modules;
+  const std::vector<std::uint64_t> places = {0x14};
+  const AskedSymbols asked =
+      parse_asked("10 T __ia32_sys_fork\t[]\t__do_sys_fork+0x0/0x20\n10 T __x64_sys_fork\t[]\t__do_sys_fork+0x0/0x20\n",
+                  places, modules);
+  EXPECT_THAT(places_of(asked.functions), ElementsAre("__do_sys_fork@10", "__ia32_sys_fork@10", "__x64_sys_fork@10"));
+  EXPECT_THAT(places_of(asked.listed), ElementsAre("__do_sys_fork@14"));
 }
 
 TEST(FilterFunctions, lines_have_a_name_and_perhaps_a_module) {

@@ -281,10 +281,11 @@ TEST_F(KernelArgs, know_what_their_values_mean) {
   EXPECT_EQ(enumerator_name(*signature.result, 0), "OFF");
 }
 
-TEST_F(KernelArgs, without_types_are_the_registers_of_the_machine) {
+TEST_F(KernelArgs, without_types_are_the_registers_of_the_machine_and_six_words_at_least) {
   EXPECT_EQ(shown(untyped_signature(Convention::registers, Machine::x86_64), Machine::x86_64),
             "rdi u8, rsi u8, rdx u8, rcx u8, r8 u8, r9 u8");
-  EXPECT_EQ(shown(untyped_signature(Convention::registers, Machine::i386), Machine::i386), "eax u4, edx u4, ecx u4");
+  EXPECT_EQ(shown(untyped_signature(Convention::registers, Machine::i386), Machine::i386),
+            "eax u4, edx u4, ecx u4, 4(%esp) u4, 8(%esp) u4, 12(%esp) u4");
   const auto signature = untyped_signature(Convention::registers, Machine::aarch64);
   EXPECT_EQ(shown(signature, Machine::aarch64), "x0 u8, x1 u8, x2 u8, x3 u8, x4 u8, x5 u8, x6 u8, x7 u8");
   EXPECT_EQ(signature.args[7].name(), "arg7");

@@ -172,10 +172,15 @@ const btf_type* Types::type(std::uint32_t id) const noexcept {
   return reinterpret_cast<const btf_type*>(bytes_.data() + types_[id - first_id_]);
 }
 
-std::string_view Types::name(std::uint32_t offset) const noexcept {
-  if (offset < first_string_) return base_->name(offset);
-  if (offset - first_string_ >= strings_.size()) return {};
+const char* Types::name_at(std::uint32_t offset) const noexcept {
+  if (offset < first_string_) return base_->name_at(offset);
+  if (offset - first_string_ >= strings_.size()) return "";
   return reinterpret_cast<const char*>(strings_.data()) + (offset - first_string_);  // index() saw the last zero
+}
+
+bool Types::is_called(const btf_type& type, std::string_view sought) const noexcept {
+  const char* called = name_at(type.name_off);
+  return std::strncmp(called, sought.data(), sought.size()) == 0 && called[sought.size()] == '\0';
 }
 
 std::vector<Function> Types::functions() const {
@@ -188,10 +193,29 @@ std::vector<Function> Types::functions() const {
   return found;
 }
 
+std::vector<Function> Types::functions_of(const std::unordered_set<std::string_view>& names) const {
+  // Which pairs of first letters there are: what has another is not looked up.
+  const auto first_letters = [](const char* called) {
+    const auto letter = [](char c) { return static_cast<unsigned char>(c); };
+    return called[0] == '\0' ? 0U : letter(called[0]) * 256U + letter(called[1]);
+  };
+  std::vector<bool> beginnings(256U * 256U);
+  for (const std::string_view sought : names) beginnings[first_letters(std::string(sought).c_str())] = true;
+  std::vector<Function> found;
+  for (std::uint32_t id = first_id_; id < end_id(); ++id) {
+    const btf_type* candidate = type(id);
+    if (kind_of(candidate->info) != BTF_KIND_FUNC) continue;
+    const char* called = name_at(candidate->name_off);
+    if (beginnings[first_letters(called)] && names.contains(called))
+      found.push_back({.id = id, .proto = candidate->type, .name = called});
+  }
+  return found;
+}
+
 std::uint32_t Types::function_id(std::string_view called) const noexcept {
   for (std::uint32_t id = first_id_; id < end_id(); ++id) {
     const btf_type* candidate = type(id);
-    if (kind_of(candidate->info) == BTF_KIND_FUNC && name(candidate->name_off) == called) return id;
+    if (kind_of(candidate->info) == BTF_KIND_FUNC && is_called(*candidate, called)) return id;
   }
   return 0;
 }
@@ -200,8 +224,9 @@ std::uint32_t Types::tracepoint_id(std::string_view called) const noexcept {
   for (std::uint32_t id = first_id_; id < end_id(); ++id) {
     const btf_type* candidate = type(id);
     if (kind_of(candidate->info) != BTF_KIND_TYPEDEF) continue;
-    const std::string_view typedef_name = name(candidate->name_off);
-    if (typedef_name.starts_with(tracepoint_prefix) && typedef_name.substr(tracepoint_prefix.size()) == called)
+    const char* typedef_name = name_at(candidate->name_off);
+    if (std::strncmp(typedef_name, tracepoint_prefix.data(), tracepoint_prefix.size()) == 0 &&
+        typedef_name + tracepoint_prefix.size() == called)
       return id;
   }
   return 0;
@@ -246,8 +271,12 @@ std::vector<Function> Types::tracepoints() const {
 std::unordered_map<std::string_view, std::uint32_t> Types::tracepoint_callers() const {
   constexpr std::string_view prefix = "__traceiter_";
   std::unordered_map<std::string_view, std::uint32_t> protos;
-  for (const Function& function : functions()) {
-    if (function.name.starts_with(prefix)) protos.emplace(function.name.substr(prefix.size()), function.proto);
+  for (std::uint32_t id = first_id_; id < end_id(); ++id) {
+    const btf_type* candidate = type(id);
+    if (kind_of(candidate->info) != BTF_KIND_FUNC) continue;
+    const char* called = name_at(candidate->name_off);
+    if (std::strncmp(called, prefix.data(), prefix.size()) == 0)
+      protos.emplace(called + prefix.size(), candidate->type);
   }
   return protos;
 }
@@ -276,12 +305,21 @@ std::optional<std::uint32_t> Types::offset_in(std::uint32_t structure, std::stri
 Result<std::uint32_t> Types::member_offset(std::string_view structure, std::string_view member) const {
   for (std::uint32_t id = first_id_; id < end_id(); ++id) {
     const btf_type* candidate = type(id);
-    if (kind_of(candidate->info) != BTF_KIND_STRUCT || name(candidate->name_off) != structure) continue;
+    if (kind_of(candidate->info) != BTF_KIND_STRUCT || !is_called(*candidate, structure)) continue;
     std::unordered_set<std::uint32_t> seen;  // no member is looked for twice in one anonymous struct
     if (const auto offset = offset_in(id, member, seen, deepest)) return *offset;
   }
   if (base_) return base_->member_offset(structure, member);
   return fail(ErrorKind::not_found, fmt::format("kernel BTF has no {}.{}", structure, member));
+}
+
+Result<std::uint32_t> Types::structure_size(std::string_view structure) const {
+  for (std::uint32_t id = first_id_; id < end_id(); ++id) {
+    const btf_type* candidate = type(id);
+    if (kind_of(candidate->info) == BTF_KIND_STRUCT && is_called(*candidate, structure)) return candidate->size;
+  }
+  if (base_) return base_->structure_size(structure);
+  return fail(ErrorKind::not_found, fmt::format("kernel BTF has no struct {}", structure));
 }
 
 }  // namespace usdt::btf

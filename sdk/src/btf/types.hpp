@@ -72,6 +72,8 @@ class Types {
 
   /// Every BTF_KIND_FUNC of this BTF (not of its base), by id.
   [[nodiscard]] std::vector<Function> functions() const;
+  /// Those of them that have one of `names`, by id.
+  [[nodiscard]] std::vector<Function> functions_of(const std::unordered_set<std::string_view>& names) const;
   /// BTF_KIND_FUNC of this BTF by name: the first; 0: none.
   [[nodiscard]] std::uint32_t function_id(std::string_view called) const noexcept;
   /// The `id` of the raw tracepoint NAME; 0: none.
@@ -94,6 +96,8 @@ class Types {
   [[nodiscard]] std::vector<std::pair<std::string_view, std::uint64_t>> enumerators(std::uint32_t id) const;
   /// Byte offset of a struct's member that is no bit-field, looked for in anonymous structs and unions too. not_found.
   [[nodiscard]] Result<std::uint32_t> member_offset(std::string_view structure, std::string_view member) const;
+  /// Bytes of a struct. not_found.
+  [[nodiscard]] Result<std::uint32_t> structure_size(std::string_view structure) const;
 
  private:
   [[nodiscard]] static Result<std::shared_ptr<const Types>> read_kernel();
@@ -113,7 +117,10 @@ class Types {
   [[nodiscard]] std::uint32_t end_id() const noexcept { return first_id_ + static_cast<std::uint32_t>(types_.size()); }
   /// Null: void, and ids that no type has.
   [[nodiscard]] const btf_type* type(std::uint32_t id) const noexcept;
-  [[nodiscard]] std::string_view name(std::uint32_t offset) const noexcept;
+  [[nodiscard]] std::string_view name(std::uint32_t offset) const noexcept { return name_at(offset); }
+  /// The same, its length not yet counted: most names that are looked at are none of those sought.
+  [[nodiscard]] const char* name_at(std::uint32_t offset) const noexcept;
+  [[nodiscard]] bool is_called(const btf_type& type, std::string_view sought) const noexcept;
   /// The type behind typedefs, qualifiers and tags: 0 for void, nothing for ids of no type and endless chains.
   [[nodiscard]] std::optional<std::uint32_t> resolve(std::uint32_t id) const noexcept;
   /// The same past qualifiers and tags only.

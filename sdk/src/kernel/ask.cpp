@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/ask.hpp"
 
-#include <array>
 #include <cerrno>
 #include <cstddef>
-#include <cstring>
-#include <vector>
+#include <span>
 
+#include "kernel/small_program.hpp"
 #include "sys/probe_source.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
@@ -33,69 +32,29 @@ int refusal_within(const std::string& name) {
   return fd < 0 ? -fd : 0;
 }
 
-std::uint64_t instruction(std::uint8_t code, std::uint8_t to, std::uint8_t from, std::int16_t offset,
-                          std::uint32_t immediate) {
-  return std::uint64_t{immediate} << 32 | std::uint64_t{static_cast<std::uint16_t>(offset)} << 16 |
-         std::uint64_t{from} << 12 | std::uint64_t{to} << 8 | code;
-}
+}  // namespace
 
-/// A program (BPF_PROG_TYPE_SYSCALL, 5.14) that puts the name on its stack, calls bpf_kallsyms_lookup_name() (5.16) and
-/// leaves the address in its context.
-std::vector<std::uint64_t> lookup_program(const std::string& name) {
-  enum : std::uint8_t {
-    store_64 = 0x7b,
-    load_64 = 0x79,
-    put_64 = 0x7a,
-    move = 0xbf,
-    set = 0xb7,
-    add = 0x07,
-    wide = 0x18
-  };
+std::uint64_t ask_address(const std::string& name) {
+  if (name.empty() || name.size() > kLongestAsked) return 0;
+  // A program that puts the name on its stack, calls bpf_kallsyms_lookup_name() (5.16) and leaves the address in its
+  // context.
   constexpr std::uint32_t kallsyms_lookup_name = 179;
   const std::size_t size = name.size() + 1;
-  const auto room = static_cast<std::int16_t>((size + 7) / 8 * 8);
-  const auto text = static_cast<std::int16_t>(-8 - room);  // below the word for the address
-  std::vector<std::uint64_t> code = {instruction(move, 6, 1, 0, 0)};
-  for (std::int16_t at = 0; at < room; at = static_cast<std::int16_t>(at + 8)) {
-    std::uint64_t letters = 0;
-    std::memcpy(&letters, name.c_str() + at, std::min<std::size_t>(8, size - static_cast<std::size_t>(at)));
-    code.push_back(instruction(wide, 2, 0, 0, static_cast<std::uint32_t>(letters)));
-    code.push_back(instruction(0, 0, 0, 0, static_cast<std::uint32_t>(letters >> 32)));
-    code.push_back(instruction(store_64, 10, 2, static_cast<std::int16_t>(text + at), 0));
-  }
-  for (const std::uint64_t one :
-       {instruction(put_64, 10, 0, -8, 0), instruction(move, 1, 10, 0, 0),
-        instruction(add, 1, 0, 0, static_cast<std::uint32_t>(text)),
-        instruction(set, 2, 0, 0, static_cast<std::uint32_t>(size)), instruction(set, 3, 0, 0, 0),
-        instruction(move, 4, 10, 0, 0), instruction(add, 4, 0, 0, static_cast<std::uint32_t>(-8)),
-        instruction(0x85, 0, 0, 0, kallsyms_lookup_name), instruction(load_64, 1, 10, -8, 0),
-        instruction(store_64, 6, 1, 0, 0), instruction(0x95, 0, 0, 0, 0)})
-    code.push_back(one);
-  return code;
-}
-
-/// Of the first symbol of this name; 0: none, or not to be had.
-std::uint64_t address_of(const std::string& name) {
-  const std::vector<std::uint64_t> code = lookup_program(name);
-  static constexpr char license[] = "Dual BSD/GPL";
-  sys::ProgLoad load;
-  load.prog_type = sys::bpf_prog_type_syscall;
-  load.prog_flags = sys::bpf_f_sleepable;
-  load.insns = reinterpret_cast<std::uintptr_t>(code.data());
-  load.insn_cnt = static_cast<std::uint32_t>(code.size());
-  load.license = reinterpret_cast<std::uintptr_t>(license);
-  const sys::UniqueFd program(sys::syscalls().bpf(sys::bpf_prog_load_cmd, &load, sizeof(load)));
-  if (!program) return 0;
+  const int text = -8 - static_cast<int>((size + 7) / 8 * 8);  // below the word for the address
+  SmallProgram code;
+  code.add(Op::move, 6, 1).put({name.c_str(), size}, text).add(Op::put_64, 10, 0, -8);
+  code.add(Op::move, 1, 10).add(Op::add, 1, 0, 0, static_cast<std::uint32_t>(text));
+  code.add(Op::set, 2, 0, 0, static_cast<std::uint32_t>(size)).add(Op::set, 3);
+  code.add(Op::move, 4, 10).add(Op::add, 4, 0, 0, static_cast<std::uint32_t>(-8));
+  code.add(Op::call, 0, 0, 0, kallsyms_lookup_name);
+  code.add(Op::load_64, 1, 10, -8).add(Op::store_64, 6, 1).add(Op::exit);
+  sys::ProgLoad as;
+  as.prog_type = sys::bpf_prog_type_syscall;
+  as.prog_flags = sys::bpf_f_sleepable;
+  const sys::UniqueFd program = code.load(as);
   std::uint64_t address = 0;
-  sys::ProgTestRun run;
-  run.prog_fd = static_cast<std::uint32_t>(program.get());
-  run.ctx_size_in = sizeof(address);
-  run.ctx_in = reinterpret_cast<std::uintptr_t>(&address);
-  if (sys::syscalls().bpf(sys::bpf_prog_test_run_cmd, &run, sizeof(run)) < 0 || run.retval != 0) return 0;
-  return address;
+  return program && run_program(program, std::as_writable_bytes(std::span(&address, 1))) ? address : 0;
 }
-
-}  // namespace
 
 bool tells_functions_apart() {
   // Several files of the kernel's own tracing have one of this name (kernel/trace/ftrace.c, trace.c, trace_printk.c).
@@ -109,7 +68,7 @@ std::optional<std::uint64_t> ask_function(const std::string& name) {
   // arch/x86/kernel/kprobes/core.c, EILSEQ: no instruction begins one byte behind the beginning of a function, which is
   // a nop or endbr64.
   if (refusal_within(name) != EILSEQ) return std::nullopt;
-  const std::uint64_t address = address_of(name);
+  const std::uint64_t address = ask_address(name);
   return address == 0 ? std::nullopt : std::optional(address);
 }
 

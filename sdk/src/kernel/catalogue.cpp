@@ -9,11 +9,13 @@
 #include <filesystem>
 #include <future>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "kernel/ask.hpp"
+#include "kernel/ask_lists.hpp"
 #include "kernel/merge.hpp"
 #include "kernel/wanted.hpp"
 
@@ -55,7 +57,7 @@ bool Catalogue::ask_for_functions(std::span<const KernelPattern> patterns) {
   }
   if (names.empty() || names.size() > most_asked || !tells_functions_apart()) return false;
   std::vector<KernelFunction> found;
-  for (const btf::Function& type : types->functions()) {
+  for (const btf::Function& type : types->functions_of(names)) {
     // The first of the name; name_types() looks at the others. Whose type it has is the kernel's, and no module's.
     if (names.erase(type.name) == 0) continue;
     const auto address = ask_function(std::string(type.name));
@@ -73,19 +75,49 @@ bool Catalogue::ask_for_functions(std::span<const KernelPattern> patterns) {
   return true;
 }
 
+std::optional<AskedSymbols> Catalogue::ask_for_globs(std::span<const KernelPattern> patterns, ModuleNames& modules) {
+  constexpr std::size_t most_asked = 64;
+  const btf::Types* types = btf("");
+  // Without the blacklist its sections are needed, whose markers no pattern means.
+  if (!types || patterns.empty() || sources_ != Sources() || ::access(sources_.blacklist.c_str(), R_OK) != 0)
+    return std::nullopt;
+  std::set<std::string_view> beginnings;
+  for (const KernelPattern& pattern : patterns) {
+    if (is_tracepoint(pattern)) continue;
+    const std::string_view name = pattern.name;
+    const std::string_view beginning = name.substr(0, std::min<std::size_t>(name.find_first_of("*?[\\"), 8));
+    if (beginning.empty()) return std::nullopt;
+    beginnings.insert(beginning);
+  }
+  if (beginnings.size() > most_asked) return std::nullopt;
+  const auto places = ask_ftrace_places(*types);
+  if (!places) return std::nullopt;
+  auto text = ask_symbols(*types, std::vector(beginnings.begin(), beginnings.end()));
+  if (!text) return std::nullopt;
+  return parse_asked(keep(std::move(*text)), *places, modules);
+}
+
 void Catalogue::load_functions(std::span<const KernelPattern> patterns) {
   if (ask_for_functions(patterns)) return;
-  // The kernel takes its time to write the two long lists: both at once; where no thread is to be had, one by one.
-  auto with_addresses = std::async([this] { return read_tracefs("available_filter_functions_addrs"); });
   ModuleNames modules;
-  Symbols symbols = read_symbols(modules);
-  std::vector<Named> listed = read_ftrace(with_addresses.get(), modules);
+  Symbols symbols;
+  std::vector<Named> listed;
+  if (auto asked = ask_for_globs(patterns, modules)) {
+    symbols.functions = std::move(asked->functions);
+    listed = std::move(asked->listed);
+    lists_functions_ = knows_ftrace_ = true;
+  } else {
+    // The kernel takes its time to write the two long lists: both at once; where no thread is to be had, one by one.
+    auto with_addresses = std::async([this] { return read_tracefs("available_filter_functions_addrs"); });
+    symbols = read_symbols(modules);
+    listed = read_ftrace(with_addresses.get(), modules);
+  }
   read_blacklist(std::move(symbols.unprobeable));
   // Names at least, where neither list can be had.
   if (const btf::Types* types = btf(""); types && symbols.functions.empty() && listed.empty()) {
     for (const btf::Function& function : types->functions()) symbols.functions.push_back({.name = function.name});
   }
-  lists_functions_ = !symbols.functions.empty() || !listed.empty();
+  lists_functions_ = lists_functions_ || !symbols.functions.empty() || !listed.empty();
   if (!patterns.empty()) keep_wanted(patterns, modules, symbols, listed);
   FunctionList merged = merge_lists(std::move(symbols), std::move(listed), modules);
   functions_ = std::move(merged.functions);
@@ -133,24 +165,21 @@ bool Catalogue::is_denied(const KernelFunction& function) const {
 void Catalogue::name_types(std::span<KernelFunction> functions) {
   const btf::Types* types = btf(functions.front().module);
   if (!types) return;
-  std::unordered_map<std::string_view, btf::Function> found;
-  found.reserve(functions.size());
+  std::unordered_set<std::string_view> names;
+  names.reserve(functions.size());
   // `x.isra.0` has other parameters than `x`, whatever a type may be called.
   for (const KernelFunction& function : functions) {
-    if (function.name.find('.') == function.name.npos) found.try_emplace(function.name);
+    if (function.name.find('.') == function.name.npos) names.insert(function.name);
   }
-  for (const btf::Function& type : types->functions()) {
-    const auto of = found.find(type.name);
-    if (of == found.end()) continue;
-    if (of->second.id == 0) {
-      of->second = type;
-    } else if (of->second.proto != type.proto) {  // nothing says which of the two this function has
-      found.erase(of);
-    }
+  std::unordered_map<std::string_view, btf::Function> found;
+  std::unordered_set<std::string_view> differ;  // nothing says which of the two types a function of this name has
+  for (const btf::Function& type : types->functions_of(names)) {
+    const auto [of, fresh] = found.try_emplace(type.name, type);
+    if (!fresh && of->second.proto != type.proto) differ.insert(type.name);
   }
   for (KernelFunction& function : functions) {
     const auto type = found.find(function.name);
-    if (type == found.end()) continue;
+    if (type == found.end() || differ.contains(function.name)) continue;
     function.btf_id = type->second.id;
     function.proto_id = type->second.proto;
   }

@@ -72,6 +72,9 @@ class Catalogue {
   void load_functions(std::span<const KernelPattern> patterns);
   /// True if the kernel could be asked about each function that `patterns` name, and answered: the lists are not read.
   [[nodiscard]] bool ask_for_functions(std::span<const KernelPattern> patterns);
+  /// Of the two long lists what `patterns` mean, if the kernel can be asked for that; each must begin with a letter.
+  [[nodiscard]] std::optional<AskedSymbols> ask_for_globs(std::span<const KernelPattern> patterns,
+                                                          ModuleNames& modules);
   void load_tracepoints(std::span<const KernelPattern> patterns);
   [[nodiscard]] Symbols read_symbols(ModuleNames& modules);
   [[nodiscard]] std::vector<Named> read_ftrace(Result<Text>&& with_addresses, ModuleNames& modules);

@@ -19,6 +19,10 @@ namespace {
 // KSYM_NAME_LEN since 6.1 (b8a94bfb3395); longer words are garbage.
 constexpr std::size_t kLongestName = 512;
 
+/// The instruction that ftrace rewrites: on x86 the first, or that behind endbr64 (4 bytes), on arm64 the one that
+/// saves the link register, perhaps behind `bti c` (4 or 8).
+constexpr std::uint64_t kCallWithin = 9;
+
 /// Takes fields off one line. What is missing is empty or absent, so the caller asks once, at the end.
 class Fields {
  public:
@@ -175,10 +179,14 @@ bool Text::grow() noexcept {
 Result<Text> Text::read(const std::string& path) {
   const sys::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return fail(os_failure(ErrorKind::io, path, errno));
+  return read(fd.get(), path);
+}
+
+Result<Text> Text::read(int fd, const std::string& path) {
   Text text;
   for (;;) {
     if (text.size_ == text.room_ && !text.grow()) return fail(os_failure(ErrorKind::limit, path, ENOMEM));
-    const ssize_t n = ::read(fd.get(), text.bytes_.get() + text.size_, text.room_ - text.size_);
+    const ssize_t n = ::read(fd, text.bytes_.get() + text.size_, text.room_ - text.size_);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return fail(os_failure(ErrorKind::io, path, errno));
     if (n == 0) return text;
@@ -241,6 +249,46 @@ Symbols parse_kallsyms(std::string_view text, ModuleNames& modules) {
     if (section.range.begin != 0 && section.range.begin < section.range.end) out.unprobeable.push_back(section.range);
   }
   out.unprobeable = joined(std::move(out.unprobeable));
+  return out;
+}
+
+namespace {
+
+void drop_repeated(std::vector<Named>& list, const ModuleNames& modules) {
+  sort(list, modules);
+  const auto same = [](const Named& a, const Named& b) {
+    return a.address == b.address && a.module == b.module && a.name == b.name;
+  };
+  list.erase(std::unique(list.begin(), list.end(), same), list.end());
+}
+
+}  // namespace
+
+AskedSymbols parse_asked(std::string_view text, std::span<const std::uint64_t> places, ModuleNames& modules) {
+  AskedSymbols out;
+  for_each_line(text, [&](std::string_view line) {
+    const std::size_t tab = line.rfind('\t');
+    if (tab == line.npos) return;
+    std::string_view front = line.substr(0, tab);
+    if (front.ends_with("\t[]")) front.remove_suffix(3);
+    const auto symbol = code_symbol(front);
+    if (!symbol || is_marker(symbol->name) || is_cold_half(symbol->name) || is_generated(symbol->module)) return;
+    const std::uint32_t module = modules.number(symbol->module);
+    out.functions.push_back({symbol->name, symbol->address, module});
+    Fields fields(line.substr(tab + 1));
+    const std::string_view whole = fields.word();
+    const std::size_t name_end = whole.find("+0x0/0x");
+    if (name_end == whole.npos) return;
+    const auto size = Fields(whole.substr(name_end + 7)).hex();
+    const auto place = std::ranges::lower_bound(places, symbol->address);
+    if (!size || place == places.end() || *place - symbol->address >= std::min(*size, kCallWithin)) return;
+    const std::string_view listed = whole.substr(0, name_end);
+    out.listed.push_back({listed, *place, module});
+    // Its name may be none of those asked for.
+    if (listed != symbol->name) out.functions.push_back({listed, symbol->address, module});
+  });
+  drop_repeated(out.functions, modules);
+  drop_repeated(out.listed, modules);
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -21,6 +22,8 @@ class Text {
  public:
   /// The whole of a file whose size the kernel does not say. Errors: not_found, no_permission, io.
   [[nodiscard]] static Result<Text> read(const std::string& path);
+  /// The rest of an open one, which errors call `path`.
+  [[nodiscard]] static Result<Text> read(int fd, const std::string& path);
   [[nodiscard]] std::string_view view() const noexcept { return {bytes_.get(), size_}; }
 
  private:
@@ -74,6 +77,16 @@ struct Symbols {
   std::vector<AddressRange> unprobeable;
 };
 [[nodiscard]] Symbols parse_kallsyms(std::string_view text, ModuleNames& modules);
+
+/// A line `ADDRESS TYPE NAME\t[MODULE]\tLISTED+0x0/0xSIZE[ [MODULE]]` for each symbol (ask_symbols()): functions as
+/// parse_kallsyms() has them, and what ftrace would list of them, by the name that the kernel has for the address,
+/// since one of `places`, which are sorted, lies at its beginning.
+struct AskedSymbols {
+  std::vector<Named> functions;
+  std::vector<Named> listed;
+};
+[[nodiscard]] AskedSymbols parse_asked(std::string_view text, std::span<const std::uint64_t> places,
+                                       ModuleNames& modules);
 
 /// All the code in /proc/kallsyms, by address, for naming addresses: with the halves and the generated code that
 /// parse_kallsyms() leaves out. Without what is hidden.

@@ -78,6 +78,23 @@ Location in_registers(RegisterId low, RegisterId high, std::uint32_t size, const
   return Register{.id = low, .high = size > arch.word_size ? high : RegisterId::none};
 }
 
+/// Where a value of `size` bytes is that a convention has put at `place`.
+Location location_of(const arch::Place& place, std::uint32_t size, const arch::Arch& arch) {
+  const auto registers = arch.kernel_calls.arguments;
+  switch (place.where) {
+    case arch::Place::Where::registers:
+      return in_registers(registers[place.at],
+                          place.at + 1 < registers.size() ? registers[place.at + 1] : RegisterId::none, size, arch);
+    case arch::Place::Where::stack:
+      return Memory{
+          .displacement = place.at, .base = arch.stack_pointer, .wraps_at_32_bits = arch.machine == Machine::i386};
+    case arch::Place::Where::elsewhere:
+    case arch::Place::Where::unknown:
+      break;
+  }
+  return Unreadable{.reason = "behind an argument whose place type information does not tell"};
+}
+
 /// The working state of kernel_signature().
 class Signer {
  public:
@@ -90,7 +107,7 @@ class Signer {
   [[nodiscard]] Arg argument(const btf::Parameter& parameter, std::size_t number) {
     const std::uint32_t size = size_of(parameter.type, arch_);
     Location location = convention_ == Convention::registers
-                            ? at(places_.next(shape_of(types_, parameter.type, arch_)), size)
+                            ? location_of(places_.next(shape_of(types_, parameter.type, arch_)), size, arch_)
                             : next_slot(size);
     return make(argument_name(parameter.name, number), parameter.type, std::move(location));
   }
@@ -126,22 +143,6 @@ class Signer {
     const auto* reg = std::get_if<Register>(&arg.location);
     if (reg != nullptr && reg->high != RegisterId::none) arg.needs.add(Need::reg_pair);
     return arg;
-  }
-
-  [[nodiscard]] Location at(const arch::Place& place, std::uint32_t size) const {
-    const auto registers = arch_.kernel_calls.arguments;
-    switch (place.where) {
-      case arch::Place::Where::registers:
-        return in_registers(registers[place.at],
-                            place.at + 1 < registers.size() ? registers[place.at + 1] : RegisterId::none, size, arch_);
-      case arch::Place::Where::stack:
-        return Memory{
-            .displacement = place.at, .base = arch_.stack_pointer, .wraps_at_32_bits = arch_.machine == Machine::i386};
-      case arch::Place::Where::elsewhere:
-      case arch::Place::Where::unknown:
-        break;
-    }
-    return Unreadable{.reason = "behind an argument whose place type information does not tell"};
   }
 
   [[nodiscard]] Location next_slot(std::uint32_t size) {
@@ -200,19 +201,24 @@ KernelSignature kernel_signature(const btf::Types& types, const btf::Prototype& 
 }
 
 KernelSignature untyped_signature(Convention convention, Machine machine) {
+  // i386 has three registers for arguments: the words on the stack make up for the others.
+  constexpr std::size_t fewest = 6;
   KernelSignature signature;
   signature.no_trampoline = "no type information";
   if (convention != Convention::registers) return signature;
   const arch::Arch& arch = arch::for_machine(machine);
-  const auto word_in = [&arch](std::string name, RegisterId id) {
+  const auto word_at = [&arch](std::string name, Location location) {
     return Arg{.type = {.size = arch.word_size},
-               .location = Register{.id = id},
+               .location = std::move(location),
                .source = {},
                .declaration = std::make_shared<const Declaration>(Declaration{std::move(name), {}, {}})};
   };
-  for (const RegisterId id : arch.kernel_calls.arguments)
-    signature.args.push_back(word_in(fmt::format("arg{}", signature.args.size()), id));
-  signature.result = word_in({}, arch.kernel_calls.result);
+  const arch::Shape word{.kind = arch::Shape::Kind::word, .size = arch.word_size};
+  arch::Places places(arch, word, false);
+  const std::size_t count = std::max(fewest, arch.kernel_calls.arguments.size());
+  for (std::size_t n = 0; n < count; ++n)
+    signature.args.push_back(word_at(fmt::format("arg{}", n), location_of(places.next(word), arch.word_size, arch)));
+  signature.result = word_at({}, Register{.id = arch.kernel_calls.result});
   signature.result->result = true;
   return signature;
 }

@@ -32,8 +32,8 @@ struct KernelSignature {
 
 [[nodiscard]] KernelSignature kernel_signature(const btf::Types& types, const btf::Prototype& prototype,
                                                Convention convention, Machine machine);
-/// Where there is no type information: the words of the machine's argument registers, unsigned, named arg0... Slots:
-/// none, as only types tell how many there are.
+/// Where there is no type information: the words of the machine's argument registers, at least six with those next on
+/// the stack (i386), unsigned, named arg0... Slots: none, as only types tell how many there are.
 [[nodiscard]] KernelSignature untyped_signature(Convention convention, Machine machine);
 
 }  // namespace usdt::resolve

@@ -7,12 +7,14 @@
 namespace usdt::sys {
 
 // bpf(2) commands, program and attach types: include/uapi/linux/bpf.h.
+inline constexpr int bpf_map_create_cmd = 0;
 inline constexpr int bpf_prog_load_cmd = 5;
 inline constexpr int bpf_obj_pin_cmd = 6;
 inline constexpr int bpf_obj_get_cmd = 7;
 inline constexpr int bpf_prog_test_run_cmd = 10;  // of BPF_PROG_TYPE_SYSCALL 5.14
 inline constexpr int bpf_obj_get_info_by_fd_cmd = 15;
 inline constexpr int bpf_link_create_cmd = 28;  // 5.7
+inline constexpr int bpf_iter_create_cmd = 33;  // 5.8
 inline constexpr int bpf_raw_tracepoint_open_cmd = 17;
 inline constexpr int bpf_btf_get_fd_by_id_cmd = 19;
 inline constexpr int bpf_btf_get_next_id_cmd = 23;
@@ -24,6 +26,7 @@ inline constexpr std::uint32_t bpf_prog_type_syscall = 31;         // 5.14
 inline constexpr std::uint32_t bpf_attach_trace_raw_tp = 23;       // 5.5: tp_btf
 inline constexpr std::uint32_t bpf_attach_trace_fentry = 24;       // 5.5, and fexit
 inline constexpr std::uint32_t bpf_attach_trace_fexit = 25;
+inline constexpr std::uint32_t bpf_attach_trace_iter = 28;            // 5.8; over symbols 6.0, commit 647cafa22349
 inline constexpr std::uint32_t bpf_attach_trace_kprobe_multi = 42;    // 5.18, commit 0dcac2725406
 inline constexpr std::uint32_t bpf_attach_trace_kprobe_session = 56;  // 6.10, commit 535a3692ba72
 inline constexpr std::uint32_t bpf_attach_trace_fsession = 58;        // 7.0
@@ -102,6 +105,22 @@ struct LinkCreateTracingMulti {
 };
 static_assert(sizeof(LinkCreateTracingMulti) == 40);
 
+/// The beginning, with which an iterator over everything makes do (5.8, commit de4e05cac46d).
+struct LinkCreateIter {
+  std::uint32_t prog_fd = 0;
+  std::uint32_t target_fd = 0;
+  std::uint32_t attach_type = bpf_attach_trace_iter;
+  std::uint32_t link_flags = 0;
+};
+static_assert(sizeof(LinkCreateIter) == 16);
+
+/// union bpf_attr for BPF_ITER_CREATE (5.8, commit ac51d99bf81c).
+struct IterCreate {
+  std::uint32_t link_fd = 0;
+  std::uint32_t flags = 0;
+};
+static_assert(sizeof(IterCreate) == 8);
+
 /// union bpf_attr for BPF_RAW_TRACEPOINT_OPEN (4.17), its cookie from 6.10, commit 68ca5d4eebb8. Older kernels want
 /// what they do not know to be zero.
 struct RawTracepointOpen {
@@ -141,6 +160,17 @@ using KprobeMultiMissed = CounterAt<32>;
 /// The same, perf_event.kprobe.missed (6.7, commit 3acf8ace6823).
 using PerfKprobeMissed = CounterAt<48>;
 static_assert(sizeof(RecursionMisses) == 216 && sizeof(KprobeMultiMissed) == 40 && sizeof(PerfKprobeMissed) == 56);
+
+/// The beginning of union bpf_attr for BPF_MAP_CREATE (3.18, flags 4.6): by default of an array with one element.
+struct MapCreate {
+  std::uint32_t map_type = 2;
+  std::uint32_t key_size = 4;
+  std::uint32_t value_size = 0;
+  std::uint32_t max_entries = 1;
+  std::uint32_t map_flags = 0;
+};
+static_assert(sizeof(MapCreate) == 20);
+inline constexpr std::uint32_t bpf_f_mmapable = 1u << 10;  // 5.5
 
 /// The part of union bpf_attr's BPF_PROG_LOAD that a probe program needs.
 struct ProgLoad {
