@@ -365,7 +365,7 @@ def file_of_another_machine_is_refused_with_the_reason(run):
 @scenario
 def malformed_probe_and_unknown_option_are_usage_errors(run):
     puppet.require_root()
-    for words in (["usdt:::"], [], ["--nonsense"], ["-p", ",", "-q", "a:b"], ["-p", "1,,2", "a:b"]):
+    for words in (["usdt:::"], [], ["--nonsense"]):
         done = subprocess.run([run.tool, *words], capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
         check_equal(done.returncode, 2, f"exit code of usdt-trace {words}\n{done.stderr}")
         check(done.stderr.strip() != "", f"usdt-trace {words} says nothing on stderr")

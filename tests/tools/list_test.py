@@ -355,17 +355,11 @@ class ExitCodes(tool.TempDirCase):
                 self.assertIn(bad, result.stderr)
 
     def test_2_for_wrong_usage(self):
-        for arguments in ([], ["--no-such-flag"], ["-f", "xml", "/"], ["-p", "x"], ["-p", "0"], ["-p"], ["-l"],
-                          [""], ["", "/bin/sh"], ["-l", ""]):
+        for arguments in ([], ["--no-such-flag"], ["-f", "xml", "/"], ["-p", "x"], ["-p", "0"], ["-p"], ["-l"]):
             with self.subTest(arguments):
                 result = usdt_list(*arguments, check=2)
                 self.assertEqual(result.stdout, "")
                 self.assertNotEqual(result.stderr, "")
-
-    def test_2_for_a_process_id_that_is_none(self):
-        for pids in (",", "1,,2", "1,", ""):
-            with self.subTest(pids):
-                self.assertIn("'' is not a process id", usdt_list("-p", pids, "-v", "/bin/sh", check=2).stderr)
 
     def test_a_syntax_error_in_a_probe_has_a_caret(self):
         lines = usdt_list("provider:", check=2).stderr.splitlines()
@@ -373,7 +367,6 @@ class ExitCodes(tool.TempDirCase):
 
     def test_help_and_version_are_no_errors(self):
         self.assertIn("usdt-trace", usdt_list("-h", check=0).stdout)
-        self.assertLessEqual(max(map(len, usdt_list("-h", check=0).stdout.splitlines())), 80)
         self.assertRegex(usdt_list("-V", check=0).stdout, r"^usdt-list \d+\.\d+\.\d+\n$")
 
     def test_a_reader_that_goes_away_is_no_news(self):

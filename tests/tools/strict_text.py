@@ -6,11 +6,10 @@ import json
 # Names and texts as an attacker would choose them.
 HOSTILE = [
     b"\x1b[2J\x1b]0;title\x07", b"a\nusdt-list: forged line", b"tab\tcr\rdel\x7f", b"\x9b31m raw C1", b"\xc2\x9b31m coded C1",
-    "\u202egnp.exe".encode(), "\u2066a\u2069\u200e\u200f\u061c\u2028\u2029".encode(), "a\u200bb\u2060c\ufeffd".encode(), b"\xff\xfe\xc3", b"\xed\xa0\x80 surrogate",
+    "\u202egnp.exe".encode(), "\u2066a\u2069\u200e\u200f\u061c\u2028\u2029".encode(), b"\xff\xfe\xc3", b"\xed\xa0\x80 surrogate",
     b"\xf4\x90\x80\x80 beyond", "caf\u00e9 \u65e5\u672c".encode(), b'quote " and \\ slash',
 ]
 
-HIDDEN = {0x200b, 0x2060, 0xfeff}
 BIDI = {0x61c, 0x200e, 0x200f, *range(0x202a, 0x202f), *range(0x2066, 0x206a)}
 
 
@@ -19,7 +18,7 @@ def harmful(data):
     columns."""
     text = data.decode("utf-8", "strict")
     return sorted({hex(ord(c)) for c in text if c not in "\n\t" and
-                   (ord(c) < 0x20 or 0x7f <= ord(c) <= 0x9f or ord(c) in BIDI | HIDDEN or ord(c) in (0x2028, 0x2029))})
+                   (ord(c) < 0x20 or 0x7f <= ord(c) <= 0x9f or ord(c) in BIDI or ord(c) in (0x2028, 0x2029))})
 
 
 def no_constant(text):

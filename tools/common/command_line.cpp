@@ -53,17 +53,6 @@ int print_asked(const CLI::App& app, const CLI::ParseError& asked, int failure) 
   return out.flush() == Stream::Flushed::all ? 0 : failure;
 }
 
-/// What stands between the commas: of "1,,2" three parts, one of them empty.
-std::vector<std::string> parts_of(std::string_view list) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at <= list.size();) {
-    const std::size_t comma = std::min(list.find(',', at), list.size());
-    parts.emplace_back(list.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return parts;
-}
-
 template <class Number>
 bool read_all(const std::string& text, Number& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -107,26 +96,12 @@ CLI::Validator seconds() {
   return {judge, ""};
 }
 
-CLI::Validator process_ids() {
-  const auto judge = [](const std::string& list) {
-    for (const std::string& text : parts_of(list)) {
-      pid_t number = 0;
-      if (!read_all(text, number) || number <= 0) return fmt::format("'{}' is not a process id", text);
-    }
-    return std::string();
+CLI::Validator process_id() {
+  const auto judge = [](const std::string& text) {
+    std::int32_t number = 0;
+    return read_all(text, number) && number > 0 ? std::string() : fmt::format("'{}' is not a process id", text);
   };
   return {judge, ""};
-}
-
-std::vector<pid_t> parse_process_ids(const std::vector<std::string>& lists) {
-  std::vector<pid_t> pids;
-  for (const std::string& list : lists) {
-    for (const std::string& text : parts_of(list)) {
-      pid_t number = 0;
-      if (read_all(text, number) && std::ranges::find(pids, number) == pids.end()) pids.push_back(number);
-    }
-  }
-  return pids;
 }
 
 CLI::Validator one_of(std::initializer_list<std::string_view> words) {

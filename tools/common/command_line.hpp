@@ -2,8 +2,6 @@
 // Command lines of the tools: what CLI11 makes of them, said in our words and written like everything else.
 #pragma once
 
-#include <sys/types.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <initializer_list>
@@ -22,10 +20,8 @@ namespace usdt::tools {
 [[nodiscard]] CLI::Validator whole_number(std::uint64_t least, std::uint64_t most);
 /// A number of seconds such as 5 or 0.25, at most a century.
 [[nodiscard]] CLI::Validator seconds();
-/// Process ids with commas between them: "1234", "1234,1235".
-[[nodiscard]] CLI::Validator process_ids();
-/// Those of such lists, each once.
-[[nodiscard]] std::vector<pid_t> parse_process_ids(const std::vector<std::string>& lists);
+/// A process id.
+[[nodiscard]] CLI::Validator process_id();
 [[nodiscard]] CLI::Validator one_of(std::initializer_list<std::string_view> words);
 
 }  // namespace usdt::tools

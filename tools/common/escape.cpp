@@ -33,9 +33,8 @@ std::size_t plain_prefix(std::string_view text) noexcept {
 bool is_harmful(char32_t c) noexcept {
   const bool control = c < 0x20 || (c >= 0x7f && c < 0xa0);
   const bool separator = c == 0x2028 || c == 0x2029;
-  const bool hidden = c == 0x200b || c == 0x2060 || c == 0xfeff;  // of no width: two names look like one
   const bool turns = c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e);
-  return control || separator || hidden || turns || (c >= 0x2066 && c <= 0x2069);
+  return control || separator || turns || (c >= 0x2066 && c <= 0x2069);
 }
 
 /// Calls `harmless` with pieces that may be shown, `harmful` with characters and `broken` with bytes that may not.

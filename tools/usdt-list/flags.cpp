@@ -26,18 +26,19 @@ constexpr const char* kDescription =
 constexpr const char* kFooter =
     "Examples:\n"
     "  usdt-list python3.11                          one line for each probe\n"
-    "  usdt-list -v libstdc++.so.6 'libstdcxx:*'     signatures of some\n"
-    "  usdt-list -p 1234                             all that process 1234 runs\n"
+    "  usdt-list -v libstdc++.so.6 'libstdcxx:*'     semaphores and signatures of some\n"
+    "  usdt-list -p 1234                             all files that process 1234 runs, deleted ones too\n"
     "  usdt-list -f json /usr/lib | jq -r .name      one JSON object for each site\n"
-    "  usdt-list 'kfunc:tcp_*' 'raw_tp:sched_*'      functions of the kernel\n"
-    "  usdt-list --doctor                            what this kernel offers\n"
+    "  usdt-list 'kfunc:tcp_*' 'raw_tp:sched_*'      functions and tracepoints of the kernel; -v: where "
+    "arguments are\n"
+    "  usdt-list --doctor                            what this kernel offers, and which nops are safe to "
+    "trace\n"
     "Exit code: 0 found, 1 nothing matched, 2 wrong usage or an unreadable target; --doctor: 0 if it "
     "could be said, else 2.";
 
 struct RawFlags {
   std::vector<std::string> words;
   std::vector<std::string> libraries;
-  std::vector<std::string> pids;
   std::string format = "text";
 };
 
@@ -45,9 +46,10 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.footer(kFooter);
   app.set_version_flag("-V,--version", "usdt-list " USDT_VERSION);
   app.add_option("what", raw.words, "Where to look, or which probes")->type_name("WHAT");
-  app.add_option("-p,--pid", raw.pids, "Files mapped by these processes")
+  app.add_option("-p,--pid", flags.pids, "Files mapped by these processes")
       ->type_name("PID[,PID]")
-      ->check(usdt::tools::process_ids())
+      ->delimiter(',')
+      ->check(usdt::tools::process_id())
       ->allow_extra_args(false);
   app.add_option("-l,--lib", raw.libraries, "A library by name: libpq.so.5, libpq or pq")
       ->type_name("NAME")
@@ -93,7 +95,6 @@ std::string_view target_behind_prefix(std::string_view word) {
 bool interpret(Flags& flags, const RawFlags& raw) {
   flags.format = raw.format == "json" ? Format::json : Format::text;
   flags.targets = raw.libraries;
-  flags.pids = usdt::tools::parse_process_ids(raw.pids);
   for (const std::string& word : raw.words) {
     if (!is_pattern(word)) {
       flags.targets.push_back(word);
@@ -107,7 +108,6 @@ bool interpret(Flags& flags, const RawFlags& raw) {
       return false;
     }
   }
-  if (std::ranges::any_of(flags.targets, &std::string::empty)) return usage_error("an empty word names no file");
   const bool lists = lists_files(flags) || !flags.kernel_patterns.empty();
   if (flags.doctor && lists) return usage_error("--doctor is about the kernel and takes no file, probe or process");
   if (flags.doctor || lists) return true;

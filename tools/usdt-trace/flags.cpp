@@ -11,8 +11,7 @@ namespace usdt_trace {
 namespace {
 
 using usdt::tools::one_of;
-using usdt::tools::parse_process_ids;
-using usdt::tools::process_ids;
+using usdt::tools::process_id;
 using usdt::tools::seconds;
 using usdt::tools::whole_number;
 
@@ -44,7 +43,6 @@ constexpr const char* examples =
 
 struct RawFlags {
   std::vector<std::string> probes;
-  std::vector<std::string> pids;
   std::vector<std::string> prints;
   std::string strings;
   std::vector<std::string> backends;
@@ -59,8 +57,9 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.footer(examples);
   app.set_version_flag("-V,--version", "usdt-trace " USDT_VERSION);
   app.add_option("probe", raw.probes, "Probes to trace")->type_name("PROBE");
-  app.add_option("-p,--pid", raw.pids, "Only these processes, at most 64; until all have ended")
-      ->check(process_ids())
+  app.add_option("-p,--pid", flags.pids, "Only these processes, at most 64; until all have ended")
+      ->check(process_id())
+      ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("PID[,PID]");
   app.add_option(
@@ -135,8 +134,16 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
 
 bool is_of_kernel(const usdt::PointPattern& pattern) { return std::holds_alternative<usdt::KernelPattern>(pattern); }
 
+/// A process named twice is meant once.
+void name_once(std::vector<pid_t>& pids) {
+  std::vector<pid_t> once;
+  for (const pid_t pid : pids)
+    if (std::ranges::find(once, pid) == once.end()) once.push_back(pid);
+  pids = std::move(once);
+}
+
 usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
-  flags.pids = parse_process_ids(raw.pids);
+  name_once(flags.pids);
   if (raw.probes.empty())
     return usdt::fail(usdt::ErrorKind::invalid_argument, "name a probe to trace; usdt-list shows which there are");
   auto patterns = usdt::parse_patterns(raw.probes);

@@ -6,7 +6,6 @@
 #include <boost/fusion/include/adapt_struct.hpp>
 #include <boost/fusion/include/std_pair.hpp>
 #include <boost/spirit/home/x3.hpp>
-#include <cctype>
 #include <utility>
 
 namespace usdt_trace {
@@ -29,11 +28,10 @@ const auto argument = x3::rule<struct ArgumentRule, Argument>("argument") = numb
 const auto one = x3::rule<struct OneRule, Arguments>("argument") = x3::repeat(1)[argument];
 // A text, and its length.
 const auto one_or_two = x3::rule<struct OneOrTwoRule, Arguments>("arguments") = argument >> -(',' >> argument);
-// Behind the '(' nothing else can have been meant.
 const auto text = x3::rule<struct TextRule, ParsedItem>("str(argN)") =
-    x3::lexeme["str" >> !(letter | x3::ascii::digit)] >> '(' >> x3::attr(Form::text) > one_or_two > ')';
+    x3::lexeme["str" >> !(letter | x3::ascii::digit)] >> '(' >> x3::attr(Form::text) >> one_or_two >> ')';
 const auto hex = x3::rule<struct HexRule, ParsedItem>("hex(argN)") =
-    x3::lexeme["hex" >> !(letter | x3::ascii::digit)] >> '(' >> x3::attr(Form::hex) > one > ')';
+    x3::lexeme["hex" >> !(letter | x3::ascii::digit)] >> '(' >> x3::attr(Form::hex) >> one >> ')';
 const auto plain = x3::rule<struct PlainRule, ParsedItem>("argN") = x3::attr(Form::value) >> one;
 const auto item = text | hex | plain;
 
@@ -65,40 +63,20 @@ PrintItem item_of(ParsedItem&& parsed) {
   return out;
 }
 
-/// What was expected at `at` of `source`, and where no more was understood.
-usdt::Error mistake(std::string_view source, std::size_t at, std::string_view expected, std::string_view why = {}) {
-  return {usdt::ErrorKind::syntax,
-          fmt::format("--print: expected {} at column {} of '{}'{}{}", expected, at + 1, source,
-                      why.empty() ? "" : "; ", why),
-          0, static_cast<std::uint32_t>(at)};
-}
-
-/// Items were read up to `at`; what follows is none.
-usdt::Error mistake_behind(std::string_view source, std::size_t at) {
-  constexpr std::string_view kItem = "argN, a name, retval, str(...) or hex(...)";
-  const auto in_word = [&](std::size_t i) {
-    return i < source.size() && std::isalnum(static_cast<unsigned char>(source[i]));
-  };
-  if (at == 0) return mistake(source, at, kItem, "arguments count from arg0");
-  if (source[at] == ',') return mistake(source, at + 1, kItem);
-  if (source[at] == '(') return mistake(source, at, "','", "only str and hex take parentheses");
-  if (in_word(at - 1) && in_word(at)) return mistake(source, at, "','", "arguments are arg0 to arg255");
-  return mistake(source, at, "','");
-}
-
 }  // namespace
 
 usdt::Result<PrintList> parse_print_list(std::string_view source) {
   auto at = source.begin();
   std::vector<ParsedItem> parsed;
-  try {
-    x3::phrase_parse(at, source.end(), item % ',', x3::space, parsed);
-  } catch (const x3::expectation_failure<std::string_view::iterator>& failure) {
-    const auto column = static_cast<std::size_t>(failure.where() - source.begin());
-    return usdt::fail(mistake(source, column, failure.which().starts_with("argument") ? "argN or a name" : "')'"));
-  }
-  if (parsed.empty() || at != source.end()) {
-    return usdt::fail(mistake_behind(source, static_cast<std::size_t>(at - source.begin())));
+  const bool matched = x3::phrase_parse(at, source.end(), item % ',', x3::space, parsed);
+  if (!matched || at != source.end()) {
+    const auto column = static_cast<std::uint32_t>(at - source.begin());
+    return usdt::fail(
+        usdt::Error{usdt::ErrorKind::syntax,
+                    fmt::format("--print: expected argN, a name, retval, str(...) or hex(...) at column {} "
+                                "of '{}'; arguments count from arg0",
+                                column + 1, source),
+                    0, column});
   }
   PrintList list;
   for (ParsedItem& each : parsed) list.push_back(item_of(std::move(each)));

@@ -47,9 +47,9 @@ Link::~Link() {
 Backend Link::backend() const noexcept { return impl_->backend; }
 std::string Link::backend_text() const {
   const std::lock_guard lock(impl_->mutex);
-  if (impl_->sites.by_backend().size() < 2) return std::string(to_string(impl_->backend));
+  if (impl_->by_backend.size() < 2) return std::string(to_string(impl_->backend));
   std::string text;
-  for (const auto& [backend, sites] : impl_->sites.by_backend())
+  for (const auto& [backend, sites] : impl_->by_backend)
     text += fmt::format("{}{} ({} site{})", text.empty() ? "" : ", ", to_string(backend), sites, sites == 1 ? "" : "s");
   return text;
 }
@@ -57,14 +57,14 @@ Carrier Link::carrier() const noexcept { return impl_->carrier; }
 const std::string& Link::carrier_text() const noexcept { return impl_->carrier_text; }
 std::size_t Link::attached() const noexcept {
   const std::lock_guard lock(impl_->mutex);
-  return impl_->sites.count();
+  return impl_->attached;
 }
 const std::vector<SkippedSite>& Link::refused() const noexcept { return impl_->refused; }
 void Link::detach() noexcept {
   impl_->guard.reset();
   if (!impl_->fds.empty()) impl_->missed_by_links = impl_->ask_links();
   backends::close_together(impl_->fds, impl_->events);
-  impl_->sites.remove_all();
+  impl_->attached = 0;
 }
 
 namespace {
@@ -150,7 +150,7 @@ class Attachment {
       if (!is_wanted(object_.carriers.links[number])) continue;
       if (auto added = add(number); !added) return fail(added.error());
     }
-    if (impl_->sites.count() > 0) return std::move(impl_);
+    if (impl_->attached > 0) return std::move(impl_);
     if (impl_->refused.empty()) return fail(ErrorKind::not_found, "the plan has no site to attach");
     return fail(ErrorKind::not_supported, fmt::format("no site could be attached: {}", impl_->refused.front().reason));
   }
@@ -271,7 +271,8 @@ class Attachment {
     const PlannedProgram& program = object_.carriers.programs[link.program];
     const bool counts = !program.partner || program.kind.moment == Moment::entry;
     const std::size_t attached = counts ? link.sites.size() - links.refused.size() : 0;
-    impl_->sites.add(backend, file ? std::optional(*file) : std::nullopt, attached);
+    impl_->attached += attached;
+    impl_->by_backend[backend] += attached;
     if (impl_->backend == Backend::automatic) impl_->backend = backend;
     for (backends::LinkFd& fd : links.fds) {
       fd.backend = backend;
@@ -279,6 +280,7 @@ class Attachment {
       if (!counts) fd.sites = 0;
     }
     std::move(links.fds.begin(), links.fds.end(), std::back_inserter(impl_->fds));
+    if (file) impl_->sites_of_file[*file] += attached;
     std::move(links.events.begin(), links.events.end(), std::back_inserter(impl_->events));
     impl_->event_files.resize(impl_->events.size(), file ? std::optional(*file) : std::nullopt);
     for (const backends::Refusal& refusal : links.refused) {

@@ -54,13 +54,15 @@ std::size_t Link::Impl::detach_file(Index<PlannedFile> file) {
   take_out(served_by_links, [&](std::size_t i) { return of_file[i]; });
   std::vector<sys::AttachedFd> of_links = take_out(events, [&](std::size_t i) { return event_files[i] == file; });
   std::erase(event_files, file);
-  const std::size_t let_go = sites.remove(file);
+  const std::size_t sites = std::exchange(sites_of_file[file], 0);
+  attached -= sites;
+  by_backend[backend] -= sites;
   lock.unlock();
   std::error_code gone_already;
   for (const backends::LinkFd& link : links)
     if (!link.pin.empty()) std::filesystem::remove(link.pin, gone_already);
   backends::close_together(links, of_links);
-  return let_go;
+  return sites;
 }
 
 std::vector<FileChange> Link::changes() const {

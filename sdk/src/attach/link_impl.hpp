@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -10,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "attach/attached_sites.hpp"
 #include "attach/backend.hpp"
 #include "attach/file_guard.hpp"
 #include "sys/unique_fd.hpp"
@@ -46,11 +46,13 @@ struct Link::Impl {
   std::vector<backends::LinkFd> fds;
   std::vector<sys::AttachedFd> events;                         ///< perf events below them
   std::vector<std::optional<Index<PlannedFile>>> event_files;  ///< parallel to `events`
-  std::vector<sys::UniqueFd> programs;     ///< each that was attached, once; kept when detached, for what they count
-  std::vector<Served> served_by_links;     ///< parallel to fds
-  std::vector<Served> served_by_programs;  ///< parallel to programs
-  AttachedSites sites;
+  std::vector<sys::UniqueFd> programs;        ///< each that was attached, once; kept when detached, for what they count
+  std::vector<Served> served_by_links;        ///< parallel to fds
+  std::vector<Served> served_by_programs;     ///< parallel to programs
+  std::map<Backend, std::size_t> by_backend;  ///< sites attached
+  std::map<Index<PlannedFile>, std::size_t> sites_of_file;  ///< the same, by file of the plan
   std::vector<SkippedSite> refused;
+  std::size_t attached = 0;
   std::vector<MissedHits> missed_by_links;  ///< when they were detached
   std::vector<FileChange> changes;
   std::optional<backends::FileGuard> guard;

@@ -158,11 +158,12 @@ Result<Link> Link::open(const fs::path& directory) {
     if (fd < 0) return fail(os_failure(ErrorKind::io, fmt::format("open {}", entry.path().string()), -fd));
     impl->fds.emplace_back(fd, name->sites).backend = name->backend;
     impl->carrier = name->carrier;
-    impl->sites.add(name->backend, std::nullopt, name->sites);
+    impl->attached += name->sites;
+    impl->by_backend[name->backend] += name->sites;
   }
   if (error) return fail(os_failure(ErrorKind::io, fmt::format("open {}", directory.string()), error.value()));
   if (impl->fds.empty()) return fail(ErrorKind::not_found, fmt::format("{}: no pinned links", directory.string()));
-  impl->backend = impl->sites.by_backend().begin()->first;  // those of files come first
+  impl->backend = impl->by_backend.begin()->first;  // those of files come first
   impl->carrier_text = to_string(impl->carrier);
   return Link(std::move(impl));
 }

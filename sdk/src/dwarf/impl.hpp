@@ -98,6 +98,9 @@ struct DebugInfo::Impl {
   [[nodiscard]] FunctionInfo describe(Dwarf_Die die) const;
 };
 
+/// Where the line table says the body of `function` begins, its frame set up; nothing: it does not say.
+[[nodiscard]] std::optional<VirtAddr> prologue_end(Dwarf_Die function);
+
 /// Each unit with code: of a skeleton, what it stands for (the .dwo file). Until `visit(unit)` returns false.
 void for_each_unit(Dwarf* dwarf, const std::function<bool(Dwarf_Die)>& visit);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "dwarf/die.hpp"
 #include "dwarf/impl.hpp"
@@ -94,6 +95,28 @@ class LineSearch {
 };
 
 }  // namespace
+
+std::optional<VirtAddr> prologue_end(Dwarf_Die function) {
+  Dwarf_Die unit;
+  Dwarf_Lines* lines = nullptr;
+  std::size_t count = 0;
+  Dwarf_Addr low = 0;
+  Dwarf_Addr high = 0;
+  if (dwarf_lowpc(&function, &low) != 0 || dwarf_highpc(&function, &high) != 0 ||
+      dwarf_diecu(&function, &unit, nullptr, nullptr) == nullptr || dwarf_getsrclines(&unit, &lines, &count) != 0)
+    return std::nullopt;
+  const auto indices = std::views::iota(std::size_t{0}, count);
+  const auto first =
+      std::ranges::lower_bound(indices, low, {}, [lines](std::size_t i) { return row_of(lines, i).address; });
+  for (auto i = first; i != indices.end(); ++i) {
+    Dwarf_Line* line = dwarf_onesrcline(lines, *i);
+    bool ends = false;
+    Dwarf_Addr address = 0;
+    if (line == nullptr || dwarf_lineaddr(line, &address) != 0 || address >= high) break;
+    if (dwarf_lineprologueend(line, &ends) == 0 && ends) return VirtAddr(address);
+  }
+  return std::nullopt;
+}
 
 Result<std::vector<VirtAddr>> DebugInfo::addresses_of_line(std::string_view file, std::uint32_t line,
                                                            const StopToken& stop) const {

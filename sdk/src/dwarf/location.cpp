@@ -69,6 +69,7 @@ class Machine {
     }
     if (pieces_.empty()) {
       finish_piece(0);
+      if (refused_) return nowhere(std::move(refused_->reason));
     } else if (what_ || !stack_.empty()) {
       return nowhere("in pieces that do not add up");
     }
@@ -246,7 +247,7 @@ class Machine {
       piece.where = AtAddress{pop()};
     }
     what_.reset();
-    if (!stack_.empty()) refuse("computed by an expression that leaves operands");
+    stack_.clear();  // only the top counts
     pieces_.push_back(std::move(piece));
   }
 
@@ -271,7 +272,7 @@ class Machine {
     if (!context_.frame_base) return refuse("in a frame without a base");
     auto base = context_.frame_base();
     if (auto* reason = std::get_if<std::string>(&base)) return refuse(std::move(*reason));
-    Value value{.sum = std::get<Sum>(base), .loaded = false, .width = 0, .is_signed = false};
+    Value value{.sum = std::get<Sum>(base), .loaded = false, .width = 0, .is_signed = false, .bit = false};
     value.sum.displacement += offset;
     push(std::move(value));
   }
@@ -356,6 +357,9 @@ class Machine {
     if (is_sum(left) && left.sum.is_constant()) std::swap(left, right);
     if (!is_sum(right) || !right.sum.is_constant()) return refuse_operation(DW_OP_and);
     switch (right.sum.displacement) {
+      case 1:
+        left.bit = true;
+        return push_cut(std::move(left), 1, false);
       case 0xff:
         return push_cut(std::move(left), 1, false);
       case 0xffff:

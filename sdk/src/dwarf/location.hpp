@@ -48,6 +48,7 @@ struct Value {
   bool loaded = false;
   std::uint8_t width = 0;
   bool is_signed = false;  ///< extended by its sign from `width`
+  bool bit = false;        ///< of `width` 1, only the lowest bit counts
 };
 
 /// Where DWARF says something is.
