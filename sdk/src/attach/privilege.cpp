@@ -12,13 +12,13 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "features/trivial_program.hpp"
 #include "plan/backend_table.hpp"
 #include "sys/probe_source.hpp"
+#include "sys/read.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/unique_fd.hpp"
 #include "usdt/features.hpp"
@@ -74,10 +74,8 @@ bool in_user_namespace() {
 
 /// kernel_lockdown(7): "none integrity [confidentiality]".
 bool locked_down() {
-  std::ifstream file("/sys/kernel/security/lockdown");
-  std::string mode;
-  std::getline(file, mode);
-  return mode.find("[confidentiality]") != std::string::npos;
+  const auto mode = sys::read_text("/sys/kernel/security/lockdown", 256);
+  return mode && mode->find("[confidentiality]") != std::string::npos;
 }
 
 /// How to come by what is missing.

@@ -13,6 +13,7 @@
 #include <mutex>
 
 #include "btf/info.hpp"
+#include "sys/read.hpp"
 #include "sys/unique_fd.hpp"
 
 namespace usdt::btf {
@@ -63,10 +64,7 @@ Error malformed(std::string_view what) { return {ErrorKind::malformed, fmt::form
 
 std::vector<std::byte> read_file(int fd, std::size_t size) {
   std::vector<std::byte> bytes(size);
-  std::size_t have = 0;
-  for (ssize_t n = 1; n > 0 && have < bytes.size(); have += static_cast<std::size_t>(std::max<ssize_t>(n, 0)))
-    n = ::pread(fd, bytes.data() + have, bytes.size() - have, static_cast<off_t>(have));
-  bytes.resize(have);
+  bytes.resize(sys::read_at(fd, 0, bytes));
   return bytes;
 }
 

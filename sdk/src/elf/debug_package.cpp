@@ -5,14 +5,17 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
+#include "sys/read.hpp"
+
 namespace usdt::elf {
 namespace fs = std::filesystem;
 namespace {
+
+constexpr std::size_t kLongestList = std::size_t{16} << 20;  // one of a kernel with its modules has 4 MB
 
 bool has_line(const std::string& text, const std::string& line) {
   const std::string_view all = text;
@@ -21,11 +24,6 @@ bool has_line(const std::string& text, const std::string& line) {
     if ((at == 0 || all[at - 1] == '\n') && (end == all.size() || all[end] == '\n')) return true;
   }
   return false;
-}
-
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 /// What a package may have called the file: since /lib became a link to /usr/lib, lists name files by either.
@@ -59,7 +57,7 @@ std::string package_of(const fs::path& path, const fs::path& lists) {
   std::error_code ec;
   for (fs::directory_iterator each(lists, ec), end; !ec && each != end; each.increment(ec)) {
     if (each->path().extension() != ".list") continue;
-    const std::string text = text_of(each->path());
+    const std::string text = sys::read_text(each->path().string(), kLongestList).value_or("");
     if (std::ranges::none_of(names, [&](const std::string& name) { return has_line(text, name); })) continue;
     const std::string package = each->path().stem().string();
     return package.substr(0, package.find(':'));

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "sys/read.hpp"
 #include "sys/regular_file.hpp"
 
 namespace usdt::elf {
@@ -75,14 +76,7 @@ bool File::same_inode(const File& other) const noexcept {
 std::size_t File::read(std::uint64_t offset, std::span<std::uint8_t> out) const noexcept {
   if (offset >= size()) return 0;
   out = out.first(static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), size() - offset)));
-  std::size_t done = 0;
-  while (done < out.size()) {
-    const ssize_t n = ::pread(fd(), out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    done += static_cast<std::size_t>(n);
-  }
-  return done;
+  return sys::read_at(fd(), offset, std::as_writable_bytes(out));
 }
 
 std::uint64_t File::data_from(std::uint64_t offset) const noexcept {

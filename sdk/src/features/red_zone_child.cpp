@@ -8,7 +8,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <string_view>
+
+#include "sys/read.hpp"
 
 namespace usdt::features {
 namespace {
@@ -21,7 +24,7 @@ bool has_step_page() {
   std::array<char, 4096> buffer;
   std::size_t kept = 0;
   bool found = false;
-  for (ssize_t n = 0; fd >= 0 && (n = ::read(fd, buffer.data() + kept, buffer.size() - kept)) > 0;) {
+  for (ssize_t n = 0; fd >= 0 && (n = sys::read_some(fd, std::span(buffer).subspan(kept))) > 0;) {
     const std::string_view text(buffer.data(), kept + static_cast<std::size_t>(n));
     found = found || text.find(name) != text.npos;
     kept = std::min(text.size(), name.size() - 1);

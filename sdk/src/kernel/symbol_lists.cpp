@@ -11,6 +11,7 @@
 #include <cstring>
 #include <optional>
 
+#include "sys/read.hpp"
 #include "sys/unique_fd.hpp"
 
 namespace usdt::kernel {
@@ -186,8 +187,7 @@ Result<Text> Text::read(int fd, const std::string& path) {
   Text text;
   for (;;) {
     if (text.size_ == text.room_ && !text.grow()) return fail(os_failure(ErrorKind::limit, path, ENOMEM));
-    const ssize_t n = ::read(fd, text.bytes_.get() + text.size_, text.room_ - text.size_);
-    if (n < 0 && errno == EINTR) continue;
+    const ssize_t n = sys::read_some(fd, {text.bytes_.get() + text.size_, text.room_ - text.size_});
     if (n < 0) return fail(os_failure(ErrorKind::io, path, errno));
     if (n == 0) return text;
     text.size_ += static_cast<std::size_t>(n);

@@ -3,12 +3,12 @@
 
 #include <elf.h>
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <string_view>
 
+#include "sys/read.hpp"
 #include "sys/regular_file.hpp"
 
 namespace usdt::proc {
@@ -58,9 +58,10 @@ std::optional<FileHead> read_head_at(int dir, const char* path) {
     return std::nullopt;
   }
   std::array<char, kHeadBytes> head;
-  const ssize_t n = ::pread(file.fd.get(), head.data(), head.size(), 0);
-  if (n < 0) return std::nullopt;
-  return judge({head.data(), static_cast<std::size_t>(n)});
+  errno = 0;
+  const std::size_t size = sys::read_at(file.fd.get(), 0, std::as_writable_bytes(std::span(head)));
+  if (size == 0 && errno != 0) return std::nullopt;
+  return judge({head.data(), size});
 }
 
 std::optional<FileHead> read_head(const char* path) { return read_head_at(AT_FDCWD, path); }

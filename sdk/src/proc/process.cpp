@@ -23,6 +23,7 @@
 
 #include "proc/file_head.hpp"
 #include "proc/maps.hpp"
+#include "sys/read.hpp"
 #include "sys/unique_fd.hpp"
 #include "usdt/discover.hpp"
 
@@ -63,8 +64,7 @@ Result<void> read_maps(const fs::path& path, pid_t pid, const Take& take) {
   std::string text;
   std::array<char, 16384> block;
   while (true) {
-    const ssize_t n = ::read(fd.get(), block.data(), block.size());
-    if (n < 0 && errno == EINTR) continue;
+    const ssize_t n = sys::read_some(fd.get(), block);
     if (n < 0) return fail(process_error(pid, errno));
     text.append(block.data(), static_cast<std::size_t>(n));
     const std::size_t whole = n == 0 ? text.size() : text.rfind('\n') + 1;  // 0 where there is no line's end
@@ -240,13 +240,7 @@ bool first_thread_has_ended(pid_t pid) { return root_of(pid) != fs::path(fmt::fo
 namespace {
 
 /// /proc/PID/stat is one line of some 50 numbers and a name of at most 64 bytes.
-std::optional<std::string> read_stat(pid_t pid) {
-  const sys::UniqueFd fd(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<char, 4096> line;
-  const ssize_t n = fd ? ::read(fd.get(), line.data(), line.size()) : -1;
-  if (n <= 0) return std::nullopt;
-  return std::string(line.data(), static_cast<std::size_t>(n));
-}
+Result<std::string> read_stat(pid_t pid) { return sys::read_text(fmt::format("/proc/{}/stat", pid), 4096); }
 
 }  // namespace
 
