@@ -11,7 +11,7 @@
 namespace usdt::dwarf {
 namespace {
 
-/// DIEs that .dwo files are believed to have together; their sizes are not known before they are opened.
+/// DIEs that a .dwo file is believed to have; its size is not known before it is opened.
 constexpr std::uint64_t most_split_dies = 1U << 26;
 /// DIEs walked between two looks at a stop token.
 constexpr std::uint64_t steps_between_stops = 1U << 14;
@@ -95,10 +95,10 @@ class Collector {
   [[nodiscard]] std::vector<FunctionInfo> take() && {
     for (FunctionInfo& each : functions_) {
       std::ranges::sort(each.instances, {}, [](const Instance& one) { return std::pair(one.inlined, one.pc); });
-      const auto same = std::ranges::unique(each.instances, [](const Instance& one, const Instance& other) {
-        return one.inlined == other.inlined && one.pc == other.pc && !one.inlined;
-      });
-      each.instances.erase(same.begin(), same.end());
+      const auto same = [](const Instance& one, const Instance& other) {
+        return !one.inlined && !other.inlined && one.pc == other.pc;
+      };
+      each.instances.erase(std::unique(each.instances.begin(), each.instances.end(), same), each.instances.end());
     }
     return std::move(functions_);
   }
@@ -147,8 +147,9 @@ void for_each_unit(Dwarf* dwarf, const std::function<bool(Dwarf_Die)>& visit) {
   }
 }
 
-std::uint64_t DebugInfo::Impl::most_steps() const noexcept {
-  return main.most_dies + shared.most_dies + most_split_dies;
+std::uint64_t DebugInfo::Impl::most_steps(const Dwarf_Die& unit) const noexcept {
+  if (dwarf_cu_getdwarf(unit.cu) != main.dwarf.get()) return most_split_dies;
+  return main.most_dies + shared.most_dies;
 }
 
 DieId DebugInfo::Impl::id_of(const Dwarf_Die& die, const Dwarf_Die& function) const {
@@ -219,7 +220,7 @@ Result<FunctionInfo> DebugInfo::function_at(VirtAddr entry) const {
   const auto unit = impl_->unit_at(entry);
   std::optional<FunctionInfo> found;
   if (unit) {
-    std::uint64_t steps = impl_->most_steps();
+    std::uint64_t steps = impl_->most_steps(*unit);
     const StopToken never;
     CodeWalk walk(impl_->code, steps, never, [&](Dwarf_Die die, VirtAddr pc, const Dwarf_Die*) {
       if (pc != entry || dwarf_tag(&die) != DW_TAG_subprogram) return true;
@@ -238,18 +239,20 @@ Result<FunctionInfo> DebugInfo::function_at(VirtAddr entry) const {
 Result<std::vector<FunctionInfo>> DebugInfo::functions(const Wanted& wanted, const StopToken& stop) const {
   const std::scoped_lock lock(impl_->mutex);
   Collector collector(*impl_, wanted);
-  std::uint64_t steps = impl_->most_steps();
+  bool circular = false;
   for_each_unit(impl_->main.dwarf.get(), [&](Dwarf_Die unit) {
+    std::uint64_t steps = impl_->most_steps(unit);
     CodeWalk walk(impl_->code, steps, stop, [&](Dwarf_Die die, VirtAddr pc, const Dwarf_Die* inside) {
       collector.add(die, pc, inside);
       return true;
     });
     walk.walk(unit);
-    return steps != 0 && !stop.stop_requested();
+    circular = steps == 0;
+    return !circular && !stop.stop_requested();
   });
   if (stop.stop_requested())
     return fail(ErrorKind::stopped, fmt::format("stopped while reading debug information of {}", path().string()));
-  if (steps == 0)
+  if (circular)
     return fail(ErrorKind::malformed, fmt::format("{}: debug information leads in circles", path().string()));
   return std::move(collector).take();
 }

@@ -92,8 +92,8 @@ struct DebugInfo::Impl {
 
   /// The unit whose code has `pc`.
   [[nodiscard]] std::optional<Dwarf_Die> unit_at(VirtAddr pc) const;
-  /// How many DIEs a walk over all units may meet: more are a loop.
-  [[nodiscard]] std::uint64_t most_steps() const noexcept;
+  /// How many DIEs a walk over `unit` may meet: more are a loop.
+  [[nodiscard]] std::uint64_t most_steps(const Dwarf_Die& unit) const noexcept;
   /// Names and flags of the function `die` is; neither `declared` nor instances.
   [[nodiscard]] FunctionInfo describe(Dwarf_Die die) const;
 };

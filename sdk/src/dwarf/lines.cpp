@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ranges>
 
 #include "dwarf/die.hpp"
 #include "dwarf/impl.hpp"
@@ -63,8 +62,7 @@ class LineSearch {
   [[nodiscard]] bool file_known() const noexcept { return file_known_; }
   [[nodiscard]] std::vector<VirtAddr> take() && {
     std::ranges::sort(found_);
-    const auto same = std::ranges::unique(found_);
-    found_.erase(same.begin(), same.end());
+    found_.erase(std::unique(found_.begin(), found_.end()), found_.end());
     return std::move(found_);
   }
 
@@ -105,11 +103,16 @@ std::optional<VirtAddr> prologue_end(Dwarf_Die function) {
   if (dwarf_lowpc(&function, &low) != 0 || dwarf_highpc(&function, &high) != 0 ||
       dwarf_diecu(&function, &unit, nullptr, nullptr) == nullptr || dwarf_getsrclines(&unit, &lines, &count) != 0)
     return std::nullopt;
-  const auto indices = std::views::iota(std::size_t{0}, count);
-  const auto first =
-      std::ranges::lower_bound(indices, low, {}, [lines](std::size_t i) { return row_of(lines, i).address; });
-  for (auto i = first; i != indices.end(); ++i) {
-    Dwarf_Line* line = dwarf_onesrcline(lines, *i);
+  // Rows are in the order of their addresses: the first at `low` or behind it.
+  std::size_t first = 0;
+  for (std::size_t left = count; left != 0;) {
+    const std::size_t half = left / 2;
+    const bool before = row_of(lines, first + half).address < low;
+    first += before ? half + 1 : 0;
+    left = before ? left - half - 1 : half;
+  }
+  for (std::size_t i = first; i < count; ++i) {
+    Dwarf_Line* line = dwarf_onesrcline(lines, i);
     bool ends = false;
     Dwarf_Addr address = 0;
     if (line == nullptr || dwarf_lineaddr(line, &address) != 0 || address >= high) break;

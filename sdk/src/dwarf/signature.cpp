@@ -388,8 +388,8 @@ class Signer {
   }
 
   /// Attributes like regparm leave no trace in debug information but where variables live that are not in registers:
-  /// what came on the stack stays where it is, what came in a register has a slot of its own. Structs, and numbers
-  /// smaller than a word, may be copied either way, and tell nothing.
+  /// a word that came on the stack stays where it is, one that came in a register has a slot of its own. Structs and
+  /// other numbers may be copied either way, and tell nothing.
   [[nodiscard]] std::string why_not_i386(const std::vector<Parameter>& parameters) {
     if (convention_ != arch::UserConvention::standard) return {};
     bool confirmed = false;
@@ -403,7 +403,7 @@ class Signer {
         continue;
       }
       const Type type = types_.type(type_of(parameters[i].declared));
-      if (type.size >= 4 && type.kind != TypeKind::structure)
+      if (type.size == 4 && type.kind != TypeKind::structure)
         return "it has a calling convention that debug information does not tell";
       copied = true;
     }

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Where debug information is found, and what is said where it is not; debug information made to lead nowhere.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dwarf/debug_info.hpp"
+#include "toolchain.hpp"
+
+namespace usdt::test {
+namespace {
+
+using dwarf::DebugInfo;
+using testing::HasSubstr;
+
+class OpenedProgram : public testing::Test {
+ protected:
+  void SetUp() override {
+    dir_.write("prog.c",
+               "int twice(int x) { return 2 * x; }\nint main(int argc, char **argv) { return twice(argc); }\n");
+    const auto built = run_in(dir_,
+                              "cc -g -O1 prog.c -o whole -Wl,--build-id=0x0123456789abcdef && "
+                              "objcopy --only-keep-debug whole prog.debug && objcopy --strip-all whole bare && "
+                              "objcopy --strip-all --add-gnu-debuglink=prog.debug whole linked && rm -f prog.c");
+    ASSERT_EQ(built.status, 0) << built.output;
+  }
+  [[nodiscard]] Result<DebugInfo> open(std::string_view name) const {
+    const auto file = ElfFile::open(dir_ / name, {.debug_dirs = {dir_ / "root"}});
+    if (!file) return fail(file.error());
+    return DebugInfo::open(*file);
+  }
+  static void expect_twice(const Result<DebugInfo>& info) {
+    ASSERT_TRUE(info) << info.error().message;
+    const auto found = info->functions_named("twice");
+    ASSERT_TRUE(found && found->size() == 1);
+    const auto signature = info->signature(found->front(), found->front().instances.front());
+    ASSERT_TRUE(signature && signature->args.size() == 1);
+    EXPECT_EQ(signature->args[0].name(), "x");
+    EXPECT_EQ(signature->args[0].c_type(), "int");
+    EXPECT_TRUE(signature->args[0].readable()) << signature->args[0].why_unreadable();
+    ASSERT_TRUE(signature->result);
+    EXPECT_EQ(signature->result->c_type(), "int");
+  }
+  TempDir dir_;
+};
+
+TEST_F(OpenedProgram, HasItsOwn) {
+  const auto info = open("whole");
+  expect_twice(info);
+  EXPECT_EQ(info->path(), dir_ / "whole");
+}
+
+TEST_F(OpenedProgram, HasASeparateFileByItsBuildId) {
+  std::filesystem::create_directories(dir_ / "root/.build-id/01");
+  std::filesystem::copy(dir_ / "prog.debug", dir_ / "root/.build-id/01/23456789abcdef.debug");
+  const auto info = open("bare");
+  expect_twice(info);
+  EXPECT_EQ(info->path(), dir_ / "root/.build-id/01/23456789abcdef.debug");
+}
+
+TEST_F(OpenedProgram, HasASeparateFileByItsLink) { expect_twice(open("linked")); }
+
+TEST_F(OpenedProgram, DoesNotTakeTheFileOfAnotherBuild) {
+  dir_.write("other.c", "int main(void) { return 0; }\n");
+  ASSERT_EQ(run_in(dir_,
+                   "cc -g other.c -o other -Wl,--build-id=0xfedcba98 && "
+                   "objcopy --only-keep-debug other prog.debug")
+                .status,
+            0);
+  const auto info = open("linked");
+  ASSERT_FALSE(info);
+  EXPECT_EQ(info.error().kind, ErrorKind::not_found);
+}
+
+TEST_F(OpenedProgram, SaysThatItHasNone) {
+  const auto info = open("bare");
+  ASSERT_FALSE(info);
+  EXPECT_EQ(info.error().kind, ErrorKind::not_found);
+  EXPECT_THAT(info.error().message, HasSubstr("bare has no debug information (DWARF)"));
+}
+
+TEST_F(OpenedProgram, IsLinked) {
+  dir_.write("prog.c", "int one(void) { return 1; }\n");
+  ASSERT_EQ(run_in(dir_, "cc -g -c prog.c -o prog.o").status, 0);
+  const auto info = open("prog.o");
+  ASSERT_FALSE(info);
+  EXPECT_EQ(info.error().kind, ErrorKind::not_supported);
+}
+
+TEST_F(OpenedProgram, StopsWhenAsked) {
+  const auto info = open("whole");
+  ASSERT_TRUE(info);
+  StopSource stop;
+  stop.request_stop();
+  const auto functions = info->functions_named("twice", stop.get_token());
+  ASSERT_FALSE(functions);
+  EXPECT_EQ(functions.error().kind, ErrorKind::stopped);
+}
+
+TEST_F(OpenedProgram, RefusesInstancesOfAnother) {
+  const auto info = open("whole");
+  ASSERT_TRUE(info);
+  EXPECT_FALSE(info->signature({}, {.pc = VirtAddr(1), .die = static_cast<dwarf::DieId>(7)}));
+}
+
+/// One unit with `dies`, whose abbreviations are: 2 a function f (type: 4 bytes), 3 its parameter x of a type, 4 a
+/// typedef of a type, 5 a function by its origin, 6 a DIE with a next sibling, 7 a namespace.
+std::string hostile(std::string_view dies) {
+  return R"(
+  .text
+  .globl f, _start
+  .type f, @function
+f: ret
+.Lend: .size f, .-f
+_start: nop
+  .section .debug_abbrev,"",@progbits
+  .byte 1, 0x11, 1, 0x13, 0x0b, 0x11, 1, 0x12, 6, 0, 0
+  .byte 2, 0x2e, 1, 3, 8, 0x3f, 0x19, 0x27, 0x19, 0x11, 1, 0x12, 6, 0x40, 0x18, 0, 0
+  .byte 3, 5, 0, 3, 8, 0x49, 0x13, 2, 0x18, 0, 0
+  .byte 4, 0x16, 0, 3, 8, 0x49, 0x13, 0, 0
+  .byte 5, 0x2e, 0, 0x31, 0x13, 0x11, 1, 0x12, 6, 0, 0
+  .byte 6, 0x39, 1, 1, 0x13, 0, 0
+  .byte 7, 0x39, 1, 0, 0
+  .byte 0
+  .section .debug_info,"",@progbits
+.Lunit: .long .Lu1 - .Lu0
+.Lu0: .short 5
+  .byte 1, 8
+  .long .debug_abbrev
+  .byte 1, 0x1d
+  .quad f
+  .long .Lend - f
+)" + std::string(dies) +
+         "\n  .byte 0\n.Lu1:\n  .section .note.GNU-stack,\"\",@progbits\n";
+}
+
+class HostileUnit : public testing::Test {
+ protected:
+  /// All functions with their signatures.
+  [[nodiscard]] Result<std::vector<dwarf::Signature>> read(std::string_view dies) {
+    dir_.write("x.s", hostile(dies));
+    const auto built = run_in(dir_, "as -64 x.s -o x.o && ld -Ttext=0x401000 x.o -o x");
+    EXPECT_EQ(built.status, 0) << built.output;
+    const auto file = ElfFile::open(dir_ / "x");
+    if (!file) return fail(file.error());
+    const auto info = DebugInfo::open(*file);
+    if (!info) return fail(info.error());
+    const auto functions = info->functions([](const dwarf::FunctionInfo&) { return true; });
+    if (!functions) return fail(functions.error());
+    std::vector<dwarf::Signature> all;
+    for (const auto& function : *functions)
+      for (const auto& instance : function.instances) all.push_back(*info->signature(function, instance));
+    return all;
+  }
+  TempDir dir_;
+};
+
+constexpr std::string_view kFunction = R"(  .byte 2
+  .string "f"
+  .quad f
+  .long .Lend - f
+  .byte 1, 0x9c
+  .byte 3
+  .string "x"
+  .long .Ltype - .Lunit
+  .byte 1, 0x55
+  .byte 0
+)";
+
+TEST_F(HostileUnit, ATypedefOfItselfIsATypeThatIsNotKnown) {
+  const auto all = read(std::string(kFunction) + ".Ltype: .byte 4\n .string \"t\"\n .long .Ltype - .Lunit\n");
+  ASSERT_TRUE(all && all->size() == 1);
+  EXPECT_EQ((*all)[0].args[0].why_unreadable(), "of a type that is not known");
+}
+
+TEST_F(HostileUnit, AFunctionThatIsItsOwnOriginEnds) {
+  const auto all = read(".Lself: .byte 5\n .long .Lself - .Lunit\n .quad f\n .long .Lend - f\n");
+  EXPECT_TRUE(all) << all.error().message;
+}
+
+TEST_F(HostileUnit, SiblingsInACircleEnd) {
+  const auto all =
+      read(".Lone: .byte 6\n .long .Ltwo - .Lunit\n .byte 0\n.Ltwo: .byte 6\n .long .Lone - .Lunit\n .byte 0\n");
+  EXPECT_TRUE(all || all.error().kind == ErrorKind::malformed);
+}
+
+TEST_F(HostileUnit, NamespacesHowDeepSoever) {
+  const auto all = read(".rept 100000\n .byte 7\n .endr\n .rept 100000\n .byte 0\n .endr\n");
+  EXPECT_TRUE(all) << all.error().message;
+}
+
+TEST_F(HostileUnit, ACompressedSectionThatClaimsTooMuchIsNotUnpacked) {
+  dir_.write("x.s", hostile(kFunction) + "\n .section .debug_info\n .Ltype = .Lunit\n");
+  const auto built = run_in(dir_, "as -64 x.s -o x.o && ld -Ttext=0x401000 x.o -o y");
+  ASSERT_EQ(built.status, 0) << built.output;
+  // Real compressors do not lie: the head is written by hand.
+  dir_.write("claim.py", R"(import struct
+data = bytearray(open('y', 'rb').read())
+shoff, = struct.unpack_from('<Q', data, 40)
+size, count, names = struct.unpack_from('<HHH', data, 58)
+strings, = struct.unpack_from('<Q', data, shoff + names * size + 24)
+for i in range(count):
+    at = shoff + i * size
+    name, kind, flags, address, offset, length = struct.unpack_from('<IIQQQQ', data, at)
+    text = data[strings + name:data.index(0, strings + name)]
+    if text == b'.debug_info':
+        struct.pack_into('<Q', data, at + 8, flags | 0x800)
+        struct.pack_into('<IIQQ', data, offset, 1, 0, 1 << 45, 1)
+open('z', 'wb').write(data)
+)");
+  const auto head = run_in(dir_, "python3 claim.py");
+  ASSERT_EQ(head.status, 0) << head.output;
+  const auto file = ElfFile::open(dir_ / "z");
+  ASSERT_TRUE(file);
+  const auto info = DebugInfo::open(*file);
+  ASSERT_FALSE(info);
+  EXPECT_EQ(info.error().kind, ErrorKind::limit);
+}
+
+}  // namespace
+}  // namespace usdt::test

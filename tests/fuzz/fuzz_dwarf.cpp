@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Any bytes as an ELF file with debug information, held in memory: everything that is asked of it says what it finds or
+// why not. libdw is not instrumented; what it allocates and returns is.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "dwarf/debug_info.hpp"
+
+namespace {
+
+using namespace usdt;
+
+void require(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "broken: %s\n", what);
+  std::abort();
+}
+
+void check_arg(const Arg& arg, const std::vector<dwarf::Piece>& pieces) {
+  require(arg.declaration != nullptr, "an argument without a declaration");
+  require(!arg.declaration->type.empty(), "an argument without a type");
+  require(arg.readable() || !arg.why_unreadable().empty(), "unreadable without a reason");
+  require(!arg.readable() || (arg.type.size != 0 && arg.type.size <= 8), "a readable value of no size");
+  for (const dwarf::Piece& piece : pieces) require(piece.size != 0 || arg.type.size == 0, "a piece of no size");
+}
+
+void check_function(const dwarf::DebugInfo& info, const dwarf::FunctionInfo& function) {
+  require(!function.name.empty() && !function.instances.empty(), "a function without name or code");
+  for (const dwarf::Instance& instance : function.instances) {
+    const auto signature = info.signature(function, instance);
+    require(signature.has_value(), "an instance without a signature");
+    require(signature->args.size() == signature->pieces.size(), "arguments and pieces differ in number");
+    for (std::size_t i = 0; i < signature->args.size(); ++i) check_arg(signature->args[i], signature->pieces[i]);
+    if (signature->result) check_arg(*signature->result, {});
+    if (!instance.inlined) (void)info.function_at(instance.pc);
+  }
+}
+
+void check_file(const std::string& path) {
+  const auto file = ElfFile::open(path, {.debug_dirs = {}});
+  if (!file) return;
+  const auto info = dwarf::DebugInfo::open(*file);
+  if (!info) return require(!info.error().message.empty(), "an error without a message");
+  const auto functions = info->functions([](const dwarf::FunctionInfo&) { return true; });
+  if (!functions) return require(!functions.error().message.empty(), "an error without a message");
+  for (const dwarf::FunctionInfo& function : *functions) check_function(*info, function);
+  (void)info->addresses_of_line("seed.c", 3);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const int fd = ::memfd_create("fuzz_dwarf", MFD_CLOEXEC);
+  static const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  require(fd >= 0 && ::ftruncate(fd, 0) == 0, "no file in memory");
+  require(::pwrite(fd, data, size, 0) == static_cast<ssize_t>(size), "a short write to memory");
+  check_file(path);
+  return 0;
+}
