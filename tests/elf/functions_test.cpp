@@ -242,6 +242,39 @@ TEST_P(Functions, OfOtherFilesAreNotFound) {
 
 INSTANTIATE_TEST_SUITE_P(Machines, Functions, testing::Values("-m64", "-m32"));
 
+class RustFunctions : public testing::TestWithParam<const char*> {};
+
+TEST_P(RustFunctions, AreFoundByTheirNames) {
+  const TempDir dir;
+  dir.write("lib.rs", R"(
+pub mod ns {
+    pub struct Server;
+    impl Server { #[inline(never)] pub fn handle(&self, x: i32) -> i32 { x + 1 } }
+    pub trait Speak { fn speak(&self) -> i32; }
+    impl Speak for Server { #[inline(never)] fn speak(&self) -> i32 { 2 } }
+    #[inline(never)] pub fn generic<T: Copy>(x: T) -> T { x }
+}
+#[no_mangle] pub extern "C" fn plain(x: i32) -> i32 {
+    use ns::Speak;
+    ns::generic(x) + ns::Server.handle(x) + ns::Server.speak() + ns::generic(1u8) as i32
+}
+)");
+  const auto built =
+      run_in(dir, fmt::format("rustc {} --crate-type cdylib -C panic=abort lib.rs -o lib.so", GetParam()));
+  if (built.status != 0) GTEST_SKIP() << "rustc does not work here: " << built.output;
+  const auto found = [&](std::string_view name) { return functions_of(dir / "lib.so", name, {.debug_dirs = {}}); };
+  const auto handle = found("*lib::ns::Server*::handle");
+  ASSERT_EQ(handle.size(), 1U);
+  EXPECT_THAT(handle[0].name, AnyOf("lib::ns::Server::handle", "<lib::ns::Server>::handle"));
+  EXPECT_THAT(handle[0].symbol, testing::StartsWith("_"));
+  EXPECT_EQ(found("lib::ns::generic*").size(), 2U);
+  EXPECT_THAT(names_in(found("<lib::ns::Server as lib::ns::Speak>::speak")),
+              ElementsAre("<lib::ns::Server as lib::ns::Speak>::speak"));
+  EXPECT_THAT(names_in(found("plain")), ElementsAre("plain"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Manglings, RustFunctions, testing::Values("", "-C symbol-mangling-version=v0"));
+
 TEST(FunctionVersions, AreToldApartAndCanBeAskedFor) {
   const TempDir dir;
   dir.write("v.c",
