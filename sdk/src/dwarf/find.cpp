@@ -166,8 +166,9 @@ std::optional<KnownDie> DebugInfo::Impl::known(DieId id) const {
 
 const Frames& DebugInfo::Impl::frames() const {
   if (!call_frames) {
-    if (debug_file) code_elf.reset(elf_begin(opened->file.fd(), ELF_C_READ, nullptr));
-    call_frames.emplace(debug_file ? code_elf.get() : main.elf.get(), main.dwarf.get(), arch);
+    auto own = debug_file ? open_elf(opened->file, opened->path) : DwarfFile{};
+    if (own) code_file = std::move(*own);
+    call_frames.emplace(debug_file ? code_file.elf.get() : main.elf.get(), main.dwarf.get(), arch);
   }
   return *call_frames;
 }

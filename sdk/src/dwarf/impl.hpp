@@ -29,14 +29,40 @@ struct DwarfEnd {
 using ElfHandle = std::unique_ptr<Elf, ElfEnd>;
 using DwarfHandle = std::unique_ptr<Dwarf, DwarfEnd>;
 
-/// One file with DWARF sections, open in libdw.
+struct Unmap {
+  std::size_t size = 0;
+  void operator()(char* bytes) const noexcept;
+};
+
+/// The bytes of a file, with zeros behind them: libdw takes some strings without a look at where their section ends
+/// (0.188: DW_FORM_string, .debug_line_str; tests/fuzz found it), and so ends within this memory whatever is in the
+/// file.
+class FileBytes {
+ public:
+  /// Copies a file, so that nobody can cut it off under us (SIGBUS); one too large for that is mapped, and as much of
+  /// it is read as is asked. Errors: io, limit; changed (shorter than when it was opened).
+  [[nodiscard]] static Result<FileBytes> read(const elf::File& file, const std::filesystem::path& path);
+
+  [[nodiscard]] char* data() const noexcept { return mapped_ ? mapped_.get() : copy_.get(); }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+ private:
+  std::unique_ptr<char[]> copy_;
+  std::unique_ptr<char, Unmap> mapped_;
+  std::size_t size_ = 0;
+};
+
+/// One file, open in libdw; `dwarf` is null where only its ELF sections are wanted.
 struct DwarfFile {
   std::filesystem::path path;
-  std::optional<elf::File> file;  ///< whose descriptor the handles use, where nobody else keeps it
+  FileBytes bytes;  ///< what the handles read
   ElfHandle elf;
   DwarfHandle dwarf;
   std::uint64_t most_dies = 0;  ///< it has no more
 };
+
+/// The ELF sections of `file`. Errors: those of FileBytes::read(), malformed.
+[[nodiscard]] Result<DwarfFile> open_elf(const elf::File& file, const std::filesystem::path& path);
 
 /// Addresses that are code of the file.
 class CodeRanges {
@@ -74,7 +100,7 @@ struct DebugInfo::Impl {
   mutable std::vector<KnownDie> dies;  ///< by DieId
   mutable std::unordered_map<const void*, DieId> die_ids;
   mutable std::optional<std::vector<UnitRange>> unit_ranges;
-  mutable ElfHandle code_elf;  ///< of a file with a separate debug file: its own sections
+  mutable DwarfFile code_file;  ///< of a file with a separate debug file: its own sections
   mutable std::optional<Frames> call_frames;
   mutable std::optional<CodeNames> symbols;
 

@@ -2,8 +2,10 @@
 // Which files have the debug information, and what they must be like to be given to libdw.
 #include <elfutils/libdwelf.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "dwarf/die.hpp"
 #include "dwarf/impl.hpp"
@@ -17,9 +19,10 @@ namespace fs = std::filesystem;
 /// libelf keeps some 200 bytes for each section that a header claims; real debug files have up to some ten thousand
 /// (-ffunction-sections, before linking).
 constexpr std::size_t most_sections = 200'000;
-/// A file is mapped if it has more: then as much is read as is asked. A smaller one is copied, so that nobody can cut
-/// it off under us (SIGBUS).
+/// A file of at most so many bytes is copied.
 constexpr std::uint64_t largest_copy = 64ULL << 20;
+/// A page, so that there are some behind a mapping too.
+constexpr std::size_t zeros_behind = 4096;
 /// What compressed sections may come to in all, and how much of them DEFLATE can make of a byte.
 constexpr std::uint64_t largest_unpacked = 8ULL << 30;
 constexpr std::uint64_t best_ratio = 1032;
@@ -70,18 +73,15 @@ std::uint64_t bytes_of_dies(const elf::File& file, const elf::Image& image) {
 
 Result<DwarfFile> open_dwarf(const elf::File& file, const elf::Image& image, const fs::path& path) {
   if (auto checked = check_claims(file, image, path); !checked) return fail(std::move(checked.error()));
-  static const unsigned version = elf_version(EV_CURRENT);
-  if (version == EV_NONE) return fail(ErrorKind::not_supported, "libelf is of another version of ELF");
-  const Elf_Cmd mode = file.size() > largest_copy ? ELF_C_READ_MMAP : ELF_C_READ;
-  DwarfFile opened{
-      .path = path, .file = {}, .elf = ElfHandle(elf_begin(file.fd(), mode, nullptr)), .dwarf = {}, .most_dies = 0};
-  if (opened.elf) opened.dwarf.reset(dwarf_begin_elf(opened.elf.get(), DWARF_C_READ, nullptr));
-  if (!opened.dwarf) {
-    const char* why = opened.elf ? dwarf_errmsg(-1) : elf_errmsg(-1);
+  auto opened = open_elf(file, path);
+  if (!opened) return opened;
+  opened->dwarf.reset(dwarf_begin_elf(opened->elf.get(), DWARF_C_READ, nullptr));
+  if (!opened->dwarf) {
+    const char* why = dwarf_errmsg(-1);
     return fail(ErrorKind::malformed,
                 fmt::format("{}: debug information cannot be read: {}", path.string(), why ? why : "no reason given"));
   }
-  opened.most_dies = bytes_of_dies(file, image);
+  opened->most_dies = bytes_of_dies(file, image);
   return opened;
 }
 
@@ -105,14 +105,12 @@ Result<DwarfFile> open_shared(const DwarfFile& main, const elf::OpenedFile& open
     candidates.push_back(dir / ".dwz" / fs::path(name).filename());
   }
   for (const fs::path& path : candidates) {
-    auto file = elf::File::open(path);
+    const auto file = elf::File::open(path);
     if (!file || elf::magic_of(*file, 0) != elf::Magic::elf) continue;
     const auto image = elf::read_image(*file, 0, file->size(), path.string());
     if (!image || elf::build_id(*file, *image) != id) continue;
     auto shared = open_dwarf(*file, *image, path);
-    if (!shared) continue;
-    shared->file = std::move(*file);
-    return shared;
+    if (shared) return shared;
   }
   return fail(ErrorKind::not_found,
               fmt::format("{} refers to debug information in {} (build id {}), which is not there", main.path.string(),
@@ -128,6 +126,39 @@ Error no_debug_information(const elf::OpenedFile& opened) {
 }
 
 }  // namespace
+
+void Unmap::operator()(char* bytes) const noexcept { ::munmap(bytes, size); }
+
+Result<FileBytes> FileBytes::read(const elf::File& file, const fs::path& path) {
+  FileBytes bytes;
+  bytes.size_ = file.size();
+  const std::size_t with_zeros = bytes.size_ + zeros_behind;
+  if (file.size() <= largest_copy) {
+    bytes.copy_ = std::make_unique<char[]>(with_zeros);
+    const std::span all(reinterpret_cast<std::uint8_t*>(bytes.copy_.get()), bytes.size_);
+    if (file.read(0, all) != bytes.size_)
+      return fail(ErrorKind::changed, fmt::format("{} became shorter while it was read", path.string()));
+    return bytes;
+  }
+  void* room = ::mmap(nullptr, with_zeros, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return fail(os_failure(ErrorKind::limit, path.string() + " cannot be mapped", errno));
+  bytes.mapped_ = {static_cast<char*>(room), Unmap{with_zeros}};
+  if (::mmap(room, bytes.size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file.fd(), 0) == MAP_FAILED)
+    return fail(os_failure(ErrorKind::io, path.string() + " cannot be mapped", errno));
+  return bytes;
+}
+
+Result<DwarfFile> open_elf(const elf::File& file, const fs::path& path) {
+  static const unsigned version = elf_version(EV_CURRENT);
+  if (version == EV_NONE) return fail(ErrorKind::not_supported, "libelf is of another version of ELF");
+  auto bytes = FileBytes::read(file, path);
+  if (!bytes) return fail(std::move(bytes.error()));
+  DwarfFile opened{.path = path, .bytes = std::move(*bytes), .elf = {}, .dwarf = {}, .most_dies = 0};
+  opened.elf.reset(elf_memory(opened.bytes.data(), opened.bytes.size()));
+  if (opened.elf) return opened;
+  const char* why = elf_errmsg(-1);
+  return fail(ErrorKind::malformed, fmt::format("{}: {}", path.string(), why ? why : "no ELF file"));
+}
 
 CodeRanges::CodeRanges(const elf::Image& image) {
   for (const elf::Section& section : image.sections)
