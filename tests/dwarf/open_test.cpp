@@ -102,6 +102,19 @@ TEST_F(OpenedProgram, RefusesInstancesOfAnother) {
   EXPECT_FALSE(info->signature({}, {.pc = VirtAddr(1), .die = static_cast<dwarf::DieId>(7)}));
 }
 
+TEST_F(OpenedProgram, DoesNotWaitForAFifoInPlaceOfASplitFile) {
+  dir_.write("split.c", "int main(int argc, char **argv) { return argc; }\n");
+  const auto built = run_in(dir_,
+                            "cc -g -gsplit-dwarf -c split.c -o split.o && cc split.o -o split && rm split.dwo && "
+                            "mkfifo split.dwo");
+  ASSERT_EQ(built.status, 0) << built.output;
+  const auto info = open("split");
+  ASSERT_TRUE(info) << info.error().message;
+  const auto found = info->functions_named("main");
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->empty());
+}
+
 /// One unit with `dies`, whose abbreviations are: 2 a function f (type: 4 bytes), 3 its parameter x of a type, 4 a
 /// typedef of a type, 5 a function by its origin, 6 a DIE with a next sibling, 7 a namespace.
 std::string hostile(std::string_view dies) {

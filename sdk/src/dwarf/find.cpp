@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Functions by address and by name.
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <map>
 
 #include "dwarf/die.hpp"
 #include "dwarf/impl.hpp"
+#include "sys/regular_file.hpp"
 
 namespace usdt::dwarf {
 namespace {
@@ -135,15 +139,39 @@ class Collector {
 
 }  // namespace
 
+namespace {
+
+/// libdw opens the .dwo file that a skeleton unit names, and tries two names for it: that must not be a device or a
+/// FIFO.
+bool names_regular_files(Dwarf_Die skeleton) {
+  auto name = text(own_attribute(skeleton, DW_AT_dwo_name));
+  if (name.empty()) name = text(own_attribute(skeleton, DW_AT_GNU_dwo_name));
+  const std::filesystem::path file(name);
+  const auto in_directory = std::filesystem::path(text(own_attribute(skeleton, DW_AT_comp_dir))) / file;
+  return std::ranges::none_of(std::array{file, in_directory}, [](const std::filesystem::path& path) {
+    return sys::open_regular(AT_FDCWD, path.c_str()).error == EINVAL;
+  });
+}
+
+}  // namespace
+
+Dwarf_Die whole_unit(Dwarf_Die unit) {
+  std::uint8_t kind = 0;
+  Dwarf_Die split;
+  if (dwarf_cu_info(unit.cu, nullptr, &kind, nullptr, nullptr, nullptr, nullptr, nullptr) != 0 ||
+      kind != DW_UT_skeleton || !names_regular_files(unit))
+    return unit;
+  const bool found = dwarf_cu_info(unit.cu, nullptr, nullptr, nullptr, &split, nullptr, nullptr, nullptr) == 0;
+  return found && split.addr != nullptr ? split : unit;
+}
+
 void for_each_unit(Dwarf* dwarf, const std::function<bool(Dwarf_Die)>& visit) {
   Dwarf_CU* unit = nullptr;
   Dwarf_Die die;
-  Dwarf_Die split;
   std::uint8_t kind = 0;
-  while (dwarf_get_units(dwarf, unit, &unit, nullptr, &kind, &die, &split) == 0) {
+  while (dwarf_get_units(dwarf, unit, &unit, nullptr, &kind, &die, nullptr) == 0) {
     if (kind == DW_UT_type || kind == DW_UT_split_type) continue;
-    const bool is_split = kind == DW_UT_skeleton && split.addr != nullptr;
-    if (!visit(is_split ? split : die)) return;
+    if (!visit(whole_unit(die))) return;
   }
 }
 
@@ -191,12 +219,7 @@ FunctionInfo DebugInfo::Impl::describe(Dwarf_Die die) const {
 
 std::optional<Dwarf_Die> DebugInfo::Impl::unit_at(VirtAddr pc) const {
   Dwarf_Die unit;
-  if (dwarf_addrdie(main.dwarf.get(), pc.value, &unit) != nullptr) {
-    Dwarf_Die split;
-    std::uint8_t kind = 0;
-    const bool known = dwarf_cu_info(unit.cu, nullptr, &kind, nullptr, &split, nullptr, nullptr, nullptr) == 0;
-    return known && kind == DW_UT_skeleton && split.addr != nullptr ? split : unit;
-  }
+  if (dwarf_addrdie(main.dwarf.get(), pc.value, &unit) != nullptr) return whole_unit(unit);
   // Clang writes no .debug_aranges.
   if (!unit_ranges) {
     unit_ranges.emplace();

@@ -127,6 +127,9 @@ struct DebugInfo::Impl {
 /// Where the line table says the body of `function` begins, its frame set up; nothing: it does not say.
 [[nodiscard]] std::optional<VirtAddr> prologue_end(Dwarf_Die function);
 
+/// What a skeleton unit stands for, of its .dwo file; `unit` itself where it is none, or that file is not there.
+[[nodiscard]] Dwarf_Die whole_unit(Dwarf_Die unit);
+
 /// Each unit with code: of a skeleton, what it stands for (the .dwo file). Until `visit(unit)` returns false.
 void for_each_unit(Dwarf* dwarf, const std::function<bool(Dwarf_Die)>& visit);
 
