@@ -123,6 +123,22 @@ std::string quote_name(std::string_view name) {
   return fmt::format("{}{}", name.starts_with('"') ? "\\" : "", escaped(name, "*?[\\:"));
 }
 
+std::string quote_function(std::string_view name) {
+  bool plain = !name.empty();
+  for (std::size_t at = 0; plain && at < name.size();) {
+    const std::size_t length = utf8_sequence(name.substr(at));
+    const std::string_view character = name.substr(at, length);
+    plain = is_shown(character) && (length > 1 || std::string_view("*?[\\\"+:").find(name[at]) == name.npos);
+    if (!plain && name.substr(at).starts_with("::") && !name.substr(at).starts_with(":::")) {
+      plain = true;
+      at += 2;
+    } else {
+      at += std::max<std::size_t>(length, 1);
+    }
+  }
+  return plain ? std::string(name) : fmt::format("\"{}\"", escaped(name, "\\\"$`"));
+}
+
 std::string glob_of_part(std::string_view part) {
   std::string out;
   const auto literally = [&](char c) {

@@ -22,5 +22,7 @@ namespace usdt {
 [[nodiscard]] std::string quote_target(std::string_view path);
 /// A provider or name as a pattern that means it alone.
 [[nodiscard]] std::string quote_name(std::string_view name);
+/// The same of a function, whose name may have "::" in it: in double quotes where that is needed.
+[[nodiscard]] std::string quote_function(std::string_view name);
 
 }  // namespace usdt

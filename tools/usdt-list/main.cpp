@@ -15,7 +15,7 @@
 #include "doctor.hpp"
 #include "exit_code.hpp"
 #include "flags.hpp"
-#include "kernel_list.hpp"
+#include "function_list.hpp"
 #include "print.hpp"
 
 namespace usdt_list {
@@ -105,21 +105,25 @@ class Lister {
 
   void list(const usdt::KernelSelection& selection) {
     for (const std::string& missing : selection.missing) print_notice(kTool, missing);
-    const std::vector<ListedFunction> functions = list_functions(selection);
+    list(list_functions(selection), nullptr);
+  }
+
+  /// `file`: that they are of; null: of the kernel.
+  void list(const std::vector<ListedFunction>& functions, const usdt::ProbeFile* file) {
     const bool json = flags_.format == Format::json;
-    json ? print_functions_json(functions, out_) : print_functions_text(functions, flags_.verbosity, out_);
+    json ? print_functions_json(functions, file, out_) : print_functions_text(functions, flags_.verbosity, out_);
     static_cast<void>(out_.flush());
     std::size_t refused = 0;
     for (const ListedFunction& each : functions) {
-      if (each.point.refused.empty())
+      if (each.refused.empty())
         found_ = true;
       else
         ++refused;
     }
     if (refused == 0 || json || flags_.verbosity > 0) return;
-    const auto first = std::ranges::find_if(functions, [](const auto& each) { return !each.point.refused.empty(); });
+    const auto first = std::ranges::find_if(functions, [](const auto& each) { return !each.refused.empty(); });
     print_notice(kTool, fmt::format("left out {} that cannot be attached to (-v lists them), the first: {}: {}",
-                                    counted(refused, "function"), first->point.name, first->point.refused));
+                                    counted(refused, "function"), first->name, first->refused));
   }
 
   void complain(const usdt::Error& error) {
@@ -136,6 +140,13 @@ class Lister {
       return;
     }
     warn(*file);
+    if (!file->functions.empty()) {
+      found_in_files_ = true;
+      progress_.clear();
+      if (!file->no_types.empty() && file->sites.empty())
+        print_notice(kTool, fmt::format("{}: no types of functions: {}", file->target.access.string(), file->no_types));
+      list(list_functions(*file), &*file);
+    }
     if (file->sites.empty()) return;
     const bool first = !found_in_files_;
     found_ = found_in_files_ = true;

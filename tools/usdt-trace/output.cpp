@@ -56,18 +56,13 @@ std::optional<usdt::Text> unasked_text(const usdt::AttachPlan& plan, const usdt:
   return text ? std::optional(*text) : std::nullopt;
 }
 
-std::string full_name(const usdt::AttachPlan& plan, const usdt::PlannedProbe& probe) {
-  if (!probe.file) return fmt::format("{}:{}", probe.provider, probe.name);
-  return usdt::probe_name(plan.files[*probe.file].target, probe.provider, probe.name);
-}
-
 std::vector<std::string> short_names(const usdt::AttachPlan& plan) {
   std::map<std::string, std::size_t> files;
   std::vector<std::string> names;
   for (const usdt::PlannedProbe& probe : plan.probes)
     ++files[names.emplace_back(fmt::format("{}:{}", probe.provider, probe.name))];
   for (std::size_t i = 0; i < names.size(); ++i)
-    if (files[names[i]] > 1) names[i] = full_name(plan, plan.probes[usdt::Index<usdt::PlannedProbe>(i)]);
+    if (files[names[i]] > 1) names[i] = usdt::full_name(plan, plan.probes[usdt::Index<usdt::PlannedProbe>(i)]);
   return names;
 }
 

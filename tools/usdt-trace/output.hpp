@@ -83,8 +83,6 @@ class Output {
   bool given_up_ = false;
 };
 
-/// "usdt:PATH:PROVIDER:NAME": what usdt-list prints, too.
-[[nodiscard]] std::string full_name(const usdt::AttachPlan& plan, const usdt::PlannedProbe& probe);
 
 /// For lines: "PROVIDER:NAME", and full_name() where several files have a probe of that name.
 [[nodiscard]] std::vector<std::string> short_names(const usdt::AttachPlan& plan);

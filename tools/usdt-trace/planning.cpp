@@ -125,15 +125,22 @@ usdt::SearchScope search_scope(const Flags& flags, const Subjects& subjects) {
   return scope;
 }
 
+bool has_one_of(const usdt::PointPattern& pattern, const usdt::ProbeFile& file) {
+  if (const auto* probe = std::get_if<usdt::ProbePattern>(&pattern))
+    return std::ranges::any_of(file.sites,
+                               [&](const usdt::Site& site) { return probe->matches(site.provider, site.name); });
+  const auto& function = std::get<usdt::FunctionPattern>(pattern);
+  return std::ranges::any_of(file.functions, [&](const usdt::FunctionPoint& point) {
+    return point.moment == function.moment && usdt::means_function(function, point.name);
+  });
+}
+
 /// A pattern that means nothing is a mistake that those beside it would hide.
 void report_unmatched(const Flags& flags, const usdt::Selection& selection) {
   for (const usdt::PointPattern& pattern : flags.patterns) {
-    const auto* probe = std::get_if<usdt::ProbePattern>(&pattern);
-    if (!probe) continue;
-    const auto is_meant = [&](const usdt::Site& site) { return probe->matches(site.provider, site.name); };
-    if (std::ranges::none_of(selection.files,
-                             [&](const usdt::ProbeFile& file) { return std::ranges::any_of(file.sites, is_meant); }))
-      notice(flags, fmt::format("nothing matches '{}'", probe->str()));
+    if (std::holds_alternative<usdt::KernelPattern>(pattern)) continue;
+    if (std::ranges::none_of(selection.files, [&](const usdt::ProbeFile& file) { return has_one_of(pattern, file); }))
+      notice(flags, fmt::format("nothing matches '{}'", to_string(pattern)));
   }
 }
 
@@ -180,7 +187,9 @@ usdt::Result<PlannedTrace> plan_trace(const Flags& flags, const Subjects& subjec
   std::vector<usdt::TextOptions> texts;
   for (ListNumber i = 0; i < choice.count(); ++i) texts.push_back(texts_of(choice.list(i), flags));
   choose_texts(texts, choice, *options);
-  auto plan = usdt::plan_attach(*selection, usdt::kernel_facts(flags.patterns, flags.kernel_backend), *options);
+  usdt::KernelFacts kernel = usdt::kernel_facts(flags.patterns, flags.kernel_backend);
+  if (flags.backend != usdt::Backend::automatic) kernel.abilities.uprobe_session = false;  // another one is wanted
+  auto plan = usdt::plan_attach(*selection, kernel, *options);
   if (!plan) return usdt::fail(plan.error());
   PlannedTrace trace{std::move(*plan), {}};
   for (ListNumber i = 0; i < choice.count(); ++i) trace.printed.lists.push_back(choice.list(i));

@@ -17,7 +17,16 @@ usdt::Result<ProbePrint> parse_probe_print(std::string_view probe, std::string_v
   return ProbePrint{.probe = std::string(probe), .pattern = std::move(*pattern), .list = std::move(*items)};
 }
 
-bool means_any_file(const usdt::ProbePattern& pattern) { return pattern.target.empty() || pattern.target == "*"; }
+/// The target of a pattern of files.
+const std::string& target_of(const usdt::PointPattern& pattern) {
+  const auto* function = std::get_if<usdt::FunctionPattern>(&pattern);
+  return function ? function->target : std::get<usdt::ProbePattern>(pattern).target;
+}
+
+/// By the name alone.
+bool means(const usdt::FunctionPattern& pattern, const usdt::PointName& point) {
+  return usdt::function_prefix(pattern.moment) == point.provider && usdt::means_function(pattern, point.name);
+}
 
 bool means(const usdt::KernelPattern& pattern, const usdt::PointName& point) {
   if (point.file || to_string(pattern.kind) != point.provider || !usdt::glob_match(pattern.name, point.name))
@@ -54,9 +63,10 @@ usdt::Result<Prints> parse_prints(const std::vector<std::string>& words) {
 PrintChoice::PrintChoice(const Prints& prints, const usdt::SearchScope& scope) : prints_(prints) {
   for (const ProbePrint& print : prints.for_probes) {
     std::set<Inode>& inodes = files_.emplace_back();
-    const auto* pattern = std::get_if<usdt::ProbePattern>(&print.pattern);
-    if (!pattern || means_any_file(*pattern)) continue;
-    for (const usdt::FoundFile& found : usdt::find_files({*pattern}, scope).files) {
+    if (std::holds_alternative<usdt::KernelPattern>(print.pattern) ||
+        usdt::means_everything(target_of(print.pattern)))
+      continue;
+    for (const usdt::FoundFile& found : usdt::find_files({print.pattern}, scope).files) {
       struct stat st {};
       if (::stat(found.target.access.c_str(), &st) == 0) inodes.emplace(st.st_dev, st.st_ino);
     }
@@ -66,10 +76,12 @@ PrintChoice::PrintChoice(const Prints& prints, const usdt::SearchScope& scope) :
 bool PrintChoice::means(std::size_t list, const usdt::PointName& point) const {
   const auto& pattern = prints_.for_probes[list].pattern;
   if (const auto* kernel = std::get_if<usdt::KernelPattern>(&pattern)) return usdt_trace::means(*kernel, point);
-  const auto& probe = std::get<usdt::ProbePattern>(pattern);
-  if (!point.file || !probe.matches(point.provider, point.name)) return false;
+  const auto* probe = std::get_if<usdt::ProbePattern>(&pattern);
+  const auto* function = std::get_if<usdt::FunctionPattern>(&pattern);
+  const bool named = probe ? probe->matches(point.provider, point.name) : usdt_trace::means(*function, point);
+  if (!point.file || !named) return false;
   struct stat st {};
-  return means_any_file(probe) ||
+  return usdt::means_everything(target_of(pattern)) ||
          (::stat(point.file->access.c_str(), &st) == 0 && files_[list].contains({st.st_dev, st.st_ino}));
 }
 

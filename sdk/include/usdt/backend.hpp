@@ -14,6 +14,7 @@ enum class Backend : std::uint8_t {
   automatic,       ///< the best the kernel has
   uprobe_multi,    ///< one BPF link per file; kernel >= 6.6
   perf_uprobe,     ///< one perf event and BPF link per site; kernel >= 5.15
+  perf_uretprobe,  ///< the same at the returns of functions
   uprobe_return,   ///< one BPF link per file, at the returns of functions; kernel >= 6.6
   uprobe_session,  ///< one BPF link per file, both ends of a call in one program; kernel >= 6.13
   kprobe_session,  ///< one link for all functions, both ends of a call in one program; kernel >= 6.10

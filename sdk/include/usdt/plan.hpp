@@ -69,7 +69,7 @@ enum class NopOptimisation : std::uint8_t {
   nop10,  ///< 7.2..: a nop10 is optimised safely: sit on the nop10 of `nop,nop10`
 };
 
-/// What a kernel can do at its own functions (kernel_abilities() asks the running one).
+/// What a kernel can do at functions, its own and those of files (kernel_abilities() asks the running one).
 struct KernelAbilities {
   Machine machine = Machine::x86_64;  ///< the kernel's own
   bool perf_kprobe = true;            ///< CONFIG_KPROBE_EVENTS; false only where the kernel is seen to lack it
@@ -78,9 +78,10 @@ struct KernelAbilities {
   bool tracing = false;               ///< fentry and fexit: 5.5, arm64 6.4 or so
   bool tracing_session = false;       ///< fsession: 7.0
   bool tracing_multi = false;         ///< fentry, fexit and fsession: 7.2, x86-64
+  bool uprobe_session = false;        ///< of functions in files: 6.13
   bool func_arg = false;              ///< bpf_get_func_arg(): 5.17
   bool tp_btf_func_arg = false;       ///< the same in tp_btf programs: 7.2
-  bool perf_cookies = false;          ///< attach cookies of perf events and kprobe_multi: 5.15
+  bool perf_cookies = false;          ///< attach cookies of perf events, uprobes and kprobe_multi: 5.15
   bool tracing_cookies = false;       ///< of trampolines: 5.19
   bool raw_tp_cookies = false;        ///< of raw tracepoints: 6.10
   bool kernel_btf = false;
@@ -109,7 +110,7 @@ struct BoundedString {
 
 /// What tells one point from another, of whatever kind.
 struct PointName {
-  std::string_view provider;  ///< of the kernel: the prefix, "fentry"
+  std::string_view provider;  ///< of functions the prefix: "fentry", "uprobe"
   std::string_view name;
   std::string_view module;           ///< of the kernel; empty: vmlinux
   std::uint64_t address = 0;         ///< the note's pc; of a function its address; 0: not known, or a tracepoint
@@ -134,10 +135,6 @@ struct TextOptions {
 /// How a plan is made.
 struct PlanOptions {
   Scope scope = AllProcesses{};
-  /// When programs run at sites of files, which then have to be functions' first instructions. exit: at the return
-  /// (Linux 6.6), with the return value as the only argument. both: one program at both ends (Linux 6.13), told apart
-  /// by usdt_is_return(), with the return value behind the site's own arguments, which only the entry has.
-  Moment moment = Moment::entry;
   std::uint64_t user_cookie = 0;  ///< what usdt_cookie() returns in the program
   /// The same for each point of its own (by provider and name, say); goes before `user_cookie`.
   std::function<std::uint64_t(const PointName&)> user_cookie_of = {};
@@ -166,11 +163,13 @@ struct PlannedFunction {
   std::uint32_t btf_id = 0;
 };
 
-/// One provider:name of one file, whose sites may differ in signature; or one kernel function.
+/// One provider:name of one file, whose sites may differ in signature; the functions of one name in one file, at one
+/// moment; or one kernel function.
 struct PlannedProbe {
   std::optional<Index<PlannedFile>> file = {};  ///< none: of the kernel
-  std::string provider = {};                    ///< of the kernel: the prefix, "fentry"
+  std::string provider = {};                    ///< of functions the prefix: "fentry", "uprobe"
   std::string name = {};                        ///< of the kernel: "vfs_read", "nf_tables:nft_do_chain" in a module
+  std::optional<Moment> function = {};          ///< of a file's functions: when; none: a USDT probe, or of the kernel
 };
 
 /// An encoded spec, deduplicated over all sites of the plan.
@@ -277,6 +276,8 @@ struct KernelPoint {
 /// "fentry:vfs_read", "kprobe:nf_tables:nft_do_chain".
 [[nodiscard]] std::string kernel_name(KernelKind kind, std::string_view module, std::string_view name);
 
+/// The full name of a probe, which selects it again: "usdt:PATH:PROVIDER:NAME", "uprobe:PATH:FUNCTION", "fentry:NAME".
+[[nodiscard]] std::string full_name(const AttachPlan& plan, const PlannedProbe& probe);
 /// The machine whose registers a site's specs name.
 [[nodiscard]] Machine machine_of(const AttachPlan& plan, const PlannedSite& site);
 /// The kernel function or raw tracepoint that a site is; null: it is in a file.

@@ -1,26 +1,60 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "usdt/arg.hpp"
 #include "usdt/discover.hpp"
 #include "usdt/elf_file.hpp"
+#include "usdt/moment.hpp"
 #include "usdt/pattern.hpp"
 #include "usdt/probe.hpp"
 #include "usdt/result.hpp"
 
 namespace usdt {
 
+/// The values of a function: by debug information, or where there is none by the calling convention.
+struct FunctionSignature {
+  std::vector<Arg> args;      ///< at the function's first instruction
+  std::optional<Arg> result;  ///< where it returns; absent: it has none
+  bool varargs = false;       ///< more arguments follow, of which nothing is known
+  bool typed = false;         ///< false: words of argument registers, whether or not the function has such arguments
+};
+
+/// A place in a file's code where a program can run for a function.
+struct FunctionPoint {
+  Moment moment = Moment::entry;
+  /// "malloc", "ns::Server::handle(int)", "main+0x10". Several functions may have one name.
+  std::string name;
+  VirtAddr pc;                       ///< as linked, behind an instruction that only allows indirect jumps (endbr64)
+  std::optional<FileOffset> offset;  ///< absent: the file has no code there
+  SiteBytes bytes;
+  SiteClass site_class = SiteClass::unknown;
+  std::shared_ptr<const FunctionSignature> signature;  ///< shared by all of which no types are known
+  std::string source_file = {};                        ///< where it is defined; empty: not known
+  std::uint32_t source_line = 0;
+  bool inlined = false;        ///< a copy of its code in another function
+  std::string caller = {};     ///< of an inlined one: that function
+  std::string refused = {};    ///< why no program can run there; empty: one can
+};
+
 /// One scanned file with the sites asked for.
 struct ProbeFile {
   TargetFile target;
   std::shared_ptr<const ElfFile> elf;
   std::vector<Site> sites;
-  std::vector<ScanWarning> warnings;
+  std::vector<ScanWarning> warnings = {};
+  std::vector<FunctionPoint> functions = {};
+  std::string no_types = {};  ///< why nothing is known of the functions' types; empty: something is
 };
 
-/// Scans `target` and keeps the sites that one of `patterns` matches by provider and name (all if there are none).
+/// Scans `target` and keeps the sites that one of `patterns` matches by provider and name, and the functions that one
+/// of them names (no patterns: all sites, no function). Functions inlined by the compiler are among them where debug
+/// information tells of them.
 [[nodiscard]] Result<ProbeFile> find_probes(const TargetFile& target, const std::vector<PointPattern>& patterns,
                                             const OpenOptions& options = {});
 

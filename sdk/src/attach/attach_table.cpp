@@ -11,6 +11,7 @@ namespace {
 constexpr std::array kAttach = {
     AttachRow{.backend = Backend::uprobe_multi, .to_file = attach_uprobe_multi},
     AttachRow{.backend = Backend::perf_uprobe, .to_file = attach_perf_uprobe},
+    AttachRow{.backend = Backend::perf_uretprobe, .to_file = attach_perf_uretprobe},
     AttachRow{.backend = Backend::uprobe_return, .to_file = attach_uprobe_return},
     AttachRow{.backend = Backend::uprobe_session, .to_file = attach_uprobe_session},
     AttachRow{.backend = Backend::kprobe_session, .to_kernel = attach_kprobe_multi},

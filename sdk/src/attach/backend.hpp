@@ -92,6 +92,8 @@ struct FileLinks {
 [[nodiscard]] Result<FileLinks> attach_uprobe_session(const AttachTarget& target, const SiteArrays& sites);
 /// One perf event and one link for each site.
 [[nodiscard]] Result<FileLinks> attach_perf_uprobe(const AttachTarget& target, const SiteArrays& sites);
+/// The same at the returns of the functions that begin at the sites.
+[[nodiscard]] Result<FileLinks> attach_perf_uretprobe(const AttachTarget& target, const SiteArrays& sites);
 
 /// A program on a perf event: a BPF link with a cookie (5.15; before, the program alone and no cookie). 0 with the
 /// descriptors appended, or an errno.

@@ -51,7 +51,7 @@ Result<sys::UniqueFd> load_with_log(std::string_view program, sys::ProgLoad attr
 }  // namespace
 
 ProgramType program_type(const ProgramKind& kind, Backend files) noexcept {
-  const plan::BackendRow& row = plan::row_of(kind.backend == Backend::automatic ? files : kind.backend);
+  const plan::BackendRow& row = plan::row_of(kind.backend == Backend::automatic ? files : kind.backend, kind.moment);
   return {row.program_type, row.attach_types.of(kind.moment)};
 }
 

@@ -213,7 +213,8 @@ class Attachment {
 
   [[nodiscard]] Backend backend_of(const PlannedLink& link) const {
     const Backend planned = plan_.groups[link.group].backend;
-    return planned == Backend::automatic ? object_.backend : planned;
+    const Moment moment = object_.carriers.programs[link.program].kind.moment;
+    return plan::row_of(planned == Backend::automatic ? object_.backend : planned, moment).backend;
   }
 
   /// The kernel would put its own machine's breakpoint into the file, and no process that it runs would come by.

@@ -16,15 +16,15 @@ namespace usdt::backends {
 namespace {
 
 /// 0 with both descriptors appended, or a positive errno.
-int attach_site(const AttachTarget& target, const sys::ProbeSource& source, const SiteArrays& sites, std::size_t i,
-                FileLinks& links) {
+int attach_site(const AttachTarget& target, const sys::ProbeSource& source, bool returns, const SiteArrays& sites,
+                std::size_t i, FileLinks& links) {
   const std::uint64_t ref_ctr = sites.ref_ctr_offsets[i];
   // The interface has 32 bits for it.
   if (ref_ctr >> (64 - source.ref_ctr_shift)) return EOVERFLOW;
   perf_event_attr attr{};
   attr.size = sizeof(attr);
   attr.type = source.type;
-  attr.config = ref_ctr << source.ref_ctr_shift;
+  attr.config = ref_ctr << source.ref_ctr_shift | (returns ? std::uint64_t{1} << source.retprobe_bit : 0);
   attr.config1 = reinterpret_cast<std::uintptr_t>(target.path.c_str());
   attr.config2 = sites.offsets[i];
   const bool all = target.pid == 0;
@@ -34,6 +34,23 @@ int attach_site(const AttachTarget& target, const sys::ProbeSource& source, cons
   event.reset(fd);
 
   return link_perf_event(target.program_fd, std::move(event), sites.cookies[i], links);
+}
+
+Result<FileLinks> attach_each(const AttachTarget& target, bool returns, const SiteArrays& sites) {
+  auto source = sys::probe_source("uprobe");
+  if (!source) return fail(source.error());
+  const std::size_t spare = 256;
+  make_room_for(2 * sites.offsets.size() + spare);
+  FileLinks links;
+  for (std::size_t i = 0; i < sites.offsets.size(); ++i) {
+    const int error = attach_site(target, *source, returns, sites, i, links);
+    if (error == EMFILE)
+      return fail(
+          os_failure(ErrorKind::limit, fmt::format("perf uprobes: site {} of {}", i + 1, sites.offsets.size()), error));
+    if (error && concerns_all_sites(error)) return fail(os_failure(ErrorKind::io, "perf uprobe", error));
+    if (error) links.refused.push_back({i, error});
+  }
+  return links;
 }
 
 }  // namespace
@@ -57,20 +74,11 @@ int link_perf_event(int program_fd, sys::AttachedFd event, std::uint64_t cookie,
 }
 
 Result<FileLinks> attach_perf_uprobe(const AttachTarget& target, const SiteArrays& sites) {
-  auto source = sys::probe_source("uprobe");
-  if (!source) return fail(source.error());
-  const std::size_t spare = 256;
-  make_room_for(2 * sites.offsets.size() + spare);
-  FileLinks links;
-  for (std::size_t i = 0; i < sites.offsets.size(); ++i) {
-    const int error = attach_site(target, *source, sites, i, links);
-    if (error == EMFILE)
-      return fail(
-          os_failure(ErrorKind::limit, fmt::format("perf uprobes: site {} of {}", i + 1, sites.offsets.size()), error));
-    if (error && concerns_all_sites(error)) return fail(os_failure(ErrorKind::io, "perf uprobe", error));
-    if (error) links.refused.push_back({i, error});
-  }
-  return links;
+  return attach_each(target, false, sites);
+}
+
+Result<FileLinks> attach_perf_uretprobe(const AttachTarget& target, const SiteArrays& sites) {
+  return attach_each(target, true, sites);
 }
 
 }  // namespace usdt::backends

@@ -225,12 +225,27 @@ KernelAbilities kernel_abilities() {
   return kernel_abilities(all);
 }
 
+namespace {
+
+void ask_functions_of_files(const std::vector<PointPattern>& patterns, KernelAbilities& abilities) {
+  for (const PointPattern& pattern : patterns) {
+    const auto* function = std::get_if<FunctionPattern>(&pattern);
+    if (!function || function->moment == Moment::entry) continue;
+    abilities.perf_cookies = abilities.perf_cookies || has(Feature::attach_cookie);
+    if (function->moment == Moment::both) abilities.uprobe_session = has(Feature::uprobe_session);
+  }
+}
+
+}  // namespace
+
 KernelFacts kernel_facts(const std::vector<PointPattern>& patterns, Backend backend) {
   std::vector<KernelKind> kinds;
   for (const PointPattern& pattern : patterns) {
     if (const auto* kernel = std::get_if<KernelPattern>(&pattern)) kinds.push_back(kernel->kind);
   }
-  return {.nops = nop_optimisation(), .abilities = kernel_abilities(kinds, backend)};
+  KernelFacts facts{.nops = nop_optimisation(), .abilities = kernel_abilities(kinds, backend)};
+  ask_functions_of_files(patterns, facts.abilities);
+  return facts;
 }
 
 }  // namespace usdt

@@ -2,30 +2,50 @@
 #include <algorithm>
 #include <utility>
 
+#include "find/find_functions.hpp"
 #include "usdt/probe_file.hpp"
 
 namespace usdt {
+namespace {
+
+template <class Pattern>
+std::vector<Pattern> those_of(const std::vector<PointPattern>& patterns) {
+  std::vector<Pattern> out;
+  for (const PointPattern& pattern : patterns) {
+    if (const auto* wanted = std::get_if<Pattern>(&pattern)) out.push_back(*wanted);
+  }
+  return out;
+}
+
+Result<void> add_sites(const std::vector<ProbePattern>& patterns, ProbeFile& file) {
+  Result<ScanResult> scanned = file.elf->scan();
+  if (!scanned) return fail(std::move(scanned.error()));
+  file.sites = std::move(scanned->sites);
+  file.warnings = std::move(scanned->warnings);
+  if (patterns.empty()) return {};
+  std::erase_if(file.sites, [&patterns](const Site& site) {
+    return std::ranges::none_of(
+        patterns, [&site](const ProbePattern& pattern) { return pattern.matches(site.provider, site.name); });
+  });
+  return {};
+}
+
+}  // namespace
 
 Result<ProbeFile> find_probes(const TargetFile& target, const std::vector<PointPattern>& patterns,
                               const OpenOptions& options) {
   Result<ElfFile> elf = ElfFile::open(target.access, options);
   if (!elf) return fail(std::move(elf.error()));
-  Result<ScanResult> scanned = elf->scan();
-  if (!scanned) return fail(std::move(scanned.error()));
-
-  std::vector<Site>& sites = scanned->sites;
-  if (!patterns.empty()) {
-    std::erase_if(sites, [&patterns](const Site& site) {
-      return std::ranges::none_of(patterns, [&site](const PointPattern& pattern) {
-        const auto* probe = std::get_if<ProbePattern>(&pattern);
-        return probe && probe->matches(site.provider, site.name);
-      });
-    });
+  ProbeFile file{.target = target, .elf = std::make_shared<const ElfFile>(std::move(*elf)), .sites = {}};
+  const auto probes = those_of<ProbePattern>(patterns);
+  const auto functions = those_of<FunctionPattern>(patterns);
+  if (patterns.empty() || !probes.empty()) {
+    if (auto added = add_sites(probes, file); !added) return fail(std::move(added.error()));
   }
-  return ProbeFile{.target = target,
-                   .elf = std::make_shared<const ElfFile>(std::move(*elf)),
-                   .sites = std::move(sites),
-                   .warnings = std::move(scanned->warnings)};
+  if (!functions.empty()) {
+    if (auto added = find::add_functions(functions, options.stop, file); !added) return fail(std::move(added.error()));
+  }
+  return file;
 }
 
 }  // namespace usdt

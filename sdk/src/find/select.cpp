@@ -31,8 +31,8 @@ Error nothing_matches(const Patterns& patterns, const Selection& selection, cons
   if (!selection.unreadable.empty() && providers.empty()) return selection.unreadable.front();
   std::vector<std::string> names;
   for (const PointPattern& pattern : patterns) {
-    if (const auto* probe = std::get_if<ProbePattern>(&pattern))
-      names.push_back(fmt::format("{}:{}", probe->provider, probe->name));
+    const auto* probe = std::get_if<ProbePattern>(&pattern);
+    names.push_back(probe ? fmt::format("{}:{}", probe->provider, probe->name) : to_string(pattern));
   }
   const std::string there = providers.empty() ? "there are no USDT probes in it"
                                               : fmt::format("it has providers {}", fmt::join(providers, ", "));
@@ -60,7 +60,7 @@ Result<void> select_in_files(const Patterns& patterns, const SearchScope& scope,
     auto file = find_probes(each.target, each.patterns, {.stop = scope.stop});
     if (!file)
       selection.unreadable.push_back(std::move(file.error()));
-    else if (!file->sites.empty())
+    else if (!file->sites.empty() || !file->functions.empty())
       selection.files.push_back(std::move(*file));
   }
   selection.looked = std::move(found.looked);
@@ -75,6 +75,10 @@ Result<void> select_in_files(const Patterns& patterns, const SearchScope& scope,
 
 std::string probe_name(const TargetFile& file, std::string_view provider, std::string_view name) {
   return fmt::format("usdt:{}:{}:{}", quote_target(file.access.string()), quote_name(provider), quote_name(name));
+}
+
+std::string function_name(const TargetFile& file, Moment moment, std::string_view name) {
+  return fmt::format("{}:{}:{}", function_prefix(moment), quote_target(file.access.string()), quote_function(name));
 }
 
 Result<Selection> select(const std::vector<PointPattern>& patterns, const SearchScope& scope) {

@@ -55,6 +55,7 @@ struct BackendRow {
   // Of files: the kernel is asked when programs are loaded.
   std::optional<Feature> feature = {};    ///< without which there is no such backend
   std::optional<Feature> exact_pid = {};  ///< without which its pid filter means one thread, not the process
+  std::optional<Backend> at_returns = {};  ///< what goes with it, at returns of functions
   // Of kernel functions and tracepoints: the planner asks what the kernel can do.
   std::optional<KernelFamily> family = {};
   Ability needs = nullptr;     ///< without which there is no such backend; null: it is in every kernel
@@ -79,11 +80,19 @@ inline constexpr std::array kBackends = {
                .moments = {.entry = true},
                .attach_types = {.entry = sys::bpf_attach_trace_uprobe_multi},
                .feature = Feature::uprobe_multi,
-               .exact_pid = Feature::uprobe_multi_pid},
+               .exact_pid = Feature::uprobe_multi_pid,
+               .at_returns = Backend::uprobe_return},
     BackendRow{.backend = Backend::perf_uprobe,
                .info = {"perf_uprobe", "Linux 4.17, with cookies 5.15", PointKind::file, false},
                .program_type = sys::bpf_prog_type_kprobe,
                .moments = {.entry = true},
+               .attach_types = {},
+               .at_returns = Backend::perf_uretprobe,
+               .on_perf_event = true},
+    BackendRow{.backend = Backend::perf_uretprobe,
+               .info = {"perf_uretprobe", "Linux 4.17, with cookies 5.15", PointKind::file, false},
+               .program_type = sys::bpf_prog_type_kprobe,
+               .moments = {.exit = true},
                .attach_types = {},
                .on_perf_event = true},
     BackendRow{.backend = Backend::uprobe_return,
@@ -205,13 +214,11 @@ static_assert(in_order(), "rows are in the order of enum Backend");
   return kBackends[static_cast<std::size_t>(backend) - 1];
 }
 
-/// The first that runs one program at `moment` of functions in files; null: there is none.
-[[nodiscard]] constexpr const BackendRow* row_for_files(Moment moment) noexcept {
-  for (const BackendRow& row : kBackends) {
-    const bool one_program = moment != Moment::both || row.moments.both;
-    if (row.info.points == PointKind::file && row.moments.has(moment) && one_program) return &row;
-  }
-  return nullptr;
+/// The row of what attaches programs of `moment`, where `backend` is what their group is attached by, or what serves
+/// USDT sites: at returns another one may go with it. Precondition: not automatic.
+[[nodiscard]] constexpr const BackendRow& row_of(Backend backend, Moment moment) noexcept {
+  const BackendRow& row = row_of(backend);
+  return moment == Moment::exit && row.at_returns ? row_of(*row.at_returns) : row;
 }
 
 }  // namespace usdt::plan

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -38,6 +40,7 @@ std::size_t bytes_of(const ElfFile& file) {
 struct ArgTemplate {
   Index<std::vector<Arg>> args;
   std::vector<usdt_arg_spec> encoded;  ///< for a breakpoint at address 0; empty where all its sites share one
+  bool result_comes_later = false;     ///< resolve::EncodeOptions
   bool ip_relative = false;            ///< some value is a distance from the breakpoint
   Index<EncodedSpec> spec;             ///< where all its sites share one
 };
@@ -51,11 +54,27 @@ void reject_surplus(std::vector<Arg>& args, std::span<const ParsedArg> parsed) {
   }
 }
 
-/// The return value as the last argument. At the return, where the site's own arguments were are other values.
-void add_result(std::vector<Arg>& args, Machine machine, Moment moment) {
-  if (moment == Moment::exit) args.clear();
-  args.push_back(*resolve::untyped_signature(resolve::Convention::registers, machine).result);
-  if (args.size() > USDT_MAX_ARGS) args.back().location = Unreadable{"the site has too many arguments", 0};
+/// What a program has of a function at `moment`, the return value last. At the return, where the arguments were are
+/// other values.
+std::vector<Arg> args_at(const FunctionSignature& signature, Moment moment) {
+  std::vector<Arg> args;
+  if (moment != Moment::exit) args = signature.args;
+  if (moment != Moment::entry && signature.result) args.push_back(*signature.result);
+  for (std::size_t i = USDT_MAX_ARGS; i < args.size(); ++i) {
+    if (args[i].readable())
+      args[i].location = Unreadable{fmt::format("value {}: only the first {} can be read", i, USDT_MAX_ARGS)};
+  }
+  return args;
+}
+
+/// The part of a site that says where its breakpoint goes.
+Site site_of(const FunctionPoint& point) {
+  Site site;
+  site.pc = site.pc_adjusted = point.pc;
+  site.offset = point.offset;
+  site.bytes = point.bytes;
+  site.site_class = point.site_class;
+  return site;
 }
 
 /// Whether the file, and not the text alone, decided how to read an argument.
@@ -93,15 +112,6 @@ class Planner {
   }
 
   void add(const ProbeFile& file);
-  /// Of PlanOptions::moment. Errors: not_supported.
-  Result<void> choose_backend() {
-    if (options_.moment == Moment::entry) return {};  // chosen when the programs are loaded
-    const plan::BackendRow* row = plan::row_for_files(options_.moment);
-    if (row == nullptr)
-      return fail(ErrorKind::not_supported, "no backend attaches to the returns of functions in files");
-    backend_ = row->backend;
-    return {};
-  }
   [[nodiscard]] AttachPlan take() && {
     plan_.specs = std::move(specs_).take();
     return std::move(plan_);
@@ -114,13 +124,29 @@ class Planner {
   /// The file being planned, and what was found out about its names and texts.
   struct Current {
     Index<PlannedFile> file;
-    Index<AttachGroup> group;
+    const ElfFile& elf;
     ArgDecoder decoder;
-    std::unordered_map<ProbeName, Index<PlannedProbe>, KeyHash> probes;
-    std::unordered_map<TemplateKey, std::uint32_t, KeyHash> templates;
+    std::unordered_map<ProbeName, Index<PlannedProbe>, KeyHash> probes = {};
+    std::unordered_map<TemplateKey, std::uint32_t, KeyHash> templates = {};
+    std::map<Moment, Index<AttachGroup>> groups = {};
+    std::map<std::tuple<const FunctionSignature*, Moment, const TextOptions*>, std::uint32_t> function_templates = {};
+  };
+  /// Where a program will run, of whatever kind it is.
+  struct Spot {
+    PointName name;
+    VirtAddr address;  ///< as linked, corrected: what addresses relative to it count from
+    plan::Placement placement;
+    Moment moment = Moment::entry;
   };
 
-  Index<PlannedProbe> probe_of(const Site& site, Current& current);
+  [[nodiscard]] std::string too_many_arguments() const {
+    return fmt::format("the plan has {} different arguments without it: trace fewer probes", decoded_);
+  }
+  void add_sites(const ProbeFile& file, Current& current);
+  void add_functions(const ProbeFile& file, Current& current);
+  void add_function(const FunctionPoint& point, Current& current);
+  Index<PlannedProbe> probe_of(const PointName& name, std::optional<Moment> function, Current& current);
+  Index<AttachGroup> group_of(Moment moment, Current& current);
   /// What is wanted as text at a site, and what is known of such texts.
   struct Texts {
     const TextOptions* wanted;
@@ -128,17 +154,18 @@ class Planner {
     [[nodiscard]] TemplateKey key(std::string_view text) const { return {wanted, known.data(), text}; }
   };
   [[nodiscard]] PointName name_of(const Site& site, const Current& current) const;
+  [[nodiscard]] PointName name_of(const FunctionPoint& point, const Current& current) const;
   [[nodiscard]] Texts texts_of(const Site& site, const Current& current) const;
   const ArgTemplate& template_of(const Site& site, Current& current);
+  const ArgTemplate& template_of(const FunctionPoint& point, Current& current);
   std::uint32_t make_template(std::string_view text, const Texts& texts, Current& current);
-  Index<EncodedSpec> spec_of(const ArgTemplate& args, const Site& site, VirtAddr breakpoint, std::uint64_t user_cookie,
-                             Machine machine);
-  void add_site(const Site& site, Index<PlannedProbe> probe, const plan::Placement& placement, Current& current);
+  std::uint32_t encode_template(Index<std::vector<Arg>> args, const Texts& texts, Moment moment, Machine machine);
+  Index<EncodedSpec> spec_of(const ArgTemplate& args, const Spot& spot, std::uint64_t user_cookie, Machine machine);
+  void add_site(const Spot& spot, const ArgTemplate& args, Index<PlannedProbe> probe, Current& current);
 
   const KernelFacts& kernel_;
   const PlanOptions& options_;
   bool several_files_;
-  Backend backend_ = Backend::automatic;
   AttachPlan plan_;
   plan::SpecTable specs_;
   std::vector<ArgTemplate> templates_;
@@ -149,36 +176,76 @@ class Planner {
 
 void Planner::add(const ProbeFile& file) {
   most_arguments_ += bytes_of(*file.elf) / kFileBytesPerArgument;
-  const Index<PlannedFile> number = plan_.files.add({.target = file.target, .elf = file.elf});
-  const Index<AttachGroup> group = plan_.groups.add();
-  plan_.groups[group].backend = backend_;
-  plan_.groups[group].moment = options_.moment;
-  plan_.groups[group].session = options_.moment == Moment::both;
-  plan_.groups[group].of = number;
-  Current current{number, group, ArgDecoder(*file.elf), {}, {}};
-  plan_.sites.reserve(plan_.sites.size() + file.sites.size());
+  Current current{plan_.files.add({.target = file.target, .elf = file.elf}), *file.elf, ArgDecoder(*file.elf)};
+  plan_.sites.reserve(plan_.sites.size() + file.sites.size() + file.functions.size());
+  add_sites(file, current);
+  add_functions(file, current);
+}
+
+void Planner::add_sites(const ProbeFile& file, Current& current) {
   current.templates.reserve(file.sites.size());
   specs_.reserve(file.sites.size());
   for (const Site& site : file.sites) {
     if (options_.stop.stop_requested()) return;
-    const Index<PlannedProbe> probe = probe_of(site, current);
-    auto placement = plan::place(site, *file.elf, kernel_, options_);
+    const PointName name = name_of(site, current);
+    const Index<PlannedProbe> probe = probe_of(name, std::nullopt, current);
+    auto placement = plan::place(site, current.elf, kernel_, options_);
     if (placement && decoded_ >= most_arguments_ &&
         !current.templates.contains(texts_of(site, current).key(site.args_text))) {
-      placement =
-          tl::unexpected(fmt::format("the plan has {} different arguments without it: trace fewer probes", decoded_));
+      placement = tl::unexpected(too_many_arguments());
     }
     if (placement) {
-      add_site(site, probe, *placement, current);
+      add_site({name, site.pc_adjusted, *placement}, template_of(site, current), probe, current);
     } else {
       plan_.skipped.push_back({.probe = probe, .pc = site.pc, .reason = std::move(placement.error())});
     }
   }
 }
 
-Index<PlannedProbe> Planner::probe_of(const Site& site, Current& current) {
-  const auto [it, fresh] = current.probes.try_emplace({site.provider, site.name}, plan_.probes.next());
-  if (fresh) plan_.probes.add({.file = current.file, .provider = site.provider, .name = site.name});
+void Planner::add_functions(const ProbeFile& file, Current& current) {
+  for (const FunctionPoint& point : file.functions) {
+    if (options_.stop.stop_requested()) return;
+    add_function(point, current);
+  }
+}
+
+void Planner::add_function(const FunctionPoint& point, Current& current) {
+  const PointName name = name_of(point, current);
+  const Index<PlannedProbe> probe = probe_of(name, point.moment, current);
+  std::string refusal = point.refused;
+  if (refusal.empty() && point.moment != Moment::entry && !kernel_.abilities.perf_cookies)
+    refusal = "returns are told apart by attach cookies, which this kernel does not have (Linux 5.15)";
+  if (refusal.empty() && !point.signature) refusal = "nothing is known of its values";
+  if (refusal.empty() && decoded_ >= most_arguments_) refusal = too_many_arguments();
+  auto placement = refusal.empty() ? plan::place(site_of(point), current.elf, kernel_, options_)
+                                   : tl::unexpected(std::move(refusal));
+  if (!placement) {
+    plan_.skipped.push_back({.probe = probe, .pc = point.pc, .reason = std::move(placement.error())});
+    return;
+  }
+  add_site({name, point.pc, *placement, point.moment}, template_of(point, current), probe, current);
+}
+
+Index<PlannedProbe> Planner::probe_of(const PointName& name, std::optional<Moment> function, Current& current) {
+  const auto [it, fresh] = current.probes.try_emplace({name.provider, name.name}, plan_.probes.next());
+  if (fresh)
+    plan_.probes.add({.file = current.file,
+                      .provider = std::string(name.provider),
+                      .name = std::string(name.name),
+                      .function = function});
+  return it->second;
+}
+
+/// One link serves all entries of a file, whether probes or functions.
+Index<AttachGroup> Planner::group_of(Moment moment, Current& current) {
+  const auto [it, fresh] = current.groups.try_emplace(moment, plan_.groups.next());
+  if (!fresh) return it->second;
+  const bool session = moment == Moment::both && kernel_.abilities.uprobe_session;
+  AttachGroup& group = plan_.groups[plan_.groups.add()];
+  if (session) group.backend = Backend::uprobe_session;
+  group.moment = moment;
+  group.session = session;
+  group.of = current.file;
   return it->second;
 }
 
@@ -187,6 +254,14 @@ PointName Planner::name_of(const Site& site, const Current& current) const {
           .name = site.name,
           .module = {},
           .address = site.pc.value,
+          .file = &plan_.files[current.file].target};
+}
+
+PointName Planner::name_of(const FunctionPoint& point, const Current& current) const {
+  return {.provider = function_prefix(point.moment),
+          .name = point.name,
+          .module = {},
+          .address = point.pc.value,
           .file = &plan_.files[current.file].target};
 }
 
@@ -203,28 +278,42 @@ const ArgTemplate& Planner::template_of(const Site& site, Current& current) {
   return templates_[it->second];
 }
 
+const ArgTemplate& Planner::template_of(const FunctionPoint& point, Current& current) {
+  const Texts texts{&plan::text_options(options_, [&] { return name_of(point, current); }), {}};
+  const auto [it, fresh] =
+      current.function_templates.try_emplace({point.signature.get(), point.moment, texts.wanted}, 0);
+  if (fresh) {
+    const auto args = plan_.args.add(args_at(*point.signature, point.moment));
+    it->second = encode_template(args, texts, point.moment, current.decoder.machine());
+  }
+  return templates_[it->second];
+}
+
 std::uint32_t Planner::make_template(std::string_view text, const Texts& texts, Current& current) {
-  const arch::Arch& arch = arch::for_machine(current.decoder.machine());
-  const MachineText key(arch.machine, text);
+  const MachineText key(current.decoder.machine(), text);
   const bool alike = texts.known.empty() && texts.wanted == &options_.texts;
   const bool shared = alike && several_files_;
   if (const auto same = shared_templates_.find(key); shared && same != shared_templates_.end()) return same->second;
 
   const std::vector<ParsedArg> parsed = current.decoder.parse(text);
   const auto at = plan_.args.add(current.decoder.decode(parsed));
-  std::vector<Arg>& args = plan_.args[at];
-  reject_surplus(args, parsed);
-  if (options_.moment != Moment::entry) add_result(args, arch.machine, options_.moment);
-  const auto number = static_cast<std::uint32_t>(templates_.size());
-  if (shared && !depends_on_file(args)) shared_templates_.emplace(key, number);
+  reject_surplus(plan_.args[at], parsed);
+  const std::uint32_t number = encode_template(at, texts, Moment::entry, current.decoder.machine());
+  if (shared && !depends_on_file(plan_.args[at])) shared_templates_.emplace(key, number);
+  return number;
+}
 
+std::uint32_t Planner::encode_template(Index<std::vector<Arg>> at, const Texts& texts, Moment moment, Machine machine) {
+  const std::vector<Arg>& args = plan_.args[at];
+  const arch::Arch& arch = arch::for_machine(machine);
   ArgTemplate made;
   made.args = at;
+  made.result_comes_later = moment == Moment::both;
   decoded_ += args.size();
   const std::span encodable = std::span<const Arg>(args).first(std::min<std::size_t>(args.size(), USDT_MAX_ARGS));
   made.encoded.reserve(encodable.size());
   for (const Arg& arg : encodable) {
-    made.encoded.push_back(resolve::encode(arg, arch, {.result_comes_later = options_.moment == Moment::both}));
+    made.encoded.push_back(resolve::encode(arg, arch, {.result_comes_later = made.result_comes_later}));
     made.ip_relative |= resolve::depends_on_breakpoint(made.encoded.back());
   }
   const std::uint32_t slots = plan::assign_captures(made.encoded, args, arch.word_size, *texts.wanted, texts.known);
@@ -233,32 +322,32 @@ std::uint32_t Planner::make_template(std::string_view text, const Texts& texts, 
   if (!made.ip_relative && !options_.user_cookie_of)
     made.spec = specs_.intern(std::exchange(made.encoded, {}), options_.user_cookie);
   templates_.push_back(std::move(made));
-  return number;
+  return static_cast<std::uint32_t>(templates_.size() - 1);
 }
 
-/// The distances of a template are from address 0; those of the spec are from `breakpoint`.
-Index<EncodedSpec> Planner::spec_of(const ArgTemplate& args, const Site& site, VirtAddr breakpoint,
-                                    std::uint64_t user_cookie, Machine machine) {
+/// The distances of a template are from address 0; those of the spec are from the breakpoint.
+Index<EncodedSpec> Planner::spec_of(const ArgTemplate& args, const Spot& spot, std::uint64_t user_cookie,
+                                    Machine machine) {
   if (!args.ip_relative) return options_.user_cookie_of ? specs_.intern(args.encoded, user_cookie) : args.spec;
+  const resolve::EncodeOptions encoding{.site = spot.address,
+                                        .breakpoint = spot.address + spot.placement.shift,
+                                        .result_comes_later = args.result_comes_later};
   std::vector<usdt_arg_spec> encoded = args.encoded;
   for (std::size_t i = 0; i < encoded.size(); ++i) {
     if (!resolve::depends_on_breakpoint(encoded[i])) continue;
-    const Arg& arg = plan_.args[args.args][i];
-    encoded[i].value =
-        resolve::encode(arg, arch::for_machine(machine), {.site = site.pc_adjusted, .breakpoint = breakpoint}).value;
+    encoded[i].value = resolve::encode(plan_.args[args.args][i], arch::for_machine(machine), encoding).value;
   }
   return specs_.intern(std::move(encoded), user_cookie);
 }
 
-void Planner::add_site(const Site& site, Index<PlannedProbe> probe, const plan::Placement& placement,
-                       Current& current) {
-  const ArgTemplate& args = template_of(site, current);
-  const std::uint64_t user_cookie = plan::user_cookie(options_, name_of(site, current));
-  const Index<EncodedSpec> spec =
-      spec_of(args, site, site.pc_adjusted + placement.shift, user_cookie, current.decoder.machine());
-  const FilePlace place{
-      .file = current.file, .pc = site.pc, .offset = placement.offset, .semaphore = placement.semaphore};
-  plan_.groups[current.group].sites.push_back(
+void Planner::add_site(const Spot& spot, const ArgTemplate& args, Index<PlannedProbe> probe, Current& current) {
+  const std::uint64_t user_cookie = plan::user_cookie(options_, spot.name);
+  const Index<EncodedSpec> spec = spec_of(args, spot, user_cookie, current.decoder.machine());
+  const FilePlace place{.file = current.file,
+                        .pc = VirtAddr(spot.name.address),
+                        .offset = spot.placement.offset,
+                        .semaphore = spot.placement.semaphore};
+  plan_.groups[group_of(spot.moment, current)].sites.push_back(
       plan_.sites.add({.probe = probe, .point = place, .spec = spec, .args = args.args}));
 }
 
@@ -294,6 +383,13 @@ Error nothing_to_attach(const AttachPlan& plan) {
 
 }  // namespace
 
+std::string full_name(const AttachPlan& plan, const PlannedProbe& probe) {
+  if (!probe.file) return fmt::format("{}:{}", probe.provider, probe.name);
+  const TargetFile& file = plan.files[*probe.file].target;
+  if (!probe.function) return probe_name(file, probe.provider, probe.name);
+  return function_name(file, *probe.function, probe.name);
+}
+
 Machine machine_of(const AttachPlan& plan, const PlannedSite& site) {
   const auto* place = std::get_if<FilePlace>(&site.point);
   return place ? plan.files[place->file].elf->machine() : plan.kernel_machine;
@@ -322,14 +418,13 @@ Result<AttachPlan> plan_attach(const Selection& selection, const KernelFacts& ke
     if (file.elf == nullptr) {
       return fail(ErrorKind::invalid_argument, fmt::format("{}: not scanned", file.target.path.string()));
     }
-    sites += file.sites.size();
+    sites += file.sites.size() + file.functions.size();
   }
   if (sites == 0 && selection.kernel.refused.empty()) return fail(ErrorKind::not_found, "no site to attach to");
   if (sites > USDT_MAX_SITES) {
     return fail(ErrorKind::limit, fmt::format("{} sites: at most {} can be told apart", sites, USDT_MAX_SITES));
   }
   Planner planner(kernel, options, selection.files.size() > 1);
-  if (auto chosen = planner.choose_backend(); !chosen && !selection.files.empty()) return fail(chosen.error());
   for (const ProbeFile& file : selection.files) planner.add(file);
   if (auto added = planner.add(selection.kernel); !added) return fail(added.error());
   if (options.stop.stop_requested()) return fail(ErrorKind::stopped, "not planned to the end");

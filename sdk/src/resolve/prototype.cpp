@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "arch/kernel_calls.hpp"
+#include "resolve/untyped.hpp"
 #include "resolve/value_size.hpp"
 #include "usdt/bpf/spec.h"
 
@@ -207,18 +208,13 @@ KernelSignature untyped_signature(Convention convention, Machine machine) {
   signature.no_trampoline = "no type information";
   if (convention != Convention::registers) return signature;
   const arch::Arch& arch = arch::for_machine(machine);
-  const auto word_at = [&arch](std::string name, Location location) {
-    return Arg{.type = {.size = arch.word_size},
-               .location = std::move(location),
-               .source = {},
-               .declaration = std::make_shared<const Declaration>(Declaration{std::move(name), {}, {}})};
-  };
   const arch::Shape word{.kind = arch::Shape::Kind::word, .size = arch.word_size};
   arch::Places places(arch, word, false);
   const std::size_t count = std::max(fewest, arch.kernel_calls.arguments.size());
   for (std::size_t n = 0; n < count; ++n)
-    signature.args.push_back(word_at(fmt::format("arg{}", n), location_of(places.next(word), arch.word_size, arch)));
-  signature.result = word_at({}, Register{.id = arch.kernel_calls.result});
+    signature.args.push_back(
+        untyped_word(arch, fmt::format("arg{}", n), location_of(places.next(word), arch.word_size, arch)));
+  signature.result = untyped_word(arch, {}, Register{.id = arch.kernel_calls.result});
   signature.result->result = true;
   return signature;
 }

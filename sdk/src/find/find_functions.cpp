@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "find/find_functions.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "arch/arch.hpp"
+#include "dwarf/debug_info.hpp"
+#include "elf/code_reader.hpp"
+#include "elf/demangle.hpp"
+#include "elf/elf_impl.hpp"
+#include "elf/functions.hpp"
+#include "resolve/untyped.hpp"
+#include "usdt/select.hpp"
+
+namespace usdt::find {
+namespace {
+
+using Signature = std::shared_ptr<const FunctionSignature>;
+
+/// "server.c:12".
+std::string text_of(const dwarf::SourceLine& line) {
+  return line.file.empty() ? std::string("a place not known") : fmt::format("{}:{}", line.file, line.line);
+}
+
+class FunctionFinder {
+ public:
+  FunctionFinder(const std::vector<FunctionPattern>& patterns, const StopToken& stop, ProbeFile& file)
+      : patterns_(patterns),
+        stop_(stop),
+        file_(file),
+        code_(elf::Inside::of(*file.elf)->file, elf::Inside::of(*file.elf)->image) {
+    for (const FunctionPattern& pattern : patterns) names_.emplace_back(pattern.name);
+  }
+
+  Result<void> run() {
+    auto found = elf::find_functions(*file_.elf, names_, stop_);
+    if (!found) return fail(std::move(found.error()));
+    auto debug = dwarf::DebugInfo::open(*file_.elf, stop_);
+    if (debug)
+      debug_.emplace(std::move(*debug));
+    else if (debug.error().kind == ErrorKind::stopped)
+      return fail(std::move(debug.error()));
+    else
+      file_.no_types = debug.error().message;
+    for (const Function& function : *found) {
+      if (stop_.stop_requested()) return fail(ErrorKind::stopped, "functions were not looked for to the end");
+      if (auto added = add(function); !added) return added;
+    }
+    return debug_ ? add_by_debug_information() : Result<void>{};
+  }
+
+ private:
+  Result<void> add(const Function& function) {
+    Known known;
+    bool looked = false;
+    for (std::size_t i = 0; i < patterns_.size(); ++i) {
+      if (!names_[i].matches(function)) continue;
+      if (!std::exchange(looked, true)) known = look_up(function);
+      if (auto added = add(function, known, patterns_[i]); !added) return added;
+    }
+    return {};
+  }
+
+  /// What debug information says of a function.
+  struct Known {
+    Signature signature;
+    dwarf::SourceLine declared;
+  };
+
+  Known look_up(const Function& function) {
+    if (!debug_) return {untyped(), {}};
+    auto info = debug_->function_at(function.address);
+    if (!info || info->instances.empty()) return {untyped(), {}};
+    return {signature_of(*info, info->instances.front()), info->declared};
+  }
+
+  Signature signature_of(const dwarf::FunctionInfo& info, const dwarf::Instance& instance) {
+    auto found = debug_->signature(info, instance);
+    if (!found) return untyped();
+    return std::make_shared<const FunctionSignature>(
+        FunctionSignature{std::move(found->args), std::move(found->result), found->varargs, true});
+  }
+
+  const Signature& untyped() {
+    if (!untyped_) {
+      resolve::UntypedValues values = resolve::untyped_function(file_.elf->machine());
+      untyped_ = std::make_shared<const FunctionSignature>(
+          FunctionSignature{std::move(values.args), std::move(values.result)});
+    }
+    return untyped_;
+  }
+
+  Result<void> add(const Function& function, const Known& known, const FunctionPattern& pattern) {
+    FunctionPoint point;
+    point.moment = pattern.moment;
+    point.name = function.name;
+    point.signature = known.signature;
+    point.source_file = known.declared.file;
+    point.source_line = known.declared.line;
+    if (function.ifunc)
+      point.refused = "what is there only chooses the function (STT_GNU_IFUNC): name the one that it chooses";
+    if (pattern.offset != 0) {
+      auto there = elf::place_in_function(*file_.elf, function, pattern.offset);
+      if (!there) return fail(std::move(there.error()));
+      point.name += fmt::format("+{:#x}", pattern.offset);
+      point.signature = nothing();
+      place(point, function.address + pattern.offset);
+    } else {
+      place(point, function.address + function.landing_pad);
+    }
+    add(std::move(point));
+    return {};
+  }
+
+  /// Behind the first instructions, registers and stack are no longer as the caller left them.
+  const Signature& nothing() {
+    if (!nothing_) nothing_ = std::make_shared<const FunctionSignature>();
+    return nothing_;
+  }
+
+  /// The instruction at `pc`.
+  void place(FunctionPoint& point, VirtAddr pc) {
+    point.pc = pc;
+    const elf::Code code = code_.at(pc);
+    point.offset = code.offset;
+    point.bytes = code.bytes;
+    point.site_class = code.site_class;
+  }
+
+  void add(FunctionPoint&& point) {
+    const bool fresh = taken_.emplace(point.moment, point.pc.value, point.inlined ? point.name : "").second;
+    if (fresh) file_.functions.push_back(std::move(point));
+  }
+
+  /// Copies inlined into other functions, and functions whose symbol says another name ("handle.isra.0").
+  Result<void> add_by_debug_information() {
+    const auto wanted = [&](const dwarf::FunctionInfo& info) {
+      const Function function = named(info);
+      return std::ranges::any_of(names_, [&](const elf::FunctionName& name) { return name.matches(function); });
+    };
+    auto found = debug_->functions(wanted, stop_);
+    if (!found) return found.error().kind == ErrorKind::stopped ? fail(std::move(found.error())) : Result<void>{};
+    for (const dwarf::FunctionInfo& info : *found) {
+      for (const dwarf::Instance& instance : info.instances) {
+        add_instance(info, instance);
+      }
+    }
+    return {};
+  }
+
+  /// As symbol tables would name it.
+  Function named(const dwarf::FunctionInfo& info) {
+    Function function;
+    function.symbol = info.linkage_name.empty() ? info.name : info.linkage_name;
+    const elf::Demangled demangled = demangler_.demangle(function.symbol);
+    function.name = demangled.name.empty() ? info.qualified : std::string(demangled.name);
+    return function;
+  }
+
+  void add_instance(const dwarf::FunctionInfo& info, const dwarf::Instance& instance) {
+    const Function function = named(info);
+    const Signature signature = signature_of(info, instance);
+    for (std::size_t i = 0; i < patterns_.size(); ++i) {
+      if (!names_[i].matches(function) || patterns_[i].offset != 0) continue;
+      FunctionPoint point;
+      point.moment = patterns_[i].moment;
+      point.name = function.name;
+      point.signature = signature;
+      point.source_file = info.declared.file;
+      point.source_line = info.declared.line;
+      point.inlined = instance.inlined;
+      point.caller = instance.caller;
+      if (instance.inlined && point.moment != Moment::entry)
+        point.refused = fmt::format("inlined into {} at {}, where it does not return", instance.caller,
+                                    text_of(instance.where_called));
+      place(point, instance.pc);
+      if (!instance.inlined) skip_landing_pad(point);
+      add(std::move(point));
+    }
+  }
+
+  void skip_landing_pad(FunctionPoint& point) {
+    const std::span bytes(point.bytes.data.data(), point.bytes.size);
+    if (const std::uint8_t pad = arch::landing_pad(file_.elf->machine(), bytes); pad != 0) place(point, point.pc + pad);
+  }
+
+  const std::vector<FunctionPattern>& patterns_;
+  const StopToken& stop_;
+  ProbeFile& file_;
+  elf::CodeReader code_;
+  elf::Demangler demangler_;
+  std::vector<elf::FunctionName> names_;  ///< of patterns_
+  std::optional<dwarf::DebugInfo> debug_;
+  Signature untyped_;
+  Signature nothing_;
+  std::set<std::tuple<Moment, std::uint64_t, std::string>> taken_;
+};
+
+}  // namespace
+
+Result<void> add_functions(const std::vector<FunctionPattern>& patterns, const StopToken& stop, ProbeFile& file) {
+  return FunctionFinder(patterns, stop, file).run();
+}
+
+}  // namespace usdt::find
+
+namespace usdt {
+
+bool means_function(const FunctionPattern& pattern, std::string_view name) {
+  std::string written(name);
+  if (pattern.offset != 0) {
+    const std::string offset = fmt::format("+{:#x}", pattern.offset);
+    if (!written.ends_with(offset)) return false;
+    written.resize(written.size() - offset.size());
+  }
+  Function function;
+  function.symbol = function.name = std::move(written);
+  return elf::FunctionName(pattern.name).matches(function);
+}
+
+}  // namespace usdt

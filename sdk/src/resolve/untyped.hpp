@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Functions of which no types are known: what the calling conventions alone say of their values.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "arch/arch.hpp"
+#include "usdt/arg.hpp"
+#include "usdt/machine.hpp"
+
+namespace usdt::resolve {
+
+/// Unsigned words, the arguments named arg0, arg1...: what is there, whether or not the function has so many.
+struct UntypedValues {
+  std::vector<Arg> args;
+  std::optional<Arg> result;
+};
+
+/// One of them.
+[[nodiscard]] Arg untyped_word(const arch::Arch& arch, std::string name, Location location);
+/// Those of a function of a program: its argument registers; of i386 the first words of its stack.
+[[nodiscard]] UntypedValues untyped_function(Machine machine);
+
+}  // namespace usdt::resolve

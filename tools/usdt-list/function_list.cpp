@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "function_list.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "common/arg_json.hpp"
+#include "common/json.hpp"
+#include "common/terminal.hpp"
+
+namespace usdt_list {
+namespace {
+
+using usdt::tools::json_hex;
+using usdt::tools::json_key;
+using usdt::tools::json_text;
+using usdt::tools::JsonWriter;
+using usdt::tools::Style;
+
+std::string module_name(std::string_view module) { return std::string(module.empty() ? "vmlinux" : module); }
+
+std::string signature_of(const ListedFunction& point) {
+  return point.signature.empty() ? "(untyped)" : point.signature;
+}
+
+/// "struct file *"; without types "u64".
+std::string type_of(const usdt::Arg& arg) {
+  return arg.c_type().empty() ? type_name(arg.type) : std::string(arg.c_type());
+}
+
+class FunctionPrinter {
+ public:
+  FunctionPrinter(int verbosity, usdt::tools::Stream& out) : verbosity_(verbosity), out_(out) {}
+
+  void print(const std::vector<ListedFunction>& functions) {
+    for (const ListedFunction& each : functions) {
+      if (each.name.size() <= kWidestName) width_ = std::max(width_, each.name.size());
+    }
+    for (auto first = functions.begin(); first != functions.end() && out_.error() == 0;) {
+      const auto last =
+          std::find_if(first, functions.end(), [&](const ListedFunction& each) { return !same(each, *first); });
+      print_group({first, last});
+      first = last;
+    }
+  }
+
+ private:
+  static constexpr std::size_t kWidestName = 40;  ///< longer ones push their own line
+
+  static bool same(const ListedFunction& a, const ListedFunction& b) {
+    return a.name == b.name && a.signature == b.signature && a.refused.empty() == b.refused.empty();
+  }
+
+  /// Places with one name and signature have one line.
+  void print_group(std::span<const ListedFunction> group) {
+    const bool refused = !group.front().refused.empty();
+    if (refused && verbosity_ == 0) return;
+    print_line(group.front(), group.size());
+    if (refused || verbosity_ == 0) return;
+    for (const ListedFunction& each : group) print_details(each);
+  }
+
+  void print_line(const ListedFunction& point, std::size_t places) {
+    const bool refused = !point.refused.empty();
+    const std::string text = refused ? "refused: " + point.refused : signature_of(point);
+    std::string remark = refused ? std::string() : unreadable_remark(point);
+    if (places > 1) remark = fmt::format("{} places{}{}", places, remark.empty() ? "" : ", ", remark);
+    const Style style = refused ? Style::bad : Style::plain;
+    if (!out_.terminal().interactive) {
+      out_.print("{}\t{}", point.name, text);
+    } else if (std::max(width_, point.name.size()) + 2 + text.size() <= out_.terminal().width) {
+      out_.print("{:<{}}  {}", out_.styled(point.name, Style::name), width_, out_.styled(text, style));
+    } else {
+      constexpr std::size_t kIndent = 4;
+      out_.print("{}", out_.styled(point.name, Style::name));
+      for (std::string_view rest = text; !rest.empty();)
+        out_.print("\n{:{}}{}", "", kIndent, out_.styled(usdt::tools::next_line(rest, out_.room(kIndent, 20)), style));
+    }
+    if (!remark.empty() && out_.terminal().interactive) out_.print("  {}", out_.styled(remark, Style::bad));
+    if (!remark.empty() && !out_.terminal().interactive) out_.print("\t{}", remark);
+    out_.print("\n");
+  }
+
+  static std::string unreadable_remark(const ListedFunction& point) {
+    auto count = std::ranges::count_if(point.args, [](const usdt::Arg& arg) { return !arg.readable(); });
+    if (point.result && !point.result->readable()) ++count;
+    return count == 0 ? std::string() : fmt::format("{} unreadable", count);
+  }
+
+  void print_details(const ListedFunction& each) {
+    for (const auto& [label, text] : each.details) detail(label, text);
+    std::size_t name_width = 8;
+    std::size_t type_width = 0;
+    const auto measure = [&](const usdt::Arg& arg) {
+      name_width = std::max(name_width, arg.name().size());
+      type_width = std::max(type_width, type_of(arg).size());
+    };
+    for (const usdt::Arg& arg : each.args) measure(arg);
+    if (each.result) measure(*each.result);
+    for (const usdt::Arg& arg : each.args) print_arg(arg.name(), arg, each.machine, name_width, type_width);
+    if (each.result) print_arg("retval", *each.result, each.machine, name_width, type_width);
+  }
+
+  void detail(std::string_view label, std::string_view text) { out_.print("  {:<10} {}\n", label, text); }
+
+  void print_arg(std::string_view name, const usdt::Arg& arg, usdt::Machine machine, std::size_t name_width,
+                 std::size_t type_width) {
+    const std::string where =
+        arg.readable() ? location_text(arg.location, machine) : fmt::format("unreadable: {}", arg.why_unreadable());
+    out_.print("    {:<{}}  {:<{}}  {}\n", name, name_width, type_of(arg), type_width,
+               out_.styled(where, arg.readable() ? Style::plain : Style::bad));
+  }
+
+  int verbosity_;
+  usdt::tools::Stream& out_;
+  std::size_t width_ = 0;
+};
+
+void hex_or_null(JsonWriter& json, std::uint64_t value) {
+  value != 0 ? json_hex(json, value) : static_cast<void>(json.Null());
+}
+
+/// Where a function of the kernel is.
+void write_place(JsonWriter& json, const ListedFunction& each) {
+  json_key(json, "module");
+  json_text(json, each.module);
+  json_key(json, "address");
+  hex_or_null(json, each.of_kernel ? each.of_kernel->address : 0);
+  json_key(json, "btf_id");
+  each.of_kernel&& each.of_kernel->btf_id ? json.Uint(each.of_kernel->btf_id) : json.Null();
+}
+
+/// The same of one of a file.
+void write_place(JsonWriter& json, const usdt::FunctionPoint& point, const usdt::ProbeFile& file) {
+  json_key(json, "file");
+  json_text(json, file.target.access.string());
+  json_key(json, "arch");
+  json_text(json, to_string(file.elf->machine()));
+  json_key(json, "function");
+  json_text(json, point.name);
+  json_key(json, "pc");
+  json_hex(json, point.pc.value);
+  json_key(json, "offset");
+  point.offset ? json_hex(json, point.offset->value) : static_cast<void>(json.Null());
+  json_key(json, "source");
+  if (point.source_file.empty()) {
+    json.Null();
+  } else {
+    json.StartObject();
+    json_key(json, "file");
+    json_text(json, point.source_file);
+    json_key(json, "line");
+    json.Uint(point.source_line);
+    json.EndObject();
+  }
+  json_key(json, "inline");
+  json.Bool(point.inlined);
+  if (point.inlined) {
+    json_key(json, "caller");
+    json_text(json, point.caller);
+  }
+  json_key(json, "site");
+  json.StartObject();
+  json_key(json, "class");
+  json_text(json, to_string(point.site_class));
+  json.EndObject();
+}
+
+void write_function(JsonWriter& json, const ListedFunction& each, const usdt::ProbeFile* file) {
+  json.StartObject();
+  json_key(json, "v");
+  json.Uint(1);
+  json_key(json, "probe");
+  json_text(json, each.name);
+  file ? write_place(json, *each.of_file, *file) : write_place(json, each);
+  json_key(json, "type");
+  usdt::tools::json_text_or_null(json, each.signature);
+  json_key(json, "args");
+  json.StartArray();
+  for (const usdt::Arg& arg : each.args) usdt::tools::write_arg(json, arg, each.machine);
+  json.EndArray();
+  if (each.result) {
+    json_key(json, "return");
+    usdt::tools::write_arg(json, *each.result, each.machine);
+  }
+  if (!each.refused.empty()) {
+    json_key(json, "refused");
+    json_text(json, each.refused);
+  }
+  json.EndObject();
+}
+
+/// "int (struct req *r, long n)", as far as types are known.
+std::string signature_text(const usdt::FunctionSignature& signature) {
+  std::vector<std::string> shown;
+  for (const usdt::Arg& arg : signature.args) {
+    const std::string type = type_of(arg);
+    const bool pointer = type.ends_with('*') || type.ends_with('&');
+    shown.push_back(arg.name().empty() ? type : fmt::format("{}{}{}", type, pointer ? "" : " ", arg.name()));
+  }
+  if (signature.varargs) shown.emplace_back("...");
+  return fmt::format("{} ({})", signature.result ? type_of(*signature.result) : "void",
+                     shown.empty() ? "void" : fmt::format("{}", fmt::join(shown, ", ")));
+}
+
+ListedFunction listed(const usdt::FunctionPoint& point, const usdt::ProbeFile& file) {
+  ListedFunction out;
+  out.name = usdt::function_name(file.target, point.moment, point.name);
+  out.refused = point.refused;
+  out.machine = file.elf->machine();
+  out.of_file = &point;
+  if (point.signature) {
+    if (point.signature->typed) out.signature = signature_text(*point.signature);
+    if (point.moment != usdt::Moment::exit) out.args = point.signature->args;
+    if (point.moment != usdt::Moment::entry) out.result = point.signature->result;
+  }
+  if (!point.source_file.empty())
+    out.details.emplace_back("source", fmt::format("{}:{}", point.source_file, point.source_line));
+  if (point.inlined) out.details.emplace_back("inlined", fmt::format("into {}", point.caller));
+  out.details.emplace_back("address", fmt::format("{:#x}, {}", point.pc.value, to_string(point.site_class)));
+  return out;
+}
+
+}  // namespace
+
+std::vector<ListedFunction> list_functions(const usdt::KernelSelection& selection) {
+  std::vector<ListedFunction> out;
+  for (const usdt::KernelSelection::Entry& entry : selection.entries) {
+    usdt::KernelPoint point = usdt::describe_point(selection, entry, usdt::kernel_machine());
+    ListedFunction& each = out.emplace_back();
+    each.name = std::move(point.name);
+    each.signature = std::move(point.signature);
+    each.args = std::move(point.args);
+    each.result = std::move(point.result);
+    each.refused = std::move(point.refused);
+    each.module = module_name(entry.function->module);
+    each.of_kernel = entry.function;
+    each.details.emplace_back("module", each.module);
+    if (entry.function->address != 0)
+      each.details.emplace_back("address", fmt::format("{:#x}", entry.function->address));
+    if (entry.function->btf_id != 0) each.details.emplace_back("btf id", fmt::format("{}", entry.function->btf_id));
+  }
+  std::ranges::stable_partition(out, [](const ListedFunction& each) { return each.refused.empty(); });
+  for (const usdt::RefusedFunction& refused : selection.refused) {
+    ListedFunction& each = out.emplace_back();
+    each.name = usdt::kernel_name(refused.kind, refused.module, refused.name);
+    each.refused = refused.reason;
+    each.module = module_name(refused.module);
+  }
+  return out;
+}
+
+std::vector<ListedFunction> list_functions(const usdt::ProbeFile& file) {
+  std::vector<ListedFunction> out;
+  for (const usdt::FunctionPoint& point : file.functions) out.push_back(listed(point, file));
+  std::ranges::stable_sort(out, {}, [](const ListedFunction& each) {
+    return std::tuple(!each.refused.empty(), std::string_view(each.name), std::string_view(each.signature));
+  });
+  return out;
+}
+
+void print_functions_text(const std::vector<ListedFunction>& functions, int verbosity, usdt::tools::Stream& out) {
+  FunctionPrinter(verbosity, out).print(functions);
+}
+
+void print_functions_json(const std::vector<ListedFunction>& functions, const usdt::ProbeFile* file,
+                          usdt::tools::Stream& out) {
+  rapidjson::StringBuffer buffer;
+  JsonWriter json(buffer);
+  for (const ListedFunction& each : functions) {
+    buffer.Clear();
+    json.Reset(buffer);
+    write_function(json, each, file);
+    out.json({buffer.GetString(), buffer.GetSize()});
+  }
+}
+
+}  // namespace usdt_list

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Functions, of the kernel and of files, and raw tracepoints as they are listed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "flags.hpp"
+#include "print.hpp"
+#include "usdt/usdt.hpp"
+
+namespace usdt_list {
+
+/// A function that can be attached to, or that cannot and why.
+struct ListedFunction {
+  std::string name;       ///< pastes into usdt-trace; of files, several functions may have one
+  std::string signature;  ///< "ssize_t (struct file *file, ...)"; empty: types are not known
+  std::vector<usdt::Arg> args;
+  std::optional<usdt::Arg> result;
+  std::string refused;  ///< empty: it can be attached to
+  usdt::Machine machine = usdt::kernel_machine();
+  std::vector<std::pair<std::string, std::string>> details = {};  ///< labels and what they say
+  std::string module = {};                                        ///< of the kernel: "vmlinux", or the module's name
+  const usdt::KernelFunction* of_kernel = nullptr;                ///< null: of a file, or refused without a look at it
+  const usdt::FunctionPoint* of_file = nullptr;
+};
+
+/// What a selection means, those that can be attached to first. `selection` must outlive the result.
+[[nodiscard]] std::vector<ListedFunction> list_functions(const usdt::KernelSelection& selection);
+/// The same of the functions of `file`, which must outlive the result.
+[[nodiscard]] std::vector<ListedFunction> list_functions(const usdt::ProbeFile& file);
+
+/// One line for each name: the name and its typed signature; with verbosity 1 also where each function is and where its
+/// arguments are, and the refused ones. Aligned on a terminal, tab-separated otherwise.
+void print_functions_text(const std::vector<ListedFunction>& functions, int verbosity, usdt::tools::Stream& out);
+/// One object for each (docs/json.md). `file`: that they are of; null: of the kernel.
+void print_functions_json(const std::vector<ListedFunction>& functions, const usdt::ProbeFile* file,
+                          usdt::tools::Stream& out);
+
+}  // namespace usdt_list
