@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "calls_of_function.hpp"
 
-#include <link.h>
-
-#include <optional>
+#include <memory>
+#include <utility>
 
 namespace usdt::calls {
 
@@ -12,52 +11,18 @@ long twice_and_one(long argument) {
   return 2 * argument + 1;
 }
 
-namespace {
-
-#if defined(__aarch64__)
-constexpr const char* kFirstArgument = "-8@x0";
-#elif defined(__i386__)
-constexpr const char* kFirstArgument = "-4@4(%esp)";
-#else
-constexpr const char* kFirstArgument = "-8@%rdi";
-#endif
-
-/// Where an address of this program is in its file.
-struct Place {
-  std::uint64_t address;
-  std::uint64_t linked = 0;
-  std::optional<std::uint64_t> offset;
-};
-
-int find_segment(dl_phdr_info* program, std::size_t, void* data) {
-  auto& place = *static_cast<Place*>(data);
-  place.linked = place.address - program->dlpi_addr;
-  for (int i = 0; i < program->dlpi_phnum; ++i) {
-    const auto& segment = program->dlpi_phdr[i];
-    if (segment.p_type == PT_LOAD && place.linked - segment.p_vaddr < segment.p_filesz)
-      place.offset = place.linked - segment.p_vaddr + segment.p_offset;
+Selection function_at(Moment moment) {
+  auto selection =
+      select({FunctionPattern{.moment = moment, .target = "/proc/self/exe", .name = "usdt::calls::twice_and_one"}});
+  EXPECT_TRUE(selection) << selection.error().message;
+  for (FunctionPoint& point : selection->files.at(0).functions) {
+    FunctionSignature signature = *point.signature;
+    signature.args.resize(1);  // without debug information it is words of all argument registers
+    signature.args[0].type = {.size = sizeof(long), .is_signed = true};
+    signature.result->type = {.size = sizeof(long), .is_signed = true};
+    point.signature = std::make_shared<const FunctionSignature>(std::move(signature));
   }
-  return 1;  // the program itself is the first
-}
-
-}  // namespace
-
-ProbeFile file_with_function() {
-  Place place{.address = reinterpret_cast<std::uintptr_t>(&twice_and_one), .offset = {}};
-  ::dl_iterate_phdr(find_segment, &place);
-  Site site;
-  site.provider = "by_hand";
-  site.name = "twice_and_one";
-  site.args_text = kFirstArgument;
-  site.pc = site.pc_adjusted = VirtAddr(place.linked);
-  site.offset = FileOffset(place.offset.value());
-  site.bytes.size = static_cast<std::uint8_t>(site.bytes.data.size());
-  std::memcpy(site.bytes.data.data(), reinterpret_cast<const void*>(place.address), site.bytes.size);
-  const std::string self = "/proc/self/exe";
-  return {.target = {self, self, false},
-          .elf = std::make_shared<const ElfFile>(std::move(*ElfFile::open(self))),
-          .sites = {site},
-          .warnings = {}};
+  return std::move(*selection);
 }
 
 Seen seen(const LoadedObject& object, const char* variable) {

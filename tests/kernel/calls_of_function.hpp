@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A function of this program that no note names, as a site made by hand from its file offset, and what programs see
-// at its ends.
+// A function of this program that no note names, and what programs see at its ends.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,8 +16,8 @@ namespace usdt::calls {
 /// 2 * argument + 1.
 [[gnu::noinline]] long twice_and_one(long argument);
 
-/// The function as a site with one argument, in the first argument register.
-[[nodiscard]] ProbeFile file_with_function();
+/// The function, with its one argument and its return value.
+[[nodiscard]] Selection function_at(Moment moment);
 
 /// Of returns.bpf.c.
 struct Seen {
@@ -37,9 +36,9 @@ class Calls : public testing::Test {
   static AttachPlan plan(Moment moment) {
     PlanOptions options;
     options.scope = *OneProcess::of(::getpid());
-    options.moment = moment;
     options.user_cookie = 77;
-    auto made = plan_attach({.files = {file_with_function()}}, kernel_facts(), options);
+    const auto facts = kernel_facts({FunctionPattern{.moment = moment, .target = {}, .name = "twice_and_one"}});
+    auto made = plan_attach(function_at(moment), facts, options);
     EXPECT_TRUE(made) << made.error().message;
     return std::move(*made);
   }

@@ -42,7 +42,7 @@ TEST_F(UprobeReturn, is_an_event_of_the_stock_program) {
   const auto keep = [&](const Event& event) {
     ASSERT_EQ(event.arg_count(), 1U);
     EXPECT_TRUE(event.arg_info(0).result);
-    values.push_back(static_cast<std::int64_t>(std::get<std::uint64_t>(event.value(0))));
+    values.push_back(std::get<std::int64_t>(event.value(0)));
   };
   EXPECT_TRUE(tracer->poll(keep, std::chrono::seconds(5)));
   EXPECT_THAT(values, testing::ElementsAre(returned));

@@ -46,7 +46,7 @@ TEST_F(UprobeSession, is_one_event_of_the_stock_program_with_argument_return_val
     ASSERT_EQ(event.arg_count(), 2U);
     EXPECT_EQ(std::get<std::int64_t>(event.value(0)), -9);
     EXPECT_TRUE(event.arg_info(1).result);
-    EXPECT_EQ(static_cast<long>(std::get<std::uint64_t>(event.value(1))), returned);
+    EXPECT_EQ(static_cast<long>(std::get<std::int64_t>(event.value(1))), returned);
     EXPECT_GT(event.duration(), 0U);
   };
   EXPECT_TRUE(tracer->poll(look, std::chrono::seconds(5)));

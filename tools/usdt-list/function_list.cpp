@@ -198,7 +198,7 @@ void write_function(JsonWriter& json, const ListedFunction& each, const usdt::Pr
 }
 
 /// "int (struct req *r, long n)", as far as types are known.
-std::string signature_text(const usdt::FunctionSignature& signature) {
+std::string signature_text(const usdt::FunctionSignature& signature, bool inlined) {
   std::vector<std::string> shown;
   for (const usdt::Arg& arg : signature.args) {
     const std::string type = type_of(arg);
@@ -206,8 +206,9 @@ std::string signature_text(const usdt::FunctionSignature& signature) {
     shown.push_back(arg.name().empty() ? type : fmt::format("{}{}{}", type, pointer ? "" : " ", arg.name()));
   }
   if (signature.varargs) shown.emplace_back("...");
-  return fmt::format("{} ({})", signature.result ? type_of(*signature.result) : "void",
-                     shown.empty() ? "void" : fmt::format("{}", fmt::join(shown, ", ")));
+  const std::string args = shown.empty() ? "void" : fmt::format("{}", fmt::join(shown, ", "));
+  if (inlined) return fmt::format("({})", args);  // it does not return
+  return fmt::format("{} ({})", signature.result ? type_of(*signature.result) : "void", args);
 }
 
 ListedFunction listed(const usdt::FunctionPoint& point, const usdt::ProbeFile& file) {
@@ -217,7 +218,7 @@ ListedFunction listed(const usdt::FunctionPoint& point, const usdt::ProbeFile& f
   out.machine = file.elf->machine();
   out.of_file = &point;
   if (point.signature) {
-    if (point.signature->typed) out.signature = signature_text(*point.signature);
+    if (point.signature->typed) out.signature = signature_text(*point.signature, point.inlined);
     if (point.moment != usdt::Moment::exit) out.args = point.signature->args;
     if (point.moment != usdt::Moment::entry) out.result = point.signature->result;
   }
