@@ -24,6 +24,9 @@ namespace {
 
 using Signature = std::shared_ptr<const FunctionSignature>;
 
+/// Bytes of names as programmers wrote them, of one file.
+constexpr std::size_t kDemangled = std::size_t{16} << 20;
+
 /// "server.c:12".
 std::string text_of(const dwarf::SourceLine& line) {
   return line.file.empty() ? std::string("a place not known") : fmt::format("{}:{}", line.file, line.line);
@@ -142,6 +145,12 @@ class FunctionFinder {
   /// Copies inlined into other functions, and functions whose symbol says another name ("handle.isra.0").
   Result<void> add_by_debug_information() {
     const auto wanted = [&](const dwarf::FunctionInfo& info) {
+      const bool mangled = elf::may_be_mangled(info.linkage_name);
+      // Most are told by a look at the mangled name.
+      if (mangled && std::ranges::none_of(names_, [&](const elf::FunctionName& name) {
+            return name.matches_symbol(info.linkage_name, {}) || name.may_match_mangled(info.linkage_name);
+          }))
+        return false;
       const Function function = named(info);
       return std::ranges::any_of(names_, [&](const elf::FunctionName& name) { return name.matches(function); });
     };
@@ -195,7 +204,7 @@ class FunctionFinder {
   const StopToken& stop_;
   ProbeFile& file_;
   elf::CodeReader code_;
-  elf::Demangler demangler_;
+  elf::Demangler demangler_{kDemangled};
   std::vector<elf::FunctionName> names_;  ///< of patterns_
   std::optional<dwarf::DebugInfo> debug_;
   Signature untyped_;
