@@ -47,7 +47,8 @@ Link::~Link() {
 Backend Link::backend() const noexcept { return impl_->backend; }
 std::string Link::backend_text() const {
   const std::lock_guard lock(impl_->mutex);
-  if (impl_->by_backend.size() < 2) return std::string(to_string(impl_->backend));
+  if (impl_->by_backend.empty()) return std::string(to_string(impl_->backend));
+  if (impl_->by_backend.size() == 1) return std::string(to_string(impl_->by_backend.begin()->first));
   std::string text;
   for (const auto& [backend, sites] : impl_->by_backend)
     text += fmt::format("{}{} ({} site{})", text.empty() ? "" : ", ", to_string(backend), sites, sites == 1 ? "" : "s");
@@ -273,7 +274,7 @@ class Attachment {
     const bool counts = !program.partner || program.kind.moment == Moment::entry;
     const std::size_t attached = counts ? link.sites.size() - links.refused.size() : 0;
     impl_->attached += attached;
-    impl_->by_backend[backend] += attached;
+    if (counts) impl_->by_backend[backend] += attached;
     if (impl_->backend == Backend::automatic) impl_->backend = backend;
     for (backends::LinkFd& fd : links.fds) {
       fd.backend = backend;

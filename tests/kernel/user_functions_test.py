@@ -1,0 +1,170 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Functions of programs by name. user_functions.c says what each was called with and what it returned."""
+
+import collections
+
+from puppet import HERE  # noqa: F401 (finds the harness)
+from harness import check, check_equal, main, require_root, scenario
+
+FUNCTIONS = ["small_ones", "eight", "texts", "nothing", "with_float", "recursive", "jumps", "local_one"]
+COMPILERS = ["gcc", "clang", "g++", "clang++"]  # the latter two take it for C++
+LEVELS = ["-O0", "-O1", "-O2", "-O3", "-Os"]
+
+
+def build(run, compiler="gcc", level="-O2", flags=("-g",)):
+    require_root()
+    name = f"functions-{compiler}{level}{'-'.join(flags)}".replace("+", "p").replace("=", "-")
+    return run.build(name, [HERE / "user_functions.c"], [level, "-w", *flags], compiler)
+
+
+def traced(run, program, prefix, functions, *options, code=0):
+    """What the program said, by function; what the tool shows, by function; and the tool's result."""
+    log = run.dir / "said"
+    names = [f"{prefix}:{program}:{name}" for name in functions]
+    result = run.trace(*names, *options, command=["sh", "-c", f"exec {program} > {log}"])
+    result.check_code(code)
+    said, shown = collections.defaultdict(list), collections.defaultdict(list)
+    for line in log.read_text().splitlines():
+        call, result_text = line.split(" -> ")
+        name, *args = call.split(" ") if not call.startswith("texts ") else ["texts", *call[6:].rsplit(" ", 1)]
+        said[name].append((args, result_text))
+    for event in result.events:
+        name = event["probe"].rsplit(":", 1)[1].strip("\"").split("(")[0]
+        shown[name].append((event["args"], event.get("return")))
+    return said, shown, result
+
+
+def as_text(value):
+    """A value of JSON output as printf() says it; None: it has none."""
+    if isinstance(value, dict):
+        return None if "error" in value else str(value.get("value", value))
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def compare(where, told, seen, unreadable):
+    """Each value that is shown is the one that was passed; `unreadable` counts the others."""
+    check_equal(len(seen), len(told), f"{where}: values")
+    for number, (said, value) in enumerate(zip(told, seen)):
+        text = as_text(value)
+        if text is None:
+            unreadable[where] += 1
+        else:
+            check_equal(text, said, f"{where}: value {number} of {told}")
+
+
+def compare_result(where, told, value, must_be_read):
+    """`told` is what the program said that it returns."""
+    if told == "void":
+        return check_equal(value, None, f"{where} returns nothing")
+    text = as_text(value)
+    if text is None:
+        return check(not must_be_read or "with_float" in where, f"{where}: {value}")
+    return check_equal(text, told, where)
+
+
+def in_order_of_calls(name, calls):
+    """Calls that have a call of themselves within begin in the other order than they end."""
+    if name != "recursive":
+        return calls
+    runs, run = [], []
+    for call in calls:
+        if run and int(call[0][0]) == 0:
+            runs.append(run)
+            run = []
+        run.append(call)
+    runs.append(run)
+    return [call for each in runs for call in reversed(each)]
+
+
+@scenario
+def arguments_are_those_that_were_passed_whatever_compiler_made_the_program(run):
+    table = {}
+    for compiler in COMPILERS:
+        for level in LEVELS:
+            program = build(run, compiler, level)
+            said, shown, _ = traced(run, program, "uprobe", FUNCTIONS)
+            unreadable = collections.Counter()
+            for name in FUNCTIONS:
+                told = in_order_of_calls(name, said[name])
+                if name == "jumps":  # those that jumped away did not say so
+                    told = told + [([str(value)], "?") for value in (3, 4, 5)]
+                check_equal(len(shown[name]), len(told), f"{compiler} {level} {name}: calls")
+                for (args, _), (values, _) in zip(told, shown[name]):
+                    compare(f"{compiler} {level} {name}", args, values, unreadable)
+            if level == "-O0":
+                check_equal({where for where in unreadable}, {f"{compiler} {level} with_float"}, "unreadable at -O0")
+            table[compiler, level] = sum(unreadable.values())
+    print("values that could not be read, all others were right:")
+    for compiler in COMPILERS:
+        print(f"  {compiler:8}", *(f"{level} {table[compiler, level]:3}" for level in LEVELS))
+
+
+@scenario
+def return_values_are_those_that_were_returned(run):
+    for compiler in COMPILERS:
+        for level in ("-O0", "-O2"):
+            said, shown, _ = traced(run, build(run, compiler, level), "uretprobe", FUNCTIONS)
+            for name in FUNCTIONS:
+                check_equal(len(shown[name]), len(said[name]), f"{compiler} {level} {name}: returns")
+                for (_, told), (_, value) in zip(said[name], shown[name]):
+                    compare_result(f"{compiler} {level} {name}", told, value, level == "-O0")
+
+
+def calls_of(run, *options):
+    said, shown, result = traced(run, build(run, level="-O0"), "ucall", FUNCTIONS, *options)
+    for name in FUNCTIONS:
+        check_equal(len(shown[name]), len(said[name]), f"{name}: calls")
+        for (args, told), (values, returned) in zip(said[name], shown[name]):
+            compare(name, args, values, collections.Counter())
+            compare_result(name, told, returned, True)
+    check_equal(result.summary["lost"]["unfinished"], 3, "calls that jumped away")
+
+
+@scenario
+def calls_are_one_event_with_arguments_result_and_duration(run):
+    calls_of(run)
+
+
+@scenario
+def calls_are_the_same_by_two_programs_at_their_ends(run):
+    calls_of(run, "--backend", "uprobe_multi")
+
+
+@scenario
+def calls_are_the_same_by_perf_uprobes(run):
+    calls_of(run, "--backend", "perf_uprobe")
+
+
+@scenario
+def inlined_copies_are_seen_each(run):
+    for compiler in COMPILERS:
+        for level in ("-O1", "-O2", "-O3"):
+            said, shown, _ = traced(run, build(run, compiler, level), "uprobe", ["copied"])
+            check_equal(len(shown["copied"]), len(said["copied"]), f"{compiler} {level}: calls of an inlined function")
+            for (args, _), (values, _) in zip(said["copied"], shown["copied"]):
+                compare(f"{compiler} {level}", args, values, collections.Counter())
+
+
+@scenario
+def without_debug_information_arguments_are_words_of_registers(run):
+    program = build(run, flags=("-s", "-rdynamic"))
+    said, shown, result = traced(run, program, "ucall", ["eight", "recursive"], "--print", "arg0, retval")
+    for (args, told), (values, _) in zip(said["eight"], shown["eight"]):
+        check_equal(values[0] & 0xffffffff, int(args[0]) & 0xffffffff, "first word")
+        check_equal(values[1] & 0xffffffff, int(told) & 0xffffffff, "result")
+    check_equal(len(shown["recursive"]), len(said["recursive"]), "calls")
+
+
+@scenario
+def programs_of_32_bits_pass_arguments_on_the_stack(run):
+    program = build(run, level="-O1", flags=("-g", "-m32"))
+    said, shown, _ = traced(run, program, "uprobe", FUNCTIONS)
+    for name in ("small_ones", "eight", "texts", "nothing"):
+        check_equal(len(shown[name]), len(said[name]), f"{name}: calls")
+        for (args, _), (values, _) in zip(said[name], shown[name]):
+            compare(name, args, values, collections.Counter())
+
+
+if __name__ == "__main__":
+    main()
