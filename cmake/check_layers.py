@@ -25,7 +25,7 @@ MAY_INCLUDE = {
     "btf": ["base", "sys"],
     "kernel": ["base", "sys", "btf", "parsers"],
     "resolve": ["base", "abi", "arch", "parsers", "elf", "btf"],
-    "find": ["base", "parsers", "elf", "dwarf", "proc", "kernel", "resolve"],
+    "find": ["base", "arch", "parsers", "elf", "dwarf", "proc", "kernel", "resolve"],
     "plan": ["base", "abi", "sys", "arch", "elf", "dwarf", "proc", "btf", "kernel", "resolve", "find"],
     "carry": ["base", "abi", "plan"],
     "features": ["base", "abi", "plan", "sys", "kernel", "btf"],
