@@ -25,11 +25,11 @@ void print(const usdt::Event& event) {
 }
 
 usdt::Result<void> run(const char* probe, std::chrono::seconds time) {
-  auto pattern = usdt::ProbePattern::parse(probe);
-  if (!pattern) return usdt::fail(pattern.error());
-  auto selection = usdt::select({*pattern});
+  auto patterns = usdt::parse_patterns({probe});
+  if (!patterns) return usdt::fail(patterns.error());
+  auto selection = usdt::select(*patterns);
   if (!selection) return usdt::fail(selection.error());
-  auto plan = usdt::plan_attach(*selection, usdt::kernel_facts());
+  auto plan = usdt::plan_attach(*selection, usdt::kernel_facts(*patterns));
   if (!plan) return usdt::fail(plan.error());
 
   std::stop_source stop;

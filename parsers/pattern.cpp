@@ -260,7 +260,7 @@ bool ProbePattern::matches(std::string_view site_provider, std::string_view site
 std::string ProbePattern::str() const { return fmt::format("usdt:{}:{}:{}", target, provider, name); }
 
 std::string FunctionPattern::str() const {
-  const std::string where = offset == 0 ? "" : fmt::format("+{:#x}", offset);
+  const std::string where = offset == 0 ? "" : offset_text(offset);
   return fmt::format("{}:{}:{}{}", function_prefix(moment), target, safe_name(name), where);
 }
 
@@ -268,6 +268,8 @@ std::string KernelPattern::str() const {
   if (module.empty()) return fmt::format("{}:{}", to_string(kind), name);
   return fmt::format("{}:{}:{}", to_string(kind), module, name);
 }
+
+std::string offset_text(std::uint64_t offset) { return fmt::format("+{:#x}", offset); }
 
 std::string_view function_prefix(Moment moment) noexcept {
   for (const Prefix& prefix : kPrefixes) {

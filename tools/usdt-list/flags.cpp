@@ -15,10 +15,11 @@ namespace usdt_list {
 namespace {
 
 constexpr const char* kDescription =
-    "Lists the USDT probes of programs, libraries and running processes, and the functions and raw "
+    "Lists the USDT probes and functions of programs, libraries and running processes, and the functions and raw "
     "tracepoints of the kernel, with the types of their arguments.\n"
     "WHAT is a file, a directory, a glob, a soname, a program on PATH, or a probe: "
-    "usdt:PATH:PROVIDER:NAME, PATH:PROVIDER:NAME or PROVIDER:NAME, globs anywhere. In the kernel: "
+    "usdt:PATH:PROVIDER:NAME, PATH:PROVIDER:NAME or PROVIDER:NAME, globs anywhere. Functions of files: "
+    "uprobe:PATH:FUNCTION, uretprobe, ucall. In the kernel: "
     "PREFIX:FUNCTION or PREFIX:MODULE:FUNCTION, PREFIX one of kfunc, kretfunc, kcall, kprobe, kretprobe, "
     "ksession, fentry, fexit, fsession; raw_tp:NAME, tp_btf:NAME.\n"
     "Every name listed can be pasted into usdt-trace.";

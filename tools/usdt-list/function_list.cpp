@@ -213,7 +213,7 @@ std::string signature_text(const usdt::FunctionSignature& signature, bool inline
 
 ListedFunction listed(const usdt::FunctionPoint& point, const usdt::ProbeFile& file) {
   ListedFunction out;
-  out.name = usdt::function_name(file.target, point.moment, point.name);
+  out.name = usdt::function_name(file.target, point.moment, point.name, point.distance);
   out.refused = point.refused;
   out.machine = file.elf->machine();
   out.of_file = &point;

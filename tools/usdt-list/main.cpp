@@ -187,10 +187,17 @@ class Lister {
     if (flags_.patterns.empty()) return "no probes";
     std::vector<std::string> wanted;
     for (const usdt::PointPattern& pattern : flags_.patterns) wanted.push_back(short_name(pattern));
-    return fmt::format("no probe matches {}", fmt::join(wanted, ", "));
+    return fmt::format("no {} matches {}", only_functions() ? "function" : "probe", fmt::join(wanted, ", "));
+  }
+
+  [[nodiscard]] bool only_functions() const {
+    return !flags_.patterns.empty() && std::ranges::all_of(flags_.patterns, [](const usdt::PointPattern& pattern) {
+      return std::holds_alternative<usdt::FunctionPattern>(pattern);
+    });
   }
 
   void explain_file(const usdt::FoundFile& file) {
+    if (only_functions()) return print_notice(kTool, nothing());
     const auto all = usdt::find_probes(file.target, {});
     if (!all) return;  // said already
     std::set<std::string> providers;

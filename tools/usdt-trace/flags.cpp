@@ -18,9 +18,11 @@ using usdt::tools::whole_number;
 constexpr int usage_error = 2;
 
 constexpr const char* description =
-    "Shows the values that running programs pass at their USDT probes, and the kernel at its functions.\n"
+    "Shows the values that running programs pass at their USDT probes and functions, and the kernel at its functions.\n"
     "PROBE is usdt:PATH:PROVIDER:NAME, PATH:PROVIDER:NAME or PROVIDER:NAME; PATH may be a soname; globs "
     "anywhere.\n"
+    "Functions of programs are uprobe:PATH:FUNCTION at their entry, uretprobe at their return, ucall both in one "
+    "event.\n"
     "In the kernel it is PREFIX:FUNCTION or PREFIX:MODULE:FUNCTION. At the entry of a function: kfunc, "
     "kprobe, fentry; at its return: kretfunc, kretprobe, fexit; both in one event: kcall, ksession, "
     "fsession (kfunc, kretfunc and kcall by whatever is cheapest here). Raw tracepoints: raw_tp, "
@@ -32,6 +34,7 @@ constexpr const char* examples =
     "  usdt-trace usdt:/usr/bin/python3.11:python:gc__start\n"
     "  usdt-trace -p 1234 'postgresql:query__start' --print 'str(arg0)'\n"
     "  usdt-trace 'libstdcxx:throw' -- ./program --its-flag\n"
+    "  usdt-trace ucall:libc.so.6:getenv --print 'str(arg0), retval' -- ls\n"
     "  usdt-trace kcall:vfs_read --print 'count, retval' -- cat /etc/hostname\n"
     "  usdt-trace 'kfunc:tcp_*' --count --duration 5\n"
     "A command runs under the tracer, and its children are traced with it. When it ends, so does the "

@@ -50,6 +50,8 @@ struct FunctionPattern {
   /// "uprobe:TARGET:FUNCTION+0x10", parseable again.
   [[nodiscard]] std::string str() const;
 };
+/// "+0x1f": how an offset is written.
+[[nodiscard]] std::string offset_text(std::uint64_t offset);
 /// The prefix of such names: "uprobe", "uretprobe", "ucall".
 [[nodiscard]] std::string_view function_prefix(Moment moment) noexcept;
 

@@ -170,6 +170,7 @@ struct PlannedProbe {
   std::string provider = {};                    ///< of functions the prefix: "fentry", "uprobe"
   std::string name = {};                        ///< of the kernel: "vfs_read", "nf_tables:nft_do_chain" in a module
   std::optional<Moment> function = {};          ///< of a file's functions: when; none: a USDT probe, or of the kernel
+  std::uint64_t distance = 0;                   ///< FunctionPoint::distance
 };
 
 /// An encoded spec, deduplicated over all sites of the plan.

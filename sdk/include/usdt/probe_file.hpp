@@ -30,16 +30,17 @@ struct FunctionPoint {
   Moment moment = Moment::entry;
   /// "malloc", "ns::Server::handle(int)", "main+0x10". Several functions may have one name.
   std::string name;
-  VirtAddr pc;                       ///< as linked, behind an instruction that only allows indirect jumps (endbr64)
+  std::uint64_t distance = 0;  ///< bytes behind the function's start, where that was asked for; at the end of `name`
+  VirtAddr pc;                 ///< as linked, behind an instruction that only allows indirect jumps (endbr64)
   std::optional<FileOffset> offset;  ///< absent: the file has no code there
   SiteBytes bytes;
   SiteClass site_class = SiteClass::unknown;
   std::shared_ptr<const FunctionSignature> signature;  ///< shared by all of which no types are known
   std::string source_file = {};                        ///< where it is defined; empty: not known
   std::uint32_t source_line = 0;
-  bool inlined = false;        ///< a copy of its code in another function
-  std::string caller = {};     ///< of an inlined one: that function
-  std::string refused = {};    ///< why no program can run there; empty: one can
+  bool inlined = false;      ///< a copy of its code in another function
+  std::string caller = {};   ///< of an inlined one: that function
+  std::string refused = {};  ///< why no program can run there; empty: one can
 };
 
 /// One scanned file with the sites asked for.

@@ -65,8 +65,10 @@ struct FoundFiles {
 /// is what opens the file: below /proc for deleted files and those of other mount namespaces; in double quotes where
 /// that is needed. The name is printable UTF-8 whatever bytes the file has.
 [[nodiscard]] std::string probe_name(const TargetFile& file, std::string_view provider, std::string_view name);
-/// The same of a function: "uprobe:PATH:FUNCTION", which means all functions of that name in the file.
-[[nodiscard]] std::string function_name(const TargetFile& file, Moment moment, std::string_view name);
+/// The same of a function: "uprobe:PATH:FUNCTION", which means all functions of that name in the file. `name` and
+/// `distance` are those of its FunctionPoint.
+[[nodiscard]] std::string function_name(const TargetFile& file, Moment moment, std::string_view name,
+                                        std::uint64_t distance = 0);
 
 /// Whether a pattern means a function of that name (FunctionPoint::name), by the name alone.
 [[nodiscard]] bool means_function(const FunctionPattern& pattern, std::string_view name);

@@ -714,6 +714,11 @@ Result<Signature> DebugInfo::signature(const FunctionInfo& function, const Insta
   const auto known = impl_->known(instance.die);
   if (!known)
     return fail(ErrorKind::invalid_argument, fmt::format("'{}': an instance of another file", function.qualified));
+  Dwarf_Die unit;
+  Dwarf_Die die = known->die;
+  // Assemblers describe a function without its parameters.
+  if (dwarf_diecu(&die, &unit, nullptr, nullptr) != nullptr && dwarf_srclang(&unit) == DW_LANG_Mips_Assembler)
+    return fail(ErrorKind::not_found, fmt::format("'{}' is written in assembler", function.qualified));
   return Signer(*impl_, function, instance, known->die, known->function).run();
 }
 

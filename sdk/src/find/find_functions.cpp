@@ -112,7 +112,8 @@ class FunctionFinder {
     if (pattern.offset != 0) {
       auto there = elf::place_in_function(*file_.elf, function, pattern.offset);
       if (!there) return fail(std::move(there.error()));
-      point.name += fmt::format("+{:#x}", pattern.offset);
+      point.name += offset_text(pattern.offset);
+      point.distance = pattern.offset;
       point.signature = nothing();
       place(point, function.address + pattern.offset);
     } else {
@@ -225,7 +226,7 @@ namespace usdt {
 bool means_function(const FunctionPattern& pattern, std::string_view name) {
   std::string written(name);
   if (pattern.offset != 0) {
-    const std::string offset = fmt::format("+{:#x}", pattern.offset);
+    const std::string offset = offset_text(pattern.offset);
     if (!written.ends_with(offset)) return false;
     written.resize(written.size() - offset.size());
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/near_text.hpp"
+#include "elf/functions.hpp"
 #include "usdt/select.hpp"
 
 namespace usdt {
@@ -50,6 +51,7 @@ class Hints {
       look_into(each);
     }
     std::vector<std::string> out;
+    if (!of_functions_.empty()) return {of_functions_.begin(), of_functions_.end()};
     if (std::string near = nearest(); !near.empty()) return {std::move(near)};
     if (!any_probe_) add_libraries(out);
     return out;
@@ -59,6 +61,7 @@ class Hints {
   void look_into(const FoundFile& each) {
     const auto file = find_probes(each.target, {}, {.stop = stop_});
     if (!file) return;
+    look_for_functions(*file->elf);
     any_probe_ |= !file->sites.empty();
     std::set<std::pair<std::string_view, std::string_view>> seen;
     for (const Site& site : file->sites) {
@@ -69,6 +72,16 @@ class Hints {
         const unsigned far = distance(pattern->provider, site.provider) + distance(pattern->name, site.name);
         if (far > 0 && far < kFar) near_.emplace(far, probe_name(each.target, site.provider, site.name));
       }
+    }
+  }
+
+  void look_for_functions(const ElfFile& file) {
+    constexpr std::size_t most = 6;
+    for (const PointPattern& each : patterns_) {
+      const auto* pattern = std::get_if<FunctionPattern>(&each);
+      if (!pattern || of_functions_.size() >= most) continue;
+      for (std::string& hint : elf::hints_for_function(file, elf::FunctionName(pattern->name), stop_))
+        of_functions_.insert(std::move(hint));
     }
   }
 
@@ -112,6 +125,7 @@ class Hints {
   const FoundFiles& found_;
   const StopToken& stop_;
   bool any_probe_ = false;
+  std::set<std::string> of_functions_;
   std::set<std::pair<unsigned, std::string>> near_;
 };
 

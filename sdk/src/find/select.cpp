@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -27,8 +28,17 @@ std::vector<std::string> providers_of(const FoundFiles& found, const StopToken& 
   return {names.begin(), names.end()};
 }
 
+std::vector<std::string> texts_of(const Patterns& patterns) {
+  std::vector<std::string> texts;
+  for (const PointPattern& pattern : patterns) texts.push_back(to_string(pattern));
+  return texts;
+}
+
 Error nothing_matches(const Patterns& patterns, const Selection& selection, const std::vector<std::string>& providers) {
   if (!selection.unreadable.empty() && providers.empty()) return selection.unreadable.front();
+  if (std::ranges::all_of(patterns, [](const auto& each) { return std::holds_alternative<FunctionPattern>(each); }))
+    return {ErrorKind::not_found, fmt::format("no function matches {} in {}", fmt::join(texts_of(patterns), ", "),
+                                              fmt::join(selection.looked, ", "))};
   std::vector<std::string> names;
   for (const PointPattern& pattern : patterns) {
     const auto* probe = std::get_if<ProbePattern>(&pattern);
@@ -77,8 +87,11 @@ std::string probe_name(const TargetFile& file, std::string_view provider, std::s
   return fmt::format("usdt:{}:{}:{}", quote_target(file.access.string()), quote_name(provider), quote_name(name));
 }
 
-std::string function_name(const TargetFile& file, Moment moment, std::string_view name) {
-  return fmt::format("{}:{}:{}", function_prefix(moment), quote_target(file.access.string()), quote_function(name));
+std::string function_name(const TargetFile& file, Moment moment, std::string_view name, std::uint64_t distance) {
+  const std::string offset = distance == 0 ? "" : offset_text(distance);
+  name.remove_suffix(offset.size());
+  return fmt::format("{}:{}:{}{}", function_prefix(moment), quote_target(file.access.string()), quote_function(name),
+                     offset);
 }
 
 Result<Selection> select(const std::vector<PointPattern>& patterns, const SearchScope& scope) {

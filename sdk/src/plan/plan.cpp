@@ -212,6 +212,7 @@ void Planner::add_functions(const ProbeFile& file, Current& current) {
 void Planner::add_function(const FunctionPoint& point, Current& current) {
   const PointName name = name_of(point, current);
   const Index<PlannedProbe> probe = probe_of(name, point.moment, current);
+  plan_.probes[probe].distance = point.distance;
   std::string refusal = point.refused;
   if (refusal.empty() && point.moment != Moment::entry && !kernel_.abilities.perf_cookies)
     refusal = "returns are told apart by attach cookies, which this kernel does not have (Linux 5.15)";
@@ -387,7 +388,7 @@ std::string full_name(const AttachPlan& plan, const PlannedProbe& probe) {
   if (!probe.file) return fmt::format("{}:{}", probe.provider, probe.name);
   const TargetFile& file = plan.files[*probe.file].target;
   if (!probe.function) return probe_name(file, probe.provider, probe.name);
-  return function_name(file, *probe.function, probe.name);
+  return function_name(file, *probe.function, probe.name, probe.distance);
 }
 
 Machine machine_of(const AttachPlan& plan, const PlannedSite& site) {
