@@ -115,6 +115,31 @@ TEST_F(OpenedProgram, DoesNotWaitForAFifoInPlaceOfASplitFile) {
   EXPECT_TRUE(found->empty());
 }
 
+TEST_F(OpenedProgram, HasParametersInTheirSlotsBehindThePrologue) {
+  dir_.write("slots.c", "int f(int a, long b) { return a + (int)b; }\nint main(void) { return f(1, 2); }\n");
+  for (const std::string compiler : {"gcc", "clang"}) {
+    ASSERT_EQ(run_in(dir_, compiler + " -g -O0 slots.c -o slots").status, 0);
+    const auto info = open("slots");
+    ASSERT_TRUE(info) << info.error().message;
+    const auto found = info->functions_named("f");
+    ASSERT_TRUE(found && found->size() == 1);
+    dwarf::Instance instance = found->front().instances.front();
+    const VirtAddr entry = instance.pc;
+    const auto body = info->body_of(instance);
+    ASSERT_TRUE(body && *body > entry);
+    for (const VirtAddr pc : {entry, entry + 1, *body}) {
+      instance.pc = pc;
+      const auto signature = info->signature(found->front(), instance);
+      ASSERT_TRUE(signature && signature->args.size() == 2);
+      for (const Arg& arg : signature->args) {
+        EXPECT_EQ(std::holds_alternative<Register>(arg.location), pc == entry);
+        EXPECT_EQ(std::holds_alternative<Memory>(arg.location), pc == *body) << arg.why_unreadable();
+        EXPECT_EQ(arg.readable(), pc != entry + 1);
+      }
+    }
+  }
+}
+
 /// One unit with `dies`, whose abbreviations are: 2 a function f (type: 4 bytes), 3 its parameter x of a type, 4 a
 /// typedef of a type, 5 a function by its origin, 6 a DIE with a next sibling, 7 a namespace.
 std::string hostile(std::string_view dies) {

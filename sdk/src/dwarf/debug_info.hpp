@@ -102,8 +102,13 @@ class DebugInfo {
   [[nodiscard]] Result<std::vector<FunctionInfo>> functions_named(std::string_view name,
                                                                   const StopToken& stop = {}) const;
 
-  /// Parameters and result of `function` at `instance`, which is one of its own.
+  /// Parameters and result of `function` at `instance`, which is one of its own; its `pc` may be another address of the
+  /// same code, such as body_of().
   [[nodiscard]] Result<Signature> signature(const FunctionInfo& function, const Instance& instance) const;
+
+  /// Where an out-of-line instance has set up its frame, as the line table has it: debuggers stop there. Of unoptimised
+  /// code the parameters are in their slots then; of other code that promises nothing. Nothing: it does not say.
+  [[nodiscard]] std::optional<VirtAddr> body_of(const Instance& instance) const;
 
   /// Where to put a breakpoint for a line: the address at which each block of its code begins as a statement. `file`:
   /// the path, or its last components. Empty: there is no code of that line. Errors: not_found (no such source file),

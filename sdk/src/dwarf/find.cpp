@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <map>
+#include <tuple>
 
 #include "dwarf/die.hpp"
 #include "dwarf/impl.hpp"
@@ -98,10 +99,12 @@ class Collector {
 
   [[nodiscard]] std::vector<FunctionInfo> take() && {
     for (FunctionInfo& each : functions_) {
-      std::ranges::sort(each.instances, {}, [](const Instance& one) { return std::pair(one.inlined, one.pc); });
-      const auto same = [](const Instance& one, const Instance& other) {
-        return !one.inlined && !other.inlined && one.pc == other.pc;
+      const auto key = [](const Instance& one) {
+        return std::tie(one.inlined, one.pc, one.caller, one.where_called.file, one.where_called.line);
       };
+      std::ranges::stable_sort(each.instances, {}, key);
+      // Of a function that several units have, the linker keeps one, and may let all of them describe it.
+      const auto same = [key](const Instance& one, const Instance& other) { return key(one) == key(other); };
       each.instances.erase(std::unique(each.instances.begin(), each.instances.end(), same), each.instances.end());
     }
     return std::move(functions_);

@@ -124,8 +124,14 @@ struct DebugInfo::Impl {
   [[nodiscard]] FunctionInfo describe(Dwarf_Die die) const;
 };
 
-/// Where the line table says the body of `function` begins, its frame set up; nothing: it does not say.
-[[nodiscard]] std::optional<VirtAddr> prologue_end(Dwarf_Die function);
+/// What the line table says of where a function's body begins.
+struct FunctionLines {
+  std::optional<VirtAddr> prologue_end;  ///< that is said of a row (Clang)
+  std::optional<VirtAddr> second;        ///< the second address that has a row; GCC gives the body's beginning one
+
+  [[nodiscard]] std::optional<VirtAddr> body() const noexcept { return prologue_end ? prologue_end : second; }
+};
+[[nodiscard]] FunctionLines function_lines(Dwarf_Die function);
 
 /// What a skeleton unit stands for, of its .dwo file; `unit` itself where it is none, or that file is not there.
 [[nodiscard]] Dwarf_Die whole_unit(Dwarf_Die unit);

@@ -94,7 +94,24 @@ class LineSearch {
 
 }  // namespace
 
-std::optional<VirtAddr> prologue_end(Dwarf_Die function) {
+namespace {
+
+/// The number of the first row of `lines`, which are in the order of their addresses, at `address` or behind it.
+std::size_t first_row(Dwarf_Lines* lines, std::size_t count, std::uint64_t address) {
+  std::size_t first = 0;
+  for (std::size_t left = count; left != 0;) {
+    const std::size_t half = left / 2;
+    const bool before = row_of(lines, first + half).address < address;
+    first += before ? half + 1 : 0;
+    left = before ? left - half - 1 : half;
+  }
+  return first;
+}
+
+}  // namespace
+
+FunctionLines function_lines(Dwarf_Die function) {
+  FunctionLines found;
   Dwarf_Die unit;
   Dwarf_Lines* lines = nullptr;
   std::size_t count = 0;
@@ -102,23 +119,23 @@ std::optional<VirtAddr> prologue_end(Dwarf_Die function) {
   Dwarf_Addr high = 0;
   if (dwarf_lowpc(&function, &low) != 0 || dwarf_highpc(&function, &high) != 0 ||
       dwarf_diecu(&function, &unit, nullptr, nullptr) == nullptr || dwarf_getsrclines(&unit, &lines, &count) != 0)
-    return std::nullopt;
-  // Rows are in the order of their addresses: the first at `low` or behind it.
-  std::size_t first = 0;
-  for (std::size_t left = count; left != 0;) {
-    const std::size_t half = left / 2;
-    const bool before = row_of(lines, first + half).address < low;
-    first += before ? half + 1 : 0;
-    left = before ? left - half - 1 : half;
-  }
-  for (std::size_t i = first; i < count; ++i) {
+    return found;
+  for (std::size_t i = first_row(lines, count, low); i < count && !found.prologue_end; ++i) {
     Dwarf_Line* line = dwarf_onesrcline(lines, i);
     bool ends = false;
     Dwarf_Addr address = 0;
     if (line == nullptr || dwarf_lineaddr(line, &address) != 0 || address >= high) break;
-    if (dwarf_lineprologueend(line, &ends) == 0 && ends) return VirtAddr(address);
+    if (dwarf_lineprologueend(line, &ends) == 0 && ends) found.prologue_end = VirtAddr(address);
+    if (address > low && !found.second) found.second = VirtAddr(address);
   }
-  return std::nullopt;
+  return found;
+}
+
+std::optional<VirtAddr> DebugInfo::body_of(const Instance& instance) const {
+  const std::scoped_lock lock(impl_->mutex);
+  const auto known = impl_->known(instance.die);
+  if (!known || instance.inlined) return std::nullopt;
+  return function_lines(known->die).body();
 }
 
 Result<std::vector<VirtAddr>> DebugInfo::addresses_of_line(std::string_view file, std::uint32_t line,

@@ -118,7 +118,7 @@ class Signer {
         die_(die),
         inside_(inside),
         language_(language_of(die)),
-        at_entry_(!instance.inlined || entry_of(inside) == instance.pc) {}
+        at_entry_(entry_of(inside) == instance.pc) {}
 
   [[nodiscard]] Signature run() {
     Signature signature;
@@ -181,7 +181,7 @@ class Signer {
     for (unsigned i = 0; i < most_entries && !found; ++i) {
       offset = dwarf_getlocations(&at, offset, &base, &begin, &end, &each, &length);
       if (offset <= 0) break;
-      found = (begin <= pc && pc < end) || (begin == pc && !instance_.inlined);
+      found = (begin <= pc && pc < end) || (begin == pc && !instance_.inlined && at_entry_);
     }
     expression = each;
     count = length;
@@ -277,7 +277,7 @@ class Signer {
 
   /// Without optimisation the prologue is one piece and ends where the line table says.
   void stack_frame_to_cfa(Sum& sum) {
-    const auto body = prologue_end(inside_);
+    const auto body = function_lines(inside_).prologue_end;
     const auto cfa = body ? impl_.frames().cfa_at(*body) : std::nullopt;
     if (!cfa || cfa->base != sum.base) return;
     sum.anchor = Anchor::cfa;
@@ -309,8 +309,15 @@ class Signer {
   /// which its scheduler has moved that instruction (12.2, -O2: tests/dwarf/truth_test.py finds it, and that GDB shows
   /// what was there before).
   [[nodiscard]] bool slot_is_filled(const Told& what, bool is_structure) const {
+    if (!instance_.inlined) return at_entry_ || what.from_list || is_behind_prologue();
     if (what.from_list) return is_clang();
     return is_unoptimised() && !(is_structure && is_clang());
+  }
+
+  /// Where debuggers stop in an unoptimised function, its parameters are in their slots.
+  [[nodiscard]] bool is_behind_prologue() const {
+    const auto body = function_lines(inside_).body();
+    return is_unoptimised() && body && *body <= instance_.pc;
   }
 
   /// Makes each piece hold here; the reason why one does not.
@@ -332,7 +339,7 @@ class Signer {
         memory = value->loaded;
       }
       if (value == nullptr) continue;
-      if (memory && instance_.inlined && value->sum.anchor != Anchor::none && !slot_is_filled(what, is_structure))
+      if (memory && value->sum.anchor != Anchor::none && !slot_is_filled(what, is_structure))
         return "in a stack slot that may be filled only behind this instruction";
       // The address of a slot is known before it is filled; what is in it is not.
       if (!memory && value->sum.anchor != Anchor::none && at_entry_)
@@ -361,7 +368,7 @@ class Signer {
     if (language_ == Language::other) return "its language has a calling convention of its own";
     const auto told_convention = number(attribute(die_, DW_AT_calling_convention));
     if (told_convention && !take_convention(*told_convention)) return "it has a calling convention of its own";
-    const CodeName name = impl_.code_names().at(instance_.pc);
+    const CodeName name = impl_.code_names().at(entry_of(die_).value_or(instance_.pc));
     only_arguments_differ_ = name == CodeName::other_args;
     if (name == CodeName::other_args || name == CodeName::other_result)
       return "this copy of the function has other parameters";
@@ -417,7 +424,7 @@ class Signer {
     if (sum.anchor == Anchor::cfa) return !sum.base && !sum.index && sum.displacement == expected;
     // Counted from the stack pointer as it is behind the prologue. Where the line table's end of the prologue is too
     // late, the frame seems larger than it is, and nothing is confirmed that is not so.
-    const auto body = prologue_end(inside_);
+    const auto body = function_lines(inside_).prologue_end;
     const auto cfa = body ? impl_.frames().cfa_at(*body) : std::nullopt;
     return cfa && sum.base && !sum.index && cfa->base == sum.base && sum.displacement - cfa->displacement == expected;
   }
@@ -481,10 +488,10 @@ class Signer {
       return nowhere(type, instance_.inlined ? "optimised out in this inlined copy" : "optimised out here");
     const Told before = what;
     const std::string reason = hold(what, type.kind == TypeKind::structure);
-    const bool contradicts = reason.empty() && !what.from_list && contradicts_convention(before, number);
+    const bool contradicts = reason.empty() && at_entry_ && !what.from_list && contradicts_convention(before, number);
     if (contradicts) return nowhere(type, "on the stack by a calling convention that debug information does not tell");
     if (reason.empty()) return from_pieces(what.pieces, type);
-    if (instance_.inlined) return nowhere(type, reason);
+    if (instance_.inlined || !at_entry_) return nowhere(type, reason);
     if (!no_convention_.empty()) return nowhere(type, fmt::format("{}; {}", reason, no_convention_));
     // What a function does not use Clang need not be passed by callers it knows; that it uses a register's value is
     // shown
