@@ -316,8 +316,14 @@ static __always_inline void open_call(const struct usdt_ctx *ctx, __u32 site, st
 		return;
 	}
 	event = bpf_map_lookup_elem(&usdt_open_calls, &key);
-	if (event)
+	if (!event)
+		return;
+	for (__u32 look = 0; look < 2; look++) {
 		fill(event, ctx, site, usdt_pid_tgid());
+		if (!may_wait() || look == 1 || !is_paged_out(event))
+			break;
+		page_in(ctx);
+	}
 }
 
 static __always_inline void close_call(const struct usdt_ctx *ctx, __u32 site, struct usdt_site_stats *stats)

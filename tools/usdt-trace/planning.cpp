@@ -152,7 +152,7 @@ usdt::Result<usdt::Selection> select(const Flags& flags, const usdt::SearchScope
     for (const usdt::ScanWarning& warning : file.warnings)
       notice(flags, fmt::format("{}: {}", file.target.path.string(), warning.message));
     if (!file.no_types.empty() && !flags.count_only)
-      notice(flags, fmt::format("arguments are words of registers: {}", file.no_types));
+      notice(flags, fmt::format("no types of functions: {}", file.no_types));
   }
   for (const std::string& unknown : selection->kernel.unknown) notice(flags, fmt::format("left out: {}", unknown));
   return selection;

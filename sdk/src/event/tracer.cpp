@@ -68,14 +68,7 @@ bool reads_memory(const AttachPlan& plan) {
                              [&](const EncodedSpec& spec) { return std::ranges::any_of(spec.args, reads); });
 }
 
-bool is_session_in_file(const AttachGroup& group) {
-  return group.moment == Moment::both && std::holds_alternative<Index<PlannedFile>>(group.of);
-}
-
 bool waits_for_pages(const AttachPlan& plan, const TraceOptions& options) {
-  // A call's record is kept from its entry to its return, and not looked at twice.
-  if (std::ranges::any_of(plan.groups, [](const AttachGroup& group) { return is_session_in_file(group); }))
-    return false;
   const bool picked = !pids_of(plan.scope).empty() || options.descendants_only;
   return options.wait_for_pages.value_or(picked) && !options.count_only && !plan.files.empty() && reads_memory(plan) &&
          probe_feature(Feature::sleepable_uprobe).answer == Answer::yes;

@@ -43,6 +43,7 @@ class FunctionFinder {
   }
 
   Result<void> run() {
+    is_go_ = elf::Inside::of(*file_.elf)->image.find(".gopclntab") != nullptr;
     auto found = elf::find_functions(*file_.elf, names_, stop_);
     if (!found) return fail(std::move(found.error()));
     auto debug = dwarf::DebugInfo::open(*file_.elf, stop_);
@@ -52,6 +53,7 @@ class FunctionFinder {
       return fail(std::move(debug.error()));
     else
       file_.no_types = debug.error().message;
+    if (is_go_) file_.no_types = "it is written in Go, whose arguments are not read";
     for (const Function& function : *found) {
       if (stop_.stop_requested()) return fail(ErrorKind::stopped, "functions were not looked for to the end");
       if (auto added = add(function); !added) return added;
@@ -84,7 +86,13 @@ class FunctionFinder {
     return {signature_of(*info, info->instances.front()), info->declared};
   }
 
+  /// Empty: functions may be probed where they return.
+  [[nodiscard]] std::string why_no_returns() const {
+    return is_go_ ? "a Go program moves its stacks, and dies where a return address on one has been changed" : "";
+  }
+
   Signature signature_of(const dwarf::FunctionInfo& info, const dwarf::Instance& instance) {
+    if (is_go_) return nothing();
     auto found = debug_->signature(info, instance);
     if (!found) return untyped();
     return std::make_shared<const FunctionSignature>(
@@ -92,6 +100,7 @@ class FunctionFinder {
   }
 
   const Signature& untyped() {
+    if (is_go_) return nothing();
     if (!untyped_) {
       resolve::UntypedValues values = resolve::untyped_function(file_.elf->machine());
       untyped_ = std::make_shared<const FunctionSignature>(
@@ -107,6 +116,7 @@ class FunctionFinder {
     point.signature = known.signature;
     point.source_file = known.declared.file;
     point.source_line = known.declared.line;
+    if (point.moment != Moment::entry) point.refused = why_no_returns();
     if (function.ifunc)
       point.refused = "what is there only chooses the function (STT_GNU_IFUNC): name the one that it chooses";
     if (pattern.offset != 0) {
@@ -123,7 +133,8 @@ class FunctionFinder {
     return {};
   }
 
-  /// Behind the first instructions, registers and stack are no longer as the caller left them.
+  /// Behind the first instructions, registers and stack are no longer as the caller left them. Go has a calling
+  /// convention of its own.
   const Signature& nothing() {
     if (!nothing_) nothing_ = std::make_shared<const FunctionSignature>();
     return nothing_;
@@ -187,6 +198,7 @@ class FunctionFinder {
       point.source_line = info.declared.line;
       point.inlined = instance.inlined;
       point.caller = instance.caller;
+      if (point.moment != Moment::entry) point.refused = why_no_returns();
       if (instance.inlined && point.moment != Moment::entry)
         point.refused = fmt::format("inlined into {} at {}, where it does not return", instance.caller,
                                     text_of(instance.where_called));
@@ -207,6 +219,7 @@ class FunctionFinder {
   elf::CodeReader code_;
   elf::Demangler demangler_{kDemangled};
   std::vector<elf::FunctionName> names_;  ///< of patterns_
+  bool is_go_ = false;
   std::optional<dwarf::DebugInfo> debug_;
   Signature untyped_;
   Signature nothing_;
