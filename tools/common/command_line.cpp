@@ -29,7 +29,7 @@ std::string option_of(std::string_view message) {
 }
 
 std::string in_our_words(const CLI::App& app, const CLI::ParseError& error) {
-  const std::string message = error.what();
+  std::string message = error.what();
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     const CLI::Option* option = app.get_option_no_throw(option_of(message));
     if (option != nullptr && option->get_expected_max() > 0)
