@@ -163,6 +163,26 @@ static __always_inline void fill_args(void *record, const struct usdt_ctx *ctx, 
 	capture_texts(record, ctx);
 }
 
+/* The kernel's stack, innermost first; its bytes or a negative errno. */
+static __always_inline long take_stack(const struct usdt_ctx *ctx, __u64 *stack)
+{
+	const __u32 size = usdt_stock()->stack_depth * sizeof(*stack);
+#ifdef __TARGET_ARCH_arm64
+	long taken;
+
+	/* At its first instruction a function has no frame yet: whom it returns to is in a register alone. */
+	if (usdt_source() == USDT_SOURCE_KERNEL && !ctx->returns && size > sizeof(*stack)) {
+		taken = bpf_get_stack(ctx->regs, stack + 1, size - sizeof(*stack), 0);
+		if (taken < (long)sizeof(*stack))
+			return taken;
+		stack[0] = stack[1];
+		USDT_LOAD_REG(stack[1], ctx->regs, USDT_ARM64_CALLER_OFFSET);
+		return taken + sizeof(*stack);
+	}
+#endif
+	return bpf_get_stack(ctx->regs, stack, size, 0);
+}
+
 static __always_inline void fill(struct usdt_event *event, const struct usdt_ctx *ctx, __u32 site, __u64 pid_tgid)
 {
 	void *stack = (void *)event + sizeof(*event) + usdt_program()->max_args * sizeof(struct usdt_event_arg);
@@ -179,7 +199,7 @@ static __always_inline void fill(struct usdt_event *event, const struct usdt_ctx
 	event->arg_cnt = usdt_arg_cnt(ctx);
 	/* A process at a USDT site is not in the kernel. */
 	if (usdt_stock()->stack_depth && usdt_source() != USDT_SOURCE_USER)
-		event->stack_size = bpf_get_stack(ctx->regs, stack, usdt_stock()->stack_depth * sizeof(__u64), 0);
+		event->stack_size = take_stack(ctx, stack);
 	fill_args(event, ctx, false);
 }
 

@@ -56,6 +56,10 @@ TEST(BpfTables, have_the_instruction_pointer_of_the_machine) {
   EXPECT_EQ(USDT_ARM64_IP_OFFSET, kArm64.at(for_machine(Machine::aarch64).ip_word));
 }
 
+TEST(BpfTables, have_the_link_register_where_a_caller_is_in_no_frame_yet) {
+  EXPECT_EQ(USDT_ARM64_CALLER_OFFSET, kArm64.at(30));
+}
+
 TEST(BpfTables, tell_calls_apart_by_the_stack_pointer_behind_the_return_address) {
   EXPECT_EQ(USDT_X86_FRAME_OFFSET, kX86.at(stack_word(Machine::x86_64)));
   EXPECT_EQ(USDT_X86_RETURN_POPS, for_machine(Machine::x86_64).word_size);

@@ -199,13 +199,20 @@ class KernelPlanner {
                          .point = tracepoint ? Point(TracepointPlace{planned}) : Point(KernelFunctionPlace{planned}),
                          .spec = spec,
                          .args = signature.args,
-                         .tracer_frames = row_of(way.backend).tracer_frames});
+                         .tracer_frames = tracer_frames(way)});
     group_of(entry, way).sites.push_back(site);
   }
 
   static PointName name_of(const KernelSelection::Entry& entry) {
     const KernelFunction& function = *entry.function;
     return {to_string(entry.kind), function.name, function.module, function.address, nullptr};
+  }
+
+  /// On arm64 a stack taken from within the program has that twice: perf_arch_fetch_caller_regs() begins with the frame
+  /// of the helper, which returns to where it begins (arch/arm64/include/asm/perf_event.h).
+  [[nodiscard]] std::uint8_t tracer_frames(const KernelWay& way) const {
+    const std::uint8_t frames = row_of(way.backend).tracer_frames;
+    return frames > 0 && kernel_.machine == Machine::aarch64 ? frames + 1 : frames;
   }
 
   AttachGroup& group_of(const KernelSelection::Entry& entry, const KernelWay& way) {

@@ -8,6 +8,7 @@
  *     REG_BITS        width of a register in packed cookies
  *     IP_OFFSET       of the instruction pointer
  *     FRAME_OFFSET    of what tells the calls of a thread apart at their entries and returns
+ *     CALLER_OFFSET   where that is a register: of the return address at a function's first instruction
  *     RETURN_POPS     by how much that is larger at the return
  *     KPROBE_IP       kprobes leave the instruction pointer so many bytes behind the address
  *     KERNEL_HALF     the lowest address of the kernel
@@ -57,6 +58,7 @@
 #define USDT_ARM64_REG_BITS USDT_REG_BITS_ARM64
 #define USDT_ARM64_IP_OFFSET 256
 #define USDT_ARM64_FRAME_OFFSET 232
+#define USDT_ARM64_CALLER_OFFSET 240
 #define USDT_ARM64_RETURN_POPS 0
 #define USDT_ARM64_KPROBE_IP 0
 #define USDT_ARM64_KERNEL_HALF (1ull << 63)
