@@ -155,6 +155,18 @@ TEST_F(KernelPlan, names_that_are_not_unique_are_skipped_with_the_reason_by_tram
   EXPECT_THAT(made.skipped[0].reason, HasSubstr("not unique"));
 }
 
+TEST_F(KernelPlan, frames_of_a_stack_that_are_the_tracings_own_differ_by_machine) {
+  KernelAbilities arm64 = linux_6_12();
+  arm64.machine = Machine::aarch64;
+  const auto frames = [&](const char* text, const KernelAbilities& kernel) {
+    return unsigned{plan({text}, kernel).sites.begin()->tracer_frames};
+  };
+  EXPECT_EQ(frames("kprobe:f_one", linux_6_12()), 0U) << "taken from the registers";
+  EXPECT_EQ(frames("kprobe:f_one", arm64), 0U);
+  EXPECT_EQ(frames("fentry:f_one", linux_6_12()), 2U) << "the program, the trampoline";
+  EXPECT_EQ(frames("fentry:f_one", arm64), 3U) << "the program twice";
+}
+
 TEST_F(KernelPlan, a_call_without_sessions_is_two_programs_the_return_attached_first) {
   const AttachPlan made = plan({"ksession:f_one"}, linux_6_1());
   const CarrierPlan carriers = carried(made, linux_6_1());
