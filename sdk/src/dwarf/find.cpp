@@ -88,13 +88,14 @@ class Collector {
     FunctionInfo* function = function_of(die);
     if (function == nullptr) return;
     const bool inlined = dwarf_tag(&die) == DW_TAG_inlined_subroutine;
-    Instance instance{
-        .pc = entry, .inlined = inlined, .die = impl_.id_of(die, inlined && inside != nullptr ? *inside : die)};
-    if (instance.inlined) {
+    Instance& instance = function->instances.emplace_back();
+    instance.pc = entry;
+    instance.inlined = inlined;
+    instance.die = impl_.id_of(die, inlined && inside != nullptr ? *inside : die);
+    if (inlined) {
       if (inside != nullptr) instance.caller = impl_.names.qualified(*inside);
       instance.where_called = called_at(die);
     }
-    function->instances.push_back(std::move(instance));
   }
 
   [[nodiscard]] std::vector<FunctionInfo> take() && {
@@ -253,7 +254,9 @@ Result<FunctionInfo> DebugInfo::function_at(VirtAddr entry) const {
       if (pc != entry || dwarf_tag(&die) != DW_TAG_subprogram) return true;
       found = impl_->describe(die);
       found->declared = declared_at(die);
-      found->instances.push_back({.pc = pc, .die = impl_->id_of(die, die)});
+      Instance& instance = found->instances.emplace_back();
+      instance.pc = pc;
+      instance.die = impl_->id_of(die, die);
       return false;
     });
     walk.walk(*unit);
