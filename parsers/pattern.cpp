@@ -261,7 +261,8 @@ std::string ProbePattern::str() const { return fmt::format("usdt:{}:{}:{}", targ
 
 std::string FunctionPattern::str() const {
   const std::string where = offset == 0 ? "" : offset_text(offset);
-  return fmt::format("{}:{}:{}{}", function_prefix(moment), target, safe_name(name), where);
+  const std::string file = target.empty() ? "" : fmt::format("{}:", target);
+  return fmt::format("{}:{}{}{}", function_prefix(moment), file, safe_name(name), where);
 }
 
 std::string KernelPattern::str() const {
