@@ -12,7 +12,7 @@
 enum color { RED = 1, GREEN = 5, BLUE = -3 };
 struct request {
   int id;
-  const char *path;
+  const char* path;
 };
 
 static jmp_buf out_of_here;
@@ -29,13 +29,13 @@ NOINLINE unsigned eight(int a, long long b, unsigned c, int64_t d, uint64_t e, i
   return result;
 }
 
-NOINLINE const char *texts(const char *who, enum color color) {
-  const char *result = color == GREEN ? "it is green" : "it is not";
+NOINLINE const char* texts(const char* who, enum color color) {
+  const char* result = color == GREEN ? "it is green" : "it is not";
   printf("texts %s %d -> %s\n", who, color, result);
   return result;
 }
 
-NOINLINE void nothing(const struct request *request) { printf("nothing %lu -> void\n", (unsigned long)request); }
+NOINLINE void nothing(const struct request* request) { printf("nothing %lu -> void\n", (unsigned long)request); }
 
 NOINLINE double with_float(int before, double number, int behind) {
   const double result = number * before + behind;
@@ -55,7 +55,7 @@ NOINLINE int jumps(int value) {
   return value + 1;
 }
 
-static NOINLINE int local_one(struct request *request, int times) {
+static NOINLINE int local_one(struct request* request, int times) {
   const int result = request->id * times + request->path[0];
   printf("local_one %lu %d -> %d\n", (unsigned long)request, times, result);
   return result;
@@ -67,7 +67,7 @@ static inline __attribute__((always_inline)) int copied(int value) {
   return value * 3;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   struct request request = {41, "/index"};
   (void)argv;
   for (int i = 0; i < 6; i++) {

@@ -83,7 +83,6 @@ class Output {
   bool given_up_ = false;
 };
 
-
 /// For lines: "PROVIDER:NAME", and full_name() where several files have a probe of that name.
 [[nodiscard]] std::vector<std::string> short_names(const usdt::AttachPlan& plan);
 

@@ -63,8 +63,7 @@ usdt::Result<Prints> parse_prints(const std::vector<std::string>& words) {
 PrintChoice::PrintChoice(const Prints& prints, const usdt::SearchScope& scope) : prints_(prints) {
   for (const ProbePrint& print : prints.for_probes) {
     std::set<Inode>& inodes = files_.emplace_back();
-    if (std::holds_alternative<usdt::KernelPattern>(print.pattern) ||
-        usdt::means_everything(target_of(print.pattern)))
+    if (std::holds_alternative<usdt::KernelPattern>(print.pattern) || usdt::means_everything(target_of(print.pattern)))
       continue;
     for (const usdt::FoundFile& found : usdt::find_files({print.pattern}, scope).files) {
       struct stat st {};

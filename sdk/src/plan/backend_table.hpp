@@ -53,8 +53,8 @@ struct BackendRow {
   Moments moments;
   AttachTypes attach_types;
   // Of files: the kernel is asked when programs are loaded.
-  std::optional<Feature> feature = {};    ///< without which there is no such backend
-  std::optional<Feature> exact_pid = {};  ///< without which its pid filter means one thread, not the process
+  std::optional<Feature> feature = {};     ///< without which there is no such backend
+  std::optional<Feature> exact_pid = {};   ///< without which its pid filter means one thread, not the process
   std::optional<Backend> at_returns = {};  ///< what goes with it, at returns of functions
   // Of kernel functions and tracepoints: the planner asks what the kernel can do.
   std::optional<KernelFamily> family = {};
