@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "elf/demangle.hpp"
 
+// The C library declares it, in C++ with an exception specification that libiberty's declaration lacks.
+#define HAVE_DECL_BASENAME 1
 #include <libiberty/demangle.h>
 
 #include <algorithm>
