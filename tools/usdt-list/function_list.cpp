@@ -248,7 +248,7 @@ std::vector<ListedFunction> list_functions(const usdt::KernelSelection& selectio
       each.details.emplace_back("address", fmt::format("{:#x}", entry.function->address));
     if (entry.function->btf_id != 0) each.details.emplace_back("btf id", fmt::format("{}", entry.function->btf_id));
   }
-  std::ranges::stable_partition(out, [](const ListedFunction& each) { return each.refused.empty(); });
+  std::stable_partition(out.begin(), out.end(), [](const ListedFunction& each) { return each.refused.empty(); });
   for (const usdt::RefusedFunction& refused : selection.refused) {
     ListedFunction& each = out.emplace_back();
     each.name = usdt::kernel_name(refused.kind, refused.module, refused.name);
