@@ -166,5 +166,15 @@ def programs_of_32_bits_pass_arguments_on_the_stack(run):
             compare(name, args, values, collections.Counter())
 
 
+@scenario
+def where_a_program_starts_is_no_call_whose_return_could_be_seen(run):
+    """The kernel would put its own address in the place of argc."""
+    program = build(run)
+    result = run.trace(f"ucall:{program}:_start", f"uprobe:{program}:_start", "--count", command=[program, "1", "2"])
+    result.check_code(0)
+    check("not attached: ucall" in result.stderr and "not called as a function" in result.stderr, result.stderr)
+    check_equal([row["hits"] for row in result.summary["probes"] if row["hits"]], [1], "hits of the entry")
+
+
 if __name__ == "__main__":
     main()

@@ -18,14 +18,14 @@ constexpr std::uint64_t kMaxSections = 1ULL << 20;
 /// The fields of Elf32_Ehdr and Elf64_Ehdr that matter, in one width.
 struct Header {
   std::uint16_t type, machine, phentsize, phnum, shentsize, shnum, shstrndx;
-  std::uint64_t phoff, shoff;
+  std::uint64_t phoff, shoff, entry;
 };
 
 template <class Ehdr>
 Header decode_header(ByteView raw) noexcept {
   const auto h = load<Ehdr>(raw, 0);
   return {little(h.e_type),  little(h.e_machine),  little(h.e_phentsize), little(h.e_phnum), little(h.e_shentsize),
-          little(h.e_shnum), little(h.e_shstrndx), little(h.e_phoff),     little(h.e_shoff)};
+          little(h.e_shnum), little(h.e_shstrndx), little(h.e_phoff),     little(h.e_shoff), little(h.e_entry)};
 }
 
 template <class Phdr>
@@ -112,6 +112,7 @@ Result<void> ImageReader::read_header() {
   }
   header_ = image_.is64 ? decode_header<Elf64_Ehdr>(raw) : decode_header<Elf32_Ehdr>(raw);
   image_.type = header_.type;
+  image_.entry = header_.entry;
   return check_machine();
 }
 

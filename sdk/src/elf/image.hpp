@@ -48,6 +48,7 @@ struct Image {
   Machine machine{};
   std::uint16_t type = ET_NONE;  ///< ET_EXEC, ET_DYN or ET_REL
   bool is64 = false;
+  std::uint64_t entry = 0;  ///< address where the kernel starts it; 0: a library
   std::uint64_t start = 0;  ///< where the image begins in its file
   std::uint64_t size = 0;   ///< bytes from `start` to its end
   std::vector<Segment> segments;

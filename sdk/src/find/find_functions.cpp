@@ -32,6 +32,20 @@ std::string text_of(const dwarf::SourceLine& line) {
   return line.file.empty() ? std::string("a place not known") : fmt::format("{}:{}", line.file, line.line);
 }
 
+/// What begins otherwise than a function does: there is no return address on top of the stack, and the kernel would
+/// overwrite something else with its own (argc at _start, what the dynamic linker's resolver is given, a signal frame).
+/// vfork() keeps it in a register while its child uses the stack.
+bool has_no_return_address(const Function& function) {
+  static constexpr std::string_view names[] = {"_start",  "_dl_start_user", "__restore_rt", "__restore",
+                                               "__vfork", "vfork",          "__libc_vfork", "__kernel_rt_sigreturn",
+                                               "__clone", "clone",          "clone3",       "__clone3"};
+  const auto is_one = [](std::string_view symbol) {
+    return std::ranges::find(names, symbol) != std::end(names) || symbol.starts_with("_dl_runtime_resolve") ||
+           symbol.starts_with("_dl_runtime_profile");
+  };
+  return is_one(function.symbol) || std::ranges::any_of(function.aliases, is_one);
+}
+
 class FunctionFinder {
  public:
   FunctionFinder(const std::vector<FunctionPattern>& patterns, const StopToken& stop, ProbeFile& file)
@@ -86,6 +100,11 @@ class FunctionFinder {
     return {signature_of(*info, info->instances.front()), info->declared};
   }
 
+  /// Where the kernel starts the program, or the dynamic linker.
+  [[nodiscard]] bool is_entry_point(const Function& function) const {
+    return elf::Inside::of(*file_.elf)->image.entry == function.address.value;
+  }
+
   /// Empty: functions may be probed where they return.
   [[nodiscard]] std::string why_no_returns() const {
     return is_go_ ? "a Go program moves its stacks, and dies where a return address on one has been changed" : "";
@@ -117,6 +136,8 @@ class FunctionFinder {
     point.source_file = known.declared.file;
     point.source_line = known.declared.line;
     if (point.moment != Moment::entry) point.refused = why_no_returns();
+    if (point.moment != Moment::entry && (has_no_return_address(function) || is_entry_point(function)))
+      point.refused = "it is not called as a function: the kernel would overwrite what is not a return address";
     if (function.ifunc)
       point.refused = "what is there only chooses the function (STT_GNU_IFUNC): name the one that it chooses";
     if (pattern.offset != 0) {
