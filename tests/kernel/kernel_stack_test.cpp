@@ -52,6 +52,9 @@ TEST_P(EachStack, is_the_function_and_then_the_way_to_it) {
 #endif
   constexpr Way reference{"kretprobe", Backend::perf_kprobe, nullptr};
   const std::vector<std::string> callers = stack_by(reference);
+  // x86 unwinds through the return address that a kretprobe replaced since 5.16: before, what is compared
+  // with ends there.
+  if (callers.size() < 2 && !abilities().kprobe_multi) GTEST_SKIP() << "this kernel's return probes have no stack";
   std::vector<std::string> found = stack_by(GetParam());
   ASSERT_GE(callers.size(), 2U);
   ASSERT_GE(found.size(), 2U);
