@@ -3,14 +3,17 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <sys/utsname.h>
 #include <time.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include "fixture.hpp"
 #include "kernel/ask_lists.hpp"
@@ -81,6 +84,15 @@ std::string why_not_asked() {
   if (!readable("/sys/kernel/tracing/available_filter_functions")) return "no list of what ftrace can trace";
   const auto types = btf::Types::load();
   if (!types) return types.error().message;
+#ifdef __aarch64__
+  // The programs that read lists are of the kind that trampolines run, which came with 6.4.
+  utsname system{};
+  int major = 0;
+  int minor = 0;
+  if (::uname(&system) == 0 && std::sscanf(system.release, "%d.%d", &major, &minor) == 2 &&
+      std::pair(major, minor) < std::pair(6, 4))
+    return "arm64 has no tracing programs before 6.4: lists are read";
+#endif
   return (*types)->function_id("bpf_iter_ksym") == 0 ? "this kernel has no iterators over symbols" : "";
 }
 
