@@ -2,6 +2,7 @@
 // Where debug information is found, and what is said where it is not; debug information made to lead nowhere.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "dwarf/debug_info.hpp"
 #include "toolchain.hpp"
@@ -69,6 +70,28 @@ TEST_F(OpenedProgram, DoesNotTakeTheFileOfAnotherBuild) {
   const auto info = open("linked");
   ASSERT_FALSE(info);
   EXPECT_EQ(info.error().kind, ErrorKind::not_found);
+}
+
+TEST_F(OpenedProgram, IsReadToTheEndAlthoughAnotherUserCutsItOff) {
+  if (::geteuid() != 0) GTEST_SKIP() << "not root: every file that may be read is one's own or root's";
+  const std::filesystem::path path = dir_ / "whole";
+  constexpr off_t larger_than_copies = 65 << 20;
+  ASSERT_EQ(::truncate(path.c_str(), larger_than_copies), 0);
+  ASSERT_EQ(::chown(path.c_str(), 65534, 65534), 0);
+  const auto info = open("whole");
+  ASSERT_EQ(::truncate(path.c_str(), 4096), 0);
+  expect_twice(info);
+}
+
+TEST_F(OpenedProgram, OfAnotherUserIsNotReadIfItIsTooLargeToBeCopied) {
+  if (::geteuid() != 0) GTEST_SKIP() << "not root";
+  const std::filesystem::path path = dir_ / "whole";
+  ASSERT_EQ(::truncate(path.c_str(), off_t{1} << 30), 0);
+  ASSERT_EQ(::chown(path.c_str(), 65534, 65534), 0);
+  const auto info = open("whole");
+  ASSERT_FALSE(info);
+  EXPECT_EQ(info.error().kind, ErrorKind::limit);
+  EXPECT_THAT(info.error().message, HasSubstr("can be changed by others"));
 }
 
 TEST_F(OpenedProgram, SaysThatItHasNone) {

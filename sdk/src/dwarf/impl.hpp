@@ -39,8 +39,9 @@ struct Unmap {
 /// file.
 class FileBytes {
  public:
-  /// Copies a file, so that nobody can cut it off under us (SIGBUS); one too large for that is mapped, and as much of
-  /// it is read as is asked. Errors: io, limit; changed (shorter than when it was opened).
+  /// Copies a file, so that nobody can cut it off under us (SIGBUS). A large one is mapped instead, and as much of it is
+  /// read as is asked, where only root and who runs this can change it. Errors: io; limit (a large one of others);
+  /// changed (shorter than when it was opened).
   [[nodiscard]] static Result<FileBytes> read(const elf::File& file, const std::filesystem::path& path);
 
   [[nodiscard]] char* data() const noexcept { return mapped_ ? mapped_.get() : copy_.get(); }

@@ -3,6 +3,8 @@
 #include <elfutils/libdwelf.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -19,13 +21,21 @@ namespace fs = std::filesystem;
 /// libelf keeps some 200 bytes for each section that a header claims; real debug files have up to some ten thousand
 /// (-ffunction-sections, before linking).
 constexpr std::size_t most_sections = 200'000;
-/// A file of at most so many bytes is copied.
+/// A file of at most so many bytes is copied; one that somebody else may change, of more.
 constexpr std::uint64_t largest_copy = 64ULL << 20;
+constexpr std::uint64_t largest_foreign_copy = 512ULL << 20;
 /// A page, so that there are some behind a mapping too.
 constexpr std::size_t zeros_behind = 4096;
 /// What compressed sections may come to in all, and how much of them DEFLATE can make of a byte.
 constexpr std::uint64_t largest_unpacked = 8ULL << 30;
 constexpr std::uint64_t best_ratio = 1032;
+
+/// Nobody but root and who runs this can change it, and cut it off while it is mapped.
+bool is_of_trusted_owner(const elf::File& file) {
+  struct stat st {};
+  if (::fstat(file.fd(), &st) != 0) return false;
+  return (st.st_uid == 0 || st.st_uid == ::geteuid()) && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
 
 bool has_dwarf(const elf::Image& image) {
   return image.find(".debug_info") != nullptr || image.find(".zdebug_info") != nullptr;
@@ -133,7 +143,11 @@ Result<FileBytes> FileBytes::read(const elf::File& file, const fs::path& path) {
   FileBytes bytes;
   bytes.size_ = file.size();
   const std::size_t with_zeros = bytes.size_ + zeros_behind;
-  if (file.size() <= largest_copy) {
+  const bool may_map = is_of_trusted_owner(file);
+  if (!may_map && file.size() > largest_foreign_copy)
+    return fail(ErrorKind::limit, fmt::format("{} can be changed by others, and is too large to be copied ({} MB)",
+                                              path.string(), file.size() >> 20));
+  if (!may_map || file.size() <= largest_copy) {
     bytes.copy_ = std::make_unique<char[]>(with_zeros);
     const std::span all(reinterpret_cast<std::uint8_t*>(bytes.copy_.get()), bytes.size_);
     if (file.read(0, all) != bytes.size_)
