@@ -57,7 +57,7 @@ class FunctionFinder {
   }
 
   Result<void> run() {
-    is_go_ = elf::Inside::of(*file_.elf)->image.find(".gopclntab") != nullptr;
+    is_go_ = image().find(".gopclntab") != nullptr;
     auto found = elf::find_functions(*file_.elf, names_, stop_);
     if (!found) return fail(std::move(found.error()));
     auto debug = dwarf::DebugInfo::open(*file_.elf, stop_);
@@ -100,15 +100,7 @@ class FunctionFinder {
     return {signature_of(*info, info->instances.front()), info->declared};
   }
 
-  /// Where the kernel starts the program, or the dynamic linker.
-  [[nodiscard]] bool is_entry_point(const Function& function) const {
-    return elf::Inside::of(*file_.elf)->image.entry == function.address.value;
-  }
-
-  /// Empty: functions may be probed where they return.
-  [[nodiscard]] std::string why_no_returns() const {
-    return is_go_ ? "a Go program moves its stacks, and dies where a return address on one has been changed" : "";
-  }
+  [[nodiscard]] const elf::Image& image() const noexcept { return elf::Inside::of(*file_.elf)->image; }
 
   Signature signature_of(const dwarf::FunctionInfo& info, const dwarf::Instance& instance) {
     if (is_go_) return nothing();
@@ -129,15 +121,7 @@ class FunctionFinder {
   }
 
   Result<void> add(const Function& function, const Known& known, const FunctionPattern& pattern) {
-    FunctionPoint point;
-    point.moment = pattern.moment;
-    point.name = function.name;
-    point.signature = known.signature;
-    point.source_file = known.declared.file;
-    point.source_line = known.declared.line;
-    if (point.moment != Moment::entry) point.refused = why_no_returns();
-    if (point.moment != Moment::entry && (has_no_return_address(function) || is_entry_point(function)))
-      point.refused = "it is not called as a function: the kernel would overwrite what is not a return address";
+    FunctionPoint point = point_of(function, known, pattern.moment);
     if (function.ifunc)
       point.refused = "what is there only chooses the function (STT_GNU_IFUNC): name the one that it chooses";
     if (pattern.offset != 0) {
@@ -148,9 +132,30 @@ class FunctionFinder {
       point.signature = nothing();
       place(point, function.address + pattern.offset);
     } else {
-      place(point, function.address + function.landing_pad);
+      place_at_start(point, function.address);
     }
     add(std::move(point));
+    return {};
+  }
+
+  /// A point of `function`, not placed yet.
+  [[nodiscard]] FunctionPoint point_of(const Function& function, const Known& known, Moment moment) const {
+    FunctionPoint point;
+    point.moment = moment;
+    point.name = function.name;
+    point.signature = known.signature;
+    point.source_file = known.declared.file;
+    point.source_line = known.declared.line;
+    if (moment != Moment::entry) point.refused = why_no_returns(function);
+    return point;
+  }
+
+  /// Empty: a program may run where the function returns.
+  [[nodiscard]] std::string why_no_returns(const Function& function) const {
+    const bool is_entry_point = image().entry == function.address.value;
+    if (is_go_) return "a Go program moves its stacks, and dies where a return address on one has been changed";
+    if (is_entry_point || has_no_return_address(function))
+      return "it is not called as a function: the kernel would overwrite what is not a return address";
     return {};
   }
 
@@ -168,6 +173,13 @@ class FunctionFinder {
     point.offset = code.offset;
     point.bytes = code.bytes;
     point.site_class = code.site_class;
+  }
+
+  /// The function's first instruction, behind one that only allows indirect jumps.
+  void place_at_start(FunctionPoint& point, VirtAddr address) {
+    place(point, address);
+    const std::span bytes(point.bytes.data.data(), point.bytes.size);
+    if (const std::uint8_t pad = arch::landing_pad(file_.elf->machine(), bytes); pad != 0) place(point, address + pad);
   }
 
   void add(FunctionPoint&& point) {
@@ -188,10 +200,17 @@ class FunctionFinder {
       return std::ranges::any_of(names_, [&](const elf::FunctionName& name) { return name.matches(function); });
     };
     auto found = debug_->functions(wanted, stop_);
-    if (!found) return found.error().kind == ErrorKind::stopped ? fail(std::move(found.error())) : Result<void>{};
+    if (!found && found.error().kind == ErrorKind::stopped) return fail(std::move(found.error()));
+    if (!found) {
+      file_.warnings.push_back(
+          {{}, fmt::format("copies inlined by the compiler are not known: {}", found.error().message)});
+      return {};
+    }
     for (const dwarf::FunctionInfo& info : *found) {
+      Function function = named(info);
       for (const dwarf::Instance& instance : info.instances) {
-        add_instance(info, instance);
+        function.address = instance.pc;
+        add_instance(function, info, instance);
       }
     }
     return {};
@@ -206,32 +225,27 @@ class FunctionFinder {
     return function;
   }
 
-  void add_instance(const dwarf::FunctionInfo& info, const dwarf::Instance& instance) {
-    const Function function = named(info);
-    const Signature signature = signature_of(info, instance);
+  void add_instance(const Function& function, const dwarf::FunctionInfo& info, const dwarf::Instance& instance) {
+    const Known known{signature_of(info, instance), info.declared};
     for (std::size_t i = 0; i < patterns_.size(); ++i) {
       if (!names_[i].matches(function) || patterns_[i].offset != 0) continue;
-      FunctionPoint point;
-      point.moment = patterns_[i].moment;
-      point.name = function.name;
-      point.signature = signature;
-      point.source_file = info.declared.file;
-      point.source_line = info.declared.line;
-      point.inlined = instance.inlined;
-      point.caller = instance.caller;
-      if (point.moment != Moment::entry) point.refused = why_no_returns();
-      if (instance.inlined && point.moment != Moment::entry)
-        point.refused = fmt::format("inlined into {} at {}, where it does not return", instance.caller,
-                                    text_of(instance.where_called));
-      place(point, instance.pc);
-      if (!instance.inlined) skip_landing_pad(point);
+      FunctionPoint point = point_of(function, known, patterns_[i].moment);
+      if (instance.inlined) {
+        make_inlined(point, instance);
+      } else {
+        place_at_start(point, instance.pc);
+      }
       add(std::move(point));
     }
   }
 
-  void skip_landing_pad(FunctionPoint& point) {
-    const std::span bytes(point.bytes.data.data(), point.bytes.size);
-    if (const std::uint8_t pad = arch::landing_pad(file_.elf->machine(), bytes); pad != 0) place(point, point.pc + pad);
+  void make_inlined(FunctionPoint& point, const dwarf::Instance& instance) {
+    point.inlined = true;
+    point.caller = instance.caller;
+    if (point.moment != Moment::entry)
+      point.refused = fmt::format("inlined into {} at {}, where it does not return", instance.caller,
+                                  text_of(instance.where_called));
+    place(point, instance.pc);
   }
 
   const std::vector<FunctionPattern>& patterns_;
