@@ -63,4 +63,11 @@ struct Unreadable {
 /// Where a value is while its site is hit. The same for every source of one.
 using Location = std::variant<Constant, Register, Memory, Slot, Unreadable>;
 
+/// Where some of a value's bytes are.
+struct Piece {
+  std::uint32_t offset = 0;  ///< in the value
+  std::uint32_t size = 0;    ///< bytes
+  Location location;         ///< of these bytes, read as an integer of `size` bytes
+};
+
 }  // namespace usdt

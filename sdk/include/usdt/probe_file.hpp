@@ -14,6 +14,7 @@
 #include "usdt/pattern.hpp"
 #include "usdt/probe.hpp"
 #include "usdt/result.hpp"
+#include "usdt/type_graph.hpp"
 
 namespace usdt {
 
@@ -23,6 +24,13 @@ struct FunctionSignature {
   std::optional<Arg> result;  ///< where it returns; absent: it has none
   bool varargs = false;       ///< more arguments follow, of which nothing is known
   bool typed = false;         ///< false: words of argument registers, whether or not the function has such arguments
+  /// Where the bytes of each argument are that is no number, or not in one place; as long as `args`, or empty.
+  std::vector<std::vector<Piece>> pieces = {};
+  std::vector<Piece> result_pieces = {};  ///< the same of the result
+  /// What the values' types are made of; null: not known. Lives as long as one of its signatures.
+  std::shared_ptr<const TypeGraph> types = {};
+  std::vector<TypeId> arg_types = {};  ///< of `types`; as long as `args`, or empty
+  TypeId result_type = TypeId::none;
 };
 
 /// A place in a file's code where a program can run for a function.

@@ -18,6 +18,7 @@
 #include "usdt/elf_file.hpp"
 #include "usdt/result.hpp"
 #include "usdt/stop.hpp"
+#include "usdt/type_graph.hpp"
 
 namespace usdt::dwarf {
 
@@ -51,13 +52,6 @@ struct FunctionInfo {
   std::vector<Instance> instances;  ///< by address, out-of-line ones first
 };
 
-/// Where some of a value's bytes are.
-struct Piece {
-  std::uint32_t offset = 0;  ///< in the value
-  std::uint32_t size = 0;    ///< bytes
-  Location location;         ///< of these bytes, read as an integer of `size` bytes
-};
-
 /// What is known of a function's parameters at one of its instances.
 struct Signature {
   /// {Type, Location} at the very pc of the instance. What cannot be read is unreadable with the reason and keeps its
@@ -66,8 +60,11 @@ struct Signature {
   /// As long as `args`: where the bytes of each are, as far as that is known, whatever their number; a step to a member
   /// begins there. Empty for one that is not known, and for one in a single place that its Arg names.
   std::vector<std::vector<Piece>> pieces;
+  std::vector<TypeId> types;  ///< as long as `args`
   /// After the return instruction. Absent: void, noreturn, or an inlined instance, which does not return.
   std::optional<Arg> result;
+  std::vector<Piece> result_pieces;  ///< as `pieces`
+  TypeId result_type = TypeId::none;
   bool varargs = false;  ///< more arguments follow, of which nothing is known
 };
 

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "usdt/result.hpp"
+#include "usdt/type.hpp"
+
+namespace usdt {
+
+/// A type of one TypeGraph; means nothing to another one. `none`: void, or a type that is not known.
+enum class TypeId : std::uint32_t { none = 0xffffffff };
+
+/// What a type is, behind its typedefs and qualifiers.
+struct TypeInfo {
+  Type type;                           ///< size 0: not known, or only declared
+  std::string text;                    ///< as people write it: "const struct sockaddr *", "net::Server"
+  TypeId target = TypeId::none;        ///< of pointers and references: of what; of arrays: of their elements
+  std::optional<std::uint64_t> count;  ///< of arrays: elements; none: not declared ("char name[]")
+  bool reference = false;              ///< a pointer in memory, which source text means as what it refers to
+  bool is_union = false;               ///< of kind structure
+  bool is_char = false;                ///< a character, or an element that text is made of
+};
+
+/// A member of a struct, union or class. One that has no name is a struct or union whose members count as the outer
+/// one's own, or a base class.
+struct MemberInfo {
+  std::string name;
+  TypeId type = TypeId::none;
+  std::uint64_t offset = 0;  ///< bytes from the start of the outer one
+  std::uint8_t bits = 0;     ///< width of a bit-field; 0: none
+  std::uint8_t shift = 0;    ///< bits of the (little-endian) number at `offset` that are below the bit-field's
+  bool is_base = false;      ///< a base class
+  bool is_virtual = false;   ///< a virtual base class: its offset is known only at run time
+};
+
+/// The types of one source, the debug information of a file or the BTF of a kernel, as a graph that steps to members
+/// can follow. What others wrote is bounded here: lists end, sizes are those declared. All functions are const and may
+/// be called from several threads.
+class TypeGraph {
+ public:
+  TypeGraph() = default;
+  TypeGraph(const TypeGraph&) = delete;
+  TypeGraph& operator=(const TypeGraph&) = delete;
+  virtual ~TypeGraph() = default;
+
+  /// Errors: malformed (typedefs without end ...).
+  [[nodiscard]] virtual Result<TypeInfo> info(TypeId type) const = 0;
+  /// In the order of their declaration; none of what is no struct, union or class. Static members are none. Errors:
+  /// malformed, limit.
+  [[nodiscard]] virtual Result<std::vector<MemberInfo>> members(TypeId type) const = 0;
+  /// The names of an enum's values.
+  [[nodiscard]] virtual std::vector<Enumerator> enumerators(TypeId type) const = 0;
+  /// A complete type by its name, with or without its keyword: "struct file", "file", "net::Server", "u32", "unsigned
+  /// int". Errors: not_found (the message names near ones), malformed.
+  [[nodiscard]] virtual Result<TypeId> find(std::string_view name) const = 0;
+};
+
+}  // namespace usdt
