@@ -3,9 +3,8 @@
 //
 //   where to look       pattern.hpp (provider:name globs), discover.hpp (files of a path, name, process, directory)
 //                       select.hpp (from patterns to probes in one step)
-//   what is there       elf_file.hpp -> probe.hpp (sites), arg.hpp and decode.hpp (their arguments), type_graph.hpp
-//   (their
-//                       types)
+//   what is there       elf_file.hpp -> probe.hpp (sites), arg.hpp and decode.hpp (their arguments)
+//                       type_graph.hpp (what their types are made of)
 //   what to attach      plan.hpp, cost.hpp (what a hit will cost)
 //   this kernel         features.hpp (what it offers), red_zone.hpp (a self-test), privilege.hpp
 //   attaching           tracer.hpp (the stock program) or bpf_object.hpp and link.hpp (your own)
