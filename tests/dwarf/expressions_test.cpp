@@ -114,7 +114,7 @@ class Expressions : public testing::Test {
   [[nodiscard]] static std::string reason(const Arg& arg) { return std::string(arg.why_unreadable()); }
 
   TempDir dir_;
-  std::vector<dwarf::Piece> pieces_;
+  std::vector<Piece> pieces_;
 };
 
 TEST_F(Expressions, ARegisterIsARegister) {

@@ -42,10 +42,10 @@ class Json {
         location.origin == Origin::file, location.wraps_at_32_bits, location.is_value);
   }
 
-  [[nodiscard]] std::string arg(const Arg& arg, const std::vector<dwarf::Piece>* pieces) const {
+  [[nodiscard]] std::string arg(const Arg& arg, const std::vector<Piece>* pieces) const {
     std::string parts;
     for (std::size_t i = 0; pieces != nullptr && i < pieces->size(); ++i) {
-      const dwarf::Piece& each = (*pieces)[i];
+      const Piece& each = (*pieces)[i];
       parts += fmt::format(R"({}{{"offset":{},"size":{},"location":{}}})", i == 0 ? "" : ",", each.offset, each.size,
                            std::visit(*this, each.location));
     }

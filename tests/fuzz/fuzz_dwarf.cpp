@@ -22,12 +22,12 @@ void require(bool holds, const char* what) {
   std::abort();
 }
 
-void check_arg(const Arg& arg, const std::vector<dwarf::Piece>& pieces) {
+void check_arg(const Arg& arg, const std::vector<Piece>& pieces) {
   require(arg.declaration != nullptr, "an argument without a declaration");
   require(!arg.declaration->type.empty(), "an argument without a type");
   require(arg.readable() || !arg.why_unreadable().empty(), "unreadable without a reason");
   require(!arg.readable() || (arg.type.size != 0 && arg.type.size <= 8), "a readable value of no size");
-  for (const dwarf::Piece& piece : pieces) require(piece.size != 0 || arg.type.size == 0, "a piece of no size");
+  for (const Piece& piece : pieces) require(piece.size != 0 || arg.type.size == 0, "a piece of no size");
 }
 
 void check_function(const dwarf::DebugInfo& info, const dwarf::FunctionInfo& function) {
@@ -37,8 +37,26 @@ void check_function(const dwarf::DebugInfo& info, const dwarf::FunctionInfo& fun
     require(signature.has_value(), "an instance without a signature");
     require(signature->args.size() == signature->pieces.size(), "arguments and pieces differ in number");
     for (std::size_t i = 0; i < signature->args.size(); ++i) check_arg(signature->args[i], signature->pieces[i]);
-    if (signature->result) check_arg(*signature->result, {});
+    if (signature->result) check_arg(*signature->result, signature->result_pieces);
+    const auto types = info.types();
+    require(signature->args.size() == signature->types.size(), "arguments and types differ in number");
+    for (const TypeId type : signature->types) check_types(*types, type, 3);
+    check_types(*types, signature->result_type, 3);
     if (!instance.inlined) (void)info.function_at(instance.pc);
+  }
+}
+
+void check_types(const TypeGraph& graph, TypeId type, unsigned depth) {
+  const auto info = graph.info(type);
+  require(info || !info.error().message.empty(), "an error without a message");
+  const auto members = graph.members(type);
+  (void)graph.enumerators(type);
+  if (depth == 0) return;
+  if (info && info->target != TypeId::none) check_types(graph, info->target, depth - 1);
+  for (std::size_t i = 0; members && i < members->size() && i < 8; ++i) {
+    const MemberInfo& member = (*members)[i];
+    require(member.bits == 0 || member.shift < 64, "a bit-field that begins behind its number");
+    check_types(graph, member.type, depth - 1);
   }
 }
 
@@ -51,6 +69,8 @@ void check_file(const std::string& path) {
   if (!functions) return require(!functions.error().message.empty(), "an error without a message");
   for (const dwarf::FunctionInfo& function : *functions) check_function(*info, function);
   (void)info->addresses_of_line("seed.c", 3);
+  const auto found = info->types()->find_all("struct node");
+  for (std::size_t i = 0; found && i < found->size(); ++i) check_types(*info->types(), (*found)[i], 4);
 }
 
 }  // namespace

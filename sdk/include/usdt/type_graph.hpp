@@ -33,9 +33,11 @@ struct MemberInfo {
   TypeId type = TypeId::none;
   std::uint64_t offset = 0;  ///< bytes from the start of the outer one
   std::uint8_t bits = 0;     ///< width of a bit-field; 0: none
-  std::uint8_t shift = 0;    ///< bits of the (little-endian) number at `offset` that are below the bit-field's
-  bool is_base = false;      ///< a base class
-  bool is_virtual = false;   ///< a virtual base class: its offset is known only at run time
+  /// Bits of the (little-endian) number at `offset` that are below the bit-field's. That number is of the size of the
+  /// type, in which the bit-field is whole, and within the struct; only in packed structs may it reach behind either.
+  std::uint8_t shift = 0;
+  bool is_base = false;     ///< a base class
+  bool is_virtual = false;  ///< a virtual base class: its offset is known only at run time
 };
 
 /// The types of one source, the debug information of a file or the BTF of a kernel, as a graph that steps to members
@@ -55,9 +57,15 @@ class TypeGraph {
   [[nodiscard]] virtual Result<std::vector<MemberInfo>> members(TypeId type) const = 0;
   /// The names of an enum's values.
   [[nodiscard]] virtual std::vector<Enumerator> enumerators(TypeId type) const = 0;
-  /// A complete type by its name, with or without its keyword: "struct file", "file", "net::Server", "u32", "unsigned
-  /// int". Errors: not_found (the message names near ones), malformed.
-  [[nodiscard]] virtual Result<TypeId> find(std::string_view name) const = 0;
+  /// The complete types of that name, with or without its keyword: "struct file", "file", "net::Server", "u32",
+  /// "unsigned int"; without its scopes ("Server") where none has it with them. Several: they differ; what a bare name
+  /// means in C, a typedef, comes first. Reads all of the source at first. Errors: not_found (the message names near
+  /// ones), malformed, limit, stopped.
+  [[nodiscard]] virtual Result<std::vector<TypeId>> find_all(std::string_view name) const = 0;
+  /// The first of these.
+  [[nodiscard]] Result<TypeId> find(std::string_view name) const {
+    return find_all(name).map([](const std::vector<TypeId>& all) { return all.front(); });
+  }
 };
 
 }  // namespace usdt

@@ -100,6 +100,7 @@ class Types {
   [[nodiscard]] Result<std::uint32_t> structure_size(std::string_view structure) const;
 
  private:
+  friend class Graph;
   [[nodiscard]] static Result<std::shared_ptr<const Types>> read_kernel();
   [[nodiscard]] std::unordered_map<std::string_view, std::uint32_t> tracepoint_callers() const;
   /// The bytes of a BTF, in memory of ours or of the kernel's.

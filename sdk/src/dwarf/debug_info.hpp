@@ -60,7 +60,7 @@ struct Signature {
   /// As long as `args`: where the bytes of each are, as far as that is known, whatever their number; a step to a member
   /// begins there. Empty for one that is not known, and for one in a single place that its Arg names.
   std::vector<std::vector<Piece>> pieces;
-  std::vector<TypeId> types;  ///< as long as `args`
+  std::vector<TypeId> types;  ///< of DebugInfo::types(); as long as `args`
   /// After the return instruction. Absent: void, noreturn, or an inlined instance, which does not return.
   std::optional<Arg> result;
   std::vector<Piece> result_pieces;  ///< as `pieces`
@@ -113,11 +113,14 @@ class DebugInfo {
   [[nodiscard]] Result<std::vector<VirtAddr>> addresses_of_line(std::string_view file, std::uint32_t line,
                                                                 const StopToken& stop = {}) const;
 
+  /// What the types of signatures are made of; may outlive this.
+  [[nodiscard]] std::shared_ptr<const TypeGraph> types() const;
+
   struct Impl;
 
  private:
-  explicit DebugInfo(std::unique_ptr<Impl> impl) noexcept;
-  std::unique_ptr<Impl> impl_;
+  explicit DebugInfo(std::shared_ptr<Impl> impl) noexcept;
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace usdt::dwarf

@@ -169,14 +169,32 @@ Dwarf_Die whole_unit(Dwarf_Die unit) {
   return found && split.addr != nullptr ? split : unit;
 }
 
-void for_each_unit(Dwarf* dwarf, const std::function<bool(Dwarf_Die)>& visit) {
+namespace {
+
+/// Each unit as it is in its file, until `visit(unit, whether it has a type only)` returns false.
+template <class Visit>
+void for_each_unit_in(Dwarf* dwarf, Visit&& visit) {
   Dwarf_CU* unit = nullptr;
   Dwarf_Die die;
   std::uint8_t kind = 0;
-  while (dwarf_get_units(dwarf, unit, &unit, nullptr, &kind, &die, nullptr) == 0) {
-    if (kind == DW_UT_type || kind == DW_UT_split_type) continue;
-    if (!visit(whole_unit(die))) return;
-  }
+  while (dwarf_get_units(dwarf, unit, &unit, nullptr, &kind, &die, nullptr) == 0)
+    if (!visit(die, kind == DW_UT_type || kind == DW_UT_split_type)) return;
+}
+
+}  // namespace
+
+void for_each_unit(Dwarf* dwarf, const std::function<bool(Dwarf_Die)>& visit) {
+  for_each_unit_in(dwarf, [&](Dwarf_Die unit, bool is_type) { return is_type || visit(whole_unit(unit)); });
+}
+
+void for_each_unit_and_type(Dwarf* dwarf, const std::function<bool(Dwarf_Die)>& visit) {
+  for_each_unit_in(dwarf, [&](Dwarf_Die unit, bool) {
+    const Dwarf_Die whole = whole_unit(unit);
+    if (whole.addr == unit.addr) return visit(unit);
+    bool more = true;
+    for_each_unit_in(dwarf_cu_getdwarf(whole.cu), [&](Dwarf_Die split, bool) { return more = visit(split); });
+    return more;
+  });
 }
 
 std::uint64_t DebugInfo::Impl::most_steps(const Dwarf_Die& unit) const noexcept {
@@ -194,6 +212,13 @@ std::optional<KnownDie> DebugInfo::Impl::known(DieId id) const {
   const auto number = static_cast<std::size_t>(id);
   if (number >= dies.size()) return std::nullopt;
   return dies[number];
+}
+
+TypeId DebugInfo::Impl::type_id(const std::optional<Dwarf_Die>& die, unsigned dimension) const {
+  if (!die) return TypeId::none;
+  const auto [at, is_new] = type_ids.try_emplace(std::pair(die->addr, dimension), static_cast<TypeId>(types.size()));
+  if (is_new) types.push_back({*die, dimension});
+  return at->second;
 }
 
 const Frames& DebugInfo::Impl::frames() const {

@@ -6,6 +6,7 @@
 #include <libelf.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -16,6 +17,7 @@
 #include "dwarf/debug_info.hpp"
 #include "dwarf/frame.hpp"
 #include "dwarf/names.hpp"
+#include "dwarf/type_names.hpp"
 #include "elf/elf_impl.hpp"
 
 namespace usdt::dwarf {
@@ -39,8 +41,8 @@ struct Unmap {
 /// file.
 class FileBytes {
  public:
-  /// Copies a file, so that nobody can cut it off under us (SIGBUS). A large one is mapped instead, and as much of it is
-  /// read as is asked, where only root and who runs this can change it. Errors: io; limit (a large one of others);
+  /// Copies a file, so that nobody can cut it off under us (SIGBUS). A large one is mapped instead, and as much of it
+  /// is read as is asked, where only root and who runs this can change it. Errors: io; limit (a large one of others);
   /// changed (shorter than when it was opened).
   [[nodiscard]] static Result<FileBytes> read(const elf::File& file, const std::filesystem::path& path);
 
@@ -88,6 +90,12 @@ struct UnitRange {
   Dwarf_Die unit;
 };
 
+/// A type that was handed out: a DIE, of an array what is behind its first `dimension` dimensions.
+struct KnownType {
+  Dwarf_Die die;
+  unsigned dimension;
+};
+
 struct DebugInfo::Impl {
   std::shared_ptr<const elf::OpenedFile> opened;
   std::optional<elf::DebugFile> debug_file;
@@ -95,6 +103,7 @@ struct DebugInfo::Impl {
   CodeRanges code;
   DwarfFile shared;  ///< what dwz shares; no handles where there is none. Closed after `main`, which refers to it
   DwarfFile main;
+  StopToken stop;  ///< that it was opened with
 
   mutable std::mutex mutex;  ///< over all that follows, and over libdw's caches
   mutable ScopeNames names;
@@ -104,15 +113,21 @@ struct DebugInfo::Impl {
   mutable DwarfFile code_file;  ///< of a file with a separate debug file: its own sections
   mutable std::optional<Frames> call_frames;
   mutable std::optional<CodeNames> symbols;
+  mutable std::vector<KnownType> types;  ///< by TypeId
+  mutable std::map<std::pair<const void*, unsigned>, TypeId> type_ids;
+  mutable std::optional<TypeNames> type_names;
 
-  Impl(std::shared_ptr<const elf::OpenedFile> file, std::optional<elf::DebugFile> separate)
+  Impl(std::shared_ptr<const elf::OpenedFile> file, std::optional<elf::DebugFile> separate, StopToken stop_token)
       : opened(std::move(file)),
         debug_file(std::move(separate)),
         arch(arch::for_machine(opened->image.machine)),
-        code(opened->image) {}
+        code(opened->image),
+        stop(std::move(stop_token)) {}
 
   [[nodiscard]] DieId id_of(const Dwarf_Die& die, const Dwarf_Die& function) const;
   [[nodiscard]] std::optional<KnownDie> known(DieId id) const;
+  /// `none` for none.
+  [[nodiscard]] TypeId type_id(const std::optional<Dwarf_Die>& die, unsigned dimension = 0) const;
 
   [[nodiscard]] const Frames& frames() const;
   [[nodiscard]] const CodeNames& code_names() const;
@@ -139,5 +154,7 @@ struct FunctionLines {
 
 /// Each unit with code: of a skeleton, what it stands for (the .dwo file). Until `visit(unit)` returns false.
 void for_each_unit(Dwarf* dwarf, const std::function<bool(Dwarf_Die)>& visit);
+/// The same with the units that have only types, of .dwo files too.
+void for_each_unit_and_type(Dwarf* dwarf, const std::function<bool(Dwarf_Die)>& visit);
 
 }  // namespace usdt::dwarf

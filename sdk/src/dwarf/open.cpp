@@ -204,7 +204,7 @@ Result<DebugInfo> DebugInfo::open(const ElfFile& file, const StopToken& stop) {
       return fail(ErrorKind::stopped, "stopped while looking for debug information");
     if (!separate || !has_dwarf(separate->image)) return fail(no_debug_information(*opened));
   }
-  auto impl = std::make_unique<Impl>(opened, std::move(separate));
+  auto impl = std::make_shared<Impl>(opened, std::move(separate), stop);
   const auto& debug = impl->debug_file;
   auto main = debug ? open_dwarf(debug->file, debug->image, debug->path)
                     : open_dwarf(opened->file, opened->image, opened->path);
@@ -217,7 +217,7 @@ Result<DebugInfo> DebugInfo::open(const ElfFile& file, const StopToken& stop) {
   return DebugInfo(std::move(impl));
 }
 
-DebugInfo::DebugInfo(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+DebugInfo::DebugInfo(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 DebugInfo::DebugInfo(DebugInfo&&) noexcept = default;
 DebugInfo& DebugInfo::operator=(DebugInfo&&) noexcept = default;
 DebugInfo::~DebugInfo() = default;

@@ -129,8 +129,9 @@ class Signer {
       auto [arg, pieces] = argument(parameters[i], i);
       signature.args.push_back(std::move(arg));
       signature.pieces.push_back(std::move(pieces));
+      signature.types.push_back(impl_.type_id(type_of(parameters[i].declared)));
     }
-    if (!instance_.inlined && !function_.noreturn) signature.result = result();
+    if (!instance_.inlined && !function_.noreturn) add_result(signature);
     return signature;
   }
 
@@ -684,17 +685,19 @@ class Signer {
     return joined(std::move(located), unreadable);
   }
 
-  [[nodiscard]] std::optional<Arg> result() {
+  void add_result(Signature& signature) {
     const auto declared_type = type_of(die_);
     const auto shape = types_.shape(declared_type, language_);
-    if (shape.kind == arch::UserShape::Kind::nothing) return std::nullopt;
+    if (shape.kind == arch::UserShape::Kind::nothing) return;
     const Type type = types_.type(declared_type);
     Located located = result_known_ ? from_place(arch::user_result(arch_, shape), type)
                                     : nowhere(type, fmt::format("not known where: {}", no_convention_));
-    Arg arg = make(std::move(located),
-                   {.name = {}, .type = types_.text(declared_type), .enumerators = types_.enumerators(declared_type)});
-    arg.result = true;
-    return arg;
+    signature.result =
+        make(std::move(located),
+             {.name = {}, .type = types_.text(declared_type), .enumerators = types_.enumerators(declared_type)});
+    signature.result->result = true;
+    signature.result_pieces = std::move(located.pieces);
+    signature.result_type = impl_.type_id(declared_type);
   }
 
   const DebugInfo::Impl& impl_;

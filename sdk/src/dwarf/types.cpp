@@ -17,6 +17,8 @@ constexpr std::uint64_t most_members = 16384;
 constexpr unsigned deepest_declaration = 24;
 /// Bytes of a spelt type before the rest of it becomes "...".
 constexpr std::size_t longest_type = 4096;
+/// Dimensions of an array; the rest is left away.
+constexpr std::size_t most_dimensions = 64;
 
 bool is_qualifier(int tag) {
   switch (tag) {
@@ -48,13 +50,6 @@ std::string_view qualifier(int tag) {
   }
 }
 
-bool is_structure(int tag) {
-  return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
-}
-bool is_pointer(int tag) {
-  return tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type;
-}
-
 std::optional<std::uint64_t> own_number(Dwarf_Die die, unsigned name) { return number(own_attribute(die, name)); }
 
 bool is_signed(std::uint64_t encoding) { return encoding == DW_ATE_signed || encoding == DW_ATE_signed_char; }
@@ -80,35 +75,26 @@ bool enumeration_is_signed(Dwarf_Die enumeration) {
   return has_negative(enumeration);
 }
 
-/// How many elements an array has; nothing where it has no bound.
-std::optional<std::uint64_t> array_count(Dwarf_Die array) {
-  std::optional<std::uint64_t> count = 1;
-  std::uint64_t steps = most_members;
-  for_each_child(array, steps, [&count](Dwarf_Die child) {
-    if (dwarf_tag(&child) != DW_TAG_subrange_type) return true;
-    auto one = own_number(child, DW_AT_count);
-    if (const auto last = own_number(child, DW_AT_upper_bound); !one && last) one = *last + 1;
-    std::uint64_t product = 0;
-    if (!one || __builtin_mul_overflow(count.value_or(0), *one, &product)) {
-      count.reset();
-      return false;
+/// How many elements an array has behind its first dimensions; nothing where one has no bound.
+std::optional<std::uint64_t> array_count(Dwarf_Die array, unsigned dimension = 0) {
+  const auto counts = dimensions(array);
+  if (counts.size() <= dimension) return std::nullopt;
+  std::uint64_t product = 1;
+  for (const auto& count : counts) {
+    if (dimension != 0) {
+      --dimension;
+    } else if (!count || __builtin_mul_overflow(product, *count, &product)) {
+      return std::nullopt;
     }
-    count = product;
-    return true;
-  });
-  return count;
+  }
+  return product;
 }
 
-std::string array_bounds(Dwarf_Die array) {
+std::string array_bounds(Dwarf_Die array, unsigned dimension) {
   std::string bounds;
-  std::uint64_t steps = most_members;
-  for_each_child(array, steps, [&bounds](Dwarf_Die child) {
-    if (dwarf_tag(&child) != DW_TAG_subrange_type) return true;
-    auto count = own_number(child, DW_AT_count);
-    if (const auto last = own_number(child, DW_AT_upper_bound); !count && last) count = *last + 1;
-    bounds += count ? fmt::format("[{}]", *count) : "[]";
-    return bounds.size() < longest_type;
-  });
+  const auto counts = dimensions(array);
+  for (std::size_t i = dimension; i < counts.size() && bounds.size() < longest_type; ++i)
+    bounds += counts[i] ? fmt::format("[{}]", *counts[i]) : "[]";
   return bounds.empty() ? "[]" : bounds;
 }
 
@@ -160,18 +146,42 @@ Language language_of(Dwarf_Die die) {
   }
 }
 
+bool is_structure(int tag) {
+  return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
+}
+
+bool is_pointer(int tag) {
+  return tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type;
+}
+
+std::vector<std::optional<std::uint64_t>> dimensions(Dwarf_Die array) {
+  std::vector<std::optional<std::uint64_t>> counts;
+  std::uint64_t steps = most_members;
+  for_each_child(array, steps, [&counts](Dwarf_Die child) {
+    if (dwarf_tag(&child) != DW_TAG_subrange_type) return true;
+    auto count = own_number(child, DW_AT_count);
+    if (const auto last = own_number(child, DW_AT_upper_bound); !count && last) count = *last + 1;
+    counts.push_back(count);
+    return counts.size() < most_dimensions;
+  });
+  return counts;
+}
+
 std::optional<Dwarf_Die> resolved(std::optional<Dwarf_Die> die) {
   for (unsigned step = 0; die && step < longest_chain; ++step) {
     const int tag = dwarf_tag(&*die);
-    if (tag != DW_TAG_typedef && !is_qualifier(tag)) return die;
+    if (tag != DW_TAG_typedef && !is_qualifier(tag)) {
+      const auto in_type_unit = reference(own_attribute(*die, DW_AT_signature));
+      return in_type_unit ? in_type_unit : die;
+    }
     die = type_of(*die);
   }
   return std::nullopt;
 }
 
-std::optional<std::uint64_t> Types::size_of(Dwarf_Die die, unsigned depth) const {
+std::optional<std::uint64_t> Types::size_of(Dwarf_Die die, unsigned depth, unsigned dimension) const {
   if (depth == deepest_declaration) return std::nullopt;
-  if (const auto size = own_number(die, DW_AT_byte_size)) return size;
+  if (const auto size = own_number(die, DW_AT_byte_size); size && dimension == 0) return size;
   const int tag = dwarf_tag(&die);
   if (is_pointer(tag)) return arch_.word_size;
   if (tag == DW_TAG_enumeration_type) {
@@ -181,7 +191,7 @@ std::optional<std::uint64_t> Types::size_of(Dwarf_Die die, unsigned depth) const
   if (tag != DW_TAG_array_type) return std::nullopt;
   const auto element = resolved(type_of(die));
   const auto one = element ? size_of(*element, depth + 1) : std::nullopt;
-  const auto count = array_count(die);
+  const auto count = array_count(die, dimension);
   std::uint64_t size = 0;
   if (!one || !count || __builtin_mul_overflow(*one, *count, &size)) return std::nullopt;
   return size;
@@ -196,11 +206,11 @@ bool Types::is_char(const std::optional<Dwarf_Die>& die) const {
   return name == "char" || name == "char8_t";
 }
 
-Type Types::type(const std::optional<Dwarf_Die>& declared) const {
+Type Types::type(const std::optional<Dwarf_Die>& declared, unsigned dimension) const {
   Type type;
   auto die = resolved(declared);
   if (!die) return type;
-  const auto size = size_of(*die, 0);
+  const auto size = size_of(*die, 0, dimension);
   type.size = size && *size <= UINT32_MAX ? static_cast<std::uint32_t>(*size) : 0;
   const int tag = dwarf_tag(&*die);
   const auto encoding = own_number(*die, DW_AT_encoding).value_or(0);
@@ -228,6 +238,8 @@ std::string Types::spell_named(Dwarf_Die die) const {
   const int tag = dwarf_tag(&die);
   std::string name = names_.qualified(die);
   if (name.empty()) name = std::string(own_name(die));
+  if (const auto body = name.empty() ? reference(own_attribute(die, DW_AT_signature)) : std::nullopt)
+    name = names_.qualified(*body);
   const bool wants_keyword = language_of(die) == Language::c || name.empty();
   if (const auto word = keyword(tag); !word.empty() && wants_keyword)
     return name.empty() ? fmt::format("{} {{...}}", word) : fmt::format("{} {}", word, name);
@@ -284,7 +296,7 @@ std::string Types::spell(const std::optional<Dwarf_Die>& declared, std::string i
       return behind(fmt::format("{}::*", scope ? spell_named(*scope) : "?"));
     }
     case DW_TAG_array_type:
-      return spell(target, fmt::format("{}{}", inner, array_bounds(die)), depth + 1);
+      return spell(target, fmt::format("{}{}", inner, array_bounds(die, 0)), depth + 1);
     case DW_TAG_subroutine_type:
       return spell(target, fmt::format("{}({})", inner, spell_parameters(die, depth)), depth + 1);
     default:
@@ -292,7 +304,10 @@ std::string Types::spell(const std::optional<Dwarf_Die>& declared, std::string i
   }
 }
 
-std::string Types::text(const std::optional<Dwarf_Die>& die) const { return spell(die, {}, 0); }
+std::string Types::text(const std::optional<Dwarf_Die>& die, unsigned dimension) const {
+  if (die && dimension != 0) return spell(type_of(*die), array_bounds(*die, dimension), 0);
+  return spell(die, {}, 0);
+}
 
 std::vector<Enumerator> Types::enumerators(const std::optional<Dwarf_Die>& declared) const {
   std::vector<Enumerator> all;

@@ -21,24 +21,27 @@ enum class Language : std::uint8_t {
 };
 [[nodiscard]] Language language_of(Dwarf_Die die);
 
+/// What types are, by their DIEs alone: a struct that is only declared stays so. Of an array, `dimension` is how many
+/// of its first dimensions are left away.
 class Types {
  public:
   Types(ScopeNames& names, const arch::Arch& arch) : names_(names), arch_(arch) {}
 
   /// Size, sign and kind; a type that is not known has size 0.
-  [[nodiscard]] Type type(const std::optional<Dwarf_Die>& die) const;
+  [[nodiscard]] Type type(const std::optional<Dwarf_Die>& die, unsigned dimension = 0) const;
   /// "const struct sockaddr *", "int (*)(void *)", "net::Server &"; "void" for none.
-  [[nodiscard]] std::string text(const std::optional<Dwarf_Die>& die) const;
+  [[nodiscard]] std::string text(const std::optional<Dwarf_Die>& die, unsigned dimension = 0) const;
   /// The names of an enum's values.
   [[nodiscard]] std::vector<Enumerator> enumerators(const std::optional<Dwarf_Die>& die) const;
   [[nodiscard]] arch::UserShape shape(const std::optional<Dwarf_Die>& die, Language language) const;
+  /// A character, or an element that text is made of.
+  [[nodiscard]] bool is_char(const std::optional<Dwarf_Die>& die) const;
 
  private:
   [[nodiscard]] std::string spell(const std::optional<Dwarf_Die>& die, std::string inner, unsigned depth) const;
   [[nodiscard]] std::string spell_named(Dwarf_Die die) const;
   [[nodiscard]] std::string spell_parameters(Dwarf_Die function, unsigned depth) const;
-  [[nodiscard]] std::optional<std::uint64_t> size_of(Dwarf_Die resolved, unsigned depth) const;
-  [[nodiscard]] bool is_char(const std::optional<Dwarf_Die>& die) const;
+  [[nodiscard]] std::optional<std::uint64_t> size_of(Dwarf_Die resolved, unsigned depth, unsigned dimension = 0) const;
   void flatten(arch::UserShape& shape, Dwarf_Die resolved, std::uint64_t offset, unsigned depth,
                std::uint64_t& steps) const;
   void flatten_members(arch::UserShape& shape, Dwarf_Die structure, std::uint64_t offset, unsigned depth,
@@ -50,7 +53,15 @@ class Types {
   const arch::Arch& arch_;
 };
 
-/// `die` without typedefs and qualifiers; nothing: void, or a chain without end.
+/// struct, union, class.
+[[nodiscard]] bool is_structure(int tag);
+/// Pointers and references.
+[[nodiscard]] bool is_pointer(int tag);
+/// How many elements an array has in each dimension; nothing for one that is not declared.
+[[nodiscard]] std::vector<std::optional<std::uint64_t>> dimensions(Dwarf_Die array);
+
+/// `die` without typedefs and qualifiers, and of one whose body is in a type unit that; nothing: void, or a chain
+/// without end.
 [[nodiscard]] std::optional<Dwarf_Die> resolved(std::optional<Dwarf_Die> die);
 
 }  // namespace usdt::dwarf

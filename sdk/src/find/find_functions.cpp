@@ -106,8 +106,15 @@ class FunctionFinder {
     if (is_go_) return nothing();
     auto found = debug_->signature(info, instance);
     if (!found) return untyped();
-    return std::make_shared<const FunctionSignature>(
-        FunctionSignature{std::move(found->args), std::move(found->result), found->varargs, true});
+    return std::make_shared<const FunctionSignature>(FunctionSignature{.args = std::move(found->args),
+                                                                       .result = std::move(found->result),
+                                                                       .varargs = found->varargs,
+                                                                       .typed = true,
+                                                                       .pieces = std::move(found->pieces),
+                                                                       .result_pieces = std::move(found->result_pieces),
+                                                                       .types = debug_->types(),
+                                                                       .arg_types = std::move(found->types),
+                                                                       .result_type = found->result_type});
   }
 
   const Signature& untyped() {

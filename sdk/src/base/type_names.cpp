@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "base/type_names.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+namespace usdt {
+namespace {
+
+/// The words of a number's type, which C takes in any order.
+struct NumberWords {
+  unsigned longs = 0;
+  bool is_unsigned = false, is_signed = false, is_short = false, is_char = false, is_int = false;
+
+  /// False: it is no such word.
+  bool add(std::string_view word) {
+    if (word == "long") return ++longs != 0;
+    for (const auto& [known, seen] : {std::pair<std::string_view, bool*>{"unsigned", &is_unsigned},
+                                      {"signed", &is_signed},
+                                      {"short", &is_short},
+                                      {"char", &is_char},
+                                      {"int", &is_int}})
+      if (word == known) return *seen = true;
+    return word.empty();
+  }
+  [[nodiscard]] std::string text() const {
+    if (is_char) return is_unsigned ? "unsigned char" : is_signed ? "signed char" : "char";
+    const std::string_view width = longs > 1 ? "long long" : longs == 1 ? "long" : is_short ? "short" : "int";
+    return fmt::format("{}{}", is_unsigned ? "unsigned " : "", width);
+  }
+};
+
+/// Empty: `name` is no such type.
+std::string number_type(std::string_view name) {
+  NumberWords words;
+  while (!name.empty()) {
+    const std::size_t end = std::min(name.find(' '), name.size());
+    if (!words.add(name.substr(0, end))) return {};
+    name.remove_prefix(std::min(end + 1, name.size()));
+  }
+  return words.text();
+}
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+}  // namespace
+
+TypeName split_type_name(std::string_view name) noexcept {
+  const auto trim = [&name] {
+    while (name.starts_with(' ')) name.remove_prefix(1);
+    while (name.ends_with(' ')) name.remove_suffix(1);
+  };
+  trim();
+  for (const auto& [word, keyword] : {std::pair<std::string_view, TypeKeyword>{"struct ", TypeKeyword::structure},
+                                      {"class ", TypeKeyword::structure},
+                                      {"union ", TypeKeyword::union_type},
+                                      {"enum ", TypeKeyword::enumeration}}) {
+    if (!name.starts_with(word)) continue;
+    name.remove_prefix(word.size());
+    trim();
+    return {keyword, name};
+  }
+  return {TypeKeyword::none, name};
+}
+
+std::string normal_type_name(std::string_view name) {
+  const bool is_one_word = name.find(' ') == std::string_view::npos;
+  if (is_one_word && name != "unsigned" && name != "signed") return std::string(name);
+  if (std::string number = number_type(name); !number.empty()) return number;
+  std::string text;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const bool parts_words = !text.empty() && is_word(text.back()) && i + 1 < name.size() && is_word(name[i + 1]);
+    if (name[i] != ' ' || parts_words) text += name[i];
+  }
+  return text;
+}
+
+std::string_view last_scope(std::string_view name) noexcept {
+  int depth = 0;
+  for (std::size_t i = name.size(); i-- > 0;) {
+    const char c = name[i];
+    if (c == '>' || c == ')' || c == '}') ++depth;
+    if (c == '<' || c == '(' || c == '{') --depth;
+    if (depth == 0 && c == ':' && i > 0 && name[i - 1] == ':') return name.substr(i + 1);
+  }
+  return name;
+}
+
+}  // namespace usdt

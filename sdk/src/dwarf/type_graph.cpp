@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "dwarf/type_graph.hpp"
+
+#include <fmt/format.h>
+
+#include "base/bit_field.hpp"
+#include "dwarf/die.hpp"
+#include "dwarf/type_names.hpp"
+
+namespace usdt::dwarf {
+namespace {
+
+/// Members of one struct that are listed; generated ones have some thousand.
+constexpr std::uint64_t most_members = 65536;
+/// DIEs looked at in one struct: C++ classes have functions and types besides.
+constexpr std::uint64_t most_children = 1U << 20;
+/// Bytes that are believed to be before a member: the largest object that machines of ours can have.
+constexpr std::uint64_t largest_offset = std::uint64_t{1} << 47;
+
+/// What DW_AT_data_member_location says: a number, or in DWARF 2 an expression that adds one to the struct's address.
+/// Nothing: an expression that something at run time decides.
+std::optional<std::uint64_t> constant_offset(Dwarf_Attribute at) {
+  if (const auto offset = constant(at)) return offset;
+  Dwarf_Op* expression = nullptr;
+  std::size_t count = 0;
+  if (dwarf_getlocation(&at, &expression, &count) != 0 || count != 1 || expression->atom != DW_OP_plus_uconst)
+    return std::nullopt;
+  return expression->number;
+}
+
+/// In C++ before DWARF 5 a member too, which has no place in the struct.
+bool is_static(Dwarf_Die member) {
+  return flag(own_attribute(member, DW_AT_external)) || flag(own_attribute(member, DW_AT_declaration));
+}
+
+/// The first bit of a bit-field, from the start of the struct, by the attributes of DWARF 4, or of those before, which
+/// count from the most significant bit of what it is stored in.
+std::optional<std::uint64_t> first_bit(Dwarf_Die member, std::uint64_t offset, std::uint64_t width,
+                                       std::uint64_t type_size) {
+  if (const auto first = number(own_attribute(member, DW_AT_data_bit_offset))) return 8 * offset + *first;
+  const auto above = own_attribute(member, DW_AT_bit_offset);
+  const auto bits_above = above ? constant(*above) : std::nullopt;
+  if (!bits_above) return 8 * offset;
+  const std::uint64_t stored_in = number(own_attribute(member, DW_AT_byte_size)).value_or(type_size);
+  return 8 * offset + 8 * stored_in - *bits_above - width;
+}
+
+/// Typedefs and qualifiers of nothing.
+bool is_void(std::optional<Dwarf_Die> type) {
+  for (unsigned step = 0; type && step < longest_chain; ++step) type = type_of(*type);
+  return !type;
+}
+
+}  // namespace
+
+Error DwarfTypes::broken(std::string_view what) const {
+  return {ErrorKind::malformed, fmt::format("{}: debug information: {}", impl_->main.path.string(), what)};
+}
+
+Result<const TypeNames*> DwarfTypes::names() const {
+  if (impl_->type_names) return &*impl_->type_names;
+  TypeNames found;
+  const auto stopped = [this] { return impl_->stop.stop_requested() || impl_->opened->options.stop.stop_requested(); };
+  bool whole = true;
+  for (Dwarf* dwarf : {impl_->main.dwarf.get(), impl_->shared.dwarf.get()}) {
+    if (dwarf == nullptr || !whole) continue;
+    for_each_unit_and_type(dwarf, [&](Dwarf_Die unit) {
+      return whole = !stopped() && found.add_unit(unit, impl_->most_steps(unit), impl_->stop);
+    });
+  }
+  if (stopped())
+    return fail(ErrorKind::stopped, fmt::format("stopped while reading types of {}", impl_->main.path.string()));
+  if (!whole) return fail(broken("types without end"));
+  found.finish();
+  return &impl_->type_names.emplace(std::move(found));
+}
+
+/// A definition that cannot be looked for leaves what is known: a declaration.
+Dwarf_Die DwarfTypes::defined(Dwarf_Die die) const {
+  if (!flag(own_attribute(die, DW_AT_declaration))) return die;
+  const auto all = names();
+  const auto found = all ? (*all)->definition(die, impl_->names) : std::nullopt;
+  return found.value_or(die);
+}
+
+Result<std::optional<KnownType>> DwarfTypes::meant(TypeId type) const {
+  if (type == TypeId::none) return std::nullopt;
+  const auto number = static_cast<std::size_t>(type);
+  if (number >= impl_->types.size()) return fail(ErrorKind::invalid_argument, "a type of another file");
+  const KnownType known = impl_->types[number];
+  if (const auto behind = resolved(known.die)) return KnownType{defined(*behind), known.dimension};
+  if (is_void(known.die)) return std::nullopt;
+  return fail(broken("typedefs without end"));
+}
+
+Result<TypeInfo> DwarfTypes::info(TypeId type) const {
+  const std::scoped_lock lock(impl_->mutex);
+  auto known = meant(type);
+  if (!known) return fail(std::move(known.error()));
+  TypeInfo info;
+  if (type == TypeId::none) {
+    info.text = "void";
+    return info;
+  }
+  const KnownType& declared = impl_->types[static_cast<std::size_t>(type)];
+  info.text = types_.text(declared.die, declared.dimension);
+  if (!*known) return info;
+  auto [die, dimension] = **known;
+  info.type = types_.type(die, dimension);
+  const int tag = dwarf_tag(&die);
+  info.is_union = tag == DW_TAG_union_type;
+  info.is_char = types_.is_char(die);
+  info.reference = tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type;
+  if (is_pointer(tag)) info.target = impl_->type_id(type_of(die));
+  if (tag == DW_TAG_array_type) {
+    const auto counts = dimensions(die);
+    if (dimension < counts.size()) info.count = counts[dimension];
+    info.target = dimension + 1 < counts.size() ? impl_->type_id(die, dimension + 1) : impl_->type_id(type_of(die));
+  }
+  return info;
+}
+
+Result<void> DwarfTypes::place_bits(MemberInfo& member, Dwarf_Die die, std::uint64_t outer_size) const {
+  const auto width = number(own_attribute(die, DW_AT_bit_size));
+  if (!width) return {};
+  const std::uint64_t size = types_.type(type_of(die)).size;
+  if (*width == 0 || *width > 8 * std::min<std::uint64_t>(size, 16))
+    return fail(broken("a bit-field wider than its type"));
+  const auto first = first_bit(die, member.offset, *width, size);
+  if (!first || *first > 8 * largest_offset) return fail(broken("a bit-field outside of its struct"));
+  const BitPlace place = bit_place(*first, *width, size, outer_size);
+  member.offset = place.offset;
+  member.bits = static_cast<std::uint8_t>(*width);
+  member.shift = place.shift;
+  return {};
+}
+
+Result<MemberInfo> DwarfTypes::member(Dwarf_Die die, std::uint64_t outer_size) const {
+  MemberInfo member;
+  member.is_base = dwarf_tag(&die) == DW_TAG_inheritance;
+  if (!member.is_base) member.name = own_name(die);
+  member.type = impl_->type_id(type_of(die));
+  if (member.is_base &&
+      number(own_attribute(die, DW_AT_virtuality)).value_or(DW_VIRTUALITY_none) != DW_VIRTUALITY_none) {
+    member.is_virtual = true;
+    return member;
+  }
+  if (const auto at = own_attribute(die, DW_AT_data_member_location)) {
+    const auto offset = constant_offset(*at);
+    if (!offset || *offset > largest_offset)
+      return fail(broken(fmt::format("no place is told of member '{}'", member.name)));
+    member.offset = *offset;
+  }
+  if (auto placed = place_bits(member, die, outer_size); !placed) return fail(std::move(placed.error()));
+  return member;
+}
+
+Result<std::vector<MemberInfo>> DwarfTypes::members(TypeId type) const {
+  const std::scoped_lock lock(impl_->mutex);
+  auto known = meant(type);
+  if (!known) return fail(std::move(known.error()));
+  std::vector<MemberInfo> all;
+  if (!*known || !is_structure(dwarf_tag(&(*known)->die))) return all;
+  const std::uint64_t size = types_.type((*known)->die).size;
+  std::optional<Error> error;
+  std::uint64_t steps = most_children;
+  for_each_child((*known)->die, steps, [&](Dwarf_Die child) {
+    const int tag = dwarf_tag(&child);
+    if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) || is_static(child)) return true;
+    auto one = member(child, size);
+    if (!one)
+      error = std::move(one.error());
+    else
+      all.push_back(*std::move(one));
+    return !error && all.size() < most_members;
+  });
+  if (error) return fail(*std::move(error));
+  if (steps == 0 || all.size() == most_members)
+    return fail(ErrorKind::limit, fmt::format("'{}' has too many members", types_.text((*known)->die)));
+  return all;
+}
+
+std::vector<Enumerator> DwarfTypes::enumerators(TypeId type) const {
+  const std::scoped_lock lock(impl_->mutex);
+  const auto known = meant(type);
+  return known && *known ? types_.enumerators((*known)->die) : std::vector<Enumerator>();
+}
+
+Result<std::vector<TypeId>> DwarfTypes::find_all(std::string_view name) const {
+  const std::scoped_lock lock(impl_->mutex);
+  const auto all = names();
+  if (!all) return fail(all.error());
+  std::vector<TypeId> found;
+  for (const Dwarf_Die& die : (*all)->named(name, impl_->names)) found.push_back(impl_->type_id(die));
+  if (!found.empty()) return found;
+  return fail(ErrorKind::not_found, fmt::format("the debug information in {} has no type '{}'{}",
+                                                impl_->main.path.string(), name, (*all)->near(name)));
+}
+
+std::shared_ptr<const TypeGraph> DebugInfo::types() const { return std::make_shared<const DwarfTypes>(impl_); }
+
+}  // namespace usdt::dwarf

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The types of debug information as a TypeGraph. Private to dwarf/.
+#pragma once
+
+#include <memory>
+
+#include "dwarf/debug_info.hpp"
+#include "dwarf/impl.hpp"
+#include "dwarf/types.hpp"
+
+namespace usdt::dwarf {
+
+/// Ids stand for DIEs, and for what is behind an array's first dimensions (DebugInfo::Impl::types); all graphs of one
+/// DebugInfo have the same. A struct that a unit only declares is the definition that the file has elsewhere.
+class DwarfTypes final : public TypeGraph {
+ public:
+  explicit DwarfTypes(std::shared_ptr<const DebugInfo::Impl> impl)
+      : impl_(std::move(impl)), types_(impl_->names, impl_->arch) {}
+
+  [[nodiscard]] Result<TypeInfo> info(TypeId type) const override;
+  [[nodiscard]] Result<std::vector<MemberInfo>> members(TypeId type) const override;
+  [[nodiscard]] std::vector<Enumerator> enumerators(TypeId type) const override;
+  [[nodiscard]] Result<std::vector<TypeId>> find_all(std::string_view name) const override;
+
+ private:
+  /// Without typedefs and qualifiers, and defined if it is anywhere; nothing: void. Errors: invalid_argument,
+  /// malformed.
+  [[nodiscard]] Result<std::optional<KnownType>> meant(TypeId type) const;
+  [[nodiscard]] Dwarf_Die defined(Dwarf_Die die) const;
+  [[nodiscard]] Result<const TypeNames*> names() const;
+  [[nodiscard]] Error broken(std::string_view what) const;
+  [[nodiscard]] Result<MemberInfo> member(Dwarf_Die die, std::uint64_t outer_size) const;
+  [[nodiscard]] Result<void> place_bits(MemberInfo& member, Dwarf_Die die, std::uint64_t outer_size) const;
+
+  std::shared_ptr<const DebugInfo::Impl> impl_;
+  Types types_;
+};
+
+}  // namespace usdt::dwarf

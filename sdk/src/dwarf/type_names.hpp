@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The complete types of a file by their names. Private to dwarf/.
+#pragma once
+
+#include <elfutils/libdw.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "dwarf/die.hpp"
+#include "dwarf/names.hpp"
+#include "usdt/stop.hpp"
+
+namespace usdt::dwarf {
+
+/// Structs, unions, classes, enums, typedefs and base types outside functions. Each unit that includes a header has its
+/// types again: those with one name, size and line are one.
+class TypeNames {
+ public:
+  /// The types of one unit; false: it leads in circles, or there are too many. `steps` are the DIEs that may be met.
+  [[nodiscard]] bool add_unit(Dwarf_Die unit, std::uint64_t steps, const StopToken& stop);
+  /// After the last unit.
+  void finish();
+
+  /// Those called `name` with all its scopes, else those whose own name it is; with a keyword ("struct x") only of that
+  /// kind. No typedef of another one that is found, other typedefs first.
+  [[nodiscard]] std::vector<Dwarf_Die> named(std::string_view name, ScopeNames& names) const;
+  /// The complete type that `declaration`, a struct or the like, promises; nothing: there is none, or several differ.
+  [[nodiscard]] std::optional<Dwarf_Die> definition(Dwarf_Die declaration, ScopeNames& names) const;
+  /// "; did you mean ...?" or empty.
+  [[nodiscard]] std::string near(std::string_view name) const;
+
+ private:
+  struct Entry {
+    std::uint64_t name_hash;
+    Dwarf_Die die;
+  };
+  class Walk;
+  void add(Dwarf_Die die, int tag, std::string_view scope);
+  [[nodiscard]] std::vector<Dwarf_Die> called(std::string_view own_name) const;
+
+  std::vector<Entry> entries_;  ///< by name_hash, once finished
+  std::unordered_set<std::uint64_t> seen_;
+};
+
+}  // namespace usdt::dwarf
