@@ -40,9 +40,14 @@ class StructMaker {
     for (unsigned i = 0; i < count; ++i) {
       const std::string name = fmt::format("S{}", i);
       prints_.clear();
-      const std::string body = members(name, "", 3);
+      std::string body = "  char first;\n" + members(name, "", 3);
+      print("PLACE", name, "first");
+      if (one_of(4) == 0) {
+        body += "  short end[];\n";
+        print("OPEN_END", name, "end");
+      }
       const std::string packed = one_of(4) == 0 ? " __attribute__((packed))" : "";
-      declarations += fmt::format("struct {} {{\n{}}}{};\nstatic struct {} {}_;\n", name, body, packed, name, name);
+      declarations += fmt::format("struct {} {{\n{}}}{};\nstruct {} {}_;\n", name, body, packed, name, name);
       statements += prints_ + fmt::format("  printf(\"{} 0 %zu\\n\", 8 * sizeof {}_);\n", name, name);
     }
     return std::string(kHead) + declarations + "int main(void) {\n" + statements + "  return 0;\n}\n";
@@ -76,10 +81,6 @@ static void bits(const char *name, const unsigned char *bytes, size_t size) {
   std::string members(const std::string& outer, const std::string& path, unsigned depth) {
     std::string body;
     for (unsigned left = 1 + one_of(6); left != 0; --left) body += member(outer, path, depth);
-    if (path.empty() && one_of(4) == 0) {
-      body += "  short end[];\n";
-      print("OPEN_END", outer, "end");
-    }
     return body;
   }
 
@@ -102,8 +103,8 @@ static void bits(const char *name, const unsigned char *bytes, size_t size) {
     if (choice < 5 && depth != 0) {
       const bool is_named = one_of(2) == 0;
       const std::string inner = members(outer, is_named ? path + name + "." : path, depth - 1);
+      if (is_named) print("PLACE", outer, path + name);
       const std::string_view word = one_of(2) == 0 ? "struct" : "union";
-      if (inner.find("end[]") != std::string::npos) return inner;
       return fmt::format("  {} {{\n{}  }} {};\n", word, inner, is_named ? name : "");
     }
     print("PLACE", outer, path + name);
@@ -196,7 +197,11 @@ TEST_P(Layouts, AreThoseThatProgramsPrintOfThemselves) {
   const Places expected = printed_by(dir_);
   Places ours;
   for (unsigned i = 0; i < count; ++i) ours.merge(places_of(fmt::format("S{}", i)));
-  EXPECT_EQ(ours, expected);
+  for (const auto& [name, place] : expected) {
+    ASSERT_TRUE(ours.contains(name)) << name;
+    EXPECT_EQ(ours[name], place) << name;
+  }
+  EXPECT_EQ(ours.size(), expected.size());
   EXPECT_GT(expected.size(), 4 * count);
 }
 
@@ -259,7 +264,8 @@ TEST_P(Classes, HaveTheirBasesWhereTheProgramHasThem) {
     const std::string text = graph_->info(each.type)->text;
     EXPECT_TRUE(each.name.empty());
     EXPECT_EQ(each.is_virtual, text == "net::Shared");
-    if (!each.is_virtual) EXPECT_EQ(8 * each.offset, expected.at(text.substr(5)).first) << text;
+    if (each.is_virtual) continue;
+    EXPECT_EQ(8 * each.offset, expected.at(text.substr(5)).first) << text;
   }
   EXPECT_EQ(bases, 3U);
   for (const std::string name : {"state", "peers"})

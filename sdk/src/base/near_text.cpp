@@ -52,4 +52,10 @@ std::vector<std::string> NearTexts::best() && {
   return out;
 }
 
+std::string NearTexts::question() && {
+  std::string text;
+  for (const std::string& each : std::move(*this).best()) text += (text.empty() ? "; did you mean " : ", ") + each;
+  return text.empty() ? text : text + "?";
+}
+
 }  // namespace usdt

@@ -20,6 +20,8 @@ class NearTexts {
   explicit NearTexts(std::string_view wanted) : wanted_(wanted), most_(likely_mistakes(wanted)) {}
   void offer(std::string_view name);
   [[nodiscard]] std::vector<std::string> best() &&;
+  /// "; did you mean A, B?" for the end of a message; empty where none is near.
+  [[nodiscard]] std::string question() &&;
 
  private:
   std::string wanted_;

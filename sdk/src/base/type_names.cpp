@@ -24,25 +24,16 @@ struct NumberWords {
                                       {"char", &is_char},
                                       {"int", &is_int}})
       if (word == known) return *seen = true;
-    return word.empty();
+    return false;
   }
+  /// Empty: none was added.
   [[nodiscard]] std::string text() const {
+    if (!is_unsigned && !is_signed && !is_short && !is_char && !is_int && longs == 0) return {};
     if (is_char) return is_unsigned ? "unsigned char" : is_signed ? "signed char" : "char";
     const std::string_view width = longs > 1 ? "long long" : longs == 1 ? "long" : is_short ? "short" : "int";
     return fmt::format("{}{}", is_unsigned ? "unsigned " : "", width);
   }
 };
-
-/// Empty: `name` is no such type.
-std::string number_type(std::string_view name) {
-  NumberWords words;
-  while (!name.empty()) {
-    const std::size_t end = std::min(name.find(' '), name.size());
-    if (!words.add(name.substr(0, end))) return {};
-    name.remove_prefix(std::min(end + 1, name.size()));
-  }
-  return words.text();
-}
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
@@ -67,14 +58,27 @@ TypeName split_type_name(std::string_view name) noexcept {
 }
 
 std::string normal_type_name(std::string_view name) {
-  const bool is_one_word = name.find(' ') == std::string_view::npos;
-  if (is_one_word && name != "unsigned" && name != "signed") return std::string(name);
-  if (std::string number = number_type(name); !number.empty()) return number;
   std::string text;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    const bool parts_words = !text.empty() && is_word(text.back()) && i + 1 < name.size() && is_word(name[i + 1]);
-    if (name[i] != ' ' || parts_words) text += name[i];
+  NumberWords number;
+  const auto append = [&text](std::string_view word) {
+    if (!text.empty() && !word.empty() && is_word(text.back())) text += ' ';
+    text += word;
+  };
+  const auto end_number = [&] { append(std::exchange(number, {}).text()); };
+  while (!name.empty()) {
+    const auto end = std::ranges::find_if_not(name, is_word);
+    const std::string_view word = name.substr(0, static_cast<std::size_t>(end - name.begin()));
+    name.remove_prefix(word.empty() ? 0 : word.size());
+    if (!word.empty() && number.add(word)) continue;
+    if (!word.empty() || name.front() != ' ') end_number();
+    if (!word.empty()) {
+      append(word);
+    } else {
+      if (name.front() != ' ') text += name.front();
+      name.remove_prefix(1);
+    }
   }
+  end_number();
   return text;
 }
 

@@ -2,7 +2,6 @@
 #include "btf/type_graph.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <linux/btf.h>
 
 #include <algorithm>
@@ -234,10 +233,7 @@ Result<std::vector<TypeId>> Graph::find_all(std::string_view name) const {
   if (!found.empty()) return found;
   NearTexts nearest(sought);
   for_each_type([&](std::uint32_t, const btf_type& type) { nearest.offer(types_.name(type.name_off)); });
-  const auto best = std::move(nearest).best();
-  return fail(ErrorKind::not_found,
-              fmt::format("kernel BTF has no type '{}'{}", name,
-                          best.empty() ? std::string() : fmt::format("; did you mean {}?", fmt::join(best, ", "))));
+  return fail(ErrorKind::not_found, fmt::format("kernel BTF has no type '{}'{}", name, std::move(nearest).question()));
 }
 
 }  // namespace usdt::btf

@@ -103,6 +103,12 @@ std::optional<Dwarf_Die> reference(const std::optional<Dwarf_Attribute>& at) {
 
 std::string_view own_name(Dwarf_Die die) { return text(own_attribute(die, DW_AT_name)); }
 
+std::string_view name_of(Dwarf_Die die) {
+  const auto name = text(attribute(die, DW_AT_name));
+  const auto in_type_unit = name.empty() ? reference(own_attribute(die, DW_AT_signature)) : std::nullopt;
+  return in_type_unit ? own_name(*in_type_unit) : name;
+}
+
 Dwarf_Die origin_of(Dwarf_Die die) {
   for (unsigned step = 0; step < longest_chain; ++step) {
     auto next = reference(own_attribute(die, DW_AT_abstract_origin));

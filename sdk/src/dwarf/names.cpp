@@ -30,7 +30,7 @@ bool is_scope(int tag) {
 bool may_hold_scopes(int tag) { return is_scope(tag) || tag == DW_TAG_lexical_block || tag == DW_TAG_type_unit; }
 
 std::string_view scope_name(Dwarf_Die die) {
-  const auto name = text(attribute(die, DW_AT_name));
+  const auto name = name_of(die);
   if (!name.empty()) return name;
   return dwarf_tag(&die) == DW_TAG_namespace ? "(anonymous namespace)" : "(anonymous)";
 }

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "dwarf/type_names.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <functional>
 
@@ -82,7 +79,7 @@ class TypeNames::Walk {
 
   void enter(Dwarf_Die child, int tag, unsigned depth) {
     const std::size_t outer = scope_.size();
-    const std::string_view name = text(attribute(child, DW_AT_name));
+    const std::string_view name = name_of(child);
     if (outer + name.size() > longest_name) return;
     scope_ += !name.empty() ? name : tag == DW_TAG_namespace ? "(anonymous namespace)" : "(anonymous)";
     scope_ += "::";
@@ -105,7 +102,7 @@ bool TypeNames::add_unit(Dwarf_Die unit, std::uint64_t steps, const StopToken& s
 /// A definition outside of the class that declares it ("struct A::B {...}") has its name there.
 void TypeNames::add(Dwarf_Die die, int tag, std::string_view scope) {
   if (is_declaration(die)) return;
-  const std::string_view name = text(attribute(die, DW_AT_name));
+  const std::string_view name = name_of(die);
   if (name.empty() || (tag == DW_TAG_typedef && !own_attribute(die, DW_AT_type))) return;
   if (!seen_.insert(mixed(identity(die, name), hash_of(scope))).second) return;
   entries_.push_back({hash_of(normal_type_name(name)), die});
@@ -122,7 +119,7 @@ std::vector<Dwarf_Die> TypeNames::called(std::string_view own_name) const {
   std::vector<Dwarf_Die> found;
   for (auto at = std::ranges::lower_bound(entries_, hash, {}, &Entry::name_hash);
        at != entries_.end() && at->name_hash == hash; ++at)
-    if (normal_type_name(text(attribute(at->die, DW_AT_name))) == own_name) found.push_back(at->die);
+    if (normal_type_name(name_of(at->die)) == own_name) found.push_back(at->die);
   return found;
 }
 
@@ -153,7 +150,7 @@ std::optional<Dwarf_Die> TypeNames::definition(Dwarf_Die declaration, ScopeNames
   const int kind = kind_of(dwarf_tag(&declaration));
   const std::string qualified = names.qualified(declaration);
   std::optional<Dwarf_Die> found;
-  for (Dwarf_Die each : called(normal_type_name(text(attribute(declaration, DW_AT_name))))) {
+  for (Dwarf_Die each : called(normal_type_name(name_of(declaration)))) {
     if (kind_of(dwarf_tag(&each)) != kind || names.qualified(each) != qualified) continue;
     if (each.cu == declaration.cu) return each;
     if (found) return std::nullopt;
@@ -164,9 +161,8 @@ std::optional<Dwarf_Die> TypeNames::definition(Dwarf_Die declaration, ScopeNames
 
 std::string TypeNames::near(std::string_view name) const {
   NearTexts nearest(last_scope(split_type_name(name).name));
-  for (const Entry& each : entries_) nearest.offer(text(attribute(each.die, DW_AT_name)));
-  const auto best = std::move(nearest).best();
-  return best.empty() ? std::string() : fmt::format("; did you mean {}?", fmt::join(best, ", "));
+  for (const Entry& each : entries_) nearest.offer(name_of(each.die));
+  return std::move(nearest).question();
 }
 
 }  // namespace usdt::dwarf
