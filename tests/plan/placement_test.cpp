@@ -153,6 +153,30 @@ TEST(NopPairs, WithNop10AreHitOnTheNop10OnlyWhereTheKernelOptimisesIt) {
   EXPECT_EQ(test::offsets_of(plan_beside_a_nop(site(SiteClass::nop_nop10, 0x10), nop10())).at(1), 0x1011U);
 }
 
+/// `nop; nop10; nop5; ret` at offset 0x10, as <usdt/probe.h> makes a stub, or with another last byte.
+std::string stub(char last) {
+  return std::string(0x10, '\x90') + '\x90' + std::string("\x66\x2e\x0f\x1f\x84\0\0\0\0\0", 10) +
+         std::string("\x0f\x1f\x44\0\0", 5) + last;
+}
+
+TEST(Stubs, AreHitOnTheNopThatTheKernelMakesACallOf) {
+  const auto hit_at = [](const Kernel& kernel, char last) {
+    return test::offsets_of(plan_beside_a_nop(site(SiteClass::nop_nop10, 0x10), kernel, stub(last))).at(1);
+  };
+  EXPECT_EQ(hit_at(with(NopOptimisation::none), '\xc3'), 0x1010U);
+  EXPECT_EQ(hit_at(nop10(), '\xc3'), 0x1011U);
+  EXPECT_EQ(hit_at(kNop5, '\xc3'), 0x101bU);
+  EXPECT_EQ(hit_at(kNop5, '\x90'), 0x1010U) << "what is below the stack pointer may be alive";
+}
+
+TEST(Stubs, AreHitOnThePlainNopWhereArgumentsAreBelowTheStackPointer) {
+  Site below = site(SiteClass::nop_nop10, 0x10);
+  below.args_text = "8@-16(%rsp) 8@%rip";
+  EXPECT_EQ(test::offsets_of(plan_beside_a_nop(below, kNop5, stub('\xc3'))).at(1), 0x1010U);
+  below.args_text = "8@16(%rsp) 8@%rip";
+  EXPECT_EQ(test::offsets_of(plan_beside_a_nop(below, kNop5, stub('\xc3'))).at(1), 0x101bU);
+}
+
 TEST(NopPairs, ThatStraddleAPageAreHitOnTheLeadingNop) {
   EXPECT_EQ(test::offsets_of(plan_beside_a_nop(site(SiteClass::nop_nop10, 0xff5), nop10())).at(1), 0x1ff6U);
   EXPECT_EQ(test::offsets_of(plan_beside_a_nop(site(SiteClass::nop_nop10, 0xff6), nop10())).at(1), 0x1ff6U);

@@ -23,6 +23,8 @@ std::string no_offset_reason(const Site& site, const ElfFile& file) {
   return fmt::format("address {:#x} is in no executable segment", site.pc_adjusted.value);
 }
 
+constexpr std::uint8_t kNop5InStub = 11;  // bytes from the site
+
 /// The breakpoint of a 5-byte nop becomes a call on Linux 6.18, which writes below the stack pointer. That is safe
 /// only where the stack pointer was moved past the red zone just before: `lea -128(%rsp),%rsp`.
 bool red_zone_is_guarded(FileOffset offset, const ElfFile& file) {
@@ -32,6 +34,22 @@ bool red_zone_is_guarded(FileOffset offset, const ElfFile& file) {
   const auto start = static_cast<off_t>(offset.value - kGuard.size());
   return pread(file.fd(), before.data(), before.size(), start) == static_cast<ssize_t>(before.size()) &&
          before == kGuard;
+}
+
+std::array<std::uint8_t, 6> bytes_at(FileOffset offset, const ElfFile& file) {
+  std::array<std::uint8_t, 6> bytes{};
+  const auto start = static_cast<off_t>(offset.value);
+  return pread(file.fd(), bytes.data(), bytes.size(), start) == static_cast<ssize_t>(bytes.size()) ? bytes
+                                                                                                   : decltype(bytes){};
+}
+
+/// In a function that holds nothing but a site, `nop; nop10; nop5; ret` (<usdt/probe.h>): what the call in place of the
+/// 5-byte nop writes below the stack pointer is dead, since the next instruction returns. Arguments that are read from
+/// there are not.
+bool nop5_before_return(const Site& site, const ElfFile& file) {
+  constexpr std::array<std::uint8_t, 6> kNop5AndReturn = {0x0f, 0x1f, 0x44, 0x00, 0x00, 0xc3};
+  return site.site_class == SiteClass::nop_nop10 && bytes_at(*site.offset + kNop5InStub, file) == kNop5AndReturn &&
+         (site.args_text.find("@-") == std::string::npos || site.args_text.find("(%rsp") == std::string::npos);
 }
 
 /// The kernel rewrites a nop only within one page; pages of the file and of memory coincide.
@@ -92,6 +110,11 @@ tl::expected<Placement, std::string> place_x86_64(Placement placement, const Sit
   if (site.site_class == SiteClass::nop_nop10 && nop10_is_optimised(at + 1, kernel)) {
     placement.offset = at + 1;
     placement.shift = 1;
+    placement.optimised = true;
+  }
+  if (kernel.nops == NopOptimisation::nop5 && fits_page(at + kNop5InStub, 5) && nop5_before_return(site, file)) {
+    placement.offset = at + kNop5InStub;
+    placement.shift = kNop5InStub;
     placement.optimised = true;
   }
   return placement;

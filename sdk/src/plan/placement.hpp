@@ -13,7 +13,7 @@ namespace usdt::plan {
 struct Placement {
   FileOffset offset;
   std::uint64_t semaphore = 0;  ///< file offset, 0: none
-  std::uint8_t shift = 0;       ///< bytes from the site to the breakpoint: 1 on the nop10 of `nop,nop10`
+  std::uint8_t shift = 0;       ///< bytes from the site to the breakpoint: to the nop that this kernel makes a call of
   bool optimised = false;       ///< the kernel will turn the breakpoint into a call
   bool long_nop = false;        ///< the breakpoint is on an x86 nop of the 0f 1f kind
 };

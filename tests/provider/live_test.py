@@ -1,0 +1,115 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs with the probes of <usdt/probe.h>, traced: what arrives is what the program says it passed."""
+
+import collections
+import re
+import subprocess
+
+from builds import build_probes, compile_and_link
+from harness import check, check_equal, main, require_m32, require_program, require_root, require_x86_64, scenario
+
+ROUNDS = 7
+TEXTS = {"some text", "text", "some"}
+
+
+def said(log):
+    """What a program says it passed: values of each probe in order."""
+    probes = collections.defaultdict(list)
+    for line in log.read_text().splitlines():
+        name, *values = line.split()
+        probes[name].append([int(value) for value in values])
+    return probes
+
+
+def same(shown, passed):
+    """A 64-bit unsigned number is logged as a signed one; texts are shown in place of their address."""
+    return shown in (passed, passed % 2**64) if isinstance(shown, int) else shown in TEXTS
+
+
+def check_values(run, compiler, flags):
+    require_root()
+    require_x86_64()
+    program = build_probes(run, compiler, flags)
+    log = run.dir / "said"
+    subprocess.run([program, str(ROUNDS), log], check=True)
+    check(not [name for name in said(log) if "stub" in name or "lazy" in name], "enabled though untraced")
+    result = run.trace(f"usdt:{program}:c*:*", command=[program, ROUNDS, log])
+    result.check_code(0)
+    check_equal(sum(result.summary["lost"].values()), 0, "lost")
+    expected = said(log)
+    events = result.by_name()
+    check(len(expected) > 25 and sum(map(len, expected.values())) > 150, f"only {len(expected)} probes were logged")
+    for name, lines in expected.items():
+        shown = [event["args"] for event in events.get(name, [])]
+        check_equal(len(shown), len(lines), f"hits of {name}")
+        for args, values in zip(shown, lines):
+            values = [] if name.endswith("none") else values
+            check(len(args) == len(values) and all(map(same, args, values)), f"{name}: shown {args}, passed {values}")
+    for name in ("stub_twin_one", "stub_twin_two", "temporary"):
+        check_equal(len(events[name]), ROUNDS, f"hits of {name}")
+
+
+def _register(name, compiler, flags, m32=False):
+    def values(run):
+        if m32:
+            require_m32()
+        check_values(run, compiler, flags)
+
+    values.__name__ = f"values_of_{name}_are_right"
+    scenario(values)
+
+
+_register("gcc_O0", "gcc", ["-O0"])
+_register("gcc_O2", "gcc", ["-O2"])
+_register("gcc_O3_lto", "gcc", ["-O3", "-flto"])
+_register("gcc_O2_nopie", "gcc", ["-O2", "-fno-pic", "-no-pie"])
+_register("gcc_O2_m32", "gcc", ["-O2", "-m32"], m32=True)
+_register("gcc_O0_m32", "gcc", ["-O0", "-m32"], m32=True)
+_register("clang_O0", "clang", ["-O0"])
+_register("clang_O2", "clang", ["-O2"])
+_register("clang_O3_gc_icf", "clang", ["-O3", "-ffunction-sections", "-fuse-ld=lld", "-Wl,--gc-sections,--icf=all"])
+_register("clang_O2_m32", "clang", ["-O2", "-m32"], m32=True)
+_register("gcc_O1_with_address_sanitizer", "gcc", ["-O1", "-fsanitize=address,undefined"])
+
+
+@scenario
+def bpftrace_reads_the_same_values(run):
+    require_root()
+    require_x86_64()
+    require_program("bpftrace")
+    program = build_probes(run, "gcc", ["-O2"])
+    for name in ("integers", "stub_integers"):  # bpftrace 0.17 reads six arguments
+        script = (f'usdt:{program}:c:{name} {{ printf("{name}: %ld %ld %ld %ld %ld %ld\\n", '
+                  "arg0, arg1, arg2, arg3, arg4, arg5); }")
+        log = run.dir / "said"
+        done = subprocess.run(["bpftrace", "-e", script, "-c", f"{program} {ROUNDS} {log}"], capture_output=True, text=True,
+                              timeout=60)
+        check_equal(done.returncode, 0, f"bpftrace\n{done.stderr[-1000:]}")
+        shown = [[int(value) for value in line.split(":")[1].split()] for line in done.stdout.splitlines()
+                 if line.startswith(f"{name}:")]
+        passed = [values[:6] for values in said(log)[name]]
+        check_equal(len(passed), ROUNDS, f"lines of {name}\n{done.stdout[-1000:]}")
+        check_equal(shown, passed, f"values of {name}")
+
+
+@scenario
+def the_red_zone_outlives_100000_traced_calls(run):
+    """In place in a leaf function, whose locals are below the stack pointer, and from one that calls a stub."""
+    require_root()
+    require_x86_64()
+    for compiler in ("gcc", "clang"):
+        require_program(compiler)
+        program = compile_and_link(run, f"leaf-{compiler}", ["leaf.c"], compiler, ["-O2"])
+        for form in ("stub", "plain"):
+            calls = 100_000 if form == "stub" else 20_000
+            result = run.trace(f"usdt:{program}:leaf:{form}", command=[program, form, calls], timeout=120)
+            check("corrupted" in result.stdout, f"the program did not end\n{result.describe()}")
+            corrupted = re.search(r"(\d+) corrupted", result.stdout)[1]
+            check_equal(int(corrupted), 0, f"{compiler}, {form}: calls with other values in their locals")
+            print(f"  {compiler} {form}: {calls} calls, {result.summary['hits']} hits, {corrupted} corrupted")
+            check_equal(result.summary["hits"], calls, "hits")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The same probe by SystemTap's header and by ours, alone in a function each. */
+#include "ratio_sites.h"
+
+#include <sys/sdt.h>
+#include <usdt/probe.h>
+
+void hit_sdt(long value) {
+  DTRACE_PROBE1(ratio, sdt, value);
+  __asm__ volatile("");
+}
+void hit_stub(long value) { USDT_PROBE_STUB(ratio, stub, value); }
+void hit_plain(long value) { USDT_PROBE(ratio, plain, value); }
+void hit_none(long value) { __asm__ volatile("" : : "r"(value)); }
