@@ -6,13 +6,14 @@
 namespace usdt::proc {
 namespace {
 
-TEST(Maps, ALineGivesItsRangeDeviceInodeAndPath) {
+TEST(Maps, ALineGivesItsRangeOffsetDeviceInodeAndPath) {
   const auto maps = parse_maps(
       "7f0a1c000000-7f0a1c028000 r-xp 00001000 fe:01 131104                     /usr/lib/x86_64-linux-gnu/libc.so.6\n");
   ASSERT_EQ(maps.size(), 1U);
   EXPECT_EQ(maps[0].start, ProcessAddr(0x7f0a1c000000));
   EXPECT_EQ(maps[0].end, ProcessAddr(0x7f0a1c028000));
   EXPECT_TRUE(maps[0].executable);
+  EXPECT_EQ(maps[0].offset, 0x1000U);
   EXPECT_EQ(maps[0].major, 0xfeU);
   EXPECT_EQ(maps[0].minor, 1U);
   EXPECT_EQ(maps[0].inode, 131104U);

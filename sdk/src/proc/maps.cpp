@@ -63,7 +63,7 @@ std::optional<Mapping> parse_line(std::string_view line) {
   in.expect(' ');
   const std::string_view perms = in.take(4);
   in.expect(' ');
-  in.number<std::uint64_t>(16);  // offset in the file: nothing here needs it
+  m.offset = in.number<std::uint64_t>(16);
   in.expect(' ');
   m.major = in.number<std::uint32_t>(16);
   in.expect(':');

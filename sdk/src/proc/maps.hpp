@@ -16,7 +16,8 @@ struct Mapping {
   ProcessAddr start;
   ProcessAddr end;
   bool executable = false;
-  std::uint32_t major = 0;  ///< of the device, as the kernel knows the inode: btrfs and overlayfs show stat(2) another
+  std::uint64_t offset = 0;  ///< of the mapping's start in the file
+  std::uint32_t major = 0;   ///< of the device, as the kernel knows the inode: btrfs and overlayfs show stat(2) another
   std::uint32_t minor = 0;
   std::uint64_t inode = 0;  ///< 0: anonymous
   /// As printed, with the kernel's "\012" turned back into a newline. " (deleted)" is left on: a file may be called so.

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "proc/file_head.hpp"
+#include "proc/mapped_code.hpp"
 #include "proc/maps.hpp"
 #include "sys/read.hpp"
 #include "sys/unique_fd.hpp"
@@ -138,6 +139,23 @@ class ProcessFiles {
                                                   pid_));
   }
 
+  [[nodiscard]] Result<std::vector<proc::MappedCode>> code() const {
+    std::vector<proc::MappedCode> out;
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, TargetFile> files;
+    const auto read = read_maps(root_ / "maps", pid_, [&](Mapping& m) {
+      if (!m.executable || out.size() == proc::most_mappings) return;
+      TargetFile file;
+      if (m.inode != 0 && m.path.starts_with('/')) {
+        const auto [known, is_new] = files.try_emplace({m.major, m.minor, m.inode});
+        if (is_new) known->second = locate(m);
+        file = known->second;
+      }
+      out.push_back({std::move(m), std::move(file)});
+    });
+    if (!read) return fail(read.error());
+    return out;
+  }
+
  private:
   [[nodiscard]] Result<std::vector<Mapping>> executable_files() const {
     std::vector<Mapping> out;
@@ -218,6 +236,11 @@ class ProcessFiles {
 Result<std::vector<TargetFile>> files_of_process(pid_t pid) {
   if (pid <= 0) return fail(process_error(pid, ESRCH));
   return ProcessFiles(pid).list();
+}
+
+Result<std::vector<proc::MappedCode>> proc::mapped_code(pid_t pid) {
+  if (pid <= 0) return fail(process_error(pid, ESRCH));
+  return ProcessFiles(pid).code();
 }
 
 Result<std::vector<TargetFile>> files_of_all_processes() {
