@@ -52,6 +52,15 @@ struct FunctionInfo {
   std::vector<Instance> instances;  ///< by address, out-of-line ones first
 };
 
+/// A function that runs at an address.
+struct RunningFunction {
+  std::string name = {};          ///< FunctionInfo::qualified; empty: only the line is known
+  std::string linkage_name = {};  ///< as the linker knows it; empty: it is the name
+  std::optional<VirtAddr> entry;  ///< of the function whose code it is
+  SourceLine line = {};           ///< where it is; of what others are inlined into, the call
+  bool inlined = false;
+};
+
 /// What is known of a function's parameters at one of its instances.
 struct Signature {
   /// {Type, Location} at the very pc of the instance. What cannot be read is unreadable with the reason and keeps its
@@ -106,6 +115,10 @@ class DebugInfo {
   /// Where an out-of-line instance has set up its frame, as the line table has it: debuggers stop there. Of unoptimised
   /// code the parameters are in their slots then; of other code that promises nothing. Nothing: it does not say.
   [[nodiscard]] std::optional<VirtAddr> body_of(const Instance& instance) const;
+
+  /// What runs at `pc`: the innermost inlined function first, at last the one whose code it is. Empty: not known. Reads
+  /// one unit.
+  [[nodiscard]] std::vector<RunningFunction> functions_at(VirtAddr pc) const;
 
   /// Where to put a breakpoint for a line: the address at which each block of its code begins as a statement. `file`:
   /// the path, or its last components. Empty: there is no code of that line. Errors: not_found (no such source file),

@@ -67,6 +67,10 @@ struct DwarfFile {
 /// The ELF sections of `file`. Errors: those of FileBytes::read(), malformed.
 [[nodiscard]] Result<DwarfFile> open_elf(const elf::File& file, const std::filesystem::path& path);
 
+/// The same with its debug information. Errors: also limit (claims of sizes that no file can keep).
+[[nodiscard]] Result<DwarfFile> open_dwarf(const elf::File& file, const elf::Image& image,
+                                           const std::filesystem::path& path);
+
 /// Addresses that are code of the file.
 class CodeRanges {
  public:
@@ -148,6 +152,9 @@ struct FunctionLines {
   [[nodiscard]] std::optional<VirtAddr> body() const noexcept { return prologue_end ? prologue_end : second; }
 };
 [[nodiscard]] FunctionLines function_lines(Dwarf_Die function);
+
+/// The line that `pc` is of, as debuggers have it; no file and 0: the line table of `unit` does not say.
+[[nodiscard]] SourceLine line_at(Dwarf_Die unit, VirtAddr pc);
 
 /// What a skeleton unit stands for, of its .dwo file; `unit` itself where it is none, or that file is not there.
 [[nodiscard]] Dwarf_Die whole_unit(Dwarf_Die unit);

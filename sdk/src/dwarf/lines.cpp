@@ -110,6 +110,24 @@ std::size_t first_row(Dwarf_Lines* lines, std::size_t count, std::uint64_t addre
 
 }  // namespace
 
+SourceLine line_at(Dwarf_Die unit, VirtAddr pc) {
+  Dwarf_Lines* lines = nullptr;
+  std::size_t count = 0;
+  if (dwarf_getsrclines(&unit, &lines, &count) != 0) return {};
+  std::size_t behind = pc.value == UINT64_MAX ? count : first_row(lines, count, pc.value + 1);
+  if (behind == 0) return {};
+  // The last row of an address counts; where that begins no statement, one of the same address that does.
+  const Row last = row_of(lines, behind - 1);
+  Row best = last;
+  while (!best.statement && behind > 1) {
+    const Row before = row_of(lines, --behind - 1);
+    if (before.address != last.address || before.line == 0 || before.end) break;
+    if (before.statement) best = before;
+  }
+  if (best.end || best.line <= 0 || best.file == nullptr) return {};
+  return {.file = best.file, .line = static_cast<std::uint32_t>(best.line)};
+}
+
 FunctionLines function_lines(Dwarf_Die function) {
   FunctionLines found;
   Dwarf_Die unit;

@@ -81,6 +81,8 @@ std::uint64_t bytes_of_dies(const elf::File& file, const elf::Image& image) {
   return total;
 }
 
+}  // namespace
+
 Result<DwarfFile> open_dwarf(const elf::File& file, const elf::Image& image, const fs::path& path) {
   if (auto checked = check_claims(file, image, path); !checked) return fail(std::move(checked.error()));
   auto opened = open_elf(file, path);
@@ -94,6 +96,8 @@ Result<DwarfFile> open_dwarf(const elf::File& file, const elf::Image& image, con
   opened->most_dies = bytes_of_dies(file, image);
   return opened;
 }
+
+namespace {
 
 std::string hex(const void* bytes, std::size_t size) {
   std::string text;
