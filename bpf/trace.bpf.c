@@ -183,6 +183,57 @@ static __always_inline long take_stack(const struct usdt_ctx *ctx, __u64 *stack)
 	return bpf_get_stack(ctx->regs, stack, size, 0);
 }
 
+/* The registers of the process: of the hit, or those with which it entered the kernel (bpf_task_pt_regs(): 5.15). */
+static __always_inline void take_user_registers(const struct usdt_ctx *ctx, __u64 *to)
+{
+	void *regs = ctx->regs;
+	__u64 value;
+
+	if (usdt_source() != USDT_SOURCE_USER)
+		regs = (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
+#define USDT_STORE(word, offset)            \
+	USDT_LOAD_REG(value, regs, offset); \
+	to[word] = value;
+	USDT_TARGET(PT_REGS)(USDT_STORE)
+#undef USDT_STORE
+}
+
+/* What is on the stack: up to a multiple of a piece, which no page's end is within, and then piece by piece as far as
+ * there is memory. Bytes. */
+static __always_inline __u32 copy_stack(char *to, __u64 from)
+{
+	const __u32 piece = usdt_stock()->user_copy_piece;
+	__u64 size = piece - (from & (piece - 1));
+
+	/* As in capture(). */
+	asm volatile("" : "+r"(size));
+	if (size > piece || bpf_probe_read_user(to, size, (const void *)from))
+		return 0;
+	for (__u32 i = 0; i < usdt_stock()->user_copy_pieces; i++) {
+		if (bpf_probe_read_user(to + size, piece, (const void *)(from + size)))
+			break;
+		size += piece;
+	}
+	return size;
+}
+
+/* Threads of the kernel have no process: nothing is found by frame pointers, not even where it entered the kernel. */
+static __always_inline void take_user_stack(const struct usdt_ctx *ctx, void *record)
+{
+	struct usdt_user_stack *stack = record + usdt_stock()->user_stack_at;
+	const __u32 size = usdt_stock()->user_stack_depth * sizeof(__u64);
+	void *addresses = (void *)stack + sizeof(*stack);
+
+	stack->size = 0;
+	stack->copied = 0;
+	if (size)
+		stack->size = bpf_get_stack(ctx->regs, addresses, size, BPF_F_USER_STACK);
+	if (usdt_source() != USDT_SOURCE_USER && stack->size <= 0)
+		return;
+	take_user_registers(ctx, stack->regs);
+	stack->copied = copy_stack(addresses + size, stack->regs[USDT_TARGET(STACK_WORD)]);
+}
+
 static __always_inline void fill(struct usdt_event *event, const struct usdt_ctx *ctx, __u32 site, __u64 pid_tgid)
 {
 	void *stack = (void *)event + sizeof(*event) + usdt_program()->max_args * sizeof(struct usdt_event_arg);
@@ -200,6 +251,8 @@ static __always_inline void fill(struct usdt_event *event, const struct usdt_ctx
 	/* A process at a USDT site is not in the kernel. */
 	if (usdt_stock()->stack_depth && usdt_source() != USDT_SOURCE_USER)
 		event->stack_size = take_stack(ctx, stack);
+	if (usdt_stock()->user_stack_at)
+		take_user_stack(ctx, event);
 	fill_args(event, ctx, false);
 }
 

@@ -127,6 +127,37 @@ TEST(OwnedEvent, keeps_record_and_plan_when_theirs_are_gone) {
   EXPECT_EQ(watched.use_count(), 1);
 }
 
+TEST(Event, has_what_was_recorded_of_the_stack_of_the_process) {
+  const AttachPlan plan = x86_plan("8@%rdi", {0});
+  EventLayout layout = layout_of(plan, 11);
+  layout.user_stack_depth = layout.user_addresses = 3;
+  layout.user_copy_piece = 512;
+  layout.user_copy_pieces = 1;
+  EXPECT_EQ(layout.user_stack_at() % 8, 0U);
+  std::vector<std::uint64_t> words(layout.record_size() / sizeof(std::uint64_t));
+  auto* stack = reinterpret_cast<usdt_user_stack*>(words.data() + layout.user_stack_at() / sizeof(std::uint64_t));
+  const auto recorded = [&] { return Event::from(std::as_bytes(std::span(words)), plan, layout)->user_stack(); };
+  stack->size = 2 * sizeof(std::uint64_t);
+  stack->regs[19] = 0x7ffe0000;
+  stack->copied = 512;
+  auto* addresses = reinterpret_cast<std::uint64_t*>(stack + 1);
+  addresses[1] = 0x401000;
+  addresses[3] = 0x55;  // the first byte of the copy
+  ASSERT_TRUE(recorded());
+  EXPECT_EQ(std::vector(recorded()->addresses.begin(), recorded()->addresses.end()),
+            (std::vector<std::uint64_t>{0, 0x401000}));
+  EXPECT_EQ(recorded()->registers[19], 0x7ffe0000U);
+  EXPECT_EQ(recorded()->memory.size(), 512U);
+  EXPECT_EQ(recorded()->memory.front(), std::byte{0x55});
+  EXPECT_FALSE(recorded()->cut) << "memory ended behind the first piece";
+  stack->copied = 513;
+  EXPECT_TRUE(recorded()->cut);
+  stack->copied = UINT32_MAX;
+  EXPECT_EQ(recorded()->memory.size(), 1024U) << "no more than there is room for";
+  stack->size = -EFAULT;
+  EXPECT_EQ(recorded().error().os_error, EFAULT);
+}
+
 TEST(OwnedEvent, needs_a_plan) {
   const AttachPlan plan = x86_plan("");
   const auto record = *EventBuilder(plan).build();

@@ -56,6 +56,11 @@ TEST(TraceOptions, that_mean_nothing_are_refused_each_with_its_reason) {
   EXPECT_THAT(refusal(plan, {.backend = Backend::kprobe_multi}), HasSubstr("it attaches to kernel functions"));
   EXPECT_THAT(refusal(plan, {.string_size = 0}), HasSubstr("strings of 0 bytes"));
   EXPECT_THAT(refusal(plan, {.kernel_stack_depth = 4}), HasSubstr("has no stack there"));
+  EXPECT_THAT(refusal(plan, {.user_stack_depth = 513}), HasSubstr("stacks of 513 frames: at most 512"));
+  EXPECT_THAT(refusal(plan, {.user_stack_depth = 128, .user_stack_method = StackMethod::frame_pointers}),
+              HasSubstr("stacks of 128 frames: at most 127"));
+  for (const std::uint32_t bytes : {0U, 1000U, 4096U + 1, 65536U + 4096})
+    EXPECT_THAT(refusal(plan, {.user_stack_depth = 4, .user_stack_bytes = bytes}), HasSubstr("bytes of stacks"));
   EXPECT_THAT(refusal(plan, {.kernel_stack_depth = 128}), HasSubstr("at most 127"));
   EXPECT_THAT(refusal(plan, {.descendants_only = true, .family_of = *OneProcess::of(1)}), HasSubstr("one of them"));
   AttachPlan one = plan_with_text();

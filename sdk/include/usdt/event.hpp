@@ -15,6 +15,7 @@
 #include "usdt/bpf/event.h"
 #include "usdt/plan.hpp"
 #include "usdt/result.hpp"
+#include "usdt/stack.hpp"
 
 namespace usdt {
 
@@ -35,6 +36,16 @@ struct Text {
 /// The string slot of its record that has argument `n`'s text; none: no text is captured for it.
 [[nodiscard]] std::optional<std::size_t> string_slot(const EncodedSpec& spec, std::size_t n) noexcept;
 
+/// The stack of a process as it was recorded at a hit; Symbolizer makes frames of it. Valid as long as the event.
+struct RecordedStack {
+  /// By frame pointers: of the hit first, then where each caller goes on.
+  std::span<const std::uint64_t> addresses = {};
+  /// By the words that specs number registers with (spec.h); of the hit, or of where the process entered the kernel.
+  std::span<const std::uint64_t> registers = {};
+  std::span<const std::byte> memory = {};  ///< what is on the stack, from the stack pointer on
+  bool cut = false;                        ///< there was no room for more of it
+};
+
 /// How the records of one plan are laid out (bpf/event.h), from numbers known at load.
 struct EventLayout {
   std::uint32_t max_args = 0;
@@ -43,12 +54,24 @@ struct EventLayout {
   std::uint32_t stack_depth = 0;  ///< addresses of kernel stacks, at most
   /// Of them shown, at most: of what is recorded, the innermost may be the tracing's own.
   std::uint32_t stack_shown = UINT32_MAX;
+  std::uint32_t user_stack_depth = 0;  ///< frames of processes' stacks that are shown, at most; 0: no such stacks
+  StackMethod user_stack_method = StackMethod::frame_pointers;
+  std::uint32_t user_addresses = 0;  ///< that the kernel finds by frame pointers, at most
+  /// The copy of the stack: up to a multiple of `user_copy_piece`, a power of two, and then so many pieces.
+  std::uint32_t user_copy_piece = 0;
+  std::uint32_t user_copy_pieces = 0;
 
-  /// Bytes of each record, a multiple of 8.
-  [[nodiscard]] std::uint32_t record_size() const noexcept {
+  /// Where struct usdt_user_stack is in each record: a multiple of 8.
+  [[nodiscard]] std::uint32_t user_stack_at() const noexcept {
     const auto size = sizeof(usdt_event) + max_args * sizeof(usdt_event_arg) + stack_depth * sizeof(std::uint64_t) +
                       string_slots * std::size_t{string_size};
     return static_cast<std::uint32_t>((size + 7) / 8 * 8);
+  }
+  /// Bytes of each record, a multiple of 8.
+  [[nodiscard]] std::uint32_t record_size() const noexcept {
+    if (user_stack_depth == 0) return user_stack_at();
+    const std::uint32_t copy = user_copy_piece * (user_copy_pieces + 1);
+    return user_stack_at() + static_cast<std::uint32_t>(sizeof(usdt_user_stack) + user_addresses * 8ULL + copy);
   }
 };
 
@@ -83,6 +106,13 @@ class Event {
   /// and of what called it: at the entry the traced function comes first, at the return its caller. Empty: none was
   /// asked for, or this is no hit in the kernel. Errors: io, the kernel could not tell.
   [[nodiscard]] Result<std::span<const std::uint64_t>> kernel_stack() const;
+  /// The stack of the process (TraceOptions::user_stack_depth), to be named by Symbolizer::user_stack(). Empty: none
+  /// was asked for, or this is a hit in a thread of the kernel. Errors: io, the kernel could not tell.
+  [[nodiscard]] Result<RecordedStack> user_stack() const;
+  /// How the record is laid out.
+  [[nodiscard]] const EventLayout& layout() const noexcept { return layout_; }
+  /// What it is of.
+  [[nodiscard]] const AttachPlan& plan() const noexcept { return *plan_; }
   /// Where it was.
   [[nodiscard]] const PlannedSite& site() const noexcept { return *site_; }
   /// Its number: an index into AttachPlan::sites.

@@ -14,6 +14,7 @@
 #include "usdt/link.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/result.hpp"
+#include "usdt/stack.hpp"
 #include "usdt/stop.hpp"
 
 namespace usdt {
@@ -35,6 +36,13 @@ struct TraceOptions {
   std::optional<Processes> family_of = std::nullopt;
   /// Addresses of the kernel's stack to record at each hit; 0: none, at most 127 (sysctl kernel.perf_event_max_stack).
   std::uint32_t kernel_stack_depth = 0;
+  /// Frames of the process's stack at each hit; 0: none, at most 127 by frame pointers (the same sysctl), else 512.
+  /// Symbolizer::user_stack() names them. In the kernel: of the process that was running.
+  std::uint32_t user_stack_depth = 0;
+  StackMethod user_stack_method = StackMethod::call_frame_info;
+  /// StackMethod::call_frame_info: bytes of the stack to record, from the stack pointer on: a multiple of 4096, up to
+  /// 65536. As much again, and 300 bytes, is each event larger; of calls then fewer can be under way at once.
+  std::uint32_t user_stack_bytes = 16384;
   /// Where an argument or text is on a page that is not in memory, the program waits for it, as the traced process
   /// would (Linux 6.0). Its owner decides for how long, and detaching waits with it. By default only where what is
   /// traced was picked: processes, or a command.

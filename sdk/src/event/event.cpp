@@ -86,6 +86,24 @@ Result<std::span<const std::uint64_t>> Event::kernel_stack() const {
   return stack.first(std::min<std::size_t>(stack.size(), layout_.stack_shown));
 }
 
+Result<RecordedStack> Event::user_stack() const {
+  if (layout_.user_stack_depth == 0) return RecordedStack{};
+  const auto* record = reinterpret_cast<const std::byte*>(header_);
+  const auto* stack = reinterpret_cast<const usdt_user_stack*>(record + layout_.user_stack_at());
+  if (stack->size < 0) return fail(os_failure(ErrorKind::io, "the process's stack", -stack->size));
+  const auto* addresses = reinterpret_cast<const std::uint64_t*>(stack + 1);
+  const auto* memory = reinterpret_cast<const std::byte*>(addresses + layout_.user_addresses);
+  const auto found = static_cast<std::size_t>(stack->size) / sizeof(std::uint64_t);
+  const std::uint32_t room = layout_.user_copy_piece * (layout_.user_copy_pieces + 1);
+  RecordedStack recorded;
+  recorded.addresses = {addresses, std::min<std::size_t>(found, layout_.user_addresses)};
+  if (!std::holds_alternative<FilePlace>(site_->point) && recorded.addresses.empty()) return recorded;
+  recorded.registers = {reinterpret_cast<const std::uint64_t*>(stack->regs), USDT_USER_REGS};
+  recorded.memory = {memory, std::min(stack->copied, room)};
+  recorded.cut = recorded.memory.size() + layout_.user_copy_piece > room;
+  return recorded;
+}
+
 std::string_view Event::why_not(std::size_t n) const noexcept {
   if (n >= args_->size()) return "no such argument";
   if (const auto reason = (*args_)[n].why_unreadable(); !reason.empty()) return reason;

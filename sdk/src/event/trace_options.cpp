@@ -16,6 +16,10 @@ tl::unexpected<Error> meaningless(fmt::format_string<Args...> text, Args&&... ar
 
 /// The kernel's own limit is a sysctl that is 127 unless someone changed it (kernel.perf_event_max_stack).
 constexpr std::uint32_t kDeepestStack = 127;
+/// Ours: what nobody reads any more.
+constexpr std::uint32_t kMostFrames = 512;
+constexpr std::uint32_t kPage = 4096;
+constexpr std::uint32_t kMostStackBytes = 65536;
 
 std::string names_of(const Processes& processes) {
   const auto& pids = processes.pids();
@@ -31,6 +35,13 @@ Result<void> check(const AttachPlan& plan, const TraceOptions& options) {
   if (options.kernel_stack_depth > 0 && !has_kernel_points(plan))
     return meaningless(
         "kernel stacks: nothing of the plan is in the kernel, and a process at a USDT site has no stack there");
+  const bool frame_pointers = options.user_stack_method == StackMethod::frame_pointers;
+  const std::uint32_t most_frames = frame_pointers ? kDeepestStack : kMostFrames;
+  if (options.user_stack_depth > most_frames)
+    return meaningless("stacks of {} frames: at most {}", options.user_stack_depth, most_frames);
+  const std::uint32_t bytes = options.user_stack_bytes;
+  if (options.user_stack_depth > 0 && !frame_pointers && (bytes == 0 || bytes % kPage != 0 || bytes > kMostStackBytes))
+    return meaningless("{} bytes of stacks: a multiple of {}, at most {}", bytes, kPage, kMostStackBytes);
   if (options.string_size == 0 && plan.string_slots > 0) return meaningless("strings of 0 bytes");
   if (options.descendants_only && options.family_of)
     return meaningless("descendants of the caller, and the family of {}: one of them", names_of(*options.family_of));
@@ -38,6 +49,22 @@ Result<void> check(const AttachPlan& plan, const TraceOptions& options) {
     return meaningless("the family of {}: the plan is for {} alone", names_of(*options.family_of),
                        alone.size() == 1 ? "one process" : "some processes");
   return {};
+}
+
+void lay_out_user_stack(EventLayout& layout, const AttachPlan& plan, const TraceOptions& options) {
+  layout.user_stack_depth = options.user_stack_depth;
+  layout.user_stack_method = options.user_stack_method;
+  if (options.user_stack_depth == 0) return;
+  if (options.user_stack_method == StackMethod::frame_pointers) {
+    // The beginning of the stack too: a function that keeps no frame pointer has the address of its caller there.
+    layout.user_addresses = options.user_stack_depth;
+    layout.user_copy_piece = 512;
+    layout.user_copy_pieces = 1;
+  } else {
+    layout.user_addresses = has_kernel_points(plan) ? 1 : 0;
+    layout.user_copy_piece = kPage;
+    layout.user_copy_pieces = options.user_stack_bytes / kPage;
+  }
 }
 
 }  // namespace
@@ -51,6 +78,7 @@ Result<EventLayout> layout_for(const AttachPlan& plan, const TraceOptions& optio
   const bool own_frames = std::ranges::any_of(plan.sites, [](const auto& site) { return site.tracer_frames > 0; });
   layout.stack_depth = layout.stack_shown + (layout.stack_shown > 0 && own_frames ? most_tracer_frames : 0);
   if (options.count_only) return layout;
+  lay_out_user_stack(layout, plan, options);
   // The kernel keeps 8 bytes before each record (BPF_RINGBUF_HDR_SZ). Counted in 64 bits, what is asked for cannot
   // wrap.
   const std::uint64_t texts = layout.string_slots * (std::uint64_t{options.string_size} + 2);

@@ -32,7 +32,10 @@ Result<void> set_open_calls(BpfObject& object, const AttachPlan& plan, const Eve
     return group.moment == Moment::both && !(group.session && group.source == USDT_SOURCE_SLOTS);
   });
   if (!any) return {};
-  if (auto set = object.set_max_entries("usdt_open_calls", options.max_open_calls); !set) return set;
+  // The kernel keeps room for all of them: with stacks in their records that has to end somewhere.
+  constexpr std::uint32_t most_bytes = 128U << 20;
+  const std::uint32_t calls = std::min(options.max_open_calls, std::max(most_bytes / layout.record_size(), 1U));
+  if (auto set = object.set_max_entries("usdt_open_calls", calls); !set) return set;
   if (auto set = object.set_value_size("usdt_open_calls", layout.record_size()); !set) return set;
   return object.set_value_size("usdt_blank", layout.record_size());
 }
@@ -49,6 +52,10 @@ usdt_stock_constants constants_of(const EventLayout& layout) {
   constants.string_slots = layout.string_slots;
   constants.string_size = layout.string_size;
   constants.stack_depth = layout.stack_depth;
+  constants.user_stack_at = layout.user_stack_depth > 0 ? layout.user_stack_at() : 0;
+  constants.user_stack_depth = layout.user_addresses;
+  constants.user_copy_piece = layout.user_copy_piece;
+  constants.user_copy_pieces = layout.user_copy_pieces;
   return constants;
 }
 

@@ -33,18 +33,23 @@ KernelSymbols::KernelSymbols(KernelSymbols&&) noexcept = default;
 KernelSymbols& KernelSymbols::operator=(KernelSymbols&&) noexcept = default;
 KernelSymbols::~KernelSymbols() = default;
 
-std::string KernelSymbols::name(std::uint64_t address) {
+std::optional<KernelSymbol> KernelSymbols::find(std::uint64_t address) {
   if (!impl_->loaded) impl_->load();
   const auto after =
       std::upper_bound(impl_->code.begin(), impl_->code.end(), address,
                        [](std::uint64_t value, const kernel::Named& each) { return value < each.address; });
   // Behind the last symbol of a module there may be anything.
   constexpr std::uint64_t longest = 0x100000;
-  if (after == impl_->code.begin() || address - (after - 1)->address > longest) return fmt::format("{:#x}", address);
+  if (after == impl_->code.begin() || address - (after - 1)->address > longest) return std::nullopt;
   const kernel::Named& found = *(after - 1);
-  const std::string_view module = impl_->modules.name(found.module);
-  return fmt::format("{}+{:#x}{}", found.name, address - found.address,
-                     module.empty() ? "" : fmt::format(" [{}]", module));
+  return KernelSymbol{std::string(found.name), std::string(impl_->modules.name(found.module)), address - found.address};
+}
+
+std::string KernelSymbols::name(std::uint64_t address) {
+  const auto found = find(address);
+  if (!found) return fmt::format("{:#x}", address);
+  return fmt::format("{}+{:#x}{}", found->name, found->distance,
+                     found->module.empty() ? "" : fmt::format(" [{}]", found->module));
 }
 
 namespace kernel {

@@ -60,6 +60,10 @@ struct usdt_stock_constants {
 	__u32 task_parent_offset;
 	__u32 task_signal_offset;
 	__u32 task_exit_signal_offset;
+	__u32 user_stack_at;	/* where struct usdt_user_stack is in a record; 0: nowhere */
+	__u32 user_stack_depth; /* addresses */
+	__u32 user_copy_piece;	/* bytes, a power of two */
+	__u32 user_copy_pieces; /* behind what goes up to a multiple of those */
 };
 
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, source) == 28);
@@ -70,7 +74,7 @@ USDT_STATIC_ASSERT(sizeof(struct usdt_program_constants) == 832);
 USDT_STATIC_ASSERT(sizeof(struct usdt_kernel_constants) == 32);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors) == 28);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors_count) == 288);
-USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 312);
+USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 328);
 
 #ifdef __bpf__
 /* The variable WHAT_constants, and WHAT() to read it as the struct of that name. It is made of words, since `bpftool

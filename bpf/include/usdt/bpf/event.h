@@ -5,6 +5,10 @@
  *     struct usdt_event_arg    [max_args of the plan]
  *     __u64                    [stack depth of the trace]    addresses in the kernel, innermost first
  *     char                     [string slots of the plan][string capacity of the plan]
+ * and where the stack of the process is wanted, from a multiple of 8 on,
+ *     struct usdt_user_stack
+ *     __u64                    [user stack depth]            addresses in the process, innermost first
+ *     char                     [piece][pieces + 1]           what is on the stack, from the stack pointer on
  *
  * Every record of one plan has the same size, known at load: it is reserved in the ring and filled in place, so nothing
  * is copied, and a hit that preempts another on the same CPU cannot disturb its record. */
@@ -34,6 +38,14 @@ struct usdt_event_arg {
 		      * errno, -ERANGE a length below 0; 0: none was asked for */
 };
 
+/* The stack of the process: of the hit, or, in the kernel, of where it was entered. */
+#define USDT_USER_REGS 33
+struct usdt_user_stack {
+	__s32 size;		    /* bytes of the addresses that were found by frame pointers, or a negative errno */
+	__u32 copied;		    /* bytes of the copy */
+	__u64 regs[USDT_USER_REGS]; /* by their numbers in specs (pt_regs.h) */
+};
+
 /* Per site, in as many rows as there are processors, about. hits = delivered + every lost reason + calls that have not
  * ended. */
 struct usdt_site_stats {
@@ -59,9 +71,11 @@ struct usdt_call_key {
 #ifdef __cplusplus
 static_assert(sizeof(usdt_event) == 64, "ring record header");
 static_assert(sizeof(usdt_event_arg) == 16, "ring record argument");
+static_assert(sizeof(usdt_user_stack) == 272, "ring record user stack");
 #else
 _Static_assert(sizeof(struct usdt_event) == 64, "ring record header");
 _Static_assert(sizeof(struct usdt_event_arg) == 16, "ring record argument");
+_Static_assert(sizeof(struct usdt_user_stack) == 272, "ring record user stack");
 #endif
 
 #endif /* USDT_BPF_EVENT_H */

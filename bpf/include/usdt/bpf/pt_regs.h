@@ -8,6 +8,7 @@
  *     REG_BITS        width of a register in packed cookies
  *     IP_OFFSET       of the instruction pointer
  *     FRAME_OFFSET    of what tells the calls of a thread apart at their entries and returns
+ *     STACK_WORD      the stack pointer
  *     CALLER_OFFSET   where that is a register: of the return address at a function's first instruction
  *     RETURN_POPS     by how much that is larger at the return
  *     KPROBE_IP       kprobes leave the instruction pointer so many bytes behind the address
@@ -29,6 +30,7 @@
 #define USDT_X86_REG_BITS USDT_REG_BITS_X86
 #define USDT_X86_IP_OFFSET 128
 #define USDT_X86_FRAME_OFFSET 152
+#define USDT_X86_STACK_WORD 19
 #define USDT_X86_RETURN_POPS 8
 #define USDT_X86_KPROBE_IP 1 /* the byte of an int3 */
 #define USDT_X86_KERNEL_HALF (1ull << 63)
@@ -41,6 +43,7 @@
 #define USDT_I386_REG_BITS USDT_REG_BITS_X86
 #define USDT_I386_IP_OFFSET 48
 #define USDT_I386_FRAME_OFFSET 60
+#define USDT_I386_STACK_WORD 19
 #define USDT_I386_RETURN_POPS 4
 #define USDT_I386_KPROBE_IP 1
 #define USDT_I386_KERNEL_HALF 0xc0000000u /* PAGE_OFFSET with VMSPLIT_3G */
@@ -59,6 +62,7 @@
 #define USDT_ARM64_IP_OFFSET 256
 #define USDT_ARM64_FRAME_OFFSET 232
 #define USDT_ARM64_CALLER_OFFSET 240
+#define USDT_ARM64_STACK_WORD 31
 #define USDT_ARM64_RETURN_POPS 0
 #define USDT_ARM64_KPROBE_IP 0
 #define USDT_ARM64_KERNEL_HALF (1ull << 63)

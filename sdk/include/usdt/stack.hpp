@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "usdt/address.hpp"
+
+namespace usdt {
+
+/// How the callers of a process's function are found.
+enum class StackMethod : std::uint8_t {
+  /// The kernel follows the chain of frame pointers at the hit. Cheap. Functions that keep none lose their caller;
+  /// where
+  /// that may have happened, the stack says so (FrameIssue::callers_skipped).
+  frame_pointers,
+  /// Registers and a copy of the stack are recorded at the hit, and followed later by what the files say of their
+  /// frames (.eh_frame, .debug_frame), as debuggers do.
+  call_frame_info,
+};
+
+/// Why a frame has no name, why callers are missing before the next one, or why a stack ends.
+enum class FrameIssue : std::uint8_t {
+  none,
+  // The address is known, and what is there is not:
+  process_gone,     ///< the process had ended, or become another program, before its mappings could be read
+  no_permission,    ///< its mappings may not be read
+  not_mapped,       ///< nothing is mapped there
+  no_file,          ///< code that is in no file (a JIT compiler's), and that no perf map names
+  file_unreadable,  ///< the mapped file cannot be opened or is no ELF file; Frame::detail says why
+  file_changed,     ///< the mapped file was written to since
+  no_symbol,        ///< no symbol of the file has the address: it is stripped
+  // No address of its own: between two frames.
+  callers_skipped,   ///< the function before keeps no frame pointer there: its callers may be missing
+  by_frame_pointer,  ///< no unwind information: the next one was found by the frame pointer, which may not be one
+  // The end:
+  depth_reached,  ///< as many frames as were asked for
+  chain_ended,    ///< the chain of frame pointers, which need not be the outermost function
+  copy_ended,     ///< the recorded copy of the stack
+  no_rule,        ///< no unwind information, and no frame pointer that could be one
+  lost_value,     ///< what the rule needs was not kept by the functions called, or is not on the stack
+  return_probe,   ///< the return address is a return probe's
+};
+
+/// The reason in words: lower case, no full stop. Empty for none.
+[[nodiscard]] std::string_view to_string(FrameIssue issue) noexcept;
+
+/// A function that was running, or why there is none to show. Owns its strings, which files of others hold: they may
+/// have any bytes.
+struct Frame {
+  ProcessAddr address = {};     ///< the hit's, or the one that is returned to; 0: nothing but an issue
+  bool return_address = false;  ///< the call is the instruction before: function and line are looked up there
+  bool kernel = false;          ///< an address of the kernel
+  bool inlined = false;         ///< its code is part of the next frame's function, which has the same address
+  std::string function =
+      {};  ///< demangled, with parameters where it is C++ ("net::Server::handle(int)"); empty: unknown
+  std::uint64_t distance = 0;  ///< bytes from the function's first instruction to `address`; inlined: of the whole
+  std::string module = {};     ///< path of the file; of the kernel the module's name, empty: vmlinux
+  std::string build_id = {};   ///< of the file, lower-case hex
+  std::optional<FileOffset> offset = {};  ///< of `address` in the file
+  std::string source = {};                ///< source file as the compiler was told; empty: not known
+  std::uint32_t line = 0;                 ///< from 1; 0: not known
+  FrameIssue issue = FrameIssue::none;
+  std::string detail = {};  ///< more about the issue
+};
+
+/// A stack, innermost frame first. Inlined frames come before the function they are part of.
+struct Stack {
+  std::vector<Frame> frames = {};
+  FrameIssue end = FrameIssue::none;  ///< none: the last frame is the outermost
+};
+
+}  // namespace usdt
