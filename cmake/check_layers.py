@@ -31,8 +31,9 @@ MAY_INCLUDE = {
     "features": ["base", "abi", "plan", "sys", "kernel", "btf"],
     "attach": ["base", "abi", "arch", "proc", "find", "resolve", "plan", "carry", "elf", "sys", "btf", "kernel", "features"],
     "event": ["base", "abi", "proc", "resolve", "plan", "carry", "elf", "sys", "btf", "kernel", "features", "attach"],
+    "stack": ["base", "abi", "sys", "arch", "elf", "dwarf", "proc", "kernel", "plan", "event"],
     "public": ["base", "abi", "arch", "parsers", "elf", "proc", "kernel", "resolve", "find", "plan", "carry", "sys",
-               "features", "attach", "event"],
+               "features", "attach", "event", "stack"],
     "tools": ["public"],
     "examples": ["public"],
 }
@@ -58,6 +59,7 @@ PUBLIC_STAGE = {
     "usdt/bpf_object.hpp": "attach",
     "usdt/link.hpp": "attach",
     "usdt/event.hpp": "event",
+    "usdt/symbolizer.hpp": "stack",
     "usdt/consumer.hpp": "event",
     "usdt/tracer.hpp": "event",
     "usdt/testing/event_builder.hpp": "event",

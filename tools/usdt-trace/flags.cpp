@@ -2,6 +2,7 @@
 #include "flags.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "common/command_line.hpp"
@@ -48,6 +49,7 @@ struct RawFlags {
   std::vector<std::string> probes;
   std::vector<std::string> prints;
   std::string strings;
+  std::string user_stack;
   std::vector<std::string> backends;
   std::string carrier = "auto";
   std::string format = "text";
@@ -112,6 +114,11 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_option("--kstack", flags.kernel_stack_depth, "Show the kernel's stack, at most N functions of it (16)")
       ->check(whole_number(1, 127))
       ->type_name("N");
+  app.add_option(
+         "--ustack", raw.user_stack,
+         "Show the stack of the process, at most N functions of it (32). Callers are found by the unwind "
+         "information of the files (dwarf) or, cheaper, by frame pointers, which many programs do not keep (fp)")
+      ->type_name("[dwarf|fp][,N]");
   app.add_flag("-c,--count", flags.count_only, "No events, but a table of hits at the end");
   app.add_flag("--wait-for-pages", raw.wait_for_pages,
                "Where an argument is paged out, let the traced program wait until it is in: the default with -p and a "
@@ -145,6 +152,27 @@ void name_once(std::vector<pid_t>& pids) {
   pids = std::move(once);
 }
 
+/// "dwarf", "fp", "20", "fp,20"; nothing: it is none of these.
+bool read_user_stack(std::string_view text, Flags& flags) {
+  constexpr std::uint32_t usual = 32, most_by_frame_pointers = 127, most = 512;
+  flags.user_stack_method = usdt::StackMethod::call_frame_info;
+  flags.user_stack_depth = usual;
+  const std::size_t comma = std::min(text.find(','), text.size());
+  const std::string_view method = text.substr(0, comma);
+  std::string_view number = text.substr(std::min(comma + 1, text.size()));
+  if (method == "fp") {
+    flags.user_stack_method = usdt::StackMethod::frame_pointers;
+  } else if (method != "dwarf") {
+    if (comma != text.size()) return false;
+    number = text;
+  }
+  if (number.empty()) return comma == text.size() && !text.empty();
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), flags.user_stack_depth);
+  const bool frame_pointers = flags.user_stack_method == usdt::StackMethod::frame_pointers;
+  return error == std::errc() && end == number.data() + number.size() && flags.user_stack_depth > 0 &&
+         flags.user_stack_depth <= (frame_pointers ? most_by_frame_pointers : most);
+}
+
 usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
   name_once(flags.pids);
   if (raw.probes.empty())
@@ -161,6 +189,12 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
     usdt::disable_feature(*feature);
   }
   if (raw.wait_for_pages || raw.no_wait_for_pages) flags.wait_for_pages = raw.wait_for_pages;
+  if (!raw.user_stack.empty() && !read_user_stack(raw.user_stack, flags))
+    return usdt::fail(
+        usdt::ErrorKind::invalid_argument,
+        "--ustack: \"" + raw.user_stack +
+            "\" is neither a number up to 512, nor dwarf or fp (up to 127), nor one of these with a number: "
+            "fp,20");
   flags.format = raw.format == "json" ? Format::json : Format::text;
   flags.likely_texts = raw.strings.empty() ? flags.format == Format::text : raw.strings == "auto";
   if (raw.carrier != "auto") {
@@ -174,10 +208,11 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
     if (!backend) return usdt::fail(backend.error());
     (usdt::is_kernel(*backend) ? flags.kernel_backend : flags.backend) = *backend;
   }
-  if (flags.count_only &&
-      (!flags.print.empty() || !raw.strings.empty() || flags.kernel_stack_depth > 0 || flags.max_events != UINT64_MAX))
-    return usdt::fail(usdt::ErrorKind::invalid_argument,
-                      "--count shows no events: --print, --strings, --kstack and --max-events do not go with it");
+  if (flags.count_only && (!flags.print.empty() || !raw.strings.empty() || flags.kernel_stack_depth > 0 ||
+                           flags.user_stack_depth > 0 || flags.max_events != UINT64_MAX))
+    return usdt::fail(
+        usdt::ErrorKind::invalid_argument,
+        "--count shows no events: --print, --strings, --kstack, --ustack and --max-events do not go with it");
   if (flags.kernel_stack_depth > 0 && std::ranges::none_of(flags.patterns, is_of_kernel))
     return usdt::fail(
         usdt::ErrorKind::invalid_argument,
@@ -191,13 +226,17 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
   return {};
 }
 
-/// "--kstack PROBE": the number may be left out, and what is none is not taken for it.
-void complete_kstack(std::vector<std::string>& words) {
+bool is_number(std::string_view word) {
+  return !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// "--kstack PROBE", "--ustack PROBE": the value may be left out, and what is none is not taken for it.
+void complete_stacks(std::vector<std::string>& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] != "--kstack") continue;
-    const bool number = i + 1 < words.size() && !words[i + 1].empty() &&
-                        words[i + 1].find_first_not_of("0123456789") == std::string::npos;
-    if (!number) words[i] = "--kstack=16";
+    const std::string_view next = i + 1 < words.size() ? std::string_view(words[i + 1]) : std::string_view();
+    const bool method = next == "fp" || next == "dwarf" || next.starts_with("fp,") || next.starts_with("dwarf,");
+    if (words[i] == "--kstack" && !is_number(next)) words[i] = "--kstack=16";
+    if (words[i] == "--ustack" && !is_number(next) && !method) words[i] = "--ustack=dwarf";
   }
 }
 
@@ -214,7 +253,7 @@ std::optional<Flags> parse_flags(int argc, char** argv, int& exit_code) {
     empty_command = flags.command.empty();
     own.erase(dashes, own.end());
   }
-  complete_kstack(own);
+  complete_stacks(own);
   CLI::App app(description, "usdt-trace");
   declare(app, flags, raw);
   if (const auto end = usdt::tools::parse_command_line(app, std::move(own), usage_error)) {

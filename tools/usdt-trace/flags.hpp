@@ -30,6 +30,8 @@ struct Flags {
   usdt::Backend backend = usdt::Backend::automatic;  ///< of files
   usdt::Backend kernel_backend = usdt::Backend::automatic;
   std::uint32_t kernel_stack_depth = 0;
+  std::uint32_t user_stack_depth = 0;
+  usdt::StackMethod user_stack_method = usdt::StackMethod::call_frame_info;
   bool skip_unknown = false;
   bool count_only = false;
   bool likely_texts = true;            ///< shown where an argument points to plain text

@@ -66,6 +66,16 @@ std::vector<std::string> short_names(const usdt::AttachPlan& plan) {
   return names;
 }
 
+std::string issue_text(const usdt::Frame& frame) {
+  return fmt::format("{}{}{}", to_string(frame.issue), frame.detail.empty() ? "" : ": ", frame.detail);
+}
+
+std::string kernel_frame_text(const usdt::Frame& frame) {
+  if (frame.function.empty()) return fmt::format("{:#x}", frame.address.value);
+  return fmt::format("{}+{:#x}{}", frame.function, frame.distance,
+                     frame.module.empty() ? "" : fmt::format(" [{}]", frame.module));
+}
+
 void Output::event(const usdt::Event& event) {
   const std::uint32_t probe = event.site().probe.value;
   if (given_up_) {

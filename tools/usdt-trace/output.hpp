@@ -108,6 +108,11 @@ class Columns {
 [[nodiscard]] std::optional<usdt::Text> unasked_text(const usdt::AttachPlan& plan, const usdt::Event& event,
                                                      std::size_t n);
 
+/// Why a frame has no name: the issue, and what more is known of it.
+[[nodiscard]] std::string issue_text(const usdt::Frame& frame);
+/// A function of the kernel: "vfs_read+0x1a", "nft_do_chain+0x40 [nf_tables]"; the address of one without a name.
+[[nodiscard]] std::string kernel_frame_text(const usdt::Frame& frame);
+
 [[nodiscard]] std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const Printed& printed,
                                                   const Flags& flags, usdt::tools::Stream& out);
 [[nodiscard]] std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const Printed& printed,

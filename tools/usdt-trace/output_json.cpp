@@ -12,6 +12,7 @@
 namespace usdt_trace {
 namespace {
 
+using usdt::tools::json_hex;
 using usdt::tools::json_key;
 using usdt::tools::json_text;
 using usdt::tools::json_text_or_null;
@@ -23,9 +24,12 @@ class JsonOutput final : public Output {
         plan_(plan),
         printed_(printed),
         stacks_(flags.kernel_stack_depth > 0),
+        user_stacks_(flags.user_stack_depth > 0),
         has_calls_(has_calls(plan) && !flags.count_only),
         columns_(plan, printed),
         json_(object_) {
+    // Where the kernel does not let us, what /proc has makes do.
+    if (user_stacks_) static_cast<void>(symbolizer_.watch());
     for (const usdt::PlannedProbe& probe : plan.probes) names_.push_back(full_name(plan, probe));
     args_of_.assign(plan.probes.size(), nullptr);
     for (const usdt::PlannedSite& site : plan.sites) {
@@ -56,6 +60,7 @@ class JsonOutput final : public Output {
       json_.EndArray();
     }
     stack(event);
+    user_stack(event);
     json_.EndObject();
     put_line();
   }
@@ -202,11 +207,43 @@ class JsonOutput final : public Output {
   void stack(const usdt::Event& event) {
     if (!stacks_ || event.probe().file) return;
     json_key(json_, "kstack");
-    const auto stack = event.kernel_stack();
+    const auto stack = symbolizer_.kernel_stack(event);
     if (!stack) return error(stack.error().message);
     json_.StartArray();
-    for (const std::uint64_t address : *stack) json_text(json_, symbols_.name(address));
+    for (const usdt::Frame& frame : stack->frames) json_text(json_, kernel_frame_text(frame));
     json_.EndArray();
+  }
+
+  void user_stack(const usdt::Event& event) {
+    if (!user_stacks_) return;
+    json_key(json_, "ustack");
+    const auto stack = symbolizer_.user_stack(event);
+    if (!stack) return error(stack.error().message);
+    json_.StartArray();
+    for (const usdt::Frame& each : stack->frames) frame(each);
+    json_.EndArray();
+    if (stack->end != usdt::FrameIssue::none) json_key(json_, "ustack_end"), json_text(json_, to_string(stack->end));
+  }
+
+  void frame(const usdt::Frame& frame) {
+    json_.StartObject();
+    if (frame.address.value != 0) json_key(json_, "address"), json_hex(json_, frame.address.value);
+    if (!frame.function.empty()) {
+      json_key(json_, "function"), json_text(json_, frame.function);
+      json_key(json_, "offset"), json_.Uint64(frame.distance);
+    }
+    if (frame.inlined) json_key(json_, "inline"), json_.Bool(true);
+    if (!frame.module.empty()) json_key(json_, "module"), json_text(json_, frame.module);
+    if (!frame.build_id.empty()) json_key(json_, "build_id"), json_text(json_, frame.build_id);
+    if (frame.offset) json_key(json_, "file_offset"), json_hex(json_, frame.offset->value);
+    if (frame.line > 0) {
+      json_key(json_, "source"), json_.StartObject();
+      json_key(json_, "file"), json_text(json_, frame.source);
+      json_key(json_, "line"), json_.Uint(frame.line);
+      json_.EndObject();
+    }
+    if (frame.issue != usdt::FrameIssue::none) json_key(json_, "error"), json_text(json_, issue_text(frame));
+    json_.EndObject();
   }
 
   /// Names and types of a kernel function's arguments.
@@ -282,9 +319,10 @@ class JsonOutput final : public Output {
   const usdt::AttachPlan& plan_;
   const Printed& printed_;
   bool stacks_;
+  bool user_stacks_;
   bool has_calls_;
   Columns columns_;
-  usdt::KernelSymbols symbols_;
+  usdt::Symbolizer symbolizer_;
   std::vector<std::string> names_;
   std::vector<const std::vector<usdt::Arg>*> args_of_;  ///< by probe; null: none of its sites is attached
   std::vector<std::string> pcs_;

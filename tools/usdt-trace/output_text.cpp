@@ -31,6 +31,8 @@ class TextOutput final : public Output {
         count_only_(flags.count_only),
         columns_(plan, printed),
         names_(short_names(plan)) {
+    // Where the kernel does not let us, what /proc has makes do.
+    if (flags.user_stack_depth > 0) static_cast<void>(symbolizer_.watch());
     for (const std::string& name : names_) probe_width_ = std::max(probe_width_, std::min(name.size(), kWidestProbe));
     if (out_.terminal().interactive && !count_only_)
       out_.print("{}\n", out_.styled(fmt::format("{:<15} {:<15} {:<7} {:<{}} ARGUMENTS", "TIME", "COMMAND", "PID",
@@ -164,14 +166,37 @@ class TextOutput final : public Output {
   }
 
   void show_stack(const usdt::Event& event) {
-    const auto stack = event.kernel_stack();
+    show_frames(symbolizer_.kernel_stack(event));
+    show_frames(symbolizer_.user_stack(event));
+  }
+
+  void show_frames(const usdt::Result<usdt::Stack>& stack) {
     if (!stack) {
       out_.print("    ");
       show_error(stack.error().message);
       out_.print("\n");
       return;
     }
-    for (const std::uint64_t address : *stack) out_.print("    {}\n", symbols_.name(address));
+    for (const usdt::Frame& frame : stack->frames) frame.kernel ? show_kernel_frame(frame) : show_frame(frame);
+    if (stack->end != usdt::FrameIssue::none && stack->end != usdt::FrameIssue::depth_reached)
+      out_.print("    <{}>\n", to_string(stack->end));
+  }
+
+  void show_kernel_frame(const usdt::Frame& frame) { out_.print("    {}\n", kernel_frame_text(frame)); }
+
+  /// "handle(int)+0x1a at server.cc:42 (/usr/bin/server)"
+  void show_frame(const usdt::Frame& frame) {
+    out_.print("   ");
+    if (frame.inlined)
+      out_.print(" {} (inlined)", frame.function);
+    else if (!frame.function.empty())
+      out_.print(" {}+{:#x}", frame.function, frame.distance);
+    else if (frame.address.value != 0)
+      out_.print(" {:#x}", frame.address.value);
+    if (frame.issue != usdt::FrameIssue::none) out_.print(" <{}>", issue_text(frame));
+    if (frame.line > 0) out_.print(" at {}:{}", frame.source, frame.line);
+    if (!frame.module.empty()) out_.print(" ({})", frame.module);
+    out_.print("\n");
   }
 
   const usdt::AttachPlan& plan_;
@@ -179,7 +204,7 @@ class TextOutput final : public Output {
   bool count_only_;
   Columns columns_;
   std::vector<std::string> names_;
-  usdt::KernelSymbols symbols_;
+  usdt::Symbolizer symbolizer_;
   WallClock wall_clock_;
   std::uint64_t line_ = 0;  ///< Stream::printed() at the beginning of this line
   std::size_t probe_width_ = std::size("PROBE") - 1;

@@ -139,6 +139,8 @@ class Session {
     options.string_size = flags_.string_size;
     options.ring_bytes = flags_.ring_megabytes << 20;
     options.kernel_stack_depth = flags_.kernel_stack_depth;
+    options.user_stack_depth = flags_.user_stack_depth;
+    options.user_stack_method = flags_.user_stack_method;
     options.count_only = flags_.count_only;
     options.wait_for_pages = flags_.wait_for_pages;
     options.descendants_only = child_ && flags_.follow;

@@ -16,12 +16,14 @@ class Link;
 class LoadedObject;
 class OwnedEvent;
 class RingReader;
+class Symbolizer;
 class Tracer;
 
 struct Arg;
 struct AttachPlan;
 struct Error;
 struct EventLayout;
+struct Frame;
 struct FeatureState;
 struct KernelFacts;
 struct KernelPattern;
@@ -32,6 +34,7 @@ struct ProbeFile;
 struct ProbePattern;
 struct Selection;
 struct Site;
+struct Stack;
 struct TargetFile;
 struct TraceOptions;
 

@@ -9,6 +9,7 @@
 //   this kernel         features.hpp (what it offers), red_zone.hpp (a self-test), privilege.hpp
 //   attaching           tracer.hpp (the stock program) or bpf_object.hpp and link.hpp (your own)
 //   values              event.hpp; consumer.hpp for records of your own
+//   stacks              stack.hpp (frames), symbolizer.hpp (names for them), kernel_symbols.hpp
 //   shared with BPF     bpf/spec.h, bpf/event.h; BPF programs include bpf/usdt.bpf.h
 //   ending early        stop.hpp
 //   everywhere          fwd.hpp, result.hpp, error.hpp, address.hpp, machine.hpp
@@ -42,7 +43,9 @@
 #include "usdt/red_zone.hpp"
 #include "usdt/result.hpp"
 #include "usdt/select.hpp"
+#include "usdt/stack.hpp"
 #include "usdt/stop.hpp"
+#include "usdt/symbolizer.hpp"
 #include "usdt/tracer.hpp"
 #include "usdt/type_graph.hpp"
 #include "usdt/utf8.hpp"

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "stack/module.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "elf/elf_impl.hpp"
+
+namespace usdt::stack {
+namespace {
+
+/// Addresses whose functions are remembered.
+constexpr std::size_t most_known = 1 << 14;
+/// Text that all names of a file may demangle to, beyond what they are made of themselves.
+constexpr std::size_t demangled_text = 64 << 20;
+/// Symbols before an address that are looked at: functions do not nest.
+constexpr std::size_t most_looks = 64;
+
+/// The better name of two symbols that have the same code: what others can call it by, and no internal one.
+auto rank(const elf::FunctionEntry& entry) {
+  const std::size_t underscores = std::min(entry.symbol.find_first_not_of('_'), entry.symbol.size());
+  return std::tuple(entry.binding == STB_LOCAL, entry.binding == STB_WEAK, underscores, entry.symbol);
+}
+
+}  // namespace
+
+Module::Module(ElfFile file, std::string path, const SymbolizerOptions& options)
+    : file_(std::move(file)),
+      path_(std::move(path)),
+      options_(options),
+      build_id_(file_.build_id()),
+      demangler_(demangled_text) {}
+
+std::optional<VirtAddr> Module::address_of(FileOffset offset) const noexcept {
+  // Mappings are of whole pages, and begin before the segment.
+  for (const elf::Segment& segment : elf::Inside::of(file_)->image.segments)
+    if (segment.type == PT_LOAD && (segment.flags & PF_X) != 0 && offset.value >= segment.offset &&
+        offset.value - segment.offset < segment.filesz)
+      return VirtAddr(segment.vaddr + (offset.value - segment.offset));
+  return std::nullopt;
+}
+
+void Module::read_symbols() {
+  symbols_ = std::make_unique<elf::FunctionTable>(*elf::Inside::of(file_), options_.stop);
+  std::ranges::sort(symbols_->entries, [](const elf::FunctionEntry& a, const elf::FunctionEntry& b) {
+    return a.address != b.address ? a.address < b.address : rank(a) < rank(b);
+  });
+}
+
+const elf::FunctionEntry* Module::symbol_at(VirtAddr lookup) {
+  if (!symbols_) read_symbols();
+  const auto& all = symbols_->entries;
+  auto at = std::ranges::upper_bound(all, lookup.value, {}, &elf::FunctionEntry::address);
+  const std::uint64_t next = at == all.end() ? UINT64_MAX : at->address;
+  const elf::FunctionEntry* found = nullptr;
+  for (std::size_t looks = most_looks; at != all.begin() && looks > 0; --looks) {
+    const elf::FunctionEntry& entry = *--at;
+    if (found != nullptr && entry.address != found->address) break;
+    // Assembly often gives no size: such a function reaches to the next one.
+    const bool inside = entry.size == 0 ? lookup.value < next : lookup.value - entry.address < entry.size;
+    if (inside) found = &entry;  // of one address, the best name comes last here
+  }
+  return found;
+}
+
+std::string Module::demangled(std::string_view symbol) {
+  const elf::Demangled name = demangler_.demangle(symbol);
+  return std::string(name.name.empty() ? symbol : name.name);
+}
+
+const dwarf::DebugInfo* Module::debug_info() {
+  if (!std::exchange(debug_asked_, true)) {
+    if (auto opened = dwarf::DebugInfo::open(file_, options_.stop)) debug_.emplace(std::move(*opened));
+  }
+  return debug_ ? &*debug_ : nullptr;
+}
+
+dwarf::CallFrames* Module::call_frames() {
+  if (!std::exchange(frames_asked_, true)) {
+    if (auto opened = dwarf::CallFrames::open(file_)) call_frames_.emplace(std::move(*opened));
+  }
+  return call_frames_ ? &*call_frames_ : nullptr;
+}
+
+const std::vector<Frame>& Module::functions_at(VirtAddr lookup) {
+  if (const auto known = known_.find(lookup.value); known != known_.end()) return known->second;
+  if (known_.size() >= most_known) known_.clear();
+  return known_.emplace(lookup.value, read(lookup)).first->second;
+}
+
+std::vector<Frame> Module::read(VirtAddr lookup) {
+  std::vector<dwarf::RunningFunction> running;
+  const elf::FunctionEntry* symbol = nullptr;
+  FrameIssue issue = FrameIssue::file_changed;
+  if (file_.unchanged()) {
+    symbol = symbol_at(lookup);
+    if (const auto* debug = options_.lines ? debug_info() : nullptr) running = debug->functions_at(lookup);
+    issue = FrameIssue::no_symbol;
+  }
+  if (running.empty()) running.emplace_back();
+  std::vector<Frame> frames;
+  for (dwarf::RunningFunction& function : running) {
+    Frame& frame = frames.emplace_back();
+    frame.module = path_;
+    frame.build_id = build_id_;
+    frame.inlined = function.inlined;
+    frame.source = std::move(function.line.file);
+    frame.line = function.line.line;
+    if (!function.linkage_name.empty())
+      frame.function = demangled(function.linkage_name);
+    else if (!function.name.empty())
+      frame.function = std::move(function.name);
+    else if (symbol != nullptr)
+      frame.function = demangled(symbol->symbol);
+    // A part of a function that the compiler moved away has a symbol of its own, and is far from the entry.
+    const std::optional<std::uint64_t> start = symbol != nullptr ? std::optional(symbol->address)
+                                               : function.entry  ? std::optional(function.entry->value)
+                                                                 : std::nullopt;
+    if (start) frame.distance = lookup.value - *start;
+    if (frame.function.empty()) frame.issue = issue;
+  }
+  return frames;
+}
+
+}  // namespace usdt::stack

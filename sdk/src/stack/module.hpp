@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A file that processes run code of, and what it says of that code. Private to stack/.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "dwarf/call_frames.hpp"
+#include "dwarf/debug_info.hpp"
+#include "elf/demangle.hpp"
+#include "elf/function_table.hpp"
+#include "usdt/elf_file.hpp"
+#include "usdt/stack.hpp"
+#include "usdt/symbolizer.hpp"
+
+namespace usdt::stack {
+
+/// One file. What it says is read when it is first asked, from the inode that was opened: it may be deleted meanwhile.
+class Module {
+ public:
+  /// `path`: what to call it.
+  Module(ElfFile file, std::string path, const SymbolizerOptions& options);
+
+  [[nodiscard]] const ElfFile& file() const noexcept { return file_; }
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] Machine machine() const noexcept { return file_.machine(); }
+  /// The address, as linked, of the code at `offset`; nothing: no executable segment has it.
+  [[nodiscard]] std::optional<VirtAddr> address_of(FileOffset offset) const noexcept;
+
+  /// The functions at `lookup`, inlined ones first, at least one frame. What depends on the process is not set. Good
+  /// until the next call.
+  [[nodiscard]] const std::vector<Frame>& functions_at(VirtAddr lookup);
+  /// Null: there are none that can be read.
+  [[nodiscard]] dwarf::CallFrames* call_frames();
+
+ private:
+  [[nodiscard]] std::vector<Frame> read(VirtAddr lookup);
+  [[nodiscard]] const elf::FunctionEntry* symbol_at(VirtAddr lookup);
+  [[nodiscard]] std::string demangled(std::string_view symbol);
+  [[nodiscard]] const dwarf::DebugInfo* debug_info();
+  void read_symbols();
+
+  ElfFile file_;
+  std::string path_;
+  const SymbolizerOptions& options_;
+  std::string build_id_;
+  std::unique_ptr<elf::FunctionTable> symbols_;
+  elf::Demangler demangler_;
+  bool debug_asked_ = false;
+  std::optional<dwarf::DebugInfo> debug_;
+  bool frames_asked_ = false;
+  std::optional<dwarf::CallFrames> call_frames_;
+  std::unordered_map<std::uint64_t, std::vector<Frame>> known_;
+};
+
+}  // namespace usdt::stack

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "stack/perf_map.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "sys/read.hpp"
+#include "sys/regular_file.hpp"
+
+namespace usdt::stack {
+namespace {
+
+constexpr off_t most_bytes = 16 << 20;
+constexpr std::size_t most_entries = 1 << 18;
+constexpr std::size_t longest_name = 1024;
+/// A map that has grown is read as a whole again, at most so often.
+constexpr std::int64_t patience_ns = 100'000'000;
+/// Entries before an address that are looked at: JITs seldom let code overlap.
+constexpr std::size_t most_looks = 64;
+
+std::int64_t now_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
+
+bool take_hex(std::string_view& line, std::uint64_t& value) {
+  if (line.starts_with("0x")) line.remove_prefix(2);
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), value, 16);
+  const auto used = static_cast<std::size_t>(end - line.data());
+  if (error != std::errc() || used == line.size() || line[used] != ' ') return false;
+  line.remove_prefix(used + 1);
+  return true;
+}
+
+/// The last number of the line "NSpid:" of /proc/PID/status: what the process is called in its own pid namespace.
+std::string own_number(const std::string& root) {
+  const auto status = sys::read_text(root + "/status", 16384);
+  if (!status) return {};
+  std::string_view text = *status;
+  constexpr std::string_view key = "\nNSpid:";
+  const std::size_t at = text.find(key);
+  if (at == text.npos) return {};
+  text.remove_prefix(at + key.size());
+  text = text.substr(0, text.find('\n'));
+  return std::string(text.substr(text.find_last_of(" \t") + 1));
+}
+
+}  // namespace
+
+std::vector<PerfMapEntry> parse_perf_map(std::string_view text) {
+  std::vector<PerfMapEntry> entries;
+  for (std::size_t at = 0; at < text.size() && entries.size() < most_entries;) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = text.substr(at, end - at);
+    PerfMapEntry entry;
+    if (take_hex(line, entry.start) && take_hex(line, entry.size) && entry.size > 0 && !line.empty()) {
+      entry.name = static_cast<std::uint32_t>(end - line.size());
+      entry.length = static_cast<std::uint32_t>(std::min(line.size(), longest_name));
+      entries.push_back(entry);
+    }
+    at = end + 1;
+  }
+  std::ranges::stable_sort(entries, {}, &PerfMapEntry::start);
+  return entries;
+}
+
+const PerfMapEntry* find_entry(const std::vector<PerfMapEntry>& entries, std::uint64_t address) noexcept {
+  auto at = std::ranges::upper_bound(entries, address, {}, &PerfMapEntry::start);
+  for (std::size_t looks = most_looks; at != entries.begin() && looks > 0; --looks)
+    if (--at; address - at->start < at->size) return &*at;
+  return nullptr;
+}
+
+PerfMap::PerfMap(const std::string& root) {
+  const std::string number = own_number(root);
+  struct stat st {};
+  if (number.empty() || ::stat(root.c_str(), &st) != 0) return;
+  owner_ = st.st_uid;
+  name_ = fmt::format("perf-{}.map", number);
+  directory_.reset(::open((root + "/root/tmp").c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+std::string_view PerfMap::judge(const struct stat& st) const noexcept {
+  if (!S_ISREG(st.st_mode)) return "its perf map is no regular file";
+  if (st.st_uid != 0 && st.st_uid != owner_) return "its perf map is another user's";
+  if (st.st_size > most_bytes) return "its perf map is larger than 16 MiB";
+  return {};
+}
+
+void PerfMap::read_again() {
+  const std::int64_t now = now_ns();
+  struct stat st {};
+  if (!directory_ || (read_at_ != 0 && now - read_at_ < patience_ns)) return;
+  read_at_ = now;
+  // A symbolic link would lead elsewhere than the process meant, whose root is another: the name itself is looked at.
+  if (::fstatat(directory_.get(), name_.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) return;
+  why_not_ = judge(st);
+  const bool same =
+      st.st_size == size_ && st.st_mtim.tv_sec == written_.tv_sec && st.st_mtim.tv_nsec == written_.tv_nsec;
+  if (!why_not_.empty() || same) return;
+  const sys::RegularFile file = sys::open_regular(directory_.get(), name_.c_str());
+  if (!file.fd || file.st.st_ino != st.st_ino || file.st.st_dev != st.st_dev) return;
+  size_ = file.st.st_size;
+  written_ = file.st.st_mtim;
+  text_.resize(static_cast<std::size_t>(std::min(size_, most_bytes)));
+  text_.resize(sys::read_at(file.fd.get(), 0, std::as_writable_bytes(std::span(text_))));
+  entries_ = parse_perf_map(text_);
+}
+
+std::optional<PerfMap::Found> PerfMap::find(std::uint64_t address) {
+  // Code that is thrown away makes room for other code.
+  read_again();
+  const PerfMapEntry* entry = find_entry(entries_, address);
+  if (entry == nullptr) return std::nullopt;
+  return Found{std::string_view(text_).substr(entry->name, entry->length), address - entry->start};
+}
+
+}  // namespace usdt::stack

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "stack/process.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "elf/file.hpp"
+#include "sys/read.hpp"
+
+namespace usdt::stack {
+namespace {
+
+constexpr std::uint64_t largest_vdso = 64 << 10;
+/// Modules that stay open although no process has them any more: the next one will, often.
+constexpr std::size_t most_kept = 64;
+/// Addresses in no mapping make the mappings be read again, at most so often.
+constexpr std::int64_t patience_ns = 10'000'000;
+/// What a library's mapping was may by then be another's.
+constexpr std::int64_t old_ns = 1'000'000'000;
+
+std::int64_t now_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
+
+std::string directory_of(pid_t pid) { return fmt::format("/proc/{}", pid); }
+
+}  // namespace
+
+void Modules::open(const proc::MappedCode& code, const std::string& root, Area& area) {
+  area.name = code.file.path.empty() ? code.mapping.path : code.file.path.string();
+  if (code.mapping.path == "[vdso]") return open_vdso(code, root, area);
+  if (code.file.access.empty()) return;
+  std::weak_ptr<Module>& known = known_[{code.mapping.major, code.mapping.minor, code.mapping.inode}];
+  area.module = known.lock();
+  if (area.module) return;
+  auto file = ElfFile::open(code.file.access, {.debug_dirs = options_.debug_dirs, .stop = options_.stop});
+  struct stat st {};
+  if (file && (::fstat(file->fd(), &st) != 0 || st.st_ino != code.mapping.inode))
+    file = fail(ErrorKind::changed, "another file is in its place");
+  if (!file) {
+    area.issue = FrameIssue::file_unreadable;
+    area.detail = file.error().message;
+    return;
+  }
+  area.module = std::make_shared<Module>(std::move(*file), area.name, options_);
+  known = area.module;
+  kept_.push_back(area.module);
+  if (kept_.size() > most_kept) kept_.pop_front();
+  if (known_.size() % 1024 == 0) std::erase_if(known_, [](const auto& each) { return each.second.expired(); });
+}
+
+void Modules::open_vdso(const proc::MappedCode& code, const std::string& root, Area& area) {
+  const std::uint64_t start = code.mapping.start.value;
+  const std::uint64_t size = code.mapping.end.value - start;
+  area.issue = FrameIssue::file_unreadable;
+  const sys::UniqueFd memory(size <= largest_vdso ? ::open((root + "/mem").c_str(), O_RDONLY | O_CLOEXEC) : -1);
+  std::string bytes(memory ? size : 0, '\0');
+  if (sys::read_at(memory.get(), start, std::as_writable_bytes(std::span(bytes))) != size || size == 0) return;
+  // Every process of one kind has the same one.
+  if (const auto known = vdsos_.find(bytes); known != vdsos_.end()) {
+    area.module = known->second;
+  } else {
+    const auto* data = reinterpret_cast<const std::uint8_t*>(bytes.data());
+    const auto copy = elf::File::in_memory({data, bytes.size()});
+    auto file =
+        copy ? ElfFile::open(fmt::format("/proc/self/fd/{}", copy->fd()), {.debug_dirs = {}}) : fail(copy.error());
+    if (!file) return;
+    area.module = std::make_shared<Module>(std::move(*file), area.name, options_);
+    if (vdsos_.size() < 8) vdsos_.emplace(std::move(bytes), area.module);
+  }
+  area.issue = FrameIssue::none;
+}
+
+std::shared_ptr<Module> Modules::of(const PlannedFile& file) {
+  if (!file.elf) return nullptr;
+  auto& [elf, module] = planned_[file.elf.get()];
+  if (elf) return module;
+  elf = file.elf;
+  auto opened = ElfFile::open(fmt::format("/proc/self/fd/{}", elf->fd()),
+                              {.debug_dirs = options_.debug_dirs, .stop = options_.stop});
+  if (opened) module = std::make_shared<Module>(std::move(*opened), file.target.path.string(), options_);
+  return module;
+}
+
+Process::Process(pid_t pid, Modules& modules) : pid_(pid), modules_(&modules) { read(); }
+
+Process::Process(std::vector<Area> areas, Modules& modules) : pid_(0), modules_(&modules), areas_(std::move(areas)) {
+  std::ranges::stable_sort(areas_, {}, &Area::start);
+  if (!areas_.empty()) issue_ = FrameIssue::none;
+}
+
+void Process::read() {
+  if (pid_ == 0) return;
+  read_at_ = now_ns();
+  const std::string root = directory_of(pid_);
+  sys::UniqueFd directory(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  auto code = directory ? proc::mapped_code(pid_) : fail(ErrorKind::not_found, "no such process");
+  if (!code || code->empty()) {
+    // What it had mapped before it ended, or became a zombie, is still true of what was recorded.
+    const bool refused = !code && code.error().kind == ErrorKind::no_permission;
+    if (areas_.empty()) issue_ = refused ? FrameIssue::no_permission : FrameIssue::process_gone;
+    return;
+  }
+  struct stat exe {};
+  if (::fstatat(directory.get(), "exe", &exe, 0) == 0) {
+    device_ = exe.st_dev;
+    inode_ = exe.st_ino;
+  }
+  directory_ = std::move(directory);
+  std::vector<Area> areas;
+  bool anonymous = false;
+  for (const proc::MappedCode& each : *code) {
+    Area& area = areas.emplace_back();
+    area.start = each.mapping.start.value;
+    area.end = each.mapping.end.value;
+    area.offset = each.mapping.offset;
+    modules_->open(each, root, area);
+    anonymous |= !area.module;
+  }
+  areas_ = std::move(areas);
+  issue_ = FrameIssue::none;
+  if (anonymous && !perf_map_) perf_map_.emplace(root);
+}
+
+void Process::refresh() {
+  struct stat exe {};
+  const bool there = directory_ && ::fstatat(directory_.get(), "exe", &exe, 0) == 0;
+  const bool same = there && exe.st_dev == device_ && exe.st_ino == inode_;
+  if (same && now_ns() - read_at_ < old_ns) return;
+  if (there && !same) perf_map_.reset();
+  read_again();
+}
+
+void Process::read_again() {
+  if (now_ns() - read_at_ >= patience_ns) read();
+}
+
+const Area* Process::known(std::uint64_t address) const noexcept {
+  const auto after = std::ranges::upper_bound(areas_, address, {}, &Area::start);
+  return after != areas_.begin() && address < std::prev(after)->end ? &*std::prev(after) : nullptr;
+}
+
+const Area* Process::find(std::uint64_t address) {
+  if (const Area* area = known(address)) return area;
+  read_again();
+  return known(address);
+}
+
+std::optional<PerfMap::Found> Process::in_perf_map(std::uint64_t address) {
+  return perf_map_ ? perf_map_->find(address) : std::nullopt;
+}
+
+Result<void> ProcessTable::watch() {
+  auto started = MapWatch::start();
+  if (!started) return fail(started.error());
+  watch_.emplace(std::move(*started));
+  return {};
+}
+
+std::vector<Area> ProcessTable::areas_at(pid_t pid, std::uint64_t time, unsigned generations) {
+  MapHistory history = watch_ ? watch_->at(pid, time) : MapHistory{};
+  std::vector<Area> areas;
+  if (history.parent != 0 && generations > 0) areas = areas_at(history.parent, time, generations - 1);
+  if (areas.empty() && history.parent != 0)
+    if (const auto known = by_pid_.find(history.parent); known != by_pid_.end()) areas = known->second->process.areas();
+  for (proc::Mapping& mapping : history.mappings) {
+    Area area;
+    area.start = mapping.start.value;
+    area.end = mapping.end.value;
+    area.offset = mapping.offset;
+    const TargetFile file{.path = mapping.path, .access = mapping.path};
+    modules_.open({std::move(mapping), file}, "", area);
+    std::erase_if(areas, [&](const Area& old) { return old.start < area.end && area.start < old.end; });
+    areas.push_back(std::move(area));
+  }
+  return areas;
+}
+
+Process& ProcessTable::at(pid_t pid, std::uint64_t time) {
+  constexpr unsigned most_generations = 16;
+  Process past(areas_at(pid, time, most_generations), modules_);
+  // One that had ended when it was first seen will not change any more.
+  if (const auto known = by_pid_.find(pid);
+      known != by_pid_.end() && known->second->process.issue() == FrameIssue::process_gone) {
+    known->second->process = std::move(past);
+    return known->second->process;
+  }
+  return past_.emplace(std::move(past));
+}
+
+Process& ProcessTable::of(pid_t pid) {
+  if (const auto known = by_pid_.find(pid); known != by_pid_.end()) {
+    entries_.splice(entries_.begin(), entries_, known->second);
+    entries_.front().process.refresh();
+    return entries_.front().process;
+  }
+  if (entries_.size() == most_processes) {
+    by_pid_.erase(entries_.back().pid);
+    entries_.pop_back();
+  }
+  entries_.push_front({pid, Process(pid, modules_)});
+  by_pid_.emplace(pid, entries_.begin());
+  return entries_.front().process;
+}
+
+}  // namespace usdt::stack

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What processes have mapped, read while they live. Private to stack/.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "proc/mapped_code.hpp"
+#include "stack/map_watch.hpp"
+#include "stack/module.hpp"
+#include "stack/perf_map.hpp"
+#include "sys/unique_fd.hpp"
+#include "usdt/event.hpp"
+
+namespace usdt::stack {
+
+/// One executable mapping.
+struct Area {
+  std::uint64_t start = 0;
+  std::uint64_t end = 0;
+  std::uint64_t offset = 0;        ///< of `start` in the file
+  std::shared_ptr<Module> module;  ///< null: of no file, or `issue`
+  FrameIssue issue = FrameIssue::none;
+  std::string name;    ///< the path, or what the kernel calls it ("[vdso]"); may be empty
+  std::string detail;  ///< of the issue
+
+  /// Where the return addresses lead that return probes put in the place of others (uprobes' "[uprobes]" mapping).
+  [[nodiscard]] bool is_return_probe() const noexcept { return name == "[uprobes]"; }
+};
+
+/// Modules by inode: processes share them. An open one keeps its inode, whose number so cannot be another's.
+class Modules {
+ public:
+  explicit Modules(const SymbolizerOptions& options) : options_(options) {}
+  /// What `code` is of: sets the module, or the issue.
+  void open(const proc::MappedCode& code, const std::string& root, Area& area);
+  /// The file of a plan.
+  [[nodiscard]] std::shared_ptr<Module> of(const PlannedFile& file);
+
+ private:
+  void open_vdso(const proc::MappedCode& code, const std::string& root, Area& area);
+
+  using Inode = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>;
+  const SymbolizerOptions& options_;
+  std::map<Inode, std::weak_ptr<Module>> known_;
+  std::deque<std::shared_ptr<Module>> kept_;              ///< the last ones
+  std::map<std::string, std::shared_ptr<Module>> vdsos_;  ///< by their bytes
+  std::map<const ElfFile*, std::pair<std::shared_ptr<const ElfFile>, std::shared_ptr<Module>>> planned_;
+};
+
+/// One process. What it had mapped is remembered after it has ended.
+class Process {
+ public:
+  Process(pid_t pid, Modules& modules);
+  /// One that is not there any more, of which it is known what it had mapped.
+  Process(std::vector<Area> areas, Modules& modules);
+
+  /// Reads anew what may have changed: the process became another program, or its number is another process's; or what
+  /// was read is old.
+  void refresh();
+  /// The area that has `address`. Reads the mappings again if none has. Null: there is none.
+  [[nodiscard]] const Area* find(std::uint64_t address);
+  /// The same without reading.
+  [[nodiscard]] const Area* known(std::uint64_t address) const noexcept;
+  /// Reads the mappings again, unless that was just done.
+  void read_again();
+  [[nodiscard]] const std::vector<Area>& areas() const noexcept { return areas_; }
+  /// Why nothing is known; none: something is.
+  [[nodiscard]] FrameIssue issue() const noexcept { return issue_; }
+  [[nodiscard]] std::optional<PerfMap::Found> in_perf_map(std::uint64_t address);
+  [[nodiscard]] std::string_view why_no_perf_map() const noexcept { return perf_map_ ? perf_map_->why_not() : ""; }
+
+ private:
+  void read();
+
+  pid_t pid_;
+  Modules* modules_;
+  sys::UniqueFd directory_;  ///< below /proc: good for this process alone, not for the next one of its number
+  dev_t device_ = 0;         ///< of the program
+  ino_t inode_ = 0;
+  std::int64_t read_at_ = 0;  ///< ns, CLOCK_MONOTONIC
+  std::vector<Area> areas_;   ///< by address
+  std::optional<PerfMap> perf_map_;
+  FrameIssue issue_ = FrameIssue::process_gone;
+};
+
+/// The processes seen last.
+class ProcessTable {
+ public:
+  explicit ProcessTable(const SymbolizerOptions& options) : modules_(options) {}
+  /// From here on the kernel tells what processes map, where it lets us.
+  [[nodiscard]] Result<void> watch();
+  /// As it is now, or was when it lived.
+  [[nodiscard]] Process& of(pid_t pid);
+  /// As it was at `time` (CLOCK_MONOTONIC, ns), as far as the kernel told. Good until the next call.
+  [[nodiscard]] Process& at(pid_t pid, std::uint64_t time);
+  [[nodiscard]] Modules& modules() noexcept { return modules_; }
+
+ private:
+  static constexpr std::size_t most_processes = 256;
+  struct Entry {
+    pid_t pid;
+    Process process;
+  };
+  [[nodiscard]] std::vector<Area> areas_at(pid_t pid, std::uint64_t time, unsigned generations);
+
+  Modules modules_;
+  std::optional<MapWatch> watch_;
+  std::optional<Process> past_;
+  std::list<Entry> entries_;  ///< the one seen last first
+  std::unordered_map<pid_t, std::list<Entry>::iterator> by_pid_;
+};
+
+}  // namespace usdt::stack

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "usdt/stack.hpp"
+
+namespace usdt {
+
+std::string_view to_string(FrameIssue issue) noexcept {
+  switch (issue) {
+    case FrameIssue::none:
+      break;
+    case FrameIssue::process_gone:
+      return "the process ended or became another program before its mappings could be read";
+    case FrameIssue::no_permission:
+      return "the process's mappings may not be read";
+    case FrameIssue::not_mapped:
+      return "nothing is mapped there";
+    case FrameIssue::no_file:
+      return "code that is in no file";
+    case FrameIssue::file_unreadable:
+      return "the mapped file cannot be read";
+    case FrameIssue::file_changed:
+      return "the mapped file was written to since";
+    case FrameIssue::no_symbol:
+      return "no symbol has this address";
+    case FrameIssue::callers_skipped:
+      return "no frame pointer is kept there: callers may be missing";
+    case FrameIssue::by_frame_pointer:
+      return "no unwind information: what follows was found by the frame pointer";
+    case FrameIssue::depth_reached:
+      return "as many frames as were asked for";
+    case FrameIssue::chain_ended:
+      return "the chain of frame pointers ends here";
+    case FrameIssue::copy_ended:
+      return "the recorded copy of the stack ends here";
+    case FrameIssue::no_rule:
+      return "no unwind information, and no frame pointer";
+    case FrameIssue::lost_value:
+      return "what is needed to find the caller was not kept";
+    case FrameIssue::return_probe:
+      return "a return probe keeps the address of the caller";
+  }
+  return {};
+}
+
+}  // namespace usdt

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "usdt/symbolizer.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "stack/process.hpp"
+#include "stack/walk.hpp"
+#include "usdt/kernel_symbols.hpp"
+
+namespace usdt {
+namespace {
+
+using stack::Area;
+using stack::Process;
+
+bool is_at_return(const Event& event) { return event.probe().function == Moment::exit; }
+
+stack::Hit hit_of(const Event& event, Process& process) {
+  stack::Hit hit;
+  hit.machine = machine_of(event.plan(), event.site());
+  if (std::holds_alternative<FilePlace>(event.site().point)) {
+    hit.returns = is_at_return(event);
+    hit.at_entry = event.probe().function && !hit.returns && event.probe().distance == 0;
+    return hit;
+  }
+  // Of a hit in the kernel the program tells: a 64-bit kernel runs 32-bit ones, too.
+  const auto stack = event.user_stack();
+  if (!stack || stack->addresses.empty()) return hit;
+  const Area* area = process.find(stack->addresses.front());
+  if (area != nullptr && area->module) hit.machine = area->module->machine();
+  return hit;
+}
+
+std::vector<Frame> without_names(const Area* area, const Process& process) {
+  Frame frame;
+  if (area == nullptr)
+    frame.issue = process.issue() != FrameIssue::none ? process.issue() : FrameIssue::not_mapped;
+  else
+    frame.issue = area->issue != FrameIssue::none ? area->issue : FrameIssue::no_file;
+  if (area != nullptr) {
+    frame.module = area->name;
+    frame.detail = area->detail;
+  }
+  return {frame};
+}
+
+std::vector<Frame> by_perf_map(const stack::PerfMap::Found& found, const Area& area) {
+  Frame frame;
+  frame.function = found.name;
+  frame.distance = found.distance;
+  frame.module = area.name;
+  return {frame};
+}
+
+}  // namespace
+
+struct Symbolizer::Impl {
+  explicit Impl(SymbolizerOptions o) : options(std::move(o)), processes(options), nobody({}, processes.modules()) {}
+
+  /// The process as it was at the hit, as far as can be told: what is mapped where the site is has to be its file. Else
+  /// it ended, or became another program since.
+  Process& process_of(const Event& event) {
+    Process& process = processes.of(static_cast<pid_t>(event.pid()));
+    if (!fits(event, process)) process.read_again();
+    if (fits(event, process)) return process;
+    Process& past = processes.at(static_cast<pid_t>(event.pid()), event.timestamp());
+    return fits(event, past) ? past : nobody;
+  }
+  static bool fits(const Event& event, const Process& process) {
+    const auto* place = std::get_if<FilePlace>(&event.site().point);
+    if (place == nullptr || is_at_return(event)) return process.issue() == FrameIssue::none;
+    const Area* area = process.known(event.ip().value);
+    return area != nullptr && event.ip().value - area->start + area->offset == place->offset.value;
+  }
+
+  std::vector<Frame> frames(Process& process, const stack::Step& step) {
+    const Area* area = process.find(step.lookup());
+    std::vector<Frame> found;
+    std::optional<FileOffset> offset;
+    if (area != nullptr && area->module) {
+      offset = FileOffset(step.address - area->start + area->offset);
+      const auto linked = area->module->address_of(FileOffset(step.lookup() - area->start + area->offset));
+      if (linked) found = area->module->functions_at(*linked);
+    } else if (area != nullptr && area->issue == FrameIssue::none) {
+      if (const auto entry = process.in_perf_map(step.lookup())) found = by_perf_map(*entry, *area);
+    }
+    if (found.empty()) {
+      found = without_names(area, process);
+      if (found.front().issue == FrameIssue::no_file) found.front().detail = process.why_no_perf_map();
+    }
+    finish(found, step, offset);
+    return found;
+  }
+  static void finish(std::vector<Frame>& frames, const stack::Step& step, std::optional<FileOffset> offset) {
+    for (Frame& frame : frames) {
+      frame.address = ProcessAddr(step.address);
+      frame.return_address = step.return_address;
+      frame.offset = offset;
+      frame.distance += frame.function.empty() ? 0 : step.address - step.lookup();
+    }
+  }
+
+  /// The function that was hit is known from the plan, whatever became of the process.
+  std::optional<std::vector<Frame>> frames_of_site(const Event& event, const stack::Step& step) {
+    const auto* place = std::get_if<FilePlace>(&event.site().point);
+    if (place == nullptr || is_at_return(event)) return std::nullopt;
+    const auto module = processes.modules().of(event.plan().files[place->file]);
+    const auto linked = module ? module->address_of(place->offset) : std::nullopt;
+    if (!linked) return std::nullopt;
+    auto found = module->functions_at(*linked);
+    finish(found, step, place->offset);
+    return found;
+  }
+
+  SymbolizerOptions options;
+  stack::ProcessTable processes;
+  Process nobody;
+  KernelSymbols kernel;
+};
+
+Symbolizer::Symbolizer(SymbolizerOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Symbolizer::Symbolizer(Symbolizer&&) noexcept = default;
+Symbolizer& Symbolizer::operator=(Symbolizer&&) noexcept = default;
+Symbolizer::~Symbolizer() = default;
+
+Result<void> Symbolizer::watch() { return impl_->processes.watch(); }
+
+void Symbolizer::see(const Event& event) { impl_->process_of(event); }
+
+Result<Stack> Symbolizer::user_stack(const Event& event) {
+  const auto recorded = event.user_stack();
+  if (!recorded) return fail(recorded.error());
+  if (recorded->registers.empty()) return Stack{};
+  Process& process = impl_->process_of(event);
+  const stack::Walked walked = walk_stack(process, *recorded, event.layout(), hit_of(event, process));
+  Stack stack;
+  stack.end = walked.end;
+  for (const stack::Step& step : walked.steps) {
+    if (step.issue != FrameIssue::none) {
+      stack.frames.emplace_back().issue = step.issue;
+      continue;
+    }
+    auto known = &process == &impl_->nobody && stack.frames.empty() ? impl_->frames_of_site(event, step) : std::nullopt;
+    auto frames = known ? std::move(*known) : impl_->frames(process, step);
+    std::ranges::move(frames, std::back_inserter(stack.frames));
+  }
+  return stack;
+}
+
+Result<Stack> Symbolizer::kernel_stack(const Event& event) {
+  const auto addresses = event.kernel_stack();
+  if (!addresses) return fail(addresses.error());
+  Stack stack;
+  for (const std::uint64_t address : *addresses) {
+    Frame& frame = stack.frames.emplace_back();
+    frame.address = ProcessAddr(address);
+    frame.kernel = true;
+    frame.return_address = stack.frames.size() > 1 || is_at_return(event);
+    auto symbol = impl_->kernel.find(address);
+    if (!symbol) {
+      frame.issue = FrameIssue::no_symbol;
+      continue;
+    }
+    frame.function = std::move(symbol->name);
+    frame.module = std::move(symbol->module);
+    frame.distance = symbol->distance;
+  }
+  if (stack.frames.size() >= event.layout().stack_shown) stack.end = FrameIssue::depth_reached;
+  return stack;
+}
+
+std::vector<Frame> Symbolizer::frames_at(pid_t pid, ProcessAddr address, bool return_address) {
+  return impl_->frames(impl_->processes.of(pid), {.address = address.value, .return_address = return_address});
+}
+
+}  // namespace usdt

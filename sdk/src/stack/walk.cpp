@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "stack/walk.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "arch/arch.hpp"
+#include "usdt/bpf/event.h"
+
+namespace usdt::stack {
+namespace {
+
+using dwarf::FrameStep;
+
+/// The copy of the stack, which grows upwards from the stack pointer.
+class Memory {
+ public:
+  Memory(const RecordedStack& stack, std::uint64_t from) : stack_(stack), from_(from) {}
+
+  [[nodiscard]] std::optional<std::uint64_t> read(std::uint64_t address, unsigned size) {
+    const std::uint64_t at = address - from_;
+    const std::uint64_t all = stack_.memory.size();
+    if (address < from_ || at > all || size > all - at) {
+      beyond_ |= address >= from_ && address - from_ < longest_stack;
+      return std::nullopt;
+    }
+    std::uint64_t value = 0;
+    std::memcpy(&value, stack_.memory.data() + at, size);
+    return value;
+  }
+  /// Whether something was asked for that is on the stack, behind the copy.
+  [[nodiscard]] bool is_cut() const noexcept { return beyond_ && stack_.cut; }
+
+ private:
+  static constexpr std::uint64_t longest_stack = 8ULL << 30;
+  const RecordedStack& stack_;
+  std::uint64_t from_;
+  bool beyond_ = false;
+};
+
+class Walk {
+ public:
+  Walk(Process& process, const RecordedStack& stack, const EventLayout& layout, const Hit& hit)
+      : process_(process),
+        stack_(stack),
+        hit_(hit),
+        arch_(arch::for_machine(hit.machine)),
+        numbers_(dwarf::frame_numbers(hit.machine)),
+        memory_(stack, word(stack.registers, arch_.reg(arch_.stack_pointer).pt_regs_word)),
+        most_(layout.user_stack_depth) {
+    for (unsigned n = 0; n < numbers_.count && n < arch_.dwarf_registers.size(); ++n) {
+      const RegisterId id = arch_.dwarf_registers[n];
+      if (id == RegisterId::none || stack.registers.empty()) continue;
+      if (const int at = arch_.reg(id).pt_regs_word; at >= 0) registers_.values[n] = word(stack.registers, at);
+    }
+    registers_.pc = word(stack.registers, arch_.ip_word);
+    add(registers_.pc, hit.returns);
+  }
+
+  [[nodiscard]] Walked by_call_frames() {
+    while (!full() && step_out()) add(registers_.pc, !signal_);
+    return finish();
+  }
+
+  /// The kernel's chain, which misses the caller of a function that has no frame yet, or never has: as long as a
+  /// function's frame is not where the frame pointer says, its rules are followed.
+  [[nodiscard]] Walked by_frame_pointers() {
+    const auto& chain = stack_.addresses;
+    const auto first = registers_.values[numbers_.frame_pointer];
+    unsigned taken = 0;
+    bool skipped = false;
+    while (!full() && !keeps_frame_pointer(walked_.steps.back().lookup())) {
+      if (registers_.values[numbers_.frame_pointer] != first || step_by_rule() != FrameStep::taken) {
+        skipped = has_rule_;
+        break;
+      }
+      add(registers_.pc, !signal_);
+      ++taken;
+    }
+    if (walked_.end != FrameIssue::none || outermost_) return finish();
+    if (skipped) say(FrameIssue::callers_skipped);
+    for (std::size_t i = join_at(taken); i < chain.size() && !full(); ++i) {
+      add(chain[i], true);
+      const bool last = i + 1 == chain.size();
+      if (!last && !full() && loses_caller(walked_.steps.back().lookup())) say(FrameIssue::callers_skipped);
+    }
+    const Area* area = process_.find(walked_.steps.back().lookup());
+    if (full())
+      walked_.end = FrameIssue::depth_reached;
+    else if (!is_outermost(area, walked_.steps.back().lookup()))
+      walked_.end = FrameIssue::chain_ended;
+    return std::move(walked_);
+  }
+
+ private:
+  static std::uint64_t word(std::span<const std::uint64_t> registers, int at) {
+    return at >= 0 && static_cast<std::size_t>(at) < registers.size() ? registers[static_cast<std::size_t>(at)] : 0;
+  }
+  [[nodiscard]] std::uint64_t as_address(std::uint64_t value) const noexcept {
+    if (arch_.word_size == 4) return value & 0xffffffff;
+    // arm64: return addresses may be signed in the bits that addresses do not use (pointer authentication).
+    return hit_.machine == Machine::aarch64 ? value & 0xffffffffffffULL : value;
+  }
+  void add(std::uint64_t address, bool return_address) {
+    walked_.steps.push_back({.address = address, .return_address = return_address});
+    ++frames_;
+  }
+  void say(FrameIssue issue) { walked_.steps.push_back({.issue = issue}); }
+  [[nodiscard]] bool full() const noexcept { return frames_ >= most_; }
+  Walked finish() {
+    if (walked_.end == FrameIssue::none && full() && !outermost_) walked_.end = FrameIssue::depth_reached;
+    return std::move(walked_);
+  }
+
+  [[nodiscard]] static std::optional<VirtAddr> linked(const Area& area, std::uint64_t address) {
+    return area.module->address_of(FileOffset(address - area.start + area.offset));
+  }
+  [[nodiscard]] dwarf::CallFrames* rules_of(const Area* area) {
+    return area != nullptr && area->module && area->module->machine() == hit_.machine ? area->module->call_frames()
+                                                                                      : nullptr;
+  }
+  [[nodiscard]] bool is_outermost(const Area* area, std::uint64_t lookup) {
+    dwarf::CallFrames* rules = rules_of(area);
+    const auto at = rules != nullptr ? linked(*area, lookup) : std::nullopt;
+    return at && rules->is_outermost(*at);
+  }
+
+  /// One frame by the rules of its file.
+  FrameStep step_by_rule() {
+    const std::uint64_t lookup = walked_.steps.back().lookup();
+    const Area* area = process_.find(lookup);
+    dwarf::CallFrames* rules = rules_of(area);
+    const auto at = rules != nullptr ? linked(*area, lookup) : std::nullopt;
+    has_rule_ = false;
+    if (!at) return FrameStep::no_rule;
+    const auto stack_pointer = registers_.values[numbers_.stack_pointer];
+    const FrameStep step = rules->step(
+        *at, registers_, [this](std::uint64_t address, unsigned size) { return memory_.read(address, size); }, signal_);
+    has_rule_ = step != FrameStep::no_rule;
+    outermost_ = step == FrameStep::outermost;
+    if (step != FrameStep::taken) return step;
+    registers_.pc = as_address(registers_.pc);
+    outermost_ = registers_.pc == 0;
+    // Stacks grow downwards. A handler of a signal may have one of its own.
+    const auto caller = registers_.values[numbers_.stack_pointer];
+    if (!signal_ && stack_pointer && (!caller || *caller < *stack_pointer)) return FrameStep::lost_value;
+    return outermost_ ? FrameStep::outermost : FrameStep::taken;
+  }
+
+  /// To the caller; false: the stack ends here, and why is known.
+  bool step_out() {
+    signal_ = false;
+    switch (step_by_rule()) {
+      case FrameStep::taken:
+        break;
+      case FrameStep::outermost:
+        return false;
+      case FrameStep::no_rule:
+        if (!step_without_rule()) return end_with(memory_.is_cut() ? FrameIssue::copy_ended : FrameIssue::no_rule);
+        break;
+      case FrameStep::lost_value:
+        return end_with(memory_.is_cut() ? FrameIssue::copy_ended : FrameIssue::lost_value);
+    }
+    if (const Area* area = process_.find(registers_.pc); area != nullptr && area->is_return_probe())
+      return end_with(FrameIssue::return_probe);
+    return true;
+  }
+  bool end_with(FrameIssue issue) {
+    walked_.end = issue;
+    return false;
+  }
+
+  /// Code that nobody describes: a JIT compiler's. At a function's first instruction all machines have the return
+  /// address in a known place; elsewhere the frame pointer may be one.
+  bool step_without_rule() {
+    if (walked_.steps.size() == 1 && hit_.at_entry) return return_from_entry();
+    const auto base = registers_.values[numbers_.frame_pointer];
+    const auto stack_pointer = registers_.values[numbers_.stack_pointer];
+    if (!base || !stack_pointer || *base < *stack_pointer || *base % arch_.word_size != 0) return false;
+    const auto next = memory_.read(*base, arch_.word_size);
+    const auto back = memory_.read(*base + arch_.word_size, arch_.word_size);
+    if (!next || !back || process_.find(as_address(*back) - 1) == nullptr) return false;
+    forget_registers();
+    registers_.values[numbers_.frame_pointer] = next;
+    registers_.values[numbers_.stack_pointer] = *base + 2ULL * arch_.word_size;
+    registers_.pc = as_address(*back);
+    say(FrameIssue::by_frame_pointer);
+    return true;
+  }
+  bool return_from_entry() {
+    constexpr unsigned arm64_link = 30;
+    auto& stack_pointer = registers_.values[numbers_.stack_pointer];
+    if (!stack_pointer) return false;
+    const auto back = hit_.machine == Machine::aarch64 ? registers_.values[arm64_link]
+                                                       : memory_.read(*stack_pointer, arch_.word_size);
+    if (!back) return false;
+    registers_.pc = as_address(*back);
+    *stack_pointer += arch_.entry_frame;
+    return true;
+  }
+  /// What a function without rules has done to them nobody knows.
+  void forget_registers() { registers_.values.fill(std::nullopt); }
+
+  [[nodiscard]] bool keeps_frame_pointer(std::uint64_t lookup) { return base_at(lookup) == numbers_.frame_pointer; }
+  /// Only where that is certain.
+  [[nodiscard]] bool loses_caller(std::uint64_t lookup) {
+    const auto base = base_at(lookup);
+    return base && *base != numbers_.frame_pointer;
+  }
+  [[nodiscard]] std::optional<unsigned> base_at(std::uint64_t lookup) {
+    const Area* area = process_.find(lookup);
+    dwarf::CallFrames* rules = rules_of(area);
+    const auto at = rules != nullptr ? linked(*area, lookup) : std::nullopt;
+    return at ? rules->base_at(*at) : std::nullopt;
+  }
+
+  /// The first address of the kernel's chain that `taken` steps by rules did not lead to. It begins with the hit. At a
+  /// function's `push %rbp` or endbr64 the kernel adds the caller (since 6.11, is_uprobe_at_func_entry() in
+  /// arch/x86/events/core.c).
+  [[nodiscard]] std::size_t join_at(unsigned taken) {
+    const auto& chain = stack_.addresses;
+    if (taken == 0 || chain.size() < 2) return 1;
+    const auto base = registers_.values[numbers_.frame_pointer];
+    const auto next = base ? memory_.read(*base + arch_.word_size, arch_.word_size) : std::nullopt;
+    const auto first_caller = std::ranges::find_if(walked_.steps, &Step::return_address);
+    const bool added = first_caller != walked_.steps.end() && first_caller->address == chain[1];
+    if (next && chain[1] == as_address(*next) && !(added && chain.size() > 2 && chain[2] == as_address(*next)))
+      return 1;
+    return added ? 2 : 1;
+  }
+
+  Process& process_;
+  const RecordedStack& stack_;
+  const Hit& hit_;
+  const arch::Arch& arch_;
+  dwarf::FrameNumbers numbers_;
+  Memory memory_;
+  std::uint32_t most_;
+  std::uint32_t frames_ = 0;
+  dwarf::FrameRegisters registers_;
+  Walked walked_;
+  bool signal_ = false;
+  bool has_rule_ = false;
+  bool outermost_ = false;
+};
+
+}  // namespace
+
+Walked walk_stack(Process& process, const RecordedStack& stack, const EventLayout& layout, const Hit& hit) {
+  if (stack.registers.empty()) return {};
+  Walk walk(process, stack, layout, hit);
+  return layout.user_stack_method == StackMethod::frame_pointers ? walk.by_frame_pointers() : walk.by_call_frames();
+}
+
+}  // namespace usdt::stack

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// From what was recorded of a stack to the addresses on it. Private to stack/.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "stack/process.hpp"
+#include "usdt/event.hpp"
+#include "usdt/machine.hpp"
+
+namespace usdt::stack {
+
+/// One frame, or what is to be said between two.
+struct Step {
+  std::uint64_t address = 0;
+  bool return_address = false;
+  FrameIssue issue = FrameIssue::none;  ///< not none: this is no frame
+
+  /// What runs there: a return address is behind the call, perhaps already in the next function.
+  [[nodiscard]] std::uint64_t lookup() const noexcept { return return_address ? address - 1 : address; }
+};
+
+struct Walked {
+  std::vector<Step> steps;
+  FrameIssue end = FrameIssue::none;
+};
+
+/// Where the hit was.
+struct Hit {
+  Machine machine = Machine::x86_64;
+  bool returns = false;   ///< a function has returned: the hit's address is the one it returned to
+  bool at_entry = false;  ///< at the first instruction of a function
+};
+
+/// The stack, innermost first, at most layout.user_stack_depth frames.
+[[nodiscard]] Walked walk_stack(Process& process, const RecordedStack& stack, const EventLayout& layout,
+                                const Hit& hit);
+
+}  // namespace usdt::stack
