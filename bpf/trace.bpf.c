@@ -217,6 +217,28 @@ static __always_inline __u32 copy_stack(char *to, __u64 from)
 	return size;
 }
 
+/* What return probes replaced on the stack, as the kernel keeps it for each thread (struct return_instance of
+ * include/linux/uprobes.h). */
+static __always_inline void take_replaced_returns(struct usdt_replaced_return *to)
+{
+	const volatile struct usdt_stock_constants *offsets = usdt_stock();
+	void *at = (void *)bpf_get_current_task() + offsets->task_utask_offset;
+	__u32 i;
+
+	to[0].address = 0;
+	if (!offsets->task_utask_offset || bpf_probe_read_kernel(&at, sizeof(at), at) || !at ||
+	    bpf_probe_read_kernel(&at, sizeof(at), at + offsets->utask_returns_offset))
+		return;
+	for (i = 0; i < USDT_REPLACED_RETURNS; i++) {
+		to[i].address = 0;
+		if (!at || bpf_probe_read_kernel(&to[i].address, 8, at + offsets->return_address_offset))
+			return;
+		bpf_probe_read_kernel(&to[i].stack, 8, at + offsets->return_stack_offset);
+		if (bpf_probe_read_kernel(&at, sizeof(at), at + offsets->return_next_offset))
+			at = NULL;
+	}
+}
+
 /* Threads of the kernel have no process: nothing is found by frame pointers, not even where it entered the kernel. */
 static __always_inline void take_user_stack(const struct usdt_ctx *ctx, void *record)
 {
@@ -231,6 +253,7 @@ static __always_inline void take_user_stack(const struct usdt_ctx *ctx, void *re
 	if (usdt_source() != USDT_SOURCE_USER && stack->size <= 0)
 		return;
 	take_user_registers(ctx, stack->regs);
+	take_replaced_returns(stack->returns);
 	stack->copied = copy_stack(addresses + size, stack->regs[USDT_TARGET(STACK_WORD)]);
 }
 

@@ -139,6 +139,7 @@ TEST(Event, has_what_was_recorded_of_the_stack_of_the_process) {
   const auto recorded = [&] { return Event::from(std::as_bytes(std::span(words)), plan, layout)->user_stack(); };
   stack->size = 2 * sizeof(std::uint64_t);
   stack->regs[19] = 0x7ffe0000;
+  stack->returns[0] = {.address = 0x401234, .stack = 0x7ffe0010};
   stack->copied = 512;
   auto* addresses = reinterpret_cast<std::uint64_t*>(stack + 1);
   addresses[1] = 0x401000;
@@ -147,6 +148,8 @@ TEST(Event, has_what_was_recorded_of_the_stack_of_the_process) {
   EXPECT_EQ(std::vector(recorded()->addresses.begin(), recorded()->addresses.end()),
             (std::vector<std::uint64_t>{0, 0x401000}));
   EXPECT_EQ(recorded()->registers[19], 0x7ffe0000U);
+  ASSERT_EQ(recorded()->replaced.size(), 1U);
+  EXPECT_EQ(recorded()->replaced[0].address, 0x401234U);
   EXPECT_EQ(recorded()->memory.size(), 512U);
   EXPECT_EQ(recorded()->memory.front(), std::byte{0x55});
   EXPECT_FALSE(recorded()->cut) << "memory ended behind the first piece";

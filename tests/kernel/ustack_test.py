@@ -2,8 +2,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Stacks of processes (--ustack). GDB's backtrace at the same hits judges."""
 
-import stacks  # finds the harness
-from harness import check, check_equal, main, require_m32, require_root, scenario
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+import stacks
+from puppet import HERE, Puppet, build
+from harness import check, check_equal, main, require_m32, require_root, require_x86_64, scenario, wait_line, wait_until
 
 # sys/sdt.h is among the 64-bit headers, and good for both.
 M32 = ["-m32", "-idirafter", "/usr/include/x86_64-linux-gnu"]
@@ -137,6 +144,181 @@ def at_a_return_the_caller_comes_first(run):
     check_equal(len(events), len(expected), "hits")
     for event, theirs in zip(events, expected):
         check_equal(stacks.as_gdb(event["ustack"]), theirs[1:], "the stack without the function that returned")
+
+
+@scenario
+def return_probes_on_the_way_hide_no_caller(run):
+    """They put their own address in the place of the callers'."""
+    require_root()
+    program, _ = stacks.build(run, "nested", "gcc", ["-O2", "-fomit-frame-pointer"])
+    places = [f"f{layer}_{number}" for layer in range(1, stacks.LAYERS) for number in range(2)]
+    expected = stacks.by_gdb(run, program, ["8"], [f"*{place}" for place in places])
+    result = run.trace([f"ucall:{program}:{place}" for place in places], "--ustack", command=[program, "8"])
+    events = sorted(result.events, key=lambda event: event["ts"])
+    check_equal(len(events), len(expected), "calls")
+    for event, theirs in zip(events, expected):
+        check_equal(stacks.as_gdb(event["ustack"]), theirs, "stack at the entry of a call")
+
+
+@scenario
+def stacks_resolve_when_the_process_has_long_ended(run):
+    """The tool is stopped while the program runs: nothing of it is left when its events are read."""
+    require_root()
+    program, _ = stacks.build(run, "gone", "gcc", ["-O2", "-fomit-frame-pointer"])
+    expected = stacks.by_gdb(run, program, ["5"], ["-probe-stap|stacks:leaf" + str(i) for i in range(stacks.WIDTH)])
+    tracing = run.trace_start(f"{program}:stacks:leaf*", "--ustack", "-M", "5")
+    wait_until(lambda: "attached" in tracing.stderr(), "the trace is attached")
+    tracing.signal(signal.SIGSTOP)
+    subprocess.run([program, "5"], check=True, stdout=subprocess.DEVNULL)
+    tracing.signal(signal.SIGCONT)
+    events = tracing.finish().events
+    check_equal([stacks.as_gdb(event["ustack"]) for event in events], expected, "stacks")
+
+
+@scenario
+def stacks_resolve_when_the_file_is_deleted(run):
+    require_root()
+    program = build(run)
+    puppet = Puppet(run, program)
+    tracing = run.trace_start(f"{program}:puppet:beat", "-p", str(puppet.pid), "--ustack")
+    wait_until(lambda: "attached" in tracing.stderr(), "the trace is attached")
+    program.unlink()
+    puppet.order("fire:3")
+    puppet.send("exit:0")
+    events = tracing.finish().events
+    check_equal(len(events), 3, "hits")
+    for event in events:
+        names = [frame.get("function") for frame in event["ustack"]]
+        check(names[0] == "beat" and "main" in names, f"stack of a deleted program: {names}")
+        check_equal(event["ustack"][0]["module"], str(program), "its path")
+
+
+def jit(run, options, prepare=lambda pid: None, mode="map"):
+    """Names on the stack of a hit below code that the program made, and its frame that is of no file."""
+    require_root()
+    require_x86_64()
+    program = run.build("jit", [HERE / "jit.c"], ["-O2", "-fomit-frame-pointer"])
+    process = run.start(program, "2", mode, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    pid = int(wait_line(process))
+    perf_map = pathlib.Path(f"/tmp/perf-{pid}.map")
+    try:
+        prepare(perf_map)
+        tracing = run.trace_start(f"{program}:jit:hit", "-p", str(pid), "--ustack", *options)
+        wait_until(lambda: "attached" in tracing.stderr(), "the trace is attached")
+        process.stdin.write(b"\n\n")
+        events = tracing.finish().events
+    finally:
+        perf_map.unlink(missing_ok=True)
+    check_equal(len(events), 2, "hits")
+    for event in events:
+        names = [frame.get("function", frame.get("error")) for frame in event["ustack"]]
+        check_equal([name for name in names if name in ("hit", "caller", "main")], ["hit", "caller", "main"], "in order")
+    return events[-1]["ustack"]
+
+
+@scenario
+def code_without_a_file_is_named_by_its_perf_map(run):
+    frames = jit(run, [])
+    check_equal(frames[1]["function"], "LazyCompile:made it.js:3", "the function that was made")
+    check_equal(frames[1]["offset"], 6, "behind its call")
+    check("frame pointer" in frames[2]["error"], f"how its caller was found is said: {frames[2]}")
+
+
+@scenario
+def a_perf_map_nobody_can_trust_is_not_read(run):
+    def link(perf_map):
+        os.symlink("/etc/passwd", perf_map)
+
+    def of_another(perf_map):
+        perf_map.write_text("0 ffffffffffffffff evil\n")
+        os.chown(perf_map, 65534, 65534)
+
+    def endless(perf_map):
+        with open(perf_map, "w", encoding="utf-8") as file:
+            file.truncate(1 << 40)
+
+    def nonsense(perf_map):
+        perf_map.write_bytes(bytes(range(256)) * 4096 + b"\nffffffffffffffff 2 a\n0 0 b\n12 \n 1 1 1\n-1 5 c\n")
+
+    for prepare, why in ((link, "no regular file"), (os.mkfifo, "no regular file"), (of_another, "another user's"),
+                         (endless, "larger than"), (nonsense, "in no file")):
+        frames = jit(run, [], prepare, "none")
+        check(why in frames[1]["error"], f"{prepare.__name__}: {frames[1]}")
+
+
+@scenario
+def deep_stacks_end_where_it_is_said(run):
+    require_root()
+    program = run.build("deep", [HERE / "deep.c"], ["-O1", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"])
+    narrow, wide = run.trace(f"{program}:deep:bottom", "--ustack=512", command=[program, "2000"]).events
+    check_equal([frame["function"] for frame in narrow["ustack"]][:300], ["narrow"] * 300, "recursion")
+    check(narrow["ustack_end"] in ("as many frames as were asked for", "the recorded copy of the stack ends here"),
+          narrow["ustack_end"])
+    names = [frame.get("function") for frame in wide["ustack"]]
+    check(names[0] == "narrow" and set(names[1:]) == {"wide"}, f"{names}")
+    check(14 < len(names) < 23, f"16 to 20 KiB hold not {len(names)} frames of a kilobyte")
+    check_equal(wide["ustack_end"], "the recorded copy of the stack ends here", "the end")
+    narrow, wide = run.trace(f"{program}:deep:bottom", "--ustack", "fp,127", command=[program, "2000"]).events
+    check("ustack_end" in narrow and "ustack_end" in wide, "the ends by frame pointers")
+
+
+@scenario
+def a_stack_of_20_frames_costs_what_is_printed(run):
+    """By each method, the traced program's time for a hit; a stack by frame pointers is the cheaper one."""
+    require_root()
+    program = run.build("cost", [HERE / "deep.c"], ["-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"])
+
+    def nanoseconds(*options):
+        log = run.dir / "ns"
+        result = run.trace(f"{program}:deep:bottom", "--ring-size", "512", *options,
+                           command=["sh", "-c", f"exec {program} 18 3000 > {log}"])
+        result.check_accounted(3000, lost=0)
+        for event in result.events[:1]:
+            check("ustack" not in event or len(event["ustack"]) >= 20, f"{event}")
+        return int(log.read_text())
+
+    plain, by_fp, by_dwarf = (min(nanoseconds(*options) for _ in range(2))
+                              for options in ((), ("--ustack=fp",), ("--ustack=dwarf",)))
+    fp, dwarf = by_fp - plain, by_dwarf - plain
+    print(f"a hit {plain} ns; with 20 frames by frame pointers {fp} ns more, by unwind information {dwarf} ns more: "
+          f"{dwarf / max(fp, 1):.1f} times as much")
+    check(0 < by_fp < 100_000 and by_dwarf < 200_000, "costs of a hit that cannot be")
+
+
+@scenario
+def hits_in_the_kernel_show_who_asked(run):
+    """A system call's stack goes on in the process, to its main()."""
+    require_root()
+    program, _ = stacks.build(run, "calls", "gcc", ["-O2", "-fomit-frame-pointer", "-static"])
+    result = run.trace("raw_tp:sys_enter", "--ustack", "--kstack", command=[program, "1"])
+    check("main" in {frame.get("function") for event in result.events for frame in event["ustack"]},
+          f"no system call is main()'s: {result.events[-1]['ustack']}")
+    with_both = [event for event in result.events if event["kstack"] and event["ustack"]]
+    check(len(with_both) > len(result.events) // 2, f"{len(with_both)} of {len(result.events)} events have both stacks")
+
+
+@scenario
+def text_has_a_frame_a_line(run):
+    require_root()
+    program, _ = stacks.build(run, "text", "clang", ["-O2", "-fomit-frame-pointer"])
+    done = subprocess.run([run.tool, f"{program}:stacks:leaf*", "--ustack", "--", program, "1"], capture_output=True,
+                          text=True, check=True)
+    frames = [line for line in done.stdout.splitlines() if line.startswith("    ")]
+    check(any(re.fullmatch(r"    f6_\d\+0x[0-9a-f]+ at \S*inner\.c:\d+ \(\S*text\)", line) or
+              re.fullmatch(r"    f6_\d \(inlined\) at \S*inner\.c:\d+ \(\S*text\)", line) for line in frames[:1]),
+          f"first frame: {frames}")
+    check(frames[-1].startswith("    _start+0x"), f"last frame: {frames}")
+
+
+@scenario
+def what_is_no_stack_option_is_refused(run):
+    require_root()
+    for value in ("0", "513", "fp,128", "fp,", "dwarf,0", "frames", "20,fp", "fp 3"):
+        done = subprocess.run([run.tool, f"--ustack={value}", "a:b:c"], capture_output=True, text=True, check=False)
+        check_equal(done.returncode, 2, f"--ustack={value}")
+        check("--ustack" in done.stderr, done.stderr)
+    done = subprocess.run([run.tool, "--ustack", "--count", "a:b:c"], capture_output=True, text=True, check=False)
+    check(done.returncode == 2 and "--count shows no events" in done.stderr, done.stderr)
 
 
 if __name__ == "__main__":

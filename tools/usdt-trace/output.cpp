@@ -66,6 +66,13 @@ std::vector<std::string> short_names(const usdt::AttachPlan& plan) {
   return names;
 }
 
+void begin_stacks(usdt::Symbolizer& symbolizer, const Flags& flags) {
+  if (flags.user_stack_depth == 0) return;
+  // Where the kernel does not let us, what /proc has makes do.
+  static_cast<void>(symbolizer.watch());
+  for (const pid_t pid : flags.pids) symbolizer.see(pid);
+}
+
 std::string issue_text(const usdt::Frame& frame) {
   return fmt::format("{}{}{}", to_string(frame.issue), frame.detail.empty() ? "" : ": ", frame.detail);
 }

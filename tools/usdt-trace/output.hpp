@@ -108,6 +108,8 @@ class Columns {
 [[nodiscard]] std::optional<usdt::Text> unasked_text(const usdt::AttachPlan& plan, const usdt::Event& event,
                                                      std::size_t n);
 
+/// Makes `symbolizer` ready for what is traced.
+void begin_stacks(usdt::Symbolizer& symbolizer, const Flags& flags);
 /// Why a frame has no name: the issue, and what more is known of it.
 [[nodiscard]] std::string issue_text(const usdt::Frame& frame);
 /// A function of the kernel: "vfs_read+0x1a", "nft_do_chain+0x40 [nf_tables]"; the address of one without a name.

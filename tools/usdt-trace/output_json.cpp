@@ -28,8 +28,7 @@ class JsonOutput final : public Output {
         has_calls_(has_calls(plan) && !flags.count_only),
         columns_(plan, printed),
         json_(object_) {
-    // Where the kernel does not let us, what /proc has makes do.
-    if (user_stacks_) static_cast<void>(symbolizer_.watch());
+    begin_stacks(symbolizer_, flags);
     for (const usdt::PlannedProbe& probe : plan.probes) names_.push_back(full_name(plan, probe));
     args_of_.assign(plan.probes.size(), nullptr);
     for (const usdt::PlannedSite& site : plan.sites) {

@@ -31,8 +31,7 @@ class TextOutput final : public Output {
         count_only_(flags.count_only),
         columns_(plan, printed),
         names_(short_names(plan)) {
-    // Where the kernel does not let us, what /proc has makes do.
-    if (flags.user_stack_depth > 0) static_cast<void>(symbolizer_.watch());
+    begin_stacks(symbolizer_, flags);
     for (const std::string& name : names_) probe_width_ = std::max(probe_width_, std::min(name.size(), kWidestProbe));
     if (out_.terminal().interactive && !count_only_)
       out_.print("{}\n", out_.styled(fmt::format("{:<15} {:<15} {:<7} {:<{}} ARGUMENTS", "TIME", "COMMAND", "PID",

@@ -42,6 +42,8 @@ struct RecordedStack {
   std::span<const std::uint64_t> addresses = {};
   /// By the words that specs number registers with (spec.h); of the hit, or of where the process entered the kernel.
   std::span<const std::uint64_t> registers = {};
+  /// Of calls that return probes wait for, whose addresses on the stack are the probes'; innermost first.
+  std::span<const usdt_replaced_return> replaced = {};
   std::span<const std::byte> memory = {};  ///< what is on the stack, from the stack pointer on
   bool cut = false;                        ///< there was no room for more of it
 };

@@ -40,6 +40,8 @@ class Symbolizer {
   [[nodiscard]] Result<void> watch();
   /// Reads what the event's process has mapped, unless that is known: for events that are kept, and named later.
   void see(const Event& event);
+  /// The same of a process that is known before its first event.
+  void see(pid_t pid);
   /// The stack of the process at the hit (TraceOptions::user_stack_depth). Empty: none was asked for, or the hit was in
   /// a thread of the kernel. Errors: io, the kernel could not tell.
   [[nodiscard]] Result<Stack> user_stack(const Event& event);

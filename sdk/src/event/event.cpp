@@ -99,6 +99,8 @@ Result<RecordedStack> Event::user_stack() const {
   recorded.addresses = {addresses, std::min<std::size_t>(found, layout_.user_addresses)};
   if (!std::holds_alternative<FilePlace>(site_->point) && recorded.addresses.empty()) return recorded;
   recorded.registers = {reinterpret_cast<const std::uint64_t*>(stack->regs), USDT_USER_REGS};
+  const auto* behind = std::ranges::find(stack->returns, 0U, &usdt_replaced_return::address);
+  recorded.replaced = {std::begin(stack->returns), behind};
   recorded.memory = {memory, std::min(stack->copied, room)};
   recorded.cut = recorded.memory.size() + layout_.user_copy_piece > room;
   return recorded;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "btf/types.hpp"
 #include "event/event_copies.hpp"
 #include "event/follow.hpp"
 #include "event/ring.hpp"
@@ -57,6 +58,27 @@ usdt_stock_constants constants_of(const EventLayout& layout) {
   constants.user_copy_piece = layout.user_copy_piece;
   constants.user_copy_pieces = layout.user_copy_pieces;
   return constants;
+}
+
+/// Where the kernel keeps the return addresses that return probes replaced. Without BTF they stay unknown, which stacks
+/// then say.
+void find_replaced_returns(usdt_stock_constants& constants) {
+  const auto types = btf::Types::load();
+  if (!types) return;
+  struct Member {
+    __u32* constant;
+    const char* structure;
+    const char* name;
+  };
+  for (const Member& member : {Member{&constants.utask_returns_offset, "uprobe_task", "return_instances"},
+                               {&constants.return_address_offset, "return_instance", "orig_ret_vaddr"},
+                               {&constants.return_stack_offset, "return_instance", "stack"},
+                               {&constants.return_next_offset, "return_instance", "next"},
+                               {&constants.task_utask_offset, "task_struct", "utask"}}) {
+    const auto offset = (*types)->member_offset(member.structure, member.name);
+    if (!offset) return;  // without the last one nothing is looked for
+    *member.constant = *offset;
+  }
 }
 
 bool has_likely_texts(const AttachPlan& plan) {
@@ -162,6 +184,7 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   const bool sleepable = waits_for_pages(plan, options);
   usdt_stock_constants constants = constants_of(layout);
   constants.may_sleep = sleepable ? 1 : 0;
+  if (layout.user_stack_depth > 0) find_replaced_returns(constants);
   event::Family family;
   if (options.family_of) family.pids = options.family_of->pids();
   const bool one_family = options.descendants_only || options.family_of;

@@ -144,15 +144,20 @@ void MapWatch::add(std::span<const std::byte> record) {
 }
 
 void MapWatch::add(pid_t pid, Change change) {
-  if (!changes_.contains(pid) && changes_.size() >= most_processes) {
-    // The one of which nothing was heard for longest.
-    changes_.erase(std::ranges::min_element(
-        changes_, {}, [](const auto& each) { return each.second.empty() ? 0 : each.second.back().time; }));
-  }
+  if (!changes_.contains(pid) && changes_.size() >= most_processes) forget_half();
   auto& all = changes_[pid];
-  if (all.size() >= most_changes) all.erase(all.begin());
+  if (all.size() >= most_changes) all.erase(all.begin(), all.begin() + most_changes / 2);
   // Each processor has a ring: they are read one after the other, newest record first.
   all.insert(std::ranges::upper_bound(all, change.time, {}, &Change::time), std::move(change));
+}
+
+/// Those of which nothing was heard for longest.
+void MapWatch::forget_half() {
+  std::vector<std::uint64_t> heard;
+  for (const auto& [pid, all] : changes_) heard.push_back(all.back().time);
+  const auto middle = heard.begin() + static_cast<std::ptrdiff_t>(heard.size() / 2);
+  std::nth_element(heard.begin(), middle, heard.end());
+  std::erase_if(changes_, [&](const auto& each) { return each.second.back().time <= *middle; });
 }
 
 MapHistory MapWatch::at(pid_t pid, std::uint64_t time) {

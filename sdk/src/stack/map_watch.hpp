@@ -62,6 +62,7 @@ class MapWatch {
   void take();
   void take(Ring& ring);
   void add(pid_t pid, Change change);
+  void forget_half();
 
   std::vector<Ring> rings_;
   std::map<pid_t, std::vector<Change>> changes_;  ///< by time

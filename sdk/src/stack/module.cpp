@@ -29,7 +29,15 @@ Module::Module(ElfFile file, std::string path, const SymbolizerOptions& options)
       path_(std::move(path)),
       options_(options),
       build_id_(file_.build_id()),
-      demangler_(demangled_text) {}
+      demangler_(demangled_text) {
+  ::fstat(file_.fd(), &opened_);
+}
+
+bool Module::is_as_opened() const noexcept {
+  struct stat now {};
+  return ::fstat(file_.fd(), &now) == 0 && now.st_size == opened_.st_size &&
+         now.st_mtim.tv_sec == opened_.st_mtim.tv_sec && now.st_mtim.tv_nsec == opened_.st_mtim.tv_nsec;
+}
 
 std::optional<VirtAddr> Module::address_of(FileOffset offset) const noexcept {
   // Mappings are of whole pages, and begin before the segment.
@@ -92,7 +100,7 @@ std::vector<Frame> Module::read(VirtAddr lookup) {
   std::vector<dwarf::RunningFunction> running;
   const elf::FunctionEntry* symbol = nullptr;
   FrameIssue issue = FrameIssue::file_changed;
-  if (file_.unchanged()) {
+  if (is_as_opened()) {
     symbol = symbol_at(lookup);
     if (const auto* debug = options_.lines ? debug_info() : nullptr) running = debug->functions_at(lookup);
     issue = FrameIssue::no_symbol;

@@ -2,6 +2,8 @@
 // A file that processes run code of, and what it says of that code. Private to stack/.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,7 +45,11 @@ class Module {
   [[nodiscard]] const dwarf::DebugInfo* debug_info();
   void read_symbols();
 
+  /// Whether it has been written to; unlike ElfFile::unchanged(), a file that was deleted has not.
+  [[nodiscard]] bool is_as_opened() const noexcept;
+
   ElfFile file_;
+  struct stat opened_ {};
   std::string path_;
   const SymbolizerOptions& options_;
   std::string build_id_;

@@ -38,7 +38,9 @@ std::vector<Frame> without_names(const Area* area, const Process& process) {
   if (area == nullptr)
     frame.issue = process.issue() != FrameIssue::none ? process.issue() : FrameIssue::not_mapped;
   else
-    frame.issue = area->issue != FrameIssue::none ? area->issue : FrameIssue::no_file;
+    frame.issue = area->is_return_probe()           ? FrameIssue::return_probe
+                  : area->issue != FrameIssue::none ? area->issue
+                                                    : FrameIssue::no_file;
   if (area != nullptr) {
     frame.module = area->name;
     frame.detail = area->detail;
@@ -128,6 +130,8 @@ Symbolizer::~Symbolizer() = default;
 Result<void> Symbolizer::watch() { return impl_->processes.watch(); }
 
 void Symbolizer::see(const Event& event) { impl_->process_of(event); }
+
+void Symbolizer::see(pid_t pid) { static_cast<void>(impl_->processes.of(pid)); }
 
 Result<Stack> Symbolizer::user_stack(const Event& event) {
   const auto recorded = event.user_stack();

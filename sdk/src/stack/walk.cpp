@@ -161,8 +161,20 @@ class Walk {
       case FrameStep::lost_value:
         return end_with(memory_.is_cut() ? FrameIssue::copy_ended : FrameIssue::lost_value);
     }
-    if (const Area* area = process_.find(registers_.pc); area != nullptr && area->is_return_probe())
-      return end_with(FrameIssue::return_probe);
+    // The kernel maps where return probes lead when it needs to: that may not be known yet.
+    const Area* area = process_.find(registers_.pc);
+    if (area != nullptr && !area->is_return_probe()) return true;
+    return restore_return() || area == nullptr || end_with(FrameIssue::return_probe);
+  }
+  /// Puts the caller's address in the place of a return probe's. The kernel keeps the stack pointer of a call's entry:
+  /// what that is to the caller depends on who puts the return address on the stack.
+  bool restore_return() {
+    const auto stack_pointer = registers_.values[numbers_.stack_pointer];
+    if (!stack_pointer) return false;
+    const auto call =
+        std::ranges::find(stack_.replaced, *stack_pointer - arch_.entry_frame, &usdt_replaced_return::stack);
+    if (call == stack_.replaced.end()) return false;
+    registers_.pc = as_address(call->address);
     return true;
   }
   bool end_with(FrameIssue issue) {

@@ -64,6 +64,13 @@ struct usdt_stock_constants {
 	__u32 user_stack_depth; /* addresses */
 	__u32 user_copy_piece;	/* bytes, a power of two */
 	__u32 user_copy_pieces; /* behind what goes up to a multiple of those */
+	/* Byte offsets on the way to the calls of a thread that return probes wait for; 0: not known. */
+	__u32 task_utask_offset;
+	__u32 utask_returns_offset;
+	__u32 return_address_offset; /* in struct return_instance, and the next two */
+	__u32 return_stack_offset;
+	__u32 return_next_offset;
+	__u32 reserved;
 };
 
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, source) == 28);
@@ -74,7 +81,7 @@ USDT_STATIC_ASSERT(sizeof(struct usdt_program_constants) == 832);
 USDT_STATIC_ASSERT(sizeof(struct usdt_kernel_constants) == 32);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors) == 28);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors_count) == 288);
-USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 328);
+USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 352);
 
 #ifdef __bpf__
 /* The variable WHAT_constants, and WHAT() to read it as the struct of that name. It is made of words, since `bpftool

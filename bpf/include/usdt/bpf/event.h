@@ -38,12 +38,20 @@ struct usdt_event_arg {
 		      * errno, -ERANGE a length below 0; 0: none was asked for */
 };
 
+/* A call that a return probe waits for: its return address is replaced by the probe's. */
+struct usdt_replaced_return {
+	__u64 address; /* what was there; 0: none, behind the last one */
+	__u64 stack;   /* x86: where it was; arm64: the stack pointer at the entry */
+};
+#define USDT_REPLACED_RETURNS 16
+
 /* The stack of the process: of the hit, or, in the kernel, of where it was entered. */
 #define USDT_USER_REGS 33
 struct usdt_user_stack {
 	__s32 size;		    /* bytes of the addresses that were found by frame pointers, or a negative errno */
 	__u32 copied;		    /* bytes of the copy */
 	__u64 regs[USDT_USER_REGS]; /* by their numbers in specs (pt_regs.h) */
+	struct usdt_replaced_return returns[USDT_REPLACED_RETURNS]; /* innermost first */
 };
 
 /* Per site, in as many rows as there are processors, about. hits = delivered + every lost reason + calls that have not
@@ -71,11 +79,11 @@ struct usdt_call_key {
 #ifdef __cplusplus
 static_assert(sizeof(usdt_event) == 64, "ring record header");
 static_assert(sizeof(usdt_event_arg) == 16, "ring record argument");
-static_assert(sizeof(usdt_user_stack) == 272, "ring record user stack");
+static_assert(sizeof(usdt_user_stack) == 528, "ring record user stack");
 #else
 _Static_assert(sizeof(struct usdt_event) == 64, "ring record header");
 _Static_assert(sizeof(struct usdt_event_arg) == 16, "ring record argument");
-_Static_assert(sizeof(struct usdt_user_stack) == 272, "ring record user stack");
+_Static_assert(sizeof(struct usdt_user_stack) == 528, "ring record user stack");
 #endif
 
 #endif /* USDT_BPF_EVENT_H */
