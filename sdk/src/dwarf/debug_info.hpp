@@ -112,6 +112,14 @@ class DebugInfo {
   /// same code, such as body_of().
   [[nodiscard]] Result<Signature> signature(const FunctionInfo& function, const Instance& instance) const;
 
+  /// The function whose code has `pc`, the innermost where it is inlined, with that one instance, whose `pc` it is,
+  /// wherever it begins. Errors: not_found, malformed.
+  [[nodiscard]] Result<FunctionInfo> function_around(VirtAddr pc) const;
+  /// signature() without the result, and with the local variables that are in scope at the instance's `pc` and declared
+  /// before line `line`: those behind it have no value yet.
+  [[nodiscard]] Result<Signature> variables(const FunctionInfo& function, const Instance& instance,
+                                            std::uint32_t line) const;
+
   /// Where an out-of-line instance has set up its frame, as the line table has it: debuggers stop there. Of unoptimised
   /// code the parameters are in their slots then; of other code that promises nothing. Nothing: it does not say.
   [[nodiscard]] std::optional<VirtAddr> body_of(const Instance& instance) const;
@@ -121,10 +129,14 @@ class DebugInfo {
   [[nodiscard]] std::vector<RunningFunction> functions_at(VirtAddr pc) const;
 
   /// Where to put a breakpoint for a line: the address at which each block of its code begins as a statement. `file`:
-  /// the path, or its last components. Empty: there is no code of that line. Errors: not_found (no such source file),
-  /// malformed, stopped.
+  /// the path, or its last components. Empty: there is no code of that line. Errors: not_found (no such source file;
+  /// near names), stopped.
   [[nodiscard]] Result<std::vector<VirtAddr>> addresses_of_line(std::string_view file, std::uint32_t line,
                                                                 const StopToken& stop = {}) const;
+
+  /// The first line behind `line` that addresses_of_line() has addresses of; nothing: none.
+  [[nodiscard]] std::optional<std::uint32_t> next_line_with_code(std::string_view file, std::uint32_t line,
+                                                                 const StopToken& stop = {}) const;
 
   /// What the types of signatures are made of; may outlive this.
   [[nodiscard]] std::shared_ptr<const TypeGraph> types() const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/near_text.hpp"
 #include "dwarf/die.hpp"
 #include "dwarf/impl.hpp"
 
@@ -15,6 +16,8 @@ bool ends_in(std::string_view path, std::string_view suffix) {
   if (!path.ends_with(suffix)) return false;
   return path.size() == suffix.size() || suffix.starts_with('/') || path[path.size() - suffix.size() - 1] == '/';
 }
+
+std::string_view last_component(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 /// Rows of one unit's line table.
 struct Row {
@@ -60,6 +63,7 @@ class LineSearch {
   }
 
   [[nodiscard]] bool file_known() const noexcept { return file_known_; }
+  [[nodiscard]] std::optional<std::uint32_t> next_line() const noexcept { return next_line_; }
   [[nodiscard]] std::vector<VirtAddr> take() && {
     std::ranges::sort(found_);
     found_.erase(std::unique(found_.begin(), found_.end()), found_.end());
@@ -74,8 +78,12 @@ class LineSearch {
     for (std::size_t i = 0; i < count; ++i) {
       const Row row = row_of(lines, i);
       if (row.line == 0 && !row.end) continue;
-      const bool ours = !row.end && row.line > 0 && static_cast<std::uint32_t>(row.line) == line_ &&
-                        row.file != nullptr && ends_in(row.file, file_);
+      const auto line = static_cast<std::uint32_t>(std::max(row.line, 0));
+      const bool in_file = !row.end && line >= line_ && row.file != nullptr && ends_in(row.file, file_);
+      const bool ours = in_file && line == line_;
+      if (in_file && !ours && row.statement && line < next_line_.value_or(UINT32_MAX) &&
+          code_.contains(VirtAddr(row.address)))
+        next_line_ = line;
       if (!ours) {
         inside = false;
       } else if (row.statement && !inside) {
@@ -89,6 +97,7 @@ class LineSearch {
   std::string_view file_;
   std::uint32_t line_;
   bool file_known_ = false;
+  std::optional<std::uint32_t> next_line_;
   std::vector<VirtAddr> found_;
 };
 
@@ -156,18 +165,48 @@ std::optional<VirtAddr> DebugInfo::body_of(const Instance& instance) const {
   return function_lines(known->die).body();
 }
 
-Result<std::vector<VirtAddr>> DebugInfo::addresses_of_line(std::string_view file, std::uint32_t line,
-                                                           const StopToken& stop) const {
-  const std::scoped_lock lock(impl_->mutex);
-  LineSearch search(impl_->code, file, line);
-  for_each_unit(impl_->main.dwarf.get(), [&](Dwarf_Die unit) {
+namespace {
+
+/// "; did you mean ...?" by the last components of the source files' paths.
+std::string near_files(Dwarf* dwarf, std::string_view file, const StopToken& stop) {
+  NearTexts near(last_component(file));
+  for_each_unit(dwarf, [&](Dwarf_Die unit) {
+    Dwarf_Files* files = nullptr;
+    std::size_t count = 0;
+    if (dwarf_getsrcfiles(&unit, &files, &count) != 0) return true;
+    for (std::size_t i = 0; i < count; ++i)
+      if (const char* name = dwarf_filesrc(files, i, nullptr, nullptr)) near.offer(last_component(name));
+    return !stop.stop_requested();
+  });
+  return std::move(near).question();
+}
+
+LineSearch search_units(const DebugInfo::Impl& impl, std::string_view file, std::uint32_t line, const StopToken& stop) {
+  LineSearch search(impl.code, file, line);
+  for_each_unit(impl.main.dwarf.get(), [&](Dwarf_Die unit) {
     search.unit(unit);
     return !stop.stop_requested();
   });
+  return search;
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> DebugInfo::next_line_with_code(std::string_view file, std::uint32_t line,
+                                                            const StopToken& stop) const {
+  const std::scoped_lock lock(impl_->mutex);
+  return search_units(*impl_, file, line, stop).next_line();
+}
+
+Result<std::vector<VirtAddr>> DebugInfo::addresses_of_line(std::string_view file, std::uint32_t line,
+                                                           const StopToken& stop) const {
+  const std::scoped_lock lock(impl_->mutex);
+  LineSearch search = search_units(*impl_, file, line, stop);
   if (stop.stop_requested())
     return fail(ErrorKind::stopped, fmt::format("stopped while reading line tables of {}", path().string()));
   if (!search.file_known())
-    return fail(ErrorKind::not_found, fmt::format("no source file of {} is called '{}'", path().string(), file));
+    return fail(ErrorKind::not_found, fmt::format("no source file of {} is called '{}'{}", path().string(), file,
+                                                  near_files(impl_->main.dwarf.get(), file, stop)));
   return std::move(search).take();
 }
 

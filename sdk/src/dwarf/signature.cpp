@@ -8,12 +8,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <unordered_set>
 
+#include "dwarf/compiler.hpp"
 #include "dwarf/die.hpp"
 #include "dwarf/frame.hpp"
 #include "dwarf/impl.hpp"
+#include "dwarf/locator.hpp"
 #include "dwarf/types.hpp"
 
 namespace usdt::dwarf {
@@ -31,6 +31,27 @@ struct Parameter {
   Dwarf_Die declared;
   std::optional<Dwarf_Die> here;
 };
+
+/// Variables of `scope` and of the blocks in it that have `pc`, declared before `line`; the innermost of a name stays.
+void collect_locals(Dwarf_Die scope, VirtAddr pc, std::uint32_t line, std::vector<Parameter>& found,
+                    unsigned depth = 0) {
+  std::uint64_t steps = most_children;
+  for_each_child(scope, steps, [&](Dwarf_Die child) {
+    if (dwarf_tag(&child) == DW_TAG_lexical_block && depth < deepest_tree && has_pc(child, pc))
+      collect_locals(child, pc, line, found, depth + 1);
+    return true;
+  });
+  for_each_child(scope, steps, [&](Dwarf_Die child) {
+    const int tag = dwarf_tag(&child);
+    const auto name = tag == DW_TAG_variable ? text(attribute(child, DW_AT_name)) : std::string_view();
+    const bool is_there = !flag(attribute(child, DW_AT_artificial)) && !flag(own_attribute(child, DW_AT_declaration));
+    if (name.empty() || !is_there || declared_at(child).line >= line) return true;
+    const auto known = std::ranges::find_if(
+        found, [name](const Parameter& each) { return text(attribute(each.declared, DW_AT_name)) == name; });
+    if (known == found.end()) found.push_back({child, child});
+    return found.size() < most_parameters;
+  });
+}
 
 bool is_pack(int tag) { return tag == DW_TAG_GNU_formal_parameter_pack; }
 
@@ -69,40 +90,10 @@ std::vector<Parameter> parameters_of(Dwarf_Die instance, bool& varargs) {
   return all;
 }
 
-std::uint64_t cut(std::uint64_t bits, std::uint32_t size, bool is_signed) {
-  if (size == 0 || size >= 8) return bits;
-  const unsigned spare = 64 - 8 * size;
-  if (is_signed) return static_cast<std::uint64_t>(static_cast<std::int64_t>(bits << spare) >> spare);
-  return bits << spare >> spare;
-}
-
-std::uint64_t from_bytes(std::span<const std::uint8_t> bytes) {
-  std::uint64_t bits = 0;
-  for (std::size_t i = 0; i < bytes.size() && i < 8; ++i) bits |= std::uint64_t{bytes[i]} << 8 * i;
-  return bits;
-}
-
-/// Why no value of this type can be read, wherever it is; empty: it can.
-std::string unreadable_type(const Type& type) {
-  if (type.kind == TypeKind::structure) return fmt::format("struct by value ({} bytes)", type.size);
-  if (type.kind == TypeKind::array) return fmt::format("array by value ({} bytes)", type.size);
-  if (type.size == 0) return "of a type that is not known";
-  if (type.size > 8 || !std::has_single_bit(type.size) || (type.is_float() && type.size < 4))
-    return fmt::format("{}-byte value: only values of 1, 2, 4 and 8 bytes can be read", type.size);
-  return {};
-}
-
 /// What debug information says of one parameter.
 struct Told {
   std::vector<WherePiece> pieces;  ///< empty: nothing
   bool from_list = false;          ///< of this very address, not of the whole function
-};
-
-/// An Arg's location and type, once both are known.
-struct Located {
-  Type type;
-  Location location;
-  std::vector<Piece> pieces;
 };
 
 /// What is asked of one instance.
@@ -113,6 +104,7 @@ class Signer {
       : impl_(impl),
         arch_(impl.arch),
         types_(impl.names, impl.arch),
+        locator_(impl.arch),
         function_(function),
         instance_(instance),
         die_(die),
@@ -122,7 +114,28 @@ class Signer {
 
   [[nodiscard]] Signature run() {
     Signature signature;
-    const auto parameters = parameters_of(die_, signature.varargs);
+    read(parameters_of(die_, signature.varargs), signature);
+    if (!instance_.inlined && !function_.noreturn) add_result(signature);
+    return signature;
+  }
+
+  /// Local variables hide parameters of their names.
+  [[nodiscard]] Signature variables(std::uint32_t line) {
+    Signature signature;
+    std::vector<Parameter> locals;
+    if (!at_entry_) collect_locals(die_, instance_.pc, line, locals);
+    std::vector<Parameter> all = parameters_of(die_, signature.varargs);
+    const auto name_of = [](const Parameter& each) { return text(attribute(each.declared, DW_AT_name)); };
+    std::erase_if(all, [&](const Parameter& each) {
+      return std::ranges::any_of(locals, [&](const Parameter& one) { return name_of(one) == name_of(each); });
+    });
+    all.insert(all.end(), locals.begin(), locals.end());
+    read(all, signature);
+    return signature;
+  }
+
+ private:
+  void read(const std::vector<Parameter>& parameters, Signature& signature) {
     for (const Parameter& each : parameters) told_.push_back(told(each));
     if (!instance_.inlined) decide_convention(parameters);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -131,11 +144,8 @@ class Signer {
       signature.pieces.push_back(std::move(pieces));
       signature.types.push_back(impl_.type_id(type_of(parameters[i].declared)));
     }
-    if (!instance_.inlined && !function_.noreturn) add_result(signature);
-    return signature;
   }
 
- private:
   // --- what debug information says ---
 
   [[nodiscard]] Told told(const Parameter& parameter) {
@@ -218,7 +228,8 @@ class Signer {
   /// where the frame is not there yet, or its rule is not known.
   [[nodiscard]] bool settle(Sum& sum, std::string& reason) {
     if (sum.anchor == Anchor::frame) to_cfa(sum);
-    if (at_entry_ && sum.anchor == Anchor::none && sum.base && id_of(*sum.base) == arch_.stack_pointer && !sum.index) {
+    if (at_entry_ && sum.anchor == Anchor::none && sum.base && locator_.id_of(*sum.base) == arch_.stack_pointer &&
+        !sum.index) {
       sum.anchor = Anchor::cfa;
       sum.base.reset();
       sum.displacement -= arch_.entry_frame;
@@ -264,10 +275,11 @@ class Signer {
     Dwarf_Addr low = 0;
     Dwarf_Addr high = 0;
     auto function = inside_;
-    if (sum.base && !sum.index && id_of(*sum.base) == arch_.stack_pointer && !at_entry_ && is_unoptimised())
+    if (sum.base && !sum.index && locator_.id_of(*sum.base) == arch_.stack_pointer && !at_entry_ &&
+        is_unoptimised(inside_))
       return stack_frame_to_cfa(sum);
-    if (!sum.base || sum.index || id_of(*sum.base) == arch_.stack_pointer || dwarf_lowpc(&function, &low) != 0 ||
-        dwarf_highpc(&function, &high) != 0)
+    if (!sum.base || sum.index || locator_.id_of(*sum.base) == arch_.stack_pointer ||
+        dwarf_lowpc(&function, &low) != 0 || dwarf_highpc(&function, &high) != 0)
       return;
     const auto distance = impl_.frames().settled_distance(*sum.base, VirtAddr(low), VirtAddr(high));
     if (!distance) return;
@@ -288,7 +300,7 @@ class Signer {
 
   /// At a function's first instruction a place said of the whole function is believed if it is one that callers fill.
   [[nodiscard]] bool may_hold_argument(unsigned reg) const {
-    const RegisterId id = id_of(reg);
+    const RegisterId id = locator_.id_of(reg);
     const auto& user = arch_.user_calls;
     const auto& kernel = arch_.kernel_calls.arguments;  // i386: those of regparm and fastcall
     return std::ranges::find(user.arguments, id) != user.arguments.end() ||
@@ -299,7 +311,7 @@ class Signer {
   [[nodiscard]] bool registers_hold(const Sum& sum, bool from_list) const {
     if (!at_entry_ || instance_.inlined || from_list) return true;
     const auto holds = [this](std::optional<unsigned> reg) {
-      return !reg || id_of(*reg) == arch_.stack_pointer || may_hold_argument(*reg);
+      return !reg || locator_.id_of(*reg) == arch_.stack_pointer || may_hold_argument(*reg);
     };
     return holds(sum.base) && holds(sum.index);
   }
@@ -311,14 +323,14 @@ class Signer {
   /// what was there before).
   [[nodiscard]] bool slot_is_filled(const Told& what, bool is_structure) const {
     if (!instance_.inlined) return at_entry_ || what.from_list || is_behind_prologue();
-    if (what.from_list) return is_clang();
-    return is_unoptimised() && !(is_structure && is_clang());
+    if (what.from_list) return is_clang(die_);
+    return is_unoptimised(inside_) && !(is_structure && is_clang(die_));
   }
 
   /// Where debuggers stop in an unoptimised function, its parameters are in their slots.
   [[nodiscard]] bool is_behind_prologue() const {
     const auto body = function_lines(inside_).body();
-    return is_unoptimised() && body && *body <= instance_.pc;
+    return is_unoptimised(inside_) && body && *body <= instance_.pc;
   }
 
   /// Makes each piece hold here; the reason why one does not.
@@ -375,7 +387,7 @@ class Signer {
       return "this copy of the function has other parameters";
     if (name == CodeName::unknown) return "no symbol tells whether this copy of the function has its parameters";
     const bool complete = std::ranges::none_of(told_, [](const Told& each) { return each.pieces.empty(); });
-    if (!function_.external && is_clang() && (is_optimised() || !complete))
+    if (!function_.external && is_clang(die_) && (is_optimised(die_) || !complete))
       return "its compiler may have changed how it is called";
     if (!function_.external && !complete) return "its compiler may have changed how it is called";
     if (language_ == Language::c && !flag(attribute(die_, DW_AT_prototyped)) && has_floats(parameters))
@@ -435,35 +447,6 @@ class Signer {
         parameters, [this](const Parameter& each) { return types_.type(type_of(each.declared)).is_float(); });
   }
 
-  [[nodiscard]] std::string_view producer() const {
-    Dwarf_Die unit;
-    auto copy = die_;
-    if (dwarf_diecu(&copy, &unit, nullptr, nullptr) == nullptr) return {};
-    return text(own_attribute(unit, DW_AT_producer));
-  }
-  [[nodiscard]] unsigned unit_version() const {
-    Dwarf_Half version = 0;
-    return dwarf_cu_info(die_.cu, &version, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) == 0 ? version : 0;
-  }
-  [[nodiscard]] bool is_clang() const { return producer().find("clang") != std::string_view::npos; }
-
-  /// By what GCC was told, or what Clang says of functions it optimises; false where that is not known.
-  [[nodiscard]] bool is_unoptimised() const {
-    if (is_clang())
-      return unit_version() >= 4 && !own_attribute(inside_, DW_AT_call_all_calls) &&
-             !own_attribute(inside_, DW_AT_GNU_all_call_sites);
-    const std::string_view told = producer();
-    if (!told.starts_with("GNU C") || told.find(" -m") == std::string_view::npos) return false;  // it names no options
-    for (auto at = told.find(" -O"); at != std::string_view::npos; at = told.find(" -O", at + 1))
-      if (!told.substr(at).starts_with(" -O0")) return false;
-    return true;
-  }
-
-  /// Clang says of functions it optimises, and of no others, that all calls they make are described.
-  [[nodiscard]] bool is_optimised() const {
-    return own_attribute(die_, DW_AT_call_all_calls) || own_attribute(die_, DW_AT_GNU_all_call_sites);
-  }
-
   // --- from places to locations ---
 
   [[nodiscard]] std::pair<Arg, std::vector<Piece>> argument(const Parameter& parameter, std::size_t number) {
@@ -486,21 +469,22 @@ class Signer {
 
   [[nodiscard]] Located locate(Told what, const Type& type, std::size_t number) {
     if (what.pieces.empty())
-      return nowhere(type, instance_.inlined ? "optimised out in this inlined copy" : "optimised out here");
+      return arch::nowhere(type, instance_.inlined ? "optimised out in this inlined copy" : "optimised out here");
     const Told before = what;
     const std::string reason = hold(what, type.kind == TypeKind::structure);
     const bool contradicts = reason.empty() && at_entry_ && !what.from_list && contradicts_convention(before, number);
-    if (contradicts) return nowhere(type, "on the stack by a calling convention that debug information does not tell");
-    if (reason.empty()) return from_pieces(what.pieces, type);
-    if (instance_.inlined || !at_entry_) return nowhere(type, reason);
-    if (!no_convention_.empty()) return nowhere(type, fmt::format("{}; {}", reason, no_convention_));
+    if (contradicts)
+      return arch::nowhere(type, "on the stack by a calling convention that debug information does not tell");
+    if (reason.empty()) return locator_.from_pieces(what.pieces, type);
+    if (instance_.inlined || !at_entry_) return arch::nowhere(type, reason);
+    if (!no_convention_.empty()) return arch::nowhere(type, fmt::format("{}; {}", reason, no_convention_));
     // What a function does not use Clang need not be passed by callers it knows; that it uses a register's value is
     // shown
     // by its having a slot, of what is on the stack anyway nothing is.
-    const bool unused = is_clang() && is_optimised() && type.kind == TypeKind::structure &&
+    const bool unused = is_clang(die_) && is_optimised(die_) && type.kind == TypeKind::structure &&
                         places_[number].where == arch::UserPlace::Where::stack;
-    if (unused) return nowhere(type, "left out by some callers if this function does not use it");
-    return from_place(places_[number], type);
+    if (unused) return arch::nowhere(type, "left out by some callers if this function does not use it");
+    return arch::value_at(arch_, places_[number], type);
   }
 
   /// Said to be where only callers write, while the convention has it in a register: the room that Microsoft's
@@ -512,177 +496,9 @@ class Signer {
     return sum.anchor != Anchor::none && places_[number].where == arch::UserPlace::Where::registers;
   }
 
-  [[nodiscard]] static Located nowhere(const Type& type, std::string reason) {
-    return {type, Unreadable{.reason = std::move(reason)}, {}};
-  }
-
-  [[nodiscard]] RegisterId id_of(unsigned reg) const {
-    return reg < arch_.dwarf_registers.size() ? arch_.dwarf_registers[reg] : RegisterId::none;
-  }
   [[nodiscard]] unsigned stack_pointer_number() const {
     const auto& all = arch_.dwarf_registers;
     return static_cast<unsigned>(std::ranges::find(all, arch_.stack_pointer) - all.begin());
-  }
-
-  [[nodiscard]] Location in_register(RegisterId id, std::uint32_t size) const {
-    if (id == RegisterId::none) return Unreadable{.reason = "in a register that probes are not given"};
-    const arch::Register& reg = arch_.reg(id);
-    if (reg.reg_class == arch::RegClass::fp)
-      return Unreadable{.reason = fmt::format("in {}, a vector register, which probes are not given", reg.name)};
-    if (reg.pt_regs_word < 0 || reg.reg_class != arch::RegClass::gpr)
-      return Unreadable{.reason = fmt::format("in {}, which probes are not given", reg.name)};
-    if (size > arch_.word_size) return Unreadable{.reason = fmt::format("{} bytes in one register", size)};
-    return Register{.id = id};
-  }
-
-  [[nodiscard]] Location at_sum(const Sum& sum, bool is_value) const {
-    Memory memory{.displacement = sum.displacement,
-                  .shift = sum.shift,
-                  .origin = sum.file ? Origin::file : Origin::zero,
-                  .wraps_at_32_bits = arch_.machine == Machine::i386,
-                  .is_value = is_value};
-    for (const auto& [from, to] : {std::pair(sum.base, &memory.base), std::pair(sum.index, &memory.index)}) {
-      if (!from) continue;
-      Location reg = in_register(id_of(*from), arch_.word_size);
-      if (!std::holds_alternative<Register>(reg)) return reg;
-      *to = std::get<Register>(reg).id;
-    }
-    return memory;
-  }
-
-  /// The place of some bytes, whose type may get narrower: what is known of a number may be its low bytes and how they
-  /// are extended.
-  [[nodiscard]] Location location_of(const Where& where, Type& type) const {
-    if (const auto* none = std::get_if<Nowhere>(&where)) return Unreadable{.reason = none->reason};
-    if (const auto* reg = std::get_if<InRegister>(&where)) return in_register(id_of(reg->number), type.size);
-    if (const auto* bytes = std::get_if<IsBytes>(&where)) {
-      if (bytes->bytes.size() < type.size) return Unreadable{.reason = "a constant with fewer bytes than its type"};
-      return Constant{cut(from_bytes(bytes->bytes), type.size, type.is_signed && !type.is_float())};
-    }
-    if (const auto* address = std::get_if<AtAddress>(&where)) {
-      const Value& value = address->address;
-      if (value.loaded) return Unreadable{.reason = "behind a pointer in memory"};
-      if (value.width != 0) return Unreadable{.reason = "at an address that is computed"};
-      return at_sum(value.sum, false);
-    }
-    const Value& value = std::get<IsValue>(where).value;
-    // Of bool both compilers use, and make, the whole byte.
-    if (value.bit && type.kind != TypeKind::boolean) return Unreadable{.reason = "computed: a single bit"};
-    if (value.width != 0 && value.width < type.size) {
-      if (type.is_float()) return Unreadable{.reason = "computed"};
-      type.size = value.width;
-      type.is_signed = value.is_signed;
-    }
-    if (value.loaded) return at_sum(value.sum, false);
-    if (value.sum.is_constant()) return Constant{cut(value.sum.displacement, type.size, type.is_signed)};
-    if (value.sum.is_register()) return in_register(id_of(*value.sum.base), type.size);
-    return at_sum(value.sum, true);
-  }
-
-  [[nodiscard]] Located from_pieces(const std::vector<WherePiece>& pieces, Type type) const {
-    Located located{type, Unreadable{}, {}};
-    const std::string unreadable = unreadable_type(type);
-    if (pieces.size() == 1 && (pieces[0].size == 0 || pieces[0].size >= type.size)) {
-      located.location = location_of(pieces[0].where, located.type);
-      if (unreadable.empty() || !is_place(located.location)) return located;
-      located.type = type;
-      located.pieces.push_back({0, type.size, std::move(located.location)});
-      located.location = Unreadable{.reason = unreadable};
-      return located;
-    }
-    std::uint64_t offset = 0;
-    for (const WherePiece& piece : pieces) {
-      const std::uint64_t size =
-          std::min<std::uint64_t>(piece.size, type.size - std::min<std::uint64_t>(offset, type.size));
-      if (size == 0) break;
-      Type part{.size = static_cast<std::uint32_t>(size)};
-      Location location = location_of(piece.where, part);
-      if (part.size != size) location = Unreadable{.reason = "computed"};
-      located.pieces.push_back(
-          {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(size), std::move(location)});
-      offset += size;
-    }
-    return joined(std::move(located), unreadable);
-  }
-
-  [[nodiscard]] static bool is_place(const Location& location) { return !std::holds_alternative<Unreadable>(location); }
-
-  /// One value from pieces that lie side by side: in memory, or on i386 in two registers.
-  [[nodiscard]] Located joined(Located located, const std::string& unreadable) const {
-    auto& pieces = located.pieces;
-    const auto bad = std::ranges::find_if(pieces, [](const Piece& each) { return !is_place(each.location); });
-    const std::uint64_t total = pieces.empty() ? 0 : std::uint64_t{pieces.back().offset} + pieces.back().size;
-    if (!unreadable.empty()) {
-      located.location = Unreadable{.reason = unreadable};
-    } else if (bad != pieces.end()) {
-      located.location = Unreadable{.reason = fmt::format("{} of its {} bytes: {}", bad->size, located.type.size,
-                                                          std::get<Unreadable>(bad->location).reason)};
-    } else if (total != located.type.size) {
-      located.location = Unreadable{.reason = "in pieces, of which some are optimised out"};
-    } else if (auto whole = side_by_side(pieces)) {
-      located.location = *std::move(whole);
-      pieces.clear();
-    } else {
-      located.location = Unreadable{.reason = fmt::format("in {} pieces", pieces.size())};
-    }
-    return located;
-  }
-
-  [[nodiscard]] static std::optional<Location> side_by_side(const std::vector<Piece>& pieces) {
-    if (const auto* first = std::get_if<Memory>(&pieces.front().location); first != nullptr && !first->is_value) {
-      for (const Piece& each : pieces) {
-        Memory expected = *first;
-        expected.displacement += each.offset;
-        const auto* memory = std::get_if<Memory>(&each.location);
-        if (memory == nullptr || *memory != expected) return std::nullopt;
-      }
-      return *first;
-    }
-    if (pieces.size() != 2 || pieces[0].size != 4 || pieces[1].size != 4) return std::nullopt;
-    const auto* low = std::get_if<Register>(&pieces[0].location);
-    const auto* high = std::get_if<Register>(&pieces[1].location);
-    if (low == nullptr || high == nullptr) return std::nullopt;
-    return Register{.id = low->id, .high = high->id};
-  }
-
-  [[nodiscard]] Located from_place(const arch::UserPlace& place, const Type& type) const {
-    using Place = arch::UserPlace::Where;
-    const std::string unreadable = unreadable_type(type);
-    Located located{type, Unreadable{}, {}};
-    const auto whole_at = [&](Memory memory) {
-      memory.wraps_at_32_bits = arch_.machine == Machine::i386;
-      if (unreadable.empty()) {
-        located.location = memory;
-      } else {
-        located.pieces.push_back({0, type.size, memory});
-        located.location = Unreadable{.reason = unreadable};
-      }
-    };
-    switch (place.where) {
-      case Place::unknown:
-        return nowhere(type, "of a type, or behind one, whose place the calling convention does not tell");
-      case Place::nowhere:
-        return nowhere(type, "without a value: an empty class is not passed");
-      case Place::stack:
-        whole_at({.displacement = place.stack, .base = arch_.stack_pointer});
-        return located;
-      case Place::address_in_register:
-        whole_at({.base = place.parts.front().reg});
-        return located;
-      case Place::address_on_stack:
-        return nowhere(type, "behind a pointer in memory");
-      case Place::registers:
-        break;
-    }
-    for (const arch::UserPart& part : place.parts)
-      located.pieces.push_back(
-          {part.offset, part.size, in_register(part.reg, std::min<std::uint32_t>(part.size, arch_.word_size))});
-    if (unreadable.empty() && place.parts.size() == 1) {
-      located.location = std::move(located.pieces.front().location);
-      located.pieces.clear();
-      return located;
-    }
-    return joined(std::move(located), unreadable);
   }
 
   void add_result(Signature& signature) {
@@ -690,8 +506,8 @@ class Signer {
     const auto shape = types_.shape(declared_type, language_);
     if (shape.kind == arch::UserShape::Kind::nothing) return;
     const Type type = types_.type(declared_type);
-    Located located = result_known_ ? from_place(arch::user_result(arch_, shape), type)
-                                    : nowhere(type, fmt::format("not known where: {}", no_convention_));
+    Located located = result_known_ ? arch::value_at(arch_, arch::user_result(arch_, shape), type)
+                                    : arch::nowhere(type, fmt::format("not known where: {}", no_convention_));
     signature.result =
         make(std::move(located),
              {.name = {}, .type = types_.text(declared_type), .enumerators = types_.enumerators(declared_type)});
@@ -703,6 +519,7 @@ class Signer {
   const DebugInfo::Impl& impl_;
   const arch::Arch& arch_;
   Types types_;
+  Locator locator_;
   const FunctionInfo& function_;
   const Instance& instance_;
   Dwarf_Die die_;
@@ -719,9 +536,13 @@ class Signer {
 
 }  // namespace
 
-Result<Signature> DebugInfo::signature(const FunctionInfo& function, const Instance& instance) const {
-  const std::scoped_lock lock(impl_->mutex);
-  const auto known = impl_->known(instance.die);
+namespace {
+
+/// What `read(signer)` has of an instance; the lock is held.
+template <class Read>
+Result<Signature> read_instance(const DebugInfo::Impl& impl, const FunctionInfo& function, const Instance& instance,
+                                Read&& read) {
+  const auto known = impl.known(instance.die);
   if (!known)
     return fail(ErrorKind::invalid_argument, fmt::format("'{}': an instance of another file", function.qualified));
   Dwarf_Die unit;
@@ -729,7 +550,21 @@ Result<Signature> DebugInfo::signature(const FunctionInfo& function, const Insta
   // Assemblers describe a function without its parameters.
   if (dwarf_diecu(&die, &unit, nullptr, nullptr) != nullptr && dwarf_srclang(&unit) == DW_LANG_Mips_Assembler)
     return fail(ErrorKind::not_found, fmt::format("'{}' is written in assembler", function.qualified));
-  return Signer(*impl_, function, instance, known->die, known->function).run();
+  Signer signer(impl, function, instance, known->die, known->function);
+  return read(signer);
+}
+
+}  // namespace
+
+Result<Signature> DebugInfo::signature(const FunctionInfo& function, const Instance& instance) const {
+  const std::scoped_lock lock(impl_->mutex);
+  return read_instance(*impl_, function, instance, [](Signer& signer) { return signer.run(); });
+}
+
+Result<Signature> DebugInfo::variables(const FunctionInfo& function, const Instance& instance,
+                                       std::uint32_t line) const {
+  const std::scoped_lock lock(impl_->mutex);
+  return read_instance(*impl_, function, instance, [line](Signer& signer) { return signer.variables(line); });
 }
 
 }  // namespace usdt::dwarf

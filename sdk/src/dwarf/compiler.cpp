@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "dwarf/compiler.hpp"
+
+namespace usdt::dwarf {
+namespace {
+
+std::string_view producer(Dwarf_Die die) {
+  Dwarf_Die unit;
+  if (dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr) return {};
+  return text(own_attribute(unit, DW_AT_producer));
+}
+
+unsigned unit_version(Dwarf_Die die) {
+  Dwarf_Half version = 0;
+  return dwarf_cu_info(die.cu, &version, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) == 0 ? version : 0;
+}
+
+}  // namespace
+
+bool is_clang(Dwarf_Die die) { return producer(die).find("clang") != std::string_view::npos; }
+
+bool is_optimised(Dwarf_Die function) {
+  return own_attribute(function, DW_AT_call_all_calls) || own_attribute(function, DW_AT_GNU_all_call_sites);
+}
+
+bool is_unoptimised(Dwarf_Die function) {
+  if (is_clang(function)) return unit_version(function) >= 4 && !is_optimised(function);
+  const std::string_view told = producer(function);
+  if (!told.starts_with("GNU C") || told.find(" -m") == std::string_view::npos) return false;  // it names no options
+  for (auto at = told.find(" -O"); at != std::string_view::npos; at = told.find(" -O", at + 1))
+    if (!told.substr(at).starts_with(" -O0")) return false;
+  return true;
+}
+
+}  // namespace usdt::dwarf

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What is known of the compiler that wrote some debug information, and of what it was told. Private to dwarf/.
+#pragma once
+
+#include "dwarf/die.hpp"
+
+namespace usdt::dwarf {
+
+[[nodiscard]] bool is_clang(Dwarf_Die die);
+/// By what GCC was told, or what Clang says of functions it optimises; false where that is not known.
+[[nodiscard]] bool is_unoptimised(Dwarf_Die function);
+/// Clang says of functions it optimises, and of no others, that all calls they make are described.
+[[nodiscard]] bool is_optimised(Dwarf_Die function);
+
+}  // namespace usdt::dwarf
