@@ -151,11 +151,35 @@ std::optional<Offset> offset_in(std::string_view text) noexcept {
   return error == std::errc() && at == end ? std::optional(offset) : std::nullopt;
 }
 
+/// The line of `@FILE:LINE`, where FILE is at `file_at` and LINE at `line_at`.
+Result<PointPattern> parse_line(std::string_view text, std::size_t file_at, std::size_t line_at,
+                                FunctionPattern&& pattern) {
+  if (pattern.moment != Moment::entry)
+    return bad_syntax(fmt::format("'{}': a line is no call, which would end and have a result; write {}:{}", text,
+                                  function_prefix(Moment::entry), text.substr(text.find(':') + 1)),
+                      0);
+  const std::string_view digits = text.substr(line_at);
+  const char* const end = digits.data() + digits.size();
+  const auto [at, error] = std::from_chars(digits.data(), end, pattern.line);
+  if (error != std::errc() || at != end || pattern.line == 0)
+    return bad_syntax(fmt::format("'{}' is no line: write @FILE:LINE", digits), line_at);
+  pattern.source_file = without_backslashes(text.substr(file_at + 1, line_at - file_at - 2));
+  if (pattern.source_file.empty()) return bad_syntax("empty source file: write @FILE:LINE", file_at);
+  return pattern;
+}
+
 Result<PointPattern> parse_function(std::string_view text, std::size_t start, Moment moment) {
   const std::vector<std::size_t> colons = find_separators(text, start, Scopes::belong_to_names);
   FunctionPattern pattern;
   pattern.moment = moment;
   const std::size_t name_at = colons.empty() ? start : colons.back() + 1;
+  const std::size_t before_at = colons.size() > 1 ? colons[colons.size() - 2] + 1 : start;
+  if (!colons.empty() && text.substr(before_at).starts_with('@')) {
+    if (before_at > start) pattern.target = text.substr(start, before_at - 1 - start);
+    return parse_line(text, before_at, name_at, std::move(pattern));
+  }
+  if (text.substr(name_at).starts_with('@'))
+    return bad_syntax(fmt::format("'{}' has no line: write @FILE:LINE", text.substr(name_at)), name_at);
   if (!colons.empty()) pattern.target = text.substr(start, colons.back() - start);
   std::string_view name = text.substr(name_at);
   if (const auto offset = offset_in(name)) {
@@ -212,11 +236,12 @@ Result<Pattern> parse_as(std::string_view text) {
   return bad_syntax(fmt::format("'{}' is not {}", text, kHowToWrite<Pattern>), 0);
 }
 
-/// A name that an offset or a quoted part could be read into gets a '\' there.
+/// A name that an offset, a line or a quoted part could be read into gets a '\' there.
 std::string safe_name(const std::string& name) {
+  const std::string begin = name.starts_with('@') ? "\\" : "";
   const auto offset = offset_in(name);
-  if (!offset) return name;
-  return fmt::format("{}\\{}", name.substr(0, offset->plus), name.substr(offset->plus));
+  if (!offset) return begin + name;
+  return fmt::format("{}{}\\{}", begin, name.substr(0, offset->plus), name.substr(offset->plus));
 }
 
 }  // namespace
@@ -262,12 +287,18 @@ std::string ProbePattern::str() const { return fmt::format("usdt:{}:{}:{}", targ
 std::string FunctionPattern::str() const {
   const std::string where = offset == 0 ? "" : offset_text(offset);
   const std::string file = target.empty() ? "" : fmt::format("{}:", target);
+  if (!source_file.empty())
+    return fmt::format("{}:{}@{}:{}", function_prefix(moment), file, quote_name(source_file), line);
   return fmt::format("{}:{}{}{}", function_prefix(moment), file, safe_name(name), where);
 }
 
 std::string KernelPattern::str() const {
   if (module.empty()) return fmt::format("{}:{}", to_string(kind), name);
   return fmt::format("{}:{}:{}", to_string(kind), module, name);
+}
+
+std::string line_text(std::string_view source_file, std::uint32_t line) {
+  return fmt::format("@{}:{}", source_file, line);
 }
 
 std::string offset_text(std::uint64_t offset) { return fmt::format("+{:#x}", offset); }

@@ -124,7 +124,7 @@ std::string quote_name(std::string_view name) {
 }
 
 std::string quote_function(std::string_view name) {
-  bool plain = !name.empty();
+  bool plain = !name.empty() && name[0] != '@';
   for (std::size_t at = 0; plain && at < name.size();) {
     const std::size_t length = utf8_sequence(name.substr(at));
     const std::string_view character = name.substr(at, length);

@@ -157,6 +157,33 @@ def without_debug_information_arguments_are_words_of_registers(run):
 
 
 @scenario
+def without_debug_information_types_may_be_said_by_hand(run):
+    by_hand = {"small_ones": "bool, i8, u8, i16, u16", "eight": "i32, i64, u32, i64, u64, i32, i16, u32",
+               "texts": "str, i32", "with_float": "i32, f64, i32"}
+    for flags in (("-s", "-rdynamic"), ("-s", "-rdynamic", "-m32")):
+        program = build(run, level="-O1", flags=flags)
+        for name, types in by_hand.items():
+            said, shown, _ = traced(run, program, "uprobe", [name], "--args", types)
+            check_equal(len(shown[name]), len(said[name]), f"{name}: calls")
+            unreadable = collections.Counter()
+            for (args, _), (values, _) in zip(said[name], shown[name]):
+                compare(name, args, values, unreadable)
+            floats = len(said[name]) if name == "with_float" and "-m32" not in flags else 0
+            check_equal(sum(unreadable.values()), floats, f"{name} {flags}: floats are in vector registers")
+
+
+@scenario
+def types_said_by_hand_do_not_override_those_that_are_known(run):
+    program = build(run)
+    result = run.trace(f"uprobe:{program}:eight", "--args", "i32", command=[program])
+    result.check_code(2)
+    check("has debug information, which knows the types" in result.stderr, result.stderr)
+    result = run.trace(f"uprobe:{program}:eight", "--args", "i32, sting", command=[program])
+    result.check_code(2)
+    check("'sting' is no type of an argument" in result.stderr, result.stderr)
+
+
+@scenario
 def programs_of_32_bits_pass_arguments_on_the_stack(run):
     program = build(run, level="-O1", flags=("-g", "-m32"))
     said, shown, _ = traced(run, program, "uprobe", FUNCTIONS)

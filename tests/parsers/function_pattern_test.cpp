@@ -59,6 +59,68 @@ INSTANTIATE_TEST_SUITE_P(All, FunctionForms,
                                          Case{"uprobe:x:\"f+16\"", Moment::entry, "x", "f+16", 0},
                                          Case{"uprobe:x:f\\+16", Moment::entry, "x", "f+16", 0}));
 
+struct Line {
+  const char* text;
+  const char* target;
+  const char* source_file;
+  std::uint32_t line;
+};
+
+class LineForms : public testing::TestWithParam<Line> {};
+
+TEST_P(LineForms, parse_and_come_back_from_their_own_text) {
+  const Line& expected = GetParam();
+  const auto pattern = FunctionPattern::parse(expected.text);
+  ASSERT_TRUE(pattern) << expected.text << ": " << pattern.error().message;
+  const auto again = FunctionPattern::parse(pattern->str());
+  ASSERT_TRUE(again) << pattern->str();
+  for (const FunctionPattern& each : {*pattern, *again}) {
+    EXPECT_EQ(each.moment, Moment::entry);
+    EXPECT_EQ(each.target, expected.target) << expected.text;
+    EXPECT_EQ(each.source_file, expected.source_file) << expected.text;
+    EXPECT_EQ(each.line, expected.line) << expected.text;
+    EXPECT_TRUE(each.name.empty());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LineForms,
+                         testing::Values(Line{"uprobe:/bin/x:@server.c:120", "/bin/x", "server.c", 120},
+                                         Line{"uprobe:@server.c:120", "", "server.c", 120},
+                                         Line{"uprobe:libc.so.6:@malloc/malloc.c:3301", "libc.so.6", "malloc/malloc.c",
+                                              3301},
+                                         Line{"uprobe:/a:b:@/src/ns/a b.c:1", "/a:b", "/src/ns/a b.c", 1},
+                                         Line{"uprobe:x:@odd\\:name*.c:7", "x", "odd:name*.c", 7}));
+
+TEST(Types, are_read_from_what_people_write) {
+  const auto types = parse_types("i32, str,f64 , u8,ptr,bool");
+  ASSERT_TRUE(types) << types.error().message;
+  EXPECT_THAT(*types, testing::ElementsAre(Type{4, true, TypeKind::integer}, Type{0, false, TypeKind::text},
+                                           Type{8, false, TypeKind::floating}, Type{1, false, TypeKind::integer},
+                                           Type{0, false, TypeKind::pointer}, Type{1, false, TypeKind::boolean}));
+  EXPECT_EQ(parse_types("i32, u33").error().column, 5U);
+  EXPECT_THAT(parse_types("i32, u33").error().message, HasSubstr("'u33' is no type of an argument; did you mean u32"));
+  EXPECT_EQ(parse_types("i32,").error().column, 4U);
+  EXPECT_FALSE(parse_types(""));
+}
+
+TEST(FunctionPattern, says_what_a_line_lacks) {
+  const auto error_of = [](std::string_view text) {
+    const auto parsed = FunctionPattern::parse(text);
+    EXPECT_FALSE(parsed) << text;
+    return parsed ? std::string() : parsed.error().message;
+  };
+  EXPECT_THAT(error_of("uprobe:x:@server.c"), HasSubstr("has no line: write @FILE:LINE"));
+  EXPECT_THAT(error_of("uprobe:x:@server.c:main"), HasSubstr("'main' is no line"));
+  EXPECT_THAT(error_of("uprobe:x:@server.c:0"), HasSubstr("is no line"));
+  EXPECT_THAT(error_of("uprobe:x:@server.c:99999999999"), HasSubstr("is no line"));
+  EXPECT_THAT(error_of("uprobe:x:@:12"), HasSubstr("empty source file"));
+  EXPECT_THAT(error_of("uretprobe:x:@server.c:12"), HasSubstr("a line is no call"));
+  const auto symbol = FunctionPattern::parse("uprobe:x:\"@odd:12\"");
+  ASSERT_TRUE(symbol);
+  EXPECT_EQ(FunctionPattern::parse(symbol->str())->name, symbol->name);
+  EXPECT_TRUE(symbol->source_file.empty());
+}
+
 TEST(FunctionPattern, says_what_is_wrong_and_where) {
   const auto error_of = [](std::string_view text) {
     const auto parsed = FunctionPattern::parse(text);

@@ -19,7 +19,7 @@ constexpr const char* kDescription =
     "tracepoints of the kernel, with the types of their arguments.\n"
     "WHAT is a file, a directory, a glob, a soname, a program on PATH, or a probe: "
     "usdt:PATH:PROVIDER:NAME, PATH:PROVIDER:NAME or PROVIDER:NAME, globs anywhere. Functions of files: "
-    "uprobe:PATH:FUNCTION, uretprobe, ucall. In the kernel: "
+    "uprobe:PATH:FUNCTION, uretprobe, ucall; uprobe:PATH:@FILE:LINE. In the kernel: "
     "PREFIX:FUNCTION or PREFIX:MODULE:FUNCTION, PREFIX one of kfunc, kretfunc, kcall, kprobe, kretprobe, "
     "ksession, fentry, fexit, fsession; raw_tp:NAME, tp_btf:NAME.\n"
     "Every name listed can be pasted into usdt-trace.";
@@ -32,6 +32,7 @@ constexpr const char* kFooter =
     "  usdt-list -f json /usr/lib | jq -r .name      one JSON object for each site\n"
     "  usdt-list 'kfunc:tcp_*' 'raw_tp:sched_*'      functions and tracepoints of the kernel; -v: where "
     "arguments are\n"
+    "  usdt-list --members 'struct request' ./server   where its members are; without a file, of the kernel\n"
     "  usdt-list --doctor                            what this kernel offers, and which nops are safe to "
     "trace\n"
     "Exit code: 0 found, 1 nothing matched, 2 wrong usage or an unreadable target; --doctor: 0 if it "
@@ -41,6 +42,8 @@ struct RawFlags {
   std::vector<std::string> words;
   std::vector<std::string> libraries;
   std::string format = "text";
+  bool inlined = true;
+  std::string args;
 };
 
 void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
@@ -61,6 +64,17 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_option("-f,--format", raw.format, "text, or json: one object a line for each site")
       ->check(usdt::tools::one_of({"text", "json"}))
       ->type_name("FORMAT");
+  app.add_option(
+         "-m,--members", flags.members,
+         "The layout of a struct, union, class or enum by the debug information of WHAT, without it of the kernel")
+      ->type_name("TYPE")
+      ->allow_extra_args(false);
+  app.add_option("--args", raw.args,
+                 "The types of arguments where no debug information has them: \"i32, str, f64\"; i8 to i64, u8 to u64, "
+                 "f32, f64, bool, ptr, str")
+      ->type_name("TYPES")
+      ->allow_extra_args(false);
+  app.add_flag("!--no-inline", raw.inlined, "Without the copies of functions that the compiler inlined into others");
   app.add_flag("--doctor", flags.doctor, "Tell what this kernel offers and test whether probes on nops harm programs");
 }
 
@@ -96,12 +110,21 @@ std::string_view target_behind_prefix(std::string_view word) {
 bool interpret(Flags& flags, const RawFlags& raw) {
   flags.format = raw.format == "json" ? Format::json : Format::text;
   flags.targets = raw.libraries;
+  const auto types = raw.args.empty() ? usdt::Result<std::vector<usdt::Type>>() : usdt::parse_types(raw.args);
+  if (!types) {
+    usdt::tools::print_error(kTool, types.error(), raw.args);
+    return false;
+  }
   for (const std::string& word : raw.words) {
     if (!is_pattern(word)) {
       flags.targets.push_back(word);
     } else if (const auto target = target_behind_prefix(word); !target.empty()) {
       flags.targets.emplace_back(target);
     } else if (auto pattern = usdt::parse_pattern(word)) {
+      if (auto* function = std::get_if<usdt::FunctionPattern>(&*pattern)) {
+        function->inlined = raw.inlined;
+        function->args = *types;
+      }
       const bool of_kernel = std::holds_alternative<usdt::KernelPattern>(*pattern);
       (of_kernel ? flags.kernel_patterns : flags.patterns).push_back(std::move(*pattern));
     } else {
@@ -111,7 +134,9 @@ bool interpret(Flags& flags, const RawFlags& raw) {
   }
   const bool lists = lists_files(flags) || !flags.kernel_patterns.empty();
   if (flags.doctor && lists) return usage_error("--doctor is about the kernel and takes no file, probe or process");
-  if (flags.doctor || lists) return true;
+  if (!flags.members.empty() && (flags.doctor || !flags.patterns.empty() || !flags.kernel_patterns.empty()))
+    return usage_error("--members takes files, programs, libraries or processes (-p) to look into, and no probe");
+  if (flags.doctor || lists || !flags.members.empty()) return true;
   return usage_error("nothing to list: name a file, a library, a probe or a process (-p); see --help");
 }
 

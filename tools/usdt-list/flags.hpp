@@ -22,6 +22,7 @@ struct Flags {
   std::vector<pid_t> pids;
   int verbosity = 0;
   Format format = Format::text;
+  std::string members;  ///< a type whose layout is wanted; of the targets, else of the kernel
   bool doctor = false;  ///< about the kernel; excludes everything above but the format
 };
 

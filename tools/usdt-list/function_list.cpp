@@ -162,7 +162,7 @@ void write_place(JsonWriter& json, const usdt::FunctionPoint& point, const usdt:
   }
   json_key(json, "inline");
   json.Bool(point.inlined);
-  if (point.inlined) {
+  if (!point.caller.empty()) {
     json_key(json, "caller");
     json_text(json, point.caller);
   }
@@ -198,7 +198,7 @@ void write_function(JsonWriter& json, const ListedFunction& each, const usdt::Pr
 }
 
 /// "int (struct req *r, long n)", as far as types are known.
-std::string signature_text(const usdt::FunctionSignature& signature, bool inlined) {
+std::string signature_text(const usdt::FunctionSignature& signature, bool returns) {
   std::vector<std::string> shown;
   for (const usdt::Arg& arg : signature.args) {
     const std::string type = type_of(arg);
@@ -207,9 +207,12 @@ std::string signature_text(const usdt::FunctionSignature& signature, bool inline
   }
   if (signature.varargs) shown.emplace_back("...");
   const std::string args = shown.empty() ? "void" : fmt::format("{}", fmt::join(shown, ", "));
-  if (inlined) return fmt::format("({})", args);  // it does not return
+  if (!returns) return fmt::format("({})", args);
   return fmt::format("{} ({})", signature.result ? type_of(*signature.result) : "void", args);
 }
+
+/// "@server.c:120" is no function.
+bool is_line(const usdt::FunctionPoint& point) { return point.name.starts_with('@'); }
 
 ListedFunction listed(const usdt::FunctionPoint& point, const usdt::ProbeFile& file) {
   ListedFunction out;
@@ -218,13 +221,15 @@ ListedFunction listed(const usdt::FunctionPoint& point, const usdt::ProbeFile& f
   out.machine = file.elf->machine();
   out.of_file = &point;
   if (point.signature) {
-    if (point.signature->typed) out.signature = signature_text(*point.signature, point.inlined);
+    if (point.signature->typed) out.signature = signature_text(*point.signature, !point.inlined && !is_line(point));
     if (point.moment != usdt::Moment::exit) out.args = point.signature->args;
     if (point.moment != usdt::Moment::entry) out.result = point.signature->result;
   }
   if (!point.source_file.empty())
     out.details.emplace_back("source", fmt::format("{}:{}", point.source_file, point.source_line));
-  if (point.inlined) out.details.emplace_back("inlined", fmt::format("into {}", point.caller));
+  if (!point.caller.empty())
+    out.details.emplace_back(point.inlined ? "inlined" : "function",
+                             fmt::format("{}{}", point.inlined ? "into " : "", point.caller));
   out.details.emplace_back("address", fmt::format("{:#x}, {}", point.pc.value, to_string(point.site_class)));
   return out;
 }

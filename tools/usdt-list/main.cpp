@@ -16,6 +16,7 @@
 #include "exit_code.hpp"
 #include "flags.hpp"
 #include "function_list.hpp"
+#include "members.hpp"
 #include "print.hpp"
 
 namespace usdt_list {
@@ -230,5 +231,6 @@ int main(int argc, char** argv) {
   int exit_code = usdt_list::kFound;
   const auto flags = usdt_list::parse_flags(argc, argv, exit_code);
   if (!flags) return exit_code;
-  return flags->doctor ? usdt_list::run_doctor(flags->format) : usdt_list::Lister(*flags).run();
+  if (flags->doctor) return usdt_list::run_doctor(flags->format);
+  return flags->members.empty() ? usdt_list::Lister(*flags).run() : usdt_list::run_members(*flags);
 }

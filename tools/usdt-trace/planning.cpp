@@ -144,10 +144,31 @@ void report_unmatched(const Flags& flags, const usdt::Selection& selection) {
   }
 }
 
+/// "3 out-of-line, 14 inlined, 2 refused: ...", where a function has copies.
+void report_copies(const Flags& flags, const usdt::Selection& selection) {
+  std::size_t inlined = 0;
+  std::size_t out_of_line = 0;
+  std::size_t refused = 0;
+  std::string why;
+  for (const usdt::ProbeFile& file : selection.files) {
+    for (const usdt::FunctionPoint& point : file.functions) {
+      if (!point.refused.empty()) {
+        if (++refused == 1) why = point.refused;
+      } else {
+        ++(point.inlined ? inlined : out_of_line);
+      }
+    }
+  }
+  if (inlined == 0) return;
+  const std::string rest = refused == 0 ? "" : fmt::format(", {} refused: {}", refused, why);
+  notice(flags, fmt::format("places in code: {} out-of-line, {} inlined{}", out_of_line, inlined, rest));
+}
+
 usdt::Result<usdt::Selection> select(const Flags& flags, const usdt::SearchScope& scope) {
   auto selection = usdt::select(flags.patterns, scope);
   if (!selection) return selection;
   report_unmatched(flags, *selection);
+  report_copies(flags, *selection);
   for (const usdt::ProbeFile& file : selection->files) {
     for (const usdt::ScanWarning& warning : file.warnings)
       notice(flags, fmt::format("{}: {}", file.target.path.string(), warning.message));

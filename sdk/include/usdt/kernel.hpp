@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "usdt/pattern.hpp"
+#include "usdt/type_graph.hpp"
 
 namespace usdt {
 
@@ -63,5 +64,8 @@ class KernelSelection {
   friend kernel::CatalogueOf;
   std::shared_ptr<const kernel::Catalogue> catalogue_;
 };
+
+/// The types of the running kernel without its modules, by its BTF. Errors: not_supported (it has none), malformed.
+[[nodiscard]] Result<std::shared_ptr<const TypeGraph>> kernel_types();
 
 }  // namespace usdt

@@ -10,6 +10,7 @@
 
 #include "usdt/moment.hpp"
 #include "usdt/result.hpp"
+#include "usdt/type.hpp"
 
 namespace usdt {
 
@@ -38,18 +39,31 @@ struct ProbePattern {
 
 /// Which functions of files are meant: `uprobe:TARGET:FUNCTION`, `uprobe:TARGET:FUNCTION+OFFSET`, `uprobe:FUNCTION`;
 /// `uretprobe` the same at their returns, `ucall` both ends of a call in one event. "::" belongs to the function's
-/// name, and so may its parameter list: `uprobe:./server:ns::Server::handle*`.
+/// name, and so may its parameter list: `uprobe:./server:ns::Server::handle*`. Or a line of their source:
+/// `uprobe:TARGET:@FILE:LINE`.
 struct FunctionPattern {
   Moment moment = Moment::entry;
   std::string target;        ///< as that of a ProbePattern
   std::string name;          ///< a glob over symbols, and over their demangled names with and without parameters
   std::uint64_t offset = 0;  ///< bytes behind the first instruction; of Moment::entry only
+  /// Not empty: no name is meant, but line `line` of this source file, a path or its last components; of Moment::entry
+  /// only.
+  std::string source_file = {};
+  std::uint32_t line = 0;
+  bool inlined = true;  ///< copies too that the compiler inlined into other functions
+  /// The types of its arguments, where no debug information has them (parse_types()); empty: they are words.
+  std::vector<Type> args = {};
 
   /// parse_pattern() for a text that has to be such a name. Errors: syntax, also where it is of another kind.
   [[nodiscard]] static Result<FunctionPattern> parse(std::string_view text);
   /// "uprobe:TARGET:FUNCTION+0x10", parseable again.
   [[nodiscard]] std::string str() const;
 };
+/// The types of a function's arguments as people write them, "i32, str, f64": i8 to i64, u8 to u64, f32, f64, bool,
+/// ptr, str; sizes of pointers are 0, which the file's machine tells. Errors: syntax with the column.
+[[nodiscard]] Result<std::vector<Type>> parse_types(std::string_view text);
+/// "@server.c:120": how a line is named.
+[[nodiscard]] std::string line_text(std::string_view source_file, std::uint32_t line);
 /// "+0x1f": how an offset is written.
 [[nodiscard]] std::string offset_text(std::uint64_t offset);
 /// The prefix of such names: "uprobe", "uretprobe", "ucall".

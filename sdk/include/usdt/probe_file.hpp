@@ -36,7 +36,8 @@ struct FunctionSignature {
 /// A place in a file's code where a program can run for a function.
 struct FunctionPoint {
   Moment moment = Moment::entry;
-  /// "malloc", "ns::Server::handle(int)", "main+0x10". Several functions may have one name.
+  /// "malloc", "ns::Server::handle(int)", "main+0x10"; of a line "@server.c:120", whose signature are the variables
+  /// there. Several functions, and blocks of code of a line, may have one name.
   std::string name;
   std::uint64_t distance = 0;  ///< bytes behind the function's start, where that was asked for; at the end of `name`
   VirtAddr pc;                 ///< as linked, behind an instruction that only allows indirect jumps (endbr64)
@@ -47,7 +48,7 @@ struct FunctionPoint {
   std::string source_file = {};                        ///< where it is defined; empty: not known
   std::uint32_t source_line = 0;
   bool inlined = false;      ///< a copy of its code in another function
-  std::string caller = {};   ///< of an inlined one: that function
+  std::string caller = {};   ///< of an inlined one, and of a line: that function
   std::string refused = {};  ///< why no program can run there; empty: one can
 };
 
@@ -66,5 +67,9 @@ struct ProbeFile {
 /// information tells of them.
 [[nodiscard]] Result<ProbeFile> find_probes(const TargetFile& target, const std::vector<PointPattern>& patterns,
                                             const OpenOptions& options = {});
+
+/// The types in the debug information of `file`, its own or a separate file's. Errors: not_found (there is none),
+/// not_supported, malformed, limit, stopped.
+[[nodiscard]] Result<std::shared_ptr<const TypeGraph>> file_types(const ElfFile& file, const StopToken& stop = {});
 
 }  // namespace usdt

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <span>
@@ -56,17 +58,19 @@ class FunctionFinder {
     for (const FunctionPattern& pattern : patterns) names_.emplace_back(pattern.name);
   }
 
+  /// For patterns of lines, which have no names.
+  Result<void> run_lines() {
+    if (auto opened = open_debug_information(); !opened || !debug_) return opened;
+    for (const FunctionPattern& pattern : patterns_)
+      if (auto added = add_line(pattern); !added) return added;
+    return {};
+  }
+
   Result<void> run() {
     is_go_ = image().find(".gopclntab") != nullptr;
     auto found = elf::find_functions(*file_.elf, names_, stop_);
     if (!found) return fail(std::move(found.error()));
-    auto debug = dwarf::DebugInfo::open(*file_.elf, stop_);
-    if (debug)
-      debug_.emplace(std::move(*debug));
-    else if (debug.error().kind == ErrorKind::stopped)
-      return fail(std::move(debug.error()));
-    else
-      file_.no_types = debug.error().message;
+    if (auto opened = open_debug_information(); !opened) return opened;
     if (is_go_) file_.no_types = "it is written in Go, whose arguments are not read";
     for (const Function& function : *found) {
       if (stop_.stop_requested()) return fail(ErrorKind::stopped, "functions were not looked for to the end");
@@ -76,6 +80,46 @@ class FunctionFinder {
   }
 
  private:
+  /// None is no error but in ProbeFile::no_types.
+  Result<void> open_debug_information() {
+    auto debug = dwarf::DebugInfo::open(*file_.elf, stop_);
+    if (debug)
+      debug_.emplace(std::move(*debug));
+    else if (debug.error().kind == ErrorKind::stopped)
+      return fail(std::move(debug.error()));
+    else
+      file_.no_types = debug.error().message;
+    return {};
+  }
+
+  /// Each block of its code. A source file or line that is not known is no error: other files may have it.
+  Result<void> add_line(const FunctionPattern& pattern) {
+    const auto addresses = debug_->addresses_of_line(pattern.source_file, pattern.line, stop_);
+    if (!addresses && addresses.error().kind == ErrorKind::stopped) return fail(addresses.error());
+    if (!addresses) return {};
+    for (const VirtAddr pc : *addresses) {
+      FunctionPoint point;
+      point.name = line_text(pattern.source_file, pattern.line);
+      point.signature = nothing();
+      if (const auto function = debug_->function_around(pc)) describe(point, *function, pattern);
+      if (point.inlined && !pattern.inlined) continue;
+      point.source_line = pattern.line;
+      place_at_start(point, pc);
+      add(std::move(point));
+    }
+    return {};
+  }
+
+  /// The function that a line's block is in, and its variables there.
+  void describe(FunctionPoint& point, const dwarf::FunctionInfo& function, const FunctionPattern& pattern) {
+    const dwarf::Instance& instance = function.instances.front();
+    point.inlined = instance.inlined;
+    point.caller = instance.inlined ? instance.caller : named(function).name;
+    point.source_file = function.declared.file;
+    if (auto variables = debug_->variables(function, instance, pattern.line); variables && !is_go_)
+      point.signature = shared(*std::move(variables));
+  }
+
   Result<void> add(const Function& function) {
     Known known;
     bool looked = false;
@@ -105,16 +149,27 @@ class FunctionFinder {
   Signature signature_of(const dwarf::FunctionInfo& info, const dwarf::Instance& instance) {
     if (is_go_) return nothing();
     auto found = debug_->signature(info, instance);
-    if (!found) return untyped();
-    return std::make_shared<const FunctionSignature>(FunctionSignature{.args = std::move(found->args),
-                                                                       .result = std::move(found->result),
-                                                                       .varargs = found->varargs,
+    return found ? shared(*std::move(found)) : untyped();
+  }
+
+  [[nodiscard]] Signature shared(dwarf::Signature&& found) const {
+    return std::make_shared<const FunctionSignature>(FunctionSignature{.args = std::move(found.args),
+                                                                       .result = std::move(found.result),
+                                                                       .varargs = found.varargs,
                                                                        .typed = true,
-                                                                       .pieces = std::move(found->pieces),
-                                                                       .result_pieces = std::move(found->result_pieces),
+                                                                       .pieces = std::move(found.pieces),
+                                                                       .result_pieces = std::move(found.result_pieces),
                                                                        .types = debug_->types(),
-                                                                       .arg_types = std::move(found->types),
-                                                                       .result_type = found->result_type});
+                                                                       .arg_types = std::move(found.types),
+                                                                       .result_type = found.result_type});
+  }
+
+  [[nodiscard]] Signature typed_by_hand(std::vector<Type> types) const {
+    for (Type& type : types)
+      if (type.size == 0) type.size = arch::for_machine(file_.elf->machine()).word_size;
+    resolve::UntypedValues values = resolve::hand_typed_function(file_.elf->machine(), types);
+    return std::make_shared<const FunctionSignature>(
+        FunctionSignature{.args = std::move(values.args), .result = std::move(values.result), .typed = true});
   }
 
   const Signature& untyped() {
@@ -129,6 +184,14 @@ class FunctionFinder {
 
   Result<void> add(const Function& function, const Known& known, const FunctionPattern& pattern) {
     FunctionPoint point = point_of(function, known, pattern.moment);
+    if (!pattern.args.empty() && pattern.offset == 0 && !is_go_) {
+      if (known.signature->typed)
+        return fail(ErrorKind::invalid_argument,
+                    fmt::format("'{}' has debug information, which knows the types of its arguments: they are not said "
+                                "by hand",
+                                function.name));
+      point.signature = typed_by_hand(pattern.args);
+    }
     if (function.ifunc)
       point.refused = "what is there only chooses the function (STT_GNU_IFUNC): name the one that it chooses";
     if (pattern.offset != 0) {
@@ -190,7 +253,8 @@ class FunctionFinder {
   }
 
   void add(FunctionPoint&& point) {
-    const bool fresh = taken_.emplace(point.moment, point.pc.value, point.inlined ? point.name : "").second;
+    const bool has_own_name = point.inlined || point.name.starts_with('@');
+    const bool fresh = taken_.emplace(point.moment, point.pc.value, has_own_name ? point.name : "").second;
     if (fresh) file_.functions.push_back(std::move(point));
   }
 
@@ -236,6 +300,7 @@ class FunctionFinder {
     const Known known{signature_of(info, instance), info.declared};
     for (std::size_t i = 0; i < patterns_.size(); ++i) {
       if (!names_[i].matches(function) || patterns_[i].offset != 0) continue;
+      if (instance.inlined && !patterns_[i].inlined) continue;
       FunctionPoint point = point_of(function, known, patterns_[i].moment);
       if (instance.inlined) {
         make_inlined(point, instance);
@@ -271,14 +336,40 @@ class FunctionFinder {
 }  // namespace
 
 Result<void> add_functions(const std::vector<FunctionPattern>& patterns, const StopToken& stop, ProbeFile& file) {
-  return FunctionFinder(patterns, stop, file).run();
+  const auto is_line = [](const FunctionPattern& pattern) { return !pattern.source_file.empty(); };
+  std::vector<FunctionPattern> lines;
+  std::vector<FunctionPattern> names;
+  std::ranges::copy_if(patterns, std::back_inserter(lines), is_line);
+  std::ranges::copy_if(patterns, std::back_inserter(names), std::not_fn(is_line));
+  if (!names.empty()) {
+    if (auto found = FunctionFinder(names, stop, file).run(); !found) return found;
+  }
+  return lines.empty() ? Result<void>() : FunctionFinder(lines, stop, file).run_lines();
+}
+
+std::string why_no_line(const ElfFile& file, const FunctionPattern& pattern, const StopToken& stop) {
+  const auto debug = dwarf::DebugInfo::open(file, stop);
+  if (!debug) return debug.error().message;
+  const auto addresses = debug->addresses_of_line(pattern.source_file, pattern.line, stop);
+  if (!addresses) return addresses.error().message;
+  if (!addresses->empty()) return {};
+  const auto next = debug->next_line_with_code(pattern.source_file, pattern.line, stop);
+  return fmt::format("there is no code at {}:{}{}", pattern.source_file, pattern.line,
+                     next ? fmt::format("; the next line with code is {}", *next) : ", nor behind it");
 }
 
 }  // namespace usdt::find
 
 namespace usdt {
 
+Result<std::shared_ptr<const TypeGraph>> file_types(const ElfFile& file, const StopToken& stop) {
+  const auto debug = dwarf::DebugInfo::open(file, stop);
+  if (!debug) return fail(debug.error());
+  return debug->types();
+}
+
 bool means_function(const FunctionPattern& pattern, std::string_view name) {
+  if (!pattern.source_file.empty()) return name == line_text(pattern.source_file, pattern.line);
   std::string written(name);
   if (pattern.offset != 0) {
     const std::string offset = offset_text(pattern.offset);

@@ -9,9 +9,13 @@
 namespace usdt::find {
 
 /// Adds to `file`, which has its `elf`, the functions that `patterns` mean: by symbol tables, and those inlined by
-/// debug information, each with its signature. Nothing found is no error. Errors: stopped; not_supported (files whose
-/// code has no addresses yet); invalid_argument (an offset within an instruction).
+/// debug information, each with its signature; and the code of the lines that they mean, with the variables there.
+/// Nothing found is no error. Errors: stopped; not_supported (files whose code has no addresses yet); invalid_argument
+/// (an offset within an instruction).
 [[nodiscard]] Result<void> add_functions(const std::vector<FunctionPattern>& patterns, const StopToken& stop,
                                          ProbeFile& file);
+
+/// What may help where add_functions() found nothing for a pattern of a line. Empty: it finds something.
+[[nodiscard]] std::string why_no_line(const ElfFile& file, const FunctionPattern& pattern, const StopToken& stop);
 
 }  // namespace usdt::find

@@ -9,6 +9,7 @@
 
 #include "base/near_text.hpp"
 #include "elf/functions.hpp"
+#include "find/find_functions.hpp"
 #include "usdt/select.hpp"
 
 namespace usdt {
@@ -80,6 +81,11 @@ class Hints {
     for (const PointPattern& each : patterns_) {
       const auto* pattern = std::get_if<FunctionPattern>(&each);
       if (!pattern || of_functions_.size() >= most) continue;
+      if (!pattern->source_file.empty()) {
+        if (std::string why = find::why_no_line(file, *pattern, stop_); !why.empty())
+          of_functions_.insert(std::move(why));
+        continue;
+      }
       for (std::string& hint : elf::hints_for_function(file, elf::FunctionName(pattern->name), stop_))
         of_functions_.insert(std::move(hint));
     }

@@ -88,6 +88,10 @@ std::string probe_name(const TargetFile& file, std::string_view provider, std::s
 }
 
 std::string function_name(const TargetFile& file, Moment moment, std::string_view name, std::uint64_t distance) {
+  const std::size_t colon = name.rfind(':');
+  if (name.starts_with('@') && colon != name.npos)  // line_text()
+    return fmt::format("{}:{}:@{}{}", function_prefix(moment), quote_target(file.access.string()),
+                       quote_name(name.substr(1, colon - 1)), name.substr(colon));
   const std::string offset = distance == 0 ? "" : offset_text(distance);
   name.remove_suffix(offset.size());
   return fmt::format("{}:{}:{}{}", function_prefix(moment), quote_target(file.access.string()), quote_function(name),

@@ -3,15 +3,42 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
+
+#include "arch/user_values.hpp"
 
 namespace usdt::resolve {
 namespace {
 
 /// As many as x86-64 passes in registers.
 constexpr std::size_t kStackWords = 6;
+
+arch::UserShape shape_of(const Type& type, Machine machine) {
+  using arch::Scalar;
+  const std::uint32_t alignment = machine == Machine::i386 ? std::min(type.size, 4U) : type.size;
+  const auto kind = type.is_float() ? Scalar::Kind::floating : Scalar::Kind::integer;
+  return {.kind = arch::UserShape::Kind::scalar,
+          .size = type.size,
+          .alignment = alignment,
+          .scalars = {{.kind = kind, .offset = 0, .size = type.size}}};
+}
+
+/// As parse_types() reads it.
+std::string hand_type_name(const Type& type) {
+  switch (type.kind) {
+    case TypeKind::text:
+      return "str";
+    case TypeKind::pointer:
+      return "ptr";
+    case TypeKind::boolean:
+      return "bool";
+    default:
+      return type_name(type);
+  }
+}
 
 }  // namespace
 
@@ -36,6 +63,22 @@ UntypedValues untyped_function(Machine machine) {
                .wraps_at_32_bits = machine == Machine::i386});
   values.result = untyped_word(arch, {}, Register{.id = arch.user_calls.result});
   values.result->result = true;
+  return values;
+}
+
+UntypedValues hand_typed_function(Machine machine, std::span<const Type> types) {
+  const arch::Arch& arch = arch::for_machine(machine);
+  UntypedValues values = untyped_function(machine);
+  values.args.clear();
+  arch::UserPlaces places(arch, {.kind = arch::UserShape::Kind::nothing, .scalars = {}});
+  for (const Type& type : types) {
+    arch::UserValue value = arch::value_at(arch, places.next(shape_of(type, machine)), type);
+    values.args.push_back({.type = type,
+                           .location = std::move(value.location),
+                           .source = {},
+                           .declaration = std::make_shared<const Declaration>(
+                               Declaration{fmt::format("arg{}", values.args.size()), hand_type_name(type), {}})});
+  }
   return values;
 }
 

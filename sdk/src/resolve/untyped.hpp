@@ -3,12 +3,14 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "arch/arch.hpp"
 #include "usdt/arg.hpp"
 #include "usdt/machine.hpp"
+#include "usdt/type.hpp"
 
 namespace usdt::resolve {
 
@@ -22,5 +24,8 @@ struct UntypedValues {
 [[nodiscard]] Arg untyped_word(const arch::Arch& arch, std::string name, Location location);
 /// Those of a function of a program: its argument registers; of i386 the first words of its stack.
 [[nodiscard]] UntypedValues untyped_function(Machine machine);
+
+/// The same with types that a person says, where the calling convention passes such values; the result stays a word.
+[[nodiscard]] UntypedValues hand_typed_function(Machine machine, std::span<const Type> types);
 
 }  // namespace usdt::resolve
