@@ -154,6 +154,8 @@ TEST_P(Program, FindsTheAddressesOfALine) {
     EXPECT_LT(found->front(), address_of("_ZN3net6Server6handleEi") + 32);
   }
   EXPECT_THAT(*info_->addresses_of_line("prog.cpp", 9), IsEmpty());
+  EXPECT_EQ(info_->next_line_with_code("prog.cpp", 8), 10U);
+  EXPECT_EQ(info_->next_line_with_code("prog.cpp", 1000), std::nullopt);
   const auto none = info_->addresses_of_line("rog.cpp", 7);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().kind, ErrorKind::not_found);

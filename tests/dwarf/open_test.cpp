@@ -207,12 +207,14 @@ class HostileUnit : public testing::Test {
     if (!info) return fail(info.error());
     const auto functions = info->functions([](const dwarf::FunctionInfo&) { return true; });
     if (!functions) return fail(functions.error());
+    types_ = info->types();
     std::vector<dwarf::Signature> all;
     for (const auto& function : *functions)
       for (const auto& instance : function.instances) all.push_back(*info->signature(function, instance));
     return all;
   }
   TempDir dir_;
+  std::shared_ptr<const TypeGraph> types_;
 };
 
 constexpr std::string_view kFunction = R"(  .byte 2
@@ -231,6 +233,11 @@ TEST_F(HostileUnit, ATypedefOfItselfIsATypeThatIsNotKnown) {
   const auto all = read(std::string(kFunction) + ".Ltype: .byte 4\n .string \"t\"\n .long .Ltype - .Lunit\n");
   ASSERT_TRUE(all && all->size() == 1);
   EXPECT_EQ((*all)[0].args[0].why_unreadable(), "of a type that is not known");
+  const TypeId type = (*all)[0].types.at(0);
+  EXPECT_EQ(types_->info(type).error().kind, ErrorKind::malformed);
+  EXPECT_EQ(types_->members(type).error().kind, ErrorKind::malformed);
+  EXPECT_TRUE(types_->enumerators(type).empty());
+  EXPECT_TRUE(types_->find("t")) << "it has a name all the same";
 }
 
 TEST_F(HostileUnit, AFunctionThatIsItsOwnOriginEnds) {
@@ -242,6 +249,17 @@ TEST_F(HostileUnit, SiblingsInACircleEnd) {
   const auto all =
       read(".Lone: .byte 6\n .long .Ltwo - .Lunit\n .byte 0\n.Ltwo: .byte 6\n .long .Lone - .Lunit\n .byte 0\n");
   EXPECT_TRUE(all || all.error().kind == ErrorKind::malformed);
+}
+
+TEST_F(HostileUnit, TypesAreLookedForInSiblingsInACircleToAnEnd) {
+  dir_.write("x.s", hostile(".Lone: .byte 6\n .long .Ltwo - .Lunit\n .byte 0\n"
+                            ".Ltwo: .byte 6\n .long .Lone - .Lunit\n .byte 0\n"));
+  ASSERT_EQ(run_in(dir_, "as -64 x.s -o x.o && ld -Ttext=0x401000 x.o -o x").status, 0);
+  const auto info = DebugInfo::open(*ElfFile::open(dir_ / "x"));
+  ASSERT_TRUE(info) << info.error().message;
+  const auto found = info->types()->find("x");
+  ASSERT_FALSE(found);
+  EXPECT_THAT(found.error().kind, testing::AnyOf(ErrorKind::malformed, ErrorKind::not_found));
 }
 
 TEST_F(HostileUnit, NamespacesHowDeepSoever) {

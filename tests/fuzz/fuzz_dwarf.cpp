@@ -68,7 +68,17 @@ void check_file(const std::string& path) {
   const auto functions = info->functions([](const dwarf::FunctionInfo&) { return true; });
   if (!functions) return require(!functions.error().message.empty(), "an error without a message");
   for (const dwarf::FunctionInfo& function : *functions) check_function(*info, function);
-  (void)info->addresses_of_line("seed.c", 3);
+  if (const auto lines = info->addresses_of_line("seed.c", 3)) {
+    for (const VirtAddr pc : *lines) {
+      const auto function = info->function_around(pc);
+      require(!function || function->instances.size() == 1, "a line in several functions");
+      const auto variables = function ? info->variables(*function, function->instances.front(), 3)
+                                      : Result<dwarf::Signature>();
+      for (std::size_t i = 0; variables && i < variables->args.size(); ++i)
+        check_arg(variables->args[i], variables->pieces[i]);
+    }
+  }
+  (void)info->next_line_with_code("seed.c", 3);
   const auto found = info->types()->find_all("struct node");
   for (std::size_t i = 0; found && i < found->size(); ++i) check_types(*info->types(), (*found)[i], 4);
 }

@@ -39,8 +39,6 @@ bool may_hold_code(int tag) {
   }
 }
 
-bool is_inlined(Dwarf_Die die) { return dwarf_tag(&die) == DW_TAG_inlined_subroutine; }
-
 /// Walks a unit for code: calls `visit(die, function it is in)` for each subprogram that has an entry and for each
 /// inlined instance.
 template <class Visit>
@@ -89,7 +87,7 @@ class Collector {
   void add(Dwarf_Die die, VirtAddr entry, const Dwarf_Die* inside) {
     FunctionInfo* function = function_of(die);
     if (function == nullptr) return;
-    const bool inlined = is_inlined(die);
+    const bool inlined = dwarf_tag(&die) == DW_TAG_inlined_subroutine;
     Instance& instance = function->instances.emplace_back();
     instance.pc = entry;
     instance.inlined = inlined;
@@ -291,36 +289,6 @@ Result<FunctionInfo> DebugInfo::function_at(VirtAddr entry) const {
   if (found) return *std::move(found);
   return fail(ErrorKind::not_found, fmt::format("the debug information in {} has no function that begins at {:#x}",
                                                 path().string(), entry.value));
-}
-
-Result<FunctionInfo> DebugInfo::function_around(VirtAddr pc) const {
-  const std::scoped_lock lock(impl_->mutex);
-  const auto unit = impl_->unit_at(pc);
-  std::optional<KnownDie> found;
-  if (unit) {
-    std::uint64_t steps = impl_->most_steps(*unit);
-    const StopToken never;
-    // What is inside of what is met later.
-    CodeWalk walk(impl_->code, steps, never, [&](Dwarf_Die die, VirtAddr, const Dwarf_Die* inside) {
-      if (has_pc(die, pc)) found = KnownDie{die, inside != nullptr && is_inlined(die) ? *inside : die};
-      return true;
-    });
-    walk.walk(*unit);
-  }
-  if (!found)
-    return fail(ErrorKind::not_found,
-                fmt::format("the debug information in {} has no function at {:#x}", path().string(), pc.value));
-  FunctionInfo info = impl_->describe(found->die);
-  info.declared = declared_at(found->die);
-  Instance& instance = info.instances.emplace_back();
-  instance.pc = pc;
-  instance.die = impl_->id_of(found->die, found->function);
-  instance.inlined = is_inlined(found->die);
-  if (instance.inlined) {
-    instance.caller = impl_->names.qualified(found->function);
-    instance.where_called = called_at(found->die);
-  }
-  return info;
 }
 
 Result<std::vector<FunctionInfo>> DebugInfo::functions(const Wanted& wanted, const StopToken& stop) const {

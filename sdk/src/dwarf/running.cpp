@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Which functions run at an address: one, and those that are inlined there.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "dwarf/die.hpp"
@@ -96,6 +98,27 @@ std::vector<RunningFunction> DebugInfo::functions_at(VirtAddr pc) const {
   }
   if (found.empty() && line.line > 0) found.push_back({.entry = {}, .line = std::move(line)});
   return found;
+}
+
+Result<FunctionInfo> DebugInfo::function_around(VirtAddr pc) const {
+  const std::scoped_lock lock(impl_->mutex);
+  const auto unit = impl_->unit_at(pc);
+  const auto chain = unit ? Around(pc, impl_->most_steps(*unit)).find(*unit) : std::vector<Dwarf_Die>();
+  if (chain.empty())
+    return fail(ErrorKind::not_found,
+                fmt::format("the debug information in {} has no function at {:#x}", path().string(), pc.value));
+  const Dwarf_Die& innermost = chain.back();
+  FunctionInfo info = impl_->describe(innermost);
+  info.declared = declared_at(innermost);
+  Instance& instance = info.instances.emplace_back();
+  instance.pc = pc;
+  instance.die = impl_->id_of(innermost, chain.front());
+  instance.inlined = chain.size() > 1;
+  if (instance.inlined) {
+    instance.caller = impl_->names.qualified(chain.front());
+    instance.where_called = called_at(innermost);
+  }
+  return info;
 }
 
 }  // namespace usdt::dwarf
