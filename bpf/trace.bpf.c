@@ -163,24 +163,39 @@ static __always_inline void fill_args(void *record, const struct usdt_ctx *ctx, 
 	capture_texts(record, ctx);
 }
 
+/* Whom a function returns to, at its first instruction, where unwinding by frames does not see it: the function has no
+ * frame yet. 0: it is seen (x86-64, which unwinds by tables). */
+static __always_inline __u64 direct_caller(const struct usdt_ctx *ctx)
+{
+	__u64 caller = 0;
+#if defined(__TARGET_ARCH_arm64)
+	USDT_LOAD_REG(caller, ctx->regs, USDT_ARM64_CALLER_OFFSET);
+#elif defined(__TARGET_ARCH_i386)
+	__u64 top;
+
+	USDT_LOAD_REG(top, ctx->regs, USDT_I386_FRAME_OFFSET);
+	bpf_probe_read_kernel(&caller, sizeof(__u32), (const void *)top);
+#endif
+	return caller;
+}
+
 /* The kernel's stack, innermost first; its bytes or a negative errno. */
 static __always_inline long take_stack(const struct usdt_ctx *ctx, __u64 *stack)
 {
 	const __u32 size = usdt_stock()->stack_depth * sizeof(*stack);
-#ifdef __TARGET_ARCH_arm64
+	__u64 caller = 0;
 	long taken;
 
-	/* At its first instruction a function has no frame yet: whom it returns to is in a register alone. */
-	if (usdt_source() == USDT_SOURCE_KERNEL && !ctx->returns && size > sizeof(*stack)) {
-		taken = bpf_get_stack(ctx->regs, stack + 1, size - sizeof(*stack), 0);
-		if (taken < (long)sizeof(*stack))
-			return taken;
-		stack[0] = stack[1];
-		USDT_LOAD_REG(stack[1], ctx->regs, USDT_ARM64_CALLER_OFFSET);
-		return taken + sizeof(*stack);
-	}
-#endif
-	return bpf_get_stack(ctx->regs, stack, size, 0);
+	if (usdt_source() == USDT_SOURCE_KERNEL && !ctx->returns && size > sizeof(*stack))
+		caller = direct_caller(ctx);
+	if (!caller)
+		return bpf_get_stack(ctx->regs, stack, size, 0);
+	taken = bpf_get_stack(ctx->regs, stack + 1, size - sizeof(*stack), 0);
+	if (taken < (long)sizeof(*stack))
+		return taken;
+	stack[0] = stack[1];
+	stack[1] = caller;
+	return taken + sizeof(*stack);
 }
 
 /* The registers of the process: of the hit, or those with which it entered the kernel (bpf_task_pt_regs(): 5.15). */
@@ -391,23 +406,53 @@ static __always_inline bool is_session(void)
 	return usdt_program()->moment == (USDT_AT_ENTRY | USDT_AT_RETURN);
 }
 
+/* Calls that begin at one time, by the clock, and are of one thread. Two that are within each other are, where the
+ * clock ticks slowly; and any number of them of the idle tasks, which are thread 0 on all processors. */
+#define MOST_CALLS_AT_ONCE 8
+
+/* A blank record for the call of a session that begins now; `key` becomes one that no other call has. */
+static __always_inline long add_session(struct usdt_call_key *key, const struct usdt_event *blank)
+{
+	long error = 0;
+
+	key->frame = bpf_ktime_get_ns();
+	for (__u32 i = 0; i < MOST_CALLS_AT_ONCE; i++, key->frame++) {
+		error = bpf_map_update_elem(&usdt_open_calls, key, blank, BPF_NOEXIST);
+		if (error != -USDT_EEXIST)
+			break;
+	}
+	return error;
+}
+
+/* The same of a call whose ends are two programs. A record that its stack pointer has left is of a call whose end never
+ * came. */
+static __always_inline long add_call(struct usdt_call_key *key, const struct usdt_event *blank, __u64 frame)
+{
+	key->frame = frame;
+	return bpf_map_update_elem(&usdt_open_calls, key, blank, BPF_ANY);
+}
+
 static __always_inline void open_call(const struct usdt_ctx *ctx, __u32 site, struct usdt_site_stats *stats)
 {
 	struct usdt_call_key key = {.tid = (__u32)bpf_get_current_pid_tgid(), .site = site};
 	__u32 zero = 0;
-	struct usdt_event *event = bpf_map_lookup_elem(&usdt_blank, &zero);
-	__u64 *start;
+	struct usdt_event *event;
+	long error;
 
-	if (is_session()) {
-		start = usdt_session_cookie(ctx);
-		key.frame = bpf_ktime_get_ns();
-		*start = key.frame;
-		if (keeps_arguments(ctx))
-			return;
-	} else {
-		key.frame = usdt_frame(ctx);
+	if (keeps_arguments(ctx)) {
+		*usdt_session_cookie(ctx) = bpf_ktime_get_ns();
+		return;
 	}
-	if (!event || bpf_map_update_elem(&usdt_open_calls, &key, event, BPF_ANY)) {
+	event = bpf_map_lookup_elem(&usdt_blank, &zero);
+	if (!event)
+		return;
+	if (is_session()) {
+		error = add_session(&key, event);
+		*usdt_session_cookie(ctx) = error ? 0 : key.frame;
+	} else {
+		error = add_call(&key, event, usdt_frame(ctx));
+	}
+	if (error) {
 		__sync_fetch_and_add(&stats->calls_full, 1);
 		return;
 	}

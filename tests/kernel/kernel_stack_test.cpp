@@ -47,9 +47,6 @@ class EachStack : public EachWay {
 INSTANTIATE_TEST_SUITE_P(Kernel, EachStack, testing::ValuesIn(every_way()), name_of);
 
 TEST_P(EachStack, is_the_function_and_then_the_way_to_it) {
-#ifdef __i386__
-  if (GetParam().at_entry()) GTEST_SKIP() << "its frames tell of no direct caller at an entry (docs/kernel.md)";
-#endif
   constexpr Way reference{"kretprobe", Backend::perf_kprobe, nullptr};
   const std::vector<std::string> callers = stack_by(reference);
   // x86 unwinds through the return address that a kretprobe replaced since 5.16: before, what is compared

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <map>
+#include <optional>
 
 #include "kernel_calls.hpp"
 #include "kernel_ways.hpp"
@@ -40,6 +41,53 @@ Names wide_names(const truth::Stage& stage, bool few) {
   return names;
 }
 
+std::string_view name_of(const AttachPlan& plan, Index<PlannedSite> site) {
+  return function_of(plan, plan.sites[site])->name;
+}
+
+std::vector<std::string_view> names_of(const AttachPlan& plan) {
+  std::vector<std::string_view> names;
+  for (const Index<PlannedSite> site : plan.sites.indices()) names.push_back(name_of(plan, site));
+  return names;
+}
+
+/// What the witness saw of the hit that was seen last. Interrupts call functions at any moment, also between the
+/// reading of one side and that of the other, so that counts since the last comparison may agree about different hits.
+/// Those since the beginning differ then, by the hits that only one side had been asked about.
+class Pairs {
+ public:
+  Pairs(Own& witness, const std::vector<std::string_view>& names) : witness_(witness) {
+    for (std::size_t i = 0; i < names.size(); ++i) sites_.try_emplace(names[i], Counted{i, 0, 0});
+  }
+  void begin() {
+    for (auto& [name, site] : sites_) site.before = hits(site.number);
+  }
+  /// It was hit while the beginning was noted: who knows on which side of it.
+  void leave_out(std::string_view name) { sites_.erase(name); }
+  void count(std::string_view name) {
+    if (const auto site = sites_.find(name); site != sites_.end()) ++site->second.hits;
+  }
+  /// None: there are hits that only one of both has seen.
+  [[nodiscard]] std::optional<Seen> last_of(std::string_view name) {
+    const auto site = sites_.find(name);
+    if (site == sites_.end()) return std::nullopt;
+    const auto seen = witness_.get<Seen>("seen", site->second.number);
+    const bool whole = hits(site->second.number) == seen.hits;  // else it was written while it was read
+    return whole && seen.hits - site->second.before == site->second.hits ? std::optional(seen) : std::nullopt;
+  }
+
+ private:
+  struct Counted {
+    std::size_t number;
+    std::uint64_t before;
+    std::uint64_t hits;
+  };
+  [[nodiscard]] std::uint64_t hits(std::size_t number) { return witness_.get<Seen>("seen", number).hits; }
+
+  Own& witness_;
+  std::map<std::string_view, Counted> sites_;
+};
+
 TEST_P(EachWay, agrees_with_registers_read_by_hand) {
 #if defined(__i386__)
   GTEST_SKIP() << "without BTF nothing tells how wide arguments are";
@@ -60,35 +108,31 @@ TEST_P(EachWay, agrees_with_registers_read_by_hand) {
   if (!tracer) return;
   Own witness("witness", *witness_plan);
   ASSERT_FALSE(witness.error()) << witness.error()->message;
-  std::map<std::string, std::uint32_t, std::less<>> witness_of;
-  for (const Index<PlannedSite> site : witness_plan->sites.indices())
-    witness_of.try_emplace(function_of(*witness_plan, witness_plan->sites[site])->name, site.value);
-
+  Pairs pairs(witness, names_of(*witness_plan));
   take(*tracer);
+  pairs.begin();
   hits_.clear();
-  std::vector<std::uint64_t> before(kMostSites);
-  for (std::size_t i = 0; i < kMostSites; ++i) before[i] = witness.get<Seen>("seen", i).hits;
+  take(*tracer);
+  for (const Hit& hit : hits_) pairs.leave_out(name_of(*planned, hit.site));
   std::set<std::string_view> functions;
   std::size_t right = 0;
   std::size_t wrong = 0;
   std::size_t unread = 0;
   const auto me = static_cast<std::uint32_t>(::gettid());
   for (const truth::Call& call : stage.calls()) {
+    hits_.clear();
     static_cast<void>(call.run());
     take(*tracer);
-    std::map<Index<PlannedSite>, std::pair<std::size_t, const Hit*>> last;
+    std::map<Index<PlannedSite>, const Hit*> last;
     for (const Hit& hit : hits_) {
-      auto& [count, newest] = last[hit.site];
-      ++count;
+      pairs.count(name_of(*planned, hit.site));
+      const Hit*& newest = last[hit.site];
       if (!newest || hit.ts >= newest->ts) newest = &hit;
     }
-    for (const auto& [site, known] : last) {
-      const auto& [count, hit] = known;
-      const std::string& name = function_of(*planned, planned->sites[site])->name;
-      const auto other = witness_of.find(name);
-      if (other == witness_of.end() || hit->tid != me) continue;
-      const Seen seen = witness.get<Seen>("seen", other->second);
-      if (seen.hits - before[other->second] != count) continue;  // one of them has hits of the other's reading
+    for (const auto& [site, hit] : last) {
+      const std::string_view name = name_of(*planned, site);
+      const std::optional<Seen> seen = pairs.last_of(name);
+      if (!seen || hit->tid != me) continue;
       const std::vector<Arg>& args = planned->args[planned->sites[site].args];
       for (std::size_t n = 0; n < args.size() && !args[n].result; ++n) {
         const std::size_t place = n - kRegisters;
@@ -99,7 +143,7 @@ TEST_P(EachWay, agrees_with_registers_read_by_hand) {
           ++unread;
           break;
         }
-        const std::uint64_t expected = n < kRegisters ? seen.registers[n] : seen.stack[place];
+        const std::uint64_t expected = n < kRegisters ? seen->registers[n] : seen->stack[place];
         if (cut(*bits, args[n].type.size) == cut(expected, args[n].type.size)) {
           ++right;
         } else if (++wrong < 20) {
@@ -109,11 +153,6 @@ TEST_P(EachWay, agrees_with_registers_read_by_hand) {
       }
       functions.insert(name);
     }
-    for (const Hit& hit : hits_) {
-      const auto other = witness_of.find(function_of(*planned, planned->sites[hit.site])->name);
-      if (other != witness_of.end()) before[other->second] = witness.get<Seen>("seen", other->second).hits;
-    }
-    hits_.clear();
   }
   fmt::print("  {} of {} functions hit, {} arguments without value\n", functions.size(), tracer->link().attached(),
              unread);

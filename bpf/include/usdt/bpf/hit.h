@@ -16,6 +16,7 @@
 enum {
 	USDT_ENOENT = 2,
 	USDT_EFAULT = 14,
+	USDT_EEXIST = 17,
 	USDT_ERANGE = 34,
 	USDT_ENODATA = 61, /* not known at this end of a call, or by this kernel */
 	USDT_EOPNOTSUPP = 95,
