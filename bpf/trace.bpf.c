@@ -48,6 +48,13 @@ struct {
 	__uint(value_size, sizeof(struct usdt_event));
 } usdt_blank SEC(".maps");
 
+/* What a program can do besides handing over the numbers of a hit. The kernel reads all of a program before it finds
+ * out what its constants leave of it, so that those that do less are attached sooner. */
+enum abilities {
+	COPIES_MEMORY = 1, /* texts and the stack of the process; it waits for pages */
+	MAKES_CALLS = 2,   /* of both ends one event */
+};
+
 /* Programs are linked at 4 MiB or above (x86-64 and arm64 without PIE; i386 at 128 MiB): what is below is no pointer.
  */
 #define LOWEST_POINTER 0x400000
@@ -143,7 +150,7 @@ static __always_inline void capture_texts(void *record, const struct usdt_ctx *c
 }
 
 /* Records of calls are filled at both ends: at the second what the first one could not know. */
-static __always_inline void fill_args(void *record, const struct usdt_ctx *ctx, bool second_end)
+static __always_inline void fill_args(void *record, const struct usdt_ctx *ctx, const __u32 can, bool second_end)
 {
 	struct usdt_event_arg *args = record + sizeof(struct usdt_event);
 	struct usdt_cursor at = {};
@@ -160,7 +167,8 @@ static __always_inline void fill_args(void *record, const struct usdt_ctx *ctx, 
 		args[i].bits = bits;
 		args[i].text = 0;
 	}
-	capture_texts(record, ctx);
+	if (can & COPIES_MEMORY)
+		capture_texts(record, ctx);
 }
 
 /* Whom a function returns to, at its first instruction, where unwinding by frames does not see it: the function has no
@@ -272,7 +280,8 @@ static __always_inline void take_user_stack(const struct usdt_ctx *ctx, void *re
 	stack->copied = copy_stack(addresses + size, stack->regs[USDT_TARGET(STACK_WORD)]);
 }
 
-static __always_inline void fill(struct usdt_event *event, const struct usdt_ctx *ctx, __u32 site, __u64 pid_tgid)
+static __always_inline void fill(struct usdt_event *event, const struct usdt_ctx *ctx, const __u32 can, __u32 site,
+				 __u64 pid_tgid)
 {
 	void *stack = (void *)event + sizeof(*event) + usdt_program()->max_args * sizeof(struct usdt_event_arg);
 
@@ -289,9 +298,9 @@ static __always_inline void fill(struct usdt_event *event, const struct usdt_ctx
 	/* A process at a USDT site is not in the kernel. */
 	if (usdt_stock()->stack_depth && usdt_source() != USDT_SOURCE_USER)
 		event->stack_size = take_stack(ctx, stack);
-	if (usdt_stock()->user_stack_at)
+	if ((can & COPIES_MEMORY) && usdt_stock()->user_stack_at)
 		take_user_stack(ctx, event);
-	fill_args(event, ctx, false);
+	fill_args(event, ctx, can, false);
 }
 
 /* A busy consumer polls; only a sleeping one is woken, once. */
@@ -359,15 +368,15 @@ static __always_inline void page_in(const struct usdt_ctx *ctx)
 	waiting->sleepable = false;
 }
 
-static __always_inline bool may_wait(void)
+static __always_inline bool may_wait(const __u32 can)
 {
-	return usdt_stock()->may_sleep && usdt_source() == USDT_SOURCE_USER;
+	return (can & COPIES_MEMORY) && usdt_stock()->may_sleep && usdt_source() == USDT_SOURCE_USER;
 }
 
 /* A hit, or the end of a call whose arguments are still there (`start`: when it began). Where something is paged out,
  * it is waited for, and looked at once more: the verifier goes through each look anew. */
-static __always_inline void record_hit(const struct usdt_ctx *ctx, __u32 site, struct usdt_site_stats *stats,
-				       __u64 start)
+static __always_inline void record_hit(const struct usdt_ctx *ctx, const __u32 can, __u32 site,
+				       struct usdt_site_stats *stats, __u64 start)
 {
 	struct usdt_event *event;
 	__u64 now = 0;
@@ -378,8 +387,8 @@ static __always_inline void record_hit(const struct usdt_ctx *ctx, __u32 site, s
 			count_lost(stats);
 			return;
 		}
-		fill(event, ctx, site, usdt_pid_tgid());
-		if (!may_wait() || look == 1 || !is_paged_out(event))
+		fill(event, ctx, can, site, usdt_pid_tgid());
+		if (!may_wait(can) || look == 1 || !is_paged_out(event))
 			break;
 		/* Not while the record is held: the consumer cannot pass it, and the process may wait for ever. */
 		now = event->ts;
@@ -432,7 +441,8 @@ static __always_inline long add_call(struct usdt_call_key *key, const struct usd
 	return bpf_map_update_elem(&usdt_open_calls, key, blank, BPF_ANY);
 }
 
-static __always_inline void open_call(const struct usdt_ctx *ctx, __u32 site, struct usdt_site_stats *stats)
+static __always_inline void open_call(const struct usdt_ctx *ctx, const __u32 can, __u32 site,
+				      struct usdt_site_stats *stats)
 {
 	struct usdt_call_key key = {.tid = (__u32)bpf_get_current_pid_tgid(), .site = site};
 	__u32 zero = 0;
@@ -460,14 +470,15 @@ static __always_inline void open_call(const struct usdt_ctx *ctx, __u32 site, st
 	if (!event)
 		return;
 	for (__u32 look = 0; look < 2; look++) {
-		fill(event, ctx, site, usdt_pid_tgid());
-		if (!may_wait() || look == 1 || !is_paged_out(event))
+		fill(event, ctx, can, site, usdt_pid_tgid());
+		if (!may_wait(can) || look == 1 || !is_paged_out(event))
 			break;
 		page_in(ctx);
 	}
 }
 
-static __always_inline void close_call(const struct usdt_ctx *ctx, __u32 site, struct usdt_site_stats *stats)
+static __always_inline void close_call(const struct usdt_ctx *ctx, const __u32 can, __u32 site,
+				       struct usdt_site_stats *stats)
 {
 	struct usdt_call_key key = {.tid = (__u32)bpf_get_current_pid_tgid(), .site = site};
 	struct usdt_event *event;
@@ -477,7 +488,7 @@ static __always_inline void close_call(const struct usdt_ctx *ctx, __u32 site, s
 		if (!key.frame) /* it began before the trace, or did not count */
 			return;
 		__sync_fetch_and_add(&stats->ended, 1);
-		record_hit(ctx, site, stats, key.frame);
+		record_hit(ctx, can, site, stats, key.frame);
 		return;
 	}
 	event = bpf_map_lookup_elem(&usdt_open_calls, &key);
@@ -485,14 +496,15 @@ static __always_inline void close_call(const struct usdt_ctx *ctx, __u32 site, s
 		return;
 	__sync_fetch_and_add(&stats->ended, 1);
 	event->duration = bpf_ktime_get_ns() - event->ts;
-	fill_args(event, ctx, true);
+	fill_args(event, ctx, can, true);
 	if (bpf_ringbuf_output(&usdt_events, event, usdt_stock()->record_size, wake_flags()))
 		count_lost(stats);
 	bpf_map_delete_elem(&usdt_open_calls, &key);
 }
 
-USDT_PROGRAM(usdt_trace_hit)
+static __always_inline int trace(const struct usdt_ctx *ctx, const __u32 can)
 {
+	const bool calls = (can & MAKES_CALLS) && usdt_calls();
 	__u32 site = usdt_site(ctx);
 	struct usdt_site_stats *stats;
 
@@ -501,17 +513,37 @@ USDT_PROGRAM(usdt_trace_hit)
 	stats = stats_of(site);
 	if (!stats || (!ctx->spec && !usdt_is_packed(ctx)))
 		return 0;
-	if (usdt_calls() && ctx->returns) {
-		close_call(ctx, site, stats);
+	if (calls && ctx->returns) {
+		close_call(ctx, can, site, stats);
 		return 0;
 	}
 	/* Atomic although per CPU: another task's hit may preempt this one. */
 	__sync_fetch_and_add(&stats->hits, 1);
-	if (usdt_calls())
-		open_call(ctx, site, stats);
+	if (calls)
+		open_call(ctx, can, site, stats);
 	else
-		record_hit(ctx, site, stats, 0);
+		record_hit(ctx, can, site, stats, 0);
 	return 0;
+}
+
+USDT_PROGRAM(usdt_trace_hit)
+{
+	return trace(ctx, 0);
+}
+
+USDT_PROGRAM(usdt_trace_hit_memory)
+{
+	return trace(ctx, COPIES_MEMORY);
+}
+
+USDT_PROGRAM(usdt_trace_call)
+{
+	return trace(ctx, MAKES_CALLS);
+}
+
+USDT_PROGRAM(usdt_trace_call_memory)
+{
+	return trace(ctx, MAKES_CALLS | COPIES_MEMORY);
 }
 
 /* Hits are counted, and nothing else: no argument is read, so that sites of all specs share the program. */

@@ -13,7 +13,7 @@ import time
 import many_sites
 import puppet  # noqa: F401  the directory of the modules below
 from elf_view import Memory, notes
-from harness import check, check_equal, main, require_root, require_x86_64, scenario, wait_line, wait_until
+from harness import Skip, check, check_equal, main, require_root, require_x86_64, scenario, wait_line, wait_until
 
 SITES = 3000
 TRIALS = int(os.environ.get("USDT_SIGKILL_TRIALS", "40"))  # 200 were run when this was written
@@ -122,19 +122,55 @@ class Trial:
 
     count = 0
 
-    def __init__(self, run, target):
+    def __init__(self, run, target, cgroup=None):
         Trial.count += 1
+        self.cgroup = cgroup
         self.mark = f"USDT_TEST_MARK={os.getpid()}-{Trial.count}"
         name, value = self.mark.split("=")
         argv = run.tool_argv(f"usdt:{target.path}:many:*", ["--quiet"])
         self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.DEVNULL, env={**os.environ, name: value})
+                                        stderr=subprocess.DEVNULL, env={**os.environ, name: value},
+                                        preexec_fn=cgroup.enter if cgroup else None)
 
     def kill(self):
-        self.process.send_signal(signal.SIGKILL)
+        if self.cgroup:
+            self.cgroup.kill()
+        else:
+            self.process.send_signal(signal.SIGKILL)
         self.process.wait()
         # What the kernel was doing for it is done by a task of its own, which ends as soon as that is done.
         wait_until(lambda: not tasks_of(self.mark.encode()), "end of the killed tracer's tasks")
+
+
+class Cgroup:
+    """A cgroup of its own, whose tasks are killed all at once, as service managers do when a unit is to end."""
+
+    def __init__(self):
+        mounts = [line.split() for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()]
+        trees = [fields[4] for fields in mounts if fields[3] == "/" and "cgroup2" in fields[fields.index("-"):]]
+        if not trees:
+            raise Skip("no cgroup v2 here")
+        self.path = pathlib.Path(trees[0]) / f"usdt-test-{os.getpid()}"
+        try:
+            self.path.mkdir()
+        except OSError as error:
+            raise Skip(f"no cgroup can be made: {error}")
+        if not (self.path / "cgroup.kill").exists():
+            self.path.rmdir()
+            raise Skip("this kernel has no cgroup.kill (5.14)")
+
+    def enter(self):
+        (self.path / "cgroup.procs").write_text("0")
+
+    def kill(self):
+        (self.path / "cgroup.kill").write_text("1")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        wait_until(lambda: "populated 0" in (self.path / "cgroup.events").read_text(), "an empty cgroup")
+        self.path.rmdir()
 
 
 def spread(most_ms):
@@ -142,19 +178,18 @@ def spread(most_ms):
     return [most_ms * i / TRIALS for i in range(TRIALS)]
 
 
-@scenario
-def killed_at_any_moment_of_attaching_it_leaves_nothing(run):
+def kill_while_attaching(run, cgroup=None):
     target = Target(run)
     log = KernelLog()
     start = time.monotonic()
-    trial = Trial(run, target)
+    trial = Trial(run, target, cgroup)
     wait_until(lambda: target.attached() == SITES, "all sites attached", every=0.001)
     whole_ms = (time.monotonic() - start) * 1e3
     trial.kill()
     target.check_clean("killed when attached")
     halfway = 0
     for ms in spread(1.2 * whole_ms):
-        trial = Trial(run, target)
+        trial = Trial(run, target, cgroup)
         time.sleep(ms / 1e3)
         halfway += 0 < target.attached() < SITES
         trial.kill()
@@ -164,12 +199,11 @@ def killed_at_any_moment_of_attaching_it_leaves_nothing(run):
     check_equal(log.leaks(), [], "leaks in the kernel's log")
 
 
-@scenario
-def killed_at_any_moment_of_detaching_it_leaves_nothing(run):
+def kill_while_detaching(run, cgroup=None):
     target = Target(run)
     log = KernelLog()
     for ms in spread(80):
-        trial = Trial(run, target)
+        trial = Trial(run, target, cgroup)
         wait_until(lambda: target.attached() == SITES, "all sites attached", every=0.001)
         trial.process.send_signal(signal.SIGTERM)
         time.sleep(ms / 1e3)
@@ -177,6 +211,30 @@ def killed_at_any_moment_of_detaching_it_leaves_nothing(run):
         target.check_clean(f"killed {ms:.1f} ms after SIGTERM")
     target.check_alive()
     check_equal(log.leaks(), [], "leaks in the kernel's log")
+
+
+@scenario
+def killed_at_any_moment_of_attaching_it_leaves_nothing(run):
+    kill_while_attaching(run)
+
+
+@scenario
+def killed_at_any_moment_of_detaching_it_leaves_nothing(run):
+    kill_while_detaching(run)
+
+
+@scenario
+def killed_with_its_cgroup_at_any_moment_of_attaching_it_leaves_nothing(run):
+    require_root()
+    with Cgroup() as cgroup:
+        kill_while_attaching(run, cgroup)
+
+
+@scenario
+def killed_with_its_cgroup_at_any_moment_of_detaching_it_leaves_nothing(run):
+    require_root()
+    with Cgroup() as cgroup:
+        kill_while_detaching(run, cgroup)
 
 
 if __name__ == "__main__":

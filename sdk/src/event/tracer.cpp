@@ -97,6 +97,17 @@ bool reads_memory(const AttachPlan& plan) {
                              [&](const EncodedSpec& spec) { return std::ranges::any_of(spec.args, reads); });
 }
 
+bool has_calls(const AttachPlan& plan) {
+  return std::ranges::find(plan.groups, Moment::both, &AttachGroup::moment) != plan.groups.end();
+}
+
+/// Of the stock programs (bpf/trace.bpf.c) the smallest that does.
+std::string program_for(const AttachPlan& plan, const TraceOptions& options, bool sleepable) {
+  if (options.count_only) return "usdt_trace_count";
+  const bool copies = sleepable || plan.string_slots > 0 || options.user_stack_depth > 0;
+  return fmt::format("usdt_trace_{}{}", has_calls(plan) ? "call" : "hit", copies ? "_memory" : "");
+}
+
 bool waits_for_pages(const AttachPlan& plan, const TraceOptions& options) {
   const bool picked = !pids_of(plan.scope).empty() || options.descendants_only;
   return options.wait_for_pages.value_or(picked) && !options.count_only && !plan.files.empty() && reads_memory(plan) &&
@@ -198,7 +209,7 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
     if (auto set = object->set_max_entries("usdt_misreads", sites); !set) return fail(set.error());
   }
   if (auto set = object->set_constant("usdt_stock_constants", constants); !set) return fail(set.error());
-  const std::string program = options.count_only ? "usdt_trace_count" : "usdt_trace_hit";
+  const std::string program = program_for(plan, options, sleepable);
   const LoadOptions load{.backend = options.backend,
                          .carrier = options.carrier,
                          .arguments = !options.count_only,

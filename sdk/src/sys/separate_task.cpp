@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "sys/root_cgroup.hpp"
+
 namespace usdt::sys {
 namespace {
 
@@ -46,6 +48,9 @@ class Stacks {
   explicit operator bool() const noexcept { return start_ != nullptr; }
   /// Stacks grow downwards on every machine we know.
   [[nodiscard]] void* top(std::size_t number) const noexcept { return start_ + (number + 1) * kStackBytes; }
+  [[nodiscard]] std::span<std::byte> of(std::size_t number) const noexcept {
+    return {start_ + number * kStackBytes, kStackBytes};
+  }
 
  private:
   std::byte* start_ = nullptr;
@@ -179,15 +184,22 @@ class ExitingTasks {
   std::array<int, 2> go_{-1, -1};
 };
 
+/// The number of the task, which has ended or is about to; -1: there is none.
+pid_t start_separate(SeparateCall& call, const Stacks& stack) noexcept {
+  if (!kMayClone || !stack) return -1;
+  // CLONE_VFORK: this thread stands still meanwhile, so that the task may use its thread-local memory.
+  constexpr int flags = CLONE_VM | CLONE_FILES | CLONE_VFORK;
+  const pid_t task = clone_into_root_cgroup(call_and_exit, stack.of(0), flags, &call);
+  return task < 0 ? ::clone(call_and_exit, stack.top(0), flags, &call) : task;
+}
+
 }  // namespace
 
 void make_in_separate_task(SeparateCall& call) noexcept {
   const int saved = errno;
   const Stacks stack(1);
   const SignalsBlocked blocked;
-  // CLONE_VFORK: this thread stands still meanwhile, so that the task may use its thread-local memory.
-  const pid_t task =
-      kMayClone && stack ? ::clone(call_and_exit, stack.top(0), CLONE_VM | CLONE_FILES | CLONE_VFORK, &call) : -1;
+  const pid_t task = start_separate(call, stack);
   if (task < 0) {
     call.result = make(call);
   } else {

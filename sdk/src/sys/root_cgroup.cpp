@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "sys/root_cgroup.hpp"
+
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "sys/read.hpp"
+#include "sys/unique_fd.hpp"
+
+namespace usdt::sys {
+namespace {
+
+/// The fields of a line of /proc/self/mountinfo (proc_pid_mountinfo(5)) that are asked for here.
+struct Mount {
+  std::string_view root;
+  std::string_view place;
+  std::string_view type;
+};
+
+Mount mount_of(std::string_view line) {
+  Mount mount;
+  std::string_view* const fields[] = {nullptr, nullptr, nullptr, &mount.root, &mount.place};
+  for (std::string_view* field : fields) {
+    const std::string_view word = line.substr(0, line.find(' '));
+    if (field != nullptr) *field = word;
+    line.remove_prefix(std::min(word.size() + 1, line.size()));
+  }
+  constexpr std::string_view behind_options = " - ";
+  const std::size_t at = line.find(behind_options);
+  if (at == line.npos) return {};
+  mount.type = line.substr(at + behind_options.size());
+  mount.type = mount.type.substr(0, mount.type.find(' '));
+  return mount;
+}
+
+/// Where the whole tree of cgroup v2 is mounted; empty: nowhere.
+std::string place_of_tree() {
+  const auto mounts = read_text("/proc/self/mountinfo", 1 << 20);
+  std::string_view rest = mounts ? std::string_view(*mounts) : std::string_view();
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    const Mount mount = mount_of(line);
+    if (mount.type == "cgroup2" && mount.root == "/") return std::string(mount.place);
+  }
+  return {};
+}
+
+bool is_at_root() {
+  const auto cgroups = read_text("/proc/self/cgroup", 1 << 16);
+  return !cgroups || cgroups->find("0::/\n") != cgroups->npos;
+}
+
+UniqueFd open_root() {
+  if (is_at_root()) return {};
+  const std::string place = place_of_tree();
+  return place.empty() ? UniqueFd() : UniqueFd(::open(place.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+/// clone3(2), of which the C library has no function. The new task begins on its own stack, so that it cannot return
+/// from here.
+long clone3(const clone_args& args, int (*run)(void*), void* argument) noexcept {
+  long result;
+#if defined(__x86_64__)
+  asm volatile(
+      "syscall\n\ttest %%rax, %%rax\n\tjnz 1f\n\t"
+      "xor %%ebp, %%ebp\n\tmov %[argument], %%rdi\n\tcall *%[run]\n\tud2\n1:"
+      : "=a"(result)
+      : "0"(SYS_clone3), "D"(&args), "S"(sizeof(args)), [run] "r"(run), [argument] "r"(argument)
+      : "rcx", "r11", "memory", "cc");
+#elif defined(__i386__)
+  asm volatile(
+      "int $0x80\n\ttest %%eax, %%eax\n\tjnz 1f\n\t"
+      "sub $12, %%esp\n\tpush %%edi\n\tcall *%%esi\n\tud2\n1:"
+      : "=a"(result)
+      : "0"(SYS_clone3), "b"(&args), "c"(sizeof(args)), "S"(run), "D"(argument)
+      : "memory", "cc");
+#elif defined(__aarch64__)
+  register long number asm("x8") = SYS_clone3;
+  register long x0 asm("x0") = reinterpret_cast<long>(&args);
+  register long x1 asm("x1") = sizeof(args);
+  asm volatile(
+      "svc #0\n\tcbnz x0, 1f\n\t"
+      "mov x29, xzr\n\tmov x0, %[argument]\n\tblr %[run]\n\tbrk #0\n1:"
+      : "+r"(x0)
+      : "r"(number), "r"(x1), [run] "r"(run), [argument] "r"(argument)
+      : "memory", "cc");
+  result = x0;
+#endif
+  return result;
+}
+
+}  // namespace
+
+pid_t clone_into_root_cgroup(int (*run)(void*), std::span<std::byte> stack, std::uint64_t flags,
+                             void* argument) noexcept {
+  static const UniqueFd root = open_root();
+  if (!root) return -1;
+  clone_args args{};
+  args.flags = flags | CLONE_INTO_CGROUP;
+  args.stack = reinterpret_cast<std::uintptr_t>(stack.data());
+  args.stack_size = stack.size();
+  args.cgroup = static_cast<std::uint64_t>(root.get());
+  const long task = clone3(args, run, argument);
+  return task < 0 ? -1 : static_cast<pid_t>(task);
+}
+
+}  // namespace usdt::sys
