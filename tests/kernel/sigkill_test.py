@@ -122,7 +122,7 @@ class Trial:
 
     count = 0
 
-    def __init__(self, run, target, cgroup=None):
+    def __init__(self, run, target, cgroup):
         Trial.count += 1
         self.cgroup = cgroup
         self.mark = f"USDT_TEST_MARK={os.getpid()}-{Trial.count}"
@@ -140,17 +140,22 @@ class Trial:
         self.process.wait()
         # What the kernel was doing for it is done by a task of its own, which ends as soon as that is done.
         wait_until(lambda: not tasks_of(self.mark.encode()), "end of the killed tracer's tasks")
+        if self.cgroup:
+            self.cgroup.remove()
 
 
 class Cgroup:
-    """A cgroup of its own, whose tasks are killed all at once, as service managers do when a unit is to end."""
+    """A cgroup of a trial's own, whose tasks are killed all at once, as service managers do when a unit is to end."""
+
+    count = 0
 
     def __init__(self):
+        Cgroup.count += 1
         mounts = [line.split() for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()]
         trees = [fields[4] for fields in mounts if fields[3] == "/" and "cgroup2" in fields[fields.index("-"):]]
         if not trees:
             raise Skip("no cgroup v2 here")
-        self.path = pathlib.Path(trees[0]) / f"usdt-test-{os.getpid()}"
+        self.path = pathlib.Path(trees[0]) / f"usdt-test-{os.getpid()}-{Cgroup.count}"
         try:
             self.path.mkdir()
         except OSError as error:
@@ -165,10 +170,7 @@ class Cgroup:
     def kill(self):
         (self.path / "cgroup.kill").write_text("1")
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
+    def remove(self):
         wait_until(lambda: "populated 0" in (self.path / "cgroup.events").read_text(), "an empty cgroup")
         self.path.rmdir()
 
@@ -178,18 +180,18 @@ def spread(most_ms):
     return [most_ms * i / TRIALS for i in range(TRIALS)]
 
 
-def kill_while_attaching(run, cgroup=None):
+def kill_while_attaching(run, cgroup=lambda: None):
     target = Target(run)
     log = KernelLog()
     start = time.monotonic()
-    trial = Trial(run, target, cgroup)
+    trial = Trial(run, target, cgroup())
     wait_until(lambda: target.attached() == SITES, "all sites attached", every=0.001)
     whole_ms = (time.monotonic() - start) * 1e3
     trial.kill()
     target.check_clean("killed when attached")
     halfway = 0
     for ms in spread(1.2 * whole_ms):
-        trial = Trial(run, target, cgroup)
+        trial = Trial(run, target, cgroup())
         time.sleep(ms / 1e3)
         halfway += 0 < target.attached() < SITES
         trial.kill()
@@ -199,11 +201,11 @@ def kill_while_attaching(run, cgroup=None):
     check_equal(log.leaks(), [], "leaks in the kernel's log")
 
 
-def kill_while_detaching(run, cgroup=None):
+def kill_while_detaching(run, cgroup=lambda: None):
     target = Target(run)
     log = KernelLog()
     for ms in spread(80):
-        trial = Trial(run, target, cgroup)
+        trial = Trial(run, target, cgroup())
         wait_until(lambda: target.attached() == SITES, "all sites attached", every=0.001)
         trial.process.send_signal(signal.SIGTERM)
         time.sleep(ms / 1e3)
@@ -225,16 +227,23 @@ def killed_at_any_moment_of_detaching_it_leaves_nothing(run):
 
 @scenario
 def killed_with_its_cgroup_at_any_moment_of_attaching_it_leaves_nothing(run):
-    require_root()
-    with Cgroup() as cgroup:
-        kill_while_attaching(run, cgroup)
+    kill_while_attaching(run, Cgroup)
 
 
 @scenario
 def killed_with_its_cgroup_at_any_moment_of_detaching_it_leaves_nothing(run):
-    require_root()
-    with Cgroup() as cgroup:
-        kill_while_detaching(run, cgroup)
+    kill_while_detaching(run, Cgroup)
+
+
+@scenario
+def in_a_cgroup_that_was_killed_before_it_attaches_all_the_same(run):
+    target = Target(run)
+    cgroup = Cgroup()
+    cgroup.kill()
+    trial = Trial(run, target, cgroup)
+    wait_until(lambda: target.attached() == SITES, "all sites attached")
+    trial.kill()
+    target.check_clean("killed when attached")
 
 
 if __name__ == "__main__":

@@ -93,6 +93,7 @@ int call_and_exit(void* argument) {
   ::syscall(SYS_setsid);
   auto& call = *static_cast<SeparateCall*>(argument);
   call.result = make(call);
+  call.made = true;
   ::syscall(SYS_exit, 0);
   return 0;
 }
@@ -184,13 +185,14 @@ class ExitingTasks {
   std::array<int, 2> go_{-1, -1};
 };
 
-/// The number of the task, which has ended or is about to; -1: there is none.
-pid_t start_separate(SeparateCall& call, const Stacks& stack) noexcept {
-  if (!kMayClone || !stack) return -1;
-  // CLONE_VFORK: this thread stands still meanwhile, so that the task may use its thread-local memory.
-  constexpr int flags = CLONE_VM | CLONE_FILES | CLONE_VFORK;
-  const pid_t task = clone_into_root_cgroup(call_and_exit, stack.of(0), flags, &call);
-  return task < 0 ? ::clone(call_and_exit, stack.top(0), flags, &call) : task;
+// CLONE_VFORK: the thread that starts a task stands still meanwhile, so that the task may use its thread-local memory.
+constexpr int kSeparate = CLONE_VM | CLONE_FILES | CLONE_VFORK;
+
+pid_t start_beyond_cgroup(SeparateCall& call, const Stacks& stack) noexcept {
+  return clone_into_root_cgroup(call_and_exit, stack.of(0), kSeparate, &call);
+}
+pid_t start_in_cgroup(SeparateCall& call, const Stacks& stack) noexcept {
+  return ::clone(call_and_exit, stack.top(0), kSeparate, &call);
 }
 
 }  // namespace
@@ -199,12 +201,11 @@ void make_in_separate_task(SeparateCall& call) noexcept {
   const int saved = errno;
   const Stacks stack(1);
   const SignalsBlocked blocked;
-  const pid_t task = start_separate(call, stack);
-  if (task < 0) {
-    call.result = make(call);
-  } else {
-    reap(task);
+  for (const auto start : {start_beyond_cgroup, start_in_cgroup}) {
+    if (!kMayClone || !stack || call.made) break;
+    if (const pid_t task = start(call, stack); task >= 0) reap(task);
   }
+  if (!call.made) call.result = make(call);
   errno = saved;
 }
 

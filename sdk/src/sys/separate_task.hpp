@@ -13,9 +13,10 @@
 namespace usdt::sys {
 
 /// Makes one system call in a task of its own, which shares this process's memory and descriptors and receives none of
-/// its signals; the calling thread waits for it. Should this process be killed meanwhile, the call runs to its end, and
-/// the task's exit then closes what it opened. Where no task can be made (RLIMIT_NPROC), the calling thread makes the
-/// call. The result, or a negative errno.
+/// its signals, nor those of this process's cgroup where it can leave that (root_cgroup.hpp); the calling thread waits
+/// for it. Should this process be killed meanwhile, the call runs to its end, and the task's exit then closes what it
+/// opened. Where no task can be made (RLIMIT_NPROC), the calling thread makes the call. The result, or a negative
+/// errno.
 template <class... Words>
 [[nodiscard]] long call_in_separate_task(long number, Words... words) noexcept;
 
@@ -29,13 +30,14 @@ struct SeparateCall {
   long number = 0;
   long words[6] = {};
   long result = 0;
+  bool made = false;  ///< else the task was killed before it came to it
 };
 void make_in_separate_task(SeparateCall& call) noexcept;
 
 template <class... Words>
 long call_in_separate_task(long number, Words... words) noexcept {
   static_assert(sizeof...(Words) <= 6);
-  SeparateCall call{number, {(long)(words)...}, 0};
+  SeparateCall call{.number = number, .words = {(long)(words)...}};
   make_in_separate_task(call);
   return call.result;
 }
