@@ -116,7 +116,7 @@ def build(run, name, compiler, flags, shared=False):
 GDB = r"""
 import gdb, json, os
 gdb.execute("set pagination off"); gdb.execute("set confirm off"); gdb.execute("set debuginfod enabled off")
-gdb.execute("set breakpoint pending on")
+gdb.execute("set breakpoint pending on"); gdb.execute("handle SIGUSR1 nostop noprint pass")
 out = open(os.environ["STACKS_OUT"], "w")
 def frames():
     found, frame = [], gdb.newest_frame()

@@ -7,6 +7,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import time
 
 import stacks
 from puppet import HERE, Puppet, build
@@ -72,8 +73,69 @@ def stacks_go_through_shared_libraries(run):
 
 
 @scenario
+def who_threw_is_on_the_stack(run):
+    """As README.md has it: from within libstdc++, which keeps no frame pointers, to the program's functions."""
+    require_root()
+    program = run.build("thrower", ["thrower.cpp"], ["-g", "-O1", "-fomit-frame-pointer"], "g++")
+    events = run.trace("libstdcxx:throw", "--ustack", command=[program, "1", "/dev/null"]).events
+    check_equal(len(events), 3, "exceptions")
+    for event, thrown in zip(events, ("int", "(anonymous namespace)::Custom", "std::runtime_error")):
+        names = [frame.get("function") for frame in event["ustack"]]
+        at = names.index("__cxa_throw")
+        check(at <= 1, f"innermost functions: {names}")
+        check(f"throw_one<{thrown}>" in names[at + 1] and names[at + 2] == "main", f"who threw: {names}")
+
+
+@scenario
 def stacks_of_static_programs(run):
     compare(run, "static", "gcc", ["-O2", "-static", "-fomit-frame-pointer"])
+
+
+@scenario
+def stacks_by_other_kinds_of_debug_information(run):
+    no_eh_frame = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]
+    compare(run, "debug_frame", "gcc", ["-O2", "-fomit-frame-pointer", *no_eh_frame])
+    compare(run, "split", "gcc", ["-O2", "-fomit-frame-pointer", "-gsplit-dwarf", "-gdwarf-5"])
+    compare(run, "dwarf4", "clang", ["-Os", "-fomit-frame-pointer", "-gdwarf-4"])
+    compare(run, "lto", "gcc", ["-O3", "-fomit-frame-pointer", "-flto"])
+
+
+@scenario
+def a_separate_debug_file_has_the_lines(run):
+    require_root()
+    program, _ = stacks.build(run, "stripped", "gcc", ["-O2", "-fomit-frame-pointer"])
+    for argv in (["--only-keep-debug", program, f"{program}.debug"], ["--strip-all", program],
+                 [f"--add-gnu-debuglink={program}.debug", program]):
+        subprocess.run(["objcopy", *argv], check=True, cwd=run.dir)
+    expected = stacks.by_gdb(run, program, ["10"], ["-probe-stap|stacks:leaf" + str(i) for i in range(stacks.WIDTH)])
+    events = traced(run, program, program, 10, "--ustack")
+    check_equal([stacks.as_gdb(event["ustack"]) for event in events], expected, "stacks")
+    (run.dir / "stripped.debug").unlink()
+    events = traced(run, program, program, 10, "--ustack")
+    lost = [frame.get("error") for event in events for frame in event["ustack"] if frame["module"] == str(program)]
+    check_equal(set(lost), {"no symbol has this address"}, "names without the debug file")
+    check("ustack_end" not in events[0], "unwinding needs no debug file")
+
+
+@scenario
+def stacks_go_through_signal_handlers_threads_and_the_c_library(run):
+    require_root()
+    program = run.build("interrupted", [HERE / "interrupted.c"], ["-g", "-O2", "-fomit-frame-pointer", "-pthread"])
+    expected = stacks.by_gdb(run, program, [], ["-probe-stap|interrupted:hit"])
+    events = run.trace(f"{program}:interrupted:hit", "--ustack", command=[program]).events
+    check_equal(len(events), len(expected), "hits")
+    for number, (event, theirs) in enumerate(zip(events, expected)):
+        ours = [frame[0] for frame in stacks.as_gdb(event["ustack"])]
+        names = [frame[0] for frame in theirs]
+        own = {"hit", "handler", "interrupted", "compare", "in_thread", "main"}
+        ours_own = [name for name in ours if name in own]
+        if number == 1:  # on the stack of the handler
+            check_equal(ours_own, ["hit", "handler"], "what is on the handler's own stack")
+            check("another stack" in event["ustack_end"], event["ustack_end"])
+            continue
+        check_equal(ours_own, [name for name in names if name in own], f"hit {number}")
+        check_equal("<signal handler called>" in ours, "handler" in ours, f"hit {number}: the signal's frame")
+        check("ustack_end" not in event, f"hit {number}: {event.get('ustack_end')} {ours}")
 
 
 @scenario
@@ -244,6 +306,23 @@ def a_perf_map_nobody_can_trust_is_not_read(run):
                          (endless, "larger than"), (nonsense, "in no file")):
         frames = jit(run, [], prepare, "none")
         check(why in frames[1]["error"], f"{prepare.__name__}: {frames[1]}")
+
+
+@scenario
+def a_process_that_maps_as_much_as_it_may_is_read_in_time(run):
+    """60,000 executable mappings, names that look like lines of /proc/PID/maps among them."""
+    require_root()
+    program = run.build("many_maps", [HERE / "many_maps.c"], ["-O1"])
+    odd = run.dir / "odd\n7f0000000000-7fffffffffff r-xp 00000000 00:00 1 name"
+    odd.write_bytes(program.read_bytes())
+    started = time.monotonic()
+    events = run.trace(f"{program}:many:hit", "--ustack", command=[program, odd, "60000"]).events
+    check_equal(len(events), 3, "hits")
+    for event in events:
+        names = [frame.get("function") for frame in event["ustack"]]
+        check(names[:2] == ["hit", "main"] and "ustack_end" not in event, f"{event['ustack']}")
+    took = time.monotonic() - started
+    check(took < 20, f"it took {took:.0f} s")
 
 
 @scenario

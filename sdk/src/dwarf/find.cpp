@@ -253,19 +253,27 @@ std::optional<Dwarf_Die> DebugInfo::Impl::unit_at(VirtAddr pc) const {
   if (!unit_ranges) {
     unit_ranges.emplace();
     for_each_unit(main.dwarf.get(), [this](Dwarf_Die each) {
-      Dwarf_Addr base = 0;
-      Dwarf_Addr begin = 0;
-      Dwarf_Addr end = 0;
-      std::ptrdiff_t at = 0;
-      while ((at = dwarf_ranges(&each, at, &base, &begin, &end)) > 0)
-        if (begin < end) unit_ranges->push_back({begin, end, each});
+      add_ranges(each, *unit_ranges);
       return true;
     });
-    std::ranges::sort(*unit_ranges, {}, &UnitRange::start);
+    std::ranges::sort(*unit_ranges, {}, &DieRange::start);
   }
-  const auto after = std::ranges::upper_bound(*unit_ranges, pc.value, {}, &UnitRange::start);
-  if (after == unit_ranges->begin() || std::prev(after)->end <= pc.value) return std::nullopt;
-  return std::prev(after)->unit;
+  return find_range(*unit_ranges, pc);
+}
+
+void add_ranges(Dwarf_Die die, std::vector<DieRange>& all) {
+  Dwarf_Addr base = 0;
+  Dwarf_Addr begin = 0;
+  Dwarf_Addr end = 0;
+  std::ptrdiff_t at = 0;
+  while ((at = dwarf_ranges(&die, at, &base, &begin, &end)) > 0)
+    if (begin < end) all.push_back({begin, end, die});
+}
+
+std::optional<Dwarf_Die> find_range(const std::vector<DieRange>& all, VirtAddr pc) {
+  const auto after = std::ranges::upper_bound(all, pc.value, {}, &DieRange::start);
+  if (after == all.begin() || std::prev(after)->end <= pc.value) return std::nullopt;
+  return std::prev(after)->die;
 }
 
 Result<FunctionInfo> DebugInfo::function_at(VirtAddr entry) const {

@@ -87,12 +87,16 @@ struct KnownDie {
   Dwarf_Die function;
 };
 
-/// Which unit has an address, of units that .debug_aranges does not list.
-struct UnitRange {
+/// Which unit has an address, of units that .debug_aranges does not list; or which function of a unit.
+struct DieRange {
   std::uint64_t start;
   std::uint64_t end;
-  Dwarf_Die unit;
+  Dwarf_Die die;
 };
+/// Puts the ranges of `die` behind `all`.
+void add_ranges(Dwarf_Die die, std::vector<DieRange>& all);
+/// The one that has `pc`; they are sorted by start.
+[[nodiscard]] std::optional<Dwarf_Die> find_range(const std::vector<DieRange>& all, VirtAddr pc);
 
 /// A type that was handed out: a DIE, of an array what is behind its first `dimension` dimensions.
 struct KnownType {
@@ -113,7 +117,8 @@ struct DebugInfo::Impl {
   mutable ScopeNames names;
   mutable std::vector<KnownDie> dies;  ///< by DieId
   mutable std::unordered_map<const void*, DieId> die_ids;
-  mutable std::optional<std::vector<UnitRange>> unit_ranges;
+  mutable std::optional<std::vector<DieRange>> unit_ranges;
+  mutable std::unordered_map<const void*, std::vector<DieRange>> function_ranges;  ///< by unit
   mutable DwarfFile code_file;  ///< of a file with a separate debug file: its own sections
   mutable std::optional<Frames> call_frames;
   mutable std::optional<CodeNames> symbols;

@@ -10,82 +10,79 @@
 namespace usdt::dwarf {
 namespace {
 
-/// The chain of functions around an address in one unit, outermost first.
-class Around {
- public:
-  Around(VirtAddr pc, std::uint64_t steps) : pc_(pc), steps_(steps) {}
-
-  [[nodiscard]] std::vector<Dwarf_Die> find(Dwarf_Die unit) {
-    search(unit, 0);
-    return std::move(chain_);
-  }
-
- private:
-  /// True: what has the address was found.
-  bool search(Dwarf_Die parent, unsigned depth) {
-    bool found = false;
-    if (depth == deepest_tree) return found;
-    for_each_child(parent, steps_, [&](Dwarf_Die child) {
-      found = enter(child, depth);
-      return !found;
-    });
-    return found;
-  }
-
-  bool enter(Dwarf_Die child, unsigned depth) {
+/// Where the code of a unit's functions is, those in namespaces, classes and (nested ones) in functions included.
+void collect(Dwarf_Die parent, unsigned depth, std::uint64_t& steps, std::vector<DieRange>& all) {
+  if (depth == deepest_tree) return;
+  for_each_child(parent, steps, [&](Dwarf_Die child) {
     switch (dwarf_tag(&child)) {
       case DW_TAG_subprogram:
-        // A nested function (GNU C, Ada) is beside the code of the one it is in.
-        if (!has_pc(child, pc_)) return entry_of(child) && search_nested(child, depth);
-        chain_.assign(1, child);
-        break;
-      case DW_TAG_inlined_subroutine:
-        if (!has_pc(child, pc_)) return false;
-        chain_.push_back(child);
-        break;
-      case DW_TAG_lexical_block:
-      case DW_TAG_try_block:
-      case DW_TAG_catch_block:
-        return (has_pc(child, pc_) || !entry_of(child)) && search(child, depth + 1);
+        add_ranges(child, all);
+        [[fallthrough]];
       case DW_TAG_namespace:
       case DW_TAG_module:
       case DW_TAG_structure_type:
       case DW_TAG_class_type:
       case DW_TAG_union_type:
-        return search(child, depth + 1);
+        collect(child, depth + 1, steps, all);
+        break;
       default:
-        return false;
+        break;
     }
-    search(child, depth + 1);
     return true;
-  }
+  });
+}
 
-  /// Of a function that has not the address itself: only functions in it can.
-  bool search_nested(Dwarf_Die function, unsigned depth) {
-    bool found = false;
-    if (depth == deepest_tree) return found;
-    for_each_child(function, steps_, [&](Dwarf_Die child) {
-      found = dwarf_tag(&child) == DW_TAG_subprogram && enter(child, depth + 1);
-      return !found;
-    });
-    return found;
-  }
+/// The calls inlined at `pc` below `parent`, outermost first.
+bool find_inlined(Dwarf_Die parent, VirtAddr pc, unsigned depth, std::uint64_t& steps, std::vector<Dwarf_Die>& chain) {
+  bool found = false;
+  if (depth == deepest_tree) return found;
+  for_each_child(parent, steps, [&](Dwarf_Die child) {
+    switch (dwarf_tag(&child)) {
+      case DW_TAG_inlined_subroutine:
+        if (!has_pc(child, pc)) return true;
+        chain.push_back(child);
+        static_cast<void>(find_inlined(child, pc, depth + 1, steps, chain));
+        found = true;
+        break;
+      case DW_TAG_lexical_block:
+      case DW_TAG_try_block:
+      case DW_TAG_catch_block:
+        // A block without addresses of its own is as large as what it is in.
+        if (has_pc(child, pc) || !entry_of(child)) found = find_inlined(child, pc, depth + 1, steps, chain);
+        break;
+      default:
+        break;
+    }
+    return !found;
+  });
+  return found;
+}
 
-  VirtAddr pc_;
-  std::uint64_t steps_;
-  std::vector<Dwarf_Die> chain_;
-};
+/// The functions around `pc` in its unit, outermost first.
+std::vector<Dwarf_Die> chain_at(const DebugInfo::Impl& impl, Dwarf_Die unit, VirtAddr pc) {
+  std::uint64_t steps = impl.most_steps(unit);
+  auto [functions, is_new] = impl.function_ranges.try_emplace(unit.addr);
+  if (is_new) {
+    collect(unit, 0, steps, functions->second);
+    std::ranges::sort(functions->second, {}, &DieRange::start);
+  }
+  std::vector<Dwarf_Die> chain;
+  if (const auto function = find_range(functions->second, pc)) {
+    chain.push_back(*function);
+    static_cast<void>(find_inlined(*function, pc, 0, steps, chain));
+  }
+  return chain;
+}
 
 }  // namespace
 
 std::vector<RunningFunction> DebugInfo::functions_at(VirtAddr pc) const {
   const std::scoped_lock lock(impl_->mutex);
-  if (!impl_->code.contains(pc)) return {};
-  const auto unit = impl_->unit_at(pc);
+  const auto unit = impl_->code.contains(pc) ? impl_->unit_at(pc) : std::nullopt;
   if (!unit) return {};
   SourceLine line = line_at(*unit, pc);
+  const std::vector<Dwarf_Die> chain = chain_at(*impl_, *unit, pc);
   std::vector<RunningFunction> found;
-  const std::vector<Dwarf_Die> chain = Around(pc, impl_->most_steps(*unit)).find(*unit);
   for (std::size_t i = chain.size(); i-- > 0;) {
     FunctionInfo info = impl_->describe(chain[i]);
     RunningFunction& running = found.emplace_back();

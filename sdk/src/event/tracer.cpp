@@ -34,7 +34,7 @@ Result<void> set_open_calls(BpfObject& object, const AttachPlan& plan, const Eve
   });
   if (!any) return {};
   // The kernel keeps room for all of them: with stacks in their records that has to end somewhere.
-  constexpr std::uint32_t most_bytes = 128U << 20;
+  constexpr std::uint32_t most_bytes = 64U << 20;
   const std::uint32_t calls = std::min(options.max_open_calls, std::max(most_bytes / layout.record_size(), 1U));
   if (auto set = object.set_max_entries("usdt_open_calls", calls); !set) return set;
   if (auto set = object.set_value_size("usdt_open_calls", layout.record_size()); !set) return set;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 
 #include <algorithm>
@@ -32,6 +33,14 @@ std::int64_t now_ns() {
 
 std::string directory_of(pid_t pid) { return fmt::format("/proc/{}", pid); }
 
+/// Whether `fd` is the inode that was mapped. btrfs and overlayfs show another device by stat(2): where the process's
+/// own files were looked at, proc::mapped_code() has seen to that.
+bool is_of(const proc::Mapping& mapping, int fd, bool by_path_alone) {
+  struct stat st {};
+  if (::fstat(fd, &st) != 0 || st.st_ino != mapping.inode) return false;
+  return !by_path_alone || st.st_dev == makedev(mapping.major, mapping.minor);
+}
+
 }  // namespace
 
 void Modules::open(const proc::MappedCode& code, const std::string& root, Area& area) {
@@ -42,8 +51,7 @@ void Modules::open(const proc::MappedCode& code, const std::string& root, Area& 
   area.module = known.lock();
   if (area.module) return;
   auto file = ElfFile::open(code.file.access, {.debug_dirs = options_.debug_dirs, .stop = options_.stop});
-  struct stat st {};
-  if (file && (::fstat(file->fd(), &st) != 0 || st.st_ino != code.mapping.inode))
+  if (file && !is_of(code.mapping, file->fd(), root.empty()))
     file = fail(ErrorKind::changed, "another file is in its place");
   if (!file) {
     area.issue = FrameIssue::file_unreadable;
@@ -109,11 +117,13 @@ void Process::read() {
     if (areas_.empty()) issue_ = refused ? FrameIssue::no_permission : FrameIssue::process_gone;
     return;
   }
+  // One that ends meanwhile has as many mappings as were read until then.
   struct stat exe {};
-  if (::fstatat(directory.get(), "exe", &exe, 0) == 0) {
-    device_ = exe.st_dev;
-    inode_ = exe.st_ino;
-  }
+  const bool lives = ::fstatat(directory.get(), "exe", &exe, 0) == 0;
+  if (!lives && !areas_.empty()) return;
+  complete_ = lives;
+  device_ = exe.st_dev;
+  inode_ = exe.st_ino;
   directory_ = std::move(directory);
   std::vector<Area> areas;
   bool anonymous = false;

@@ -42,7 +42,8 @@ struct Area {
 class Modules {
  public:
   explicit Modules(const SymbolizerOptions& options) : options_(options) {}
-  /// What `code` is of: sets the module, or the issue.
+  /// What `code` is of: sets the module, or the issue. `root`: the process's directory below /proc; empty: it is gone,
+  /// and paths are as the kernel told them.
   void open(const proc::MappedCode& code, const std::string& root, Area& area);
   /// The file of a plan.
   [[nodiscard]] std::shared_ptr<Module> of(const PlannedFile& file);
@@ -77,6 +78,10 @@ class Process {
   [[nodiscard]] const std::vector<Area>& areas() const noexcept { return areas_; }
   /// Why nothing is known; none: something is.
   [[nodiscard]] FrameIssue issue() const noexcept { return issue_; }
+  /// Why an address is in no area.
+  [[nodiscard]] FrameIssue why_unknown() const noexcept {
+    return issue_ != FrameIssue::none ? issue_ : complete_ ? FrameIssue::not_mapped : FrameIssue::process_gone;
+  }
   [[nodiscard]] std::optional<PerfMap::Found> in_perf_map(std::uint64_t address);
   [[nodiscard]] std::string_view why_no_perf_map() const noexcept { return perf_map_ ? perf_map_->why_not() : ""; }
 
@@ -92,6 +97,7 @@ class Process {
   std::vector<Area> areas_;   ///< by address
   std::optional<PerfMap> perf_map_;
   FrameIssue issue_ = FrameIssue::process_gone;
+  bool complete_ = false;  ///< all that it had mapped when it was last looked at is in `areas_`
 };
 
 /// The processes seen last.

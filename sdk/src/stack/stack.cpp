@@ -34,7 +34,7 @@ std::string_view to_string(FrameIssue issue) noexcept {
     case FrameIssue::no_rule:
       return "no unwind information, and no frame pointer";
     case FrameIssue::lost_value:
-      return "what is needed to find the caller was not kept";
+      return "what is needed to find the caller was not kept, or is on another stack";
     case FrameIssue::return_probe:
       return "a return probe keeps the address of the caller";
   }

@@ -36,7 +36,7 @@ stack::Hit hit_of(const Event& event, Process& process) {
 std::vector<Frame> without_names(const Area* area, const Process& process) {
   Frame frame;
   if (area == nullptr)
-    frame.issue = process.issue() != FrameIssue::none ? process.issue() : FrameIssue::not_mapped;
+    frame.issue = process.why_unknown();
   else
     frame.issue = area->is_return_probe()           ? FrameIssue::return_probe
                   : area->issue != FrameIssue::none ? area->issue
@@ -92,6 +92,8 @@ struct Symbolizer::Impl {
       found = without_names(area, process);
       if (found.front().issue == FrameIssue::no_file) found.front().detail = process.why_no_perf_map();
     }
+    // The C library has no symbol for it, or an odd one.
+    if (step.signal) found.back().function = "<signal handler called>", found.back().issue = FrameIssue::none;
     finish(found, step, offset);
     return found;
   }

@@ -137,6 +137,7 @@ class Walk {
     const FrameStep step = rules->step(
         *at, registers_, [this](std::uint64_t address, unsigned size) { return memory_.read(address, size); }, signal_);
     has_rule_ = step != FrameStep::no_rule;
+    walked_.steps.back().signal = signal_;
     outermost_ = step == FrameStep::outermost;
     if (step != FrameStep::taken) return step;
     registers_.pc = as_address(registers_.pc);

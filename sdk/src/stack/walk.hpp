@@ -15,10 +15,11 @@ namespace usdt::stack {
 struct Step {
   std::uint64_t address = 0;
   bool return_address = false;
+  bool signal = false;                  ///< the code that a signal handler returns to: nobody called it
   FrameIssue issue = FrameIssue::none;  ///< not none: this is no frame
 
   /// What runs there: a return address is behind the call, perhaps already in the next function.
-  [[nodiscard]] std::uint64_t lookup() const noexcept { return return_address ? address - 1 : address; }
+  [[nodiscard]] std::uint64_t lookup() const noexcept { return return_address && !signal ? address - 1 : address; }
 };
 
 struct Walked {
