@@ -100,7 +100,7 @@ std::vector<RunningFunction> DebugInfo::functions_at(VirtAddr pc) const {
 Result<FunctionInfo> DebugInfo::function_around(VirtAddr pc) const {
   const std::scoped_lock lock(impl_->mutex);
   const auto unit = impl_->unit_at(pc);
-  const auto chain = unit ? Around(pc, impl_->most_steps(*unit)).find(*unit) : std::vector<Dwarf_Die>();
+  const auto chain = unit ? chain_at(*impl_, *unit, pc) : std::vector<Dwarf_Die>();
   if (chain.empty())
     return fail(ErrorKind::not_found,
                 fmt::format("the debug information in {} has no function at {:#x}", path().string(), pc.value));
