@@ -30,6 +30,20 @@ void check_arg(const Arg& arg, const std::vector<Piece>& pieces) {
   for (const Piece& piece : pieces) require(piece.size != 0 || arg.type.size == 0, "a piece of no size");
 }
 
+void check_types(const TypeGraph& graph, TypeId type, unsigned depth) {
+  const auto info = graph.info(type);
+  require(info || !info.error().message.empty(), "an error without a message");
+  const auto members = graph.members(type);
+  (void)graph.enumerators(type);
+  if (depth == 0) return;
+  if (info && info->target != TypeId::none) check_types(graph, info->target, depth - 1);
+  for (std::size_t i = 0; members && i < members->size() && i < 8; ++i) {
+    const MemberInfo& member = (*members)[i];
+    require(member.bits == 0 || member.shift < 64, "a bit-field that begins behind its number");
+    check_types(graph, member.type, depth - 1);
+  }
+}
+
 void check_function(const dwarf::DebugInfo& info, const dwarf::FunctionInfo& function) {
   require(!function.name.empty() && !function.instances.empty(), "a function without name or code");
   for (const dwarf::Instance& instance : function.instances) {
@@ -46,20 +60,6 @@ void check_function(const dwarf::DebugInfo& info, const dwarf::FunctionInfo& fun
   }
 }
 
-void check_types(const TypeGraph& graph, TypeId type, unsigned depth) {
-  const auto info = graph.info(type);
-  require(info || !info.error().message.empty(), "an error without a message");
-  const auto members = graph.members(type);
-  (void)graph.enumerators(type);
-  if (depth == 0) return;
-  if (info && info->target != TypeId::none) check_types(graph, info->target, depth - 1);
-  for (std::size_t i = 0; members && i < members->size() && i < 8; ++i) {
-    const MemberInfo& member = (*members)[i];
-    require(member.bits == 0 || member.shift < 64, "a bit-field that begins behind its number");
-    check_types(graph, member.type, depth - 1);
-  }
-}
-
 void check_file(const std::string& path) {
   const auto file = ElfFile::open(path, {.debug_dirs = {}});
   if (!file) return;
@@ -72,8 +72,8 @@ void check_file(const std::string& path) {
     for (const VirtAddr pc : *lines) {
       const auto function = info->function_around(pc);
       require(!function || function->instances.size() == 1, "a line in several functions");
-      const auto variables = function ? info->variables(*function, function->instances.front(), 3)
-                                      : Result<dwarf::Signature>();
+      const auto variables =
+          function ? info->variables(*function, function->instances.front(), 3) : Result<dwarf::Signature>();
       for (std::size_t i = 0; variables && i < variables->args.size(); ++i)
         check_arg(variables->args[i], variables->pieces[i]);
     }
