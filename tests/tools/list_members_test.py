@@ -72,6 +72,20 @@ class OfAProgram(tool.TempDirCase):
         self.assertEqual([(each["name"], each["value"]) for each in layout["enumerators"]],
                          [("RED", 0), ("GREEN", 7), ("BLUE", -3)])
 
+    @unittest.skipUnless(shutil.which("rustc"), "no rustc")
+    def test_members_that_rust_has_reordered_are_shown_by_offset(self):
+        self.write("point.rs", "struct Point { x: i32, y: u8, name: String }\n"
+                               "fn main() { let p = Point { x: 3, y: 4, name: String::new() };\n"
+                               "println!(\"{} {} {}\", p.x, p.y, p.name); }\n")
+        subprocess.run(["rustc", "-g", "point.rs"], cwd=self.dir, check=True)
+        layout, = usdt_list_json("-m", "point::Point", self.path("point"), check=0)
+        end = 0
+        for row in layout["members"]:
+            self.assertEqual(row["offset"], end, layout)
+            end += row["size"]
+        self.assertEqual(end, layout["size"])
+        self.assertEqual({row["name"] for row in layout["members"] if row["type"]}, {"x", "y", "name"})
+
     def test_a_mistyped_name_is_answered_by_those_near_it(self):
         result = usdt_list("--members", "struct requset", self.program, check=1)
         self.assertEqual(result.stdout, "")

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "common/json.hpp"
@@ -71,8 +72,12 @@ class LayoutReader {
   usdt::Result<void> add_members(usdt::TypeId type, const usdt::TypeInfo& outer, std::uint64_t start, unsigned depth) {
     if (depth == kDeepest || layout_.rows.size() > kMostRows)
       return usdt::fail(usdt::ErrorKind::limit, fmt::format("'{}' nests too deep to be shown", layout_.type));
-    const auto members = graph_.members(type);
+    auto members = graph_.members(type);
     if (!members) return usdt::fail(members.error());
+    // Rust orders them as it likes.
+    std::ranges::stable_sort(*members, {}, [](const usdt::MemberInfo& each) {
+      return std::tuple(each.is_virtual, each.offset, each.shift);
+    });
     std::uint64_t end = 8 * start;  // bits
     bool is_open = false;           // what is behind the last member is not known
     for (const usdt::MemberInfo& member : *members) {
