@@ -126,8 +126,13 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_option(
          "--ustack", raw.user_stack,
          "Show the stack of the process, at most N functions of it (32). Callers are found by the unwind "
-         "information of the files (dwarf) or, cheaper, by frame pointers, which many programs do not keep (fp)")
+         "information of the files (dwarf) or by frame pointers (fp): smaller events, but many programs keep none")
       ->type_name("[dwarf|fp][,N]");
+  app.add_option("--ustack-size", flags.user_stack_kilobytes,
+                 "How much of the stack --ustack=dwarf copies at each hit: 4 to 64, a multiple of 4")
+      ->check(whole_number(4, 64))
+      ->type_name("KIB")
+      ->capture_default_str();
   app.add_flag("-c,--count", flags.count_only, "No events, but a table of hits at the end");
   app.add_flag("--wait-for-pages", raw.wait_for_pages,
                "Where an argument is paged out, let the traced program wait until it is in: the default with -p and a "
@@ -212,6 +217,8 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
         "--ustack: \"" + raw.user_stack +
             "\" is neither a number up to 512, nor dwarf or fp (up to 127), nor one of these with a number: "
             "fp,20");
+  if (flags.user_stack_kilobytes % 4 != 0)
+    return usdt::fail(usdt::ErrorKind::invalid_argument, "--ustack-size: not a multiple of 4 KiB");
   flags.format = raw.format == "json" ? Format::json : Format::text;
   flags.likely_texts = raw.strings.empty() ? flags.format == Format::text : raw.strings == "auto";
   if (raw.carrier != "auto") {

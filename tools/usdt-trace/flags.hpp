@@ -32,6 +32,7 @@ struct Flags {
   std::uint32_t kernel_stack_depth = 0;
   std::uint32_t user_stack_depth = 0;
   usdt::StackMethod user_stack_method = usdt::StackMethod::call_frame_info;
+  std::uint32_t user_stack_kilobytes = 16;  ///< of the copy
   bool skip_unknown = false;
   bool count_only = false;
   bool likely_texts = true;            ///< shown where an argument points to plain text

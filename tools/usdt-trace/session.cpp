@@ -141,6 +141,7 @@ class Session {
     options.kernel_stack_depth = flags_.kernel_stack_depth;
     options.user_stack_depth = flags_.user_stack_depth;
     options.user_stack_method = flags_.user_stack_method;
+    options.user_stack_bytes = flags_.user_stack_kilobytes << 10;
     options.count_only = flags_.count_only;
     options.wait_for_pages = flags_.wait_for_pages;
     options.descendants_only = child_ && flags_.follow;

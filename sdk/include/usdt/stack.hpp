@@ -13,9 +13,9 @@ namespace usdt {
 
 /// How the callers of a process's function are found.
 enum class StackMethod : std::uint8_t {
-  /// The kernel follows the chain of frame pointers at the hit. Cheap. Functions that keep none lose their caller;
-  /// where
-  /// that may have happened, the stack says so (FrameIssue::callers_skipped).
+  /// The kernel follows the chain of frame pointers at the hit, and events are small. Functions that keep none lose
+  /// their caller; where that may have happened, the stack says so
+  /// (FrameIssue::callers_skipped).
   frame_pointers,
   /// Registers and a copy of the stack are recorded at the hit, and followed later by what the files say of their
   /// frames (.eh_frame, .debug_frame), as debuggers do.

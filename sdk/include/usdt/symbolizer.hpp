@@ -29,6 +29,7 @@ struct SymbolizerOptions {
 /// Remembers the 256 processes seen last. One thread at a time.
 class Symbolizer {
  public:
+  /// Reads nothing yet.
   explicit Symbolizer(SymbolizerOptions options = {});
   Symbolizer(Symbolizer&&) noexcept;
   Symbolizer& operator=(Symbolizer&&) noexcept;

@@ -15,7 +15,11 @@ namespace {
 using stack::Area;
 using stack::Process;
 
-bool is_at_return(const Event& event) { return event.probe().function == Moment::exit; }
+bool is_at_return(const Event& event) {
+  const std::string_view prefix = event.probe().provider;
+  const bool of_kernel = !event.probe().file && (prefix == "kretfunc" || prefix == "kretprobe" || prefix == "fexit");
+  return of_kernel || event.probe().function == Moment::exit;
+}
 
 stack::Hit hit_of(const Event& event, Process& process) {
   stack::Hit hit;
@@ -93,7 +97,10 @@ struct Symbolizer::Impl {
       if (found.front().issue == FrameIssue::no_file) found.front().detail = process.why_no_perf_map();
     }
     // The C library has no symbol for it, or an odd one.
-    if (step.signal) found.back().function = "<signal handler called>", found.back().issue = FrameIssue::none;
+    if (step.signal) {
+      found.back().function = "<signal handler called>";
+      found.back().issue = FrameIssue::none;
+    }
     finish(found, step, offset);
     return found;
   }
