@@ -238,6 +238,13 @@ TEST_P(EachCall, beyond_the_room_are_counted) {
   EXPECT_EQ(full > 0, !keeps_nothing);
 }
 
+/// Of a kernel without high-resolution timers the clock ticks so seldom that calls in each other begin at one time.
+bool clock_is_coarse() {
+  timespec tick{};
+  ::clock_getres(CLOCK_MONOTONIC, &tick);
+  return tick.tv_nsec > 1'000'000;
+}
+
 TEST_P(EachCall, of_functions_that_call_themselves_nest) {
   // Adding an epoll to another makes the kernel look for loops, one call in the other for each that is within.
   const auto tracer = start_at({"ep_loop_check_proc"});
@@ -269,6 +276,10 @@ TEST_P(EachCall, of_functions_that_call_themselves_nest) {
   // lost.
   const bool forgets = plan_.groups[0].backend == Backend::perf_kprobe;
   EXPECT_EQ(counts.hits, 10U);
+  if (clock_is_coarse()) {
+    EXPECT_EQ(counts.delivered, 10U);
+    return;
+  }
   EXPECT_GE(deepest + 1, forgets ? std::min<std::size_t>(4, static_cast<std::size_t>(::get_nprocs_conf())) : 4U);
   if (deepest + 1 == 4) {
     EXPECT_EQ(counts.unfinished, 0U);

@@ -4,6 +4,7 @@
 line was written, and every other is counted as lost; the judge is what can be read at the other end."""
 
 import contextlib
+import datetime
 import fcntl
 import json
 import os
@@ -48,6 +49,24 @@ def trace_to(run, stdout, *options, hits=2000, stderr=subprocess.PIPE, output="j
     argv = run.tool_argv(probe_of(program), options, [program, f"fire:{hits}"], output)
     done = subprocess.run(argv, stdout=stdout, stderr=stderr, stdin=subprocess.DEVNULL, timeout=60, text=True, **popen)
     return done.returncode, done.stderr
+
+
+@scenario
+def events_have_the_time_of_day_beside_the_monotonic_one(run):
+    before = time.time_ns()
+    with open(run.dir / "out", "w+", encoding="utf-8") as out:
+        trace_to(run, out, hits=3)
+    after = time.time_ns()
+    lines = [json.loads(line) for line in (run.dir / "out").read_text().splitlines() if line.startswith("{")]
+    events = [line for line in lines if line["type"] == "event"]
+    check_equal(len(events), 3, "events")
+    for event in events:
+        second, nanoseconds = event["time"].removesuffix("Z").split(".")
+        day = datetime.datetime.fromisoformat(second).replace(tzinfo=datetime.timezone.utc)
+        shown = int(day.timestamp()) * 10**9 + int(nanoseconds)
+        check(before <= shown <= after, f"{event['time']} is not between {before} and {after}")
+        offset = time.clock_gettime_ns(time.CLOCK_REALTIME) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        check(abs(shown - event["ts"] - offset) < 10**8, f"{event['time']} is not the time of {event['ts']}")
 
 
 @scenario

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -122,6 +123,8 @@ TEST_F(TracerInUse, is_woken_by_another_thread_by_an_event_and_by_a_wake_before_
 
 TEST_F(TracerInUse, keeps_a_plan_of_its_own) {
   const Tracer tracer = start();
+  const auto where_a_plan_was = std::make_unique<AttachPlan>();  // what is free now is taken
+  ASSERT_EQ(tracer.plan().probes.size(), 1U);
   EXPECT_EQ(tracer.plan().probes.front().name, "typed");
   EXPECT_EQ(Tracer::start(std::shared_ptr<const AttachPlan>()).error().kind, ErrorKind::invalid_argument);
 }

@@ -73,6 +73,10 @@ TEST(BareNop5, IsNotTouchedWhereTheKernelWouldOverwriteTheRedZone) {
   EXPECT_EQ(test::offsets_of(plan).size(), 1U);
 }
 
+TEST(BareNop5, IsNotTouchedWhereNothingIsKnownOfTheKernel) {
+  EXPECT_EQ(plan_beside_a_nop(site(SiteClass::nop5, 0x10), Kernel{}).skipped.size(), 1U);
+}
+
 TEST(BareNop5, IsUsedWhereTheUserInsistsOrTheKernelIsSafe) {
   const Kernel insisting{.facts = {.nops = NopOptimisation::nop5}, .options = {.allow_unsafe_nop5 = true}};
   for (const Kernel& kernel : {with(NopOptimisation::none), nop10(), insisting}) {

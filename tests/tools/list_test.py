@@ -361,6 +361,12 @@ class ExitCodes(tool.TempDirCase):
                 self.assertEqual(result.stdout, "")
                 self.assertNotEqual(result.stderr, "")
 
+    def test_wrong_usage_is_said_in_words_of_this_program(self):
+        for arguments, words in ((["--no-such-flag"], "there is no option --no-such-flag"), (["-p"], "--pid takes one PID[,PID]"),
+                                 (["--verbose=x"], "--verbose takes no value")):
+            with self.subTest(arguments):
+                self.assertIn(words + "; see --help\n", usdt_list(*arguments, check=2).stderr)
+
     def test_a_syntax_error_in_a_probe_has_a_caret(self):
         lines = usdt_list("provider:", check=2).stderr.splitlines()
         self.assertEqual(lines[1:], ["  provider:", "           ^"])

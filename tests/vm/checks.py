@@ -78,17 +78,19 @@ class Doctor:
 
 class Program:
     """A program of the build tree: a GoogleTest whose counts are read, or (counts=False) anything whose status says
-    all. It may print lines `@@MATRIX TABLE: ROW=TEXT`; each is a cell."""
+    all. It may print lines `@@MATRIX TABLE: ROW=TEXT`; each is a cell. `append`: kernel arguments that it wants, for which
+    it gets a guest of its own; its lines are no cells then."""
 
-    def __init__(self, bin_dir, program, arguments="", limit=300, counts=True, name=None):
+    def __init__(self, bin_dir, program, arguments="", limit=300, counts=True, name=None, append=""):
         self.name = name or program
+        self.append = append
         self.counts = counts
         self.files = {f"lab/{program}": bin_dir / program}
         self.steps = [(limit, f"{program} {arguments}".strip())]
 
     def judge(self, outcomes, _out, _rows):
         [outcome] = outcomes
-        rows = dict(re.findall(r"^@@MATRIX ([^=\n]+)=(.*)$", outcome.output, re.M))
+        rows = {} if self.append else dict(re.findall(r"^@@MATRIX ([^=\n]+)=(.*)$", outcome.output, re.M))
         return {self.name: self._cell(outcome), **{key: Cell(value) for key, value in rows.items()}}
 
     def _cell(self, outcome):

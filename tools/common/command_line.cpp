@@ -18,19 +18,21 @@ namespace usdt::tools {
 namespace {
 
 /// The option a message of CLI11 is about: "--print: 1 required LIST missing", "Expected exactly 1 arguments to
-/// --print, got 2".
+/// --print, got 2", "Could not convert: --verbose = x".
 std::string option_of(std::string_view message) {
-  static constexpr std::string_view kCounted = "arguments to ";
-  if (const std::size_t at = message.find(kCounted); at != message.npos) {
-    message.remove_prefix(at + kCounted.size());
-    return std::string(message.substr(0, message.find(',')));
+  for (const std::string_view before : {"arguments to ", "Could not convert: "}) {
+    const std::size_t at = message.find(before);
+    if (at == message.npos) continue;
+    message.remove_prefix(at + before.size());
+    return std::string(message.substr(0, message.find_first_of(", ")));
   }
   return std::string(message.substr(0, message.find_first_of(": ")));
 }
 
 std::string in_our_words(const CLI::App& app, const CLI::ParseError& error) {
   std::string message = error.what();
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr ||
+      dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
     const CLI::Option* option = app.get_option_no_throw(option_of(message));
     if (option != nullptr && option->get_expected_max() > 0)
       return fmt::format("{} takes one {}", option_of(message), option->get_type_name());
