@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -15,8 +16,7 @@ class Record {
   Record(std::uint32_t type, std::uint16_t misc = 0) { header_ = {.type = type, .misc = misc, .size = 0}; }
   template <class T>
   Record& field(T value) {
-    const auto* bytes = reinterpret_cast<const std::byte*>(&value);
-    body_.insert(body_.end(), bytes, bytes + sizeof(value));
+    for (const std::byte byte : std::as_bytes(std::span(&value, 1))) body_.push_back(byte);
     return *this;
   }
   Record& text(std::string_view text) {
@@ -27,9 +27,9 @@ class Record {
   }
   [[nodiscard]] std::vector<std::byte> bytes() {
     header_.size = static_cast<std::uint16_t>(sizeof(header_) + body_.size());
-    std::vector<std::byte> all(sizeof(header_));
+    std::vector<std::byte> all(header_.size);
     std::memcpy(all.data(), &header_, sizeof(header_));
-    all.insert(all.end(), body_.begin(), body_.end());
+    std::ranges::copy(body_, all.begin() + sizeof(header_));
     return all;
   }
 
