@@ -168,6 +168,19 @@ Result<PointPattern> parse_line(std::string_view text, std::size_t file_at, std:
   return pattern;
 }
 
+/// A ':' that quotes before or around it hid from find_separators() gets a '\\', which goes on to hide it.
+std::string with_hidden_colons(const std::string& glob) {
+  std::string out;
+  for (std::size_t at = 0; at < glob.size();) {
+    const std::size_t colons = glob[at] == ':' ? colons_at(glob, at) : 0;
+    const std::size_t length = colons != 0 ? colons : glob[at] == '\\' ? 2 : 1;
+    for (std::size_t i = 0; i < colons && colons % 2 == 1; ++i) out += "\\:";
+    if (colons % 2 == 0) out += glob.substr(at, length);
+    at += length;
+  }
+  return out;
+}
+
 Result<PointPattern> parse_function(std::string_view text, std::size_t start, Moment moment) {
   const std::vector<std::size_t> colons = find_separators(text, start, Scopes::belong_to_names);
   FunctionPattern pattern;
@@ -191,7 +204,7 @@ Result<PointPattern> parse_function(std::string_view text, std::size_t start, Mo
     pattern.offset = offset->bytes;
     name = name.substr(0, offset->plus);
   }
-  pattern.name = glob_of_part(name);
+  pattern.name = with_hidden_colons(glob_of_part(name));
   if (pattern.name.empty())
     return bad_syntax(fmt::format("empty function name: write {}:FILE:FUNCTION", function_prefix(moment)), name_at);
   return pattern;
