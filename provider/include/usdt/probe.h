@@ -9,6 +9,8 @@
  *   USDT_PROBE_STUB(provider, name, arguments...)   As LAZY, and the site is in a function of its own, one for all
  *                                                   places of a probe with the same types. The fastest to trace.
  *   USDT_PROBE_ENABLED(provider, name)              1 while somebody traces a LAZY or STUB probe of that name, else 0.
+ *   USDT_PROBE_DECLARE(provider, name, "...");      At file scope: names, meanings and units of the arguments, as in
+ *                                                   "sql:string, rows, took:duration[us]" (docs/provider-note.md).
  *
  * Provider and name are identifiers; `__` in them is a mere convention. There are 0 to 12 arguments:
  *   integers, characters, bool, enums   with their own size and sign (an enum's are those of its underlying type)
@@ -19,10 +21,12 @@
  * Anything else is refused where it is compiled, with the reason.
  *
  * Every site is described by a `.note.stapsdt` note, version 3, which GDB, SystemTap, perf, bcc, bpftrace and libbpf
- * read.
+ * read, and by a note of our own, which no program loads: types of the arguments, their text in the source, file and
+ * line (docs/provider-note.md).
  *
  * Define before the include, for all of a program or for one file:
  *   USDT_PROBE_DISABLE          compiles every probe out: nothing is evaluated, nothing is emitted
+ *   USDT_PROBE_NO_DESCRIPTION   leaves out the note of our own
  *   USDT_PROBE_NO_LINK_ORDER    for `ld -r` of GNU ld over objects with and without these notes: it cannot join
  *                               sections that are tied to their code (SHF_LINK_ORDER) with others. Without the tie a
  *                               linker that removes the code of a site may keep its note.
@@ -53,6 +57,11 @@
 #define USDT_PROBE_LAZY(provider, name, ...) USDTP_NOTHING(__VA_ARGS__)
 #define USDT_PROBE_STUB(provider, name, ...) USDTP_NOTHING(__VA_ARGS__)
 #define USDT_PROBE_ENABLED(provider, name) 0
+#ifdef __cplusplus
+#define USDT_PROBE_DECLARE(provider, name, description) static_assert(true, "")
+#else
+#define USDT_PROBE_DECLARE(provider, name, description) _Static_assert(1, "")
+#endif
 #define USDTP_NOTHING(...)                                             \
   do {                                                                 \
     if (0) {                                                           \
@@ -211,6 +220,7 @@
 #define USDTP_SECTION(section, label) ".pushsection " section ",\"?o\",\"note\"," label "\n"
 #endif
 
+/* clang-format off */
 /* A reader compares this section's address with the note's word to see how far a prelinked file was moved. */
 #define USDTP_BASE                                                        \
   ".ifndef _.stapsdt.base\n"                                              \
@@ -242,7 +252,8 @@
   ".hidden " symbol "\n"                                                                     \
   ".balign 2\n"                                                                              \
   ".type " symbol ", %%object\n"                                                             \
-  ".size " symbol ", 2\n" symbol ": .reloc ., " USDTP_RELOC_NONE ", usdt.probe.semaphores\n" \
+  ".size " symbol ", 2\n"                                                                     \
+  symbol ": .reloc ., " USDTP_RELOC_NONE ", usdt.probe.semaphores\n"                          \
   ".space 2\n"                                                                               \
   ".popsection\n"                                                                            \
   ".endif\n"
@@ -272,9 +283,56 @@
 
 #define USDTP_LABEL ".Lusdt_probe_%="
 
+/*
+ * The note of our own. Its strings may have any character, and those of an asm with operands may not ('%', braces): a
+ * macro of the assembler, defined by an asm without operands just before, carries them.
+ */
+#ifdef USDT_PROBE_NO_DESCRIPTION
+#define USDTP_TEXT(probe)
+#define USDTP_DESCRIPTION(label)
+#define USDT_PROBE_DECLARE(provider, name, description) USDTP_STATIC_ASSERT(1, "")
+#else
+#define USDTP_TEXT(probe)                             \
+  USDTP_ASM(                                          \
+      ".ifndef .Lusdt_probe_text\n"                   \
+      ".set .Lusdt_probe_text, 0\n"                   \
+      ".endif\n"                                      \
+      ".if .Lusdt_probe_text\n"                       \
+      ".purgem usdt_probe_text\n"                     \
+      ".endif\n"                                      \
+      ".macro usdt_probe_text\n"                      \
+      ".asciz " USDTP_STR(__FILE__) "\n"              \
+      ".asciz " USDTP_TEXT_OF probe "\n"              \
+      ".endm\n"                                       \
+      ".set .Lusdt_probe_text, 1\n");
+#define USDTP_DESCRIPTION(label)                      \
+  USDTP_SECTION(".note.usdt", label)                  \
+  ".balign 4\n"                                       \
+  ".4byte 9912f-9911f, 9914f-9913f, 1\n"              \
+  "9911: .asciz \"usdt\"\n"                           \
+  "9912: .balign 4\n"                                 \
+  "9913: " USDTP_ADDRESS " " label "\n"               \
+  ".4byte " USDTP_STR(__LINE__) ", %c[codes0], %c[codes1], %c[codes2]\n" \
+  "usdt_probe_text\n"                                 \
+  "9914: .balign 4\n"                                 \
+  ".popsection\n"
+#define USDT_PROBE_DECLARE(provider, name, description) \
+  __asm__(".pushsection .note.usdt.probes,\"\",\"note\"\n" \
+          ".balign 4\n"                                \
+          ".4byte 9912f-9911f, 9914f-9913f, 2\n"       \
+          "9911: .asciz \"usdt\"\n"                    \
+          "9912: .balign 4\n"                          \
+          "9913: .asciz \"" #provider "\"\n"           \
+          ".asciz \"" #name "\"\n"                     \
+          ".asciz " USDTP_STR(description) "\n"        \
+          "9914: .balign 4\n"                          \
+          ".popsection\n")
+#endif
+/* clang-format on */
+
 /* ---- What an argument is ---------------------------------------------------------------------------------------- */
 
-/* The type of an argument. A set bit 6 makes it an enum of that type. */
+/* The type of an argument as its note says it (docs/provider-note.md). A set bit 6 makes it an enum of that type. */
 enum usdtp_type {
   USDTP_BOOL = 1,
   USDTP_CHAR,
@@ -833,13 +891,21 @@ __extension__ typedef unsigned long long usdtp_slot;
 #define USDTP_PROVIDER(provider, name, semaphore, text) provider
 #define USDTP_NAME(provider, name, semaphore, text) name
 #define USDTP_SEMAPHORE_OF(provider, name, semaphore, text) semaphore
+#define USDTP_TEXT_OF(provider, name, semaphore, text) text
 
-#define USDTP_SITE(n, probe, semaphore, define_semaphore)                                                   \
-  USDTP_ASM(USDTP_LABEL ":\n" USDTP_IDENTITY(USDTP_PROVIDER probe, USDTP_NAME probe) "nop\n" USDTP_STAPSDT( \
-                USDTP_PROVIDER probe, USDTP_NAME probe, semaphore, USDTP_LABEL, USDTP_ARGS_##n)             \
-                USDTP_BASE define_semaphore                                                                 \
-            :                                                                                               \
-            : [usdtp] "n"(0)USDTP_SIZES_##n USDTP_VALUES_##n);
+#define USDTP_CODE_OPERANDS(n) \
+  [codes0] "n"(USDTP_CODES(n, 0)), [codes1] "n"(USDTP_CODES(n, 1)), [codes2] "n"(USDTP_CODES(n, 2))
+
+/* clang-format off */
+#define USDTP_SITE(n, probe, semaphore, define_semaphore)                                           \
+  USDTP_TEXT(probe)                                                                                 \
+  USDTP_ASM(USDTP_LABEL ":\n"                                                                       \
+            USDTP_IDENTITY(USDTP_PROVIDER probe, USDTP_NAME probe)                                  \
+            "nop\n"                                                                                 \
+            USDTP_STAPSDT(USDTP_PROVIDER probe, USDTP_NAME probe, semaphore, USDTP_LABEL, USDTP_ARGS_##n) \
+            USDTP_DESCRIPTION(USDTP_LABEL)                                                          \
+            USDTP_BASE define_semaphore                                                             \
+            : : USDTP_CODE_OPERANDS(n) USDTP_SIZES_##n USDTP_VALUES_##n);
 #define USDTP_EMIT_PLAIN(n, probe) USDTP_SITE(n, probe, "0", )
 #define USDTP_EMIT_LAZY(n, probe) \
   USDTP_SITE(n, probe, USDTP_SEMAPHORE_OF probe, USDTP_SEMAPHORE(USDTP_SEMAPHORE_OF probe))
@@ -848,27 +914,34 @@ __extension__ typedef unsigned long long usdtp_slot;
 #define USDTP_STUB_NAME(probe) \
   "usdt.probe." USDTP_PROVIDER probe "." USDTP_NAME probe ".%c[codes0].%c[codes1].%c[codes2]"
 /* The name behind the code keeps linkers from folding stubs into one (--icf): they would be the same but for it. */
-#define USDTP_STUB(n, probe, symbol)                                                                                 \
-  ".ifndef " symbol "\n"                                                                                             \
-  ".pushsection .text.usdt_probe,\"axG\",\"progbits\"," symbol ",comdat\n"                                           \
-  ".balign 32\n"                                                                                                     \
-  ".weak " symbol "\n"                                                                                               \
-  ".hidden " symbol "\n"                                                                                             \
-  ".type " symbol ", %%function\n" symbol ":\n" USDTP_STUB_ENTRY USDTP_LABEL ": " USDTP_STUB_NOPS ".asciz \"" symbol \
-  "\"\n"                                                                                                             \
-  ".size " symbol ", .-" symbol                                                                                      \
-  "\n" USDTP_STAPSDT(USDTP_PROVIDER probe, USDTP_NAME probe, USDTP_SEMAPHORE_OF probe, USDTP_LABEL,                  \
-                     USDTP_STUB_ARGS_##n) ".popsection\n"                                                            \
-                                          ".endif\n" USDTP_BASE                                                      \
-                                          USDTP_SEMAPHORE(USDTP_SEMAPHORE_OF probe)
-#define USDTP_EMIT_STUB(n, probe)                                                                      \
-  void* usdtp_stub;                                                                                    \
-  USDTP_ASM(USDTP_ADDRESS_OF_STUB(USDTP_STUB_NAME(probe)) USDTP_STUB(n, probe, USDTP_STUB_NAME(probe)) \
-            : [stub] "=&r"(usdtp_stub)                                                                 \
-            : [codes0] "n"(USDTP_CODES(n, 0)), [codes1] "n"(USDTP_CODES(n, 1)),                        \
-              [codes2] "n"(USDTP_CODES(n, 2))USDTP_SIZES_##n                                           \
-            : "cc");                                                                                   \
+#define USDTP_STUB(n, probe, symbol)                                                                \
+  ".ifndef " symbol "\n"                                                                            \
+  ".pushsection .text.usdt_probe,\"axG\",\"progbits\"," symbol ",comdat\n"                          \
+  ".balign 32\n"                                                                                    \
+  ".weak " symbol "\n"                                                                              \
+  ".hidden " symbol "\n"                                                                            \
+  ".type " symbol ", %%function\n"                                                                  \
+  symbol ":\n"                                                                                      \
+  USDTP_STUB_ENTRY                                                                                  \
+  USDTP_LABEL ": " USDTP_STUB_NOPS                                                                  \
+  ".asciz \"" symbol "\"\n"                                                                         \
+  ".size " symbol ", .-" symbol "\n"                                                                \
+  USDTP_STAPSDT(USDTP_PROVIDER probe, USDTP_NAME probe, USDTP_SEMAPHORE_OF probe, USDTP_LABEL, USDTP_STUB_ARGS_##n) \
+  USDTP_DESCRIPTION(USDTP_LABEL)                                                                    \
+  ".popsection\n"                                                                                   \
+  ".endif\n"                                                                                        \
+  USDTP_BASE                                                                                        \
+  USDTP_SEMAPHORE(USDTP_SEMAPHORE_OF probe)
+#define USDTP_EMIT_STUB(n, probe)                                                                   \
+  void* usdtp_stub;                                                                                 \
+  USDTP_TEXT(probe)                                                                                 \
+  USDTP_ASM(USDTP_ADDRESS_OF_STUB(USDTP_STUB_NAME(probe))                                           \
+            USDTP_STUB(n, probe, USDTP_STUB_NAME(probe))                                            \
+            : [stub] "=&r"(usdtp_stub)                                                              \
+            : USDTP_CODE_OPERANDS(n) USDTP_SIZES_##n                                                \
+            : "cc");                                                                                \
   USDTP_CALL(n, usdtp_stub);
+/* clang-format on */
 
 /*
  * Read by the assembler's name: compilers lose the name given to a variable that is declared within a template (g++
