@@ -6,7 +6,7 @@ import collections
 import re
 import subprocess
 
-from builds import build_probes, compile_and_link
+from builds import ROOT, build_probes, compile_and_link
 from harness import check, check_equal, main, require_m32, require_program, require_root, require_x86_64, scenario
 
 ROUNDS = 7
@@ -71,6 +71,31 @@ _register("clang_O2", "clang", ["-O2"])
 _register("clang_O3_gc_icf", "clang", ["-O3", "-ffunction-sections", "-fuse-ld=lld", "-Wl,--gc-sections,--icf=all"])
 _register("clang_O2_m32", "clang", ["-O2", "-m32"], m32=True)
 _register("gcc_O1_with_address_sanitizer", "gcc", ["-O1", "-fsanitize=address,undefined"])
+
+
+def build_query_log(run, compiler="gcc"):
+    return compile_and_link(run, "query-log", [ROOT / "examples" / "provider" / "query_log.cpp"], compiler, ["-O2"])
+
+
+@scenario
+def names_texts_and_meanings_of_the_example_are_shown(run):
+    require_root()
+    require_x86_64()
+    for compiler in ("gcc", "clang"):
+        program = build_query_log(run, compiler)
+        traced = subprocess.run([run.tool, f"usdt:{program}:db:*", "--", program, "3"], capture_output=True, text=True)
+        check_equal(traced.returncode, 0, traced.stderr)
+        shown = [re.sub(r"^.*? db:", "", line) for line in traced.stdout.splitlines() if " db:" in line]
+        check_equal(shown[0].split(), 'lookup key="SELECT 1" key_size=8 found=1'.split(), "first line")
+        check_equal(shown[1].split(), 'query sql="SELECT 1" sql_size=8 rows=10 took=1.25ms status=0'.split(), "second")
+        check("status=ENOENT" in shown[5], f"an error by its name: {shown}")
+        listed = run.trace(f"usdt:{program}:db:query", "--print", "sql, took, str(sql), hex(rows)",
+                           command=[program, 2])
+        listed.check_code(0)
+        check_equal([event["args"] for event in listed.events],
+                    [["SELECT 1", 1250, "SELECT 1", "0xa"], ["SELECT 2", 2500, "SELECT 2", "0x14"]], "by name")
+        refused = run.trace(f"usdt:{program}:db:query", "--print", "sqll", command=[program, 2])
+        check("const char *sql" in refused.stderr, f"which names there are\n{refused.describe()}")
 
 
 @scenario

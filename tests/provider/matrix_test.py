@@ -81,6 +81,40 @@ def expected_probes(machine):
     }
 
 
+def expected_names(machine):
+    """Types and names of some probes' arguments, as the provider's own note has them."""
+    return {
+        "c:integers": ["signed char a", "unsigned char b", "short c", "unsigned short d", "int e", "unsigned int f",
+                       "long long g" if machine == "i386" else "long g",
+                       "unsigned long long h" if machine == "i386" else "unsigned long h"],
+        "c:stub_others": ["bool truth", "char letter", "float single", "double twice", "int colour",
+                          "unsigned int flags", "const char *text", "void *pointer"],
+        "c:field": ["const char *text", "int -"],
+        "c:none": [],
+        "cpp:types": ["enum level", "enum byte", "enum wide", "bool truth", "char16_t unit", "wchar_t character",
+                      "int narrow", "unsigned int flag", "void *nothing", "float single"],
+        "cpp:stub_views": ["const char *text", "size_t text_size", "const void *numbers", "size_t numbers_size",
+                           "int value"],
+        "cpp:in_lambda": ["int twice", "int -"],
+    }
+
+
+SOURCES = {"c": ("types.c",), "cpp": ("shapes.cpp", "shapes.hpp")}
+
+
+def check_description(site, build):
+    probe = f"{site['provider']}:{site['name']}"
+    shown = [f"{arg.get('type')}{'' if arg.get('type', '').endswith('*') else ' '}{arg.get('name', '-')}"
+             for arg in site["args"]]
+    wanted = expected_names(build.machine).get(probe, shown)
+    assert shown == wanted, f"{probe}: described as {shown}, expected {wanted}"
+    assert all(arg.get("type") for arg in site["args"]), f"{probe}: an argument without a type: {site['args']}"
+    source = site["source"]
+    assert pathlib.Path(source["file"]).name in SOURCES[site["provider"]], f"{probe}: from {source}"
+    line = (HERE / pathlib.Path(source["file"]).name).read_text().splitlines()[source["line"] - 1]
+    assert site["name"] in line, f"{probe}: line {source['line']} is {line}"
+
+
 def has_semaphore(probe):
     return any(word in probe for word in ("lazy", "lazily", "stub", "places"))
 
@@ -165,6 +199,7 @@ def check_site(site, build, base):
     nop = "1f2003d5" if build.machine == "aarch64" else "90"
     assert first.startswith(nop), f"{what}: no nop but {first}"
     assert int(site["base"], 16) == base, f"{what}: base {site['base']}, .stapsdt.base is at {base:#x}"
+    check_description(site, build)
     for arg in site["args"]:
         assert arg["readable"], f"{what}: {arg}"
         assert not arg.get("symbol"), f"{what}: memory named by a symbol"

@@ -195,6 +195,14 @@ void write(JsonWriter& json, const Arg& arg, const ParsedArg* parsed, Machine ma
     json_key(json, "type");
     json_text(json, arg.c_type());
   }
+  if (arg.declaration && !arg.declaration->meaning.empty()) {
+    json_key(json, "meaning");
+    json_text(json, arg.declaration->meaning);
+  }
+  if (arg.declaration && !arg.declaration->unit.empty()) {
+    json_key(json, "unit");
+    json_text(json, arg.declaration->unit);
+  }
   json_key(json, "text");
   json_text(json, parsed ? std::string(parsed->text) : location_text(arg.location, machine));
   json_key(json, "size");

@@ -7,7 +7,9 @@ std::string signature(const std::vector<Arg>& args) {
   std::string out = "(";
   for (const Arg& arg : args) {
     if (out.size() > 1) out += ", ";
-    out += type_name(arg.type);
+    const std::string type = arg.c_type().empty() ? type_name(arg.type) : std::string(arg.c_type());
+    out += type;
+    if (!arg.name().empty()) out.append(type.back() == '*' ? "" : " ").append(arg.name());
   }
   return out + ")";
 }

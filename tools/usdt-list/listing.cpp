@@ -19,11 +19,12 @@ SiteDecoder::SiteDecoder(const usdt::ProbeFile& file, Costs costs)
 WrittenArgs SiteDecoder::args(const usdt::Site& site) const {
   WrittenArgs args{.parsed = decoder_.parse(site.args_text), .decoded = {}};
   args.decoded = decoder_.decode(args.parsed);
+  if (site.description) usdt::describe(args.decoded, *site.description);
   return args;
 }
 
 const DescribedArgs& SiteDecoder::describe(const usdt::Site& site) const {
-  const auto [known, fresh] = by_text_.try_emplace(site.args_text);
+  const auto [known, fresh] = by_text_.try_emplace(ArgsKey(site));
   if (fresh) {
     const std::vector<usdt::Arg> args = decoder_.decode(site);
     const auto unreadable = std::ranges::count_if(args, [](const usdt::Arg& arg) { return !arg.readable(); });

@@ -23,6 +23,20 @@ struct DescribedArgs {
   std::size_t unreadable = 0;  ///< arguments
 };
 
+/// What sites share whose arguments are the same: their text, a view of the sites' own, and what the provider says of
+/// it.
+struct ArgsKey {
+  std::string_view text;
+  const usdt::SiteDescription* description = nullptr;
+  explicit ArgsKey(const usdt::Site& site) noexcept : text(site.args_text), description(site.description.get()) {}
+  friend bool operator==(const ArgsKey&, const ArgsKey&) = default;
+};
+struct ArgsKeyHash {
+  std::size_t operator()(const ArgsKey& key) const noexcept {
+    return std::hash<std::string_view>{}(key.text) * 31 + std::hash<const void*>{}(key.description);
+  }
+};
+
 /// The arguments of a site, as its note writes them and as they are read. Views the site's text.
 struct WrittenArgs {
   std::vector<usdt::ParsedArg> parsed;
@@ -46,7 +60,7 @@ class SiteDecoder {
   usdt::ArgDecoder decoder_;
   bool costs_;
   usdt::KernelFacts kernel_;
-  mutable std::unordered_map<std::string_view, DescribedArgs> by_text_;  ///< views of the sites' own texts
+  mutable std::unordered_map<ArgsKey, DescribedArgs, ArgsKeyHash> by_text_;
 };
 
 /// A site with what its probe's lines say of it.

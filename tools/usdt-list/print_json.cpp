@@ -66,13 +66,14 @@ class ArgsInJson {
   explicit ArgsInJson(const SiteDecoder& decoder) : decoder_(decoder) {}
 
   void write(JsonWriter& json, const usdt::Site& site) {
-    const auto known = by_text_.find(site.args_text);
+    const ArgsKey key(site);
+    const auto known = by_text_.find(key);
     if (known != by_text_.end()) return put(json, known->second);
     std::string text = array_of(decoder_.args(site), decoder_.machine());
     put(json, text);
     constexpr std::size_t kMostBytes = 4 << 20;
     kept_ += text.size();
-    if (kept_ < kMostBytes) by_text_.emplace(site.args_text, std::move(text));
+    if (kept_ < kMostBytes) by_text_.emplace(key, std::move(text));
   }
 
  private:
@@ -90,7 +91,7 @@ class ArgsInJson {
   }
 
   const SiteDecoder& decoder_;
-  std::unordered_map<std::string_view, std::string> by_text_;  ///< views of the sites' own texts
+  std::unordered_map<ArgsKey, std::string, ArgsKeyHash> by_text_;
   std::size_t kept_ = 0;
 };
 
@@ -116,6 +117,13 @@ void write_site(JsonWriter& json, const FileKeys& file, const usdt::Site& site, 
   json_text(json, site.args_text);
   json_key(json, "args");
   args.write(json, site);
+  if (site.description && !site.description->file.empty()) {
+    json_key(json, "source");
+    json.StartObject();
+    json_key(json, "file"), json_text(json, site.description->file);
+    json_key(json, "line"), json.Uint(site.description->line);
+    json.EndObject();
+  }
   json_key(json, "site");
   json.StartObject();
   json_key(json, "bytes");

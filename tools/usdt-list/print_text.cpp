@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/report.hpp"
+#include "common/signature.hpp"
 #include "common/terminal.hpp"
 #include "describe.hpp"
 #include "listing.hpp"
@@ -211,6 +212,8 @@ class TextPrinter {
                             agree ? cost_word(listed) : cost_text(listed));
       }
       detail("site", text);
+      if (const auto& described = site.description; described && !described->file.empty())
+        detail("source", fmt::format("{}:{}", printable(described->file), described->line));
       const WrittenArgs args = decoder_.args(site);
       if (!args.parsed.empty()) out_.print("    {:<8} {}\n", "args", printable(site.args_text));
       std::size_t width = 0;
@@ -226,8 +229,9 @@ class TextPrinter {
     const auto* unreadable = std::get_if<usdt::Unreadable>(&arg.location);
     const std::string what =
         unreadable ? "unreadable: " + unreadable->reason : describe_operand(arg, args.parsed[n], decoder_.machine());
-    out_.print("    {:<8} {:<4} {:<{}}  {}\n", fmt::format("arg{}", n), type_name(arg.type), args.parsed[n].text, width,
-               out_.styled(what, unreadable ? Style::bad : Style::plain));
+    const std::string named = usdt::tools::signature({arg});
+    out_.print("    {:<8} {:<4} {:<{}}  {}\n", fmt::format("arg{}", n), named.substr(1, named.size() - 2),
+               args.parsed[n].text, width, out_.styled(what, unreadable ? Style::bad : Style::plain));
     if (!unreadable) return;
     // Below the whole argument text, as a compiler shows it.
     std::size_t place = unreadable->column;

@@ -56,6 +56,11 @@ std::optional<usdt::Text> unasked_text(const usdt::AttachPlan& plan, const usdt:
   return text ? std::optional(*text) : std::nullopt;
 }
 
+std::optional<usdt::Text> described_text(const usdt::AttachPlan& plan, const usdt::Event& event, std::size_t n) {
+  const bool site = event.probe().file && !event.probe().function;
+  return site && event.arg_info(n).type.kind == usdt::TypeKind::text ? unasked_text(plan, event, n) : std::nullopt;
+}
+
 std::vector<std::string> short_names(const usdt::AttachPlan& plan) {
   std::map<std::string, std::size_t> files;
   std::vector<std::string> names;

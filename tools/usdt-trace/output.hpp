@@ -104,6 +104,9 @@ class Columns {
   std::vector<std::vector<Positions>> positions_;  ///< by list, by AttachPlan::args
 };
 
+/// The text of a site's argument that its provider describes as text.
+[[nodiscard]] std::optional<usdt::Text> described_text(const usdt::AttachPlan& plan, const usdt::Event& event,
+                                                       std::size_t n);
 /// Text that nobody asked for: that of an argument that is known to point to characters, or plainly does.
 [[nodiscard]] std::optional<usdt::Text> unasked_text(const usdt::AttachPlan& plan, const usdt::Event& event,
                                                      std::size_t n);

@@ -167,6 +167,8 @@ class JsonOutput final : public Output {
         text(event, *position, static_cast<unsigned>(i));
       else if (item.form == PrintItem::Form::hex)
         hex(event, *position);
+      else if (described_text(plan_, event, *position))
+        text(event, *position, static_cast<unsigned>(i));
       else
         value(event, *position);
     }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "common/meaning.hpp"
 #include "output.hpp"
 
 namespace usdt_trace {
@@ -86,6 +87,8 @@ class TextOutput final : public Output {
       show_error("no such argument");
     else if (item.form == PrintItem::Form::text)
       show_text(event, *position);
+    else if (const auto text = described_text(plan_, event, *position); text && item.form == PrintItem::Form::value)
+      show_text(*text);
     else
       show_value(event, *position, item.form == PrintItem::Form::hex);
   }
@@ -127,6 +130,7 @@ class TextOutput final : public Output {
     if (const auto* error = std::get_if<usdt::ArgError>(&value)) return show_error(error->reason);
     const usdt::Arg& arg = event.arg_info(n);
     if (!hex && show_word(arg, value)) return;
+    if (const auto meant = usdt::tools::text_by_meaning(arg, value); meant && !hex) return out_.print("{}", *meant);
     if (const auto* number = std::get_if<double>(&value)) {
       // The shortest text that reads back as the same float.
       arg.type.size == sizeof(float) ? out_.print("{}", static_cast<float>(*number)) : out_.print("{}", *number);

@@ -15,6 +15,8 @@ namespace usdt_trace {
 namespace {
 
 void ask_for_text(const PrintItem& item, usdt::TextOptions& texts) {
+  if (item.form == PrintItem::Form::value)
+    texts.described.push_back(item.arg ? usdt::ArgName(*item.arg) : usdt::ArgName(item.name));
   if (item.form != PrintItem::Form::text) return;
   if (item.length) {
     const usdt::ArgName text = item.arg ? usdt::ArgName(*item.arg) : usdt::ArgName(item.name);

@@ -39,6 +39,10 @@ struct RegisterInfo {
 /// unreadable.
 [[nodiscard]] std::string location_text(const Location& location, Machine machine);
 
+/// Gives the arguments of a site the names, types and meanings its provider describes, as far as they fit what the
+/// stapsdt note says of sizes. Where the description is of another number of arguments, it gives none.
+void describe(std::vector<Arg>& args, const SiteDescription& description);
+
 /// Decodes the argument texts of a file's sites. Symbolic operands are resolved in the file's own tables.
 class ArgDecoder {
  public:
@@ -55,8 +59,8 @@ class ArgDecoder {
 
   /// Every argument of `args_text`, in order, none lost.
   [[nodiscard]] std::vector<Arg> decode(std::string_view args_text) const;
-  /// Those of a site, by its `args_text`.
-  [[nodiscard]] std::vector<Arg> decode(const Site& site) const { return decode(site.args_text); }
+  /// Those of a site, by its `args_text` and its description.
+  [[nodiscard]] std::vector<Arg> decode(const Site& site) const;
   /// The same in two steps, for those who want to see the arguments as they are written.
   [[nodiscard]] std::vector<ParsedArg> parse(std::string_view args_text) const;
   /// Of a temporary: they would view a text that is gone.

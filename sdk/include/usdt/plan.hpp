@@ -124,6 +124,8 @@ struct TextOptions {
   /// Texts with lengths. Those of probes whose documentation says where their lengths are (known_lengths()) have them
   /// unasked.
   std::vector<BoundedString> bounded = {};
+  /// Those of these arguments that their provider describes as texts (SiteDescription); others stay numbers.
+  std::vector<ArgName> described = {};
   /// Every argument whose type is known to be a pointer to characters.
   bool typed = false;
   /// Every argument of a file's sites that may be a pointer: unsigned, of the size of one, no constant. Event::text()

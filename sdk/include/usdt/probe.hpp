@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +34,17 @@ struct SiteBytes {
   std::uint8_t size = 0;
 };
 
+/// What the provider says of a site beside its stapsdt note, as it says it (docs/provider-note.md).
+struct SiteDescription {
+  std::string file;        ///< of the source, as the compiler was given it
+  std::uint32_t line = 0;  ///< from 1 on; 0: not known
+  std::string types;       ///< a byte for each argument
+  std::string written;     ///< the arguments as the source has them: "request->sql, rows"
+  std::string declared;    ///< what was declared of the probe: "sql:string, rows"
+
+  friend bool operator==(const SiteDescription&, const SiteDescription&) = default;
+};
+
 /// One stapsdt note: one place in one file where a probe was compiled in. Owns its strings.
 struct Site {
   std::string provider;
@@ -56,6 +68,8 @@ struct Site {
   SiteClass site_class = SiteClass::unknown;
   /// Archive member the note is in ("malloc.o"), empty elsewhere.
   std::string member;
+  /// Null: the provider says nothing. Sites of which it says the same share it.
+  std::shared_ptr<const SiteDescription> description = {};
 };
 
 /// Something a scan passed over without ending: "note at file offset 0x1f40: name is not terminated".

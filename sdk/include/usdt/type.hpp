@@ -38,13 +38,19 @@ struct Type {
 struct Enumerator {
   std::string name;
   std::uint64_t bits = 0;  ///< the low bytes count, as many as the enum has
+
+  friend bool operator==(const Enumerator&, const Enumerator&) = default;
 };
 
-/// How an argument was declared, where its source knows (kernel BTF, DWARF).
+/// How an argument was declared, where its source knows (kernel BTF, DWARF, a provider's note).
 struct Declaration {
-  std::string name;                     ///< "skb"; empty: a return value
-  std::string type;                     ///< as C: "struct sk_buff *"
-  std::vector<Enumerator> enumerators;  ///< of an enum
+  std::string name;                          ///< "skb"; empty: a return value
+  std::string type;                          ///< as C: "struct sk_buff *"
+  std::vector<Enumerator> enumerators = {};  ///< of an enum
+  std::string meaning = {};                  ///< what its number stands for, as docs/provider-note.md has it: "errno"
+  std::string unit = {};                     ///< of what its number counts: "us"
+
+  friend bool operator==(const Declaration&, const Declaration&) = default;
 };
 
 }  // namespace usdt

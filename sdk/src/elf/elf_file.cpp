@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "elf/descriptions.hpp"
 #include "elf/elf_impl.hpp"
 
 namespace usdt {
@@ -84,10 +85,12 @@ ScanResult scan_object(const OpenedFile& opened) {
   elf::Warnings warnings(result.warnings);
   std::uint64_t base = base_address(opened.image);
   elf::collect_notes(opened.file, opened.image, result.sites, warnings, opened.options.stop);
+  elf::add_descriptions(opened.file, opened.image, result.sites, warnings, opened.options.stop);
   if (result.sites.empty()) {
     if (const auto debug = elf::find_debug_file(opened)) {
       warnings.set_prefix(debug->path.string() + ": ");
       elf::collect_notes(debug->file, debug->image, result.sites, warnings, opened.options.stop);
+      elf::add_descriptions(debug->file, debug->image, result.sites, warnings, opened.options.stop);
       if (!result.sites.empty()) result.debug_file = debug->path;
       if (base == 0) base = base_address(debug->image);
     }

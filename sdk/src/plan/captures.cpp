@@ -66,23 +66,26 @@ constexpr std::array kHotspot{
     KnownProbe{"vmops__end", {{{0, 1}}}},
 };
 
-bool is_asked_for(const std::vector<Arg>& args, std::size_t n, const TextOptions& texts) {
-  if (texts.typed && args[n].type.kind == TypeKind::text) return true;
+bool is_asked_for(const std::vector<Arg>& args, std::size_t n, const TextOptions& texts, bool described) {
+  const auto is_it = [&](const ArgName& name) { return find_arg(args, name) == n; };
+  if (args[n].type.kind == TypeKind::text &&
+      (texts.typed || (described && std::ranges::any_of(texts.described, is_it))))
+    return true;
   if (args[n].result) return std::ranges::find(texts.names, "retval") != texts.names.end();
   return std::ranges::find(texts.numbers, n) != texts.numbers.end() ||
          std::ranges::find(texts.names, args[n].name()) != texts.names.end();
 }
 
 /// enum usdt_capture of argument `n`, which `may_be_text`: a length that was asked for goes before one that is known.
-std::uint8_t capture_of(const std::vector<Arg>& args, std::size_t n, bool may_be_text, const TextOptions& texts,
-                        std::span<const TextAndLength> known) {
+std::uint8_t capture_of(const std::vector<Arg>& args, std::size_t n, bool may_be_text, const Wanted& wanted) {
+  const TextOptions& texts = wanted.texts;
   for (const BoundedString& each : texts.bounded) {
     const auto length = find_arg(args, each.length);
     if (find_arg(args, each.text) == n && length && *length < USDT_LENGTH_ARGS) return USDT_CAPTURE_BY(*length);
   }
-  const bool asked = is_asked_for(args, n, texts);
+  const bool asked = is_asked_for(args, n, texts, wanted.described);
   if (!asked && !texts.likely) return USDT_CAPTURE_NONE;
-  for (const TextAndLength& each : known) {
+  for (const TextAndLength& each : wanted.lengths) {
     if (each.text == n && each.length < args.size()) return USDT_CAPTURE_BY(each.length);
   }
   if (asked) return USDT_CAPTURE_STRING;
@@ -100,14 +103,14 @@ std::span<const TextAndLength> known_lengths(std::string_view provider, std::str
 }
 
 std::uint32_t assign_captures(std::vector<usdt_arg_spec>& encoded, const std::vector<Arg>& args, unsigned pointer_size,
-                              const TextOptions& wanted, std::span<const TextAndLength> known) {
+                              const Wanted& wanted) {
   std::uint32_t texts = 0;
   for (std::size_t i = 0; i < encoded.size(); ++i) {
     usdt_arg_spec& arg = encoded[i];
     const bool pointer =
         arg.kind != USDT_ARG_UNREADABLE && arg.size == pointer_size && (arg.flags & USDT_ARG_FLOAT) == 0;
     const bool may_be_text = arg.kind != USDT_ARG_CONST && (arg.flags & USDT_ARG_SIGNED) == 0 && i < USDT_LIKELY_ARGS;
-    if (pointer) arg.capture = capture_of(args, i, may_be_text, wanted, known);
+    if (pointer) arg.capture = capture_of(args, i, may_be_text, wanted);
     texts += arg.capture != USDT_CAPTURE_NONE;
   }
   return texts;

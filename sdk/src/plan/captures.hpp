@@ -7,15 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "resolve/describe.hpp"
 #include "usdt/plan.hpp"
 
 namespace usdt::plan {
 
-/// A text argument and the argument that is its length.
-struct TextAndLength {
-  std::uint8_t text;
-  std::uint8_t length;
-};
+using resolve::TextAndLength;
 
 /// Texts of a probe that come with their length, where its provider's documentation says so.
 [[nodiscard]] std::span<const TextAndLength> known_lengths(std::string_view provider, std::string_view name) noexcept;
@@ -27,8 +24,15 @@ template <class Name>
   return own ? *own : options.texts;
 }
 
+/// What is wanted as text of a site.
+struct Wanted {
+  const TextOptions& texts;
+  std::span<const TextAndLength> lengths = {};  ///< texts that come with their length
+  bool described = false;                       ///< by its provider
+};
+
 /// Marks what is `wanted` as text and can be a pointer (usdt_arg_spec::capture). Returns the number of texts.
 std::uint32_t assign_captures(std::vector<usdt_arg_spec>& encoded, const std::vector<Arg>& args, unsigned pointer_size,
-                              const TextOptions& wanted, std::span<const TextAndLength> known = {});
+                              const Wanted& wanted);
 
 }  // namespace usdt::plan

@@ -271,7 +271,7 @@ class KernelPlanner {
     for (const Arg& arg : args) made.encoded.push_back(resolve::encode(arg, arch, encoding));
     TextOptions texts = texts_of(entry);
     texts.likely = false;  // types say what is text
-    const std::uint32_t slots = assign_captures(made.encoded, args, arch.word_size, texts);
+    const std::uint32_t slots = assign_captures(made.encoded, args, arch.word_size, {texts});
     plan_.string_slots = std::max(plan_.string_slots, slots);
     plan_.max_args = std::max(plan_.max_args, static_cast<std::uint32_t>(made.encoded.size()));
     if (!options_.user_cookie_of) made.spec = specs_.intern(made.encoded, options_.user_cookie);

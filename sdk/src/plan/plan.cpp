@@ -85,10 +85,12 @@ bool depends_on_file(const std::vector<Arg>& args) {
 /// Sites outlive the planning, so that keys are views of their strings.
 using ProbeName = std::pair<std::string_view, std::string_view>;
 using MachineText = std::pair<Machine, std::string_view>;
-/// An argument text, which of its arguments are wanted as texts, and which are lengths of those.
+/// An argument text, what its provider says of the arguments, which of them are wanted as texts, and which are lengths
+/// of those.
 struct TemplateKey {
   const TextOptions* wanted;
   const plan::TextAndLength* known;
+  const SiteDescription* description;
   std::string_view text;
   friend bool operator==(const TemplateKey&, const TemplateKey&) = default;
 };
@@ -100,7 +102,9 @@ struct KeyHash {
   }
   std::size_t operator()(const TemplateKey& key) const noexcept {
     const std::hash<const void*> of_pointer;
-    return (of_pointer(key.wanted) * 31 + of_pointer(key.known)) * 31 + std::hash<std::string_view>{}(key.text);
+    const std::size_t of_pointers =
+        (of_pointer(key.wanted) * 31 + of_pointer(key.known)) * 31 + of_pointer(key.description);
+    return of_pointers * 31 + std::hash<std::string_view>{}(key.text);
   }
 };
 
@@ -130,6 +134,8 @@ class Planner {
     std::unordered_map<TemplateKey, std::uint32_t, KeyHash> templates = {};
     std::map<Moment, Index<AttachGroup>> groups = {};
     std::map<std::tuple<const FunctionSignature*, Moment, const TextOptions*>, std::uint32_t> function_templates = {};
+    /// Of sites with a description and an argument text.
+    std::map<std::pair<const SiteDescription*, std::string_view>, std::vector<plan::TextAndLength>> lengths = {};
   };
   /// Where a program will run, of whatever kind it is.
   struct Spot {
@@ -151,11 +157,12 @@ class Planner {
   struct Texts {
     const TextOptions* wanted;
     std::span<const plan::TextAndLength> known;
-    [[nodiscard]] TemplateKey key(std::string_view text) const { return {wanted, known.data(), text}; }
+    const SiteDescription* description = nullptr;
+    [[nodiscard]] TemplateKey key(std::string_view text) const { return {wanted, known.data(), description, text}; }
   };
   [[nodiscard]] PointName name_of(const Site& site, const Current& current) const;
   [[nodiscard]] PointName name_of(const FunctionPoint& point, const Current& current) const;
-  [[nodiscard]] Texts texts_of(const Site& site, const Current& current) const;
+  [[nodiscard]] Texts texts_of(const Site& site, Current& current) const;
   const ArgTemplate& template_of(const Site& site, Current& current);
   const ArgTemplate& template_of(const FunctionPoint& point, Current& current);
   std::uint32_t make_template(std::string_view text, const Texts& texts, Current& current);
@@ -266,8 +273,13 @@ PointName Planner::name_of(const FunctionPoint& point, const Current& current) c
           .file = &plan_.files[current.file].target};
 }
 
-Planner::Texts Planner::texts_of(const Site& site, const Current& current) const {
+Planner::Texts Planner::texts_of(const Site& site, Current& current) const {
   const TextOptions& wanted = plan::text_options(options_, [&] { return name_of(site, current); });
+  if (const SiteDescription* description = site.description.get()) {
+    const auto [lengths, fresh] = current.lengths.try_emplace({description, site.args_text});
+    if (fresh) lengths->second = resolve::described_lengths(*description, current.decoder.parse(site.args_text).size());
+    return {&wanted, lengths->second, description};
+  }
   const bool any = wanted.likely || !wanted.numbers.empty();
   return {&wanted, any ? plan::known_lengths(site.provider, site.name) : std::span<const plan::TextAndLength>()};
 }
@@ -292,12 +304,13 @@ const ArgTemplate& Planner::template_of(const FunctionPoint& point, Current& cur
 
 std::uint32_t Planner::make_template(std::string_view text, const Texts& texts, Current& current) {
   const MachineText key(current.decoder.machine(), text);
-  const bool alike = texts.known.empty() && texts.wanted == &options_.texts;
+  const bool alike = texts.known.empty() && !texts.description && texts.wanted == &options_.texts;
   const bool shared = alike && several_files_;
   if (const auto same = shared_templates_.find(key); shared && same != shared_templates_.end()) return same->second;
 
   const std::vector<ParsedArg> parsed = current.decoder.parse(text);
   const auto at = plan_.args.add(current.decoder.decode(parsed));
+  if (texts.description) describe(plan_.args[at], *texts.description);
   reject_surplus(plan_.args[at], parsed);
   const std::uint32_t number = encode_template(at, texts, Moment::entry, current.decoder.machine());
   if (shared && !depends_on_file(plan_.args[at])) shared_templates_.emplace(key, number);
@@ -317,7 +330,8 @@ std::uint32_t Planner::encode_template(Index<std::vector<Arg>> at, const Texts& 
     made.encoded.push_back(resolve::encode(arg, arch, {.result_comes_later = made.result_comes_later}));
     made.ip_relative |= resolve::depends_on_breakpoint(made.encoded.back());
   }
-  const std::uint32_t slots = plan::assign_captures(made.encoded, args, arch.word_size, *texts.wanted, texts.known);
+  const std::uint32_t slots = plan::assign_captures(made.encoded, args, arch.word_size,
+                                                    {*texts.wanted, texts.known, texts.description != nullptr});
   plan_.string_slots = std::max(plan_.string_slots, slots);
   plan_.max_args = std::max(plan_.max_args, static_cast<std::uint32_t>(made.encoded.size()));
   if (!made.ip_relative && !options_.user_cookie_of)

@@ -48,4 +48,10 @@ std::vector<Arg> ArgDecoder::decode(std::span<const ParsedArg> parsed) const {
 
 std::vector<Arg> ArgDecoder::decode(std::string_view args_text) const { return decode(parse(args_text)); }
 
+std::vector<Arg> ArgDecoder::decode(const Site& site) const {
+  std::vector<Arg> args = decode(site.args_text);
+  if (site.description) describe(args, *site.description);
+  return args;
+}
+
 }  // namespace usdt

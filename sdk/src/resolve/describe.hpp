@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "usdt/decode.hpp"
+
+namespace usdt::resolve {
+
+/// A text argument and the argument that is its length in bytes.
+struct TextAndLength {
+  std::uint8_t text;
+  std::uint8_t length;
+};
+
+/// Texts whose length is the argument behind them, of the `count` arguments that `description` describes.
+[[nodiscard]] std::vector<TextAndLength> described_lengths(const SiteDescription& description, std::size_t count);
+
+}  // namespace usdt::resolve
