@@ -4,6 +4,7 @@
 
 import collections
 import re
+import struct
 import subprocess
 
 from builds import ROOT, build_probes, compile_and_link
@@ -23,7 +24,10 @@ def said(log):
 
 
 def same(shown, passed):
-    """A 64-bit unsigned number is logged as a signed one; texts are shown in place of their address."""
+    """What was logged are signed 64-bit numbers, of floats the bits, of texts the address."""
+    if isinstance(shown, float):
+        return passed in (struct.unpack("<q", struct.pack("<d", shown))[0],
+                          struct.unpack("<I", struct.pack("<f", shown))[0])
     return shown in (passed, passed % 2**64) if isinstance(shown, int) else shown in TEXTS
 
 
