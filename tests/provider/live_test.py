@@ -123,6 +123,29 @@ def bpftrace_reads_the_same_values(run):
 
 
 @scenario
+def gdb_reads_the_same_values(run):
+    require_x86_64()
+    require_program("gdb")
+    program = build_probes(run, "gcc", ["-O2"])
+    log = run.dir / "said"
+    names = ("integers", "stub_integers", "twelve")
+    words = ["gdb", "-batch", "-nx", "-ex", "set width 0", "-ex", "set startup-with-shell off"]
+    for name in names:  # gdb counts the semaphore up while the program stands at its breakpoint
+        words += ["-ex", f"break -probe-stap c:{name}"]
+    words += ["-ex", f"run 1 {log}"]
+    for name in names:
+        count = 12 if name == "twelve" else 8
+        words += ["-ex", f"printf \"{name} {'%ld ' * count}\\n\", " +
+                  ", ".join(f"(long)$_probe_arg{n}" for n in range(count)), "-ex", "continue"]
+    done = subprocess.run([*words, program], capture_output=True, text=True, timeout=60)
+    shown = {line.split()[0]: [int(value) for value in line.split()[1:]] for line in done.stdout.splitlines()
+             if line.split(" ")[0] in names and len(line.split()) > 8}
+    check(set(shown) == set(names), f"{done.stdout[-1500:]}{done.stderr[-500:]}")
+    for name in names:
+        check_equal(shown[name], said(log)[name][0], f"values of {name}")
+
+
+@scenario
 def the_red_zone_outlives_100000_traced_calls(run):
     """In place in a leaf function, whose locals are below the stack pointer, and from one that calls a stub."""
     require_root()

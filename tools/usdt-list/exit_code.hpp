@@ -12,6 +12,7 @@ enum ExitCode : int {
   kFound = 0,
   kNothing = 1,  ///< nothing matched
   kTrouble = 2,  ///< wrong usage, or a target that cannot be read (others are still listed)
+  kFaults = 3,   ///< --lint found some
 };
 
 }  // namespace usdt_list

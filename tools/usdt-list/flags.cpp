@@ -33,10 +33,11 @@ constexpr const char* kFooter =
     "  usdt-list 'kfunc:tcp_*' 'raw_tp:sched_*'      functions and tracepoints of the kernel; -v: where "
     "arguments are\n"
     "  usdt-list --members 'struct request' ./server   where its members are; without a file, of the kernel\n"
+    "  usdt-list --lint ./server                     what is wrong with its probes\n"
     "  usdt-list --doctor                            what this kernel offers, and which nops are safe to "
     "trace\n"
     "Exit code: 0 found, 1 nothing matched, 2 wrong usage or an unreadable target; --doctor: 0 if it "
-    "could be said, else 2.";
+    "could be said, else 2; --lint: 3 if there are faults.";
 
 struct RawFlags {
   std::vector<std::string> words;
@@ -75,6 +76,9 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->type_name("TYPES")
       ->allow_extra_args(false);
   app.add_flag("!--no-inline", raw.inlined, "Without the copies of functions that the compiler inlined into others");
+  app.add_flag("--lint", flags.lint,
+               "Look for faults of the probes instead of listing them: notes without code, arguments nobody can read, "
+               "semaphores that cannot be enabled");
   app.add_flag("--doctor", flags.doctor, "Tell what this kernel offers and test whether probes on nops harm programs");
 }
 
@@ -133,6 +137,9 @@ bool interpret(Flags& flags, const RawFlags& raw) {
     }
   }
   const bool lists = lists_files(flags) || !flags.kernel_patterns.empty();
+  if (flags.lint && (!flags.kernel_patterns.empty() || !flags.members.empty() || flags.doctor))
+    return usage_error(
+        "--lint is about probes of files, and takes nothing of the kernel, no --members and no --doctor");
   if (flags.doctor && lists) return usage_error("--doctor is about the kernel and takes no file, probe or process");
   if (!flags.members.empty() && (flags.doctor || !flags.patterns.empty() || !flags.kernel_patterns.empty()))
     return usage_error("--members takes files, programs, libraries or processes (-p) to look into, and no probe");

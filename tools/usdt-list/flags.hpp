@@ -23,6 +23,7 @@ struct Flags {
   int verbosity = 0;
   Format format = Format::text;
   std::string members;  ///< a type whose layout is wanted; of the targets, else of the kernel
+  bool lint = false;    ///< look for faults of the probes instead of listing them
   bool doctor = false;  ///< about the kernel; excludes everything above but the format
 };
 

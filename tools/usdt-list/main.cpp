@@ -16,6 +16,7 @@
 #include "exit_code.hpp"
 #include "flags.hpp"
 #include "function_list.hpp"
+#include "lint.hpp"
 #include "members.hpp"
 #include "print.hpp"
 
@@ -74,6 +75,7 @@ class Lister {
 
   [[nodiscard]] int exit_code() const {
     if (trouble_) return kTrouble;
+    if (faults_ > 0) return kFaults;
     return found_ ? kFound : kNothing;
   }
 
@@ -152,7 +154,10 @@ class Lister {
     const bool first = !found_in_files_;
     found_ = found_in_files_ = true;
     progress_.clear();
-    flags_.format == Format::json ? print_json(*file, out_) : print_text(*file, flags_.verbosity, first, out_);
+    if (flags_.lint)
+      faults_ += print_lint(*file, flags_.format, out_);
+    else
+      flags_.format == Format::json ? print_json(*file, out_) : print_text(*file, flags_.verbosity, first, out_);
     static_cast<void>(out_.flush());
   }
 
@@ -220,6 +225,7 @@ class Lister {
   bool found_in_files_ = false;
   bool trouble_ = false;
   std::size_t skipped_ = 0;
+  std::size_t faults_ = 0;  ///< that --lint found
   std::string why_skipped_;
 };
 

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What is wrong with the probes of a file, as its maker would want to know it before others trace it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/stream.hpp"
+#include "flags.hpp"
+#include "usdt/usdt.hpp"
+
+namespace usdt_list {
+
+/// One thing to mend, or to know.
+struct Finding {
+  std::string_view rule;             ///< "phantom": of docs/guide/list.md
+  bool fault = true;                 ///< else merely worth knowing
+  std::string probe;                 ///< "usdt:PATH:PROVIDER:NAME"
+  const usdt::Site* site = nullptr;  ///< one of it
+  std::string text;
+};
+
+/// What there is to say of the sites of `file`, in their order. Views them.
+[[nodiscard]] std::vector<Finding> lint(const usdt::ProbeFile& file);
+
+/// Prints the findings of `file` and how large its notes are; returns the number of faults.
+std::size_t print_lint(const usdt::ProbeFile& file, Format format, usdt::tools::Stream& out);
+
+}  // namespace usdt_list
