@@ -212,7 +212,8 @@ namespace resolve {
 std::vector<TextAndLength> described_lengths(const SiteDescription& description, std::size_t count) {
   const auto [typed, items] = read(description, count);
   std::vector<TextAndLength> found;
-  for (std::size_t n = 0; n + 1 < std::min<std::size_t>(count, 255); ++n) {
+  constexpr std::size_t kMost = 64;  // more than any site has, and than captures can name
+  for (std::size_t n = 0; n + 1 < std::min(count, kMost); ++n) {
     const bool view = typed && code_of(description, n) == kText && code_of(description, n + 1) == kLength;
     if (view || (!items.empty() && items[n].meaning == "text"))
       found.push_back({static_cast<std::uint8_t>(n), static_cast<std::uint8_t>(n + 1)});
