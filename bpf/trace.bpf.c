@@ -158,14 +158,15 @@ static __always_inline void fill_args(void *record, const struct usdt_ctx *ctx, 
 
 	for (__u32 i = 0; i < usdt_program()->max_args && usdt_next_spec(ctx, &at, &spec); i++) {
 		__u64 bits = 0;
+		__u32 failed;
 		int error;
 
 		if (second_end && args[i].error != -USDT_ENODATA)
 			continue;
-		error = usdt_read(ctx, &spec, &bits);
+		error = usdt_value(ctx, &spec, &bits, &failed);
 		args[i].error = error;
 		args[i].bits = bits;
-		args[i].text = 0;
+		args[i].text = failed;
 	}
 	if (can & COPIES_MEMORY)
 		capture_texts(record, ctx);
@@ -355,12 +356,14 @@ static __always_inline void page_in(const struct usdt_ctx *ctx)
 	struct usdt_ctx *waiting = (struct usdt_ctx *)ctx;
 	struct usdt_cursor at = {};
 	struct usdt_arg_spec spec;
+	__u32 failed;
 	__u64 bits;
 
 	waiting->sleepable = true;
 	for (__u32 i = 0; i < usdt_program()->max_args && usdt_next_spec(ctx, &at, &spec); i++) {
-		spec.window = 0;
-		if (!usdt_read(ctx, &spec, &bits) && spec.capture)
+		if (!(spec.kind & USDT_ARG_HAS_STEPS))
+			spec.window = 0;
+		if (!usdt_value(ctx, &spec, &bits, &failed) && spec.capture)
 			page_in_text(bits);
 	}
 	if (usdt_program()->windows)

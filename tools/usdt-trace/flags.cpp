@@ -72,10 +72,15 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->type_name("PID[,PID]");
   app.add_option(
          "--print", raw.prints,
-         "What to show: argN, str(argN), str(argN, argM) of the length argM, hex(argN), of kernel functions "
-         "names as well (count, str(filename)) and retval; PROBE=LIST: of these probes. Default: every argument")
+         "What to show: argN, str(argN), str(argN, argM) of the length argM, hex(argN), of functions names as well "
+         "(count, str(filename)), retval, and what they lead to (req->peer.port, *p, a[2], ((struct foo *)arg1)->x, "
+         "sizeof(struct foo)); PROBE=LIST: of these probes. Default: every argument")
       ->allow_extra_args(false)
       ->type_name("[PROBE=]LIST");
+  app.add_option("--depth", flags.depth, "Structs within structs shown with their members (default 1)")
+      ->check(whole_number(0, 8))
+      ->allow_extra_args(false)
+      ->type_name("N");
   app.add_option("--strings", raw.strings,
                  "Arguments that point to what is plainly text: auto shows the text behind the number (as text output "
                  "does by default, and JSON does not), never only the number")

@@ -49,6 +49,10 @@ Columns::Columns(const usdt::AttachPlan& plan, const Printed& printed)
   }
 }
 
+bool has_members(const usdt::Arg& arg) {
+  return arg.type.kind == usdt::TypeKind::structure || arg.type.kind == usdt::TypeKind::array;
+}
+
 std::optional<usdt::Text> unasked_text(const usdt::AttachPlan& plan, const usdt::Event& event, std::size_t n) {
   const auto& args = plan.specs[event.site().spec].args;
   if (n >= args.size() || args[n].capture == USDT_CAPTURE_NONE) return std::nullopt;

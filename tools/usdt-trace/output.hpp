@@ -107,6 +107,9 @@ class Columns {
 /// The text of a site's argument that its provider describes as text.
 [[nodiscard]] std::optional<usdt::Text> described_text(const usdt::AttachPlan& plan, const usdt::Event& event,
                                                        std::size_t n);
+/// What is shown with its members, where it has any.
+[[nodiscard]] bool has_members(const usdt::Arg& arg);
+
 /// Text that nobody asked for: that of an argument that is known to point to characters, or plainly does.
 [[nodiscard]] std::optional<usdt::Text> unasked_text(const usdt::AttachPlan& plan, const usdt::Event& event,
                                                      std::size_t n);

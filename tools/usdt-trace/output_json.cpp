@@ -156,7 +156,7 @@ class JsonOutput final : public Output {
     const PrintList& list = printed_.of(event.site());
     if (list.empty()) {
       for (std::size_t n = 0; n < event.arg_count(); ++n)
-        if (!event.arg_info(n).result) unasked(event, n);
+        if (!event.arg_info(n).result && !event.arg_info(n).derived) unasked(event, n);
     }
     for (std::size_t i = 0; i < list.size(); ++i) {
       const PrintItem& item = list[i];
@@ -170,7 +170,7 @@ class JsonOutput final : public Output {
       else if (described_text(plan_, event, *position))
         text(event, *position, static_cast<unsigned>(i));
       else
-        value(event, *position);
+        whole(event, *position, static_cast<unsigned>(i));
     }
     json_.EndArray();
   }
@@ -178,7 +178,28 @@ class JsonOutput final : public Output {
   /// An argument nobody asked for by name: pointers to characters as their text, if that could be had.
   void unasked(const usdt::Event& event, std::size_t n) {
     event.arg_info(n).type.kind == usdt::TypeKind::text&& event.text(n) ? text(event, n, static_cast<unsigned>(n))
-                                                                        : value(event, n);
+                                                                        : whole(event, n, static_cast<unsigned>(n));
+  }
+
+  /// A value with its members: an object, or an array. `position`: of what it belongs to, among "args".
+  void whole(const usdt::Event& event, std::size_t n, unsigned position) {
+    const usdt::Arg& arg = event.arg_info(n);
+    if (arg.length) return text(event, n, position);
+    if (!has_members(arg) || !members(event, n, position)) value(event, n);
+  }
+
+  /// False: none is known.
+  bool members(const usdt::Event& event, std::size_t whole, unsigned position) {
+    const bool array = event.arg_info(whole).type.kind == usdt::TypeKind::array;
+    bool any = false;
+    for (std::size_t n = 0; n < event.arg_count(); ++n) {
+      if (event.arg_info(n).part_of != whole) continue;
+      if (!std::exchange(any, true)) array ? json_.StartArray() : json_.StartObject();
+      if (!array) json_key(json_, event.label(n));
+      this->whole(event, n, position);
+    }
+    if (any) array ? json_.EndArray() : json_.EndObject();
+    return any;
   }
 
   /// What numbers among the arguments plainly point to.
@@ -186,6 +207,7 @@ class JsonOutput final : public Output {
     if (!printed_.of(event.site()).empty()) return;
     bool any = false;
     for (std::size_t n = 0; n < event.arg_count(); ++n) {
+      if (event.arg_info(n).derived) continue;
       const auto text =
           event.arg_info(n).type.kind == usdt::TypeKind::text ? std::nullopt : unasked_text(plan_, event, n);
       if (!text) continue;
@@ -197,10 +219,10 @@ class JsonOutput final : public Output {
 
   /// The end of a call of a kernel function.
   void returned(const usdt::Event& event) {
-    const std::size_t count = event.arg_count();
-    if (printed_.of(event.site()).empty() && count > 0 && event.arg_info(count - 1).result) {
+    for (std::size_t n = 0; printed_.of(event.site()).empty() && n < event.arg_count(); ++n) {
+      if (!event.arg_info(n).result || event.arg_info(n).derived) continue;
       json_key(json_, "return");
-      unasked(event, count - 1);
+      unasked(event, n);
     }
     if (event.duration() > 0) json_key(json_, "duration_ns"), json_.Uint64(event.duration());
   }
@@ -251,11 +273,13 @@ class JsonOutput final : public Output {
   void types(const std::vector<usdt::Arg>& all) {
     json_key(json_, "args"), json_.StartArray();
     for (const usdt::Arg& arg : all)
-      if (!arg.result) type(arg);
+      if (!arg.result && !arg.derived) type(arg);
     json_.EndArray();
-    if (all.empty() || !all.back().result) return;
-    json_key(json_, "return");
-    type(all.back());
+    for (const usdt::Arg& arg : all) {
+      if (!arg.result || arg.derived) continue;
+      json_key(json_, "return");
+      type(arg);
+    }
   }
 
   void type(const usdt::Arg& arg) {

@@ -47,7 +47,8 @@ class TextOutput final : public Output {
                out_.terminal().interactive ? probe_width_ : 0);
     const PrintList& list = printed_.of(event.site());
     if (list.empty()) {
-      for (std::size_t n = 0; n < event.arg_count(); ++n) show_piece([&] { show_named(event, n); });
+      for (std::size_t n = 0; n < event.arg_count(); ++n)
+        if (!event.arg_info(n).derived) show_piece([&] { show_named(event, n); });
     }
     for (std::size_t i = 0; i < list.size(); ++i) show_piece([&] { show_item(event, list[i], i); });
     if (event.duration() > 0) out_.print(" took={:.3f}us", static_cast<double>(event.duration()) / 1000);
@@ -90,7 +91,38 @@ class TextOutput final : public Output {
     else if (const auto text = described_text(plan_, event, *position); text && item.form == PrintItem::Form::value)
       show_text(*text);
     else
-      show_value(event, *position, item.form == PrintItem::Form::hex);
+      show_whole(event, *position, item.form == PrintItem::Form::hex);
+  }
+
+  /// A value with its members.
+  void show_whole(const usdt::Event& event, std::size_t n, bool hex) {
+    const usdt::Arg& arg = event.arg_info(n);
+    if (arg.length && !hex) return show_text(event, n);
+    if (!has_members(arg) || !show_members(event, n, hex)) show_value(event, n, hex);
+  }
+
+  /// "{a=1 b={c=2}}", "[1 2 3]"; false: none is known.
+  bool show_members(const usdt::Event& event, std::size_t whole, bool hex) {
+    const bool array = event.arg_info(whole).type.kind == usdt::TypeKind::array;
+    bool any = false;
+    for (std::size_t n = 0; n < event.arg_count(); ++n) {
+      const usdt::Arg& arg = event.arg_info(n);
+      if (arg.part_of != whole) continue;
+      out_.print("{}", any ? " " : array ? "[" : "{");
+      any = true;
+      const std::string_view label = event.label(n);
+      if (label == "...") {
+        out_.print("...({})", arg.why_unreadable());
+        continue;
+      }
+      if (!array) out_.print("{}=", label);
+      if (has_members(arg) && arg.derived && !show_members(event, n, hex))
+        out_.print("{}", arg.type.kind == usdt::TypeKind::array ? "[...]" : "{...}");
+      else if (!has_members(arg))
+        show_whole(event, n, hex);
+    }
+    if (any) out_.print("{}", array ? "]" : "}");
+    return any;
   }
 
   void show_named(const usdt::Event& event, std::size_t n) {
@@ -101,6 +133,7 @@ class TextOutput final : public Output {
       out_.print(" {}=", arg.name());
     else
       out_.print(" arg{}=", n);
+    if (has_members(arg) || arg.length) return show_whole(event, n, false);
     const bool typed = arg.type.kind == usdt::TypeKind::text;
     const auto text = unasked_text(plan_, event, n);
     if (!text || !typed) show_value(event, n, text.has_value());

@@ -18,14 +18,23 @@ void ask_for_text(const PrintItem& item, usdt::TextOptions& texts) {
   if (item.form == PrintItem::Form::value)
     texts.described.push_back(item.arg ? usdt::ArgName(*item.arg) : usdt::ArgName(item.name));
   if (item.form != PrintItem::Form::text) return;
+  const usdt::ArgName text = name_of(item.value);
   if (item.length) {
-    const usdt::ArgName text = item.arg ? usdt::ArgName(*item.arg) : usdt::ArgName(item.name);
     texts.bounded.push_back({text, *item.length});
-  } else if (item.arg) {
-    texts.numbers.push_back(*item.arg);
+  } else if (const auto* number = std::get_if<std::uint8_t>(&text)) {
+    texts.numbers.push_back(*number);
   } else {
-    texts.names.push_back(item.name);
+    texts.names.push_back(std::get<std::string>(text));
   }
+}
+
+/// What a print list wants beside the arguments; where it is empty, what is in those that are structs or texts.
+usdt::ValueOptions values_of(const PrintList& list, const Flags& flags) {
+  usdt::ValueOptions values;
+  for (const PrintItem& item : list) values.paths.push_back(item.value);
+  values.open = list.empty() && !flags.count_only;
+  values.depth = flags.depth;
+  return values;
 }
 
 /// What a print list shows as text; where it is empty, what types or memory say is text.
@@ -42,6 +51,7 @@ std::string signature(const std::vector<usdt::Arg>& args) {
   std::vector<std::string> shown;
   std::string result;
   for (const usdt::Arg& arg : args) {
+    if (arg.derived) continue;
     const std::string type = arg.c_type().empty() ? usdt::type_name(arg.type) : std::string(arg.c_type());
     if (arg.result)
       result = fmt::format(", {} {}", kReturnValue, type);
@@ -193,11 +203,28 @@ usdt::Result<usdt::PlanOptions> plan_options(const Flags& flags, const Subjects&
   return options;
 }
 
-/// Each probe's texts are those of its list.
-void choose_texts(const std::vector<usdt::TextOptions>& texts, const PrintChoice& choice, usdt::PlanOptions& options) {
-  options.texts = texts[0];
-  if (texts.size() == 1) return;
-  options.texts_of = [&](const usdt::PointName& point) { return &texts[choice.of(point)]; };
+/// What the lists want of their probes, in their order.
+struct Wanted {
+  std::vector<usdt::TextOptions> texts = {};
+  std::vector<usdt::ValueOptions> values = {};
+};
+
+Wanted wanted_by(const PrintChoice& choice, const Flags& flags) {
+  Wanted wanted;
+  for (ListNumber i = 0; i < choice.count(); ++i) {
+    wanted.texts.push_back(texts_of(choice.list(i), flags));
+    wanted.values.push_back(values_of(choice.list(i), flags));
+  }
+  return wanted;
+}
+
+/// Each probe's texts and values are those of its list.
+void choose_values(const Wanted& wanted, const PrintChoice& choice, usdt::PlanOptions& options) {
+  options.texts = wanted.texts[0];
+  options.values = wanted.values[0];
+  if (wanted.texts.size() == 1) return;
+  options.texts_of = [&](const usdt::PointName& point) { return &wanted.texts[choice.of(point)]; };
+  options.values_of = [&](const usdt::PointName& point) { return &wanted.values[choice.of(point)]; };
 }
 
 }  // namespace
@@ -209,9 +236,8 @@ usdt::Result<PlannedTrace> plan_trace(const Flags& flags, const Subjects& subjec
   auto options = plan_options(flags, subjects);
   if (!options) return usdt::fail(options.error());
   const PrintChoice choice(flags.print, scope);
-  std::vector<usdt::TextOptions> texts;
-  for (ListNumber i = 0; i < choice.count(); ++i) texts.push_back(texts_of(choice.list(i), flags));
-  choose_texts(texts, choice, *options);
+  const Wanted wanted = wanted_by(choice, flags);
+  choose_values(wanted, choice, *options);
   usdt::KernelFacts kernel = usdt::kernel_facts(flags.patterns, flags.kernel_backend);
   if (flags.backend != usdt::Backend::automatic) kernel.abilities.uprobe_session = false;  // another one is wanted
   auto plan = usdt::plan_attach(*selection, kernel, *options);

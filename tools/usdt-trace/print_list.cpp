@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <boost/fusion/include/adapt_struct.hpp>
+#include <algorithm>
 #include <boost/fusion/include/std_pair.hpp>
 #include <boost/spirit/home/x3.hpp>
 #include <utility>
@@ -13,78 +13,93 @@ namespace {
 
 namespace x3 = boost::spirit::x3;
 using Form = PrintItem::Form;
-using Number = std::uint8_t;
-using Argument = boost::variant<Number, std::string>;
-using Arguments = std::vector<Argument>;
-using ParsedItem = std::pair<Form, Arguments>;
+/// The text of a value, as the list has it.
+struct Part {
+  std::string_view text;
+};
+using Values = std::vector<Part>;
+using ParsedItem = std::pair<Form, Values>;
 
-const x3::uint_parser<Number, 10, 1, 3> number;
-const auto letter = x3::ascii::alpha | x3::char_('_');
-const auto numbered = x3::rule<struct NumberedRule, Number>("argN") = x3::lexeme["arg" >> number >> !letter];
-// What looks like a number of an argument is one, or a mistake.
-const auto name = x3::rule<struct NameRule, std::string>("name") =
-    x3::raw[x3::lexeme[!("arg" >> x3::ascii::digit) >> letter >> *(letter | x3::ascii::digit)]];
-const auto argument = x3::rule<struct ArgumentRule, Argument>("argument") = numbered | name;
-const auto one = x3::rule<struct OneRule, Arguments>("argument") = x3::repeat(1)[argument];
+constexpr auto as_view = [](auto& ctx) {
+  const auto& range = x3::_attr(ctx);
+  x3::_val(ctx).text = {&*range.begin(), static_cast<std::size_t>(range.end() - range.begin())};
+};
+
+const auto letter = x3::ascii::alnum | x3::char_('_');
+x3::rule<struct NestedRule> const nested("a value");
+const auto nested_def = '(' >> *(~x3::char_("()") | nested) >> ')';
+BOOST_SPIRIT_DEFINE(nested)
+const auto value = x3::rule<struct ValueRule, Part>("a value") =
+    x3::raw[x3::lexeme[+(~x3::char_("(),") | nested)]][as_view];
+const auto one = x3::rule<struct OneRule, Values>("a value") = x3::repeat(1)[value];
 // A text, and its length.
-const auto one_or_two = x3::rule<struct OneOrTwoRule, Arguments>("arguments") = argument >> -(',' >> argument);
+const auto one_or_two = x3::rule<struct OneOrTwoRule, Values>("values") = value >> -(',' >> value);
 const auto text = x3::rule<struct TextRule, ParsedItem>("str(argN)") =
-    x3::lexeme["str" >> !(letter | x3::ascii::digit)] >> '(' >> x3::attr(Form::text) >> one_or_two >> ')';
+    x3::lexeme["str" >> !letter] >> '(' >> x3::attr(Form::text) >> one_or_two >> ')';
 const auto hex = x3::rule<struct HexRule, ParsedItem>("hex(argN)") =
-    x3::lexeme["hex" >> !(letter | x3::ascii::digit)] >> '(' >> x3::attr(Form::hex) >> one >> ')';
+    x3::lexeme["hex" >> !letter] >> '(' >> x3::attr(Form::hex) >> one >> ')';
 const auto plain = x3::rule<struct PlainRule, ParsedItem>("argN") = x3::attr(Form::value) >> one;
 const auto item = text | hex | plain;
 
-usdt::ArgName name_of(const Argument& parsed) {
-  if (const auto* n = boost::get<Number>(&parsed)) return *n;
-  return boost::get<std::string>(parsed);
+usdt::Error expected(std::size_t column, std::string_view source) {
+  return {usdt::ErrorKind::syntax,
+          fmt::format("--print: expected argN, a name, retval, a member, str(...) or hex(...) at column {} "
+                      "of '{}'; arguments count from arg0",
+                      column + 1, source),
+          0, static_cast<std::uint32_t>(column)};
 }
 
-std::string label_of(const usdt::ArgName& wanted) {
-  if (const auto* n = std::get_if<Number>(&wanted)) return fmt::format("arg{}", *n);
-  return std::get<std::string>(wanted);
+/// Column of a part of `source`, and of something within it.
+std::size_t column_of(std::string_view part, std::string_view source, std::uint32_t within) {
+  const std::size_t blanks = std::min(part.find_first_not_of(' '), part.size());
+  return static_cast<std::size_t>(part.data() - source.data()) + blanks + within;
 }
 
-PrintItem item_of(ParsedItem&& parsed) {
+usdt::Result<PrintItem> item_of(const ParsedItem& parsed, std::string_view source) {
   PrintItem out;
   out.form = parsed.first;
-  const usdt::ArgName shown = name_of(parsed.second.front());
-  if (const auto* n = std::get_if<Number>(&shown))
-    out.arg = *n;
-  else
-    out.name = std::get<std::string>(shown);
-  out.label = label_of(shown);
-  if (parsed.second.size() > 1) {
-    out.length = name_of(parsed.second.back());
-    out.label += fmt::format(", {}", label_of(*out.length));
+  std::string label;
+  for (const Part& part : parsed.second) {
+    auto path = usdt::parse_value_path(part.text);
+    if (!path) return usdt::fail(expected(column_of(part.text, source, path.error().column.value_or(0)), source));
+    const bool is_length = &part != &parsed.second.front();
+    label += fmt::format("{}{}", is_length ? ", " : "", path->text);
+    if (!is_length)
+      out.value = std::move(*path);
+    else if (path->steps.empty())
+      out.length = path->root;
+    else
+      return usdt::fail(expected(column_of(part.text, source, path->steps.front().column), source));
   }
-  if (out.form == Form::text) out.label = fmt::format("str({})", out.label);
-  if (out.form == Form::hex) out.label = fmt::format("hex({})", out.label);
+  if (out.form == Form::text) label = fmt::format("str({})", label);
+  if (out.form == Form::hex) label = fmt::format("hex({})", label);
+  out.label = std::move(label);
   return out;
 }
 
 }  // namespace
 
+usdt::ArgName name_of(const usdt::ValuePath& value) {
+  return value.steps.empty() ? value.root : usdt::ArgName(value.text);
+}
+
 usdt::Result<PrintList> parse_print_list(std::string_view source) {
-  auto at = source.begin();
+  const char* at = source.data();
+  const char* const end = at + source.size();
   std::vector<ParsedItem> parsed;
-  const bool matched = x3::phrase_parse(at, source.end(), item % ',', x3::space, parsed);
-  if (!matched || at != source.end()) {
-    const auto column = static_cast<std::uint32_t>(at - source.begin());
-    return usdt::fail(
-        usdt::Error{usdt::ErrorKind::syntax,
-                    fmt::format("--print: expected argN, a name, retval, str(...) or hex(...) at column {} "
-                                "of '{}'; arguments count from arg0",
-                                column + 1, source),
-                    0, column});
-  }
+  const bool matched = x3::phrase_parse(at, end, item % ',', x3::space, parsed);
+  if (!matched || at != end) return usdt::fail(expected(static_cast<std::size_t>(at - source.data()), source));
   PrintList list;
-  for (ParsedItem& each : parsed) list.push_back(item_of(std::move(each)));
+  for (const ParsedItem& each : parsed) {
+    auto made = item_of(each, source);
+    if (!made) return usdt::fail(made.error());
+    list.push_back(std::move(*made));
+  }
   return list;
 }
 
 std::optional<std::size_t> position_of(const PrintItem& wanted, const std::vector<usdt::Arg>& args) {
-  return usdt::find_arg(args, wanted.arg ? usdt::ArgName(*wanted.arg) : usdt::ArgName(wanted.name));
+  return usdt::find_arg(args, name_of(wanted.value));
 }
 
 }  // namespace usdt_trace

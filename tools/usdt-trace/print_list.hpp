@@ -10,6 +10,7 @@
 #include "usdt/decode.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/result.hpp"
+#include "usdt/value_path.hpp"
 
 namespace usdt_trace {
 
@@ -17,17 +18,19 @@ namespace usdt_trace {
 struct PrintItem {
   enum class Form : std::uint8_t { value, text, hex };
   Form form = Form::value;
-  std::optional<std::uint8_t> arg = std::nullopt;  ///< by number
-  std::string name;                                ///< else by name: "count"; kReturnValue
-  std::optional<usdt::ArgName> length = {};        ///< text: the argument that says how long it is
-  std::string label;                               ///< as written: "str(arg1)"
+  usdt::ValuePath value;                     ///< an argument, kReturnValue, or what they lead to
+  std::optional<usdt::ArgName> length = {};  ///< text: the argument that says how long it is
+  std::string label;                         ///< as written: "str(arg1)"
 };
 using PrintList = std::vector<PrintItem>;
 
 /// What the return value is called.
 inline constexpr std::string_view kReturnValue = "retval";
 
-/// Parses "arg0, str(arg1), hex(count), retval". Error: syntax with the column.
+/// The name of a value in its site's list.
+[[nodiscard]] usdt::ArgName name_of(const usdt::ValuePath& value);
+
+/// Parses "arg0, str(arg1), hex(count), req->peer.port, retval". Error: syntax with the column.
 [[nodiscard]] usdt::Result<PrintList> parse_print_list(std::string_view text);
 
 /// Which of a site's arguments `item` means; nothing: it has no such argument.

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "usdt/location.hpp"
 #include "usdt/type.hpp"
@@ -44,12 +46,21 @@ class Needs {
 /// where. Whatever its source was, a note, a prototype of the kernel, it is this value from here on.
 struct Arg {
   Type type;
-  Location location;
+  Location location;  ///< with `steps`: of the word they begin from
   /// The text it was read from, "-4@-20(%rbp)"; empty where its source is a declaration.
   std::string source;
   std::shared_ptr<const Declaration> declaration = {};  ///< null: its source knows none
   Needs needs = {};
-  bool result = false;  ///< not an argument but the return value
+  bool result = false;  ///< not an argument but the return value, or what it leads to
+  /// Not passed itself, but what an argument leads to (ValueOptions).
+  bool derived = false;
+  /// From there to the value; at most USDT_MAX_STEPS.
+  std::vector<Step> steps = {};
+  /// Of a member: the position in its list of the argument it is a part of, which shows its members.
+  std::optional<std::uint8_t> part_of = {};
+  /// Of a text that has one: the position in its list of its length in bytes.
+  std::optional<std::uint8_t> length = {};
+  bool hidden = false;  ///< read for another one's sake, such as a length that nobody asked for
 
   /// A value can be fetched at a hit; else why_unreadable() says why not.
   [[nodiscard]] bool readable() const noexcept { return !std::holds_alternative<Unreadable>(location); }
@@ -65,6 +76,12 @@ struct Arg {
     return declaration ? declaration->type : std::string_view();
   }
 };
+
+/// An argument by its number, or by its name (Arg::name; "retval": the return value of a function).
+using ArgName = std::variant<std::uint8_t, std::string>;
+
+/// How a member is called within what shows it (Arg::part_of): "port", "[0]"; of any other argument its name.
+[[nodiscard]] std::string_view label_of(const std::vector<Arg>& args, std::size_t n) noexcept;
 
 /// The name of value `bits` of an enum argument; empty: it has none.
 [[nodiscard]] std::string_view enumerator_name(const Arg& arg, std::uint64_t bits) noexcept;

@@ -124,10 +124,13 @@ class Event {
   /// What the plan has for this site (PlanOptions::user_cookie, user_cookie_of).
   [[nodiscard]] std::uint64_t user_cookie() const noexcept { return plan_->specs[site_->spec].user_cookie; }
 
-  /// Arguments of this site; the return value of a kernel function is the last (Arg::result).
+  /// Arguments of this site, then the return value where it has one (Arg::result), then what was asked for beside them
+  /// (Arg::derived).
   [[nodiscard]] std::size_t arg_count() const noexcept { return args_->size(); }
   /// What is known of argument `n` from its site; `n` is below arg_count().
   [[nodiscard]] const Arg& arg_info(std::size_t n) const noexcept { return (*args_)[n]; }
+  /// How argument `n` is called within what shows it (label_of()).
+  [[nodiscard]] std::string_view label(std::size_t n) const noexcept { return label_of(*args_, n); }
   /// Argument `n` as its site types it.
   [[nodiscard]] Value value(std::size_t n) const noexcept;
   /// Text captured for argument `n`. not_found: no such argument, none was asked for (PlanOptions::texts), or

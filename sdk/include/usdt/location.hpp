@@ -63,6 +63,18 @@ struct Unreadable {
 /// Where a value is while its site is hit. The same for every source of one.
 using Location = std::variant<Constant, Register, Memory, Slot, Unreadable>;
 
+/// One step from a value to what it leads to: through a pointer, into a bit-field. Its number, shift and size are those
+/// of usdt_arg_spec's USDT_ARG_STEP (bpf/spec.h).
+struct Step {
+  std::uint64_t displacement = 0;  ///< is added to the value so far, in two's complement
+  std::uint8_t size = 0;           ///< bytes that are read at the sum: 1, 2, 4, 8; 0: the sum is the value
+  std::uint8_t shift = 0;          ///< bits of that to drop
+  std::uint8_t bits = 0;           ///< bits then to keep, of a bit-field; 0: all
+  std::string if_null = {};        ///< what to say where the value so far is 0: "req is null"
+  std::string if_unread = {};      ///< where what it leads to cannot be read: "req->peer: memory could not be read"
+  friend bool operator==(const Step&, const Step&) = default;
+};
+
 /// Where some of a value's bytes are.
 struct Piece {
   std::uint32_t offset = 0;  ///< in the value

@@ -23,6 +23,7 @@
 #include "usdt/result.hpp"
 #include "usdt/select.hpp"
 #include "usdt/stop.hpp"
+#include "usdt/value_path.hpp"
 
 namespace usdt {
 
@@ -97,8 +98,6 @@ struct KernelFacts {
   KernelAbilities abilities = {};
 };
 
-/// An argument by its number, or by its name (Arg::name; "retval": the return value of a kernel function).
-using ArgName = std::variant<std::uint8_t, std::string>;
 /// Position of an argument in a site's list.
 [[nodiscard]] std::optional<std::size_t> find_arg(const std::vector<Arg>& args, const ArgName& name);
 
@@ -134,6 +133,17 @@ struct TextOptions {
   bool likely = false;
 };
 
+/// What is read beside the arguments themselves; each value is one more in the site's list of arguments, behind those.
+struct ValueOptions {
+  /// Members, elements and what pointers point to, named by their texts. One of an argument that a site lacks is left
+  /// out there.
+  std::vector<ValuePath> paths = {};
+  /// Structs and arrays among the arguments are shown with their members, texts of libraries (std::string, &str) as
+  /// texts.
+  bool open = false;
+  unsigned depth = 1;  ///< structs within structs that are shown with their members
+};
+
 /// How a plan is made.
 struct PlanOptions {
   Scope scope = AllProcesses{};
@@ -149,6 +159,9 @@ struct PlanOptions {
   TextOptions texts = {};
   /// The same for each point of its own; null: `texts`. What it points to stays as it is while it is planned.
   std::function<const TextOptions*(const PointName&)> texts_of = {};
+  ValueOptions values = {};
+  /// The same for each point of its own; null: `values`. What it points to stays as it is while it is planned.
+  std::function<const ValueOptions*(const PointName&)> values_of = {};
 };
 
 /// One file of the plan.
@@ -179,6 +192,7 @@ struct PlannedProbe {
 struct EncodedSpec {
   std::uint64_t user_cookie = 0;
   std::vector<usdt_arg_spec> args = {};
+  std::vector<usdt_arg_spec> steps = {};  ///< behind them: those to members
 };
 
 /// Where a program can sit: at a place in a file,
@@ -246,11 +260,14 @@ struct AttachPlan {
   Table<EncodedSpec> specs;
   Table<std::vector<Arg>> args;      ///< distinct decoded argument lists
   std::uint32_t max_args = 0;        ///< of any spec
+  std::uint32_t max_entries = 0;     ///< of any spec: arguments and steps
+  std::uint32_t max_steps = 0;       ///< of any value
   std::uint32_t string_slots = 0;    ///< of any spec (PlanOptions::texts)
   Table<std::string> programs = {};  ///< of one BPF object, each for sites of its own (join_plans())
 };
 
-/// Plans the attachment of all that was selected to `kernel`. A site that cannot be attached becomes SkippedSite; that
+/// Plans the attachment of all that was selected to `kernel`. Errors: invalid_argument where a path of PlanOptions leads
+/// nowhere at any site, naming the step. A site that cannot be attached becomes SkippedSite; that
 /// every site was skipped is an error (not_supported, naming the first reason), as is an empty input (not_found).
 [[nodiscard]] Result<AttachPlan> plan_attach(const Selection& selection, const KernelFacts& kernel,
                                              const PlanOptions& options = {});

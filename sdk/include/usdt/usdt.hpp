@@ -49,3 +49,4 @@
 #include "usdt/tracer.hpp"
 #include "usdt/type_graph.hpp"
 #include "usdt/utf8.hpp"
+#include "usdt/value_path.hpp"

@@ -18,9 +18,9 @@ namespace {
 constexpr const char* kTable = "usdt_specs";
 constexpr const char* kAddresses = "usdt_ips";
 
-/// Bytes of a table entry: the header and the plan's longest argument list.
+/// Bytes of a table entry: the header, and the arguments and steps of the plan's longest spec.
 std::size_t entry_size(const AttachPlan& plan) {
-  return sizeof(usdt_spec) + std::size_t{plan.max_args} * sizeof(usdt_arg_spec);
+  return sizeof(usdt_spec) + std::size_t{plan.max_entries} * sizeof(usdt_arg_spec);
 }
 
 /// Compiled with libbpf's own usdt.bpf.h.
@@ -60,6 +60,8 @@ usdt_program_constants constants_of(const AttachPlan& plan, const CarrierPlan& c
   out.user_cookie = carriers.user_cookie;
   out.carriers = program.carriers;
   out.max_args = plan.max_args;
+  out.max_entries = static_cast<std::uint16_t>(plan.max_entries);
+  out.max_steps = static_cast<std::uint8_t>(plan.max_steps);
   out.site_bits = carriers.site_bits;
   out.ip_group = program.ip_group;
   out.scope = process_list(pids_of(plan.scope));

@@ -16,7 +16,8 @@ std::uint32_t offset_in_task(const btf::Types& types, std::string_view member) {
 }
 
 bool is_thread_local(const usdt_arg_spec& arg) noexcept {
-  return (arg.kind == USDT_ARG_MEM || arg.kind == USDT_ARG_ADDR) && (arg.flags & USDT_ARG_THREAD) != 0;
+  const int kind = USDT_ARG_KIND(arg.kind);
+  return (kind == USDT_ARG_MEM || kind == USDT_ARG_ADDR) && (arg.flags & USDT_ARG_THREAD) != 0;
 }
 
 bool has_thread_local(const EncodedSpec& spec) { return std::ranges::any_of(spec.args, is_thread_local); }

@@ -23,10 +23,13 @@ struct SpecGroup {
 /// A spec without what may differ between the sites of one program: displacements and constants.
 std::string shape_of(const EncodedSpec& spec) {
   std::string shape(reinterpret_cast<const char*>(&spec.user_cookie), sizeof(spec.user_cookie));
+  std::size_t n = 0;
   for (usdt_arg_spec arg : gather_windows(spec.args).args) {
-    arg.value = 0;
+    if (n++ < USDT_LINK_ARGS) arg.value = 0;
     shape.append(reinterpret_cast<const char*>(&arg), sizeof(arg));
   }
+  // The table holds an argument's own value for each site, not those of its steps.
+  shape.append(reinterpret_cast<const char*>(spec.steps.data()), spec.steps.size() * sizeof(usdt_arg_spec));
   return shape;
 }
 
@@ -42,7 +45,7 @@ std::vector<SpecGroup> group_specs(const CarrierSites& sites, bool& whole) {
   for (const auto& [what, count] : uses) {
     const auto& [kind, number] = what;
     const EncodedSpec& spec = sites.specs()[number];
-    if (spec.args.size() > USDT_LINK_ARGS) {
+    if (!fits_program(spec)) {
       whole = false;
       continue;
     }
@@ -71,6 +74,10 @@ PlannedProgram program_for(const Table<EncodedSpec>& specs, const SpecGroup& gro
 }
 
 }  // namespace
+
+bool fits_program(const EncodedSpec& spec) noexcept {
+  return spec.args.size() + spec.steps.size() <= USDT_LINK_ENTRIES;
+}
 
 void carry_by_programs(Carrying& carrying) {
   const CarrierSites& sites = carrying.sites;

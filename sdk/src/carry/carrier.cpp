@@ -19,11 +19,16 @@ using carry::Carrying;
 constexpr std::array<std::string_view, 5> kNames{"automatic", "cookie", "table", "per-link", "ip-hash"};
 /// Packed cookies without a site number: usdt_site() must not find one.
 constexpr std::uint32_t kNoSiteBits = 31;
+/// A program for each of so many specs is verified as soon as one that knows none of them, or sooner.
+constexpr std::size_t kFewSpecs = 16;
 
 Carrier choose(const CarrierSites& sites) {
   if (!sites.options().attach_cookies) return Carrier::ip_hash;
-  const bool one = sites.specs().size() == 1 && sites.specs().front().args.size() <= USDT_LINK_ARGS;
-  return one ? Carrier::per_link : Carrier::cookie;
+  const bool one = sites.specs().size() == 1 && carry::fits_program(sites.specs().front());
+  // No cookie holds steps, and the verifier goes through those that it does not know one by one for each argument.
+  const bool steps = sites.specs().size() <= kFewSpecs &&
+                     std::ranges::any_of(sites.specs(), [](const EncodedSpec& spec) { return !spec.steps.empty(); });
+  return one || steps ? Carrier::per_link : Carrier::cookie;
 }
 
 /// What most sites came to have; of equal numbers the cheapest at a hit.

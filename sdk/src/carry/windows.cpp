@@ -73,8 +73,11 @@ void write_spec(std::byte* to, const EncodedSpec& spec) {
   head.arg_cnt = static_cast<std::uint32_t>(spec.args.size());
   std::copy(windowed.sizes.begin(), windowed.sizes.end(), std::begin(head.window_size));
   std::memcpy(to, &head, sizeof(head));
-  if (!spec.args.empty())
-    std::memcpy(to + sizeof(head), windowed.args.data(), windowed.args.size() * sizeof(usdt_arg_spec));
+  to += sizeof(head);
+  for (const auto* entries : {&windowed.args, &spec.steps}) {
+    if (!entries->empty()) std::memcpy(to, entries->data(), entries->size() * sizeof(usdt_arg_spec));
+    to += entries->size() * sizeof(usdt_arg_spec);
+  }
 }
 
 }  // namespace usdt::carry

@@ -17,8 +17,8 @@ struct Windowed {
 };
 [[nodiscard]] Windowed gather_windows(std::vector<usdt_arg_spec> args);
 
-/// Writes `spec` as a struct usdt_spec with its arguments behind it, all together
-/// sizeof(usdt_spec) + args * sizeof(usdt_arg_spec) bytes.
+/// Writes `spec` as a struct usdt_spec with its arguments and their steps behind it, all together
+/// sizeof(usdt_spec) + (args + steps) * sizeof(usdt_arg_spec) bytes.
 void write_spec(std::byte* to, const EncodedSpec& spec);
 
 }  // namespace usdt::carry

@@ -73,7 +73,8 @@ bool may_be_rust(std::string_view symbol) noexcept {
   return symbol.starts_with("_R") || (symbol.starts_with("_ZN") && symbol.find("17h") != symbol.npos);
 }
 
-/// What of a C++ name comes before its parameters.
+}  // namespace
+
 std::string_view before_parameters(std::string_view name) noexcept {
   const std::size_t close = name.rfind(')');
   if (close == name.npos) return name;
@@ -87,8 +88,6 @@ std::string_view before_parameters(std::string_view name) noexcept {
   }
   return name;
 }
-
-}  // namespace
 
 bool may_be_mangled(std::string_view symbol) noexcept {
   if (symbol.size() < 4 || symbol[0] != '_' || symbol.size() > kLongestSymbol) return false;

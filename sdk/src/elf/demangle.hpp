@@ -18,6 +18,9 @@ struct Demangled {
   std::string_view without_parameters;  ///< "ns::Server::handle"; Rust names have no list of parameters
 };
 
+/// What of a demangled name comes before its parameters; the name itself where it has none.
+[[nodiscard]] std::string_view before_parameters(std::string_view name) noexcept;
+
 /// libiberty's demanglers within bounds. A name of a hundred bytes can demangle to terabytes, by substitutions of
 /// substitutions; here a name has a limit, and so have all names of one file together.
 class Demangler {

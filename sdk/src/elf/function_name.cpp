@@ -101,6 +101,10 @@ bool FunctionName::matches_demangled(const Demangled& names) const {
          is_or_matches(demangled_, without_needless_spaces(names.without_parameters));
 }
 
+bool FunctionName::matches_name(std::string_view name) const {
+  return matches_symbol(name, {}) || matches_demangled({name, before_parameters(name)});
+}
+
 bool FunctionName::matches(const Function& function) const {
   Demangler demangler(kMatched);
   const auto means = [&](const std::string& symbol) {

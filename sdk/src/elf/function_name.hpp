@@ -22,6 +22,8 @@ class FunctionName {
   /// not: demangling takes longer than everything else together.
   [[nodiscard]] bool may_match_mangled(std::string_view symbol) const noexcept;
   [[nodiscard]] bool matches_demangled(const Demangled& names) const;
+  /// The same where only the name is left, demangled or not.
+  [[nodiscard]] bool matches_name(std::string_view name) const;
   /// Whether find_functions() would find `function` for this name.
   [[nodiscard]] bool matches(const Function& function) const;
 

@@ -29,6 +29,14 @@ std::string_view read_error(std::int32_t error) noexcept {
   }
 }
 
+/// A step that failed has left its number as its text's length, and the address as its value.
+std::string_view failed_step(const Arg& arg, const usdt_event_arg& slot) noexcept {
+  const auto number = static_cast<std::size_t>(slot.text);
+  if (number > arg.steps.size()) return read_error(slot.error);
+  const Step& step = arg.steps[number - 1];
+  return slot.bits == step.displacement ? step.if_null : step.if_unread;
+}
+
 }  // namespace
 
 Result<Event> Event::from(std::span<const std::byte> record, const AttachPlan& plan, const EventLayout& layout) {
@@ -112,6 +120,7 @@ std::string_view Event::why_not(std::size_t n) const noexcept {
   if (n >= layout_.max_args || n >= header_->arg_cnt) return "argument was not recorded";
   if (slots_[n].error == -ENODATA && !std::holds_alternative<FilePlace>(site_->point))
     return "not known at this end of the call";
+  if (slots_[n].error != 0 && slots_[n].text > 0) return failed_step((*args_)[n], slots_[n]);
   return slots_[n].error ? read_error(slots_[n].error) : std::string_view{};
 }
 

@@ -91,7 +91,7 @@ bool has_likely_texts(const AttachPlan& plan) {
 bool reads_memory(const AttachPlan& plan) {
   const auto reads = [](const usdt_arg_spec& arg) {
     const bool text = arg.capture != USDT_CAPTURE_NONE && arg.capture != USDT_CAPTURE_LIKELY;
-    return text || arg.kind == USDT_ARG_MEM;
+    return text || arg.kind == USDT_ARG_MEM || (arg.kind & USDT_ARG_HAS_STEPS) != 0;
   };
   return std::ranges::any_of(plan.specs,
                              [&](const EncodedSpec& spec) { return std::ranges::any_of(spec.args, reads); });

@@ -371,15 +371,12 @@ Result<std::shared_ptr<const TypeGraph>> file_types(const ElfFile& file, const S
 
 bool means_function(const FunctionPattern& pattern, std::string_view name) {
   if (!pattern.source_file.empty()) return name == line_text(pattern.source_file, pattern.line);
-  std::string written(name);
   if (pattern.offset != 0) {
     const std::string offset = offset_text(pattern.offset);
-    if (!written.ends_with(offset)) return false;
-    written.resize(written.size() - offset.size());
+    if (!name.ends_with(offset)) return false;
+    name.remove_suffix(offset.size());
   }
-  Function function;
-  function.symbol = function.name = std::move(written);
-  return elf::FunctionName(pattern.name).matches(function);
+  return elf::FunctionName(pattern.name).matches_name(name);
 }
 
 }  // namespace usdt

@@ -13,7 +13,7 @@ std::optional<std::size_t> find_arg(const std::vector<Arg>& args, const ArgName&
   const auto* number = std::get_if<std::uint8_t>(&name);
   std::optional<std::size_t> found;
   for (std::size_t n = 0; n < args.size(); ++n) {
-    if (args[n].result) {
+    if (args[n].result && !args[n].derived) {
       if (!number && std::get<std::string>(name) == "retval") return n;
     } else if (number ? *number == n : args[n].name() == std::get<std::string>(name)) {
       found = n;
@@ -71,7 +71,7 @@ bool is_asked_for(const std::vector<Arg>& args, std::size_t n, const TextOptions
   if (args[n].type.kind == TypeKind::text &&
       (texts.typed || (described && std::ranges::any_of(texts.described, is_it))))
     return true;
-  if (args[n].result) return std::ranges::find(texts.names, "retval") != texts.names.end();
+  if (args[n].result && !args[n].derived) return std::ranges::find(texts.names, "retval") != texts.names.end();
   return std::ranges::find(texts.numbers, n) != texts.numbers.end() ||
          std::ranges::find(texts.names, args[n].name()) != texts.names.end();
 }
@@ -79,6 +79,7 @@ bool is_asked_for(const std::vector<Arg>& args, std::size_t n, const TextOptions
 /// enum usdt_capture of argument `n`, which `may_be_text`: a length that was asked for goes before one that is known.
 std::uint8_t capture_of(const std::vector<Arg>& args, std::size_t n, bool may_be_text, const Wanted& wanted) {
   const TextOptions& texts = wanted.texts;
+  if (args[n].length) return USDT_CAPTURE_BY(*args[n].length);
   for (const BoundedString& each : texts.bounded) {
     const auto length = find_arg(args, each.length);
     if (find_arg(args, each.text) == n && length && *length < USDT_LENGTH_ARGS) return USDT_CAPTURE_BY(*length);

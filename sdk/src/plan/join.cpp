@@ -105,6 +105,8 @@ Result<AttachPlan> join_plans(std::vector<ProgramPlan> parts) {
     whole.specs.append(std::move(part.specs));
     whole.args.append(std::move(part.args));
     whole.max_args = std::max(whole.max_args, part.max_args);
+    whole.max_entries = std::max(whole.max_entries, part.max_entries);
+    whole.max_steps = std::max(whole.max_steps, part.max_steps);
     whole.string_slots = std::max(whole.string_slots, part.string_slots);
   }
   return whole;

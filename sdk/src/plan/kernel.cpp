@@ -11,9 +11,11 @@
 #include <utility>
 
 #include "arch/arch.hpp"
+#include "btf/type_graph.hpp"
 #include "kernel/catalogue.hpp"
 #include "plan/backend_table.hpp"
 #include "plan/captures.hpp"
+#include "plan/encode_args.hpp"
 #include "resolve/encode.hpp"
 #include "resolve/prototype.hpp"
 
@@ -100,8 +102,8 @@ usdt_source source_of(Backend backend, const KernelAbilities& kernel) {
 class KernelPlanner {
  public:
   KernelPlanner(const KernelSelection& selection, const KernelAbilities& kernel, const PlanOptions& options,
-                AttachPlan& plan, SpecTable& specs)
-      : selection_(selection), kernel_(kernel), options_(options), plan_(plan), specs_(specs) {
+                AttachPlan& plan, SpecTable& specs, ValueAdder& values)
+      : selection_(selection), kernel_(kernel), options_(options), plan_(plan), specs_(specs), values_(values) {
     plan_.kernel_machine = kernel.machine;
   }
 
@@ -123,11 +125,12 @@ class KernelPlanner {
   struct Signature {
     Index<std::vector<Arg>> args;
     Index<EncodedSpec> spec;  ///< without user cookies that differ
-    std::vector<usdt_arg_spec> encoded;
+    EncodedSpec encoded;
     std::string refusal;      ///< why trampolines do not take it
     std::uint32_t slots = 0;  ///< that the arguments take
   };
-  using SignatureKey = std::tuple<std::uint32_t, Backend, Moment, std::string_view, const TextOptions*>;
+  using SignatureKey =
+      std::tuple<std::uint32_t, Backend, Moment, std::string_view, const TextOptions*, const ValueOptions*>;
 
   Result<void> add(const KernelSelection::Entry& entry) {
     const KernelFunction& function = *entry.function;
@@ -186,9 +189,12 @@ class KernelPlanner {
   void add_site(const KernelSelection::Entry& entry, const KernelWay& way, Index<PlannedProbe> probe) {
     const KernelFunction& function = *entry.function;
     const Signature& signature = signature_of(entry, way);
-    const Index<EncodedSpec> spec = options_.user_cookie_of
-                                        ? specs_.intern(signature.encoded, user_cookie(options_, name_of(entry)))
-                                        : signature.spec;
+    Index<EncodedSpec> spec = signature.spec;
+    if (options_.user_cookie_of) {
+      EncodedSpec own = signature.encoded;
+      own.user_cookie = user_cookie(options_, name_of(entry));
+      spec = specs_.intern(std::move(own));
+    }
     const auto planned = plan_.functions.add({.name = std::string(function.name),
                                               .module = std::string(function.module),
                                               .address = function.address,
@@ -235,7 +241,8 @@ class KernelPlanner {
 
   const Signature& signature_of(const KernelSelection::Entry& entry, const KernelWay& way) {
     const KernelFunction& function = *entry.function;
-    const SignatureKey key(function.proto_id, way.backend, entry.kind.moment, function.module, &texts_of(entry));
+    const SignatureKey key(function.proto_id, way.backend, entry.kind.moment, function.module, &texts_of(entry),
+                           &value_options(options_, [&] { return name_of(entry); }));
     const auto [it, fresh] = signatures_.try_emplace(key);
     if (fresh) it->second = make_signature(entry, way);
     return it->second;
@@ -261,21 +268,31 @@ class KernelPlanner {
     made.slots = found.slots;
     const bool returns = entry.kind.moment == Moment::exit || entry.kind.moment == Moment::both;
     // A kprobe at the return has the registers of then; trampolines kept those of the entry.
-    if (entry.kind.moment == Moment::exit && convention == Convention::registers) found.args.clear();
-    if (returns && found.result) found.args.push_back(std::move(*found.result));
-    made.args = plan_.args.add(std::move(found.args));
-    const std::vector<Arg>& args = plan_.args[made.args];
-    const arch::Arch& arch = arch::for_machine(kernel_.machine);
-    const resolve::EncodeOptions encoding = encoding_of(found.slots, entry.kind, way);
-    made.encoded.reserve(args.size());
-    for (const Arg& arg : args) made.encoded.push_back(resolve::encode(arg, arch, encoding));
+    resolve::TypedArgs values;
+    if (entry.kind.moment != Moment::exit || convention != Convention::registers)
+      values = {std::move(found.args), std::move(found.arg_types)};
+    values.types.resize(values.args.size(), TypeId::none);
+    if (returns && found.result) {
+      values.args.push_back(std::move(*found.result));
+      values.types.push_back(found.result_type);
+    }
+    add_values(values, entry);
+    made.args = plan_.args.add(std::move(values.args));
     TextOptions texts = texts_of(entry);
     texts.likely = false;  // types say what is text
-    const std::uint32_t slots = assign_captures(made.encoded, args, arch.word_size, {texts});
-    plan_.string_slots = std::max(plan_.string_slots, slots);
-    plan_.max_args = std::max(plan_.max_args, static_cast<std::uint32_t>(made.encoded.size()));
-    if (!options_.user_cookie_of) made.spec = specs_.intern(made.encoded, options_.user_cookie);
+    made.encoded =
+        encode_args(plan_.args[made.args], kernel_.machine, encoding_of(found.slots, entry.kind, way), {texts}, plan_);
+    made.encoded.user_cookie = options_.user_cookie;
+    if (!options_.user_cookie_of) made.spec = specs_.intern(made.encoded);
     return made;
+  }
+
+  void add_values(resolve::TypedArgs& values, const KernelSelection::Entry& entry) {
+    const ValueOptions& wanted = value_options(options_, [&] { return name_of(entry); });
+    const btf::Types* types = kernel::CatalogueOf::selection(selection_).btf(entry.function->module);
+    if (types == nullptr) return values_.add(values, nullptr, kernel_.machine, wanted);
+    const btf::Graph graph(*types);
+    values_.add(values, &graph, kernel_.machine, wanted);
   }
 
   /// How the return value is read. Its register may be an argument's, its slot holds anything until the end of a call.
@@ -292,6 +309,7 @@ class KernelPlanner {
   const PlanOptions& options_;
   AttachPlan& plan_;
   SpecTable& specs_;
+  ValueAdder& values_;
   std::size_t groups_of_files_ = plan_.groups.size();
   std::set<std::pair<std::string_view, const KernelFunction*>> seen_;
   std::map<SignatureKey, Signature> signatures_;
@@ -300,8 +318,8 @@ class KernelPlanner {
 }  // namespace
 
 Result<void> add_kernel(const KernelSelection& selection, const KernelAbilities& kernel, const PlanOptions& options,
-                        AttachPlan& plan, SpecTable& specs) {
-  return KernelPlanner(selection, kernel, options, plan, specs).run();
+                        AttachPlan& plan, SpecTable& specs, ValueAdder& values) {
+  return KernelPlanner(selection, kernel, options, plan, specs, values).run();
 }
 
 }  // namespace usdt::plan

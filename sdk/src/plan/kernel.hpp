@@ -3,6 +3,7 @@
 #pragma once
 
 #include "plan/spec_table.hpp"
+#include "plan/values.hpp"
 #include "usdt/plan.hpp"
 
 namespace usdt::plan {
@@ -21,6 +22,7 @@ struct KernelWay {
 /// Adds the entries of `selection` as sites, what cannot be attached as skipped ones. Errors: as choose_way(), where no
 /// function of a kind can be attached.
 [[nodiscard]] Result<void> add_kernel(const KernelSelection& selection, const KernelAbilities& kernel,
-                                      const PlanOptions& options, AttachPlan& plan, SpecTable& specs);
+                                      const PlanOptions& options, AttachPlan& plan, SpecTable& specs,
+                                      ValueAdder& values);
 
 }  // namespace usdt::plan

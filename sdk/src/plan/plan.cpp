@@ -16,9 +16,11 @@
 #include "arch/arch.hpp"
 #include "plan/backend_table.hpp"
 #include "plan/captures.hpp"
+#include "plan/encode_args.hpp"
 #include "plan/kernel.hpp"
 #include "plan/placement.hpp"
 #include "plan/spec_table.hpp"
+#include "plan/values.hpp"
 #include "resolve/encode.hpp"
 #include "resolve/prototype.hpp"
 #include "usdt/decode.hpp"
@@ -39,10 +41,10 @@ std::size_t bytes_of(const ElfFile& file) {
 /// What all sites with one argument text share.
 struct ArgTemplate {
   Index<std::vector<Arg>> args;
-  std::vector<usdt_arg_spec> encoded;  ///< for a breakpoint at address 0; empty where all its sites share one
-  bool result_comes_later = false;     ///< resolve::EncodeOptions
-  bool ip_relative = false;            ///< some value is a distance from the breakpoint
-  Index<EncodedSpec> spec;             ///< where all its sites share one
+  EncodedSpec encoded;              ///< for a breakpoint at address 0; empty where all its sites share one
+  bool result_comes_later = false;  ///< resolve::EncodeOptions
+  bool ip_relative = false;         ///< some value is a distance from the breakpoint
+  Index<EncodedSpec> spec;          ///< where all its sites share one
 };
 
 /// The arguments' numbers fit a byte of the spec; what is beyond keeps its place and says why it has no value.
@@ -56,15 +58,21 @@ void reject_surplus(std::vector<Arg>& args, std::span<const ParsedArg> parsed) {
 
 /// What a program has of a function at `moment`, the return value last. At the return, where the arguments were are
 /// other values.
-std::vector<Arg> args_at(const FunctionSignature& signature, Moment moment) {
-  std::vector<Arg> args;
-  if (moment != Moment::exit) args = signature.args;
-  if (moment != Moment::entry && signature.result) args.push_back(*signature.result);
-  for (std::size_t i = USDT_MAX_ARGS; i < args.size(); ++i) {
-    if (args[i].readable())
-      args[i].location = Unreadable{fmt::format("value {}: only the first {} can be read", i, USDT_MAX_ARGS)};
+resolve::TypedArgs values_at(const FunctionSignature& signature, Moment moment) {
+  resolve::TypedArgs values;
+  if (moment != Moment::exit) values = {signature.args, signature.arg_types, signature.pieces};
+  values.types.resize(values.args.size(), TypeId::none);
+  values.pieces.resize(values.args.size());
+  if (moment != Moment::entry && signature.result) {
+    values.args.push_back(*signature.result);
+    values.types.push_back(signature.result_type);
+    values.pieces.push_back(signature.result_pieces);
   }
-  return args;
+  for (std::size_t i = USDT_MAX_ARGS; i < values.args.size(); ++i) {
+    if (values.args[i].readable())
+      values.args[i].location = Unreadable{fmt::format("value {}: only the first {} can be read", i, USDT_MAX_ARGS)};
+  }
+  return values;
 }
 
 /// The part of a site that says where its breakpoint goes.
@@ -89,6 +97,7 @@ using MachineText = std::pair<Machine, std::string_view>;
 /// of those.
 struct TemplateKey {
   const TextOptions* wanted;
+  const ValueOptions* values;
   const plan::TextAndLength* known;
   const SiteDescription* description;
   std::string_view text;
@@ -102,9 +111,8 @@ struct KeyHash {
   }
   std::size_t operator()(const TemplateKey& key) const noexcept {
     const std::hash<const void*> of_pointer;
-    const std::size_t of_pointers =
-        (of_pointer(key.wanted) * 31 + of_pointer(key.known)) * 31 + of_pointer(key.description);
-    return of_pointers * 31 + std::hash<std::string_view>{}(key.text);
+    const std::size_t how = (of_pointer(key.wanted) * 31 + of_pointer(key.values)) * 31 + of_pointer(key.known);
+    return (how * 31 + of_pointer(key.description)) * 31 + std::hash<std::string_view>{}(key.text);
   }
 };
 
@@ -116,12 +124,14 @@ class Planner {
   }
 
   void add(const ProbeFile& file);
+  /// What was wanted beside the arguments is nowhere.
+  [[nodiscard]] Result<void> check() const { return values_.check(); }
   [[nodiscard]] AttachPlan take() && {
     plan_.specs = std::move(specs_).take();
     return std::move(plan_);
   }
   Result<void> add(const KernelSelection& selection) {
-    return plan::add_kernel(selection, kernel_.abilities, options_, plan_, specs_);
+    return plan::add_kernel(selection, kernel_.abilities, options_, plan_, specs_, values_);
   }
 
  private:
@@ -133,7 +143,8 @@ class Planner {
     std::unordered_map<ProbeName, Index<PlannedProbe>, KeyHash> probes = {};
     std::unordered_map<TemplateKey, std::uint32_t, KeyHash> templates = {};
     std::map<Moment, Index<AttachGroup>> groups = {};
-    std::map<std::tuple<const FunctionSignature*, Moment, const TextOptions*>, std::uint32_t> function_templates = {};
+    std::map<std::tuple<const FunctionSignature*, Moment, const TextOptions*, const ValueOptions*>, std::uint32_t>
+        function_templates = {};
     /// Of sites with a description and an argument text.
     std::map<std::pair<const SiteDescription*, std::string_view>, std::vector<plan::TextAndLength>> lengths = {};
   };
@@ -153,12 +164,15 @@ class Planner {
   void add_function(const FunctionPoint& point, Current& current);
   Index<PlannedProbe> probe_of(const PointName& name, std::optional<Moment> function, Current& current);
   Index<AttachGroup> group_of(Moment moment, Current& current);
-  /// What is wanted as text at a site, and what is known of such texts.
+  /// What is wanted as text at a site, what is known of such texts, and what is wanted beside the arguments.
   struct Texts {
     const TextOptions* wanted;
     std::span<const plan::TextAndLength> known;
+    const ValueOptions* values;
     const SiteDescription* description = nullptr;
-    [[nodiscard]] TemplateKey key(std::string_view text) const { return {wanted, known.data(), description, text}; }
+    [[nodiscard]] TemplateKey key(std::string_view text) const {
+      return {wanted, values, known.data(), description, text};
+    }
   };
   [[nodiscard]] PointName name_of(const Site& site, const Current& current) const;
   [[nodiscard]] PointName name_of(const FunctionPoint& point, const Current& current) const;
@@ -175,6 +189,7 @@ class Planner {
   bool several_files_;
   AttachPlan plan_;
   plan::SpecTable specs_;
+  plan::ValueAdder values_;
   std::vector<ArgTemplate> templates_;
   std::size_t decoded_ = 0;  ///< arguments of all templates
   std::size_t most_arguments_ = kFreeArguments;
@@ -274,14 +289,17 @@ PointName Planner::name_of(const FunctionPoint& point, const Current& current) c
 }
 
 Planner::Texts Planner::texts_of(const Site& site, Current& current) const {
-  const TextOptions& wanted = plan::text_options(options_, [&] { return name_of(site, current); });
+  const auto name = [&] { return name_of(site, current); };
+  const TextOptions& wanted = plan::text_options(options_, name);
+  const ValueOptions* values = &plan::value_options(options_, name);
   if (const SiteDescription* description = site.description.get()) {
     const auto [lengths, fresh] = current.lengths.try_emplace({description, site.args_text});
     if (fresh) lengths->second = resolve::described_lengths(*description, current.decoder.parse(site.args_text).size());
-    return {&wanted, lengths->second, description};
+    return {&wanted, lengths->second, values, description};
   }
   const bool any = wanted.likely || !wanted.numbers.empty();
-  return {&wanted, any ? plan::known_lengths(site.provider, site.name) : std::span<const plan::TextAndLength>()};
+  return {&wanted, any ? plan::known_lengths(site.provider, site.name) : std::span<const plan::TextAndLength>(),
+          values};
 }
 
 const ArgTemplate& Planner::template_of(const Site& site, Current& current) {
@@ -292,50 +310,48 @@ const ArgTemplate& Planner::template_of(const Site& site, Current& current) {
 }
 
 const ArgTemplate& Planner::template_of(const FunctionPoint& point, Current& current) {
-  const Texts texts{&plan::text_options(options_, [&] { return name_of(point, current); }), {}};
+  const auto name = [&] { return name_of(point, current); };
+  const Texts texts{&plan::text_options(options_, name), {}, &plan::value_options(options_, name)};
   const auto [it, fresh] =
-      current.function_templates.try_emplace({point.signature.get(), point.moment, texts.wanted}, 0);
+      current.function_templates.try_emplace({point.signature.get(), point.moment, texts.wanted, texts.values}, 0);
   if (fresh) {
-    const auto args = plan_.args.add(args_at(*point.signature, point.moment));
-    it->second = encode_template(args, texts, point.moment, current.decoder.machine());
+    const Machine machine = current.decoder.machine();
+    resolve::TypedArgs values = values_at(*point.signature, point.moment);
+    values_.add(values, point.signature->types.get(), machine, *texts.values);
+    it->second = encode_template(plan_.args.add(std::move(values.args)), texts, point.moment, machine);
   }
   return templates_[it->second];
 }
 
 std::uint32_t Planner::make_template(std::string_view text, const Texts& texts, Current& current) {
   const MachineText key(current.decoder.machine(), text);
-  const bool alike = texts.known.empty() && !texts.description && texts.wanted == &options_.texts;
+  const bool alike =
+      texts.known.empty() && !texts.description && texts.wanted == &options_.texts && texts.values->paths.empty();
   const bool shared = alike && several_files_;
   if (const auto same = shared_templates_.find(key); shared && same != shared_templates_.end()) return same->second;
 
   const std::vector<ParsedArg> parsed = current.decoder.parse(text);
-  const auto at = plan_.args.add(current.decoder.decode(parsed));
-  if (texts.description) describe(plan_.args[at], *texts.description);
-  reject_surplus(plan_.args[at], parsed);
+  resolve::TypedArgs values{current.decoder.decode(parsed)};
+  if (texts.description) describe(values.args, *texts.description);
+  reject_surplus(values.args, parsed);
+  values_.add(values, nullptr, current.decoder.machine(), *texts.values);
+  const auto at = plan_.args.add(std::move(values.args));
   const std::uint32_t number = encode_template(at, texts, Moment::entry, current.decoder.machine());
   if (shared && !depends_on_file(plan_.args[at])) shared_templates_.emplace(key, number);
   return number;
 }
 
 std::uint32_t Planner::encode_template(Index<std::vector<Arg>> at, const Texts& texts, Moment moment, Machine machine) {
-  const std::vector<Arg>& args = plan_.args[at];
-  const arch::Arch& arch = arch::for_machine(machine);
+  std::vector<Arg>& args = plan_.args[at];
   ArgTemplate made;
   made.args = at;
   made.result_comes_later = moment == Moment::both;
   decoded_ += args.size();
-  const std::span encodable = std::span<const Arg>(args).first(std::min<std::size_t>(args.size(), USDT_MAX_ARGS));
-  made.encoded.reserve(encodable.size());
-  for (const Arg& arg : encodable) {
-    made.encoded.push_back(resolve::encode(arg, arch, {.result_comes_later = made.result_comes_later}));
-    made.ip_relative |= resolve::depends_on_breakpoint(made.encoded.back());
-  }
-  const std::uint32_t slots = plan::assign_captures(made.encoded, args, arch.word_size,
-                                                    {*texts.wanted, texts.known, texts.description != nullptr});
-  plan_.string_slots = std::max(plan_.string_slots, slots);
-  plan_.max_args = std::max(plan_.max_args, static_cast<std::uint32_t>(made.encoded.size()));
-  if (!made.ip_relative && !options_.user_cookie_of)
-    made.spec = specs_.intern(std::exchange(made.encoded, {}), options_.user_cookie);
+  made.encoded = plan::encode_args(args, machine, {.result_comes_later = made.result_comes_later},
+                                   {*texts.wanted, texts.known, texts.description != nullptr}, plan_);
+  made.encoded.user_cookie = options_.user_cookie;
+  made.ip_relative = std::ranges::any_of(made.encoded.args, resolve::depends_on_breakpoint);
+  if (!made.ip_relative && !options_.user_cookie_of) made.spec = specs_.intern(std::exchange(made.encoded, {}));
   templates_.push_back(std::move(made));
   return static_cast<std::uint32_t>(templates_.size() - 1);
 }
@@ -343,16 +359,18 @@ std::uint32_t Planner::encode_template(Index<std::vector<Arg>> at, const Texts& 
 /// The distances of a template are from address 0; those of the spec are from the breakpoint.
 Index<EncodedSpec> Planner::spec_of(const ArgTemplate& args, const Spot& spot, std::uint64_t user_cookie,
                                     Machine machine) {
-  if (!args.ip_relative) return options_.user_cookie_of ? specs_.intern(args.encoded, user_cookie) : args.spec;
+  if (!args.ip_relative && !options_.user_cookie_of) return args.spec;
+  EncodedSpec spec = args.encoded;
+  spec.user_cookie = user_cookie;
+  if (!args.ip_relative) return specs_.intern(std::move(spec));
   const resolve::EncodeOptions encoding{.site = spot.address,
                                         .breakpoint = spot.address + spot.placement.shift,
                                         .result_comes_later = args.result_comes_later};
-  std::vector<usdt_arg_spec> encoded = args.encoded;
-  for (std::size_t i = 0; i < encoded.size(); ++i) {
-    if (!resolve::depends_on_breakpoint(encoded[i])) continue;
-    encoded[i].value = resolve::encode(plan_.args[args.args][i], arch::for_machine(machine), encoding).value;
+  for (std::size_t i = 0; i < spec.args.size(); ++i) {
+    if (!resolve::depends_on_breakpoint(spec.args[i])) continue;
+    spec.args[i].value = resolve::encode(plan_.args[args.args][i], arch::for_machine(machine), encoding).value;
   }
-  return specs_.intern(std::move(encoded), user_cookie);
+  return specs_.intern(std::move(spec));
 }
 
 void Planner::add_site(const Spot& spot, const ArgTemplate& args, Index<PlannedProbe> probe, Current& current) {
@@ -443,7 +461,9 @@ Result<AttachPlan> plan_attach(const Selection& selection, const KernelFacts& ke
   for (const ProbeFile& file : selection.files) planner.add(file);
   if (auto added = planner.add(selection.kernel); !added) return fail(added.error());
   if (options.stop.stop_requested()) return fail(ErrorKind::stopped, "not planned to the end");
+  const auto paths = planner.check();
   AttachPlan plan = std::move(planner).take();
+  if (!paths && !plan.sites.empty()) return fail(paths.error());
   if (auto sense = check_texts(plan, options.texts); !sense && !plan.sites.empty()) return fail(sense.error());
   if (plan.sites.empty()) return fail(nothing_to_attach(plan));
   return plan;

@@ -16,14 +16,17 @@ std::string_view bytes_of(const std::vector<usdt_arg_spec>& args) {
 
 }  // namespace
 
-Index<EncodedSpec> SpecTable::intern(std::vector<usdt_arg_spec> args, std::uint64_t user_cookie) {
-  const std::string_view bytes = bytes_of(args);
-  const std::size_t hash = std::hash<std::string_view>{}(bytes) ^ static_cast<std::size_t>(user_cookie);
+Index<EncodedSpec> SpecTable::intern(EncodedSpec spec) {
+  const std::string_view args = bytes_of(spec.args);
+  const std::string_view steps = bytes_of(spec.steps);
+  std::size_t hash = std::hash<std::string_view>{}(args) ^ static_cast<std::size_t>(spec.user_cookie);
+  if (!steps.empty()) hash = hash * 31 + std::hash<std::string_view>{}(steps);
   for (auto [it, end] = by_hash_.equal_range(hash); it != end; ++it) {
     const EncodedSpec& known = specs_[it->second];
-    if (known.user_cookie == user_cookie && bytes_of(known.args) == bytes) return it->second;
+    if (known.user_cookie == spec.user_cookie && bytes_of(known.args) == args && bytes_of(known.steps) == steps)
+      return it->second;
   }
-  const Index<EncodedSpec> index = specs_.add({.user_cookie = user_cookie, .args = std::move(args)});
+  const Index<EncodedSpec> index = specs_.add(std::move(spec));
   by_hash_.emplace(hash, index);
   return index;
 }

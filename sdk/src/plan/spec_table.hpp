@@ -18,8 +18,8 @@ namespace usdt::plan {
 /// Gives equal specs one number.
 class SpecTable {
  public:
-  /// The number of the spec with these arguments and this user cookie, new or known.
-  [[nodiscard]] Index<EncodedSpec> intern(std::vector<usdt_arg_spec> args, std::uint64_t user_cookie);
+  /// The number of `spec`, new or known.
+  [[nodiscard]] Index<EncodedSpec> intern(EncodedSpec spec);
   /// So many more may come.
   void reserve(std::size_t more) { by_hash_.reserve(by_hash_.size() + more); }
   [[nodiscard]] Table<EncodedSpec> take() && { return std::move(specs_); }

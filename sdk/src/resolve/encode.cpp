@@ -16,7 +16,9 @@ class Encoder {
       : arg_(arg), arch_(arch), options_(options) {}
 
   [[nodiscard]] usdt_arg_spec run() && {
-    spec_.size = is_value_size(arg_.type.size) ? static_cast<std::uint8_t>(arg_.type.size) : std::uint8_t{0};
+    // Steps begin from a whole word, as it is.
+    type_ = arg_.steps.empty() ? arg_.type : Type{.size = arch_.word_size};
+    spec_.size = is_value_size(type_.size) ? static_cast<std::uint8_t>(type_.size) : std::uint8_t{0};
     spec_.reg = spec_.index = USDT_REG_NONE;
     std::visit([this](const auto& location) { put(location); }, arg_.location);
     return spec_;
@@ -72,9 +74,9 @@ class Encoder {
   void start(usdt_arg_kind kind) {
     spec_.kind = static_cast<std::uint8_t>(kind);
     // The bits of a float are not a number to extend by sign.
-    if (arg_.type.is_float()) {
+    if (type_.is_float()) {
       add(USDT_ARG_FLOAT);
-    } else if (arg_.type.is_signed) {
+    } else if (type_.is_signed) {
       add(USDT_ARG_SIGNED);
     }
     if (arg_.result && options_.result_comes_later) add(USDT_ARG_RESULT);
@@ -84,8 +86,24 @@ class Encoder {
   const Arg& arg_;
   const arch::Arch& arch_;
   const EncodeOptions& options_;
+  Type type_;
   usdt_arg_spec spec_{};
 };
+
+usdt_arg_spec encode(const Step& step, const Arg& arg, const arch::Arch& arch, std::size_t following) {
+  unsigned flags = arch.machine == Machine::i386 ? USDT_ARG_ADDR32 : 0;
+  // What the steps before the last one read are addresses.
+  if (following == 0 && arg.type.is_signed && !arg.type.is_float()) flags |= USDT_ARG_SIGNED;
+  usdt_arg_spec spec{};
+  spec.value = step.displacement;
+  spec.kind = USDT_ARG_STEP;
+  spec.flags = static_cast<std::uint8_t>(flags);
+  spec.size = step.size;
+  spec.reg = static_cast<std::uint8_t>(following);
+  spec.index = step.bits;
+  spec.shift = step.shift;
+  return spec;
+}
 
 }  // namespace
 
@@ -93,8 +111,23 @@ usdt_arg_spec encode(const Arg& arg, const arch::Arch& arch, const EncodeOptions
   return Encoder(arg, arch, options).run();
 }
 
+bool encode_steps(const Arg& arg, const arch::Arch& arch, usdt_arg_spec& spec, std::vector<usdt_arg_spec>& steps) {
+  constexpr std::size_t most_of_spec = 255;
+  if (arg.steps.empty() || spec.kind == USDT_ARG_UNREADABLE) return true;
+  if (arg.steps.size() > USDT_MAX_STEPS || steps.size() + arg.steps.size() > most_of_spec) {
+    spec = {};
+    return false;
+  }
+  spec.kind |= USDT_ARG_HAS_STEPS;
+  spec.window = static_cast<std::uint8_t>(steps.size());
+  for (std::size_t i = 0; i < arg.steps.size(); ++i)
+    steps.push_back(encode(arg.steps[i], arg, arch, arg.steps.size() - 1 - i));
+  return true;
+}
+
 bool depends_on_breakpoint(const usdt_arg_spec& spec) noexcept {
-  const bool address = spec.kind == USDT_ARG_MEM || spec.kind == USDT_ARG_ADDR;
+  const int kind = USDT_ARG_KIND(spec.kind);
+  const bool address = kind == USDT_ARG_MEM || kind == USDT_ARG_ADDR;
   return address && (spec.flags & USDT_ARG_IP) != 0;
 }
 

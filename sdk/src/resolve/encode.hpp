@@ -2,6 +2,8 @@
 // {Type, Location} -> usdt_arg_spec, which BPF programs read. The only such place.
 #pragma once
 
+#include <vector>
+
 #include "arch/arch.hpp"
 #include "usdt/address.hpp"
 #include "usdt/arg.hpp"
@@ -21,6 +23,12 @@ struct EncodeOptions {
 
 /// An unreadable argument has kind USDT_ARG_UNREADABLE and keeps its size.
 [[nodiscard]] usdt_arg_spec encode(const Arg& arg, const arch::Arch& arch, const EncodeOptions& options = {}) noexcept;
+
+/// Appends the steps of `arg` to `steps`, those of its spec so far, and says in `spec` where they begin. False: there
+/// are too many of them (a spec's steps are numbered by a byte, a value has at most USDT_MAX_STEPS), and `spec` is
+/// unreadable.
+[[nodiscard]] bool encode_steps(const Arg& arg, const arch::Arch& arch, usdt_arg_spec& spec,
+                                std::vector<usdt_arg_spec>& steps);
 
 /// The encoded value is a distance from the breakpoint, so that each site has a spec of its own.
 [[nodiscard]] bool depends_on_breakpoint(const usdt_arg_spec& spec) noexcept;

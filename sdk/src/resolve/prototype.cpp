@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "arch/kernel_calls.hpp"
+#include "btf/type_graph.hpp"
 #include "resolve/untyped.hpp"
 #include "resolve/value_size.hpp"
 #include "usdt/bpf/spec.h"
@@ -193,8 +194,11 @@ KernelSignature kernel_signature(const btf::Types& types, const btf::Prototype& 
   std::span parameters(prototype.parameters);
   if (convention == Convention::tracepoint && !parameters.empty()) parameters = parameters.subspan(1);
   signature.args.reserve(parameters.size() + 1);  // the result may become one
-  for (const btf::Parameter& parameter : parameters)
+  for (const btf::Parameter& parameter : parameters) {
     signature.args.push_back(signer.argument(parameter, signature.args.size()));
+    signature.arg_types.push_back(btf::Graph::id_of(parameter.type.type_id));
+  }
+  signature.result_type = btf::Graph::id_of(prototype.result.type_id);
   signature.slots = signer.slots();
   signature.result = signer.result(prototype.result);
   if (convention != Convention::tracepoint) signature.no_trampoline = trampoline_refusal(types, prototype);

@@ -9,6 +9,7 @@
 #include "btf/types.hpp"
 #include "usdt/arg.hpp"
 #include "usdt/machine.hpp"
+#include "usdt/type_graph.hpp"
 
 namespace usdt::resolve {
 
@@ -23,9 +24,11 @@ enum class Convention : std::uint8_t {
 /// value ...) is unreadable with the reason and keeps its place.
 struct KernelSignature {
   std::vector<Arg> args;
-  std::optional<Arg> result;  ///< absent: void; slots: USDT_SLOT_RESULT
-  std::uint32_t slots = 0;    ///< slots: how many the arguments take
-  bool varargs = false;       ///< arguments behind the named ones are not known
+  std::optional<Arg> result;           ///< absent: void; slots: USDT_SLOT_RESULT
+  std::vector<TypeId> arg_types = {};  ///< by btf::Graph of the same types; as long as `args`, or empty
+  TypeId result_type = TypeId::none;
+  std::uint32_t slots = 0;  ///< slots: how many the arguments take
+  bool varargs = false;     ///< arguments behind the named ones are not known
   /// Why trampolines refuse this prototype (btf_distill_func_proto); empty: they do not.
   std::string no_trampoline;
 };

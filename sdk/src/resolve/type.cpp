@@ -17,6 +17,17 @@ std::string type_name(const Type& type) {
   return fmt::format("{}{}", type.is_signed ? 'i' : 'u', bits);
 }
 
+std::string_view label_of(const std::vector<Arg>& args, std::size_t n) noexcept {
+  std::string_view name = args[n].name();
+  if (!args[n].part_of) return name;
+  const std::string_view whole = args[*args[n].part_of].name();
+  // The name of a whole that begins with an operator is in parentheses there.
+  const std::size_t start = name.starts_with('(') && !whole.starts_with('(') ? whole.size() + 2 : whole.size();
+  name.remove_prefix(std::min(start, name.size()));
+  if (name.starts_with('.') && !name.starts_with("...")) name.remove_prefix(1);
+  return name;
+}
+
 std::string_view enumerator_name(const Arg& arg, std::uint64_t bits) noexcept {
   if (!arg.declaration) return {};
   const std::vector<Enumerator>& all = arg.declaration->enumerators;

@@ -145,10 +145,10 @@ static __always_inline bool usdt_stored_spec(const struct usdt_ctx *ctx, __u32 n
 	const bool linked = usdt_carried_by(ctx, USDT_CARRIER_LINK);
 	const struct usdt_spec *found = usdt_spec_of(ctx->spec);
 
-	if (!found || n >= (linked ? USDT_LINK_ARGS : usdt_program()->max_args) || n >= found->arg_cnt)
+	if (!found || n >= (linked ? USDT_LINK_ENTRIES : usdt_program()->max_args) || n >= found->arg_cnt)
 		return false;
 	*spec = found->args[n];
-	if (linked && usdt_program()->values_by_site & 1u << n) {
+	if (linked && n < USDT_LINK_ARGS && usdt_program()->values_by_site & 1u << n) {
 		found = usdt_spec_of(ctx->site_spec);
 		if (!found || n >= usdt_program()->max_args)
 			return false;

@@ -22,9 +22,11 @@ struct usdt_program_constants {
 	__u8 one_site;	      /* the plan has one site: its number needs no cookie */
 	__u8 packed_regs;     /* packed cookies are of registers alone, so that argument N is at a known place */
 	__u8 windows;	      /* some spec of the plan has windows */
-	__u8 reserved[6];
-	/* per-link: the spec itself, a struct usdt_spec with USDT_LINK_ARGS arguments */
-	__u64 link_spec[(sizeof(struct usdt_spec) + USDT_LINK_ARGS * sizeof(struct usdt_arg_spec)) / 8];
+	__u16 max_entries;    /* of the plan's specs: arguments and steps */
+	__u8 max_steps;	      /* of any value */
+	__u8 reserved[3];
+	/* per-link: the spec itself, a struct usdt_spec with USDT_LINK_ENTRIES arguments and steps */
+	__u64 link_spec[(sizeof(struct usdt_spec) + USDT_LINK_ENTRIES * sizeof(struct usdt_arg_spec)) / 8];
 	struct usdt_processes scope; /* hits of others do not count; none: all do */
 	__u32 reserved_too;
 };
@@ -76,8 +78,8 @@ struct usdt_stock_constants {
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, source) == 28);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, windows) == 33);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, link_spec) == 40);
-USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, scope) == 568);
-USDT_STATIC_ASSERT(sizeof(struct usdt_program_constants) == 832);
+USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, scope) == 2104);
+USDT_STATIC_ASSERT(sizeof(struct usdt_program_constants) == 2368);
 USDT_STATIC_ASSERT(sizeof(struct usdt_kernel_constants) == 32);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors) == 28);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors_count) == 288);

@@ -31,11 +31,12 @@ struct usdt_event {
 };
 
 struct usdt_event_arg {
-	__u64 bits;  /* the value, extended by its sign to 64 bits; floats as their bits */
+	__u64 bits;  /* the value, extended by its sign to 64 bits; floats as their bits. Where a step to it failed, the
+		      * address that could not be read */
 	__s32 error; /* 0, or a negative errno: -EFAULT user memory could not be read, -EOPNOTSUPP unreadable operand,
 		      * -ENODATA no BTF for a thread-local one */
 	__s32 text;  /* captured text: its bytes and 1 more (the NUL, or of texts with a length nothing), or a negative
-		      * errno, -ERANGE a length below 0; 0: none was asked for */
+		      * errno, -ERANGE a length below 0; 0: none was asked for. Where a step failed, its number, from 1 */
 };
 
 /* A call that a return probe waits for: its return address is replaced by the probe's. */

@@ -7,7 +7,7 @@
 
 #include "types.h"
 
-#define USDT_SPEC_VERSION 5
+#define USDT_SPEC_VERSION 6
 
 /* What an argument is. */
 enum usdt_arg_kind {
@@ -16,7 +16,21 @@ enum usdt_arg_kind {
 	USDT_ARG_REG = 2,	 /* bits `shift`.. of pt_regs word `reg` */
 	USDT_ARG_MEM = 3,	 /* `size` bytes of user memory at the address below */
 	USDT_ARG_ADDR = 4,	 /* the address itself, nothing is loaded */
+	USDT_ARG_STEP = 5,	 /* no argument, but a step on the way to one: behind the arguments of its spec */
+	/* Beside CONST to ADDR: this is only where the way to the value begins. `window` is the number of the first of
+	 * its steps, among those of the spec. */
+	USDT_ARG_HAS_STEPS = 1 << 7,
 };
+#define USDT_ARG_KIND(kind) ((kind) & ~USDT_ARG_HAS_STEPS)
+
+/* A step (USDT_ARG_STEP) goes from the value so far, an address, to what lies `value` bytes behind it. Of an entry's
+ * fields it has
+ *     value   the distance, in two's complement; ADDR32: the sum wraps at 2^32
+ *     size    bytes read there, of which SIGNED ones are extended by their sign; 0: nothing is read, the sum it is
+ *     shift   bits of that to drop, then
+ *     index   bits to keep, of a bit-field; 0: all
+ *     reg     steps that follow */
+#define USDT_MAX_STEPS 16 /* of one value */
 
 /* Address of MEM and ADDR, modulo 2^64 (2^32 with ADDR32):
  *     value + (IP ? instruction pointer : 0) + (reg) + (index << shift) + (THREAD ? thread pointer : 0) */
@@ -81,12 +95,12 @@ enum usdt_capture {
 #define USDT_WINDOW_NUMBER(window) ((window) >> 6)
 #define USDT_WINDOW_OFFSET(window) ((window)&63)
 
-/* One entry of the spec table; `args` has as many entries as the plan's longest spec. */
+/* One entry of the spec table; `args` has as many entries as the plan's longest spec, with its steps. */
 struct usdt_spec {
 	__u64 user_cookie; /* the application's own, for usdt_cookie() */
 	__u32 arg_cnt;
 	__u8 window_size[1 + USDT_WINDOWS]; /* bytes of windows 1..3; [0] is 0 */
-	struct usdt_arg_spec args[];
+	struct usdt_arg_spec args[]; /* arg_cnt of them, then steps */
 };
 
 /* How a spec reaches the program. A constant of each program says which it is, and the verifier removes the others. */
@@ -107,7 +121,9 @@ enum usdt_carrier {
 #define USDT_MAX_SITES (1u << 30)
 /* A spec's arg_cnt and an argument's number fit a byte; arguments beyond are unreadable. */
 #define USDT_MAX_ARGS 255
-/* Arguments of a spec that can be a program's constant. */
+/* Entries, arguments and steps, of a spec that can be a program's constant, and how many of its first arguments can
+ * have placeholders, and values of each site's own. */
+#define USDT_LINK_ENTRIES 128
 #define USDT_LINK_ARGS 32
 
 /* Placeholders in the instructions of a program, which the loader of a per-link one patches with what the spec of

@@ -42,7 +42,9 @@ static __always_inline int usdt_read_reg(const struct usdt_ctx *ctx, __u8 reg, _
 static __always_inline int usdt_arg_bits(const struct usdt_ctx *ctx, __u32 n, __u64 *bits)
 {
 	struct usdt_arg_spec spec;
+	__u32 failed;
 	__u64 rest;
+	int error;
 
 	*bits = 0;
 	if (__builtin_constant_p(n) && n < USDT_LINK_ARGS && USDT_CAN_PATCH) {
@@ -64,7 +66,10 @@ static __always_inline int usdt_arg_bits(const struct usdt_ctx *ctx, __u32 n, __
 	/* Most are whole registers: past the rest. */
 	if (spec.kind == USDT_ARG_REG && !spec.shift && !(spec.flags & ~USDT_ARG_SIGNED) && !usdt_calls())
 		return usdt_read_reg(ctx, spec.reg, ((spec.size - 1) & 7) + 1, spec.flags & USDT_ARG_SIGNED, bits);
-	return usdt_read(ctx, &spec, bits);
+	error = usdt_value(ctx, &spec, bits, &failed);
+	if (error)
+		*bits = 0;
+	return error;
 }
 
 /* Whether a value fits `size` bytes, signed or not. */
@@ -143,12 +148,12 @@ static __always_inline int usdt_arg_size(const struct usdt_ctx *ctx, __u32 n)
 	return spec.flags & USDT_ARG_SIGNED ? -(int)spec.size : (int)spec.size;
 }
 
-/* What argument `n` is (enum usdt_arg_kind), or -ENOENT. */
+/* What argument `n` is (enum usdt_arg_kind; of a member, what the way to it begins with), or -ENOENT. */
 static __always_inline int usdt_arg_kind(const struct usdt_ctx *ctx, __u32 n)
 {
 	struct usdt_arg_spec spec;
 
-	return usdt_find_arg(ctx, n, &spec) ? spec.kind : -USDT_ENOENT;
+	return usdt_find_arg(ctx, n, &spec) ? USDT_ARG_KIND(spec.kind) : -USDT_ENOENT;
 }
 
 /* Whether this hit is the end of a call of a function; programs at both ends (call) run a second time there. */

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "usdt/arg.hpp"
+#include "usdt/result.hpp"
+
+namespace usdt {
+
+/// One operator on the way from an argument to a value.
+struct PathStep {
+  enum class Kind : std::uint8_t {
+    member,          ///< ".name": of a struct, union or class
+    pointer_member,  ///< "->name": of the one that a pointer points to
+    element,         ///< "[index]": of an array, or of what a pointer points to
+    dereference,     ///< "*": what a pointer points to
+    cast,            ///< "(name)": the same bits as of another type
+    size_of,         ///< "sizeof": no value but its bytes; the last step
+  };
+  Kind kind = Kind::member;
+  std::string name = {};     ///< of the member; of the type
+  std::uint64_t index = 0;   ///< of an element
+  std::uint32_t column = 0;  ///< zero-based, where it is in the text
+};
+
+/// A value by the way to it: "req->peer.port", "*count", "p->a.b[2]", "((struct foo *)arg1)->x", "sizeof(struct foo)".
+struct ValuePath {
+  std::string text;             ///< as written, without blanks at the ends
+  ArgName root;                 ///< the argument it begins from; of size_of perhaps a type: "struct foo"
+  std::vector<PathStep> steps;  ///< in the order they are taken; none: the argument itself
+};
+
+/// As in C, of the operators above, with parentheses. Casts are to pointers, or name a struct, union or enum by its
+/// keyword. A member may be called by a number, which Rust has ("pair.0" is __0). Errors: syntax with the column; limit
+/// (more than 64 operators).
+[[nodiscard]] Result<ValuePath> parse_value_path(std::string_view text);
+
+}  // namespace usdt

@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "resolve/follow.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "base/near_text.hpp"
+#include "usdt/bpf/spec.h"
+
+namespace usdt::resolve {
+namespace {
+
+/// Anonymous structs and base classes within each other.
+constexpr unsigned kMostNested = 16;
+/// Enumerators that are kept of one type: what else is shown is a number.
+constexpr std::size_t kMostEnumerators = 4096;
+/// Members looked at for one point's paths: hostile types are within each other many times.
+constexpr std::uint64_t kMostLookedAt = 1 << 20;
+
+tl::unexpected<Error> refuse(std::string message, const PathStep& step) {
+  return fail(Error{ErrorKind::invalid_argument, std::move(message), 0, step.column});
+}
+
+/// A text that some library keeps as a pointer and a length.
+struct KnownText {
+  std::string_view type;  ///< its name; empty: whatever has these members, the first one a pointer to characters
+  std::string_view pointer;
+  std::string_view length;
+};
+/// libstdc++: bits/basic_string.h, string_view. libc++: string_view (its string has two forms in one place). Rust: what
+/// rustc names the members of fat pointers, alloc::string::String of 1.63 and of 1.78 and later.
+constexpr std::array kKnownTexts{
+    KnownText{"", "_M_dataplus._M_p", "_M_string_length"},
+    KnownText{"", "_M_str", "_M_len"},
+    KnownText{"", "__data_", "__size_"},
+    KnownText{"", "__data", "__size"},
+    KnownText{"&str", "data_ptr", "length"},
+    KnownText{"&mut str", "data_ptr", "length"},
+    KnownText{"alloc::string::String", "vec.buf.ptr.pointer.pointer", "vec.len"},
+    KnownText{"alloc::string::String", "vec.buf.inner.ptr.pointer.pointer", "vec.len"},
+};
+
+/// "foo *" of "struct foo **" and so on: the type's name, and how many pointers to it.
+std::pair<std::string, unsigned> split_pointers(std::string_view text) {
+  unsigned pointers = 0;
+  while (!text.empty() && (text.back() == '*' || text.back() == ' ')) {
+    pointers += text.back() == '*';
+    text.remove_suffix(1);
+  }
+  return {std::string(text), pointers};
+}
+
+std::string behind(const std::string& text, bool is_sum, std::string_view rest) {
+  return is_sum ? fmt::format("({}){}", text, rest) : text + std::string(rest);
+}
+
+}  // namespace
+
+Result<TypeInfo> Follower::info(TypeRef type) const {
+  if (type.pointers == 0) {
+    if (types_ == nullptr || type.id == TypeId::none) return TypeInfo{};
+    return types_->info(type.id);
+  }
+  auto target = info({type.id, type.pointers - 1});
+  if (!target) return target;
+  TypeInfo pointer;
+  const bool text = type.pointers == 1 && target->is_char;
+  pointer.type = {.size = arch_.word_size, .kind = text ? TypeKind::text : TypeKind::pointer};
+  pointer.text = fmt::format("{}{}*", target->text, target->text.ends_with('*') ? "" : " ");
+  pointer.target = type.id;
+  return pointer;
+}
+
+Result<std::vector<MemberInfo>> Follower::members_of(TypeId type) const {
+  auto members = types_->members(type);
+  if (members && (looked_at_ += members->size() + 1) > kMostLookedAt)
+    return fail(ErrorKind::limit, "types within types without end");
+  return members;
+}
+
+Follower::Object Follower::object_of(std::size_t n) const {
+  const Arg& arg = roots_[n];
+  Object object{
+      .place = Number{arg.location, arg.steps}, .type = {}, .text = {}, .result = arg.result, .needs = arg.needs};
+  object.text = arg.result ? "retval" : arg.name().empty() ? fmt::format("arg{}", n) : std::string(arg.name());
+  if (n < list_.types.size()) object.type.id = list_.types[n];
+  const bool in_pieces = n < list_.pieces.size() && !list_.pieces[n].empty();
+  if (in_pieces) {
+    object.place = InPieces{list_.pieces[n]};
+  } else if (const auto* memory = std::get_if<Memory>(&arg.location); memory != nullptr && !memory->is_value) {
+    object.place = InMemory{*memory};
+  }
+  return object;
+}
+
+Result<Follower::Object> Follower::root_of(const ValuePath& path) const {
+  for (std::size_t n = 0; n < roots_.size(); ++n) {
+    const Arg& arg = roots_[n];
+    const auto* number = std::get_if<std::uint8_t>(&path.root);
+    const bool meant = arg.result ? path.root == ArgName("retval")
+                       : number   ? *number == n
+                                  : arg.name() == std::get<std::string>(path.root);
+    if (meant) return object_of(n);
+  }
+  return fail(ErrorKind::not_found, fmt::format("{}: no such argument", path.text));
+}
+
+Result<Follower::Object> Follower::without_reference(Object object) const {
+  auto type = info(object.type);
+  if (!type) return fail(std::move(type.error()));
+  if (!type->reference) return object;
+  const std::string text = object.text;
+  const bool is_sum = object.is_sum;
+  object = dereferenced(std::move(object), {type->target});
+  object.text = text;
+  object.is_sum = is_sum;
+  return object;
+}
+
+Follower::Object Follower::dereferenced(Object object, TypeRef target) const {
+  BehindPointer place{number_at(object.place, arch_.word_size, object.range, object.text, arch_), 0, object.text};
+  object.place = std::move(place);
+  object.type = target;
+  object.range = {};
+  return object;
+}
+
+Result<Follower::Object> Follower::take(Object object, const PathStep& step) const {
+  if (step.kind == PathStep::Kind::cast) return take_cast(std::move(object), step);
+  auto referred = without_reference(std::move(object));
+  if (!referred) return referred;
+  object = std::move(*referred);
+  if (object.type.id == TypeId::none && object.type.pointers == 0)
+    return refuse(fmt::format("the type of {} is not known: cast it, as in ((struct NAME *){})->MEMBER", object.text,
+                              object.text),
+                  step);
+  const bool member = step.kind == PathStep::Kind::member || step.kind == PathStep::Kind::pointer_member;
+  return member ? take_member(std::move(object), step) : take_element(std::move(object), step);
+}
+
+Result<std::optional<MemberInfo>> Follower::find_member(TypeId type, std::string_view name, unsigned depth) const {
+  auto members = members_of(type);
+  if (!members) return fail(std::move(members.error()));
+  for (const MemberInfo& each : *members)
+    if (each.name == name && !each.is_base) return each;
+  if (depth == kMostNested) return std::nullopt;
+  for (const MemberInfo& each : *members) {
+    if (!each.name.empty() && !each.is_base) continue;
+    auto inner = find_member(each.type, name, depth + 1);
+    if (!inner) return inner;
+    if (!*inner) continue;
+    (*inner)->offset += each.offset;
+    (*inner)->is_virtual |= each.is_virtual;
+    return inner;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> Follower::near_members(TypeId type, std::string_view name) const {
+  NearTexts near(name);
+  const auto members = members_of(type);
+  if (members) {
+    for (const MemberInfo& each : *members) near.offer(each.name);
+  }
+  return std::move(near).best();
+}
+
+Result<Follower::Object> Follower::take_member(Object object, const PathStep& step) const {
+  auto type = info(object.type);
+  if (!type) return fail(std::move(type.error()));
+  const bool arrow = step.kind == PathStep::Kind::pointer_member;
+  const bool pointer = type->type.kind == TypeKind::pointer || type->type.kind == TypeKind::text;
+  std::string text = behind(object.text, object.is_sum, fmt::format("{}{}", arrow ? "->" : ".", step.name));
+  if (arrow && !pointer)
+    return refuse(fmt::format("{} is no pointer but {}: write {}.{}", object.text, type->text, object.text, step.name),
+                  step);
+  if (!arrow && pointer)
+    return refuse(fmt::format("{} is a pointer ({}): write {}->{}", object.text, type->text, object.text, step.name),
+                  step);
+  if (arrow) {
+    const TypeRef target =
+        object.type.pointers > 0 ? TypeRef{object.type.id, object.type.pointers - 1} : TypeRef{type->target};
+    object = dereferenced(std::move(object), target);
+    type = info(object.type);
+    if (!type) return fail(std::move(type.error()));
+  }
+  if (type->type.kind != TypeKind::structure || object.type.pointers > 0)
+    return refuse(fmt::format("{} has no members: it is {}", arrow ? "*" + object.text : object.text,
+                              type->text.empty() ? "void" : type->text),
+                  step);
+  auto found = find_member(object.type.id, step.name);
+  if (!found) return fail(std::move(found.error()));
+  if (!*found) {
+    if (type->type.size == 0)
+      return refuse(fmt::format("{} is only declared here: its members are not known", type->text), step);
+    const auto near = near_members(object.type.id, step.name);
+    return refuse(fmt::format("{} has no member '{}'{}", type->text, step.name,
+                              near.empty() ? "" : fmt::format("; it has {}", fmt::join(near, ", "))),
+                  step);
+  }
+  const MemberInfo& member = **found;
+  if (member.is_virtual)
+    return refuse(fmt::format("{} is in a virtual base class, whose place is known only at run time", text), step);
+  object.place = moved(std::move(object.place), member.offset);
+  object.type = {member.type};
+  object.range = {member.shift, member.bits};
+  object.text = std::move(text);
+  object.is_sum = false;
+  return object;
+}
+
+Result<Follower::Object> Follower::take_element(Object object, const PathStep& step) const {
+  auto type = info(object.type);
+  if (!type) return fail(std::move(type.error()));
+  const bool star = step.kind == PathStep::Kind::dereference;
+  std::string text = star ? "*" + object.text : behind(object.text, object.is_sum, fmt::format("[{}]", step.index));
+  const bool array = type->type.kind == TypeKind::array;
+  if (!array && type->type.kind != TypeKind::pointer && type->type.kind != TypeKind::text)
+    return refuse(fmt::format("{} is no pointer{} but {}", object.text, star ? "" : " or array", type->text), step);
+  const TypeRef target =
+      object.type.pointers > 0 ? TypeRef{object.type.id, object.type.pointers - 1} : TypeRef{type->target};
+  auto element = info(target);
+  if (!element) return fail(std::move(element.error()));
+  if (element->type.size == 0 && (step.index != 0 || element->text.empty()))
+    return refuse(fmt::format("what {} points to is not known", object.text), step);
+  if (array && type->count && step.index >= *type->count)
+    return refuse(fmt::format("{} has {} elements, the last one [{}]", object.text, *type->count,
+                              *type->count == 0 ? 0 : *type->count - 1),
+                  step);
+  if (step.index > (std::uint64_t{1} << 40) / std::max<std::uint32_t>(element->type.size, 1))
+    return refuse("an element beyond any array", step);
+  if (!array) object = dereferenced(std::move(object), target);
+  object.place = moved(std::move(object.place), step.index * element->type.size);
+  object.type = target;
+  object.range = {};
+  object.text = std::move(text);
+  object.is_sum = star;
+  return object;
+}
+
+Result<Follower::Object> Follower::take_cast(Object object, const PathStep& step) const {
+  const auto [name, pointers] = split_pointers(step.name);
+  if (pointers == 0) return refuse(fmt::format("({}): casts are to pointers", step.name), step);
+  auto type = info(object.type);
+  if (!type) return fail(std::move(type.error()));
+  const bool known = object.type.id != TypeId::none;
+  if (known && (type->type.size != arch_.word_size || type->type.is_float()))
+    return refuse(fmt::format("{} is {}, not of a pointer's size", object.text, type->text), step);
+  TypeRef target{TypeId::none, pointers};
+  if (name != "void") {
+    if (types_ == nullptr) return refuse(fmt::format("({}): no types are known", step.name), step);
+    auto found = types_->find(name);
+    if (!found) return refuse(found.error().message, step);
+    target.id = *found;
+  }
+  object.place = number_at(object.place, arch_.word_size, object.range, object.text, arch_);
+  object.type = target;
+  object.range = {};
+  object.text = fmt::format("({}){}", step.name, object.is_sum ? fmt::format("({})", object.text) : object.text);
+  object.is_sum = true;
+  return object;
+}
+
+Result<std::size_t> Follower::append(Arg arg) {
+  if (list_.args.size() >= USDT_MAX_ARGS)
+    return fail(ErrorKind::limit, fmt::format("more than {} values at one point", USDT_MAX_ARGS));
+  arg.derived = true;
+  list_.args.push_back(std::move(arg));
+  return list_.args.size() - 1;
+}
+
+Result<void> Follower::put(Arg arg, std::optional<std::size_t> at, std::size_t& where) {
+  if (at) {
+    where = *at;
+    list_.args[where] = std::move(arg);
+    return {};
+  }
+  auto appended = append(std::move(arg));
+  if (!appended) return fail(std::move(appended.error()));
+  where = *appended;
+  return {};
+}
+
+Arg Follower::make(const Object& object, const TypeInfo& type, Number number) const {
+  Declaration declaration{.name = object.text, .type = type.text, .enumerators = {}};
+  if (object.result && object.text == "retval") declaration.name.clear();
+  if (type.type.kind == TypeKind::enumeration && types_ != nullptr && object.type.pointers == 0) {
+    declaration.enumerators = types_->enumerators(object.type.id);
+    declaration.enumerators.resize(std::min(declaration.enumerators.size(), kMostEnumerators));
+  }
+  Arg arg;
+  arg.type = type.type;
+  arg.location = std::move(number.location);
+  arg.declaration = std::make_shared<const Declaration>(std::move(declaration));
+  arg.needs = object.needs;
+  arg.result = object.result;
+  arg.steps = std::move(number.steps);
+  if (!arg.readable()) arg.steps.clear();
+  if (arg.steps.size() > USDT_MAX_STEPS) {
+    arg.location = Unreadable{.reason = fmt::format("more than {} reads to one value", USDT_MAX_STEPS)};
+    arg.steps.clear();
+  }
+  return arg;
+}
+
+Result<void> Follower::append_size(const ValuePath& path) {
+  TypeRef type;
+  auto object = root_of(path);
+  if (object) {
+    for (std::size_t i = 0; i + 1 < path.steps.size() && object; ++i) object = take(std::move(*object), path.steps[i]);
+    if (object) object = without_reference(std::move(*object));
+    if (!object) return fail(std::move(object.error()));
+    type = object->type;
+  } else if (path.steps.size() == 1 && types_ != nullptr && std::holds_alternative<std::string>(path.root)) {
+    const auto [name, pointers] = split_pointers(std::get<std::string>(path.root));
+    auto found = types_->find(name);
+    if (!found) return fail(std::move(found.error()));
+    type = {*found, pointers};
+  } else {
+    return fail(std::move(object.error()));
+  }
+  auto what = info(type);
+  if (!what) return fail(std::move(what.error()));
+  if (what->type.size == 0)
+    return fail(ErrorKind::invalid_argument, fmt::format("{}: its size is not known", path.text));
+  Object size;
+  size.text = path.text;
+  TypeInfo type_of_size;
+  type_of_size.type = {.size = 8};
+  type_of_size.text = "unsigned long";
+  auto appended = append(make(size, type_of_size, Number{Constant{what->type.size}}));
+  return appended ? Result<void>{} : fail(std::move(appended.error()));
+}
+
+Result<void> Follower::add(const ValuePath& path) {
+  if (!path.steps.empty() && path.steps.back().kind == PathStep::Kind::size_of) return append_size(path);
+  auto object = root_of(path);
+  if (!object) return fail(std::move(object.error()));
+  for (const PathStep& step : path.steps) {
+    object = take(std::move(*object), step);
+    if (!object) return fail(std::move(object.error()));
+  }
+  object->text = path.text;
+  object->is_sum = true;
+  return show(std::move(*object), depth_.structures, std::nullopt, std::nullopt);
+}
+
+void Follower::open(std::size_t n) {
+  if (types_ == nullptr || n >= list_.types.size()) return;
+  Object object = object_of(n);
+  auto referred = without_reference(object);
+  const auto type = referred ? info(referred->type) : Result<TypeInfo>(TypeInfo{});
+  // What a reference refers to is shown where it is a text: other objects may be large, and nobody asked for them.
+  const bool by_reference = std::holds_alternative<BehindPointer>(referred ? referred->place : object.place);
+  if (!type || (type->type.kind != TypeKind::structure && type->type.kind != TypeKind::array)) return;
+  const std::vector<Arg> before = list_.args;
+  const auto shown = by_reference
+                         ? show_known_text(*referred, *type, n, std::nullopt)
+                         : show(std::move(*referred), depth_.structures, n, std::nullopt).map([] { return true; });
+  if (!shown) list_.args = before;
+}
+
+Result<void> Follower::show(Object object, unsigned depth, std::optional<std::size_t> at,
+                            std::optional<std::uint8_t> part_of) {
+  auto referred = without_reference(std::move(object));
+  if (!referred) return fail(std::move(referred.error()));
+  object = std::move(*referred);
+  auto type = info(object.type);
+  if (!type) return fail(std::move(type.error()));
+  const bool structure = type->type.kind == TypeKind::structure;
+  std::size_t where = 0;
+  if (!structure && type->type.kind != TypeKind::array) {
+    Arg arg = make(object, *type, number_at(object.place, type->type.size, object.range, object.text, arch_));
+    arg.part_of = part_of;
+    return put(std::move(arg), at, where);
+  }
+  auto text = show_known_text(object, *type, at, part_of);
+  if (!text) return fail(std::move(text.error()));
+  if (*text) return {};
+  Arg holder = make(
+      object, *type,
+      Number{Unreadable{.reason = fmt::format("{} of {} bytes", structure ? "struct" : "array", type->type.size)}});
+  holder.part_of = part_of;
+  if (auto stored = put(std::move(holder), at, where); !stored || depth == 0) return stored;
+  const auto number = static_cast<std::uint8_t>(where);
+  if (!structure) return show_elements(object, *type, depth - 1, number);
+  Shown shown;
+  if (auto added = show_members(object, depth - 1, number, shown); !added) return added;
+  return say_left_out(object, shown.all, shown.members, number);
+}
+
+Result<void> Follower::show_members(const Object& object, unsigned depth, std::uint8_t holder, Shown& shown) {
+  auto members = members_of(object.type.id);
+  if (!members) return fail(std::move(members.error()));
+  for (const MemberInfo& each : *members) {
+    if (each.is_virtual) continue;
+    Object member = object;
+    member.place = moved(std::move(member.place), each.offset);
+    member.type = {each.type};
+    member.range = {each.shift, each.bits};
+    const bool nested = each.is_base || each.name.empty();
+    if (nested && shown.nested == kMostNested) continue;
+    if (!nested) ++shown.all;
+    if (!nested && (shown.members == depth_.members || !has_room())) continue;
+    Result<void> added;
+    if (nested) {
+      ++shown.nested;
+      added = show_members(member, depth, holder, shown);
+      --shown.nested;
+    } else {
+      ++shown.members;
+      member.text = behind(object.text, object.is_sum, "." + each.name);
+      member.is_sum = false;
+      added = show(std::move(member), depth, std::nullopt, holder);
+    }
+    if (!added) return added;
+  }
+  return {};
+}
+
+/// What is left out is said, by an entry of its own.
+Result<void> Follower::say_left_out(const Object& object, std::uint64_t all, std::uint64_t shown, std::uint8_t holder) {
+  if (shown >= all || list_.args.size() >= USDT_MAX_ARGS) return {};
+  Object rest;
+  rest.text = object.text + "...";
+  Arg arg = make(rest, {}, {Unreadable{.reason = fmt::format("{} more", all - shown)}});
+  arg.part_of = holder;
+  auto appended = append(std::move(arg));
+  return appended ? Result<void>{} : fail(std::move(appended.error()));
+}
+
+Result<void> Follower::show_elements(const Object& object, const TypeInfo& type, unsigned depth, std::uint8_t holder) {
+  auto element = info({type.target});
+  if (!element) return fail(std::move(element.error()));
+  const std::uint64_t all = type.count.value_or(0);
+  std::uint64_t i = 0;
+  for (; i < std::min<std::uint64_t>(all, depth_.elements) && has_room(); ++i) {
+    Object one = object;
+    one.place = moved(std::move(one.place), i * element->type.size);
+    one.type = {type.target};
+    one.text = behind(object.text, object.is_sum, fmt::format("[{}]", i));
+    one.is_sum = false;
+    if (auto added = show(std::move(one), depth, std::nullopt, holder); !added) return added;
+  }
+  return say_left_out(object, all, i, holder);
+}
+
+Result<void> Follower::show_text(const Object& object, Arg text, Number length, std::optional<std::size_t> at) {
+  std::size_t where = 0;
+  const Arg copy = text;
+  if (auto stored = put(std::move(text), at, where); !stored) return stored;
+  Object of_length = object;
+  of_length.text = fmt::format("the length of {}", object.text);
+  TypeInfo number;
+  number.type = {.size = arch_.word_size};
+  number.text = "unsigned long";
+  Arg bytes = make(of_length, number, std::move(length));
+  bytes.hidden = true;
+  auto appended = append(std::move(bytes));
+  if (!appended) return fail(std::move(appended.error()));
+  list_.args[where].length = static_cast<std::uint8_t>(*appended);
+  return {};
+}
+
+Result<bool> Follower::show_known_text(const Object& object, const TypeInfo& type, std::optional<std::size_t> at,
+                                       std::optional<std::uint8_t> part_of) {
+  const Type as_text{.size = arch_.word_size, .kind = TypeKind::text};
+  TypeInfo shown = type;
+  shown.type = as_text;
+  if (type.type.kind == TypeKind::array) {
+    auto element = info({type.target});
+    if (!element) return fail(std::move(element.error()));
+    if (!element->is_char || element->type.size != 1 || !type.count || is_in_registers(object.place)) return false;
+    Arg text = make(object, shown, address_of(object.place, object.text, arch_));
+    text.part_of = part_of;
+    auto done = show_text(object, std::move(text), Number{Constant{*type.count}}, at);
+    return done ? Result<bool>(true) : fail(std::move(done.error()));
+  }
+  for (const KnownText& known : kKnownTexts) {
+    if (!known.type.empty() && type.text != known.type) continue;
+    const auto pointer = number_within(object, known.pointer, known.type.empty() ? TypeKind::text : TypeKind::pointer);
+    const auto length = pointer ? number_within(object, known.length, TypeKind::integer) : std::nullopt;
+    if (!pointer || !length) continue;
+    Arg text = make(object, shown, *pointer);
+    text.part_of = part_of;
+    auto done = show_text(object, std::move(text), *length, at);
+    return done ? Result<bool>(true) : fail(std::move(done.error()));
+  }
+  return false;
+}
+
+/// A word of that kind, a text where a pointer will do, at "a.b.c" of an object; nothing: it has no such member.
+std::optional<Number> Follower::number_within(const Object& object, std::string_view members, TypeKind kind) const {
+  Object inner = object;
+  while (!members.empty()) {
+    const std::size_t dot = std::min(members.find('.'), members.size());
+    auto next = take(std::move(inner), {.kind = PathStep::Kind::member, .name = std::string(members.substr(0, dot))});
+    if (!next) return std::nullopt;
+    inner = std::move(*next);
+    members.remove_prefix(std::min(dot + 1, members.size()));
+  }
+  const auto type = info(inner.type);
+  const TypeKind found = type && type->type.kind == TypeKind::text && kind == TypeKind::pointer ? kind
+                         : type                                                                 ? type->type.kind
+                                                                                                : TypeKind::structure;
+  if (found != kind || type->type.size != arch_.word_size) return std::nullopt;
+  return number_at(inner.place, arch_.word_size, inner.range, object.text, arch_);
+}
+
+}  // namespace usdt::resolve

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// From arguments to what they lead to: members, elements, what pointers point to, texts, as arguments of their own.
+// The types may be those of DWARF or of BTF.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "resolve/place.hpp"
+#include "usdt/arg.hpp"
+#include "usdt/bpf/spec.h"
+#include "usdt/machine.hpp"
+#include "usdt/result.hpp"
+#include "usdt/type_graph.hpp"
+#include "usdt/value_path.hpp"
+
+namespace usdt::resolve {
+
+/// The arguments of a point with what is known of their types.
+struct TypedArgs {
+  std::vector<Arg> args;
+  std::vector<TypeId> types = {};               ///< as long as `args`, or empty
+  std::vector<std::vector<Piece>> pieces = {};  ///< as long as `args`, or empty: FunctionSignature::pieces
+};
+
+/// How much of what is no number is shown.
+struct Depth {
+  unsigned structures = 1;  ///< structs within structs that are shown with their members; 0: none is
+  unsigned members = 64;    ///< of one argument, at most
+  unsigned elements = 8;    ///< of one array, at most
+};
+
+/// Appends to a list of arguments what paths from its first ones lead to.
+class Follower {
+ public:
+  /// `types`: of the arguments; null: not known, so that nothing but the arguments themselves is found. All must live
+  /// as long.
+  Follower(TypedArgs& list, const TypeGraph* types, Machine machine, Depth depth)
+      : list_(list), types_(types), arch_(arch::for_machine(machine)), depth_(depth), roots_(list.args) {}
+
+  /// The value that `path` names, by that name (Arg::name). What cannot be read is unreadable with the reason. A struct
+  /// or array is followed by its members (Arg::part_of), a text by its length where it has one (Arg::length). Errors:
+  /// not_found (there is no such argument here), invalid_argument (the types do not have what is asked for, with the
+  /// column), limit (no room for more arguments).
+  [[nodiscard]] Result<void> add(const ValuePath& path);
+  /// Members and texts of argument `n` itself, where it is a struct, an array or a text that is known: the argument's
+  /// own place in the list shows them from then on.
+  void open(std::size_t n);
+
+ private:
+  /// A type, or so many pointers to it, which casts name.
+  struct TypeRef {
+    TypeId id = TypeId::none;
+    unsigned pointers = 0;
+  };
+  /// What a path has come to.
+  struct Object {
+    Place place;
+    TypeRef type;
+    BitRange range = {};
+    std::string text;     ///< as written so far
+    bool is_sum = false;  ///< `text` begins with an operator, and wants parentheses before what follows
+    bool result = false;
+    Needs needs = {};
+  };
+
+  [[nodiscard]] Result<Object> root_of(const ValuePath& path) const;
+  [[nodiscard]] Object object_of(std::size_t n) const;
+  [[nodiscard]] Result<TypeInfo> info(TypeRef type) const;
+  [[nodiscard]] Result<std::vector<MemberInfo>> members_of(TypeId type) const;
+  [[nodiscard]] Result<Object> take(Object object, const PathStep& step) const;
+  [[nodiscard]] Result<Object> take_member(Object object, const PathStep& step) const;
+  [[nodiscard]] Result<Object> take_element(Object object, const PathStep& step) const;
+  [[nodiscard]] Result<Object> take_cast(Object object, const PathStep& step) const;
+  /// What the pointer or reference that `object` is points to.
+  [[nodiscard]] Object dereferenced(Object object, TypeRef target) const;
+  [[nodiscard]] Result<Object> without_reference(Object object) const;
+  /// The member of that name, also one of anonymous members and base classes; nothing: there is none.
+  [[nodiscard]] Result<std::optional<MemberInfo>> find_member(TypeId type, std::string_view name,
+                                                              unsigned depth = 0) const;
+  [[nodiscard]] std::vector<std::string> near_members(TypeId type, std::string_view name) const;
+
+  [[nodiscard]] Result<void> append_size(const ValuePath& path);
+  [[nodiscard]] Result<std::size_t> append(Arg arg);
+  [[nodiscard]] Arg make(const Object& object, const TypeInfo& type, Number number) const;
+  /// Appends `object`, or makes it argument `at`, and what belongs to it.
+  [[nodiscard]] Result<void> show(Object object, unsigned depth, std::optional<std::size_t> at,
+                                  std::optional<std::uint8_t> part_of);
+  [[nodiscard]] Result<void> show_text(const Object& object, Arg text, Number length, std::optional<std::size_t> at);
+  [[nodiscard]] Result<bool> show_known_text(const Object& object, const TypeInfo& type, std::optional<std::size_t> at,
+                                             std::optional<std::uint8_t> part_of);
+  /// How many members of one struct there are, those of its anonymous ones and base classes among them.
+  struct Shown {
+    unsigned all = 0;
+    unsigned members = 0;  ///< of which so many are shown
+    unsigned nested = 0;
+  };
+  [[nodiscard]] Result<void> show_members(const Object& object, unsigned depth, std::uint8_t holder, Shown& shown);
+  [[nodiscard]] Result<void> say_left_out(const Object& object, std::uint64_t all, std::uint64_t shown,
+                                          std::uint8_t holder);
+  /// For one more member with what belongs to it, and one entry that says what is left out.
+  [[nodiscard]] bool has_room() const noexcept { return list_.args.size() + 4 < USDT_MAX_ARGS; }
+  [[nodiscard]] Result<void> show_elements(const Object& object, const TypeInfo& type, unsigned depth,
+                                           std::uint8_t holder);
+  [[nodiscard]] std::optional<Number> number_within(const Object& object, std::string_view members,
+                                                    TypeKind kind) const;
+  [[nodiscard]] Result<void> put(Arg arg, std::optional<std::size_t> at, std::size_t& where);
+
+  TypedArgs& list_;
+  const TypeGraph* types_;
+  const arch::Arch& arch_;
+  Depth depth_;
+  std::vector<Arg> roots_;  ///< as they were: what is opened has another place in the list
+  mutable std::uint64_t looked_at_ = 0;
+};
+
+}  // namespace usdt::resolve

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "resolve/place.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "resolve/value_size.hpp"
+
+namespace usdt::resolve {
+namespace {
+
+constexpr std::string_view kNoAddress = "in registers, which have no address";
+
+Number nowhere(std::string reason) { return {Unreadable{.reason = std::move(reason)}}; }
+
+Step step_behind(const BehindPointer& place, const std::string& text) {
+  return {.displacement = place.offset,
+          .if_null = fmt::format("{} is null", place.pointer_text),
+          .if_unread = fmt::format("{}: memory could not be read (EFAULT: unmapped or paged out)", text)};
+}
+
+Number add_bits(Number number, BitRange range) {
+  if (range.bits != 0) number.steps.push_back({.shift = range.shift, .bits = range.bits});
+  return number;
+}
+
+Number in_memory(Memory at, std::uint32_t size, BitRange range, const std::string& text) {
+  if (range.bits == 0) return {at};
+  // Bits are taken by a step, which reads what it takes them from.
+  at.is_value = true;
+  return {at,
+          {{.size = static_cast<std::uint8_t>(size),
+            .shift = range.shift,
+            .bits = range.bits,
+            .if_null = fmt::format("{}: memory could not be read", text),
+            .if_unread = fmt::format("{}: memory could not be read (EFAULT: unmapped or paged out)", text)}}};
+}
+
+/// A number that one piece has as a whole.
+Number in_piece(const Piece& piece, std::uint64_t offset, std::uint32_t size, BitRange range, const std::string& text,
+                const arch::Arch& arch) {
+  if (const auto* memory = std::get_if<Memory>(&piece.location); memory != nullptr && !memory->is_value) {
+    Memory at = *memory;
+    at.displacement += offset;
+    return in_memory(at, size, range, text);
+  }
+  if (offset == 0 && size == piece.size && range.bits == 0) return {piece.location};
+  if (std::holds_alternative<Unreadable>(piece.location)) return {piece.location};
+  const auto* reg = std::get_if<Register>(&piece.location);
+  if (reg != nullptr && reg->high != RegisterId::none) return nowhere("a part of two registers");
+  if (offset + size > arch.word_size) return nowhere("a part of a value of more than one word");
+  if (range.bits == 0) range.bits = static_cast<std::uint8_t>(8 * size);
+  range.shift = static_cast<std::uint8_t>(range.shift + 8 * offset);
+  return add_bits({piece.location}, range);
+}
+
+}  // namespace
+
+bool is_in_registers(const Place& place) {
+  const auto* pieces = std::get_if<InPieces>(&place);
+  return pieces != nullptr && std::ranges::any_of(pieces->pieces, [&](const Piece& piece) {
+           return pieces->offset >= piece.offset && pieces->offset < std::uint64_t{piece.offset} + piece.size &&
+                  std::holds_alternative<Register>(piece.location);
+         });
+}
+
+Place moved(Place place, std::uint64_t offset) {
+  if (auto* memory = std::get_if<InMemory>(&place)) memory->at.displacement += offset;
+  if (auto* behind = std::get_if<BehindPointer>(&place)) behind->offset += offset;
+  if (auto* pieces = std::get_if<InPieces>(&place)) pieces->offset += offset;
+  return place;
+}
+
+Number number_at(const Place& place, std::uint32_t size, BitRange range, const std::string& text,
+                 const arch::Arch& arch) {
+  if (!is_value_size(size))
+    return nowhere(fmt::format("{}-byte value: only values of 1, 2, 4 and 8 bytes can be read", size));
+  if (const auto* number = std::get_if<Number>(&place)) return add_bits(*number, range);
+  if (const auto* memory = std::get_if<InMemory>(&place)) return in_memory(memory->at, size, range, text);
+  if (const auto* behind = std::get_if<BehindPointer>(&place)) {
+    Number number = behind->pointer;
+    Step step = step_behind(*behind, text);
+    step.size = static_cast<std::uint8_t>(size);
+    step.shift = range.shift;
+    step.bits = range.bits;
+    number.steps.push_back(std::move(step));
+    return number;
+  }
+  const auto& [pieces, offset] = std::get<InPieces>(place);
+  for (const Piece& piece : pieces) {
+    if (offset >= piece.offset && offset + size <= std::uint64_t{piece.offset} + piece.size)
+      return in_piece(piece, offset - piece.offset, size, range, text, arch);
+  }
+  return nowhere("in no single place: optimised out, or in several pieces");
+}
+
+Number address_of(const Place& place, const std::string& text, const arch::Arch& arch) {
+  const auto of_memory = [](Memory at) {
+    at.is_value = true;
+    return Number{at};
+  };
+  if (const auto* memory = std::get_if<InMemory>(&place)) return of_memory(memory->at);
+  if (const auto* behind = std::get_if<BehindPointer>(&place)) {
+    Number number = behind->pointer;
+    if (behind->offset != 0) number.steps.push_back(step_behind(*behind, text));
+    return number;
+  }
+  if (const auto* pieces = std::get_if<InPieces>(&place)) {
+    for (const Piece& piece : pieces->pieces) {
+      if (pieces->offset < piece.offset || pieces->offset >= std::uint64_t{piece.offset} + piece.size) continue;
+      if (std::holds_alternative<Unreadable>(piece.location)) return {piece.location};
+      const auto* memory = std::get_if<Memory>(&piece.location);
+      if (memory == nullptr || memory->is_value) continue;
+      Memory at = *memory;
+      at.displacement += pieces->offset - piece.offset;
+      at.wraps_at_32_bits = arch.machine == Machine::i386;
+      return of_memory(at);
+    }
+  }
+  return nowhere(std::string(kNoAddress));
+}
+
+}  // namespace usdt::resolve

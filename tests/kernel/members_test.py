@@ -1,0 +1,188 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What arguments lead to: members, elements, texts. members.cpp says each value itself, by the expression for it."""
+
+import collections
+import re
+import subprocess
+
+from puppet import HERE  # noqa: F401 (finds the harness)
+from harness import check, check_equal, main, require_root, scenario
+
+C_COMPILERS = ["gcc", "clang"]
+CPP_COMPILERS = ["g++", "clang++"]
+LEVELS = ["-O0", "-O1", "-O2", "-O3", "-Os"]
+METHOD = "net::Server::handle"
+
+
+def build(run, compiler, level, flags=("-g",)):
+    require_root()
+    language = [] if compiler in CPP_COMPILERS else ["-x", "c"]
+    name = f"members-{compiler}{level}{''.join(flags)}".replace("+", "p").replace("=", "-")
+    return run.build(name, [], [level, "-w", *flags, *language, str(HERE / "members.cpp")], compiler)
+
+
+def output_of(program):
+    return subprocess.run([program], capture_output=True, text=True, check=True).stdout
+
+
+def quiet(program):
+    """Runs it with what it says out of the way of what the tool says."""
+    return ["sh", "-c", f"exec {program} > /dev/null"]
+
+
+def said_by(text):
+    """Expressions of each function in order, and for each call the values that the program itself has for them."""
+    calls = collections.defaultdict(list)
+    for line in text.splitlines():
+        function, expression, value = line.split("\t")
+        if not calls[function] or expression in calls[function][-1]:
+            calls[function].append({})
+        calls[function][-1][expression] = value
+    return calls
+
+
+def number_of(text):
+    return float(text) if re.search(r"[.e]|inf|nan", text) else int(text)
+
+
+def same(shown, said):
+    if said.startswith('"'):
+        return shown == said[1:-1]
+    if isinstance(shown, bool):
+        shown = int(shown)
+    wanted = number_of(said)
+    if isinstance(wanted, float) or isinstance(shown, float):
+        return shown == wanted or abs(shown - wanted) <= 1e-6 * abs(wanted)
+    return shown == wanted
+
+
+def compare(run, program, prefix, function, name, unreadable, *options):
+    """Traces `function` with every expression that the program says of it."""
+    said = said_by(output_of(program))[name]
+    expressions = list(said[0])
+    result = run.trace(f"{prefix}:{program}:{function}", "--print", ", ".join(expressions), *options,
+                       command=quiet(program))
+    result.check_code(0)
+    check_equal(len(result.events), len(said), f"calls of {function}")
+    for event, call in zip(result.events, said):
+        check_equal(len(event["args"]), len(call), f"values of {function}")
+        for expression, shown in zip(expressions, event["args"]):
+            if isinstance(shown, dict) and "error" in shown:
+                unreadable[f"{name}: {expression}: {shown['error']}"] += 1
+            else:
+                check(same(shown, call[expression]),
+                      f"{program.name} {expression}: {shown!r:.200}, the program says {call[expression]}")
+
+
+@scenario
+def what_arguments_lead_to_is_what_the_program_says_whatever_compiler_made_it(run):
+    table = {}
+    for compiler in C_COMPILERS + CPP_COMPILERS:
+        for level in LEVELS:
+            program = build(run, compiler, level)
+            unreadable = collections.Counter()
+            compare(run, program, "uprobe", "by_pointer", "by_pointer", unreadable)
+            compare(run, program, "uprobe", "by_value", "by_value", unreadable)
+            compare(run, program, "uretprobe", "result", "result", unreadable)
+            if compiler in CPP_COMPILERS:
+                compare(run, program, "uprobe", METHOD, "handle", unreadable)
+            for reason in unreadable:
+                check("by_pointer" not in reason and "result" not in reason, f"{compiler} {level}: {reason}")
+            table[compiler, level] = unreadable
+    print("values that could not be read, all others were right:")
+    for (compiler, level), unreadable in table.items():
+        print(f"  {compiler:8} {level} {sum(unreadable.values()):3}", "; ".join(sorted(unreadable)))
+
+
+@scenario
+def programs_of_32_bits_and_dwarf_4_are_followed_too(run):
+    for flags in (("-g", "-m32"), ("-gdwarf-4",), ("-g", "-fdebug-types-section")):
+        for compiler in ("gcc", "g++"):
+            unreadable = collections.Counter()
+            program = build(run, compiler, "-O1", flags)
+            compare(run, program, "uprobe", "by_pointer", "by_pointer", unreadable)
+            check_equal(dict(unreadable), {}, f"{compiler} {flags}")
+
+
+@scenario
+def every_carrier_reads_the_same(run):
+    program = build(run, "gcc", "-O1")
+    for carrier in ("per-link", "table", "ip-hash"):
+        said = said_by(output_of(program))["by_pointer"]
+        few = ["req->next->next->peer.port", "req->small", "p->odder"]
+        result = run.trace(f"uprobe:{program}:by_pointer", "--print", ", ".join(few), "--carrier", carrier,
+                           command=quiet(program))
+        result.check_code(0)
+        for event, call in zip(result.events, said):
+            check_equal([str(value) for value in event["args"]], [call[each] for each in few], carrier)
+
+
+@scenario
+def a_step_that_cannot_be_taken_is_named(run):
+    source = run.dir / "steps.c"
+    source.write_text("""
+        struct node { int number; struct node* next; };
+        __attribute__((noinline)) void visit(struct node* node) { __asm__ volatile("" : : "r"(node) : "memory"); }
+        int main(void) {
+          struct node last = {1, 0}, wild = {2, (struct node*)0x10000}, first = {3, &last};
+          visit(&first);
+          visit(&last);
+          visit(&wild);
+          visit(0);
+          return 0;
+        }""")
+    program = run.build("steps", [source], ["-g", "-O1"])
+    result = run.trace(f"uprobe:{program}:visit", "--print", "node->next->number, node->number", command=quiet(program))
+    result.check_code(0)
+    values = [event["args"] for event in result.events]
+    check_equal(values[0], [1, 3], "both can be read")
+    check_equal(values[1], [{"error": "node->next is null"}, 1], "a null pointer")
+    check_equal(values[2], [{"error": "node->next->number: memory could not be read (EFAULT: unmapped or paged out)"}, 2],
+                "a wild pointer")
+    check_equal(values[3], [{"error": "node is null"}] * 2, "the argument itself")
+
+
+@scenario
+def structs_are_shown_with_their_members(run):
+    program = build(run, "g++", "-O0")
+    result = run.trace(f"uprobe:{program}:by_pointer", "--print", "req->peer, *p, req->headers[1], req->grid",
+                       command=quiet(program))
+    check_equal(result.events[0]["args"][0], {"port": 8080, "state": 3, "load": 0.25}, "a struct")
+    check_equal(result.events[0]["args"][1]["odder"], -98765432101, "a packed one")
+    check_equal(result.events[0]["args"][2]["name"], "h0-1", "a text in it")
+    check_equal(result.events[0]["args"][3][1], {"error": "array of 12 bytes"}, "an array in an array, too deep")
+    deeper = run.trace(f"uprobe:{program}:by_pointer", "--print", "req->grid", "--depth", "2", command=quiet(program))
+    check_equal(deeper.events[2]["args"], [[[0, 0, 0], [0, 0, 62]]], "deeper")
+    by_itself = run.trace(f"uprobe:{program}:by_value", command=quiet(program))
+    check_equal(by_itself.events[1]["args"][0], {"first": 1, "second": -2}, "an argument, unasked")
+    text = subprocess.run(run.tool_argv(f"uprobe:{program}:by_pointer", ["--print", "req->peer"], quiet(program), "text"),
+                          capture_output=True, text=True)
+    check("req->peer={port=8080 state=BUSY load=0.25}" in text.stdout, text.stdout)
+
+
+@scenario
+def what_is_not_there_is_refused_with_what_there_is(run):
+    program = build(run, "gcc", "-O1")
+    for asked, answer in [
+        ("req->peeer", "struct request has no member 'peeer'; it has peer"),
+        ("req.id", "req is a pointer (struct request *): write req->id"),
+        ("req->peer->port", "req->peer is no pointer but struct peer: write req->peer.port"),
+        ("req->headers[3].name", "req->headers has 3 elements, the last one [2]"),
+        ("count->x", "*count has no members: it is int"),
+        ("req->id.x", "req->id has no members"),
+        ("((struct nobody *)req)->x", "nobody"),
+        ("rq->id", "no such argument"),
+        ("sizeof(struct nobody)", "nobody"),
+    ]:
+        result = run.trace(f"uprobe:{program}:by_pointer", "--print", asked, command=quiet(program))
+        check_equal(result.code, 2, f"{asked}: {result.stderr}")
+        check(answer in result.stderr, f"{asked}: {result.stderr}")
+    for asked in ("req->", "req-->id", "(req", "*", "req->id)", "req[x]", "arg0x", "((struct request *)", "a" * 3 + "." * 2):
+        result = run.trace(f"uprobe:{program}:by_pointer", "--print", asked, command=quiet(program))
+        check_equal(result.code, 2, f"{asked}: {result.stderr}")
+        check("at column" in result.stderr, f"{asked}: {result.stderr}")
+
+
+if __name__ == "__main__":
+    main()
