@@ -17,7 +17,7 @@ METHOD = "net::Server::handle"
 
 def build(run, compiler, level, flags=("-g",)):
     require_root()
-    language = [] if compiler in CPP_COMPILERS else ["-x", "c"]
+    language = ["-std=c++17"] if compiler in CPP_COMPILERS else ["-x", "c"]
     name = f"members-{compiler}{level}{''.join(flags)}".replace("+", "p").replace("=", "-")
     return run.build(name, [], [level, "-w", *flags, *language, str(HERE / "members.cpp")], compiler)
 
@@ -159,6 +159,52 @@ def structs_are_shown_with_their_members(run):
     text = subprocess.run(run.tool_argv(f"uprobe:{program}:by_pointer", ["--print", "req->peer"], quiet(program), "text"),
                           capture_output=True, text=True)
     check("req->peer={port=8080 state=BUSY load=0.25}" in text.stdout, text.stdout)
+
+
+CLASSES = {
+    "plain": "long a, b;",
+    "with_functions": "long a, b; long sum() const { return a + b; } operator long() { return a; }",
+    "with_constructor": "long a, b; with_constructor(long a, long b) : a(a), b(b) {} template <class T> explicit with_constructor(T&) {}",
+    "all_defaulted": "long a, b; all_defaulted(long a, long b) : a(a), b(b) {} all_defaulted(const all_defaulted&) = default;"
+                     " all_defaulted& operator=(const all_defaulted&) = default; ~all_defaulted() = default;",
+    "own_copy": "long a, b; own_copy(long a, long b) : a(a), b(b) {} own_copy(const own_copy& o) : a(o.a), b(o.b) {}",
+    "own_destructor": "long a, b; own_destructor(long a, long b) : a(a), b(b) {} ~own_destructor() { a = 0; }",
+    "moved_only": "long a, b; moved_only(long a, long b) : a(a), b(b) {} moved_only(const moved_only&) = delete;"
+                  " moved_only(moved_only&&) = default;",
+    "derived": "derived(long a, long b) : with_constructor(a, b) {}",
+    "derived_from_own": "derived_from_own(long a, long b) : own_copy(a, b) {}",
+    "with_virtual": "long a, b; with_virtual(long a, long b) : a(a), b(b) {} virtual long f() { return a; }",
+    "copy_with_default": "long a, b; copy_with_default(long a, long b) : a(a), b(b) {}"
+                         " copy_with_default(const copy_with_default& o, int = 0) : a(o.a), b(o.b) {}",
+}
+BASES = {"derived": "with_constructor", "derived_from_own": "own_copy"}
+
+
+@scenario
+def objects_of_classes_are_where_the_abi_puts_them(run):
+    lines = []
+    for name, body in CLASSES.items():
+        base = f": public {BASES[name]}" if name in BASES else ""
+        lines.append(f"struct {name} {base} {{ {body} }};")
+        lines.append(f"__attribute__((noinline)) void take_{name}({name} object, long tail)"
+                     f" {{ __asm__ volatile(\"\" : : \"r\"(&object), \"r\"(tail) : \"memory\"); }}")
+    calls = "".join(f"take_{name}({name}{{{n} + 100, {n} + 200}}, {n} + 300);" for n, name in enumerate(CLASSES))
+    source = run.dir / "classes.cpp"
+    source.write_text("\n".join(lines) + f"\nint main() {{ {calls} }}\n")
+    for compiler in CPP_COMPILERS:
+        for flags in (["-gdwarf-5", "-O0"], ["-gdwarf-5", "-O1"], ["-gdwarf-4", "-O0"], ["-gdwarf-4", "-O2"]):
+            program = run.build(f"classes-{compiler}{''.join(flags)}".replace("+", "p"), [source], flags, compiler)
+            result = run.trace(f"uprobe:{program}:take_*", "--print", "object.a, object.b, tail", command=[str(program)])
+            result.check_code(0)
+            check_equal(len(result.events), len(CLASSES), "calls")
+            unreadable = []
+            for n, (name, event) in enumerate(zip(CLASSES, result.events)):
+                for value, base in zip(event["args"], (100, 200, 300)):
+                    if isinstance(value, dict):
+                        unreadable.append(name)
+                    else:
+                        check_equal(value, n + base, f"{compiler} {flags} {name}")
+            print(f"  {compiler:8} {' '.join(flags)}: not told: {sorted(set(unreadable))}")
 
 
 @scenario

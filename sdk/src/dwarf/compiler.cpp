@@ -10,12 +10,12 @@ std::string_view producer(Dwarf_Die die) {
   return text(own_attribute(unit, DW_AT_producer));
 }
 
+}  // namespace
+
 unsigned unit_version(Dwarf_Die die) {
   Dwarf_Half version = 0;
   return dwarf_cu_info(die.cu, &version, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) == 0 ? version : 0;
 }
-
-}  // namespace
 
 bool is_clang(Dwarf_Die die) { return producer(die).find("clang") != std::string_view::npos; }
 

@@ -6,6 +6,8 @@
 
 namespace usdt::dwarf {
 
+/// Of DWARF; 0: not known.
+[[nodiscard]] unsigned unit_version(Dwarf_Die die);
 [[nodiscard]] bool is_clang(Dwarf_Die die);
 /// By what GCC was told, or what Clang says of functions it optimises; false where that is not known.
 [[nodiscard]] bool is_unoptimised(Dwarf_Die function);

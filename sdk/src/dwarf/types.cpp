@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "dwarf/compiler.hpp"
+
 namespace usdt::dwarf {
 namespace {
 
@@ -322,26 +324,89 @@ std::vector<Enumerator> Types::enumerators(const std::optional<Dwarf_Die>& decla
   return all;
 }
 
-/// By value as bytes, or by the address of an object that a copy constructor made. Both compilers say which since they
-/// write DWARF 5; without that word a class that has neither functions nor bases is plain data.
-UserShape::Kind Types::passed_as(Dwarf_Die structure, Language language) const {
+namespace {
+
+/// What the C++ ABI asks of a class, of the functions it declares.
+enum class Special : std::uint8_t { none, destructor, copy, move_assignment, unclear };
+
+/// Whether `die` is a reference to `structure`, const or not.
+bool refers_to(const std::optional<Dwarf_Die>& die, Dwarf_Die structure, bool only_moved) {
+  auto reference = die;
+  if (!reference) return false;
+  const int tag = dwarf_tag(&*reference);
+  if (tag != DW_TAG_rvalue_reference_type && (only_moved || tag != DW_TAG_reference_type)) return false;
+  const auto target = resolved(type_of(*reference));
+  return target && target->addr == structure.addr;
+}
+
+Special special_of(Dwarf_Die function, Dwarf_Die structure) {
+  const std::string_view name = own_name(function);
+  if (name.starts_with('~')) return Special::destructor;
+  const std::string_view own = own_name(structure);
+  const bool constructor = name == own.substr(0, own.find('<'));
+  if (!constructor && name != "operator=") return Special::none;
+  std::vector<Dwarf_Die> parameters;
+  bool is_template = false;
+  std::uint64_t steps = most_members;
+  for_each_child(function, steps, [&](Dwarf_Die child) {
+    const int tag = dwarf_tag(&child);
+    is_template |= tag == DW_TAG_template_type_parameter || tag == DW_TAG_GNU_template_parameter_pack;
+    if (tag == DW_TAG_formal_parameter && !own_attribute(child, DW_AT_artificial)) parameters.push_back(child);
+    return true;
+  });
+  if (is_template || parameters.empty() || !refers_to(type_of(parameters[0]), structure, !constructor))
+    return Special::none;
+  if (!constructor) return Special::move_assignment;
+  return parameters.size() == 1 ? Special::copy : Special::unclear;  // others may have default arguments
+}
+
+}  // namespace
+
+/// By value as bytes, or by the address of an object that a copy constructor made: "non-trivial for the purposes of
+/// calls" in the Itanium C++ ABI. Clang says which since it writes DWARF 5. GCC does not, but lists the functions that
+/// decide it, and says of those whether they are defaulted or deleted.
+UserShape::Kind Types::passed_as(Dwarf_Die structure, Language language, unsigned depth) const {
+  using Kind = UserShape::Kind;
   const auto convention = own_number(structure, DW_AT_calling_convention);
-  if (convention == std::uint64_t{DW_CC_pass_by_reference}) return UserShape::Kind::by_reference;
-  if (language == Language::c || convention == std::uint64_t{DW_CC_pass_by_value}) return UserShape::Kind::structure;
-  bool plain = true;
+  if (convention == std::uint64_t{DW_CC_pass_by_reference}) return Kind::by_reference;
+  if (language == Language::c || convention == std::uint64_t{DW_CC_pass_by_value}) return Kind::structure;
+  if (depth > deepest_declaration) return Kind::unknown;
+  bool trivial = true;
+  bool known = true;
+  bool assigned = false;
+  unsigned copies = 0;
+  unsigned deleted = 0;
+  const auto judge_function = [&](Dwarf_Die function) {
+    if (own_number(function, DW_AT_virtuality).value_or(0) != 0) trivial = false;
+    const Special special = special_of(function, structure);
+    if (special == Special::none) return;
+    if (special == Special::move_assignment) return void(assigned = true);
+    const bool is_deleted = own_attribute(function, DW_AT_deleted).has_value();
+    if (special == Special::unclear || (is_deleted && special == Special::destructor)) return void(known = false);
+    if (special == Special::copy) ++(is_deleted ? deleted : copies);
+    if (is_deleted || own_number(function, DW_AT_defaulted) == std::uint64_t{DW_DEFAULTED_in_class}) return;
+    (unit_version(structure) >= 5 ? trivial : known) = false;
+  };
+  const auto judge_part = [&](std::optional<Dwarf_Die> part) {
+    auto inner = resolved(std::move(part));
+    if (inner && dwarf_tag(&*inner) == DW_TAG_array_type) inner = resolved(type_of(*inner));
+    if (!inner || !is_structure(dwarf_tag(&*inner))) return;
+    const Kind kind = passed_as(*inner, language, depth + 1);
+    if (kind == Kind::by_reference) trivial = false;
+    if (kind == Kind::unknown) known = false;
+  };
   std::uint64_t steps = most_members;
   for_each_child(structure, steps, [&](Dwarf_Die child) {
     const int tag = dwarf_tag(&child);
-    if (tag == DW_TAG_subprogram || tag == DW_TAG_inheritance) plain = false;
-    if (tag == DW_TAG_member) {
-      auto inner = resolved(type_of(child));
-      if (inner && dwarf_tag(&*inner) == DW_TAG_array_type) inner = resolved(type_of(*inner));
-      if (inner && is_structure(dwarf_tag(&*inner)) && passed_as(*inner, language) != UserShape::Kind::structure)
-        plain = false;
-    }
-    return plain;
+    if (tag == DW_TAG_subprogram) judge_function(child);
+    if (tag == DW_TAG_inheritance && own_number(child, DW_AT_virtuality).value_or(0) != 0) trivial = false;
+    const bool is_static = own_attribute(child, DW_AT_external) || own_attribute(child, DW_AT_declaration);
+    if (tag == DW_TAG_inheritance || (tag == DW_TAG_member && !is_static)) judge_part(type_of(child));
+    return trivial;
   });
-  return plain && steps != 0 ? UserShape::Kind::structure : UserShape::Kind::unknown;
+  if (!trivial || (deleted > 0 && copies == 0)) return Kind::by_reference;
+  if (assigned && copies == 0) return Kind::unknown;  // its copies are deleted without a word
+  return known && steps != 0 ? Kind::structure : Kind::unknown;
 }
 
 void Types::flatten_scalar(UserShape& shape, Dwarf_Die die, std::uint64_t offset) const {

@@ -47,7 +47,7 @@ class Types {
   void flatten_members(arch::UserShape& shape, Dwarf_Die structure, std::uint64_t offset, unsigned depth,
                        std::uint64_t& steps) const;
   void flatten_scalar(arch::UserShape& shape, Dwarf_Die resolved, std::uint64_t offset) const;
-  [[nodiscard]] arch::UserShape::Kind passed_as(Dwarf_Die structure, Language language) const;
+  [[nodiscard]] arch::UserShape::Kind passed_as(Dwarf_Die structure, Language language, unsigned depth = 0) const;
 
   ScopeNames& names_;
   const arch::Arch& arch_;
