@@ -36,6 +36,7 @@ struct KnownText {
 /// rustc names the members of fat pointers, alloc::string::String of 1.63 and of 1.78 and later.
 constexpr std::array kKnownTexts{
     KnownText{"", "_M_dataplus._M_p", "_M_string_length"},
+    KnownText{"", "_M_dataplus", "_M_string_length"},  // Clang only declares its type; the pointer is all it has
     KnownText{"", "_M_str", "_M_len"},
     KnownText{"", "__data_", "__size_"},
     KnownText{"", "__data", "__size"},
@@ -505,10 +506,12 @@ std::optional<Number> Follower::number_within(const Object& object, std::string_
     members.remove_prefix(std::min(dot + 1, members.size()));
   }
   const auto type = info(inner.type);
-  const TypeKind found = type && type->type.kind == TypeKind::text && kind == TypeKind::pointer ? kind
-                         : type                                                                 ? type->type.kind
-                                                                                                : TypeKind::structure;
-  if (found != kind || type->type.size != arch_.word_size) return std::nullopt;
+  if (!type) return std::nullopt;
+  const bool declared_only = type->type.kind == TypeKind::structure && type->type.size == 0 &&
+                             type->text.find("basic_string<char,") != type->text.npos;
+  const bool as_pointer = type->type.kind == TypeKind::text && kind == TypeKind::pointer;
+  const bool fits = (type->type.kind == kind || as_pointer) && type->type.size == arch_.word_size;
+  if (!fits && !(declared_only && kind == TypeKind::text)) return std::nullopt;
   return number_at(inner.place, arch_.word_size, inner.range, object.text, arch_);
 }
 
