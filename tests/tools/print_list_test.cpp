@@ -85,7 +85,7 @@ TEST(PrintList, says_where_it_does_not_understand) {
                              {"str(arg0, arg1, arg2)", 3},
                              {"hex(arg0, arg1)", 3},
                              {"arg0, foo(arg1)", 9},
-                             {"arg256", 5},
+                             {"arg256", 0},
                              {"arg-1", 3},
                              {"1st", 0}}) {
     const auto list = parse_print_list(bad.text);
