@@ -15,8 +15,7 @@ namespace usdt_trace {
 namespace {
 
 void ask_for_text(const PrintItem& item, usdt::TextOptions& texts) {
-  if (item.form == PrintItem::Form::value)
-    texts.described.push_back(item.arg ? usdt::ArgName(*item.arg) : usdt::ArgName(item.name));
+  if (item.form == PrintItem::Form::value) texts.described.push_back(name_of(item.value));
   if (item.form != PrintItem::Form::text) return;
   const usdt::ArgName text = name_of(item.value);
   if (item.length) {
