@@ -53,6 +53,7 @@ struct {
 enum abilities {
 	COPIES_MEMORY = 1, /* texts and the stack of the process; it waits for pages */
 	MAKES_CALLS = 2,   /* of both ends one event */
+	TAKES_STEPS = 4,   /* to members */
 };
 
 /* Programs are linked at 4 MiB or above (x86-64 and arm64 without PIE; i386 at 128 MiB): what is below is no pointer.
@@ -157,14 +158,14 @@ static __always_inline void fill_args(void *record, const struct usdt_ctx *ctx, 
 	struct usdt_arg_spec spec;
 
 	for (__u32 i = 0; i < usdt_program()->max_args && usdt_next_spec(ctx, &at, &spec); i++) {
+		__u32 failed = 0;
 		__u64 bits = 0;
-		__u32 failed;
 		int error;
 
 		if (second_end && args[i].error != -USDT_ENODATA)
 			continue;
-		error = usdt_value(ctx, &spec, &bits, &failed);
-		args[i].error = error;
+		error = can & TAKES_STEPS ? usdt_value(ctx, &spec, &bits, &failed) : usdt_read(ctx, &spec, &bits);
+		args[i].error = usdt_opaque(ctx, error); /* one state for the verifier, not one for each error */
 		args[i].bits = bits;
 		args[i].text = failed;
 	}
@@ -351,19 +352,21 @@ static __always_inline void page_in_text(__u64 text)
 }
 
 /* Waits for the pages of the arguments, each on its own; what their windows had of them is forgotten. */
-static __always_inline void page_in(const struct usdt_ctx *ctx)
+static __always_inline void page_in(const struct usdt_ctx *ctx, const __u32 can)
 {
 	struct usdt_ctx *waiting = (struct usdt_ctx *)ctx;
 	struct usdt_cursor at = {};
 	struct usdt_arg_spec spec;
 	__u32 failed;
 	__u64 bits;
+	int error;
 
 	waiting->sleepable = true;
 	for (__u32 i = 0; i < usdt_program()->max_args && usdt_next_spec(ctx, &at, &spec); i++) {
-		if (!(spec.kind & USDT_ARG_HAS_STEPS))
+		if (!(can & TAKES_STEPS) || !(spec.kind & USDT_ARG_HAS_STEPS))
 			spec.window = 0;
-		if (!usdt_value(ctx, &spec, &bits, &failed) && spec.capture)
+		error = can & TAKES_STEPS ? usdt_value(ctx, &spec, &bits, &failed) : usdt_read(ctx, &spec, &bits);
+		if (!error && spec.capture)
 			page_in_text(bits);
 	}
 	if (usdt_program()->windows)
@@ -396,7 +399,7 @@ static __always_inline void record_hit(const struct usdt_ctx *ctx, const __u32 c
 		/* Not while the record is held: the consumer cannot pass it, and the process may wait for ever. */
 		now = event->ts;
 		bpf_ringbuf_discard(event, BPF_RB_NO_WAKEUP);
-		page_in(ctx);
+		page_in(ctx, can);
 	}
 	if (now)
 		event->ts = now;
@@ -476,7 +479,7 @@ static __always_inline void open_call(const struct usdt_ctx *ctx, const __u32 ca
 		fill(event, ctx, can, site, usdt_pid_tgid());
 		if (!may_wait(can) || look == 1 || !is_paged_out(event))
 			break;
-		page_in(ctx);
+		page_in(ctx, can);
 	}
 }
 
@@ -547,6 +550,16 @@ USDT_PROGRAM(usdt_trace_call)
 USDT_PROGRAM(usdt_trace_call_memory)
 {
 	return trace(ctx, MAKES_CALLS | COPIES_MEMORY);
+}
+
+USDT_PROGRAM(usdt_trace_hit_steps)
+{
+	return trace(ctx, COPIES_MEMORY | TAKES_STEPS);
+}
+
+USDT_PROGRAM(usdt_trace_call_steps)
+{
+	return trace(ctx, MAKES_CALLS | COPIES_MEMORY | TAKES_STEPS);
 }
 
 /* Hits are counted, and nothing else: no argument is read, so that sites of all specs share the program. */

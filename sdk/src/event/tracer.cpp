@@ -105,7 +105,8 @@ bool has_calls(const AttachPlan& plan) {
 std::string program_for(const AttachPlan& plan, const TraceOptions& options, bool sleepable) {
   if (options.count_only) return "usdt_trace_count";
   const bool copies = sleepable || plan.string_slots > 0 || options.user_stack_depth > 0;
-  return fmt::format("usdt_trace_{}{}", has_calls(plan) ? "call" : "hit", copies ? "_memory" : "");
+  const std::string_view can = plan.max_steps > 0 ? "_steps" : copies ? "_memory" : "";
+  return fmt::format("usdt_trace_{}{}", has_calls(plan) ? "call" : "hit", can);
 }
 
 bool waits_for_pages(const AttachPlan& plan, const TraceOptions& options) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "plan/values.hpp"
 
-#include <fmt/format.h>
-
 #include <memory>
 #include <utility>
 
@@ -37,11 +35,9 @@ void ValueAdder::add(resolve::TypedArgs& list, const TypeGraph* types, Machine m
 
 Result<void> ValueAdder::check() const {
   for (const auto& [path, outcome] : outcomes_) {
-    if (outcome.found) continue;
-    if (outcome.fault)
-      return fail(
-          Error{ErrorKind::invalid_argument, outcome.fault->message, 0, outcome.fault->column}.within(path->text));
-    return fail(ErrorKind::invalid_argument, fmt::format("{}: no such argument", path->text));
+    if (outcome.found || !outcome.fault) continue;
+    return fail(
+        Error{ErrorKind::invalid_argument, outcome.fault->message, 0, outcome.fault->column}.within(path->text));
   }
   return {};
 }

@@ -22,7 +22,7 @@ class ValueAdder {
  public:
   /// Where a path has a fault at this point, an unreadable argument of its name says so.
   void add(resolve::TypedArgs& list, const TypeGraph* types, Machine machine, const ValueOptions& options);
-  /// Paths that led nowhere at any point: the first fault of one. Errors: invalid_argument.
+  /// Paths that led nowhere at any point where their argument is: the first fault of one. Errors: invalid_argument.
   [[nodiscard]] Result<void> check() const;
 
  private:

@@ -35,8 +35,9 @@ struct usdt_event_arg {
 		      * address that could not be read */
 	__s32 error; /* 0, or a negative errno: -EFAULT user memory could not be read, -EOPNOTSUPP unreadable operand,
 		      * -ENODATA no BTF for a thread-local one */
-	__s32 text;  /* captured text: its bytes and 1 more (the NUL, or of texts with a length nothing), or a negative
-		      * errno, -ERANGE a length below 0; 0: none was asked for. Where a step failed, its number, from 1 */
+	__s32
+	    text; /* captured text: its bytes and 1 more (the NUL, or of texts with a length nothing), or a negative
+		   * errno, -ERANGE a length below 0; 0: none was asked for. Where a step failed, its number, from 1 */
 };
 
 /* A call that a return probe waits for: its return address is replaced by the probe's. */

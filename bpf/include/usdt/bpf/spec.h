@@ -100,7 +100,7 @@ struct usdt_spec {
 	__u64 user_cookie; /* the application's own, for usdt_cookie() */
 	__u32 arg_cnt;
 	__u8 window_size[1 + USDT_WINDOWS]; /* bytes of windows 1..3; [0] is 0 */
-	struct usdt_arg_spec args[]; /* arg_cnt of them, then steps */
+	struct usdt_arg_spec args[];	    /* arg_cnt of them, then steps */
 };
 
 /* How a spec reaches the program. A constant of each program says which it is, and the verifier removes the others. */

@@ -42,9 +42,9 @@ static __always_inline int usdt_read_reg(const struct usdt_ctx *ctx, __u8 reg, _
 static __always_inline int usdt_arg_bits(const struct usdt_ctx *ctx, __u32 n, __u64 *bits)
 {
 	struct usdt_arg_spec spec;
+	int error, first = -1;
 	__u32 failed;
 	__u64 rest;
-	int error;
 
 	*bits = 0;
 	if (__builtin_constant_p(n) && n < USDT_LINK_ARGS && USDT_CAN_PATCH) {
@@ -66,9 +66,16 @@ static __always_inline int usdt_arg_bits(const struct usdt_ctx *ctx, __u32 n, __
 	/* Most are whole registers: past the rest. */
 	if (spec.kind == USDT_ARG_REG && !spec.shift && !(spec.flags & ~USDT_ARG_SIGNED) && !usdt_calls())
 		return usdt_read_reg(ctx, spec.reg, ((spec.size - 1) & 7) + 1, spec.flags & USDT_ARG_SIGNED, bits);
-	error = usdt_value(ctx, &spec, bits, &failed);
-	if (error)
-		*bits = 0;
+	/* Where no value has steps, nothing is asked about them, nor about the error: the verifier goes on from each
+	 * answer. */
+	if (usdt_program()->max_steps)
+		first = usdt_split_steps(&spec);
+	error = usdt_read(ctx, &spec, bits);
+	if (usdt_program()->max_steps && !error && first >= 0) {
+		error = usdt_follow(ctx, first, bits, &failed);
+		if (error)
+			*bits = 0;
+	}
 	return error;
 }
 

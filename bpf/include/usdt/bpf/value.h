@@ -39,7 +39,7 @@ static __always_inline int usdt_read(const struct usdt_ctx *ctx, const struct us
 	/* 1 to 8 in a form that every verifier since 5.15 can see; the planner writes no other. */
 	__u32 size = ((spec->size - 1) & 7) + 1;
 	__u64 base = 0, index = 0, bits = 0;
-	__u8 kind = USDT_ARG_KIND(spec->kind), flags = spec->flags;
+	__u8 kind = spec->kind, flags = spec->flags;
 	int error;
 
 	*value = 0;
@@ -70,7 +70,7 @@ static __always_inline int usdt_read(const struct usdt_ctx *ctx, const struct us
 	} else {
 		error = usdt_address(ctx, spec, base, index, &bits);
 		if (!error && kind == USDT_ARG_MEM)
-			error = usdt_read_memory(ctx, kind == spec->kind ? spec->window : 0, size, bits, &bits);
+			error = usdt_read_memory(ctx, spec->window, size, bits, &bits);
 		if (error)
 			return error;
 	}
@@ -84,8 +84,7 @@ static __always_inline bool usdt_spec_entry(const struct usdt_ctx *ctx, __u32 n,
 	const struct usdt_spec *found = usdt_spec_of(ctx->spec);
 
 	asm volatile("" : "+r"(n));
-	if (!found ||
-	    n >= (usdt_carried_by(ctx, USDT_CARRIER_LINK) ? USDT_LINK_ENTRIES : usdt_program()->max_entries))
+	if (!found || n >= (usdt_carried_by(ctx, USDT_CARRIER_LINK) ? USDT_LINK_ENTRIES : usdt_program()->max_entries))
 		return false;
 	*entry = found->args[n];
 	return true;
@@ -111,43 +110,59 @@ static __always_inline int usdt_take_step(const struct usdt_ctx *ctx, const stru
 	word >>= step->shift & 63;
 	if (step->index) {
 		spare = (64 - step->index) & 63;
-		word = step->flags & USDT_ARG_SIGNED ? (__u64)((__s64)(word << spare) >> spare) : word << spare >> spare;
+		word =
+		    step->flags & USDT_ARG_SIGNED ? (__u64)((__s64)(word << spare) >> spare) : word << spare >> spare;
 	}
 	*value = word;
 	return 0;
 }
 
-/* The value that an argument is: what usdt_read() finds, or what the steps from there lead to. Where a step cannot be
- * taken, *value is the address it could not read and *failed its number, from 1; else they are 0. */
-static __always_inline int usdt_value(const struct usdt_ctx *ctx, const struct usdt_arg_spec *spec, __u64 *value,
-				      __u32 *failed)
+/* Takes steps from *value, the first of which is number `first` of the spec. 0, or as usdt_value(). */
+static __always_inline int usdt_follow(const struct usdt_ctx *ctx, __u32 first, __u64 *value, __u32 *failed)
 {
-	const struct usdt_spec *found;
+	const struct usdt_spec *found = usdt_spec_of(ctx->spec);
 	struct usdt_arg_spec step;
-	int error = usdt_read(ctx, spec, value);
-	__u32 first;
+	int error;
 
-	*failed = 0;
-	if (error || !usdt_program()->max_steps || !(spec->kind & USDT_ARG_HAS_STEPS))
-		return error;
-	found = usdt_spec_of(ctx->spec);
 	if (!found)
 		return -USDT_ENOENT;
-	first = found->arg_cnt + spec->window;
+	first += found->arg_cnt;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < usdt_program()->max_steps; i++) {
 		if (!usdt_spec_entry(ctx, first + i, &step))
-			break;
+			return -USDT_ENOENT;
 		error = usdt_take_step(ctx, &step, value);
-		if (error) {
+		if (error)
 			*failed = i + 1;
+		if (error || !step.reg)
 			return error;
-		}
-		if (!step.reg)
-			return 0;
 	}
-	*value = 0;
 	return -USDT_ENOENT;
+}
+
+/* Takes from a spec what it says of steps, so that usdt_read() finds what they begin with: the number of the first; -1:
+ * there are none. */
+static __always_inline int usdt_split_steps(struct usdt_arg_spec *spec)
+{
+	const __u8 steps = spec->kind >> 7;
+	const int first = steps ? spec->window : -1;
+
+	spec->kind = USDT_ARG_KIND(spec->kind);
+	spec->window &= (__u8)(steps - 1);
+	return first;
+}
+
+/* The value that an argument is: what usdt_read() finds, or what the steps from there lead to, of which `spec` then
+ * knows no more. Where a step cannot be taken, *value is the address it could not read and *failed its number, from 1;
+ * else *failed is 0. */
+static __always_inline int usdt_value(const struct usdt_ctx *ctx, struct usdt_arg_spec *spec, __u64 *value,
+				      __u32 *failed)
+{
+	const int first = usdt_split_steps(spec);
+	int error = usdt_opaque(ctx, usdt_read(ctx, spec, value));
+
+	*failed = 0;
+	return error || first < 0 ? error : usdt_follow(ctx, first, value, failed);
 }
 
 #endif /* USDT_BPF_VALUE_H */
