@@ -33,7 +33,7 @@ struct Flags {
   std::uint32_t user_stack_depth = 0;
   usdt::StackMethod user_stack_method = usdt::StackMethod::call_frame_info;
   std::uint32_t user_stack_kilobytes = 16;  ///< of the copy
-  std::uint32_t depth = 1;  ///< structs within structs that are shown with their members
+  std::uint32_t depth = 1;                  ///< structs within structs that are shown with their members
   bool skip_unknown = false;
   bool count_only = false;
   bool likely_texts = true;            ///< shown where an argument points to plain text

@@ -34,10 +34,10 @@ const auto value = x3::rule<struct ValueRule, Part>("a value") =
 const auto one = x3::rule<struct OneRule, Values>("a value") = x3::repeat(1)[value];
 // A text, and its length.
 const auto one_or_two = x3::rule<struct OneOrTwoRule, Values>("values") = value >> -(',' >> value);
-const auto text = x3::rule<struct TextRule, ParsedItem>("str(argN)") =
-    x3::lexeme["str" >> !letter] >> '(' >> x3::attr(Form::text) >> one_or_two >> ')';
-const auto hex = x3::rule<struct HexRule, ParsedItem>("hex(argN)") =
-    x3::lexeme["hex" >> !letter] >> '(' >> x3::attr(Form::hex) >> one >> ')';
+const auto text = x3::rule<struct TextRule, ParsedItem>("str(argN)") = x3::lexeme["str" >> !letter] >> '(' >>
+                                                                       x3::attr(Form::text) >> one_or_two >> ')';
+const auto hex = x3::rule<struct HexRule, ParsedItem>("hex(argN)") = x3::lexeme["hex" >> !letter] >> '(' >>
+                                                                     x3::attr(Form::hex) >> one >> ')';
 const auto plain = x3::rule<struct PlainRule, ParsedItem>("argN") = x3::attr(Form::value) >> one;
 const auto item = text | hex | plain;
 

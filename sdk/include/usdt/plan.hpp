@@ -266,9 +266,9 @@ struct AttachPlan {
   Table<std::string> programs = {};  ///< of one BPF object, each for sites of its own (join_plans())
 };
 
-/// Plans the attachment of all that was selected to `kernel`. Errors: invalid_argument where a path of PlanOptions leads
-/// nowhere at any site, naming the step. A site that cannot be attached becomes SkippedSite; that
-/// every site was skipped is an error (not_supported, naming the first reason), as is an empty input (not_found).
+/// Plans the attachment of all that was selected to `kernel`. Errors: invalid_argument where a path of PlanOptions
+/// leads nowhere at any site, naming the step. A site that cannot be attached becomes SkippedSite; that every site was
+/// skipped is an error (not_supported, naming the first reason), as is an empty input (not_found).
 [[nodiscard]] Result<AttachPlan> plan_attach(const Selection& selection, const KernelFacts& kernel,
                                              const PlanOptions& options = {});
 
