@@ -79,8 +79,8 @@ usdt::Result<PrintItem> item_of(const ParsedItem& parsed, std::string_view sourc
 
 }  // namespace
 
-usdt::ArgName name_of(const usdt::ValuePath& value) {
-  return value.steps.empty() ? value.root : usdt::ArgName(value.text);
+usdt::ArgName name_of(const usdt::ValuePath& path) {
+  return path.steps.empty() ? path.root : usdt::ArgName(path.text);
 }
 
 usdt::Result<PrintList> parse_print_list(std::string_view source) {
