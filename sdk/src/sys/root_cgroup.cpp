@@ -63,13 +63,13 @@ UniqueFd open_root() {
 }
 
 /// clone3(2), of which the C library has no function. The new task begins on its own stack, so that it cannot return
-/// from here.
+/// from here. The frame pointer, which optimised code has other values in, is cleared last.
 long clone3(const clone_args& args, int (*run)(void*), void* argument) noexcept {
   long result;
 #if defined(__x86_64__)
   asm volatile(
       "syscall\n\ttest %%rax, %%rax\n\tjnz 1f\n\t"
-      "xor %%ebp, %%ebp\n\tmov %[argument], %%rdi\n\tcall *%[run]\n\tud2\n1:"
+      "mov %[argument], %%rdi\n\tmov %[run], %%rax\n\txor %%ebp, %%ebp\n\tcall *%%rax\n\tud2\n1:"
       : "=a"(result)
       : "0"(SYS_clone3), "D"(&args), "S"(sizeof(args)), [run] "r"(run), [argument] "r"(argument)
       : "rcx", "r11", "memory", "cc");
@@ -86,7 +86,7 @@ long clone3(const clone_args& args, int (*run)(void*), void* argument) noexcept 
   register long x1 asm("x1") = sizeof(args);
   asm volatile(
       "svc #0\n\tcbnz x0, 1f\n\t"
-      "mov x29, xzr\n\tmov x0, %[argument]\n\tblr %[run]\n\tbrk #0\n1:"
+      "mov x0, %[argument]\n\tmov x9, %[run]\n\tmov x29, xzr\n\tblr x9\n\tbrk #0\n1:"
       : "+r"(x0)
       : "r"(number), "r"(x1), [run] "r"(run), [argument] "r"(argument)
       : "memory", "cc");
