@@ -6,7 +6,7 @@
 
 struct item {
   int weight;
-  const char *name;
+  const char* name;
 };
 
 static long total;
@@ -17,10 +17,10 @@ static inline __attribute__((always_inline)) int scaled(int value, int factor) {
   return product + 1;
 }
 
-__attribute__((noinline)) int weigh(const struct item *items, unsigned count, bool twice) {
+__attribute__((noinline)) int weigh(const struct item* items, unsigned count, bool twice) {
   int sum = 0;
   for (unsigned i = 0; i < count; ++i) {
-    const struct item *each = &items[i];
+    const struct item* each = &items[i];
     int weight = each->weight;
     if (twice) {
       short sum = (short)(weight * 2);
@@ -46,7 +46,7 @@ __attribute__((noinline)) long loop(long from, unsigned char step) {
   return last;  // LINE
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   struct item items[] = {{3, "first"}, {-70000, "second"}, {12, argv[0]}};
   int both = weigh(items, 3, false) + weigh(items, 2, true);
   long rest = loop(20 + argc, 7);

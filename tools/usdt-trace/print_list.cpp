@@ -79,9 +79,7 @@ usdt::Result<PrintItem> item_of(const ParsedItem& parsed, std::string_view sourc
 
 }  // namespace
 
-usdt::ArgName name_of(const usdt::ValuePath& path) {
-  return path.steps.empty() ? path.root : usdt::ArgName(path.text);
-}
+usdt::ArgName name_of(const usdt::ValuePath& path) { return path.steps.empty() ? path.root : usdt::ArgName(path.text); }
 
 usdt::Result<PrintList> parse_print_list(std::string_view source) {
   const char* at = source.data();
