@@ -13,6 +13,7 @@ namespace usdt {
 
 /// One operator on the way from an argument to a value.
 struct PathStep {
+  /// Which one.
   enum class Kind : std::uint8_t {
     member,          ///< ".name": of a struct, union or class
     pointer_member,  ///< "->name": of the one that a pointer points to
