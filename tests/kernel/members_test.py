@@ -3,11 +3,12 @@
 """What arguments lead to: members, elements, texts. members.cpp says each value itself, by the expression for it."""
 
 import collections
+import pathlib
 import re
 import subprocess
 
 from puppet import HERE  # noqa: F401 (finds the harness)
-from harness import check, check_equal, main, require_root, scenario
+from harness import check, check_equal, main, require_file, require_root, scenario
 
 C_COMPILERS = ["gcc", "clang"]
 CPP_COMPILERS = ["g++", "clang++"]
@@ -205,6 +206,24 @@ def objects_of_classes_are_where_the_abi_puts_them(run):
                     else:
                         check_equal(value, n + base, f"{compiler} {flags} {name}")
             print(f"  {compiler:8} {' '.join(flags)}: not told: {sorted(set(unreadable))}")
+
+
+@scenario
+def structs_of_the_kernel_are_followed_the_same_way(run):
+    require_root()
+    require_file("/sys/kernel/btf/vmlinux")
+    result = run.trace("raw_tp:sched_process_exec", "--print",
+                       "p->comm, p->tgid, str(bprm->filename), str(bprm->file->f_path.dentry->d_name.name), old_pid",
+                       command=["/bin/sh", "-c", "exec /bin/true"])
+    result.check_code(0)
+    names = {}
+    for event in result.events:
+        comm, tgid, path, file, old = event["args"]
+        check_equal(comm, event["comm"], "the thread's name")
+        check_equal(tgid, old, "the process, which has one thread")
+        names[comm] = (path, file)
+    check_equal(names["true"][0], "/bin/true", "what it was told to run")
+    check_equal(names["true"][1], pathlib.Path("/bin/true").resolve().name, "the file that it is")
 
 
 @scenario
