@@ -130,7 +130,7 @@ std::optional<Found> follow(const AttachPlan& plan, const CarrierPlan& carried, 
     Found found{program.link_spec.args, site};
     const Args& own = plan.specs[Index<EncodedSpec>(static_cast<std::uint32_t>(cookie))].args;
     for (std::size_t n = 0; n < found.args.size(); ++n) {
-      if ((program.values_by_site >> n & 1U) != 0) found.args[n].value = own.at(n).value;
+      if (n < USDT_LINK_ARGS && (program.values_by_site >> n & 1U) != 0) found.args[n].value = own.at(n).value;
     }
     return found;
   }
