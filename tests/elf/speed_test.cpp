@@ -2,6 +2,7 @@
 // A scan may not take longer than the tool everyone has for it, and a file without probes must be passed over at once.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -49,21 +50,43 @@ TEST(Speed, ScanOf10000ProbesTakesNoLongerThanReadelf) {
 }
 
 #ifdef USDT_LIST
+/// The processor time of `command` over the probes, in ms. Waiting for a processor or a disk is not in it.
+double processor_ms(const TempDir& dir, const std::string& command) {
+  const auto of_children = [] {
+    rusage used{};
+    ::getrusage(RUSAGE_CHILDREN, &used);
+    const auto ms = [](const timeval& t) {
+      return 1e3 * static_cast<double>(t.tv_sec) + 1e-3 * static_cast<double>(t.tv_usec);
+    };
+    return ms(used.ru_utime) + ms(used.ru_stime);
+  };
+  const double before = of_children();
+  EXPECT_EQ(run_in(dir, command + " probes.so > /dev/null").status, 0) << command;
+  return of_children() - before;
+}
+
 /// As a whole process: loading, starting, scanning, decoding, printing.
-TEST(Speed, AListOf10000ProbesTakesNoLongerThanReadelfAsProcesses) {
+TEST(Speed, AListOf10000ProbesTakesNoMoreProcessorTimeThanReadelf) {
   const TempDir dir;
   dir.write("probes.S", many_probes(10'000));
   const auto built = run_in(dir, "cc -shared -nostdlib probes.S -o probes.so");
   ASSERT_EQ(built.status, 0) << built.output;
-  const auto best = [&](const std::string& command) {
-    return best_of(9, [&] { ASSERT_EQ(run_in(dir, command + " probes.so > /dev/null").status, 0) << command; });
-  };
-  const double readelf = best("readelf -nW");
-  const double text = best(USDT_LIST);
-  const double json = best(USDT_LIST " --format json");
+  // In turns, so that a slow moment of the machine is one of all three.
+  double readelf = 1e9;
+  double text = 1e9;
+  double json = 1e9;
+  for (int i = 0; i < 15; ++i) {
+    readelf = std::min(readelf, processor_ms(dir, "readelf -nW"));
+    text = std::min(text, processor_ms(dir, USDT_LIST));
+    json = std::min(json, processor_ms(dir, USDT_LIST " --format json"));
+  }
   fmt::print("text {:.2f}, JSON {:.2f} of readelf -nW, {:.2f} ms\n", text / readelf, json / readelf, readelf);
+#ifdef __OPTIMIZE__
   EXPECT_LT(text, readelf);
-  EXPECT_LT(json, 1.25 * readelf) << "0.9 on a quiet machine, and the costs of the sites are asked of the kernel";
+  EXPECT_LT(json, readelf);
+#else
+  GTEST_SKIP() << "built without optimisation: times mean nothing";
+#endif
 }
 #endif
 

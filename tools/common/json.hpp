@@ -2,6 +2,9 @@
 // What every JSON line of the tools is written with.
 #pragma once
 
+#ifdef __SSE2__
+#define RAPIDJSON_SSE2  // sixteen characters at a time are searched for what must be escaped
+#endif
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
