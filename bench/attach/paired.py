@@ -10,7 +10,7 @@ import statistics
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests/kernel"), str(ROOT / "tests/programs")]  # puppet and the harness
+sys.path[:0] = [str(ROOT / "tests/live"), str(ROOT / "tests/programs")]  # puppet and the harness
 
 
 def options(description, **defaults):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
-// What kernel_test.cpp attaches by every backend: programs that call the helpers.
+// What kernel_test attaches by every backend: programs that call the helpers.
 #include <usdt/bpf/usdt.bpf.h>
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
-// What kernel_test.cpp judges by: a program that reads registers by hand.
+// What kernel_test judges by: a program that reads registers by hand.
 #include <usdt/bpf/usdt.bpf.h>
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
