@@ -8,7 +8,7 @@ import re
 import subprocess
 
 from puppet import HERE  # noqa: F401 (finds the harness)
-from harness import check, check_equal, main, require_file, require_root, scenario
+from harness import check, check_equal, main, require_file, require_program, require_root, scenario
 
 C_COMPILERS = ["gcc", "clang"]
 CPP_COMPILERS = ["g++", "clang++"]
@@ -160,6 +160,60 @@ def structs_are_shown_with_their_members(run):
     text = subprocess.run(run.tool_argv(f"uprobe:{program}:by_pointer", ["--print", "req->peer"], quiet(program), "text"),
                           capture_output=True, text=True)
     check("req->peer={port=8080 state=BUSY load=0.25}" in text.stdout, text.stdout)
+
+
+@scenario
+def bytes_are_numbers_and_only_arrays_of_char_are_texts(run):
+    """A NUL among bytes ends nothing."""
+    source = run.dir / "bytes.c"
+    source.write_text("""
+        #include <stdint.h>
+        typedef unsigned char octet;
+        struct frame {
+          unsigned char mac[6]; uint8_t raw[5]; signed char deltas[4]; octet key[3]; _Bool seen[2]; const volatile unsigned char fixed[3];
+          char name[8]; const char again[4]; unsigned char grid[2][3];
+        };
+        __attribute__((noinline)) void send(struct frame* frame, struct frame copy) {
+          __asm__ volatile("" : : "r"(frame), "r"(&copy) : "memory");
+        }
+        int main(void) {
+          struct frame frame = {{2, 0, 94, 16, 0, 255}, {0, 65, 66, 0, 1}, {-1, 0, 65, -128}, {65, 66, 0}, {1, 0}, {0, 7, 0},
+                                "eth0", "abc", {{1, 0, 2}, {0, 65, 0}}};
+          send(&frame, frame);
+          return 0;
+        }""")
+    wanted = {"mac": [2, 0, 94, 16, 0, 255], "raw": [0, 65, 66, 0, 1], "deltas": [-1, 0, 65, -128], "key": [65, 66, 0],
+              "seen": [True, False], "fixed": [0, 7, 0], "name": "eth0", "again": "abc", "grid": [[1, 0, 2], [0, 65, 0]]}
+    for compiler in C_COMPILERS + CPP_COMPILERS:
+        language = ["-x", "c++", "-D_Bool=bool"] if compiler in CPP_COMPILERS else []
+        program = run.build(f"bytes-{compiler}".replace("+", "p"), [], ["-g", "-O0", *language, str(source)], compiler)
+        paths = [f"{root}{name}" for root in ("frame->", "copy.") for name in wanted]
+        result = run.trace(f"uprobe:{program}:send", "--print", ", ".join(paths), "--depth", "2", command=[str(program)])
+        result.check_code(0)
+        check_equal(result.events[0]["args"], list(wanted.values()) * 2, compiler)
+        whole = run.trace(f"uprobe:{program}:send", "--print", "*frame", "--depth", "3", command=[str(program)])
+        check_equal(whole.events[0]["args"][0], wanted, f"{compiler}: the whole struct")
+
+
+@scenario
+def bytes_of_rust_are_numbers_too(run):
+    require_root()
+    require_program("rustc")
+    source = run.dir / "bytes.rs"
+    source.write_text("""
+        pub struct Frame { pub mac: [u8; 6], pub deltas: [i8; 3], pub letters: [char; 2] }
+        #[inline(never)]
+        pub fn send(frame: &Frame) -> u8 { std::hint::black_box(frame).mac[0] }
+        fn main() {
+            let frame = Frame { mac: [2, 0, 94, 16, 0, 255], deltas: [-1, 0, 65], letters: ['A', 'B'] };
+            std::process::exit((send(&frame) - 2).into());
+        }""")
+    program = run.dir / "bytes-rust"
+    subprocess.run(["rustc", "-g", "-C", "opt-level=1", "-o", program, source], check=True, cwd=run.dir)
+    result = run.trace(f"uprobe:{program}:bytes::send", "--print", "frame->mac, frame->deltas, frame->letters[1]",
+                       command=[str(program)])
+    result.check_code(0)
+    check_equal(result.events[0]["args"], [[2, 0, 94, 16, 0, 255], [-1, 0, 65], 66], "bytes")
 
 
 CLASSES = {
