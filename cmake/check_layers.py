@@ -36,6 +36,7 @@ MAY_INCLUDE = {
                "features", "attach", "event", "stack"],
     "tools": ["public"],
     "examples": ["public"],
+    "bindings": ["public"],
 }
 
 # The stage that implements a public header; whatever is not named here is a plain value of the base.
@@ -127,7 +128,7 @@ def complaints(source):
 
 
 def main():
-    sources = [path for directory in ("arch", "parsers", "sdk", "tools", "examples")
+    sources = [path for directory in ("arch", "parsers", "sdk", "tools", "examples", "bindings")
                for path in sorted((ROOT / directory).rglob("*")) if path.suffix in (".cpp", ".hpp", ".h")]
     found = [complaint for source in sources if stage_of_path(source) for complaint in complaints(source)]
     print("\n".join(found) if found else f"{len(sources)} files, every include goes to an earlier stage")

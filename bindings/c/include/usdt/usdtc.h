@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * libusdt-c: finding and tracing probes and functions from C11, and from every language that can call C.
+ *
+ *   usdtc_select()          names -> a selection: what is there, with typed arguments (a listing, too)
+ *   usdtc_plan_make()       selection -> plan: what will be attached, and what not and why
+ *   usdtc_tracer_start()    plan -> tracer: attached; events come out of it
+ *   usdtc_tracer_take()     tracer -> batch of events, which can be kept;   usdtc_tracer_poll(): the same by a callback
+ *
+ * Functions that can fail return 0, or the negative errno of the error's kind (enum usdtc_error_kind). Their last
+ * parameter, which may be NULL, receives the error itself: NULL on success, else one the caller frees. Nothing throws,
+ * prints or exits.
+ *
+ * Structs begin with their size, which the caller sets to sizeof: usdtc_X options = {.size = sizeof(options)}. What is
+ * 0 in one the caller fills in means the default. A program built with an older header works with a newer library; one
+ * built with a newer header works with an older library as long as what that does not know is 0.
+ *
+ * A tracer belongs to one thread at a time, but for usdtc_tracer_wake(), which is for all, and for signal handlers.
+ * Selections, plans, batches, events and ledgers do not change: several threads may read them at once. Freeing NULL
+ * does nothing. Texts live as long as the handle they were asked of; a `const char *` ends in a NUL and is NULL where
+ * there is none; struct usdtc_text is text that others wrote, any bytes.
+ */
+#ifndef USDTC_H
+#define USDTC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct usdtc_error usdtc_error;
+typedef struct usdtc_stop usdtc_stop;
+typedef struct usdtc_selection usdtc_selection;
+typedef struct usdtc_plan usdtc_plan;
+typedef struct usdtc_tracer usdtc_tracer;
+typedef struct usdtc_batch usdtc_batch;
+typedef struct usdtc_event usdtc_event;
+typedef struct usdtc_ledger usdtc_ledger;
+
+/* Bytes that others wrote; no NUL behind them. */
+struct usdtc_text {
+  const char* data;
+  size_t length;
+};
+
+/* The library's version, "0.1.0". */
+const char* usdtc_version(void);
+
+/* ---- errors -------------------------------------------------------------------------------------------------- */
+
+enum usdtc_error_kind {
+  USDTC_ERROR_INVALID_ARGUMENT = 1, /* EINVAL: something that cannot be meant, a NULL handle, a wrong size */
+  USDTC_ERROR_SYNTAX = 2,           /* EINVAL: text that does not parse; usdtc_error_column() says where */
+  USDTC_ERROR_NOT_FOUND = 3,        /* ENOENT: no such file, process, probe or symbol */
+  USDTC_ERROR_NO_PERMISSION = 4,    /* EPERM */
+  USDTC_ERROR_NOT_SUPPORTED = 5,    /* EOPNOTSUPP: this kernel, machine, file or version of the library cannot */
+  USDTC_ERROR_MALFORMED = 6,        /* EBADMSG: a file whose bytes contradict its format */
+  USDTC_ERROR_CHANGED = 7,          /* ESTALE: a file or process changed or vanished meanwhile */
+  USDTC_ERROR_LIMIT = 8,            /* E2BIG: a limit of resources or sizes was reached */
+  USDTC_ERROR_IO = 9,               /* EIO: a system call failed for another reason */
+  USDTC_ERROR_TYPE_MISMATCH = 10,   /* EPROTOTYPE */
+  USDTC_ERROR_STOPPED = 11,         /* ECANCELED: usdtc_stop_request() */
+  USDTC_ERROR_VERIFIER = 12,        /* ENOEXEC: the kernel refused a BPF program; usdtc_error_log() has why */
+  USDTC_ERROR_NO_MEMORY = 13,       /* ENOMEM */
+  USDTC_ERROR_INTERNAL = 14         /* ENOTRECOVERABLE: a fault of the library, or a callback that threw */
+};
+
+/* enum usdtc_error_kind; 0 of NULL. */
+uint32_t usdtc_error_kind(const usdtc_error* error);
+/* In lower case, names what failed and what can be done; "" of NULL. */
+const char* usdtc_error_message(const usdtc_error* error);
+/* The errno of the system call that failed, positive; 0: there was none. */
+int usdtc_error_os_error(const usdtc_error* error);
+/* Zero-based position in the text that was parsed; -1: none. */
+int64_t usdtc_error_column(const usdtc_error* error);
+/* All the kernel's verifier said; "" unless it is USDTC_ERROR_VERIFIER. */
+const char* usdtc_error_log(const usdtc_error* error);
+void usdtc_error_free(usdtc_error* error);
+
+/* ---- ending early -------------------------------------------------------------------------------------------- */
+
+/* NULL: no memory. */
+usdtc_stop* usdtc_stop_new(void);
+/* From any thread: what was given `stop` ends within a moment with USDTC_ERROR_STOPPED. */
+void usdtc_stop_request(usdtc_stop* stop);
+/* Not before the function that uses it has returned. */
+void usdtc_stop_free(usdtc_stop* stop);
+
+/* ---- finding ------------------------------------------------------------------------------------------------- */
+
+/* Which points are meant. */
+struct usdtc_search {
+  size_t size;
+  /* Names, globs in every part: "PROVIDER:NAME", "usdt:TARGET:PROVIDER:NAME", "uprobe:TARGET:FUNCTION", "uretprobe:",
+   * "ucall:", "fentry:FUNCTION", "kprobe:" and so on (the README has all). None: every USDT probe of the scope, and
+   * that there are none is no error. */
+  const char* const* patterns;
+  size_t pattern_count;
+  /* Where names without a target are looked for: paths, globs, directories, sonames, names of programs; */
+  const char* const* targets;
+  size_t target_count;
+  /* in the files these processes have mapped; */
+  const int32_t* pids;
+  size_t pid_count;
+  /* in this program and the libraries it needs. Nothing set: in the files of every running process. */
+  const char* program;
+  const usdtc_stop* stop;
+};
+
+enum usdtc_point_kind {
+  USDTC_POINT_PROBE = 1,    /* a USDT site */
+  USDTC_POINT_FUNCTION = 2, /* of a file */
+  USDTC_POINT_KERNEL = 3    /* a function or tracepoint of the kernel */
+};
+
+enum usdtc_point_flags {
+  USDTC_POINT_HAS_SEMAPHORE = 1, /* a counter of tracers, which the program looks at */
+  USDTC_POINT_INLINED = 2        /* a copy of a function's code in another function */
+};
+
+/* One place where a program can run. Addresses are those of the file. */
+struct usdtc_point {
+  size_t size;
+  uint32_t kind; /* enum usdtc_point_kind */
+  uint32_t flags;
+  const char* full_name; /* as a pattern it means exactly this probe or function */
+  const char* file;      /* NULL: of the kernel */
+  const char* machine;   /* "x86_64", "i386", "aarch64" */
+  const char* provider;  /* of functions the prefix: "uprobe", "fentry" */
+  const char* name;
+  uint64_t pc;             /* 0: not known */
+  uint64_t offset;         /* in the file; UINT64_MAX: not known */
+  uint64_t semaphore;      /* its address; 0: none */
+  const char* args_text;   /* the note's text of its arguments; NULL: no note */
+  const char* instruction; /* how costly a hit is: "nop", "nop,nop5", ...; NULL: not known */
+  const char* source_file; /* NULL: not known */
+  uint32_t source_line;    /* 0: not known */
+  uint32_t arg_count;
+  const char* refused; /* why no program can run there; NULL: one can */
+};
+
+enum usdtc_type_kind {
+  USDTC_TYPE_INTEGER = 1,
+  USDTC_TYPE_FLOAT = 2,
+  USDTC_TYPE_BOOLEAN = 3,
+  USDTC_TYPE_ENUM = 4,
+  USDTC_TYPE_POINTER = 5,
+  USDTC_TYPE_TEXT = 6, /* a pointer to characters */
+  USDTC_TYPE_STRUCT = 7,
+  USDTC_TYPE_ARRAY = 8
+};
+
+enum usdtc_arg_flags {
+  USDTC_ARG_SIGNED = 1,
+  USDTC_ARG_RESULT = 2,  /* not an argument but the return value */
+  USDTC_ARG_DERIVED = 4, /* not passed itself, but what an argument leads to (usdtc_plan_options.values) */
+  USDTC_ARG_HIDDEN = 8   /* read for another one's sake, as the length of a text */
+};
+
+/* An argument as its point types it. */
+struct usdtc_arg {
+  size_t size;
+  uint32_t kind;  /* enum usdtc_type_kind */
+  uint32_t bytes; /* 1, 2, 4, 8 of what can be read; 0: not known */
+  uint32_t flags;
+  int32_t part_of;     /* of a member: the number of the argument that shows its members; -1: of none */
+  const char* name;    /* "sql"; NULL: not known */
+  const char* type;    /* as C: "const char *"; NULL: not known */
+  const char* meaning; /* what its number stands for, "errno"; NULL: just the number */
+  const char* unit;    /* "us"; NULL: none */
+  const char* source;  /* the text it was read from, "-4@%eax"; NULL: a declaration */
+  const char* refused; /* why no value of it can be had here; NULL: one can */
+};
+
+/* What a search, a plan or a trace has to say beside its result. */
+enum usdtc_notice_kind {
+  USDTC_NOTICE_UNREADABLE = 1,  /* a file that could not be read */
+  USDTC_NOTICE_SKIPPED = 2,     /* a point that will not be attached */
+  USDTC_NOTICE_REFUSED = 3,     /* a point that the kernel refused */
+  USDTC_NOTICE_FILE_CHANGED = 4 /* a traced file was written to (and let go), replaced or removed */
+};
+struct usdtc_notice {
+  size_t size;
+  uint32_t kind;  /* enum usdtc_notice_kind */
+  uint32_t probe; /* its number in the plan; UINT32_MAX: of none */
+  const char* message;
+};
+
+/* Finds what `search` means. Errors: SYNTAX; NOT_FOUND, saying what was searched and what is there; NO_PERMISSION and
+ * NOT_SUPPORTED of the kernel's functions; STOPPED. */
+int usdtc_select(const struct usdtc_search* search, usdtc_selection** selection, usdtc_error** error);
+size_t usdtc_selection_count(const usdtc_selection* selection);
+/* Point `n`. NOT_FOUND: there are fewer. */
+int usdtc_selection_point(const usdtc_selection* selection, size_t n, struct usdtc_point* point, usdtc_error** error);
+/* Argument `arg` of point `n`. */
+int usdtc_selection_arg(const usdtc_selection* selection, size_t n, size_t arg, struct usdtc_arg* info,
+                        usdtc_error** error);
+/* Notice `n`: files that could not be read. NOT_FOUND: there are fewer. */
+int usdtc_selection_notice(const usdtc_selection* selection, size_t n, struct usdtc_notice* notice,
+                           usdtc_error** error);
+void usdtc_selection_free(usdtc_selection* selection);
+
+/* ---- planning ------------------------------------------------------------------------------------------------ */
+
+enum usdtc_texts {
+  USDTC_TEXTS_DESCRIBED = 1, /* arguments their provider describes as texts */
+  USDTC_TEXTS_TYPED = 2,     /* arguments whose types are known to be pointers to characters */
+  USDTC_TEXTS_LIKELY = 4     /* whatever points to plain text; 0.1 us a hit and pointer */
+};
+
+enum usdtc_plan_flags {
+  USDTC_PLAN_OPEN = 1,       /* structs among the arguments are read with their members */
+  USDTC_PLAN_UNSAFE_NOP5 = 2 /* also where Linux 6.18 may corrupt the traced program */
+};
+
+struct usdtc_plan_options {
+  size_t size;
+  /* Whose hits count, of at most 64 processes. None: everybody's. */
+  const int32_t* pids;
+  size_t pid_count;
+  uint64_t user_cookie; /* struct usdtc_event_info has it again */
+  uint32_t texts;       /* enum usdtc_texts: which pointers are followed to their texts */
+  uint32_t flags;       /* enum usdtc_plan_flags */
+  /* Arguments that are texts for certain: "arg0", or a name; "arg0,arg1": with as many bytes as the second says. */
+  const char* const* text_args;
+  size_t text_arg_count;
+  /* What else is read: members and what pointers point to, "req->peer.port"; one more argument each. */
+  const char* const* values;
+  size_t value_count;
+  const usdtc_stop* stop;
+};
+
+/* Plans the attachment of what was selected to the running kernel; `options` may be NULL. Errors: NOT_SUPPORTED (no
+ * point can be attached, with the first reason), INVALID_ARGUMENT, SYNTAX, LIMIT, STOPPED. */
+int usdtc_plan_make(const usdtc_selection* selection, const struct usdtc_plan_options* options, usdtc_plan** plan,
+                    usdtc_error** error);
+/* Its probes: names of one file each, or kernel functions. */
+size_t usdtc_plan_probe_count(const usdtc_plan* plan);
+/* Points that will be attached. */
+size_t usdtc_plan_site_count(const usdtc_plan* plan);
+/* The full name of probe `n`; NULL: there are fewer. */
+const char* usdtc_plan_probe_name(const usdtc_plan* plan, size_t n);
+/* Notice `n`: points that will not be attached. NOT_FOUND: there are fewer. */
+int usdtc_plan_notice(const usdtc_plan* plan, size_t n, struct usdtc_notice* notice, usdtc_error** error);
+void usdtc_plan_free(usdtc_plan* plan);
+
+/* ---- tracing ------------------------------------------------------------------------------------------------- */
+
+enum usdtc_trace_flags {
+  USDTC_TRACE_COUNT_ONLY = 1,     /* no events: hits are only counted */
+  USDTC_TRACE_DESCENDANTS = 2,    /* only hits of processes that descend from the calling one */
+  USDTC_TRACE_WAIT_FOR_PAGES = 4, /* where memory is paged out, the traced program waits for it */
+  USDTC_TRACE_NEVER_WAIT = 8      /* it never does; without either: only where `pids` were given */
+};
+
+struct usdtc_trace_options {
+  size_t size;
+  uint32_t flags;          /* enum usdtc_trace_flags */
+  uint32_t string_size;    /* longest text, bytes; 0: 200 */
+  uint32_t ring_bytes;     /* between kernel and consumer; 0: 32 MiB */
+  uint32_t max_open_calls; /* calls under way whose entries are kept; 0: 8192 */
+  /* Only hits of these processes and of those they start; the plan then has no pids. */
+  const int32_t* family;
+  size_t family_count;
+};
+
+/* Whether this process may load and attach programs: 0, or NO_PERMISSION naming what it lacks. */
+int usdtc_check_privilege(usdtc_error** error);
+
+/* Loads and attaches; `options` may be NULL, the plan may be freed at once. Errors: NO_PERMISSION, NOT_SUPPORTED,
+ * CHANGED (a file is another one now), LIMIT, VERIFIER, IO. */
+int usdtc_tracer_start(const usdtc_plan* plan, const struct usdtc_trace_options* options, usdtc_tracer** tracer,
+                       usdtc_error** error);
+
+/* Takes what is in the ring, at most `limit` events (0: no limit); where there is nothing, waits for up to `timeout_ms`
+ * (0: does not; negative: for a day). The batch may be empty: time is up, a signal came, or usdtc_tracer_wake(). */
+int usdtc_tracer_take(usdtc_tracer* tracer, int timeout_ms, size_t limit, usdtc_batch** batch, usdtc_error** error);
+
+/* Sees an event, which is valid until it returns (usdtc_event_copy()). It must not call functions of this tracer. */
+typedef void (*usdtc_on_event)(const usdtc_event* event, void* user);
+/* The same without copies: `on_event` is called for each. `handed` (may be NULL): for how many. */
+int usdtc_tracer_poll(usdtc_tracer* tracer, usdtc_on_event on_event, void* user, int timeout_ms, size_t limit,
+                      size_t* handed, usdtc_error** error);
+
+/* From any thread, or a signal handler: what waits for events returns, or the next that would. */
+void usdtc_tracer_wake(const usdtc_tracer* tracer);
+
+/* A descriptor for poll(2), epoll and event loops, the tracer's own: readable as long as there is something to take,
+ * and from usdtc_tracer_wake() on until the next take, which should not wait (timeout 0). Do not read from it or close
+ * it. */
+int usdtc_tracer_fd(usdtc_tracer* tracer, int* fd, usdtc_error** error);
+
+/* No hit from here on. Events that were recorded can still be taken, until a take with timeout 0 gives none. */
+void usdtc_tracer_detach(usdtc_tracer* tracer);
+
+/* Notice `n`, in the order in which they came up: points that the plan skipped, those the kernel refused, files that
+ * were changed meanwhile. NOT_FOUND: there are no more yet. */
+int usdtc_tracer_notice(usdtc_tracer* tracer, size_t n, struct usdtc_notice* notice, usdtc_error** error);
+
+/* How the points are attached, in words: "uprobe_multi (3 sites), specs in cookies". */
+const char* usdtc_tracer_attachment(const usdtc_tracer* tracer);
+
+/* Detaches, and forgets what is still in the ring. Batches and events live on. */
+void usdtc_tracer_free(usdtc_tracer* tracer);
+
+/* What became of hits: hits = delivered + lost + unfinished + discarded, once all was taken. */
+struct usdtc_counts {
+  size_t size;
+  uint64_t hits;       /* the program ran for a process that counts */
+  uint64_t delivered;  /* taken, or a callback saw it */
+  uint64_t lost;       /* ring_full + calls_full */
+  uint64_t ring_full;  /* the consumer was too slow for the ring */
+  uint64_t calls_full; /* calls beyond max_open_calls */
+  uint64_t unfinished; /* calls that have not ended */
+  uint64_t discarded;  /* recorded, but the callback threw */
+  uint64_t missed;     /* hits the kernel ran no program for, in no other number; UINT64_MAX: it does not count them */
+  uint64_t undecided;  /* of the total alone: hits not counted because it could not be told whose descendant it was */
+};
+
+/* The counts as they are now; exact once detached and taken. */
+int usdtc_tracer_ledger(const usdtc_tracer* tracer, usdtc_ledger** ledger, usdtc_error** error);
+/* Those of all probes together. */
+int usdtc_ledger_total(const usdtc_ledger* ledger, struct usdtc_counts* counts, usdtc_error** error);
+/* Those of probe `n` of the plan. NOT_FOUND: there are fewer. */
+int usdtc_ledger_probe(const usdtc_ledger* ledger, size_t n, struct usdtc_counts* counts, usdtc_error** error);
+void usdtc_ledger_free(usdtc_ledger* ledger);
+
+/* ---- events -------------------------------------------------------------------------------------------------- */
+
+size_t usdtc_batch_count(const usdtc_batch* batch);
+/* Valid as long as the batch; NULL: there are fewer. */
+const usdtc_event* usdtc_batch_event(const usdtc_batch* batch, size_t n);
+void usdtc_batch_free(usdtc_batch* batch);
+
+/* An event of one's own, which outlives its batch, callback and tracer. */
+int usdtc_event_copy(const usdtc_event* event, usdtc_event** copy, usdtc_error** error);
+/* Of usdtc_event_copy() only. */
+void usdtc_event_free(usdtc_event* event);
+
+/* Later versions have more kinds, which those who do not know them pass over. */
+enum usdtc_event_kind { USDTC_EVENT_HIT = 1 };
+
+struct usdtc_event_info {
+  size_t size;
+  uint32_t kind;  /* enum usdtc_event_kind */
+  uint32_t probe; /* its number in the plan */
+  uint32_t site;  /* likewise: events of one site have the same arguments */
+  uint32_t arg_count;
+  uint64_t time;     /* CLOCK_MONOTONIC, ns */
+  uint64_t duration; /* calls ("ucall:", "fsession:"): from entry to return, ns; else 0 */
+  uint32_t pid;      /* as numbered in the tracer's pid namespace */
+  uint32_t tid;
+  uint32_t cpu;
+  uint32_t reserved;
+  uint64_t address; /* of the site, in the process */
+  uint64_t user_cookie;
+  struct usdtc_text comm; /* the thread's name, at most 15 bytes */
+  const char* full_name;  /* of the probe, as usdtc_plan_probe_name() */
+  const char* file;       /* NULL: of the kernel */
+  const char* provider;
+  const char* name;
+};
+int usdtc_event_read(const usdtc_event* event, struct usdtc_event_info* info, usdtc_error** error);
+
+/* Argument `n` as its site types it. NOT_FOUND: there are fewer. */
+int usdtc_event_arg(const usdtc_event* event, size_t n, struct usdtc_arg* info, usdtc_error** error);
+
+enum usdtc_value_kind {
+  USDTC_VALUE_SIGNED = 1,
+  USDTC_VALUE_UNSIGNED = 2,
+  USDTC_VALUE_FLOAT = 3,
+  USDTC_VALUE_TEXT = 4,      /* UTF-8 */
+  USDTC_VALUE_BYTES = 5,     /* text that is not UTF-8 */
+  USDTC_VALUE_UNREADABLE = 6 /* there is none, and why: never a made-up number */
+};
+enum usdtc_value_flags {
+  USDTC_VALUE_TRUNCATED = 1 /* longer than usdtc_trace_options.string_size */
+};
+
+struct usdtc_value {
+  size_t size;
+  uint32_t kind; /* enum usdtc_value_kind */
+  uint32_t flags;
+  union {
+    int64_t i;  /* of SIGNED */
+    uint64_t u; /* of UNSIGNED; of TEXT and BYTES: their address */
+    double f;   /* of FLOAT */
+  } number;
+  struct usdtc_text text;       /* of TEXT and BYTES: without a NUL; of UNREADABLE: why */
+  struct usdtc_text enumerator; /* the name of an enum's value; empty: it has none */
+};
+/* The value of argument `n` at this hit. NOT_FOUND: there are fewer arguments. */
+int usdtc_event_value(const usdtc_event* event, size_t n, struct usdtc_value* value, usdtc_error** error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What is behind the handles of usdtc.h, and what all its functions do: read and fill structs of any version, and let
+// no exception out.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "usdt/usdt.hpp"
+#include "usdt/usdtc.h"
+
+struct usdtc_error {
+  std::uint32_t kind = USDTC_ERROR_INTERNAL;
+  usdt::Error error;
+};
+
+struct usdtc_stop {
+  usdt::StopSource source;
+};
+
+namespace usdtc {
+
+/// Makes an error what the caller gets: `*error`, and the negative errno of its kind.
+int report(std::uint32_t kind, usdt::Error&& why, usdtc_error** error) noexcept;
+int report(usdt::Error&& why, usdtc_error** error) noexcept;
+int report_no_memory(usdtc_error** error) noexcept;
+
+/// Runs the body of a function that can fail: `body` returns Result<void>.
+template <class Body>
+int guarded(usdtc_error** error, Body&& body) noexcept {
+  if (error) *error = nullptr;
+  try {
+    usdt::Result<void> done = body();
+    return done ? 0 : report(std::move(done.error()), error);
+  } catch (const std::bad_alloc&) {
+    return report_no_memory(error);
+  } catch (const std::exception& thrown) {
+    try {
+      return report(USDTC_ERROR_INTERNAL, {usdt::ErrorKind::io, fmt::format("unexpected: {}", thrown.what())}, error);
+    } catch (...) {
+      return report_no_memory(error);
+    }
+  } catch (...) {
+    return report(USDTC_ERROR_INTERNAL, {usdt::ErrorKind::io, "a callback threw"}, error);
+  }
+}
+
+inline auto invalid(std::string message) { return usdt::fail(usdt::ErrorKind::invalid_argument, std::move(message)); }
+inline auto no_more(std::string_view what, std::size_t n, std::size_t count) {
+  return usdt::fail(usdt::ErrorKind::not_found, fmt::format("no {} {}: there are {}", what, n, count));
+}
+
+/// A struct the caller filled in, as this version has it: what an older caller does not know is 0, and what a newer one
+/// asks for beyond what is known here is refused. `first` is the size it had in the first version. NULL: all 0.
+template <class T>
+usdt::Result<T> read_struct(const T* given, std::size_t first, std::string_view what) {
+  T out{};
+  if (!given) return out;
+  std::size_t size = 0;
+  std::memcpy(&size, given, sizeof(size));
+  if (size < first || size > 4096)
+    return invalid(fmt::format("the size in struct {} is {}: set it to sizeof(struct {})", what, size, what));
+  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+  if (size > sizeof(T) && std::any_of(bytes + sizeof(T), bytes + size, [](unsigned char byte) { return byte != 0; }))
+    return usdt::fail(usdt::ErrorKind::not_supported,
+                      fmt::format("struct {} asks for what libusdt-c {} does not know", what, usdtc_version()));
+  std::memcpy(&out, given, std::min(size, sizeof(T)));
+  return out;
+}
+
+/// Fills the caller's struct, of whatever version: as much as it has room for.
+template <class T>
+usdt::Result<void> write_struct(const T& value, T* out, std::size_t first, std::string_view what) {
+  if (!out) return invalid(fmt::format("no struct {} to fill", what));
+  const std::size_t size = out->size;
+  if (size < first || size > 4096)
+    return invalid(fmt::format("the size in struct {} is {}: set it to sizeof(struct {})", what, size, what));
+  std::memcpy(static_cast<void*>(out), &value, std::min(size, sizeof(T)));
+  if (size > sizeof(T)) std::memset(reinterpret_cast<char*>(out) + sizeof(T), 0, size - sizeof(T));
+  out->size = size;
+  return {};
+}
+
+/// Lists the caller gave. Errors: invalid_argument (NULL where there should be some, a NULL among texts).
+usdt::Result<std::vector<std::string>> read_texts(const char* const* texts, std::size_t count, std::string_view what);
+usdt::Result<std::vector<pid_t>> read_pids(const std::int32_t* pids, std::size_t count, std::string_view what);
+
+inline usdt::StopToken token_of(const usdtc_stop* stop) { return stop ? stop->source.get_token() : usdt::StopToken(); }
+inline usdtc_text text_of(std::string_view text) noexcept { return {text.data(), text.size()}; }
+/// NULL: empty.
+inline const char* or_null(const std::string& text) noexcept { return text.empty() ? nullptr : text.c_str(); }
+
+/// What is known of an argument; views `arg`.
+usdtc_arg describe(const usdt::Arg& arg) noexcept;
+usdt::Result<void> write_arg(const std::vector<usdt::Arg>& args, std::size_t n, usdtc_arg* out);
+
+struct Notice {
+  std::uint32_t kind;
+  std::uint32_t probe;
+  std::string message;
+};
+usdt::Result<void> write_notice(const Notice* notice, std::size_t n, std::size_t count, usdtc_notice* out);
+
+/// A plan with the texts that events and tracers hand out of it.
+struct Planned {
+  explicit Planned(usdt::AttachPlan&& made);
+  /// Texts that a plan does not keep live here, each once: reasons, which are few.
+  std::string_view keep(std::string&& reason) const;
+
+  std::shared_ptr<const usdt::AttachPlan> plan;
+  std::vector<std::string> full_names;  ///< by probe
+  std::vector<std::string> files;       ///< by file
+  std::vector<Notice> skipped;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::set<std::string, std::less<>> reasons_;
+};
+Notice notice_of(const Planned& planned, const usdt::SkippedSite& site, std::uint32_t kind);
+
+/// The sizes that the structs had in the first version; they never change.
+constexpr std::size_t kSearch = 72, kPoint = 120, kArg = 72, kNotice = 24, kPlanOptions = 80, kTraceOptions = 40,
+                      kCounts = 80, kEventInfo = 120, kValue = 56;
+
+}  // namespace usdtc
+
+struct usdtc_plan {
+  std::shared_ptr<const usdtc::Planned> planned;
+};
+
+/// Either a view, of the event a callback sees, or an event of its own.
+struct usdtc_event {
+  const usdt::Event& event() const noexcept { return view ? *view : **own; }
+
+  std::shared_ptr<const usdtc::Planned> planned;
+  const usdt::Event* view = nullptr;
+  std::optional<usdt::OwnedEvent> own = {};
+};
+
+struct usdtc_batch {
+  std::vector<usdtc_event> events;
+};
