@@ -294,6 +294,7 @@ static void takes_null_for_what_it_is(void) {
   CHECK(usdtc_error_kind(NULL) == 0 && same_text(usdtc_error_message(NULL), ""));
   usdtc_tracer_wake(NULL);
   usdtc_tracer_detach(NULL);
+  usdtc_tracer_discard(NULL);
   usdtc_stop_request(NULL);
   usdtc_error_free(NULL);
   usdtc_stop_free(NULL);
@@ -468,6 +469,16 @@ static void counts_what_the_ring_had_no_room_for(void) {
   usdtc_tracer_free(tracer);
 }
 
+static void counts_what_nobody_wants_any_more(void) {
+  usdtc_tracer* tracer = trace_own("usdtc_test:numbers", 0, (struct usdtc_trace_options){0});
+  for (uint32_t n = 0; n < 30; ++n) count(n);
+  usdtc_batch_free(take(tracer, 0, 10));
+  usdtc_tracer_discard(tracer);
+  const struct usdtc_counts counts = total_of(tracer);
+  CHECK(counts.hits == 30 && counts.delivered == 10 && counts.discarded == 20);
+  usdtc_tracer_free(tracer);
+}
+
 static void only_counts_when_asked_to(void) {
   usdtc_tracer* tracer =
       trace_own("usdtc_test:numbers", 0, (struct usdtc_trace_options){.flags = USDTC_TRACE_COUNT_ONLY});
@@ -566,6 +577,7 @@ static const struct test kTests[] = {
     CASE(hands_out_the_values_that_were_passed, true),
     CASE(shows_events_to_a_callback_and_accounts_for_each, true),
     CASE(counts_what_the_ring_had_no_room_for, true),
+    CASE(counts_what_nobody_wants_any_more, true),
     CASE(only_counts_when_asked_to, true),
     CASE(has_a_descriptor_for_event_loops, true),
     CASE(is_woken_by_another_thread, true),

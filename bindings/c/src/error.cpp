@@ -39,10 +39,12 @@ constexpr int kErrno[] = {0,     EINVAL, EINVAL,     ENOENT,    EPERM,   EOPNOTS
 
 int report(std::uint32_t kind, usdt::Error&& why, usdtc_error** error) noexcept {
   if (!error) return -kErrno[kind];
-  *error = new (std::nothrow) usdtc_error{kind, std::move(why)};
-  if (*error) return -kErrno[kind];
-  *error = &no_memory();
-  return -ENOMEM;
+  auto* made = new (std::nothrow) usdtc_error;
+  if (!made) return report_no_memory(error);
+  made->kind = kind;
+  made->error = std::move(why);
+  *error = made;
+  return -kErrno[kind];
 }
 
 int report(usdt::Error&& why, usdtc_error** error) noexcept {

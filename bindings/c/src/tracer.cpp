@@ -179,6 +179,15 @@ void usdtc_tracer_detach(usdtc_tracer* tracer) {
   if (tracer) tracer->tracer.detach();
 }
 
+void usdtc_tracer_discard(usdtc_tracer* tracer) {
+  if (!tracer) return;
+  tracer->tracer.detach();
+  usdtc::guarded(nullptr, [&]() -> usdt::Result<void> {
+    tracer->tracer.drain(nullptr);
+    return {};
+  });
+}
+
 int usdtc_tracer_notice(usdtc_tracer* tracer, size_t n, usdtc_notice* notice, usdtc_error** error) {
   return usdtc::guarded(error, [&]() -> usdt::Result<void> {
     if (!tracer) return usdtc::invalid("the tracer is NULL");

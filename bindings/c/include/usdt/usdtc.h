@@ -294,6 +294,8 @@ int usdtc_tracer_fd(usdtc_tracer* tracer, int* fd, usdtc_error** error);
 
 /* No hit from here on. Events that were recorded can still be taken, until a take with timeout 0 gives none. */
 void usdtc_tracer_detach(usdtc_tracer* tracer);
+/* Detaches, and gives up what is in the ring, which then counts as discarded. */
+void usdtc_tracer_discard(usdtc_tracer* tracer);
 
 /* Notice `n`, in the order in which they came up: points that the plan skipped, those the kernel refused, files that
  * were changed meanwhile. NOT_FOUND: there are no more yet. */
@@ -314,7 +316,7 @@ struct usdtc_counts {
   uint64_t ring_full;  /* the consumer was too slow for the ring */
   uint64_t calls_full; /* calls beyond max_open_calls */
   uint64_t unfinished; /* calls that have not ended */
-  uint64_t discarded;  /* recorded, but the callback threw */
+  uint64_t discarded;  /* recorded, but given up, or the callback threw */
   uint64_t missed;     /* hits the kernel ran no program for, in no other number; UINT64_MAX: it does not count them */
   uint64_t undecided;  /* of the total alone: hits not counted because it could not be told whose descendant it was */
 };

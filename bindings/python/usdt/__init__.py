@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Lists and traces USDT probes of any process, functions of programs and of the kernel, by libusdt-c.so.0.
+
+    for point in usdt.list("/usr/bin/python3.11"):
+        print(point.full_name, point.signature)
+
+    with usdt.Tracer("python:function__entry", pids=4711) as tracer:
+        for event in tracer:
+            print(event.args)
+"""
+
+from ._errors import (Error, InvalidArgument, LimitReached, NoPermission, NotFound, NotSupported, SyntaxFault,
+                      VerifierRefused)
+from ._events import EnumValue, Event, TruncatedBytes, TruncatedText, Unreadable, Value
+from ._points import Arg, Notice, Point, list  # noqa: A004 - usdt.list() is what it does
+from ._tracer import Counts, Tracer, check_privilege, version
+
+__all__ = ["Arg", "Counts", "EnumValue", "Error", "Event", "InvalidArgument", "LimitReached", "NoPermission", "NotFound",
+           "NotSupported", "Notice", "Point", "SyntaxFault", "Tracer", "TruncatedBytes", "TruncatedText", "Unreadable",
+           "Value", "VerifierRefused", "check_privilege", "list", "version"]

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tracing, for loops and for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import dataclasses
+import math
+import os
+import threading
+from ctypes import c_void_p
+from typing import Any, AsyncIterator, Iterable, Iterator
+
+from . import _library
+from ._events import Event, Reader
+from ._library import call, each_of, library, made, numbers_of, text, texts_of, words_of
+from ._points import Notice, Selection, Words, notices_of
+
+_TEXTS = {"described": 1, "typed": 2, "likely": 4}
+_OPEN, _UNSAFE_NOP5 = 1, 2
+_COUNT_ONLY, _DESCENDANTS, _WAIT_FOR_PAGES, _NEVER_WAIT = 1, 2, 4, 8
+
+
+@dataclasses.dataclass(frozen=True)
+class Counts:
+    """What became of hits: hits == delivered + lost + unfinished + discarded, once the trace is over."""
+
+    hits: int = 0  #: the program ran for a process that counts
+    delivered: int = 0  #: became an Event
+    lost: int = 0  #: ring_full + calls_full
+    ring_full: int = 0  #: the consumer was too slow for the ring
+    calls_full: int = 0  #: calls beyond max_open_calls
+    unfinished: int = 0  #: calls that have not ended
+    discarded: int = 0  #: still in the ring when the tracer was closed
+    missed: int | None = 0  #: hits the kernel ran no program for, in no other number; None: it does not count them
+    undecided: int = 0  #: hits not counted because it could not be told whose descendant the process is
+
+
+class Tracer:
+    """Traces probes, functions and points of the kernel. As a context manager it attaches on entry and detaches on exit;
+    iterating over it, with `for` or `async for`, gives events until stop() is called.
+
+        with usdt.Tracer("orders:received", pids=4711) as tracer:
+            for event in tracer:
+                print(event.name, event.args)
+
+    One thread at a time; stop() is for any thread and for signal handlers. Wants privilege: check_privilege()."""
+
+    def __init__(self, patterns: str | Iterable[str], *, targets: Words = (), pids: int | Iterable[int] = (),
+                 program: str | os.PathLike[str] | None = None, family: int | Iterable[int] = (),
+                 descendants: bool = False, texts: str | Iterable[str] | None = "auto",
+                 text_args: str | Iterable[str] = (), values: str | Iterable[str] = (), open_structs: bool = False,
+                 string_size: int = 200, ring_bytes: int = 32 << 20, max_open_calls: int = 8192,
+                 count_only: bool = False, wait_for_pages: bool | None = None, allow_unsafe_nop5: bool = False,
+                 user_cookie: int = 0) -> None:
+        """`patterns`: names with globs, "PROVIDER:NAME", "usdt:TARGET:PROVIDER:NAME", "uprobe:TARGET:FUNCTION",
+        "fentry:FUNCTION" and so on; those without a target are looked for in `targets`, in what `pids` (or `family`) have
+        mapped, in `program` and its libraries, else in the files of all running processes.
+
+        `pids`: only hits of these processes. `family`: of these and of those they start. `descendants`: only of those
+        that descend from this process.
+        `texts`: which pointers are followed: "auto" for all that are known to be text or plainly look like it; any of
+        "described", "typed", "likely"; None. `text_args`: those that are texts for certain, "arg0" or by name;
+        "arg0,arg1": as long as the second says. `values`: members and what pointers point to, "req->peer.port".
+        `wait_for_pages`: whether the traced program waits for memory that is paged out; None: where `pids` are given."""
+        self._patterns = words_of(patterns)
+        self._pids, self._family = each_of(pids), each_of(family)
+        self._search = {"targets": targets, "pids": (*self._pids, *self._family), "program": program}
+        self._texts = self._bits_of(texts)
+        self._text_args, self._values = words_of(text_args), words_of(values)
+        self._plan_flags = (_OPEN if open_structs else 0) | (_UNSAFE_NOP5 if allow_unsafe_nop5 else 0)
+        self._flags = (_COUNT_ONLY if count_only else 0) | (_DESCENDANTS if descendants else 0)
+        if wait_for_pages is not None:
+            self._flags |= _WAIT_FOR_PAGES if wait_for_pages else _NEVER_WAIT
+        self._sizes = {"string_size": string_size, "ring_bytes": ring_bytes, "max_open_calls": max_open_calls}
+        self._user_cookie = user_cookie
+        self._handle: c_void_p | None = None
+        self._lock = threading.Lock()  # of the handle, against stop() in other threads
+        self._in_use = threading.Lock()
+        self._stopping = self._detached = False
+        self._probes: list[str] = []
+        self._ledger: tuple[Counts, dict[str, Counts]] = (Counts(), {})
+        self._notices: list[Notice] = []
+        self._attachment = ""
+
+    @staticmethod
+    def _bits_of(texts: str | Iterable[str] | None) -> int:
+        if texts == "auto":
+            return sum(_TEXTS.values())
+        unknown = [word for word in each_of(texts) if word not in _TEXTS]
+        if unknown:
+            raise ValueError(f"texts: {unknown[0]!r} is none of: auto, {', '.join(_TEXTS)}")
+        return sum(_TEXTS[word] for word in set(each_of(texts)))
+
+    # ---- beginning and end
+
+    def start(self) -> Tracer:
+        """Attaches; `with` does it, too."""
+        if self._handle is not None:
+            raise RuntimeError("the tracer is running")
+        with Selection(self._patterns, **self._search) as selection:
+            options = _library.PlanOptions(
+                pids=numbers_of(self._pids), pid_count=len(self._pids), user_cookie=self._user_cookie, texts=self._texts,
+                flags=self._plan_flags, text_args=texts_of(self._text_args), text_arg_count=len(self._text_args),
+                values=texts_of(self._values), value_count=len(self._values))
+            plan = made("usdtc_plan_make", selection.handle, ctypes.byref(options))
+        try:
+            wanted = _library.TraceOptions(flags=self._flags, family=numbers_of(self._family),
+                                           family_count=len(self._family), **self._sizes)
+            handle = made("usdtc_tracer_start", plan, ctypes.byref(wanted))
+            count = library().usdtc_plan_probe_count(plan)
+            self._probes = [text(library().usdtc_plan_probe_name(plan, n)) or "" for n in range(count)]
+        finally:
+            library().usdtc_plan_free(plan)
+        self._reader = Reader()
+        self._stopping = self._detached = False
+        self._attachment = text(library().usdtc_tracer_attachment(handle)) or ""
+        self._handle = handle
+        return self
+
+    def stop(self) -> None:
+        """Ends iterations once the events that were recorded before are out. From any thread."""
+        self._stopping = True
+        self.wake()
+
+    def wake(self) -> None:
+        """What waits for events returns. From any thread."""
+        if self._handle is not None:
+            # A signal handler may run while its own thread has the lock: then nothing waits.
+            if self._lock.acquire(timeout=0.1):
+                try:
+                    if self._handle is not None:
+                        library().usdtc_tracer_wake(self._handle)
+                finally:
+                    self._lock.release()
+
+    def close(self) -> None:
+        """Detaches; what nobody took counts as discarded. counts() and notices() stay. `with` does it, too."""
+        if self._handle is None:
+            return
+        with self._use() as handle:
+            library().usdtc_tracer_discard(handle)
+            self._ledger = self._read_ledger(handle)
+            self._notices = notices_of("usdtc_tracer_notice", handle)
+            with self._lock:
+                self._handle = None
+            library().usdtc_tracer_free(handle)
+
+    def __enter__(self) -> Tracer:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Tracer:
+        return await asyncio.get_running_loop().run_in_executor(None, self.start)
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.get_running_loop().run_in_executor(None, self.close)
+
+    def _use(self) -> _Use:
+        if self._handle is None:
+            raise ValueError("the tracer is not running: use it within `with`")
+        return _Use(self._in_use, self._handle)
+
+    # ---- events
+
+    def take(self, timeout: float | None = None, limit: int = 0) -> list[Event]:
+        """The events that are there, at most `limit` (0: all); where there are none, waits `timeout` seconds (None: until
+        there are some). Empty: time is up, a signal came, or wake() or stop() was called."""
+        wait = -1 if timeout is None else min(math.ceil(max(timeout, 0) * 1000), 2**31 - 1)
+        with self._use() as handle:
+            batch = made("usdtc_tracer_take", handle, wait, limit)
+            try:
+                event_at, read = library().usdtc_batch_event, self._reader.event
+                return [read(event_at(batch, n)) for n in range(library().usdtc_batch_count(batch))]
+            finally:
+                library().usdtc_batch_free(batch)
+
+    def detach(self) -> None:
+        """No hit from here on; events that were recorded can still be taken."""
+        with self._use() as handle:
+            library().usdtc_tracer_detach(handle)
+            self._detached = True
+
+    def _over(self, events: list[Event]) -> bool:
+        """After stop(): detaches, and is true when there is nothing more."""
+        if not self._stopping:
+            return False
+        if self._detached:
+            return not events
+        self.detach()
+        return False
+
+    def __iter__(self) -> Iterator[Event]:
+        while self._handle is not None:
+            events = self.take(0 if self._stopping else None, 4096)
+            yield from events
+            if self._over(events):
+                return
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        while self._handle is not None:
+            events = self.take(0, 1024)
+            for event in events:
+                yield event
+            if self._over(events):
+                return
+            if events:
+                await asyncio.sleep(0)  # others have their turn
+            elif not self._stopping:
+                await self._readable()
+
+    async def _readable(self) -> None:
+        """Until the descriptor is readable. It is watched only meanwhile: a loop whose body takes its time is not to be
+        woken again and again."""
+        loop = asyncio.get_running_loop()
+        ready = loop.create_future()
+        descriptor = self.fileno()
+        loop.add_reader(descriptor, lambda: ready.done() or ready.set_result(None))
+        try:
+            await ready
+        finally:
+            loop.remove_reader(descriptor)
+
+    def fileno(self) -> int:
+        """A descriptor for select, poll and event loops: readable as long as take(0) has something."""
+        descriptor = ctypes.c_int()
+        with self._use() as handle:
+            call("usdtc_tracer_fd", handle, ctypes.byref(descriptor))
+        return descriptor.value
+
+    # ---- accounts
+
+    @property
+    def probes(self) -> list[str]:
+        """Full names of what is traced."""
+        return list(self._probes)
+
+    @property
+    def attachment(self) -> str:
+        """How it is attached, in words."""
+        return self._attachment
+
+    def counts(self) -> Counts:
+        """Of all probes together; exact once the trace is over."""
+        return self._accounts()[0]
+
+    def counts_by_probe(self) -> dict[str, Counts]:
+        """The same of each, by its full name."""
+        return self._accounts()[1]
+
+    def notices(self) -> list[Notice]:
+        """Points that were not attached, and files that changed while they were traced."""
+        if self._handle is None:
+            return self._notices
+        with self._use() as handle:
+            return notices_of("usdtc_tracer_notice", handle)
+
+    def _accounts(self) -> tuple[Counts, dict[str, Counts]]:
+        if self._handle is None:
+            return self._ledger
+        with self._use() as handle:
+            return self._read_ledger(handle)
+
+    def _read_ledger(self, handle: c_void_p) -> tuple[Counts, dict[str, Counts]]:
+        ledger = made("usdtc_tracer_ledger", handle)
+        try:
+            total, probe = _library.Counts(), _library.Counts()
+            call("usdtc_ledger_total", ledger, ctypes.byref(total))
+            by_probe = {}
+            for n, name in enumerate(self._probes):
+                call("usdtc_ledger_probe", ledger, n, ctypes.byref(probe))
+                by_probe[name] = _counts_of(probe)
+            return _counts_of(total), by_probe
+        finally:
+            library().usdtc_ledger_free(ledger)
+
+
+class _Use:
+    """The handle, for one thread at a time."""
+
+    def __init__(self, lock: threading.Lock, handle: c_void_p) -> None:
+        self._lock, self._handle = lock, handle
+
+    def __enter__(self) -> c_void_p:
+        if not self._lock.acquire(blocking=False):
+            raise RuntimeError("another thread is using the tracer")
+        return self._handle
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def _counts_of(raw: Any) -> Counts:
+    fields = {field.name: getattr(raw, field.name) for field in dataclasses.fields(Counts)}
+    fields["missed"] = None if raw.missed == _library.NONE else raw.missed
+    return Counts(**fields)
+
+
+def check_privilege() -> None:
+    """Raises NoPermission, naming what this process lacks to trace."""
+    call("usdtc_check_privilege")
+
+
+def version() -> str:
+    """Of libusdt-c."""
+    return text(library().usdtc_version()) or ""

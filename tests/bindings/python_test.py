@@ -1,0 +1,329 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The Python package: lists and traces a real interpreter, and compares with what its program says it did.
+
+Usage: python_test.py CLASS      USDT_LIBRARY names libusdt-c.so; exit code 77: skipped
+"""
+
+import asyncio
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "bindings/python"
+sys.path.insert(0, str(PACKAGE))
+
+import usdt  # noqa: E402
+
+PYTHON = "/usr/bin/python3.11"  # whose probes Debian compiles in
+
+# Waits for a word, calls its functions, and logs their returns by the interpreter's own profiler, in order.
+CALLS = """\
+import json, sys
+log = []
+def leaf(n):
+    return n
+def branch(n):
+    return leaf(n) + leaf(n + 1)
+def deep(n):
+    return n and deep(n - 1)
+def note(frame, event, argument):
+    if event == "return" and frame.f_code.co_filename == __file__:
+        log.append([frame.f_code.co_name, frame.f_lineno])
+print("ready", flush=True)
+for line in sys.stdin:
+    log.clear()
+    sys.setprofile(note)
+    for i in range(int(line)):
+        branch(i)
+        deep(i % 5)
+    sys.setprofile(None)
+    print(json.dumps(log), flush=True)
+"""
+
+
+class Child:
+    """A Python program that does rounds of calls when it is told to, and says what it did."""
+
+    def __init__(self, directory):
+        self.script = pathlib.Path(directory) / "calls.py"
+        self.script.write_text(CALLS)
+        self.process = subprocess.Popen([PYTHON, "-I", "-S", str(self.script)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout.readline() == "ready\n"
+        self.pid = self.process.pid
+
+    def do(self, rounds):
+        """What it logged: [name, line] of each return."""
+        self.process.stdin.write(f"{rounds}\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def returns(self, events):
+        """The same of what was traced; the profiler is a function of the script, too."""
+        return [list(event.args[1:]) for event in events if event.args[0] == str(self.script) and event.args[1] != "note"]
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+class Pure(unittest.TestCase):
+    """What wants no privilege."""
+
+    def setUp(self):
+        if not os.path.exists(PYTHON):
+            self.skipTest(f"{PYTHON} is not installed")
+
+    def test_lists_the_probes_that_readelf_sees(self):
+        notes = subprocess.run(["readelf", "-nW", PYTHON], check=True, capture_output=True, text=True).stdout
+        expected = sorted(re.findall(r"Provider: (\S+)\s+Name: (\S+)\s+Location: 0x([0-9a-f]+),", notes))
+        listed = sorted((point.provider, point.name, f"{point.pc:016x}") for point in usdt.list(PYTHON))
+        self.assertEqual(listed, expected)
+        self.assertGreater(len(listed), 5)
+
+    def test_types_arguments_as_their_notes_say(self):
+        (point,) = usdt.list(PYTHON, patterns="python:function__return")
+        self.assertEqual(point.signature, "(u64, u64, i32)")
+        self.assertEqual((point.kind, point.machine, point.has_semaphore), ("probe", os.uname().machine, True))
+        self.assertEqual([arg.source for arg in point.args], point.args_text.split())
+        self.assertTrue(point.args[2].signed and point.args[2].bytes == 4 and not point.args[2].refused)
+
+    def test_what_is_listed_means_exactly_itself(self):
+        for point in usdt.list(PYTHON):
+            (again,) = usdt.list(patterns=point.full_name)
+            self.assertEqual(again, point)
+
+    def test_lists_functions_that_are_asked_for(self):
+        points = usdt.list(patterns=f"uprobe:{PYTHON}:Py_GetVer*")
+        self.assertEqual({(point.kind, point.provider, point.name) for point in points},
+                         {("function", "uprobe", "Py_GetVersion")})
+
+    def test_lists_what_a_process_has_mapped(self):
+        with tempfile.TemporaryDirectory() as directory:
+            child = Child(directory)
+            names = {point.name for point in usdt.list(pids=child.pid, patterns="python:*")}
+            child.close()
+        self.assertIn("function__return", names)
+
+    def test_a_file_without_probes_is_an_empty_list(self):
+        self.assertEqual(usdt.list("/bin/true"), [])
+
+    def test_raises_what_is_wrong(self):
+        with self.assertRaises(usdt.NotFound) as caught:
+            usdt.list("/no/such/file")
+        self.assertIn("/no/such/file", str(caught.exception))
+        with self.assertRaises(usdt.SyntaxFault) as caught:
+            usdt.list(PYTHON, patterns="nonsense")
+        self.assertIsNotNone(caught.exception.column)
+        self.assertIsInstance(caught.exception, ValueError)
+        with self.assertRaises(usdt.NotFound):
+            usdt.Tracer("python:no_such", targets=PYTHON).start()
+        with self.assertRaises(ValueError):
+            usdt.Tracer("python:line", texts="handwritten")
+        with self.assertRaises(ValueError):
+            usdt.Tracer("python:line").take(0)
+
+    def test_says_which_privilege_is_missing(self):
+        code = ("import os, usdt\nif os.geteuid() == 0: os.setgid(65534); os.setuid(65534)\n"
+                "try: usdt.check_privilege()\nexcept PermissionError as error: print(type(error).__name__, error)")
+        with tempfile.TemporaryDirectory() as directory:
+            # Where everybody may read it, wherever the project is.
+            os.chmod(directory, 0o755)
+            subprocess.run(["cp", "-rL", PACKAGE / "usdt", os.environ["USDT_LIBRARY"], directory], check=True)
+            library = pathlib.Path(directory) / pathlib.Path(os.environ["USDT_LIBRARY"]).name
+            said = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, cwd="/",
+                                  env={"PYTHONPATH": directory, "USDT_LIBRARY": str(library)})
+        self.assertRegex(said.stdout, "NoPermission .*CAP_", said.stderr)
+
+    def test_is_installed_by_pip(self):
+        pip = [PYTHON, "-m", "pip"]
+        if subprocess.run([*pip, "--version"], capture_output=True).returncode != 0:
+            self.skipTest("pip is not installed")
+        if subprocess.run([PYTHON, "-c", "import setuptools, wheel"], capture_output=True).returncode != 0:
+            self.skipTest("setuptools and wheel are not installed")
+        with tempfile.TemporaryDirectory() as directory:
+            source, target = pathlib.Path(directory) / "source", pathlib.Path(directory) / "target"
+            subprocess.run(["cp", "-r", PACKAGE, source], check=True)
+            done = subprocess.run([*pip, "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--target",
+                                   target, source], capture_output=True, text=True, env={**os.environ, "HOME": directory})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            said = subprocess.run([PYTHON, "-c", "import usdt; print(usdt.__file__, usdt.version())"], text=True,
+                                  capture_output=True, check=True, env={**os.environ, "PYTHONPATH": str(target)}).stdout
+            self.assertTrue(said.startswith(str(target)), said)
+            self.assertTrue((target / "usdt/py.typed").exists())
+
+
+class Live(unittest.TestCase):
+    """Traces a real interpreter."""
+
+    def setUp(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root (attaching uprobes)")
+        if not os.path.exists(PYTHON):
+            self.skipTest(f"{PYTHON} is not installed")
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.child = Child(directory.name)
+        self.addCleanup(self.child.close)
+
+    def tracer(self, **options):
+        return usdt.Tracer("python:function__return", pids=self.child.pid, **options)
+
+    def assert_all_delivered(self, tracer, count):
+        counts = tracer.counts()
+        self.assertEqual((counts.hits, counts.delivered, counts.lost, counts.discarded), (count, count, 0, 0))
+        self.assertEqual(list(tracer.counts_by_probe().values())[0].hits, count)
+
+    def test_events_are_what_the_program_says_it_did(self):
+        with self.tracer() as tracer:
+            said = self.child.do(300)
+            tracer.stop()
+            events = list(tracer)
+        self.assertEqual(self.child.returns(events), said)
+        self.assertGreater(len(said), 1000)
+        self.assert_all_delivered(tracer, len(events))
+        self.assertEqual({(event.pid, event.tid, event.provider, event.name) for event in events},
+                         {(self.child.pid, self.child.pid, "python", "function__return")})
+        self.assertEqual({event.probe for event in events}, set(tracer.probes))
+        times = [event.time for event in events]
+        self.assertEqual(times, sorted(times))
+        self.assertEqual(tracer.notices(), [])
+
+    def test_another_thread_stops_a_loop_that_waits(self):
+        events = []
+        with self.tracer() as tracer:
+            said = []
+            def play():
+                said.extend(self.child.do(10))
+                tracer.stop()
+            other = threading.Thread(target=play)
+            other.start()
+            for event in tracer:
+                events.append(event)
+            other.join()
+        self.assertEqual(self.child.returns(events), said)
+        self.assert_all_delivered(tracer, len(events))
+
+    def test_asyncio_gets_events_among_other_tasks(self):
+        async def trace():
+            events, ticks = [], 0
+            async def tick():
+                nonlocal ticks
+                while True:
+                    ticks += 1
+                    await asyncio.sleep(0.01)
+            async with self.tracer() as tracer:
+                ticking = asyncio.create_task(tick())
+                async def play():
+                    said = []
+                    for _ in range(5):
+                        said += await asyncio.to_thread(self.child.do, 20)
+                        await asyncio.sleep(0.02)
+                    tracer.stop()
+                    return said
+                playing = asyncio.create_task(play())
+                async for event in tracer:
+                    events.append(event)
+                said = await playing
+                ticking.cancel()
+            return tracer, events, said, ticks
+        tracer, events, said, ticks = asyncio.run(asyncio.wait_for(trace(), 60))
+        self.assertEqual(self.child.returns(events), said)
+        self.assertGreater(ticks, 5)
+        self.assert_all_delivered(tracer, len(events))
+
+    def test_a_task_that_is_cancelled_leaves_the_loop_as_it_was(self):
+        async def trace():
+            async with self.tracer() as tracer:
+                async def consume():
+                    async for _ in tracer:
+                        pass
+                consuming = asyncio.create_task(consume())
+                await asyncio.sleep(0.05)
+                consuming.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await consuming
+                self.assertFalse(asyncio.get_running_loop().remove_reader(tracer.fileno()))
+        asyncio.run(asyncio.wait_for(trace(), 60))
+
+    def test_what_nobody_took_is_accounted_for(self):
+        with self.tracer() as tracer:
+            said = self.child.do(50)
+            first = tracer.take(1, limit=7)
+            self.assertEqual(self.child.returns(first), said[:len(self.child.returns(first))])
+        counts = tracer.counts()
+        self.assertEqual((counts.delivered, counts.lost), (len(first), 0))
+        self.assertEqual(counts.hits, counts.delivered + counts.discarded)
+        self.assertGreater(counts.discarded, 100)
+
+    def test_counts_without_events(self):
+        with self.tracer(count_only=True) as tracer:
+            said = self.child.do(50)
+            self.assertEqual(tracer.take(0), [])
+        self.assertGreaterEqual(tracer.counts().hits, len(said))
+
+    def test_texts_are_cut_where_they_are_told_to(self):
+        with self.tracer(string_size=8, texts=None, text_args=["arg0", "arg1"]) as tracer:
+            self.child.do(1)
+            tracer.stop()
+            events = [event for event in tracer if str(self.child.script).startswith(event.args[0])]
+        self.assertTrue(events)
+        for event in events:
+            self.assertIsInstance(event.args[0], usdt.TruncatedText)
+            self.assertEqual(event.args[0], str(self.child.script)[:8])
+            self.assertNotIsInstance(event.args[1], usdt.TruncatedText)
+
+    def test_pointers_stay_numbers_unless_asked(self):
+        with self.tracer(texts=None) as tracer:
+            said = self.child.do(3)
+            tracer.stop()
+            events = list(tracer)
+        self.assertGreaterEqual(len(events), len(said))
+        self.assertTrue(all(isinstance(value, int) for event in events for value in event.args))
+
+    def test_calls_of_functions_have_results_and_durations(self):
+        program = "import os\nprint('ready', flush=True)\ninput()\nprint([os.getppid() for _ in range(4)], flush=True)"
+        process = subprocess.Popen([PYTHON, "-I", "-S", "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   text=True)
+        process.stdout.readline()
+        with usdt.Tracer("ucall:libc.so.6:getppid", pids=process.pid) as tracer:
+            said, _ = process.communicate("go\n")
+            tracer.stop()
+            events = list(tracer)
+        self.assertEqual([event.result for event in events], json.loads(said))
+        self.assertEqual(len(events), 4)
+        self.assertTrue(all(0 < event.duration < 10**10 for event in events))
+
+    def test_one_thread_at_a_time(self):
+        with self.tracer() as tracer:
+            waiting = threading.Thread(target=tracer.take)
+            waiting.start()
+            try:
+                for _ in range(1000):
+                    try:
+                        tracer.take(0)
+                    except RuntimeError as error:
+                        self.assertIn("another thread", str(error))
+                        break
+                else:
+                    self.fail("two threads took events")
+            finally:
+                tracer.wake()
+                waiting.join()
+
+
+if __name__ == "__main__":
+    outcome = unittest.main(exit=False).result
+    for test, reason in outcome.skipped:
+        print(f"SKIP {test}: {reason}")
+    all_skipped = outcome.testsRun > 0 and len(outcome.skipped) == outcome.testsRun
+    sys.exit(1 if not outcome.wasSuccessful() or outcome.testsRun == 0 else 77 if all_skipped else 0)

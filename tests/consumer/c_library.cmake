@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# libusdt-c from an install prefix: a C program by one compiler command, with what usdt-c.pc says and nothing of C++.
+include(${CMAKE_CURRENT_LIST_DIR}/common.cmake)
+install_usdt(${USDT_BINARY_DIR})
+use_pkg_config(${prefix})
+run(pkg-config --dont-define-prefix --cflags --libs usdt-c)
+separate_arguments(flags UNIX_COMMAND "${output}")
+run(${CC} -std=c11 ${USDT_SOURCE_DIR}/examples/c/trace.c -o ${WORK_DIR}/trace ${flags})
+file(GLOB_RECURSE library ${prefix}/*/libusdt-c.so.0)
+cmake_path(GET library PARENT_PATH library_dir)
+set(ENV{LD_LIBRARY_PATH} ${library_dir})
+run(${WORK_DIR}/trace ${TARGET_PROGRAM})
+if(NOT output MATCHES "orders:received\\(u64, u64, i32\\)")
+  message(FATAL_ERROR "the probes of the demo program are not in the output:\n${output}")
+endif()
