@@ -58,10 +58,7 @@ static bool failed(int result, usdtc_error* error, int number, uint32_t kind, co
 
 USDT_PROBE_DECLARE(usdtc_test, values, "small, large, exact, half, word:string, wrong:string");
 
-static const char* const kWords[] = {"zero", "one",
-                                     "Gr\xc3\xbc\xc3\x9f"
-                                     "e",
-                                     "\xff\xfe", "a text that is longer than sixteen"};
+static const char* const kWords[] = {"zero", "one", "na\xc3\xafve", "\xff\xfe", "a text that is longer than sixteen"};
 enum { WORDS = 5 };
 
 __attribute__((noinline)) static void fire(int64_t n) {
