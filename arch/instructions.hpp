@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "usdt/machine.hpp"
@@ -11,6 +12,26 @@ namespace usdt::arch {
 
 /// Whether this build can tell instructions of `machine` apart: those of x86 by zydis, which a static build lacks.
 [[nodiscard]] bool knows_instructions(Machine machine) noexcept;
+
+/// What runs behind an instruction.
+enum class Flow : std::uint8_t {
+  next,    ///< the one behind it
+  branch,  ///< that one or another
+  jump,    ///< another
+  call,    ///< another, and when that returns the one behind it
+  ret,     ///< the caller
+};
+
+struct Instruction {
+  std::uint8_t size = 0;  ///< bytes; 0: there is none
+  Flow flow = Flow::next;
+  /// From its own start to the other one, where it says that itself.
+  std::optional<std::int64_t> target = {};
+};
+
+/// The instruction that `bytes` begin with; one of size 0 where they begin with none, or end within it. Of machines
+/// that knows_instructions() has.
+[[nodiscard]] Instruction decode_instruction(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
 
 /// Bytes of the instruction that `bytes` begin with; 0 where they begin with none, or end within it. What machine
 /// `bytes` are for is one that knows_instructions().

@@ -441,16 +441,34 @@ static __always_inline long add_session(struct usdt_call_key *key, const struct 
 
 /* The same of a call whose ends are two programs. A record that its stack pointer has left is of a call whose end never
  * came. */
-static __always_inline long add_call(struct usdt_call_key *key, const struct usdt_event *blank, __u64 frame)
+static __always_inline long add_call(struct usdt_call_key *key, const struct usdt_event *blank)
 {
-	key->frame = frame;
 	return bpf_map_update_elem(&usdt_open_calls, key, blank, BPF_ANY);
+}
+
+/* What tells the call apart whose end or beginning this is; of sessions that begin, not yet. False: nothing does. */
+static __always_inline bool find_key(const struct usdt_ctx *ctx, struct usdt_call_key *key)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+
+	key->tid = (__u32)pid_tgid;
+	if (is_session()) {
+		if (ctx->returns)
+			key->frame = *usdt_session_cookie(ctx);
+		return true;
+	}
+	if (usdt_program()->return_by == USDT_RETURN_BY_GOROUTINE_RET) {
+		key->tid = pid_tgid >> 32;
+		return usdt_goroutine(ctx, &key->goroutine, &key->frame);
+	}
+	key->frame = usdt_frame(ctx);
+	return true;
 }
 
 static __always_inline void open_call(const struct usdt_ctx *ctx, const __u32 can, __u32 site,
 				      struct usdt_site_stats *stats)
 {
-	struct usdt_call_key key = {.tid = (__u32)bpf_get_current_pid_tgid(), .site = site};
+	struct usdt_call_key key = {.site = site};
 	__u32 zero = 0;
 	struct usdt_event *event;
 	long error;
@@ -460,13 +478,13 @@ static __always_inline void open_call(const struct usdt_ctx *ctx, const __u32 ca
 		return;
 	}
 	event = bpf_map_lookup_elem(&usdt_blank, &zero);
-	if (!event)
+	if (!event || !find_key(ctx, &key))
 		return;
 	if (is_session()) {
 		error = add_session(&key, event);
 		*usdt_session_cookie(ctx) = error ? 0 : key.frame;
 	} else {
-		error = add_call(&key, event, usdt_frame(ctx));
+		error = add_call(&key, event);
 	}
 	if (error) {
 		__sync_fetch_and_add(&stats->calls_full, 1);
@@ -486,10 +504,11 @@ static __always_inline void open_call(const struct usdt_ctx *ctx, const __u32 ca
 static __always_inline void close_call(const struct usdt_ctx *ctx, const __u32 can, __u32 site,
 				       struct usdt_site_stats *stats)
 {
-	struct usdt_call_key key = {.tid = (__u32)bpf_get_current_pid_tgid(), .site = site};
+	struct usdt_call_key key = {.site = site};
 	struct usdt_event *event;
 
-	key.frame = is_session() ? *usdt_session_cookie(ctx) : usdt_frame(ctx);
+	if (!find_key(ctx, &key))
+		return;
 	if (keeps_arguments(ctx)) {
 		if (!key.frame) /* it began before the trace, or did not count */
 			return;

@@ -137,6 +137,41 @@ def calls_are_the_same_by_perf_uprobes(run):
 
 
 @scenario
+def calls_are_the_same_by_probes_on_each_ret(run):
+    calls_of(run, "--ret-probes")
+
+
+@scenario
+def return_values_are_the_same_by_probes_on_each_ret(run):
+    for compiler in COMPILERS:
+        for level in ("-O0", "-O2"):
+            program = build(run, compiler, level, ("-g", "-fno-optimize-sibling-calls"))
+            said, shown, _ = traced(run, program, "uretprobe", FUNCTIONS, "--ret-probes")
+            for name in FUNCTIONS:
+                check_equal(len(shown[name]), len(said[name]), f"{compiler} {level} {name}: returns")
+                for (_, told), (_, value) in zip(said[name], shown[name]):
+                    compare_result(f"{compiler} {level} {name}", told, value, level == "-O0")
+
+
+@scenario
+def functions_that_others_return_for_are_said(run):
+    source = run.dir / "jumps_away.c"
+    source.write_text("""
+        __attribute__((noinline)) int other(int x) { __asm__ volatile(""); return x + 1; }
+        __attribute__((noinline)) int always(int x) { return other(2 * x); }
+        __attribute__((noinline)) int sometimes(int x) { return x > 2 ? other(x) : x; }
+        int main(void) { int sum = 0; for (int i = 0; i < 10; ++i) sum += always(i) + sometimes(i); return sum == 0; }""")
+    program = run.build("jumps_away", [source], ["-O2", "-fno-inline"])
+    result = run.trace([f"uretprobe:{program}:{name}" for name in ("other", "always", "sometimes")], "--ret-probes",
+                       command=[str(program)])
+    result.check_code(0)
+    check_equal({row["probe"].rsplit(":", 1)[1]: row["hits"] for row in result.summary["probes"] if row["hits"]},
+                {"other": 17, "sometimes": 3}, "returns")
+    check("always at" in result.stderr and "it has no RET instruction" in result.stderr, result.stderr)
+    check("sometimes: jumps to other functions" in result.stderr, result.stderr)
+
+
+@scenario
 def inlined_copies_are_seen_each(run):
     for compiler in COMPILERS:
         for level in ("-O1", "-O2", "-O3"):

@@ -44,6 +44,7 @@ struct RawFlags {
   std::vector<std::string> libraries;
   std::string format = "text";
   bool inlined = true;
+  bool ret_probes = false;
   std::string args;
 };
 
@@ -76,6 +77,10 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->type_name("TYPES")
       ->allow_extra_args(false);
   app.add_flag("!--no-inline", raw.inlined, "Without the copies of functions that the compiler inlined into others");
+  app.add_flag(
+      "--ret-probes", raw.ret_probes,
+      "See returns of functions by a probe on each RET instruction, as of Go programs always, instead of by the "
+      "kernel's return probes, by which programs that move their stacks die");
   app.add_flag("--lint", flags.lint,
                "Look for faults of the probes instead of listing them: notes without code, arguments nobody can read, "
                "semaphores that cannot be enabled");
@@ -127,6 +132,7 @@ bool interpret(Flags& flags, const RawFlags& raw) {
     } else if (auto pattern = usdt::parse_pattern(word)) {
       if (auto* function = std::get_if<usdt::FunctionPattern>(&*pattern)) {
         function->inlined = raw.inlined;
+        function->ret_probes = raw.ret_probes;
         function->args = *types;
       }
       const bool of_kernel = std::holds_alternative<usdt::KernelPattern>(*pattern);

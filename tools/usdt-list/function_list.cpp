@@ -171,6 +171,11 @@ void write_place(JsonWriter& json, const usdt::FunctionPoint& point, const usdt:
   json_key(json, "class");
   json_text(json, to_string(point.site_class));
   json.EndObject();
+  if (point.rets.empty()) return;
+  json_key(json, "rets");
+  json.StartArray();
+  for (const usdt::FileOffset each : point.rets) json_hex(json, each.value);
+  json.EndArray();
 }
 
 void write_function(JsonWriter& json, const ListedFunction& each, const usdt::ProbeFile* file) {
@@ -231,6 +236,9 @@ ListedFunction listed(const usdt::FunctionPoint& point, const usdt::ProbeFile& f
     out.details.emplace_back(point.inlined ? "inlined" : "function",
                              fmt::format("{}{}", point.inlined ? "into " : "", point.caller));
   out.details.emplace_back("address", fmt::format("{:#x}, {}", point.pc.value, to_string(point.site_class)));
+  if (!point.rets.empty())
+    out.details.emplace_back(
+        "returns", fmt::format("by {} RET instruction{}", point.rets.size(), point.rets.size() == 1 ? "" : "s"));
   return out;
 }
 

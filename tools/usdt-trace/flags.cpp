@@ -58,6 +58,7 @@ struct RawFlags {
   bool wait_for_pages = false;
   bool no_wait_for_pages = false;
   bool inlined = true;
+  bool ret_probes = false;
   std::string args;
 };
 
@@ -112,6 +113,10 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->type_name("TYPES")
       ->allow_extra_args(false);
   app.add_flag("!--no-inline", raw.inlined, "Without the copies of functions that the compiler inlined into others");
+  app.add_flag(
+      "--ret-probes", raw.ret_probes,
+      "See returns of functions by a probe on each RET instruction, as of Go programs always, instead of by the "
+      "kernel's return probes, by which programs that move their stacks die");
   app.add_flag("--strict", flags.strict,
                "Exit with 3 if events were lost, hits missed, or a value asked for was unreadable");
   app.add_flag("--skip-unknown", flags.skip_unknown,
@@ -205,6 +210,7 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
     auto* function = std::get_if<usdt::FunctionPattern>(&pattern);
     if (function == nullptr) continue;
     function->inlined = raw.inlined;
+    function->ret_probes = raw.ret_probes;
     function->args = *types;
   }
   auto prints = parse_prints(raw.prints);

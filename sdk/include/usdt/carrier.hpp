@@ -46,17 +46,20 @@ struct ProgramKind {
   usdt_source source = USDT_SOURCE_USER;
   Moment moment = Moment::entry;                   ///< usdt_program_constants::moment
   bool calls = false;                              ///< usdt_program_constants::calls
+  ReturnBy returns = ReturnBy::probe;              ///< usdt_program_constants::return_by
   std::optional<Index<std::string>> program = {};  ///< in AttachPlan::programs; none: any
   friend bool operator==(const ProgramKind&, const ProgramKind&) = default;
   /// An order for maps. (libc++ 14 has no three-way comparison of std::optional.)
   friend bool operator<(const ProgramKind& a, const ProgramKind& b) noexcept {
-    return std::tie(a.backend, a.source, a.moment, a.calls, a.program) <
-           std::tie(b.backend, b.source, b.moment, b.calls, b.program);
+    return std::tie(a.backend, a.source, a.moment, a.calls, a.returns, a.program) <
+           std::tie(b.backend, b.source, b.moment, b.calls, b.returns, b.program);
   }
 };
 
 static_assert(static_cast<int>(Moment::entry) == USDT_AT_ENTRY && static_cast<int>(Moment::exit) == USDT_AT_RETURN &&
               static_cast<int>(Moment::both) == (USDT_AT_ENTRY | USDT_AT_RETURN));
+static_assert(static_cast<int>(ReturnBy::instruction) == USDT_RETURN_BY_RET &&
+              static_cast<int>(ReturnBy::goroutine_ret) == USDT_RETURN_BY_GOROUTINE_RET);
 
 /// What sets one copy of the program apart from the others: constants of the load.
 struct PlannedProgram {

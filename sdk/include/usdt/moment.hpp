@@ -12,4 +12,12 @@ enum class Moment : std::uint8_t {
   both = 3,
 };
 
+/// How a program comes to run when a function returns, and how calls are told apart: those of enum usdt_return_by
+/// (spec.h).
+enum class ReturnBy : std::uint8_t {
+  probe = 0,          ///< the kernel replaces the return address, by which programs that move their stacks die
+  instruction = 1,    ///< before each RET instruction of the function; calls that end otherwise are not seen to end
+  goroutine_ret = 2,  ///< the same in a Go program, whose calls are those of goroutines and not of threads
+};
+
 }  // namespace usdt

@@ -51,6 +51,9 @@ struct FunctionPattern {
   std::string source_file = {};
   std::uint32_t line = 0;
   bool inlined = true;  ///< copies too that the compiler inlined into other functions
+  /// Returns are seen by probes on each RET instruction, as those of Go programs always are, and not by the kernel's
+  /// return probes.
+  bool ret_probes = false;
   /// The types of its arguments, where no debug information has them (parse_types()); empty: they are words.
   std::vector<Type> args = {};
 

@@ -20,6 +20,7 @@
 #include "usdt/index.hpp"
 #include "usdt/kernel.hpp"
 #include "usdt/machine.hpp"
+#include "usdt/moment.hpp"
 #include "usdt/result.hpp"
 #include "usdt/select.hpp"
 #include "usdt/stop.hpp"
@@ -198,9 +199,10 @@ struct EncodedSpec {
 /// Where a program can sit: at a place in a file,
 struct FilePlace {
   Index<PlannedFile> file = {};
-  VirtAddr pc = {};             ///< the note's
-  FileOffset offset = {};       ///< where the breakpoint goes: the site, or its nop10
-  std::uint64_t semaphore = 0;  ///< file offset; 0: none
+  VirtAddr pc = {};                   ///< the note's
+  FileOffset offset = {};             ///< where the breakpoint goes: the site, or its nop10
+  std::uint64_t semaphore = 0;        ///< file offset; 0: none
+  std::vector<FileOffset> rets = {};  ///< FunctionPoint::rets: where programs at returns sit instead
 };
 /// at a function of the kernel,
 struct KernelFunctionPlace {
@@ -241,8 +243,9 @@ struct AttachGroup {
   Backend backend = Backend::automatic;  ///< automatic: of files, the best the kernel has
   usdt_source source = USDT_SOURCE_USER;
   Moment moment = Moment::entry;
-  bool session = false;  ///< both ends: by one program; where the kernel has none such, by two
-  bool cookies = true;   ///< this backend has attach cookies here
+  bool session = false;                ///< both ends: by one program; where the kernel has none such, by two
+  ReturnBy returns = ReturnBy::probe;  ///< of files
+  bool cookies = true;                 ///< this backend has attach cookies here
   std::variant<Index<PlannedFile>, KernelModule> of = {};
   std::vector<Index<PlannedSite>> sites = {};
 };

@@ -47,9 +47,11 @@ struct FunctionPoint {
   std::shared_ptr<const FunctionSignature> signature;  ///< shared by all of which no types are known
   std::string source_file = {};                        ///< where it is defined; empty: not known
   std::uint32_t source_line = 0;
-  bool inlined = false;      ///< a copy of its code in another function
-  std::string caller = {};   ///< of an inlined one, and of a line: that function
-  std::string refused = {};  ///< why no program can run there; empty: one can
+  bool inlined = false;                ///< a copy of its code in another function
+  std::string caller = {};             ///< of an inlined one, and of a line: that function
+  std::string refused = {};            ///< why no program can run there; empty: one can
+  ReturnBy returns = ReturnBy::probe;  ///< of other moments than Moment::entry
+  std::vector<FileOffset> rets = {};   ///< of other ways than ReturnBy::probe: the RET instructions
 };
 
 /// One scanned file with the sites asked for.

@@ -51,8 +51,9 @@ Result<sys::UniqueFd> load_with_log(std::string_view program, sys::ProgLoad attr
 }  // namespace
 
 ProgramType program_type(const ProgramKind& kind, Backend files) noexcept {
-  const plan::BackendRow& row = plan::row_of(kind.backend == Backend::automatic ? files : kind.backend, kind.moment);
-  return {row.program_type, row.attach_types.of(kind.moment)};
+  const Moment moment = kind.returns == ReturnBy::probe ? kind.moment : Moment::entry;
+  const plan::BackendRow& row = plan::row_of(kind.backend == Backend::automatic ? files : kind.backend, moment);
+  return {row.program_type, row.attach_types.of(moment)};
 }
 
 Result<sys::UniqueFd> clone_program(const bpf_program* program, const std::string& license, const CloneTarget& target) {

@@ -214,7 +214,8 @@ class Attachment {
 
   [[nodiscard]] Backend backend_of(const PlannedLink& link) const {
     const Backend planned = plan_.groups[link.group].backend;
-    const Moment moment = object_.carriers.programs[link.program].kind.moment;
+    const ProgramKind& kind = object_.carriers.programs[link.program].kind;
+    const Moment moment = kind.returns == ReturnBy::probe ? kind.moment : Moment::entry;  // on RET: as anywhere
     return plan::row_of(planned == Backend::automatic ? object_.backend : planned, moment).backend;
   }
 
@@ -265,6 +266,16 @@ class Attachment {
     return {};
   }
 
+  /// Those of a link that are at some place at least: of a function that returns at several, one.
+  static std::size_t count_sites(const PlannedLink& link, const std::vector<backends::Refusal>& refused) {
+    std::vector<bool> taken(link.sites.size(), true);
+    for (const backends::Refusal& each : refused) taken[each.index] = false;
+    std::unordered_set<std::uint32_t> sites;
+    for (std::size_t i = 0; i < taken.size(); ++i)
+      if (taken[i]) sites.insert(link.sites[i].value);
+    return sites.size();
+  }
+
   void take(Index<PlannedLink> number, const PlannedLink& link, backends::FileLinks links) {
     const Backend backend = backend_of(link);
     const AttachGroup& group = plan_.groups[link.group];
@@ -272,7 +283,7 @@ class Attachment {
     // Of calls that two programs share, the one at the entry is the one that counts.
     const PlannedProgram& program = object_.carriers.programs[link.program];
     const bool counts = !program.partner || program.kind.moment == Moment::entry;
-    const std::size_t attached = counts ? link.sites.size() - links.refused.size() : 0;
+    const std::size_t attached = counts ? count_sites(link, links.refused) : 0;
     impl_->attached += attached;
     if (counts) impl_->by_backend[backend] += attached;
     if (impl_->backend == Backend::automatic) impl_->backend = backend;

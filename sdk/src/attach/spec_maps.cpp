@@ -68,6 +68,7 @@ usdt_program_constants constants_of(const AttachPlan& plan, const CarrierPlan& c
   out.source = static_cast<std::uint8_t>(program.kind.source);
   out.moment = static_cast<std::uint8_t>(program.kind.moment);
   out.calls = static_cast<std::uint8_t>(program.kind.calls);
+  out.return_by = static_cast<std::uint8_t>(program.kind.returns);
   out.one_site = static_cast<std::uint8_t>(plan.sites.size() == 1 && carriers.site_bits == 0);
   out.packed_regs = static_cast<std::uint8_t>(program.packed_regs);
   out.windows = static_cast<std::uint8_t>(carriers.windows);

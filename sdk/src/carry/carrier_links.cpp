@@ -14,6 +14,20 @@ void add_site(PlannedLink& link, const CarrierSites& sites, Index<PlannedSite> s
   link.sites.push_back(site);
 }
 
+/// A link at the RET instructions of the sites of `link`, which has everything else.
+PlannedLink at_rets(const PlannedLink& link, const AttachPlan& plan) {
+  PlannedLink ends{.group = link.group, .program = link.program};
+  for (std::size_t i = 0; i < link.sites.size(); ++i) {
+    for (const FileOffset ret : std::get<FilePlace>(plan.sites[link.sites[i]].point).rets) {
+      ends.offsets.push_back(ret.value);
+      ends.ref_ctr_offsets.push_back(link.ref_ctr_offsets[i]);
+      ends.cookies.push_back(link.cookies[i]);
+      ends.sites.push_back(link.sites[i]);
+    }
+  }
+  return ends;
+}
+
 }  // namespace
 
 void make_links(Carrying& carrying) {
@@ -28,8 +42,10 @@ void make_links(Carrying& carrying) {
     for (auto& [program, link] : by_program) {
       link.group = group;
       link.program = program;
+      const bool by_rets = plan.groups[group].returns != ReturnBy::probe;
+      if (by_rets && plan.groups[group].moment == Moment::exit) link = at_rets(link, plan);
       if (const auto partner = out.programs[program].partner) {
-        PlannedLink ends = link;
+        PlannedLink ends = by_rets ? at_rets(link, plan) : link;
         ends.program = *partner;
         link.ends = out.links.add(std::move(ends));
       }

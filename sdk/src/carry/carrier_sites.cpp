@@ -26,6 +26,7 @@ const Table<EncodedSpec>& no_arguments() {
 
 ProgramKind kind_of_group(const AttachPlan& plan, const AttachGroup& group) {
   ProgramKind kind{.backend = group.backend, .source = group.source, .moment = group.moment};
+  kind.returns = group.returns;
   kind.calls = group.moment == Moment::both;
   if (kind.calls && !group.session) kind.moment = Moment::entry;
   if (!group.sites.empty()) kind.program = plan.sites[group.sites.front()].program;

@@ -35,6 +35,7 @@ enum class DieId : std::uint32_t { none = 0xffffffff };
 /// One place in the code where a function begins to run: its own code, or a copy of it inlined into another function.
 struct Instance {
   VirtAddr pc;
+  std::uint64_t size = 0;  ///< bytes of code from `pc` on without a gap; 0: not known
   bool inlined = false;
   std::string caller = {};       ///< of an inlined one: the qualified name of the function whose code it is in
   SourceLine where_called = {};  ///< of an inlined one: the call that it replaces

@@ -147,6 +147,16 @@ std::optional<VirtAddr> entry_of(Dwarf_Die die) {
   return entry ? entry : first;
 }
 
+std::uint64_t code_size(Dwarf_Die die, VirtAddr entry) {
+  Dwarf_Addr base = 0;
+  Dwarf_Addr begin = 0;
+  Dwarf_Addr end = 0;
+  std::ptrdiff_t at = 0;
+  while ((at = dwarf_ranges(&die, at, &base, &begin, &end)) > 0)
+    if (begin <= entry.value && entry.value < end) return end - entry.value;
+  return 0;
+}
+
 bool has_pc(Dwarf_Die die, VirtAddr pc) { return dwarf_haspc(&die, pc.value) == 1; }
 
 SourceLine declared_at(Dwarf_Die die) {

@@ -61,6 +61,8 @@ void for_each_child(Dwarf_Die die, std::uint64_t& steps, Visit&& visit) {
 
 /// Where the code of `die` begins: DW_AT_entry_pc, else its lowest address of all ranges' first.
 [[nodiscard]] std::optional<VirtAddr> entry_of(Dwarf_Die die);
+/// Bytes of its code from `entry` on; 0: it has none there. What is elsewhere does not count.
+[[nodiscard]] std::uint64_t code_size(Dwarf_Die die, VirtAddr entry);
 /// Whether one of its ranges has `pc`.
 [[nodiscard]] bool has_pc(Dwarf_Die die, VirtAddr pc);
 

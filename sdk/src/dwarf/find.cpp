@@ -90,6 +90,7 @@ class Collector {
     const bool inlined = dwarf_tag(&die) == DW_TAG_inlined_subroutine;
     Instance& instance = function->instances.emplace_back();
     instance.pc = entry;
+    instance.size = inlined ? 0 : code_size(die, entry);
     instance.inlined = inlined;
     instance.die = impl_.id_of(die, inlined && inside != nullptr ? *inside : die);
     if (inlined) {

@@ -17,7 +17,9 @@
 #include "elf/code_reader.hpp"
 #include "elf/demangle.hpp"
 #include "elf/elf_impl.hpp"
+#include "elf/function_flow.hpp"
 #include "elf/functions.hpp"
+#include "elf/go_program.hpp"
 #include "resolve/untyped.hpp"
 #include "usdt/select.hpp"
 
@@ -54,7 +56,8 @@ class FunctionFinder {
       : patterns_(patterns),
         stop_(stop),
         file_(file),
-        code_(elf::Inside::of(*file.elf)->file, elf::Inside::of(*file.elf)->image) {
+        code_(elf::Inside::of(*file.elf)->file, elf::Inside::of(*file.elf)->image),
+        go_(elf::go_program(elf::Inside::of(*file.elf)->file, elf::Inside::of(*file.elf)->image)) {
     for (const FunctionPattern& pattern : patterns) names_.emplace_back(pattern.name);
   }
 
@@ -67,11 +70,10 @@ class FunctionFinder {
   }
 
   Result<void> run() {
-    is_go_ = image().find(".gopclntab") != nullptr;
     auto found = elf::find_functions(*file_.elf, names_, stop_);
     if (!found) return fail(std::move(found.error()));
     if (auto opened = open_debug_information(); !opened) return opened;
-    if (is_go_) file_.no_types = "it is written in Go, whose arguments are not read";
+    if (go_) file_.no_types = "it is written in Go, whose arguments are not read";
     for (const Function& function : *found) {
       if (stop_.stop_requested()) return fail(ErrorKind::stopped, "functions were not looked for to the end");
       if (auto added = add(function); !added) return added;
@@ -105,7 +107,7 @@ class FunctionFinder {
       if (point.inlined && !pattern.inlined) continue;
       point.source_line = pattern.line;
       place_at_start(point, pc);
-      add(std::move(point));
+      if (is_new(point, pc)) file_.functions.push_back(std::move(point));
     }
     return {};
   }
@@ -116,7 +118,7 @@ class FunctionFinder {
     point.inlined = instance.inlined;
     point.caller = instance.inlined ? instance.caller : named(function).name;
     point.source_file = function.declared.file;
-    if (auto variables = debug_->variables(function, instance, pattern.line); variables && !is_go_)
+    if (auto variables = debug_->variables(function, instance, pattern.line); variables && !go_)
       point.signature = shared(*std::move(variables));
   }
 
@@ -147,7 +149,7 @@ class FunctionFinder {
   [[nodiscard]] const elf::Image& image() const noexcept { return elf::Inside::of(*file_.elf)->image; }
 
   Signature signature_of(const dwarf::FunctionInfo& info, const dwarf::Instance& instance) {
-    if (is_go_) return nothing();
+    if (go_) return nothing();
     auto found = debug_->signature(info, instance);
     return found ? shared(*std::move(found)) : untyped();
   }
@@ -173,7 +175,7 @@ class FunctionFinder {
   }
 
   const Signature& untyped() {
-    if (is_go_) return nothing();
+    if (go_) return nothing();
     if (!untyped_) {
       resolve::UntypedValues values = resolve::untyped_function(file_.elf->machine());
       untyped_ = std::make_shared<const FunctionSignature>(
@@ -183,8 +185,8 @@ class FunctionFinder {
   }
 
   Result<void> add(const Function& function, const Known& known, const FunctionPattern& pattern) {
-    FunctionPoint point = point_of(function, known, pattern.moment);
-    if (!pattern.args.empty() && pattern.offset == 0 && !is_go_) {
+    FunctionPoint point = point_of(function, known, pattern);
+    if (!pattern.args.empty() && pattern.offset == 0 && !go_) {
       if (known.signature->typed)
         return fail(ErrorKind::invalid_argument,
                     fmt::format("'{}' has debug information, which knows the types of its arguments: they are not said "
@@ -194,6 +196,7 @@ class FunctionFinder {
     }
     if (function.ifunc)
       point.refused = "what is there only chooses the function (STT_GNU_IFUNC): name the one that it chooses";
+    if (!is_new(point, function.address + pattern.offset)) return {};
     if (pattern.offset != 0) {
       auto there = elf::place_in_function(*file_.elf, function, pattern.offset);
       if (!there) return fail(std::move(there.error()));
@@ -203,27 +206,68 @@ class FunctionFinder {
       place(point, function.address + pattern.offset);
     } else {
       place_at_start(point, function.address);
+      follow_code(point, function);
     }
-    add(std::move(point));
+    file_.functions.push_back(std::move(point));
     return {};
   }
 
+  /// What the instructions of a function say of its entry and returns.
+  void follow_code(FunctionPoint& point, const Function& function) {
+    const bool by_instructions = point.returns != ReturnBy::probe;
+    if (!go_ && !by_instructions) return;
+    const auto flow = elf::flow_of(*file_.elf, function);
+    if (flow && go_ && flow->checked) place(point, *flow->checked);
+    if (by_instructions && point.refused.empty()) take_returns(point, function, flow);
+  }
+
+  void take_returns(FunctionPoint& point, const Function& function, const Result<elf::FunctionFlow>& flow) {
+    if (!flow) {
+      point.refused = flow.error().message;
+      return;
+    }
+    if (flow->returns.empty()) point.refused = "it has no RET instruction: it never returns, or by other functions";
+    for (const VirtAddr at : flow->returns) {
+      const elf::Code code = code_.at(at);
+      const std::span bytes(code.bytes.data.data(), code.bytes.size);
+      if (const auto why = arch::uprobe_refusal(file_.elf->machine(), bytes); !why.empty() || !code.offset) {
+        point.refused = fmt::format("no probe can be put on its RET instruction at {:#x}: {}", at.value, why);
+        return;
+      }
+      point.rets.push_back(*code.offset);
+    }
+    if (flow->jumps_away > 0)
+      file_.warnings.push_back({{},
+                                fmt::format("{}: jumps to other functions ({} times), which return in its place "
+                                            "unseen",
+                                            function.name, flow->jumps_away)});
+  }
+
   /// A point of `function`, not placed yet.
-  [[nodiscard]] FunctionPoint point_of(const Function& function, const Known& known, Moment moment) const {
+  [[nodiscard]] FunctionPoint point_of(const Function& function, const Known& known,
+                                       const FunctionPattern& pattern) const {
+    const Moment moment = pattern.moment;
     FunctionPoint point;
     point.moment = moment;
     point.name = function.name;
     point.signature = known.signature;
     point.source_file = known.declared.file;
     point.source_line = known.declared.line;
-    if (moment != Moment::entry) point.refused = why_no_returns(function);
+    if (moment == Moment::entry) return point;
+    if (go_ || pattern.ret_probes) point.returns = go_ ? ReturnBy::goroutine_ret : ReturnBy::instruction;
+    point.refused = why_no_returns(function, point);
     return point;
   }
 
   /// Empty: a program may run where the function returns.
-  [[nodiscard]] std::string why_no_returns(const Function& function) const {
+  [[nodiscard]] std::string why_no_returns(const Function& function, const FunctionPoint& point) const {
     const bool is_entry_point = image().entry == function.address.value;
-    if (is_go_) return "a Go program moves its stacks, and dies where a return address on one has been changed";
+    if (point.moment == Moment::both && go_ && !go_->by_registers)
+      return fmt::format(
+          "built by {}: where the goroutine is, which the ends of a call are told by, is known of Go 1.18 "
+          "and later",
+          go_->version.empty() ? "a Go before 1.18" : go_->version);
+    if (point.returns != ReturnBy::probe) return {};
     if (is_entry_point || has_no_return_address(function))
       return "it is not called as a function: the kernel would overwrite what is not a return address";
     return {};
@@ -252,10 +296,10 @@ class FunctionFinder {
     if (const std::uint8_t pad = arch::landing_pad(file_.elf->machine(), bytes); pad != 0) place(point, address + pad);
   }
 
-  void add(FunctionPoint&& point) {
+  /// Whether no point of that moment was added yet. `start`: before what it is placed behind.
+  bool is_new(const FunctionPoint& point, VirtAddr start) {
     const bool has_own_name = point.inlined || point.name.starts_with('@');
-    const bool fresh = taken_.emplace(point.moment, point.pc.value, has_own_name ? point.name : "").second;
-    if (fresh) file_.functions.push_back(std::move(point));
+    return taken_.emplace(point.moment, start.value, has_own_name ? point.name : "").second;
   }
 
   /// Copies inlined into other functions, and functions whose symbol says another name ("handle.isra.0").
@@ -281,6 +325,7 @@ class FunctionFinder {
       Function function = named(info);
       for (const dwarf::Instance& instance : info.instances) {
         function.address = instance.pc;
+        function.size = instance.size;
         add_instance(function, info, instance);
       }
     }
@@ -301,13 +346,15 @@ class FunctionFinder {
     for (std::size_t i = 0; i < patterns_.size(); ++i) {
       if (!names_[i].matches(function) || patterns_[i].offset != 0) continue;
       if (instance.inlined && !patterns_[i].inlined) continue;
-      FunctionPoint point = point_of(function, known, patterns_[i].moment);
+      FunctionPoint point = point_of(function, known, patterns_[i]);
       if (instance.inlined) {
         make_inlined(point, instance);
       } else {
+        if (!is_new(point, instance.pc)) continue;
         place_at_start(point, instance.pc);
+        follow_code(point, function);
       }
-      add(std::move(point));
+      if (!instance.inlined || is_new(point, instance.pc)) file_.functions.push_back(std::move(point));
     }
   }
 
@@ -324,9 +371,9 @@ class FunctionFinder {
   const StopToken& stop_;
   ProbeFile& file_;
   elf::CodeReader code_;
+  std::optional<elf::GoProgram> go_;
   elf::Demangler demangler_{kDemangled};
   std::vector<elf::FunctionName> names_;  ///< of patterns_
-  bool is_go_ = false;
   std::optional<dwarf::DebugInfo> debug_;
   Signature untyped_;
   Signature nothing_;

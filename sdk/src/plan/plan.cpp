@@ -142,7 +142,7 @@ class Planner {
     ArgDecoder decoder;
     std::unordered_map<ProbeName, Index<PlannedProbe>, KeyHash> probes = {};
     std::unordered_map<TemplateKey, std::uint32_t, KeyHash> templates = {};
-    std::map<Moment, Index<AttachGroup>> groups = {};
+    std::map<std::pair<Moment, ReturnBy>, Index<AttachGroup>> groups = {};
     std::map<std::tuple<const FunctionSignature*, Moment, const TextOptions*, const ValueOptions*>, std::uint32_t>
         function_templates = {};
     /// Of sites with a description and an argument text.
@@ -154,6 +154,8 @@ class Planner {
     VirtAddr address;  ///< as linked, corrected: what addresses relative to it count from
     plan::Placement placement;
     Moment moment = Moment::entry;
+    ReturnBy returns = ReturnBy::probe;
+    const std::vector<FileOffset>* rets = nullptr;  ///< null: none
   };
 
   [[nodiscard]] std::string too_many_arguments() const {
@@ -163,7 +165,7 @@ class Planner {
   void add_functions(const ProbeFile& file, Current& current);
   void add_function(const FunctionPoint& point, Current& current);
   Index<PlannedProbe> probe_of(const PointName& name, std::optional<Moment> function, Current& current);
-  Index<AttachGroup> group_of(Moment moment, Current& current);
+  Index<AttachGroup> group_of(Moment moment, ReturnBy returns, Current& current);
   /// What is wanted as text at a site, what is known of such texts, and what is wanted beside the arguments.
   struct Texts {
     const TextOptions* wanted;
@@ -246,7 +248,9 @@ void Planner::add_function(const FunctionPoint& point, Current& current) {
     plan_.skipped.push_back({.probe = probe, .pc = point.pc, .reason = std::move(placement.error())});
     return;
   }
-  add_site({name, point.pc, *placement, point.moment}, template_of(point, current), probe, current);
+  const ReturnBy returns = point.moment == Moment::entry ? ReturnBy::probe : point.returns;
+  add_site({name, point.pc, *placement, point.moment, returns, &point.rets}, template_of(point, current), probe,
+           current);
 }
 
 Index<PlannedProbe> Planner::probe_of(const PointName& name, std::optional<Moment> function, Current& current) {
@@ -260,14 +264,15 @@ Index<PlannedProbe> Planner::probe_of(const PointName& name, std::optional<Momen
 }
 
 /// One link serves all entries of a file, whether probes or functions.
-Index<AttachGroup> Planner::group_of(Moment moment, Current& current) {
-  const auto [it, fresh] = current.groups.try_emplace(moment, plan_.groups.next());
+Index<AttachGroup> Planner::group_of(Moment moment, ReturnBy returns, Current& current) {
+  const auto [it, fresh] = current.groups.try_emplace({moment, returns}, plan_.groups.next());
   if (!fresh) return it->second;
-  const bool session = moment == Moment::both && kernel_.abilities.uprobe_session;
+  const bool session = moment == Moment::both && returns == ReturnBy::probe && kernel_.abilities.uprobe_session;
   AttachGroup& group = plan_.groups[plan_.groups.add()];
   if (session) group.backend = Backend::uprobe_session;
   group.moment = moment;
   group.session = session;
+  group.returns = returns;
   group.of = current.file;
   return it->second;
 }
@@ -379,8 +384,9 @@ void Planner::add_site(const Spot& spot, const ArgTemplate& args, Index<PlannedP
   const FilePlace place{.file = current.file,
                         .pc = VirtAddr(spot.name.address),
                         .offset = spot.placement.offset,
-                        .semaphore = spot.placement.semaphore};
-  plan_.groups[group_of(spot.moment, current)].sites.push_back(
+                        .semaphore = spot.placement.semaphore,
+                        .rets = spot.rets ? *spot.rets : std::vector<FileOffset>()};
+  plan_.groups[group_of(spot.moment, spot.returns, current)].sites.push_back(
       plan_.sites.add({.probe = probe, .point = place, .spec = spec, .args = args.args}));
 }
 

@@ -15,8 +15,11 @@ namespace {
 using stack::Area;
 using stack::Process;
 
+/// On a RET instruction the function has not returned yet.
 bool is_at_return(const Event& event) {
   const std::string_view prefix = event.probe().provider;
+  const auto* place = std::get_if<FilePlace>(&event.site().point);
+  if (place != nullptr && !place->rets.empty()) return false;
   const bool of_kernel = !event.probe().file && (prefix == "kretfunc" || prefix == "kretprobe" || prefix == "fexit");
   return of_kernel || event.probe().function == Moment::exit;
 }
@@ -78,7 +81,8 @@ struct Symbolizer::Impl {
     const auto* place = std::get_if<FilePlace>(&event.site().point);
     if (place == nullptr || is_at_return(event)) return process.issue() == FrameIssue::none;
     const Area* area = process.known(event.ip().value);
-    return area != nullptr && event.ip().value - area->start + area->offset == place->offset.value;
+    const FileOffset at(area != nullptr ? event.ip().value - area->start + area->offset : 0);
+    return area != nullptr && (at == place->offset || std::ranges::find(place->rets, at) != place->rets.end());
   }
 
   std::vector<Frame> frames(Process& process, const stack::Step& step) {
@@ -116,7 +120,7 @@ struct Symbolizer::Impl {
   /// The function that was hit is known from the plan, whatever became of the process.
   std::optional<std::vector<Frame>> frames_of_site(const Event& event, const stack::Step& step) {
     const auto* place = std::get_if<FilePlace>(&event.site().point);
-    if (place == nullptr || is_at_return(event)) return std::nullopt;
+    if (place == nullptr || is_at_return(event) || !place->rets.empty()) return std::nullopt;
     const auto module = processes.modules().of(event.plan().files[place->file]);
     const auto linked = module ? module->address_of(place->offset) : std::nullopt;
     if (!linked) return std::nullopt;

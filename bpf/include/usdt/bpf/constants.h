@@ -24,7 +24,8 @@ struct usdt_program_constants {
 	__u8 windows;	      /* some spec of the plan has windows */
 	__u16 max_entries;    /* of the plan's specs: arguments and steps */
 	__u8 max_steps;	      /* of any value */
-	__u8 reserved[3];
+	__u8 return_by;	      /* enum usdt_return_by */
+	__u8 reserved[2];
 	/* per-link: the spec itself, a struct usdt_spec with USDT_LINK_ENTRIES arguments and steps */
 	__u64 link_spec[(sizeof(struct usdt_spec) + USDT_LINK_ENTRIES * sizeof(struct usdt_arg_spec)) / 8];
 	struct usdt_processes scope; /* hits of others do not count; none: all do */

@@ -73,7 +73,8 @@ struct usdt_misreads {
 
 /* One call that has not ended, in the table of those: its record so far. */
 struct usdt_call_key {
-	__u64 frame; /* usdt_frame(), or of sessions the time of the entry or up to 7 ns later */
+	__u64 frame;	 /* usdt_frame(), or of sessions the time of the entry or up to 7 ns later */
+	__u64 goroutine; /* of Go; `frame` is the depth of its stack then, and `tid` the process */
 	__u32 tid;
 	__u32 site;
 };

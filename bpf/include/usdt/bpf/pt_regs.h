@@ -9,6 +9,7 @@
  *     IP_OFFSET       of the instruction pointer
  *     FRAME_OFFSET    of what tells the calls of a thread apart at their entries and returns
  *     STACK_WORD      the stack pointer
+ *     GOROUTINE_WORD  the register that has the goroutine in Go programs (abi-internal.md of its compiler)
  *     CALLER_OFFSET   where that is a register: of the return address at a function's first instruction
  *     RETURN_POPS     by how much that is larger at the return
  *     KPROBE_IP       kprobes leave the instruction pointer so many bytes behind the address
@@ -31,6 +32,7 @@
 #define USDT_X86_IP_OFFSET 128
 #define USDT_X86_FRAME_OFFSET 152
 #define USDT_X86_STACK_WORD 19
+#define USDT_X86_GOROUTINE_WORD 1
 #define USDT_X86_RETURN_POPS 8
 #define USDT_X86_KPROBE_IP 1 /* the byte of an int3 */
 #define USDT_X86_KERNEL_HALF (1ull << 63)
@@ -44,6 +46,7 @@
 #define USDT_I386_IP_OFFSET 48
 #define USDT_I386_FRAME_OFFSET 60
 #define USDT_I386_STACK_WORD 19
+#define USDT_I386_GOROUTINE_WORD 255 /* none */
 #define USDT_I386_RETURN_POPS 4
 #define USDT_I386_KPROBE_IP 1
 #define USDT_I386_KERNEL_HALF 0xc0000000u /* PAGE_OFFSET with VMSPLIT_3G */
@@ -63,6 +66,7 @@
 #define USDT_ARM64_FRAME_OFFSET 232
 #define USDT_ARM64_CALLER_OFFSET 240
 #define USDT_ARM64_STACK_WORD 31
+#define USDT_ARM64_GOROUTINE_WORD 28
 #define USDT_ARM64_RETURN_POPS 0
 #define USDT_ARM64_KPROBE_IP 0
 #define USDT_ARM64_KERNEL_HALF (1ull << 63)

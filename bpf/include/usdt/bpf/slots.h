@@ -108,7 +108,29 @@ static __always_inline __u64 usdt_frame(const struct usdt_ctx *ctx)
 	if (usdt_in_slots(ctx))
 		return (__u64)ctx->regs;
 	USDT_LOAD_REG(frame, ctx->regs, USDT_TARGET(FRAME_OFFSET));
-	return ctx->returns ? frame - USDT_TARGET(RETURN_POPS) : frame;
+	return ctx->returns && usdt_program()->return_by == USDT_RETURN_BY_PROBE ? frame - USDT_TARGET(RETURN_POPS)
+										 : frame;
+}
+
+/* The goroutine that runs, and how deep its stack is: both stay as they are when Go moves the stack, and no other call
+ * of the process has them at the same time. False: there is none here. */
+static __always_inline bool usdt_goroutine(const struct usdt_ctx *ctx, __u64 *goroutine, __u64 *depth)
+{
+#ifdef USDT_SITES_ONLY
+	return false;
+#else
+	struct {
+		__u64 low, high;
+	} stack; /* what struct g of Go's runtime begins with (runtime2.go) */
+	__u64 at;
+
+	*goroutine = usdt_reg(ctx->regs, USDT_TARGET(GOROUTINE_WORD));
+	at = usdt_reg(ctx->regs, USDT_TARGET(STACK_WORD));
+	if (bpf_probe_read_user(&stack, sizeof(stack), (const void *)*goroutine))
+		return false;
+	*depth = stack.high - at;
+	return at >= stack.low && at < stack.high;
+#endif
 }
 
 #endif /* USDT_BPF_SLOTS_H */

@@ -7,7 +7,7 @@
 
 #include "types.h"
 
-#define USDT_SPEC_VERSION 6
+#define USDT_SPEC_VERSION 7
 
 /* What an argument is. */
 enum usdt_arg_kind {
@@ -64,6 +64,13 @@ enum usdt_source {
 enum usdt_moment {
 	USDT_AT_ENTRY = 1,
 	USDT_AT_RETURN = 2,
+};
+
+/* How a program at the return of a function of a file comes to run. A constant of each program. */
+enum usdt_return_by {
+	USDT_RETURN_BY_PROBE = 0,	  /* the return address is replaced: the function has returned */
+	USDT_RETURN_BY_RET = 1,		  /* a probe on its RET instruction, which has not run yet */
+	USDT_RETURN_BY_GOROUTINE_RET = 2, /* the same of Go: calls are told apart by goroutine and depth of its stack */
 };
 
 struct usdt_arg_spec {

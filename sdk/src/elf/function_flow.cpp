@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "elf/function_flow.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "arch/instructions.hpp"
+#include "elf/elf_impl.hpp"
+
+namespace usdt::elf {
+namespace {
+
+/// Go's check has at most two comparisons with a branch behind each, and what they compare is computed before.
+constexpr std::size_t kLongestCheck = 10;
+
+/// An instruction of a function, by its distance from the start; jumps lead to another one, which may be outside.
+struct Step {
+  std::uint64_t at;
+  arch::Instruction code;
+  [[nodiscard]] std::uint64_t target() const { return at + static_cast<std::uint64_t>(*code.target); }
+};
+
+/// Behind the last branch of the first instructions that leads to where the function begins anew. That is at its end: a
+/// call of the runtime, and a jump to the first instruction.
+std::optional<std::uint64_t> behind_stack_check(const std::vector<Step>& steps) {
+  const auto again = std::ranges::find_if(steps, [](const Step& step) {
+    return step.code.flow == arch::Flow::jump && step.code.target && step.target() == 0;
+  });
+  if (again == steps.end()) return std::nullopt;
+  std::optional<std::uint64_t> behind;
+  std::optional<std::uint64_t> leads_to;
+  for (std::size_t i = 0; i < std::min(steps.size(), kLongestCheck); ++i) {
+    const Step& step = steps[i];
+    if (step.code.flow == arch::Flow::next) continue;
+    if (step.code.flow != arch::Flow::branch || !step.code.target) break;
+    if (leads_to && *leads_to != step.target()) break;
+    leads_to = step.target();
+    behind = step.at + step.code.size;
+  }
+  if (!behind || *leads_to <= *behind || *leads_to > again->at) return std::nullopt;
+  // The block of that branch comes to the jump, by a call and nothing else that leads elsewhere.
+  bool calls = false;
+  for (const Step& step : steps) {
+    if (step.at < *leads_to || step.at >= again->at) continue;
+    if (step.code.flow != arch::Flow::next && step.code.flow != arch::Flow::call) return std::nullopt;
+    calls |= step.code.flow == arch::Flow::call;
+  }
+  return calls ? behind : std::nullopt;
+}
+
+}  // namespace
+
+Result<FunctionFlow> flow_of(const ElfFile& file, const Function& function) {
+  const OpenedFile& opened = *Inside::of(file);
+  const auto offset = function.offset ? function.offset : code_offset(opened.image, function.address);
+  if (!offset) return fail(ErrorKind::not_supported, "its code is not in this file");
+  if (function.size == 0)
+    return fail(ErrorKind::not_supported, "no symbol says where it ends, so that its RET instructions are not known");
+  if (!arch::knows_instructions(file.machine()))
+    return fail(ErrorKind::not_supported, "this build of the library cannot tell x86 instructions apart");
+  const std::uint64_t size = std::min(function.size, code_bytes_from(opened.image, function.address));
+  const Bytes code = opened.file.bytes(offset->value, size);
+  FunctionFlow flow;
+  std::vector<Step> steps;
+  for (std::uint64_t at = 0; at < code.size();) {
+    const Step step{at, arch::decode_instruction(file.machine(), ByteView(code).subspan(at))};
+    if (step.code.size == 0)
+      return fail(ErrorKind::malformed,
+                  fmt::format("at +{:#x} is no known instruction, so that its RET instructions are "
+                              "not known",
+                              at));
+    at += step.code.size;
+    if (step.code.flow == arch::Flow::next) {
+      if (steps.size() < kLongestCheck) steps.push_back(step);
+      continue;
+    }
+    steps.push_back(step);
+    const bool leaves = step.code.flow == arch::Flow::jump || step.code.flow == arch::Flow::branch;
+    if (step.code.flow == arch::Flow::ret) flow.returns.push_back(function.address + step.at);
+    if (leaves && step.code.target && step.target() >= size) ++flow.jumps_away;
+  }
+  if (const auto behind = behind_stack_check(steps)) flow.checked = function.address + *behind;
+  return flow;
+}
+
+}  // namespace usdt::elf

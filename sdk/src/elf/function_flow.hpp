@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// How a function's code is entered and left, by its instructions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "usdt/elf_file.hpp"
+#include "usdt/function.hpp"
+#include "usdt/result.hpp"
+
+namespace usdt::elf {
+
+struct FunctionFlow {
+  std::vector<VirtAddr> returns;  ///< its RET instructions
+  std::size_t jumps_away = 0;     ///< jumps and branches to code of others: what they lead to returns to the caller
+  /// Go: the instruction behind the check for room on the stack. Where there is too little the function begins anew on
+  /// a larger one, so that this is the first place that each call comes by once. Nothing: it has no such check.
+  std::optional<VirtAddr> checked;
+};
+
+/// Tells apart the instructions of `function`, from its first to its last byte. Errors: not_supported (its size is not
+/// known; the code is not in this file; x86 in a static build), malformed (what is there is not all instructions).
+[[nodiscard]] Result<FunctionFlow> flow_of(const ElfFile& file, const Function& function);
+
+}  // namespace usdt::elf

@@ -1,0 +1,102 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs that move their stacks: returns are seen by probes on RET instructions, and calls told apart by goroutine."""
+
+import os
+import shutil
+import subprocess
+
+from puppet import HERE  # noqa: F401 (finds the harness)
+from harness import Skip, check, check_equal, main, require_program, require_root, scenario
+
+# Of 4 workers, each of 50.5 calls on average: 10^5 calls. 50000, 10^7 calls, are the long form.
+ROUNDS = int(os.environ.get("USDT_GO_ROUNDS", "500"))
+
+
+def go_compiler():
+    require_root()
+    found = shutil.which("go") or shutil.which("go", path="/usr/lib/go-1.19/bin")
+    if not found:
+        raise Skip("go is not installed")
+    return found
+
+
+def build(run, source, *flags):
+    program = run.dir / f"{source.stem}{''.join(flags)}".replace("=", "-").replace(" ", "")
+    argv = [go_compiler(), "build", *flags, "-o", str(program), str(source)]
+    environment = os.environ | {"GOCACHE": str(run.dir / "go-cache"), "GOFLAGS": "", "CGO_ENABLED": "0"}
+    built = subprocess.run(argv, env=environment, capture_output=True, text=True)
+    check_equal(built.returncode, 0, f"{' '.join(argv)}\n{built.stderr}")
+    return program
+
+
+def said_by(text):
+    return {name: int(count) for name, count in (line.split() for line in text.splitlines())}
+
+
+def traced(run, program, probes, *options, rounds):
+    """What the program counted, and the tool's result."""
+    log = run.dir / "said"
+    command = ["sh", "-c", f"exec {program} 4 {rounds} > {log}"]
+    result = run.trace([probe.format(program) for probe in probes], *options, command=command, timeout=60 + rounds / 25)
+    result.check_code(0)
+    return said_by(log.read_text()), result
+
+
+@scenario
+def hits_are_calls_while_stacks_move(run):
+    """A call that is restarted on a larger stack is one call."""
+    program = build(run, HERE / "moving.go")
+    said, result = traced(run, program, ["uprobe:{}:main.deep", "uretprobe:{}:main.deep"], "--count", rounds=ROUNDS)
+    check_equal(said["deep"], 4 * ROUNDS // 100 * 5050, "calls that the program made")
+    hits = {row["probe"].split(":")[0]: row["hits"] for row in result.summary["probes"]}
+    check_equal(hits, {"uprobe": said["deep"], "uretprobe": said["deep"]}, "hits")
+
+
+@scenario
+def calls_are_those_of_goroutines(run):
+    program = build(run, HERE / "moving.go")
+    said, result = traced(run, program, ["ucall:{}:main.wander"], rounds=100)
+    check(said["moved"] > 0, "no goroutine changed its thread within a call: nothing is shown")
+    check_equal(len(result.events), said["wander"], f"calls, of which {said['moved']} ended on another thread")
+    result.check_accounted(said["wander"], lost=0)
+    check(all(event["duration_ns"] >= 20000 for event in result.events), "each call sleeps for 20 us")
+
+
+@scenario
+def calls_left_by_panics_are_unfinished(run):
+    program = build(run, HERE / "moving.go")
+    said, result = traced(run, program, ["ucall:{}:main.throws"], rounds=90)
+    check_equal(said["throws"], 36, "calls")
+    check_equal(result.summary["lost"]["unfinished"], 12, "calls that ended by a panic")
+    check_equal(len(result.events), 24, "calls that returned")
+
+
+@scenario
+def the_same_program_dies_of_the_return_probes_of_others(run):
+    """Why there are none of ours."""
+    require_program("bpftrace")
+    program = build(run, HERE / "moving.go")
+    text = f"uretprobe:{program}:main.deep {{ @ = count(); }}"
+    argv = ["bpftrace", "-e", text, "-c", f"{program} 4 100"]
+    result = subprocess.run(argv, capture_output=True, text=True, timeout=60, env=os.environ | {"BPFTRACE_STRLEN": "64"})
+    if "Attaching 1 probe" not in result.stdout + result.stderr:
+        raise Skip(f"bpftrace does not work here: {result.stderr.strip()}")
+    check("unexpected return pc" in result.stderr, f"the program did not die: {result.stdout} {result.stderr[:2000]}")
+
+
+@scenario
+def position_independent_and_stripped_programs_are_known_for_go_too(run):
+    program = build(run, HERE / "moving.go", "-buildmode=pie")
+    said, result = traced(run, program, ["uretprobe:{}:main.deep"], "--count", rounds=100)
+    check_equal(result.summary["probes"][0]["hits"], said["deep"], "returns of a position-independent program")
+    program = build(run, HERE / "moving.go", "-ldflags=-w")
+    said, result = traced(run, program, ["ucall:{}:main.deep"], "--count", rounds=100)
+    check_equal(result.summary["probes"][0]["hits"], said["deep"], "calls of a program without debug information")
+    subprocess.run(["strip", program], check=True)
+    result = run.trace(f"uretprobe:{program}:main.deep", command=[str(program), "1", "1"])
+    check_equal(result.code, 1, "a program without symbols")
+
+
+if __name__ == "__main__":
+    main()
