@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What runs when a probe is fired: no lock, no memory, no errno. */
+#include <errno.h>
+#include <string.h>
+
+#include "probe.h"
+
+typedef unsigned long long Value;
+typedef void Stub(Value, Value, Value, Value, Value, Value, Value, Value, Value, Value, Value, Value);
+
+/* The stub of a probe that is not retired; its code is there for ever. */
+static Stub* stub_of(const struct usdtp_slot* slot) { return (Stub*)__atomic_load_n(&slot->stub, __ATOMIC_ACQUIRE); }
+
+/* A stub takes the values that its probe has, wherever its machine passes so many, and lets the others be. */
+static void call(Stub* stub, const Value* v) {
+  stub(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11]);
+}
+
+int usdtp_probe_is_live(const usdtp_probe* probe) { return stub_of((const struct usdtp_slot*)probe) != NULL; }
+
+int usdtp_fire(const usdtp_probe* probe, const uint64_t* values, size_t count) {
+  const struct usdtp_slot* slot = (const struct usdtp_slot*)probe;
+  Stub* stub = stub_of(slot);
+  if (!stub) return 0;
+  if (count != slot->count) return -EINVAL;
+  if (__atomic_load_n(&slot->shown.semaphore, __ATOMIC_RELAXED) == 0) return 0;
+  Value all[USDTP_MAX_ARGUMENTS] = {0};
+  for (size_t n = 0; n < count; ++n) all[n] = values[n];
+  call(stub, all);
+  return 0;
+}
+
+void usdtp_fire_typed(const usdtp_probe* probe, unsigned count, uint32_t types0, uint32_t types1, uint32_t types2,
+                      const Value* values) {
+  const struct usdtp_slot* slot = (const struct usdtp_slot*)probe;
+  Stub* stub = stub_of(slot);
+  if (!stub || count != slot->count) return;
+  const uint32_t words[] = {types0, types1, types2};
+  uint8_t types[USDTP_MAX_ARGUMENTS];
+  memcpy(types, words, sizeof types);
+  Value all[USDTP_MAX_ARGUMENTS] = {0};
+  for (unsigned n = 0; n < count; ++n) all[n] = usdtp_convert(values[n], types[n], slot->types[n]);
+  call(stub, all);
+}

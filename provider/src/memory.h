@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory of a file, mapped as tools expect it of a library: code that can be executed and data of this process alone.
+ */
+#ifndef USDT_PROVIDER_MEMORY_H
+#define USDT_PROVIDER_MEMORY_H
+
+#include "image.h"
+
+/* A file without a name, or with one that only /proc shows, and the parts of it that are mapped. */
+struct usdtp_memory {
+  int fd; /* -1: closed */
+  struct usdtp_layout layout;
+  unsigned char* address; /* of the head; text and data follow as in the file */
+};
+
+/*
+ * Makes a file with `pages` pages of stubs and as many of data, all zeroes, and maps it. Returns 0 or a negated errno,
+ * of usdtp_probe_add(). `name` is shown in /proc/PID/maps.
+ */
+int usdtp_memory_make(struct usdtp_memory* memory, const char* name, size_t pages);
+
+/*
+ * The same data at the same addresses, of another file: for a process whose parent has the first
+ * one, too. Where it fails, it can be tried again. Returns 0 or a negated errno.
+ */
+int usdtp_memory_part(struct usdtp_memory* memory, const char* name);
+
+/* Writes to the file: 0, or a negated errno. */
+int usdtp_memory_write(const struct usdtp_memory* memory, size_t offset, const struct usdtp_bytes* bytes);
+
+/* Nobody can write to the file any more, and its descriptor can only read. */
+void usdtp_memory_finish(struct usdtp_memory* memory);
+
+/* Closes the file. What is mapped stays. */
+void usdtp_memory_close(struct usdtp_memory* memory);
+
+#endif

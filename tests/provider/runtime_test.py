@@ -1,0 +1,339 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Probes that programs make while they run (<usdt/provider.h>): what tools find and read, at every moment of their lives."""
+
+import collections
+import errno
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+
+from builds import HERE, ROOT, compile_and_link
+from harness import (Skip, check, check_equal, main, require_m32, require_program, require_root, require_x86_64, scenario,
+                     wait_line, wait_until)
+
+LIBRARY = sorted((ROOT / "provider" / "src").glob("*.c"))
+PROGRAM = ["runtime_program.c", "runtime_values.c", "runtime_views.cpp"]
+
+
+def built(run):
+    """The program as our own build makes it."""
+    return run.tool.parent / "runtime-probes"
+
+
+def build(run, compiler, flags):
+    flags = [*flags, "-D_GNU_SOURCE"]
+    return compile_and_link(run, "runtime", [*PROGRAM, *LIBRARY], compiler, flags, ["-pthread"])
+
+
+class Program:
+    """A started program with probes; go() lets it go on."""
+
+    def __init__(self, run, program, *arguments, pids=1, before=(), **popen):
+        self.run = run
+        self.process = run.start(*before, program, *arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
+                                 **popen)
+        self.pids = [int(wait_line(self.process)) for _ in range(pids)]
+        self.pid = self.pids[-1]
+
+    def go(self):
+        self.process.stdin.write(b"\n")
+
+    def end(self, timeout=60):
+        self.go()
+        check_equal(self.process.wait(timeout), 0, "the program's exit code")
+
+    def trace(self, probes, *options, pid=None):
+        """usdt-trace, attached."""
+        tracing = self.run.trace_start(probes, "-p", pid or self.pid, *options)
+        wait_until(lambda: "attached " in tracing.stderr() or not tracing.alive(), f"{tracing.stderr()}: attached")
+        check(tracing.alive(), tracing.stderr())
+        return tracing
+
+
+def finish(tracing):
+    if tracing.alive():
+        tracing.signal(signal.SIGINT)
+    result = tracing.finish()
+    result.check_code(0)
+    check_equal(sum(result.summary["lost"].values()), 0, "lost")
+    return result
+
+
+def said(log):
+    """What the program says it passed: the lists of each probe in order."""
+    probes = collections.defaultdict(list)
+    for line in log.read_text().splitlines():
+        name, values = line.split(" ", 1)
+        probes[name].append(json.loads(values))
+    return probes
+
+
+def shown(result):
+    return {name: [event["args"] for event in events] for name, events in result.by_name().items()}
+
+
+def usdt_list(run, *arguments):
+    done = subprocess.run([run.tool.parent / "usdt-list", *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    return done.stdout
+
+
+# --- values ---------------------------------------------------------------------------------------------------------
+
+ROUNDS = 12
+
+
+def _values(name, compiler, flags, m32=False):
+    def values(run):
+        require_root()
+        require_x86_64()
+        if m32:
+            require_m32()
+        program = Program(run, build(run, compiler, flags) if compiler else built(run), "values", ROUNDS, run.dir / "said")
+        tracing = program.trace("typed:*")
+        program.end()
+        result = finish(tracing)
+        passed = said(run.dir / "said")
+        check_equal(len(passed), 9, "probes")
+        events = shown(result)
+        for name, lists in passed.items():
+            check_equal(events.get(name, []), lists, f"values of {name}")
+
+    values.__name__ = f"values_of_{name}_are_right"
+    scenario(values)
+
+
+_values("our_build", None, None)
+_values("gcc_O0", "gcc", ["-O0"])
+_values("clang", "clang", ["-O2"])
+_values("gcc_m32", "gcc", ["-O2", "-m32"], m32=True)
+_values("gcc_O1_with_address_sanitizer", "gcc", ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"])
+
+
+@scenario
+def bpftrace_reads_the_same_values(run):
+    require_root()
+    require_x86_64()
+    require_program("bpftrace")
+    program = Program(run, built(run), "values", ROUNDS, run.dir / "said")
+    # bpftrace 0.17 reads six arguments, and of floats nothing.
+    script = """
+      usdt:*:typed:integers { printf("integers %ld %ld %ld %ld %ld %ld\\n", arg0, arg1, arg2, arg3, arg4, arg5); }
+      usdt:*:typed:twelve { printf("twelve %lu %lu %lu %lu %lu %lu\\n", arg0, arg1, arg2, arg3, arg4, arg5); }
+      usdt:*:typed:views { printf("views %s %d\\n", str(arg0, arg1), arg1); }
+      BEGIN { printf("begin\\n"); }"""
+    bpftrace = run.start("bpftrace", "-p", program.pid, "-e", script, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                         bufsize=0)
+    lines = []
+    while "begin" not in lines:  # what comes before is a warning
+        lines.append(wait_line(bpftrace, 30))
+    program.end()
+    lines = bpftrace.communicate(timeout=30)[0].decode().splitlines()
+    passed = said(run.dir / "said")
+    for name in ("integers", "twelve"):
+        got = [[int(value) for value in line.split()[1:]] for line in lines if line.startswith(f"{name} ")]
+        check_equal(got, [values[:6] for values in passed[name]], f"values of {name}")
+    got = [line.split()[1:] for line in lines if line.startswith("views ")]
+    check_equal(got, [[values[0], str(values[1])] for values in passed["views"]], "texts with a length")
+
+
+# --- what tools find ------------------------------------------------------------------------------------------------
+
+
+def listed(run, pid, provider):
+    return set(re.findall(rf":{provider}:(\w+)", usdt_list(run, "-p", pid)))
+
+
+def listed_by_bpftrace(pid, provider):
+    done = subprocess.run(["bpftrace", "-p", str(pid), "-l", f"usdt:*:{provider}:*"], capture_output=True, text=True,
+                          timeout=60)
+    return set(re.findall(rf":{provider}:(\w+)", done.stdout))
+
+
+def listed_by_bcc(pid, provider):
+    """As its tplist does."""
+    script = ("import sys, bcc\nfor probe in bcc.USDT(pid=int(sys.argv[1])).enumerate_probes():\n"
+              " print(probe.provider.decode(), probe.name.decode())")
+    done = subprocess.run(["/usr/bin/python3", "-c", script, str(pid)], capture_output=True, text=True, timeout=60)
+    if "No module named" in done.stderr:
+        return None
+    return {line.split()[1] for line in done.stdout.splitlines() if line.split()[0] == provider}
+
+
+@scenario
+def probes_added_later_are_found(run):
+    """By everybody who looks from then on; who traces already sees what there was."""
+    require_root()
+    program = Program(run, built(run), "later", 100)
+    check_equal(listed(run, program.pid, "later"), {"first"}, "listed at first")
+    early = program.trace("later:*")
+    program.go()
+    check_equal(int(wait_line(program.process)), program.pid, "pid")
+    both = {"first", "second"}
+    check_equal(listed(run, program.pid, "later"), both, "listed")
+    for lister in (listed_by_bpftrace, listed_by_bcc):
+        found = lister(program.pid, "later")
+        print(f"  {lister.__name__}: {found}")
+        check(found in (both, None), f"{lister.__name__}: {found}")
+    late = program.trace("later:*")
+    program.end()
+    result = finish(late)
+    numbers = [[n] for n in range(100)]
+    check_equal(shown(result), {"first": numbers, "second": numbers}, "values")
+    check_equal(shown(finish(early)), {"first": numbers}, "values of who came before")
+
+
+@scenario
+def names_types_and_meanings_are_shown(run):
+    require_root()
+    require_x86_64()
+    program = Program(run, built(run), "values", 1, run.dir / "said")
+    text = usdt_list(run, "-vv", "-p", program.pid)
+    for wanted in ("bool truth", "float single", "const char *words", "size_t part_size", "const void *numbers"):
+        check(wanted in text, f"{wanted}\n{text}")
+    pasted = re.search(r"^usdt:\S*:typed:lazy\b", text, re.M)[0]
+    tracing = subprocess.Popen([run.tool, pasted.replace('"', ""), "-p", str(program.pid), "--print", "value"],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while "attached" not in (line := tracing.stderr.readline()):
+        check(line != "", "usdt-trace ended")
+    program.end()
+    tracing.send_signal(signal.SIGINT)
+    out = tracing.communicate(timeout=30)[0]
+    check("typed:lazy value=0" in out, f"a listed name, traced: {out}")
+
+
+@scenario
+def thousands_of_probes_are_attached_at_once(run):
+    require_root()
+    program = Program(run, built(run), "many", 3000)
+    check(len(os.listdir(f"/proc/{program.pid}/fd")) < 20, "descriptors")
+    tracing = program.trace("many:*")
+    program.end()
+    values = shown(finish(tracing))
+    check_equal(values, {f"probe_{n}": [[n, n * n]] for n in range(3000)}, "values")
+
+
+# --- lives and ends -------------------------------------------------------------------------------------------------
+
+
+@scenario
+def children_have_the_probes_of_their_parent_and_their_own(run):
+    require_root()
+    program = Program(run, built(run), "fork", 50, pids=2)
+    child, parent = program.pids
+    check_equal(listed(run, parent, "forked"), {"before", "waiting", "of_parent"}, "of the parent")
+    check_equal(listed(run, child, "forked"), {"before", "waiting", "of_child"}, "of the child")
+    tracing = program.trace("forked:*")
+    program.end()
+    numbers = [[n] for n in range(50)]
+    check_equal(shown(finish(tracing)), {name: numbers for name in ("before", "waiting", "of_parent")}, "values")
+
+
+@scenario
+def a_child_fires_what_it_inherited(run):
+    require_root()
+    program = Program(run, built(run), "child", 50)
+    tracing = program.trace("forked:*")
+    program.end()
+    numbers = [[n] for n in range(50)]
+    check_equal(shown(finish(tracing)), {name: numbers for name in ("before", "waiting", "of_child")}, "values")
+
+
+@scenario
+def a_retired_probe_is_silent_while_it_is_traced(run):
+    require_root()
+    program = Program(run, built(run), "retire")
+    tracing = program.trace("ends:tick")
+    program.end()
+    check_equal(shown(finish(tracing)), {"tick": [[n] for n in range(10)]}, "values")
+
+
+@scenario
+def four_threads_fire_while_probes_are_retired_and_traced(run):
+    require_root()
+    program = Program(run, built(run), "threads", 151)
+    tracing = run.trace_start("threads:*", "-p", program.pid, "--count")
+    wait_until(lambda: "attached " in tracing.stderr() or not tracing.alive(), "attached")
+    program.end()
+    if tracing.alive():
+        tracing.signal(signal.SIGINT)
+    result = tracing.finish()
+    result.check_code(0)
+    check(result.summary["hits"] > 100, f"hits\n{result.describe()}")
+
+
+def _sanitized(name, sanitizer):
+    def threads(run):
+        require_x86_64()
+        flags = ["-O1", "-g", f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all"]
+        program = build(run, "gcc", flags)
+        for rounds in (200, 201):  # the provider goes after the threads, or before
+            done = subprocess.run([program, "threads_as_if_traced", str(rounds)], capture_output=True, text=True, timeout=100,
+                                  env={**os.environ, "TSAN_OPTIONS": "die_after_fork=0"})
+            check(done.returncode == 0 and not done.stderr, f"exit {done.returncode}\n{done.stderr[-3000:]}")
+
+    threads.__name__ = f"threads_may_fire_what_others_retire_under_{name}"
+    scenario(threads)
+
+
+_sanitized("asan", "address,undefined")
+_sanitized("tsan", "thread")
+
+
+# --- systems that refuse --------------------------------------------------------------------------------------------
+
+
+def _traced_with(name, *before):
+    def traced(run):
+        require_root()
+        program = Program(run, built(run), "refused", 20, name)
+        tracing = program.trace("refused:tick")
+        program.end()
+        check_equal(shown(finish(tracing)), {"tick": [[n] for n in range(20)]}, "values")
+
+    return traced
+
+
+@scenario
+def without_memfd_a_file_without_a_name_serves(run):
+    _traced_with("memfd")(run)
+
+
+@scenario
+def a_process_that_may_not_make_memory_executable_has_probes(run):
+    """PR_SET_MDWE: what can be written is never executed."""
+    _traced_with("write_and_execute")(run)
+
+
+@scenario
+def where_memfds_may_not_be_executed_a_file_serves(run):
+    """vm.memfd_noexec = 2, in a pid namespace of its own."""
+    require_root()
+    require_program("unshare")
+    if not pathlib.Path("/proc/sys/vm/memfd_noexec").exists():
+        raise Skip("this kernel has no vm.memfd_noexec (6.3)")
+    program = built(run)
+    script = f"echo 2 > /proc/sys/vm/memfd_noexec && exec {program} tick 20"
+    started = Program(run, "unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", script)
+    children = pathlib.Path(f"/proc/{started.process.pid}/task/{started.process.pid}/children").read_text().split()
+    check("memfd" not in pathlib.Path(f"/proc/{children[0]}/maps").read_text(), "a memfd")
+    tracing = started.trace("ticks:*", pid=children[0])
+    started.end()
+    check_equal(shown(finish(tracing)), {"tick": [[n] for n in range(20)]}, "values")
+
+
+@scenario
+def where_nothing_works_the_error_says_so_and_firing_is_harmless(run):
+    program = built(run)
+    wanted = {"executable": errno.EACCES, "memory": errno.ENOMEM, "files": errno.EMFILE, "size": errno.EFBIG}
+    for what, code in wanted.items():
+        done = subprocess.run([program, "refused", "1", what], capture_output=True, text=True, timeout=20)
+        check_equal((done.returncode, done.stdout), (0, f"{code}\n"), f"{what}\n{done.stderr}")
+
+
+if __name__ == "__main__":
+    main()
