@@ -128,12 +128,13 @@ static int move_part(const struct usdtp_memory* from, const struct usdtp_memory*
   return mremap(old, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to->address + bounds[i]) == MAP_FAILED ? -errno : 0;
 }
 
-int usdtp_memory_part(struct usdtp_memory* memory, const char* name) {
+/* Puts another file in the place of this one, with the same data or with zeroes. */
+static int replace(struct usdtp_memory* memory, const char* name, int keep_data) {
   struct usdtp_memory other = {0};
   const struct usdtp_layout* layout = &memory->layout;
   int status = usdtp_memory_make(&other, name, (layout->data - layout->text) / layout->page);
   if (status != 0) return status;
-  memcpy(other.address + layout->data, memory->address + layout->data, layout->notes - layout->data);
+  if (keep_data) memcpy(other.address + layout->data, memory->address + layout->data, layout->notes - layout->data);
   int moved = 0;
   while (moved < 3 && (status = move_part(&other, memory, moved)) == 0) ++moved;
   if (moved == 3) {
@@ -141,11 +142,18 @@ int usdtp_memory_part(struct usdtp_memory* memory, const char* name) {
     memory->fd = other.fd;
     return 0;
   }
-  /* Empty parts of the one file are as good as those of the other until it is tried again. */
+  /* The parts are alike: some of the one file and some of the other are as good until it is tried again. */
   const size_t left = moved == 0 ? 0 : moved == 1 ? layout->text : layout->data;
   (void)munmap(other.address + left, layout->notes - left);
   usdtp_memory_close(&other);
   return status;
+}
+
+int usdtp_memory_part(struct usdtp_memory* memory, const char* name) { return replace(memory, name, 1); }
+
+void usdtp_memory_hide(struct usdtp_memory* memory, const char* name) {
+  (void)replace(memory, name, 0);
+  usdtp_memory_close(memory);
 }
 
 void usdtp_memory_finish(struct usdtp_memory* memory) {

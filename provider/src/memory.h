@@ -31,6 +31,12 @@ int usdtp_memory_write(const struct usdtp_memory* memory, size_t offset, const s
 /* Nobody can write to the file any more, and its descriptor can only read. */
 void usdtp_memory_finish(struct usdtp_memory* memory);
 
+/*
+ * Nobody finds the file any more: what is mapped is another one, without notes, with the same stubs and zeroes for
+ * data. A thread may be in a stub meanwhile. Where there is no memory for that, the old one stays.
+ */
+void usdtp_memory_hide(struct usdtp_memory* memory, const char* name);
+
 /* Closes the file. What is mapped stays. */
 void usdtp_memory_close(struct usdtp_memory* memory);
 

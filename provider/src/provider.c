@@ -16,6 +16,7 @@
 /* What is known of a probe besides what its slot says. */
 struct usdtp_record {
   usdtp_provider* provider;
+  struct image* image;
   struct usdtp_slot* slot;
   struct usdtp_arguments arguments;
   const char* items;
@@ -29,6 +30,7 @@ struct image {
   size_t pages; /* of text, and of data */
   size_t room;
   size_t used;
+  size_t live; /* used, and not retired */
   int published;
   pid_t owner; /* only this process may write to it */
 };
@@ -129,11 +131,13 @@ static struct usdtp_slot* slot_at(const struct image* image, size_t slot) {
 
 static void fill_slot(struct image* image, struct usdtp_record* record) {
   const size_t number = image->used++;
+  ++image->live;
   struct usdtp_slot* slot = slot_at(image, number);
   slot->count = record->arguments.count;
   memcpy(slot->types, record->arguments.types, sizeof slot->types);
   slot->record = record;
   record->slot = slot;
+  record->image = image;
   unsigned char* stub = image->memory.address + image->memory.layout.text + number * USDTP_STUB_SIZE;
   __atomic_store_n(&slot->stub, (void*)stub, __ATOMIC_RELEASE);
 }
@@ -213,22 +217,19 @@ static int write_image(const usdtp_provider* provider, const struct image* image
 }
 
 static int publish_image(usdtp_provider* provider, struct image* image) {
-  if (image->published || image->used == 0) return 0;
+  if (image->published || image->live == 0) return 0;
   struct usdtp_noted* noted = calloc(image->used, sizeof *noted);
   if (!noted) return -ENOMEM;
   const size_t count = note_live(image, noted);
-  int status = count == 0 ? 0 : own_image(provider, image);
-  if (status == 0 && count > 0) {
-    status = write_image(provider, image, noted, count);
-    if (status == 0) {
-      image->published = 1;
-      usdtp_memory_finish(&image->memory);
-      if (provider->flags & USDTP_CLOSE_FILES) usdtp_memory_close(&image->memory);
-      USDT_PROBE(usdtp, published, (const char*)provider->name, (uint32_t)count, (const void*)image->memory.address);
-    }
-  }
+  int status = own_image(provider, image);
+  if (status == 0) status = write_image(provider, image, noted, count);
   free(noted);
-  return status;
+  if (status != 0) return status;
+  image->published = 1;
+  usdtp_memory_finish(&image->memory);
+  if (provider->flags & USDTP_CLOSE_FILES) usdtp_memory_close(&image->memory);
+  USDT_PROBE(usdtp, published, (const char*)provider->name, (uint32_t)count, (const void*)image->memory.address);
+  return 0;
 }
 
 int usdtp_provider_publish(usdtp_provider* provider) {
@@ -243,27 +244,39 @@ int usdtp_provider_publish(usdtp_provider* provider) {
 
 /* ---- Retiring ---------------------------------------------------------------------------------------------------- */
 
-/* Under the lock. The slot stays, and its stub: a thread may be on its way there. */
+/* The slot stays, and its stub: a thread may be on its way there. */
 static void retire(struct usdtp_slot* slot) {
   struct usdtp_record* record = slot->record;
   if (!record) return;
   __atomic_store_n(&slot->stub, NULL, __ATOMIC_RELEASE);
   slot->record = NULL;
+  --record->image->live;
   (void)tdelete(record, &record->provider->names, by_name);
   free(record);
 }
 
-void usdtp_probe_retire(usdtp_probe* probe) {
-  if (!probe) return;
-  enter();
-  retire((struct usdtp_slot*)(void*)probe);
-  leave();
+/* Takes an image without probes out of its provider, and from the eyes of tools. */
+static void drop(usdtp_provider* provider, struct image* image) {
+  struct image** link = &provider->images;
+  while (*link != image) link = &(*link)->next;
+  *link = image->next;
+  char name[USDTP_MAX_NAME + 8];
+  file_name(provider, name);
+  usdtp_memory_hide(&image->memory, name);
+  free(image);
 }
 
-static void retire_image(struct image* image) {
-  for (size_t i = 0; i < image->used; ++i) retire(slot_at(image, i));
-  usdtp_memory_close(&image->memory);
-  free(image);
+void usdtp_probe_retire(usdtp_probe* probe) {
+  if (!probe) return;
+  struct usdtp_slot* slot = (struct usdtp_slot*)(void*)probe;
+  enter();
+  if (slot->record) {
+    usdtp_provider* provider = slot->record->provider;
+    struct image* image = slot->record->image;
+    retire(slot);
+    if (image->published && image->live == 0) drop(provider, image);
+  }
+  leave();
 }
 
 static void unlist(const usdtp_provider* provider) {
@@ -276,9 +289,10 @@ void usdtp_provider_retire(usdtp_provider* provider) {
   if (!provider) return;
   enter();
   unlist(provider);
-  for (struct image *image = provider->images, *next; image; image = next) {
-    next = image->next;
-    retire_image(image);
+  while (provider->images) {
+    struct image* image = provider->images;
+    for (size_t i = 0; i < image->used; ++i) retire(slot_at(image, i));
+    drop(provider, image);
   }
   leave();
   free(provider);

@@ -190,7 +190,7 @@ static int run_threads(int rounds, int traced) {
   return 0;
 }
 
-/* Fired for as long as its standard input says lines: "r" retires it first. */
+/* Fired before and after its end. */
 static int run_retire(void) {
   usdtp_provider* provider = provider_of("ends");
   usdtp_probe* probe = probe_of(provider, "tick", "i32 number");
@@ -201,10 +201,11 @@ static int run_retire(void) {
   usdtp_probe_retire(probe);
   tick(probe, 10);
   if (usdtp_probe_traced(probe)) return 6;
+  ready();
   usdtp_provider_retire(provider);
   tick(probe, 10);
   const uint64_t number = 1;
-  return usdtp_fire(probe, &number, 1);
+  return probe->semaphore != 0 || usdtp_fire(probe, &number, 1) != 0;
 }
 
 /* Makes system call `number` fail with `error`; with `mask` only where argument 2 has one of its bits. */

@@ -247,7 +247,12 @@ def a_child_fires_what_it_inherited(run):
 def a_retired_probe_is_silent_while_it_is_traced(run):
     require_root()
     program = Program(run, built(run), "retire")
+    check_equal(listed(run, program.pid, "ends"), {"tick"}, "listed before")
     tracing = program.trace("ends:tick")
+    program.go()
+    check_equal(int(wait_line(program.process)), program.pid, "pid")
+    for lister in (lambda pid, provider: listed(run, pid, provider), listed_by_bpftrace, listed_by_bcc):
+        check(not lister(program.pid, "ends"), "listed after its end")
     program.end()
     check_equal(shown(finish(tracing)), {"tick": [[n] for n in range(10)]}, "values")
 

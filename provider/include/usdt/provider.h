@@ -103,7 +103,8 @@ int usdtp_provider_publish(usdtp_provider* provider);
 
 /*
  * Ends a probe: firing it does nothing from here on, also while it is traced. Another thread that is in the middle of
- * firing it ends that safely, and may be traced doing so. The name is free for another probe. A second time is as once.
+ * firing it ends that safely, and may be traced doing so. The name is free for another probe. Tools list it until all
+ * probes that were published with it are retired, too. A second time is as once.
  */
 void usdtp_probe_retire(usdtp_probe* probe);
 
