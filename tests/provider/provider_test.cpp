@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// libusdt-provider within one process and untraced: what it takes, what it refuses, what is left of it.
+#include <gtest/gtest.h>
+#include <usdt/provider.h>
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+extern "C" {
+#include "provider/src/arguments.h"
+}
+
+namespace {
+
+class Provider {
+ public:
+  explicit Provider(const char* name = "test") { EXPECT_EQ(usdtp_provider_create(name, 0, &provider_), 0); }
+  ~Provider() { usdtp_provider_retire(provider_); }
+  Provider(const Provider&) = delete;
+  Provider& operator=(const Provider&) = delete;
+
+  int add(const char* name, const char* arguments) { return usdtp_probe_add(provider_, name, arguments, &last); }
+  int publish() { return usdtp_provider_publish(provider_); }
+
+  usdtp_probe* last = nullptr;
+
+ private:
+  usdtp_provider* provider_ = nullptr;
+};
+
+TEST(Provider, namesAreWhatEveryToolTakes) {
+  Provider provider;
+  usdtp_provider* other = nullptr;
+  const std::string longest(127, 'x');
+  for (const char* name : {"a", "_x9", "http.request-done", "A__b", longest.c_str()}) {
+    EXPECT_EQ(provider.add(name, ""), 0) << name;
+    EXPECT_EQ(usdtp_provider_create(name, 0, &other), 0) << name;
+    usdtp_provider_retire(other);
+  }
+  const std::string too_long(128, 'x');
+  const std::string very_long(300, 'x');
+  for (const char* name : {"", " ", "a b", "a:b", "9a", "-a", ".a", "a*", "a\n", "a\"", "a,b", "caf\xc3\xa9",
+                           "\xff\xfe", "a/b", "a%s", too_long.c_str(), very_long.c_str()}) {
+    EXPECT_EQ(provider.add(name, ""), -EINVAL) << name;
+    EXPECT_EQ(usdtp_provider_create(name, 0, &other), -EINVAL) << name;
+    EXPECT_EQ(other, nullptr);
+  }
+  EXPECT_EQ(provider.add("ends\0here", ""), 0) << "a NUL is the end of a name";
+  EXPECT_EQ(provider.add("ends", ""), -EEXIST);
+  EXPECT_EQ(provider.add(nullptr, ""), -EINVAL);
+  EXPECT_EQ(provider.add("null", nullptr), -EINVAL);
+  EXPECT_EQ(usdtp_provider_create("flags", 0x80, &other), -EINVAL);
+}
+
+TEST(Provider, declarationsSayTypesNamesAndMeanings) {
+  struct Case {
+    const char* text;
+    std::vector<int> types;
+    const char* items;
+  };
+  const Case cases[] = {
+      {"", {}, ""},
+      {"  ", {}, ""},
+      {"i32 a", {USDTP_INT}, "a"},
+      {" i8 a ,u8 b,i16 c", {USDTP_SIGNED_CHAR, USDTP_UNSIGNED_CHAR, USDTP_SHORT}, "a,b,c"},
+      {"str sql, i64 took : duration [ us ]", {USDTP_CONST_STRING, USDTP_LONG_LONG}, "sql,took:duration[us]"},
+      {"text t, u64 size[bytes]", {USDTP_TEXT, USDTP_LENGTH, USDTP_UNSIGNED_LONG_LONG}, "t,size[bytes]"},
+      {"bytes b,ptr p,bool o,f32 f,f64 g",
+       {USDTP_BYTES, USDTP_LENGTH, USDTP_CONST_POINTER, USDTP_BOOL, USDTP_FLOAT, USDTP_DOUBLE},
+       "b,p,o,f,g"},
+  };
+  for (const Case& each : cases) {
+    usdtp_arguments arguments{};
+    std::array<char, 256> items{};
+    ASSERT_EQ(usdtp_read_arguments(each.text, &arguments, items.data()), 0) << each.text;
+    EXPECT_EQ(std::vector<int>(arguments.types, arguments.types + arguments.count), each.types) << each.text;
+    EXPECT_STREQ(items.data(), each.items);
+    EXPECT_EQ(arguments.has_meanings != 0, std::string_view(each.items).find_first_of(":[") != std::string_view::npos);
+  }
+}
+
+TEST(Provider, aDeclarationWithAMistakeIsRefusedWhole) {
+  Provider provider;
+  const std::string long_one = "i32 " + std::string(5000, 'a');
+  for (const char* text : {"i32",
+                           "i32 ",
+                           "int a",
+                           "i32 a b",
+                           "i32 9a",
+                           "i32 a,",
+                           ",i32 a",
+                           "i32 a,,i32 b",
+                           "i32 a, i32 a",
+                           "i32 a:",
+                           "i32 a[",
+                           "i32 a[us",
+                           "i32 a[]",
+                           "i32 a]",
+                           "i32 \xc3\xa9",
+                           "i32 a;",
+                           "I32 a",
+                           "i3 a",
+                           "text a, u64 b:x y",
+                           long_one.c_str()})
+    EXPECT_EQ(provider.add("probe", text), -EINVAL) << text;
+  EXPECT_EQ(provider.add("probe", "i32 a"), 0) << "nothing of it was left";
+}
+
+TEST(Provider, thirteenArgumentsAreTooMany) {
+  Provider provider;
+  EXPECT_EQ(provider.add("twelve", "i8 a,i8 b,i8 c,i8 d,i8 e,i8 f,i8 g,i8 h,i8 i,i8 j,i8 k,i8 l"), 0);
+  EXPECT_EQ(provider.add("thirteen", "i8 a,i8 b,i8 c,i8 d,i8 e,i8 f,i8 g,i8 h,i8 i,i8 j,i8 k,i8 l,i8 m"), -E2BIG);
+  EXPECT_EQ(provider.add("texts", "text a,text b,text c,text d,text e,text f,i8 g"), -E2BIG);
+  EXPECT_EQ(provider.add("lastText", "i8 a,i8 b,i8 c,i8 d,i8 e,i8 f,i8 g,i8 h,i8 i,i8 j,i8 k,text l"), -E2BIG);
+}
+
+TEST(Provider, whatCouldNotBeAddedIsHarmless) {
+  Provider provider;
+  EXPECT_EQ(provider.add("bad name", "i32 a"), -EINVAL);
+  usdtp_probe* none = provider.last;
+  ASSERT_NE(none, nullptr);
+  bool evaluated = false;
+  USDT_PROBE_FIRE(none, (evaluated = true));
+  EXPECT_FALSE(evaluated);
+  EXPECT_EQ(usdtp_probe_traced(none), 0);
+  EXPECT_EQ(usdtp_fire(none, nullptr, 7), 0);
+  usdtp_probe_retire(none);
+  usdtp_probe_retire(nullptr);
+  usdtp_provider_retire(nullptr);
+  EXPECT_EQ(usdtp_provider_publish(nullptr), -EINVAL);
+  EXPECT_EQ(usdtp_probe_add(nullptr, "a", "", &none), -EINVAL);
+}
+
+TEST(Provider, aNameIsFreeOnceItsProbeIsRetired) {
+  Provider provider;
+  ASSERT_EQ(provider.add("probe", "i32 a"), 0);
+  usdtp_probe* first = provider.last;
+  EXPECT_EQ(provider.add("probe", "i64 b"), -EEXIST);
+  EXPECT_EQ(provider.publish(), 0);
+  EXPECT_EQ(provider.add("probe", ""), -EEXIST);
+  usdtp_probe_retire(first);
+  usdtp_probe_retire(first);
+  EXPECT_EQ(provider.add("probe", "str other"), 0);
+  EXPECT_NE(provider.last, first);
+  EXPECT_EQ(provider.publish(), 0);
+  EXPECT_EQ(provider.publish(), 0) << "nothing new is no error";
+}
+
+/// Enabled as tracers do it; nobody sits on the stub.
+TEST(Provider, aRetiredProbeDoesNothingThoughItIsTraced) {
+  Provider provider;
+  ASSERT_EQ(provider.add("probe", "i32 a, f64 b"), 0);
+  usdtp_probe* probe = provider.last;
+  const std::array<std::uint64_t, 3> values{};
+  EXPECT_EQ(usdtp_fire(probe, values.data(), 2), 0);
+  EXPECT_EQ(usdtp_fire(probe, values.data(), 3), -EINVAL) << "also while nobody traces it";
+  probe->semaphore = 1;
+  EXPECT_EQ(usdtp_probe_traced(probe), 1);
+  EXPECT_EQ(usdtp_fire(probe, values.data(), 2), 0);
+  EXPECT_EQ(usdtp_fire(probe, values.data(), 1), -EINVAL);
+  USDT_PROBE_FIRE(probe, 1, 2.0);
+  USDT_PROBE_FIRE(probe, 1);
+  usdtp_probe_retire(probe);
+  EXPECT_EQ(usdtp_probe_traced(probe), 0);
+  EXPECT_EQ(usdtp_fire(probe, values.data(), 3), 0);
+  USDT_PROBE_FIRE(probe, 1, 2.0);
+}
+
+TEST(Provider, errnoIsLeftAlone) {
+  Provider provider;
+  ASSERT_EQ(provider.add("probe", "f32 a"), 0);
+  provider.last->semaphore = 1;
+  errno = 77;
+  USDT_PROBE_FIRE(provider.last, 1e300);
+  EXPECT_EQ(errno, 77);
+}
+
+std::size_t count_of(const char* directory) {
+  const std::filesystem::directory_iterator entries(directory);
+  return static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
+}
+
+std::size_t maps_with(std::string_view what) {
+  std::ifstream maps("/proc/self/maps");
+  std::size_t count = 0;
+  for (std::string line; std::getline(maps, line);) count += line.find(what) != line.npos;
+  return count;
+}
+
+TEST(Provider, descriptorsGoWithTheirProvider) {
+  const std::size_t before = count_of("/proc/self/fd");
+  for (int i = 0; i < 20; ++i) {
+    Provider provider("goes");
+    ASSERT_EQ(provider.add("probe", "i32 a"), 0);
+    ASSERT_EQ(provider.publish(), 0);
+    EXPECT_EQ(count_of("/proc/self/fd"), before + 1);
+  }
+  EXPECT_EQ(count_of("/proc/self/fd"), before);
+  usdtp_provider* closed = nullptr;
+  usdtp_probe* probe = nullptr;
+  ASSERT_EQ(usdtp_provider_create("closed", USDTP_CLOSE_FILES, &closed), 0);
+  ASSERT_EQ(usdtp_probe_add(closed, "probe", "", &probe), 0);
+  ASSERT_EQ(usdtp_provider_publish(closed), 0);
+  EXPECT_EQ(count_of("/proc/self/fd"), before);
+  EXPECT_EQ(maps_with("usdt-closed"), 3U) << "head, text and data are mapped nevertheless";
+  usdtp_provider_retire(closed);
+}
+
+TEST(Provider, theInterfaceIsTheHeaders) {
+  EXPECT_EQ(usdtp_version(), std::uint32_t{USDTP_API_MAJOR} << 16 | USDTP_API_MINOR);
+  static_assert(sizeof(usdtp_probe) == 2 && offsetof(usdtp_probe, semaphore) == 0);
+}
+
+/// The compiler's own conversions are what the library's are held against.
+template <class From, class To>
+void expect_conversions(std::uint8_t from, std::uint8_t to) {
+  for (const double number : {0.0, 1.0, -1.0, 2.5, -2.5, 100.0, 127.0, -128.0, 1e6, 1e18}) {
+    if (number < static_cast<double>(std::numeric_limits<From>::lowest()) ||
+        number > static_cast<double>(std::numeric_limits<From>::max()))
+      continue;
+    const From value = static_cast<From>(number);
+    // What C leaves undefined is not compared.
+    if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>) {
+      if (!(value >= static_cast<From>(std::numeric_limits<To>::min()) &&
+            value <= static_cast<From>(std::numeric_limits<To>::max())))
+        continue;
+    }
+    std::uint64_t passed = 0;
+    std::memcpy(&passed, &value, sizeof value);
+    const std::uint64_t made = usdtp_convert(passed, from, to);
+    const To wanted = static_cast<To>(value);
+    EXPECT_EQ(std::memcmp(&made, &wanted, sizeof wanted), 0)
+        << int{from} << " to " << int{to} << " of " << number << ": " << made;
+  }
+}
+
+template <class... T>
+struct Types {};
+using All = Types<bool, signed char, unsigned char, short, unsigned short, int, unsigned int, long, unsigned long,
+                  long long, unsigned long long, float, double, char, char16_t, char32_t, wchar_t>;
+
+template <class From, class... To>
+void expect_all(Types<To...>) {
+  (expect_conversions<From, To>(usdtp::Type<From>::code, usdtp::Type<To>::code), ...);
+}
+template <class... From>
+void expect_all_from(Types<From...>) {
+  (expect_all<From>(All{}), ...);
+}
+
+TEST(Provider, argumentsAreConvertedAsAssigned) { expect_all_from(All{}); }
+
+TEST(Provider, aFloatKeepsItsBits) {
+  const std::uint32_t signalling = 0x7fa00001;
+  EXPECT_EQ(usdtp_convert(signalling, USDTP_FLOAT, USDTP_FLOAT), signalling);
+  const double infinite = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(usdtp_convert(std::bit_cast<std::uint64_t>(infinite), USDTP_DOUBLE, USDTP_FLOAT),
+            std::bit_cast<std::uint32_t>(std::numeric_limits<float>::infinity()));
+}
+
+}  // namespace
