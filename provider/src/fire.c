@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What runs when a probe is fired: no lock, no memory, no errno. */
 #include <errno.h>
-#include <string.h>
+#include <stdarg.h>
 
 #include "probe.h"
 
@@ -30,15 +30,17 @@ int usdtp_fire(const usdtp_probe* probe, const uint64_t* values, size_t count) {
   return 0;
 }
 
-void usdtp_fire_typed(const usdtp_probe* probe, unsigned count, uint32_t types0, uint32_t types1, uint32_t types2,
-                      const Value* values) {
+void usdtp_fire_typed(const usdtp_probe* probe, const uint32_t types[4], ...) {
   const struct usdtp_slot* slot = (const struct usdtp_slot*)probe;
   Stub* stub = stub_of(slot);
-  if (!stub || count != slot->count) return;
-  const uint32_t words[] = {types0, types1, types2};
-  uint8_t types[USDTP_MAX_ARGUMENTS];
-  memcpy(types, words, sizeof types);
+  if (!stub || types[0] != slot->count) return;
   Value all[USDTP_MAX_ARGUMENTS] = {0};
-  for (unsigned n = 0; n < count; ++n) all[n] = usdtp_convert(values[n], types[n], slot->types[n]);
+  va_list values;
+  va_start(values, types);
+  for (unsigned n = 0; n < types[0]; ++n) {
+    const uint8_t type = (uint8_t)(types[1 + n / 4] >> n % 4 * 8);
+    all[n] = usdtp_convert(va_arg(values, Value), type, slot->types[n]);
+  }
+  va_end(values);
   call(stub, all);
 }

@@ -11,4 +11,6 @@ void hit_sdt(long value) {
 }
 void hit_stub(long value) { USDT_PROBE_STUB(ratio, stub, value); }
 void hit_plain(long value) { USDT_PROBE(ratio, plain, value); }
+usdtp_probe* run_time_probe;
+void hit_run_time(long value) { USDT_PROBE_FIRE(run_time_probe, value); }
 void hit_none(long value) { __asm__ volatile("" : : "r"(value)); }

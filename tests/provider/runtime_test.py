@@ -340,5 +340,56 @@ def where_nothing_works_the_error_says_so_and_firing_is_harmless(run):
         check_equal((done.returncode, done.stdout), (0, f"{code}\n"), f"{what}\n{done.stderr}")
 
 
+# --- an interpreter -------------------------------------------------------------------------------------------------
+
+FIBONACCI = ROOT / "examples" / "lua-probes" / "fibonacci.lua"
+CALLS_OF_FIB = 2 * 89 - 1 + 2 * 55 - 1  # fib(n) calls twice the number after the n-th, less one: of 10, then of 9
+
+
+def lua(run):
+    program = run.tool.parent / "lua-probes"
+    if not program.exists():
+        raise Skip("lua-probes is not built (liblua5.4-dev)")
+    return Program(run, program, FIBONACCI, 10)
+
+
+@scenario
+def calls_and_returns_of_lua_are_traced_by_name(run):
+    require_root()
+    program = lua(run)
+    tracing = program.trace("lua:*")
+    program.end()
+    result = finish(tracing)
+    events = [(event["probe"].rsplit(":", 1)[1], event["args"]) for event in result.events]
+    check_equal([args for name, args in events if name == "result"], [[55, 55 / 34, "hello, lua"]], "the script's own probe")
+    fib = [name for name, args in events if args[:1] == ["fib"]]
+    check_equal((fib.count("call"), fib.count("return")), (CALLS_OF_FIB, CALLS_OF_FIB), "calls and returns of fib")
+    depth = deepest = 0
+    for name, args in events:
+        if args[:1] == ["fib"]:
+            check(args[1].endswith("fibonacci.lua") and args[2] == 5, f"where it is defined: {args}")
+            depth += 1 if name == "call" else -1
+            deepest = max(deepest, depth)
+            check(depth >= 0, "a return without its call")
+    check_equal((depth, deepest), (0, 10), "calls within calls")
+    check_equal([name for name, args in events if args[:1] == ["greet"]], ["call", "return"], "greet")
+
+
+@scenario
+def calls_of_lua_are_counted_by_bpftrace(run):
+    require_root()
+    require_x86_64()
+    require_program("bpftrace")
+    program = lua(run)
+    script = 'usdt:*:lua:call { @calls[str(arg0)] = count(); } BEGIN { printf("begin\\n"); }'
+    bpftrace = run.start("bpftrace", "-p", program.pid, "-e", script, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                         bufsize=0)
+    while wait_line(bpftrace, 30) != "begin":
+        pass
+    program.end()
+    text = bpftrace.communicate(timeout=30)[0].decode()
+    check_equal(dict(re.findall(r"@calls\[(\w+)\]: (\d+)", text)).get("fib"), str(CALLS_OF_FIB), f"calls of fib\n{text}")
+
+
 if __name__ == "__main__":
     main()

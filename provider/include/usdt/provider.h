@@ -126,13 +126,13 @@ int usdtp_probe_is_live(const usdtp_probe* probe);
 int usdtp_fire(const usdtp_probe* probe, const uint64_t* values, size_t count);
 
 /*
- * What USDT_PROBE_FIRE calls while somebody traces the probe. `count` values whose types are, four to a word, those of
- * enum usdtp_type (<usdt/probe.h>), each in the lower bytes of its 64 bits. They become those that are declared as by
- * an assignment in C, where a number without a place in the declared type has an unspecified value. With another number
- * of arguments than is declared nothing is fired.
+ * What USDT_PROBE_FIRE calls while somebody traces the probe. `types` are how many arguments follow, then their types,
+ * four to a word, from the lowest byte on (enum usdtp_type of <usdt/probe.h>). Each argument is an unsigned long long
+ * that has the value in its lower bytes. They become those that are declared as by an assignment in C, where a number
+ * without a place in the declared type has an unspecified value. With another number of arguments than is declared
+ * nothing is fired.
  */
-void usdtp_fire_typed(const usdtp_probe* probe, unsigned count, uint32_t types0, uint32_t types1, uint32_t types2,
-                      const unsigned long long* values);
+__attribute__((cold)) void usdtp_fire_typed(const usdtp_probe* probe, const uint32_t types[4], ...);
 
 /* 1 while somebody traces the probe: one load and one branch if not. */
 static inline int usdtp_probe_traced(const usdtp_probe* probe) {
@@ -167,9 +167,23 @@ static inline int usdtp_probe_traced(const usdtp_probe* probe) {
     if (__builtin_expect(__atomic_load_n(&usdtp_fired->semaphore, __ATOMIC_RELAXED) != 0, 0)) \
       USDTP_RUN_N(USDTP_COUNT(__VA_ARGS__), USDTP_EMIT_FIRE, usdtp_fired, (__VA_ARGS__));     \
   } while (0)
-#define USDTP_EMIT_FIRE(n, fired)                                               \
-  const usdtp_slot usdtp_values[USDTP_MAX_ARGUMENTS] = {USDTP_SLOT_VALUES_##n}; \
-  usdtp_fire_typed(fired, n, USDTP_CODES(n, 0), USDTP_CODES(n, 1), USDTP_CODES(n, 2), usdtp_values);
+#define USDTP_EMIT_FIRE(n, fired)                                                                      \
+  static const uint32_t usdtp_types[4] = {n, USDTP_CODES(n, 0), USDTP_CODES(n, 1), USDTP_CODES(n, 2)}; \
+  usdtp_fire_typed(fired, usdtp_types USDTP_FIRED_##n);
+#define USDTP_FIRED_0
+#define USDTP_FIRED_1 USDTP_FIRED_0, (usdtp_slot)usdtp_w1
+#define USDTP_FIRED_2 USDTP_FIRED_1, (usdtp_slot)usdtp_w2
+#define USDTP_FIRED_3 USDTP_FIRED_2, (usdtp_slot)usdtp_w3
+#define USDTP_FIRED_4 USDTP_FIRED_3, (usdtp_slot)usdtp_w4
+#define USDTP_FIRED_5 USDTP_FIRED_4, (usdtp_slot)usdtp_w5
+#define USDTP_FIRED_6 USDTP_FIRED_5, (usdtp_slot)usdtp_w6
+#define USDTP_FIRED_7 USDTP_FIRED_6, (usdtp_slot)usdtp_w7
+#define USDTP_FIRED_8 USDTP_FIRED_7, (usdtp_slot)usdtp_w8
+#define USDTP_FIRED_9 USDTP_FIRED_8, (usdtp_slot)usdtp_w9
+#define USDTP_FIRED_10 USDTP_FIRED_9, (usdtp_slot)usdtp_w10
+#define USDTP_FIRED_11 USDTP_FIRED_10, (usdtp_slot)usdtp_w11
+#define USDTP_FIRED_12 USDTP_FIRED_11, (usdtp_slot)usdtp_w12
+#define USDTP_FIRED_MANY
 #endif
 
 #endif /* USDT_PROVIDER_H */
