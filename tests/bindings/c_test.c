@@ -380,7 +380,7 @@ static void check_values(const usdtc_event* event, int64_t n) {
   CHECK(((value.flags & USDTC_VALUE_TRUNCATED) != 0) == cut);
 
   value = value_of(event, 5);
-  CHECK(value.kind == USDTC_VALUE_UNREADABLE && value.text.length > 5);
+  CHECK(value.kind == USDTC_VALUE_UNREADABLE && value.flags == 0 && value.text.length > 5);
   struct usdtc_arg arg = {.size = sizeof(arg)};
   CHECK(usdtc_event_arg(event, 4, &arg, NULL) == 0 && same_text(arg.name, "word") && arg.kind == USDTC_TYPE_TEXT);
   CHECK(usdtc_event_value(event, 6, &value, NULL) == -ENOENT && usdtc_event_arg(event, 6, &arg, NULL) == -ENOENT);

@@ -321,6 +321,253 @@ class Live(unittest.TestCase):
                 waiting.join()
 
 
+# Spans with a log of their own: [name, depth] of each beginning, [name, failed] of each end.
+SPANS = """\
+import json, sys, time, timeit, usdt
+provider = usdt.Provider("spans", required=True)
+calls = int(sys.argv[1])
+begins, ends, depth = [], [], 0
+
+def logged(function):
+    def call(*arguments):
+        global depth
+        name = function.__name__
+        depth += 1
+        begins.append([name, depth])
+        failed = True
+        try:
+            function(*arguments)
+            failed = False
+        finally:
+            depth -= 1
+            ends.append([name, failed])
+    call.__qualname__ = function.__qualname__
+    return call
+
+@provider.span()
+@logged
+def leaf(n):
+    if n % 10 == 3:
+        raise KeyError(n)
+
+@provider.span("branching")
+@logged
+def branch(n):
+    for i in range(n % 4):
+        try:
+            leaf(n + i)
+        except KeyError:
+            pass
+    if n % 3 == 0 and len(begins) < calls:
+        branch(n + 1)
+
+@provider.span()
+def empty(): pass
+def plain(): pass
+count = 20000
+costs = [min(timeit.repeat(function, number=count, repeat=5)) / count * 1e9 for function in (plain, empty)]
+print("ready", flush=True)
+sys.stdin.readline()
+n = 0
+while len(begins) < calls:
+    n += 1
+    branch(n)
+with provider.span("late"):
+    pass
+print(json.dumps({"begins": begins, "ends": ends, "costs": costs}), flush=True)
+"""
+
+# Each task knows where it is; probe `at` says so right behind the beginning of a span.
+TASKS = """\
+import asyncio, sys, usdt
+provider = usdt.Provider("tasks", required=True)
+at = provider.probe("at", task="i32", depth="i32")
+
+@provider.span()
+async def down(task, depth):
+    at(task, depth)
+    await asyncio.sleep(0.0001 * (task % 7))
+    if depth < 4:
+        await down(task, depth + 1)
+        with provider.span("within"):
+            at(task, depth + 1)
+            await asyncio.sleep(0)
+        await asyncio.gather(down(task, 4), down(task, 4)) if depth == 3 else None
+
+async def main():
+    await asyncio.gather(*(down(task, 1) for task in range(50)))
+
+print("ready", flush=True)
+sys.stdin.readline()
+asyncio.run(main())
+"""
+
+
+def spans_of(events):
+    """[name, depth] of beginnings, by what they say of their parents; [name, failed] of ends; each span ends once."""
+    depths, open_spans, begins, ends = {0: 0}, {}, [], []
+    for event in events:
+        name, _, end = event.name.rpartition("__")
+        span, parent = event.args[:2]
+        if end == "begin":
+            depths[span] = depths[parent] + 1
+            open_spans[span] = name
+            begins.append([name, depths[span]])
+        else:
+            assert open_spans.pop(span) == name, event
+            ends.append([name, event.args[2]])
+    assert not open_spans, open_spans
+    return begins, ends
+
+
+class WithProvider(unittest.TestCase):
+    """Starts Python programs that have probes of their own."""
+
+    def setUp(self):
+        if "USDT_PROVIDER_LIBRARY" not in os.environ:
+            self.skipTest("libusdt-provider is not built")
+
+    def start(self, code, *arguments):
+        process = subprocess.Popen([PYTHON, "-B", "-c", code, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   text=True, env={**os.environ, "PYTHONPATH": str(PACKAGE)})
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        return process
+
+
+class Provider(WithProvider):
+    """What wants no privilege."""
+
+    def test_its_probes_are_listed_with_names_and_types(self):
+        with usdt.Provider("pytest", required=True) as provider:
+            provider.probe("typed", "u8 small, i16 short, f32 half, f64 whole, bool yes, str word")
+            provider.probe("by_keywords", item=str, price=float, count=int)
+            listed = {point.name: point for point in usdt.list(pids=os.getpid(), patterns="pytest:*")}
+            self.assertEqual(listed["typed"].signature, "(u8, i16, f32, f64, u8, u64)")
+            self.assertEqual([arg.name for arg in listed["typed"].args], ["small", "short", "half", "whole", "yes", "word"])
+            self.assertEqual([(arg.name, arg.kind) for arg in listed["by_keywords"].args],
+                             [("item", "text"), ("price", "float"), ("count", "integer")])
+        left = [point.name for point in usdt.list(pids=os.getpid()) if point.provider == "pytest"]
+        self.assertEqual(left, [])
+
+    def test_refuses_what_cannot_be_a_probe(self):
+        with usdt.Provider("pytest2", required=True) as provider:
+            provider.probe("twice")
+            for name, arguments in (("twice", ""), ("no space", ""), ("bad", "float32 x"), ("many", ", ".join(
+                    f"i32 a{i}" for i in range(13)))):
+                with self.assertRaises(usdt.InvalidArgument):
+                    provider.probe(name, arguments)
+            with self.assertRaises(TypeError):
+                provider.probe("both", "i32 x", y=int)
+            with self.assertRaises(TypeError):
+                provider.probe("odd", x=list)
+        with self.assertRaises(usdt.InvalidArgument):
+            usdt.Provider("no name:")
+
+    def test_calls_untraced_do_what_they_do_traced(self):
+        with usdt.Provider("pytest3", required=True) as provider:
+            probe = provider.probe("two", a=int, b=str)
+            self.assertFalse(probe.enabled)
+            self.assertIsNone(probe(1, "x"))
+            with self.assertRaises(TypeError):
+                probe(1)
+            @provider.span()
+            def add(a, b=2):
+                """Adds."""
+                return a + b
+            self.assertEqual((add(1), add(1, b=5), add.__name__, add.__doc__), (3, 6, "add", "Adds."))
+            with self.assertRaises(TypeError):
+                @provider.span()
+                def numbers():
+                    yield 1
+            span = provider.span("one")
+            with span, self.assertRaises(TypeError), span:
+                pass
+        probe(1, "after the end")
+
+    def test_without_the_library_a_program_runs_as_before(self):
+        code = ("import usdt\np = usdt.Provider('gone')\nq = p.probe('x', a=int)\nq(1)\n@p.span()\ndef f(): return 7\n"
+                "print(f(), q.enabled, 'USDT_PROVIDER_LIBRARY' in str(p.error))")
+        done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True,
+                              env={"PYTHONPATH": str(PACKAGE), "USDT_PROVIDER_LIBRARY": "/no/such/library.so"})
+        self.assertEqual(done.stdout, "7 False True\n", done.stderr)
+
+
+class ProviderLive(WithProvider):
+    """Traces those programs, and this one."""
+
+    def setUp(self):
+        super().setUp()
+        if os.geteuid() != 0:
+            self.skipTest("needs root (attaching uprobes)")
+
+    def test_values_arrive_as_they_were_passed(self):
+        with usdt.Provider("pylive", required=True) as provider:
+            probe = provider.probe("values", "i8 a, u64 b, f32 c, f64 d, bool e, str f, text g")
+            passed = [(-128, 2**64 - 1, 1.5, -0.1, True, "word", "t\xe4xt"), (127, 0, 0.25, 1e300, False, "", "x" * 50),
+                      (0, 1, -2.0, 0.0, True, None, "last")]
+            with usdt.Tracer("pylive:values", pids=os.getpid(), texts=["described"]) as tracer:
+                self.assertTrue(probe.enabled)
+                for values in passed:
+                    probe(*values)
+                with self.assertWarns(RuntimeWarning):
+                    probe(128, 0, 0, 0, 0, "", "")
+                probe("no number", 0, 0, 0, 0, "", "")
+                tracer.stop()
+                seen = [event.args for event in tracer]
+            self.assertEqual(probe.unfit, 2)
+        self.assertEqual([args[:7] for args in seen], passed)
+        self.assertEqual([args[7] for args in seen], [len(values[6].encode()) for values in passed])
+
+    def test_spans_are_what_the_program_says_they_were(self):
+        calls = int(os.environ.get("USDT_PYTHON_CALLS", 10000))
+        process = self.start(SPANS, str(calls))
+        with usdt.Tracer("spans:*", pids=process.pid, texts=None) as tracer:
+            events = []
+            said = []
+            def play():
+                said.append(json.loads(process.communicate("go\n")[0]))
+                tracer.stop()
+            playing = threading.Thread(target=play)
+            playing.start()
+            events.extend(tracer)
+            playing.join()
+        counts, (log,) = tracer.counts(), said
+        self.assertEqual((counts.lost, counts.discarded, counts.hits), (0, 0, len(events)))
+        names = {"branch": "branching", "leaf": "leaf"}
+        begins, ends = spans_of(events)
+        self.assertEqual(begins.pop(), ["late", 1])
+        self.assertEqual(ends.pop(), ["late", False])
+        self.assertEqual(begins, [[names[name], depth] for name, depth in log["begins"]])
+        self.assertEqual(ends, [[names[name], failed] for name, failed in log["ends"]])
+        self.assertGreaterEqual(len(begins), calls)
+        plain, decorated = log["costs"]
+        print(f"{len(begins)} decorated calls traced; untraced, a decorated empty function costs {decorated:.0f} ns, "
+              f"a plain one {plain:.0f} ns")
+        self.assertLess(decorated - plain, 20000)
+
+    def test_spans_of_concurrent_tasks_nest_within_their_own(self):
+        process = self.start(TASKS)
+        with usdt.Tracer("tasks:*", pids=process.pid, texts=None) as tracer:
+            process.communicate("go\n")
+            tracer.stop()
+            events = list(tracer)
+        self.assertEqual((process.returncode, tracer.counts().lost), (0, 0))
+        places, parents, ended = {}, {}, set()
+        for i, event in enumerate(events):
+            if event.name.endswith("__begin"):
+                self.assertEqual(events[i + 1].name, "at")
+                places[event.args[0]] = events[i + 1].args
+                parents[event.args[0]] = event.args[1]
+            elif event.name.endswith("__end"):
+                self.assertNotIn(event.args[0], ended)
+                ended.add(event.args[0])
+        self.assertEqual(ended, set(places))
+        self.assertEqual(len(places), 50 * (4 + 3 + 2))
+        for span, (task, depth) in places.items():
+            self.assertEqual(places.get(parents[span], (task, 0)), (task, depth - 1), f"parent of span {span}")
+
+
 if __name__ == "__main__":
     outcome = unittest.main(exit=False).result
     for test, reason in outcome.skipped:

@@ -59,8 +59,9 @@ void choose_text(const usdtc_event& owner, std::size_t n, usdtc_value& value) {
   if (!usdt::string_slot(spec, n)) return;
   auto text = event.text(n);
   if (text) return set_text(value, *text);
-  if (spec.args[n].capture != USDT_CAPTURE_LIKELY)
-    set_unreadable(value, owner.planned->keep(std::move(text.error().message)));
+  if (spec.args[n].capture == USDT_CAPTURE_LIKELY) return;
+  if (value.number.u == 0) value.flags = USDTC_VALUE_NULL;
+  set_unreadable(value, owner.planned->keep(std::move(text.error().message)));
 }
 
 usdtc_value value_of(const usdtc_event& owner, std::size_t n) {

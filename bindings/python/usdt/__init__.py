@@ -7,14 +7,22 @@
     with usdt.Tracer("python:function__entry", pids=4711) as tracer:
         for event in tracer:
             print(event.args)
+
+    provider = usdt.Provider("shop")  # probes of this process, by libusdt-provider.so.1
+    sold = provider.probe("sold", item=str, price=float)
+    sold("lamp", 49.9)
+
+    @provider.span()
+    def checkout(cart): ...
 """
 
 from ._errors import (Error, InvalidArgument, LimitReached, NoPermission, NotFound, NotSupported, SyntaxFault,
                       VerifierRefused)
 from ._events import EnumValue, Event, TruncatedBytes, TruncatedText, Unreadable, Value
 from ._points import Arg, Notice, Point, list  # noqa: A004 - usdt.list() is what it does
+from ._provider import Probe, Provider, Span
 from ._tracer import Counts, Tracer, check_privilege, version
 
 __all__ = ["Arg", "Counts", "EnumValue", "Error", "Event", "InvalidArgument", "LimitReached", "NoPermission", "NotFound",
-           "NotSupported", "Notice", "Point", "SyntaxFault", "Tracer", "TruncatedBytes", "TruncatedText", "Unreadable",
+           "NotSupported", "Notice", "Point", "Probe", "Provider", "Span", "SyntaxFault", "Tracer", "TruncatedBytes", "TruncatedText", "Unreadable",
            "Value", "VerifierRefused", "check_privilege", "list", "version"]

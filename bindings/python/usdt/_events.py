@@ -12,7 +12,7 @@ from ._library import library, text
 from ._points import Arg, arg_of
 
 _SIGNED, _UNSIGNED, _FLOAT, _TEXT, _BYTES, _UNREADABLE = 1, 2, 3, 4, 5, 6
-_TRUNCATED = 1
+_TRUNCATED, _NULL = 1, 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +47,8 @@ class EnumValue(int):
         return f"<{self.label}: {int(self)}>"
 
 
-Value = Union[int, float, bool, str, bytes, Unreadable]
+#: None is a null pointer where there should be text.
+Value = Union[int, float, bool, str, bytes, None, Unreadable]
 
 
 class Event(NamedTuple):
@@ -134,6 +135,8 @@ class Reader:
             return bool(number) if n in shape.booleans else number
         if kind == _FLOAT:
             return value.f
+        if value.flags & _NULL:
+            return None
         raw = value.text.bytes()
         cut = value.flags & _TRUNCATED
         if kind == _TEXT:

@@ -378,7 +378,8 @@ enum usdtc_value_kind {
   USDTC_VALUE_UNREADABLE = 6 /* there is none, and why: never a made-up number */
 };
 enum usdtc_value_flags {
-  USDTC_VALUE_TRUNCATED = 1 /* longer than usdtc_trace_options.string_size */
+  USDTC_VALUE_TRUNCATED = 1, /* longer than usdtc_trace_options.string_size */
+  USDTC_VALUE_NULL = 2       /* of UNREADABLE: no text, but a null pointer, which was passed instead of one */
 };
 
 struct usdtc_value {
