@@ -344,5 +344,25 @@ def an_object_with_both_tables_is_refused(run):
     check("two spec tables" in said, said)
 
 
+@scenario
+def libbpf_attaches_to_probes_that_were_made_at_run_time(run):
+    """By the path of the process's descriptor; twelve arguments, six of them on the stack of x86-64."""
+    require_x86_64()
+    require_root()
+    log = run.dir / "said"
+    program = run.start(run.tool.parent / "runtime-probes", "values", 6, log, stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE, bufsize=0)
+    files = pathlib.Path(f"/proc/{int(wait_line(program))}/fd")
+    [file] = [fd for fd in files.iterdir() if str(fd.readlink()).startswith("/memfd:usdt-typed")]
+    attached = Attached(run, "libbpf", with_libbpfs_header(run), "on_hit", file, "typed", "twelve").wait_attached()
+    program.stdin.write(b"\n")
+    check_equal(program.wait(30), 0, "the program")
+    passed = [json.loads(line.split(" ", 1)[1]) for line in log.read_text().splitlines() if line.startswith("twelve")]
+    hits = attached.hits()
+    check_equal(len(hits), len(passed), "hits")
+    for hit, values in zip(hits, passed):
+        check_equal(([value % 2**64 for value in hit["values"][:12]], hit["count"]), (values, 12), "values")
+
+
 if __name__ == "__main__":
     main()
