@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Probes that programs make while they run (<usdt/provider.h>): what tools find and read, at every moment of their lives."""
 
-import collections
 import errno
-import json
 import os
 import pathlib
 import re
@@ -12,9 +10,10 @@ import signal
 import subprocess
 import time
 
-from builds import HERE, ROOT, compile_and_link
+from builds import ROOT, compile_and_link
 from harness import (Skip, check, check_equal, main, require_m32, require_program, require_root, require_x86_64, scenario,
                      wait_line, wait_until)
+from runtime_log import said, shown
 
 LIBRARY = sorted((ROOT / "provider" / "src").glob("*.c"))
 PROGRAM = ["runtime_program.c", "runtime_values.c", "runtime_views.cpp"]
@@ -62,19 +61,6 @@ def finish(tracing):
     result.check_code(0)
     check_equal(sum(result.summary["lost"].values()), 0, "lost")
     return result
-
-
-def said(log):
-    """What the program says it passed: the lists of each probe in order."""
-    probes = collections.defaultdict(list)
-    for line in log.read_text().splitlines():
-        name, values = line.split(" ", 1)
-        probes[name].append(json.loads(values))
-    return probes
-
-
-def shown(result):
-    return {name: [event["args"] for event in events] for name, events in result.by_name().items()}
 
 
 def usdt_list(run, *arguments):

@@ -19,6 +19,9 @@ import harness
 import truth
 from elf_view import notes
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "provider"))
+import runtime_log
+
 
 @dataclasses.dataclass
 class Cell:
@@ -149,6 +152,35 @@ class Truth:
         except (harness.Failure, OSError) as failure:
             return {self.name: Cell("FAIL", f"{mode}: {failure}")}
         return {self.name: Cell(f"{hits} hits, {values} values ({_seconds(outcomes)})")}
+
+
+class RunTimeProbes:
+    """Probes that a program makes in the guest (<usdt/provider.h>), traced by its pid; what was seen is compared here with
+    the program's own log."""
+
+    name = "probes made at run time"
+    STEPS = ("mkfifo /tmp/go", "runtime-probes values 12 /out/run_time.log </tmp/go >/tmp/pid & program=$!", "exec 3>/tmp/go",
+             "until [ -s /tmp/pid ]; do sleep 0.2; done",
+             "usdt-trace 'typed:*' -p $program --format json >/out/run_time.json 2>/out/run_time.err & tool=$!",
+             "until grep -q '^attached' /out/run_time.err || ! kill -0 $tool; do sleep 0.2; done",
+             "echo >&3", "wait $program && kill -INT $tool", "wait $tool")
+
+    def __init__(self, bin_dir):
+        self.files = {f"lab/{name}": bin_dir / name for name in ("usdt-trace", "runtime-probes")}
+        self.steps = [(120, "; ".join(self.STEPS).replace("&;", "&"))]
+
+    def judge(self, outcomes, out, _rows):
+        try:
+            result = harness.Result(outcomes[0].status, *[(out / f"run_time.{kind}").read_text() for kind in ("json", "err")])
+            result.check_code(0)
+            passed = runtime_log.said(out / "run_time.log")
+            harness.check(len(passed) == 9, f"probes: {sorted(passed)}")
+            shown = runtime_log.shown(result)
+            for name, lists in passed.items():
+                harness.check_equal(shown.get(name), lists, f"values of {name}")
+        except (harness.Failure, OSError) as failure:
+            return {self.name: Cell("FAIL", f"{failure}\n{_tail(outcomes[0].output)}")}
+        return {self.name: Cell(f"{len(result.events)} hits ({_seconds(outcomes)})")}
 
 
 class EveryFunction:
