@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Lists and traces USDT probes of any process, functions of programs and of the kernel (docs/node.md), and makes probes of
+// this process. The addons are beside this file, or where USDT_NODE_ADDONS says.
+'use strict';
+
+const {AsyncLocalStorage} = require('node:async_hooks');
+const path = require('node:path');
+
+const addons = {};
+// Each is loaded when it is first needed: to have probes takes no tracer.
+const addon = (name) => (addons[name] ??= require(path.join(process.env.USDT_NODE_ADDONS || __dirname, `${name}.node`)));
+const tracing = () => addon('usdt_tracing');
+
+const listOf = (oneOrMore) => (oneOrMore === undefined || oneOrMore === null ? [] : Array.isArray(oneOrMore) ? oneOrMore : [oneOrMore]);
+
+// --- finding and tracing ----------------------------------------------------------------------------------------------
+
+function searchOf({patterns, targets, pids, family, program} = {}) {
+  const only = listOf(pids), related = listOf(family);
+  return {patterns: listOf(patterns), targets: listOf(targets), searched: [...only, ...related], program, pids: only,
+          family: related};
+}
+
+/** The probes of files, processes or a program; with `patterns` what those mean. */
+function list(targets, options = {}) {
+  return tracing().list(searchOf({...options, targets}));
+}
+
+const TEXTS = {described: 1, typed: 2, likely: 4};
+const OPEN = 1;
+const COUNT_ONLY = 1;
+const DESCENDANTS = 2;
+
+function textBits(texts) {
+  if (texts === 'auto') return 7;
+  return listOf(texts).reduce((bits, word) => {
+    if (!(word in TEXTS)) throw new TypeError(`texts: '${word}' is none of: auto, ${Object.keys(TEXTS).join(', ')}`);
+    return bits | TEXTS[word];
+  }, 0);
+}
+
+/** Traces probes, functions and points of the kernel: `for await (const event of tracer)` until stop(). */
+class Tracer {
+  #handle = null;
+  #names = new Map();  // of arguments, by site
+  #stopping = false;
+  #detached = false;
+  #counts = null;
+  #notices = [];
+
+  constructor(handle) {
+    this.#handle = handle;
+  }
+
+  /** Attaches. Errors have a `kind` ("not_found", "no_permission") and an `errno`. */
+  static async start(patterns, options = {}) {
+    const {texts = 'auto', textArgs, values, openStructs = false, stringSize = 200, ringBytes = 32 << 20, countOnly = false,
+           descendants = false} = options;
+    return new Tracer(await tracing().start({
+      ...searchOf({...options, patterns}), texts: textBits(texts), textArgs: listOf(textArgs), values: listOf(values),
+      planFlags: openStructs ? OPEN : 0, traceFlags: (countOnly ? COUNT_ONLY : 0) | (descendants ? DESCENDANTS : 0),
+      stringSize, ringBytes}));
+  }
+
+  /** The events that are there, at most `limit` (0: all), without waiting. */
+  take(limit = 0) {
+    const events = tracing().take(this.#open(), limit);
+    for (const event of events) {
+      if (event.names) this.#names.set(event.site, event.names);
+      else event.names = this.#names.get(event.site);
+    }
+    return events;
+  }
+
+  async *[Symbol.asyncIterator]() {
+    while (this.#handle) {
+      const events = this.take(1024);
+      yield* events;
+      if (this.#stopping && this.#detached && events.length === 0) return;
+      if (this.#stopping && !this.#detached) this.detach();
+      else if (events.length === 0) await tracing().readable(this.#open());
+      else await new Promise(setImmediate);  // others have their turn
+    }
+  }
+
+  /** Ends iterations, once the events that were recorded before are out. */
+  stop() {
+    this.#stopping = true;
+    if (this.#handle) tracing().wake(this.#handle);
+  }
+
+  /** No hit from here on; events that were recorded can still be taken. */
+  detach() {
+    tracing().detach(this.#open());
+    this.#detached = true;
+  }
+
+  /** Detaches; what nobody took counts as discarded. counts() and notices() stay. */
+  close() {
+    if (!this.#handle) return;
+    this.#notices = this.notices();
+    this.#counts = tracing().close(this.#handle);
+    this.#handle = null;
+  }
+
+  /** hits === delivered + lost + unfinished + discarded, once the trace is over. */
+  counts() {
+    return this.#handle ? tracing().counts(this.#handle) : this.#counts;
+  }
+
+  /** Points that were not attached, and files that changed meanwhile, in words. */
+  notices() {
+    return this.#handle ? tracing().notices(this.#handle) : this.#notices;
+  }
+
+  #open() {
+    if (!this.#handle) throw new Error('usdt: the tracer is closed');
+    return this.#handle;
+  }
+}
+
+/** Throws, naming what this process lacks to trace. */
+const checkPrivilege = () => tracing().checkPrivilege();
+
+// --- probes of this process -------------------------------------------------------------------------------------------
+
+// In the order of src/provider.c.
+const KINDS = ['i8', 'i16', 'i32', 'i64', 'u8', 'u16', 'u32', 'u64', 'bool', 'f32', 'f64', 'ptr', 'str', 'text', 'bytes'];
+const CLOSE_FILES = 1;
+const USAGE = new Set([-22, -7, -17]);  // EINVAL, E2BIG, EEXIST: the caller's mistakes
+
+const kindsOf = (declaration) => Uint8Array.from(
+    declaration.split(',').filter((part) => part.trim()), (part) => Math.max(0, KINDS.indexOf(part.trim().split(/\s/)[0])));
+
+const declarationOf = (declared) => (typeof declared === 'string' ? declared :
+    Object.entries(declared).map(([name, type]) => `${type} ${name}`).join(', '));
+
+/** Makes the function that fires a probe. */
+function probeOf(name, declaration, handle, semaphore) {
+  const kinds = kindsOf(declaration);
+  const probe = (...values) => {
+    if (values.length !== kinds.length) throw new TypeError(`${name} takes ${kinds.length} arguments, not ${values.length}`);
+    if (semaphore[0] !== 0) fire(values);
+  };
+  const fire = (values) => {
+    if (!handle || addon('usdt_provider').fire(handle, ...values)) return;
+    // Tracing is not to change what a program does: no exception.
+    if (probe.unfit++ === 0) process.emitWarning(`${name}(${declaration}) was not fired: a value does not fit`);
+  };
+  Object.defineProperty(probe, 'enabled', {get: () => semaphore[0] !== 0});
+  Object.defineProperty(probe, 'name', {value: name});
+  return Object.assign(probe, {unfit: 0, fire, semaphore});
+}
+
+const current = new AsyncLocalStorage();
+let spans = 0;
+
+/** Probes of this process under one provider name, which every tool sees by the process's number. */
+class Provider {
+  #handle = null;
+  #required;
+  #pairs = new Map();
+  #batches = 0;
+
+  constructor(name, {required = false, keepFiles = true} = {}) {
+    this.name = name;
+    this.error = null;  // why there are no probes; null: there are
+    this.#required = required;
+    this.#attempt(name, () => { this.#handle = addon('usdt_provider').create(name, keepFiles ? 0 : CLOSE_FILES); });
+  }
+
+  /** A function that fires the probe: `probe("sold", "str item, f64 price")` or `probe("sold", {item: "str", price: "f64"})`. */
+  probe(name, declared = '') {
+    const declaration = declarationOf(declared);
+    const full = `${this.name}:${name}`;
+    let made = [null, new Uint16Array(1)];
+    if (this.#handle) {
+      this.#attempt(`${full}(${declaration})`, () => {
+        made = addon('usdt_provider').add(this.#handle, name, declaration, kindsOf(declaration));
+        if (this.#batches === 0) addon('usdt_provider').publish(this.#handle);
+      });
+    }
+    return probeOf(full, declaration, ...made);
+  }
+
+  /** Tools see the probes that `make` makes when it returns: many are cheaper together, in one file. */
+  batch(make) {
+    this.#batches++;
+    try {
+      return make();
+    } finally {
+      if (--this.#batches === 0 && this.#handle)
+        this.#attempt(this.name, () => addon('usdt_provider').publish(this.#handle));
+    }
+  }
+
+  /**
+   * `action` in a span: NAME__begin (u64 span, u64 parent) before it, NAME__end (u64 span, u64 parent, bool failed) when it
+   * returns, or when the promise it returns is settled. `parent` is the span around it, by AsyncLocalStorage; 0: none.
+   */
+  span(name, action) {
+    const pair = this.#pair(name);
+    return pair.begin.semaphore[0] === 0 && pair.end.semaphore[0] === 0 ? action() : inSpan(pair, action);
+  }
+
+  /** A function that does what `method` does, each call in a span; its name is the function's unless one is given. */
+  wrap(method, name = method.name) {
+    const pair = this.#pair(name);
+    const begun = pair.begin.semaphore, ended = pair.end.semaphore;
+    const wrapped = function(...values) {
+      if (begun[0] === 0 && ended[0] === 0) return method.apply(this, values);
+      return inSpan(pair, () => method.apply(this, values));
+    };
+    return Object.defineProperties(wrapped, {name: {value: method.name}, length: {value: method.length}});
+  }
+
+  /** Ends all probes: firing them does nothing from now on. */
+  close() {
+    if (this.#handle) addon('usdt_provider').retire(this.#handle);
+    this.#handle = null;
+  }
+
+  #pair(name) {
+    let pair = this.#pairs.get(name);
+    if (!pair) {
+      pair = this.batch(() => ({begin: this.probe(`${name}__begin`, 'u64 span, u64 parent'),
+                                end: this.probe(`${name}__end`, 'u64 span, u64 parent, bool failed')}));
+      this.#pairs.set(name, pair);
+    }
+    return pair;
+  }
+
+  // Where the library is not there or the system refuses, nothing is traced and nothing else changes.
+  #attempt(what, action) {
+    try {
+      action();
+    } catch (error) {
+      if (USAGE.has(error.errno)) throw new TypeError(`${what}: no name or declaration of a probe, or there is one: ${error.message}`);
+      this.error = error;
+      if (this.#required) throw error;
+    }
+  }
+}
+
+function inSpan(pair, action) {
+  const span = ++spans, parent = current.getStore() ?? 0;
+  const end = (failed) => pair.end.fire([span, parent, failed]);
+  pair.begin.fire([span, parent]);
+  let result;
+  try {
+    result = current.run(span, action);
+  } catch (error) {
+    end(true);
+    throw error;
+  }
+  if (typeof result?.then !== 'function') {
+    end(false);
+    return result;
+  }
+  return result.then((value) => (end(false), value), (error) => { end(true); throw error; });
+}
+
+module.exports = {list, Tracer, checkPrivilege, Provider};
