@@ -268,4 +268,67 @@ UserPlace user_result(const Arch& arch, const UserShape& shape) {
   return place;
 }
 
+namespace {
+
+/// Registers of Go's ABIInternal, by DWARF number.
+struct GoRegisters {
+  std::span<const std::uint8_t> general;
+  std::uint8_t first_vector;
+  std::uint8_t vectors;
+};
+constexpr std::array<std::uint8_t, 9> kGoX86{0, 3, 2, 5, 4, 8, 9, 10, 11};  // rax, rbx, rcx, rdi, rsi, r8 to r11
+constexpr std::array<std::uint8_t, 16> kGoArm64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+GoRegisters go_registers(Machine machine) {
+  if (machine == Machine::aarch64) return {kGoArm64, 64, 16};
+  return {kGoX86, 17, 15};
+}
+
+/// Assigns registers to values one after the other.
+class GoPlaces {
+ public:
+  explicit GoPlaces(const Arch& arch) : arch_(arch), registers_(go_registers(arch.machine)) {}
+
+  UserPlace next(const UserShape& shape) {
+    if (shape.kind == Kind::unknown || shape.kind == Kind::nothing || has_other(shape)) return {};
+    if (shape.size == 0) return {.where = Where::nowhere, .stack = 0, .parts = {}};
+    UserPlace place{.where = Where::registers, .stack = 0, .parts = {}};
+    std::size_t general = general_;
+    std::uint8_t vectors = vectors_;
+    for (const Scalar& each : shape.scalars) {
+      const bool floating = each.kind == Scalar::Kind::floating;
+      if (shape.arrays || (floating ? vectors == registers_.vectors : general == registers_.general.size()))
+        return {.where = Where::stack, .stack = 0, .parts = {}};
+      const unsigned number = floating ? registers_.first_vector + vectors++ : registers_.general[general++];
+      place.parts.push_back({each.offset, each.size, arch_.dwarf_registers[number]});
+    }
+    general_ = general;
+    vectors_ = vectors;
+    return place;
+  }
+
+ private:
+  const Arch& arch_;
+  GoRegisters registers_;
+  std::size_t general_ = 0;
+  std::uint8_t vectors_ = 0;
+};
+
+}  // namespace
+
+std::vector<UserPlace> go_results(const Arch& arch, const std::vector<UserShape>& shapes) {
+  GoPlaces places(arch);
+  std::vector<UserPlace> all;
+  bool known = true;
+  for (const UserShape& each : shapes) {
+    all.push_back(known ? places.next(each) : UserPlace());
+    known = all.back().where != Where::unknown;
+  }
+  return all;
+}
+
+bool go_only_on_stack(const Arch& arch, const UserShape& shape) {
+  return GoPlaces(arch).next(shape).where == Where::stack;
+}
+
 }  // namespace usdt::arch

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where C and C++ programs pass values.
+// Where C, C++ and Go programs pass values.
 //   x86-64: System V ABI, AMD64 supplement, 3.2.3
 //   i386: System V ABI, Intel386 supplement, 2.2.3, as GCC and Clang follow it on Linux: every struct is returned in
 //   memory arm64: Procedure Call Standard for the Arm 64-bit Architecture (IHI 0055), 6.8.2
@@ -42,6 +42,7 @@ struct UserShape {
   bool misaligned = false;      ///< a scalar lies off its alignment (packed)
   bool overaligned = false;     ///< alignas: conventions and compilers differ
   bool empty = false;           ///< structure: has no members
+  bool arrays = false;          ///< is, or has, an array of several elements
   /// Structures: of those of at most `flat_size` bytes, all of them.
   std::vector<Scalar> scalars;
 
@@ -96,6 +97,12 @@ class UserPlaces {
   std::uint32_t stack_;  ///< where the next stack argument may begin
   bool lost_ = false;
 };
+
+/// Where Go functions leave their results (ABIInternal, abi-internal.md of its compiler), at each RET instruction. Of
+/// those on the stack it is not said where: that depends on the arguments.
+[[nodiscard]] std::vector<UserPlace> go_results(const Arch& arch, const std::vector<UserShape>& shapes);
+/// Whether Go passes a value of this shape on the stack, whatever is passed beside it.
+[[nodiscard]] bool go_only_on_stack(const Arch& arch, const UserShape& shape);
 
 /// Where a result is right after the return instruction. An address there is that of the room the caller made.
 [[nodiscard]] UserPlace user_result(const Arch& arch, const UserShape& shape);

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs that move their stacks: returns are seen by probes on RET instructions, and calls told apart by goroutine."""
 
+import collections
 import os
 import shutil
 import subprocess
 
+import said
 from puppet import HERE  # noqa: F401 (finds the harness)
 from harness import Skip, check, check_equal, main, require_program, require_root, scenario
 
@@ -30,7 +32,7 @@ def build(run, source, *flags):
     return program
 
 
-def said_by(text):
+def counts_in(text):
     return {name: int(count) for name, count in (line.split() for line in text.splitlines())}
 
 
@@ -40,36 +42,63 @@ def traced(run, program, probes, *options, rounds):
     command = ["sh", "-c", f"exec {program} 4 {rounds} > {log}"]
     result = run.trace([probe.format(program) for probe in probes], *options, command=command, timeout=60 + rounds / 25)
     result.check_code(0)
-    return said_by(log.read_text()), result
+    return counts_in(log.read_text()), result
 
 
 @scenario
 def hits_are_calls_while_stacks_move(run):
     """A call that is restarted on a larger stack is one call."""
     program = build(run, HERE / "moving.go")
-    said, result = traced(run, program, ["uprobe:{}:main.deep", "uretprobe:{}:main.deep"], "--count", rounds=ROUNDS)
-    check_equal(said["deep"], 4 * ROUNDS // 100 * 5050, "calls that the program made")
+    counts, result = traced(run, program, ["uprobe:{}:main.deep", "uretprobe:{}:main.deep"], "--count", rounds=ROUNDS)
+    check_equal(counts["deep"], 4 * ROUNDS // 100 * 5050, "calls that the program made")
     hits = {row["probe"].split(":")[0]: row["hits"] for row in result.summary["probes"]}
-    check_equal(hits, {"uprobe": said["deep"], "uretprobe": said["deep"]}, "hits")
+    check_equal(hits, {"uprobe": counts["deep"], "uretprobe": counts["deep"]}, "hits")
 
 
 @scenario
 def calls_are_those_of_goroutines(run):
     program = build(run, HERE / "moving.go")
-    said, result = traced(run, program, ["ucall:{}:main.wander"], rounds=100)
-    check(said["moved"] > 0, "no goroutine changed its thread within a call: nothing is shown")
-    check_equal(len(result.events), said["wander"], f"calls, of which {said['moved']} ended on another thread")
-    result.check_accounted(said["wander"], lost=0)
+    counts, result = traced(run, program, ["ucall:{}:main.wander"], rounds=100)
+    check(counts["moved"] > 0, "no goroutine changed its thread within a call: nothing is shown")
+    check_equal(len(result.events), counts["wander"], f"calls, of which {counts['moved']} ended on another thread")
+    result.check_accounted(counts["wander"], lost=0)
     check(all(event["duration_ns"] >= 20000 for event in result.events), "each call sleeps for 20 us")
 
 
 @scenario
 def calls_left_by_panics_are_unfinished(run):
     program = build(run, HERE / "moving.go")
-    said, result = traced(run, program, ["ucall:{}:main.throws"], rounds=90)
-    check_equal(said["throws"], 36, "calls")
+    counts, result = traced(run, program, ["ucall:{}:main.throws"], rounds=90)
+    check_equal(counts["throws"], 36, "calls")
     check_equal(result.summary["lost"]["unfinished"], 12, "calls that ended by a panic")
     check_equal(len(result.events), 24, "calls that returned")
+
+
+@scenario
+def values_are_those_that_the_program_says(run):
+    table = {}
+    for flags in ([], ["-gcflags=all=-N -l"]):
+        program = build(run, HERE / "values.go", *flags)
+        unreadable = collections.Counter()
+        names = list(said.said_by(said.output_of(program)))
+        check(len(names) == 17, names)
+        for name in names:
+            function = {"method": "main.(*Mixed).method", "generic": "main.generic*"}.get(name.removesuffix("_ret"),
+                                                                                  f"main.{name.removesuffix('_ret')}")
+            prefix = "uretprobe" if name.endswith("_ret") else "uprobe"
+            said.compare(run, program, prefix, function, name, unreadable)
+        table[" ".join(flags)] = unreadable
+    print("values that could not be read, all others were right:")
+    for flags, unreadable in table.items():
+        print(f"  go build {flags}: {sum(unreadable.values())}", *sorted(unreadable), sep="\n    ")
+
+
+@scenario
+def inlined_copies_are_left_out_and_said(run):
+    program = build(run, HERE / "moving.go")
+    result = run.trace(f"uprobe:{program}:main.pick", command=[str(program), "1", "10"])
+    check_equal(result.code, 1, result.stderr)
+    check("Go does not tell where such a copy begins" in result.stderr, result.stderr)
 
 
 @scenario
@@ -88,11 +117,11 @@ def the_same_program_dies_of_the_return_probes_of_others(run):
 @scenario
 def position_independent_and_stripped_programs_are_known_for_go_too(run):
     program = build(run, HERE / "moving.go", "-buildmode=pie")
-    said, result = traced(run, program, ["uretprobe:{}:main.deep"], "--count", rounds=100)
-    check_equal(result.summary["probes"][0]["hits"], said["deep"], "returns of a position-independent program")
+    counts, result = traced(run, program, ["uretprobe:{}:main.deep"], "--count", rounds=100)
+    check_equal(result.summary["probes"][0]["hits"], counts["deep"], "returns of a position-independent program")
     program = build(run, HERE / "moving.go", "-ldflags=-w")
-    said, result = traced(run, program, ["ucall:{}:main.deep"], "--count", rounds=100)
-    check_equal(result.summary["probes"][0]["hits"], said["deep"], "calls of a program without debug information")
+    counts, result = traced(run, program, ["ucall:{}:main.deep"], "--count", rounds=100)
+    check_equal(result.summary["probes"][0]["hits"], counts["deep"], "calls of a program without debug information")
     subprocess.run(["strip", program], check=True)
     result = run.trace(f"uretprobe:{program}:main.deep", command=[str(program), "1", "1"])
     check_equal(result.code, 1, "a program without symbols")

@@ -63,6 +63,14 @@ func caught(n int) (result int) {
 	return throws(n)
 }
 
+// Inlined by the compiler.
+func pick(n int, text string) string {
+	if n%3 == 0 {
+		return text
+	}
+	return "other"
+}
+
 func main() {
 	workers, _ := strconv.Atoi(os.Args[1])
 	rounds, _ := strconv.Atoi(os.Args[2])
@@ -77,7 +85,7 @@ func main() {
 				<-done
 			}
 			for i := 0; i < rounds/10; i++ {
-				wander(w, 3)
+				wander(w+len(pick(i, "abc")), 3)
 				caught(i)
 			}
 		}(w)

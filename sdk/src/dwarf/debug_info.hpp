@@ -50,6 +50,7 @@ struct FunctionInfo {
   SourceLine declared;              ///< its definition
   bool external = false;            ///< visible to other source files
   bool noreturn = false;            ///< never returns: has no result
+  bool go = false;                  ///< of the Go compiler
   std::vector<Instance> instances;  ///< by address, out-of-line ones first
 };
 

@@ -121,6 +121,16 @@ Dwarf_Die origin_of(Dwarf_Die die) {
 
 std::optional<Dwarf_Die> type_of(Dwarf_Die die) { return reference(attribute(die, DW_AT_type)); }
 
+std::optional<Dwarf_Attribute> own_expression(Dwarf_Die die, unsigned name) {
+  constexpr Dwarf_Word alike = 128;
+  auto found = own_attribute(die, name);
+  Dwarf_Block block;
+  if (found && dwarf_whatform(&*found) == DW_FORM_block1 && dwarf_formblock(&*found, &block) == 0 &&
+      block.length < alike)
+    found->form = DW_FORM_exprloc;
+  return found;
+}
+
 std::optional<Dwarf_Die> first_child(Dwarf_Die die) {
   Dwarf_Die child;
   if (dwarf_child(&die, &child) != 0) return std::nullopt;

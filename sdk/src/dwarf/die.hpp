@@ -59,6 +59,10 @@ void for_each_child(Dwarf_Die die, std::uint64_t& steps, Visit&& visit) {
   }
 }
 
+/// The same of an attribute that is an expression. Go writes those as blocks, which libdw takes for none since DWARF 4;
+/// of less than 128 bytes both forms are alike.
+[[nodiscard]] std::optional<Dwarf_Attribute> own_expression(Dwarf_Die die, unsigned name);
+
 /// Where the code of `die` begins: DW_AT_entry_pc, else its lowest address of all ranges' first.
 [[nodiscard]] std::optional<VirtAddr> entry_of(Dwarf_Die die);
 /// Bytes of its code from `entry` on; 0: it has none there. What is elsewhere does not count.

@@ -11,6 +11,7 @@
 
 #include "dwarf/die.hpp"
 #include "dwarf/impl.hpp"
+#include "dwarf/types.hpp"
 #include "sys/regular_file.hpp"
 
 namespace usdt::dwarf {
@@ -245,6 +246,7 @@ FunctionInfo DebugInfo::Impl::describe(Dwarf_Die die) const {
   info.qualified = names.qualified(die);
   info.external = flag(attribute(die, DW_AT_external));
   info.noreturn = flag(attribute(die, DW_AT_noreturn));
+  info.go = language_of(die) == Language::go;
   return info;
 }
 

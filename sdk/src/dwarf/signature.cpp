@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "dwarf/compiler.hpp"
 #include "dwarf/die.hpp"
@@ -114,8 +115,19 @@ class Signer {
 
   [[nodiscard]] Signature run() {
     Signature signature;
-    read(parameters_of(die_, signature.varargs), signature);
-    if (!instance_.inlined && !function_.noreturn) add_result(signature);
+    std::vector<Parameter> parameters = parameters_of(die_, signature.varargs);
+    std::vector<Parameter> results;
+    if (language_ == Language::go) {
+      const auto is_result = [](const Parameter& each) { return is_go_result(each.declared); };
+      for (const GoResult& each : go_results(declaration(), types_)) {
+        const auto same = [&each](const Parameter& one) { return one.declared.addr == each.die.addr; };
+        std::ranges::copy_if(parameters, std::back_inserter(results), same);
+      }
+      std::erase_if(parameters, is_result);
+    }
+    read(parameters, signature);
+    if (instance_.inlined || function_.noreturn) return signature;
+    language_ == Language::go ? add_go_results(results, signature) : add_result(signature);
     return signature;
   }
 
@@ -151,7 +163,7 @@ class Signer {
   [[nodiscard]] Told told(const Parameter& parameter) {
     if (!parameter.here) return {};
     if (const auto constant = attribute(*parameter.here, DW_AT_const_value)) return {{constant_piece(*constant)}, true};
-    auto at = own_attribute(*parameter.here, DW_AT_location);
+    auto at = own_expression(*parameter.here, DW_AT_location);
     if (!at) return {};
     const bool single = dwarf_whatform(&*at) == DW_FORM_exprloc || dwarf_whatform(&*at) == DW_FORM_block1 ||
                         dwarf_whatform(&*at) == DW_FORM_block2 || dwarf_whatform(&*at) == DW_FORM_block4 ||
@@ -200,7 +212,7 @@ class Signer {
   }
 
   [[nodiscard]] std::variant<Sum, std::string> frame_base() {
-    auto at = own_attribute(inside_, DW_AT_frame_base);
+    auto at = own_expression(inside_, DW_AT_frame_base);
     Dwarf_Op* expression = nullptr;
     std::size_t count = 0;
     if (!at || dwarf_getlocation_addr(&*at, instance_.pc.value, &expression, &count, 1) != 1)
@@ -378,6 +390,7 @@ class Signer {
   }
 
   [[nodiscard]] std::string why_no_convention(const std::vector<Parameter>& parameters) {
+    if (language_ == Language::go) return "debug information of Go does not tell all parameters, nor so where they are";
     if (language_ == Language::other) return "its language has a calling convention of its own";
     const auto told_convention = number(attribute(die_, DW_AT_calling_convention));
     if (told_convention && !take_convention(*told_convention)) return "it has a calling convention of its own";
@@ -452,12 +465,20 @@ class Signer {
   [[nodiscard]] std::pair<Arg, std::vector<Piece>> argument(const Parameter& parameter, std::size_t number) {
     const auto declared_type = type_of(parameter.declared);
     const Type type = types_.type(declared_type);
-    Located located = locate(told_[number], type, number);
+    Located located = may_be_spilled(told_[number], declared_type)
+                          ? arch::nowhere(type, "in a stack slot that may be filled only behind this instruction")
+                          : locate(told_[number], type, number);
     const auto name = text(attribute(parameter.declared, DW_AT_name));
     Declaration declaration{.name = name.empty() ? fmt::format("arg{}", number) : std::string(name),
                             .type = types_.text(declared_type),
                             .enumerators = types_.enumerators(declared_type)};
     return {make(std::move(located), std::move(declaration)), std::move(located.pieces)};
+  }
+
+  /// Go's callers leave room for what they pass in registers beside what they pass on the stack.
+  [[nodiscard]] bool may_be_spilled(const Told& what, const std::optional<Dwarf_Die>& type) const {
+    return language_ == Language::go && at_entry_ && !instance_.inlined && !what.from_list &&
+           !arch::go_only_on_stack(arch_, types_.shape(type, language_));
   }
 
   [[nodiscard]] static Arg make(Located&& located, Declaration&& declaration) {
@@ -514,6 +535,56 @@ class Signer {
     signature.result->result = true;
     signature.result_pieces = std::move(located.pieces);
     signature.result_type = impl_.type_id(declared_type);
+  }
+
+  /// What has the parameters' names and types.
+  [[nodiscard]] Dwarf_Die declaration() const {
+    const auto origin = reference(own_attribute(die_, DW_AT_abstract_origin));
+    return origin ? *origin : die_;
+  }
+
+  /// One is the value itself, several are a struct with them as members.
+  void add_go_results(const std::vector<Parameter>& results, Signature& signature) {
+    if (results.empty()) return;
+    std::vector<arch::UserShape> shapes;
+    for (const Parameter& each : results) shapes.push_back(types_.shape(type_of(each.declared), language_));
+    const std::vector<arch::UserPlace> places = arch::go_results(arch_, shapes);
+    const auto declared_type = type_of(results.front().declared);
+    Located whole = go_result(results.front(), places.front());
+    std::string text = types_.text(declared_type);
+    signature.result_type = impl_.type_id(declared_type);
+    if (results.size() > 1) {
+      const std::vector<GoResult> members = go_results(declaration(), types_);
+      if (members.size() != results.size()) return;
+      whole = arch::nowhere({.size = 0, .kind = TypeKind::structure}, fmt::format("{} results", results.size()));
+      for (std::size_t i = 0; i < results.size(); ++i) add_member(go_result(results[i], places[i]), members[i], whole);
+      text = go_results_text(members, types_);
+      signature.result_type = impl_.type_id(declaration());
+    }
+    const auto names = results.size() == 1 ? types_.enumerators(declared_type) : std::vector<Enumerator>();
+    signature.result = make(std::move(whole), {.name = {}, .type = std::move(text), .enumerators = names});
+    signature.result->result = true;
+    signature.result_pieces = std::move(whole.pieces);
+  }
+
+  [[nodiscard]] Located go_result(const Parameter& result, const arch::UserPlace& place) {
+    const Type type = types_.type(type_of(result.declared));
+    if (place.where != arch::UserPlace::Where::stack) return arch::value_at(arch_, place, type);
+    Told what = told(result);
+    if (what.pieces.empty() || what.from_list || !hold(what, type.kind == TypeKind::structure).empty())
+      return arch::nowhere(type, "on the stack, and not told where");
+    return locator_.from_pieces(what.pieces, type);
+  }
+
+  static void add_member(Located&& member, const GoResult& result, Located& whole) {
+    const auto offset = static_cast<std::uint32_t>(result.offset);
+    whole.type.size = offset + member.type.size;
+    if (member.type.size == 0) return;
+    if (member.pieces.empty()) whole.pieces.push_back({offset, member.type.size, std::move(member.location)});
+    for (Piece& piece : member.pieces) {
+      piece.offset += offset;
+      whole.pieces.push_back(std::move(piece));
+    }
   }
 
   const DebugInfo::Impl& impl_;

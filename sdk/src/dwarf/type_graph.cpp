@@ -103,6 +103,7 @@ Result<TypeInfo> DwarfTypes::info(TypeId type) const {
     return info;
   }
   const KnownType& declared = impl_->types[static_cast<std::size_t>(type)];
+  if (auto function = declared.die; dwarf_tag(&function) == DW_TAG_subprogram) return results_info(function);
   info.text = types_.text(declared.die, declared.dimension);
   if (!*known) return info;
   auto [die, dimension] = **known;
@@ -117,6 +118,17 @@ Result<TypeInfo> DwarfTypes::info(TypeId type) const {
     if (dimension < counts.size()) info.count = counts[dimension];
     info.target = dimension + 1 < counts.size() ? impl_->type_id(die, dimension + 1) : impl_->type_id(type_of(die));
   }
+  return info;
+}
+
+/// The results of a Go function count as one value, a struct of them.
+TypeInfo DwarfTypes::results_info(Dwarf_Die function) const {
+  TypeInfo info;
+  info.type.kind = TypeKind::structure;
+  const std::vector<GoResult> results = go_results(function, types_);
+  info.text = go_results_text(results, types_);
+  for (const GoResult& each : results)
+    info.type.size = static_cast<std::uint32_t>(each.offset + types_.type(type_of(each.die)).size);
   return info;
 }
 
@@ -160,6 +172,11 @@ Result<std::vector<MemberInfo>> DwarfTypes::members(TypeId type) const {
   auto known = meant(type);
   if (!known) return fail(std::move(known.error()));
   std::vector<MemberInfo> all;
+  if (*known && dwarf_tag(&(*known)->die) == DW_TAG_subprogram) {
+    for (GoResult& each : go_results((*known)->die, types_))
+      all.push_back({.name = std::move(each.name), .type = impl_->type_id(type_of(each.die)), .offset = each.offset});
+    return all;
+  }
   if (!*known || !is_structure(dwarf_tag(&(*known)->die))) return all;
   const std::uint64_t size = types_.type((*known)->die).size;
   std::optional<Error> error;

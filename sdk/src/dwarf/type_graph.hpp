@@ -27,6 +27,7 @@ class DwarfTypes final : public TypeGraph {
   /// malformed.
   [[nodiscard]] Result<std::optional<KnownType>> meant(TypeId type) const;
   [[nodiscard]] Dwarf_Die defined(Dwarf_Die die) const;
+  [[nodiscard]] TypeInfo results_info(Dwarf_Die function) const;
   [[nodiscard]] Result<const TypeNames*> names() const;
   [[nodiscard]] Error broken(std::string_view what) const;
   [[nodiscard]] Result<MemberInfo> member(Dwarf_Die die, std::uint64_t outer_size) const;

@@ -143,6 +143,8 @@ Language language_of(Dwarf_Die die) {
     case 0x2e:  // DW_LANG_C_plus_plus_20
     case DW_LANG_ObjC_plus_plus:
       return Language::cpp;
+    case DW_LANG_Go:
+      return Language::go;
     default:
       return Language::other;
   }
@@ -228,6 +230,8 @@ Type Types::type(const std::optional<Dwarf_Die>& declared, unsigned dimension) c
     type.kind = tag == DW_TAG_pointer_type && is_char(type_of(*die)) ? TypeKind::text : TypeKind::pointer;
   } else if (tag == DW_TAG_array_type) {
     type.kind = TypeKind::array;
+  } else if (tag == DW_TAG_subroutine_type && size) {
+    type.kind = TypeKind::pointer;  // Go: a value of that type leads to a function
   } else if (tag != DW_TAG_unspecified_type) {
     type.kind = TypeKind::structure;
   } else {
@@ -285,7 +289,8 @@ std::string Types::spell(const std::optional<Dwarf_Die>& declared, std::string i
     if (wrap) return spell(target, std::move(inner), depth + 1);
     return fmt::format("{} {}", word, spell(target, std::move(inner), depth + 1));
   }
-  if (is_pointer(tag) && !own_name(die).empty()) return joined(own_name(die), inner);  // Rust
+  const bool nameless_in_c = is_pointer(tag) || tag == DW_TAG_array_type || tag == DW_TAG_subroutine_type;
+  if (nameless_in_c && !own_name(die).empty()) return joined(own_name(die), inner);  // Rust, Go
   switch (tag) {
     case DW_TAG_pointer_type:
       return behind("*");
@@ -369,7 +374,8 @@ UserShape::Kind Types::passed_as(Dwarf_Die structure, Language language, unsigne
   using Kind = UserShape::Kind;
   const auto convention = own_number(structure, DW_AT_calling_convention);
   if (convention == std::uint64_t{DW_CC_pass_by_reference}) return Kind::by_reference;
-  if (language == Language::c || convention == std::uint64_t{DW_CC_pass_by_value}) return Kind::structure;
+  if (language == Language::c || language == Language::go || convention == std::uint64_t{DW_CC_pass_by_value})
+    return Kind::structure;
   if (depth > deepest_declaration) return Kind::unknown;
   bool trivial = true;
   bool known = true;
@@ -486,6 +492,7 @@ void Types::flatten(UserShape& shape, Dwarf_Die die, std::uint64_t offset, unsig
     const auto element = resolved(type_of(die));
     const auto size = element ? size_of(*element, 0) : std::nullopt;
     std::uint64_t count = array_count(die).value_or(0);
+    shape.arrays |= count > 1;
     // Of arrays too long to be passed in registers, the first element says what is asked: its alignment.
     if (shape.size > UserShape::flat_size) count = std::min<std::uint64_t>(count, 1);
     for (std::uint64_t i = 0; i < count && element && size && steps != 0; ++i, --steps)
@@ -520,6 +527,32 @@ UserShape Types::shape(const std::optional<Dwarf_Die>& declared, Language langua
   }
   if (shape.scalars.empty() && !shape.empty) shape.kind = UserShape::Kind::unknown;
   return shape;
+}
+
+bool is_go_result(Dwarf_Die parameter) { return flag(attribute(parameter, DW_AT_variable_parameter)); }
+
+std::vector<GoResult> go_results(Dwarf_Die function, const Types& types) {
+  std::vector<GoResult> all;
+  std::uint64_t steps = most_members;
+  std::uint64_t offset = 0;
+  for_each_child(function, steps, [&](Dwarf_Die child) {
+    if (dwarf_tag(&child) != DW_TAG_formal_parameter || !is_go_result(child)) return true;
+    std::string_view name = text(attribute(child, DW_AT_name));
+    if (name.starts_with('~')) name.remove_prefix(1);
+    // Go 1.19 lists some twice.
+    if (std::ranges::find(all, name, &GoResult::name) != all.end()) return true;
+    all.push_back({child, std::string(name), offset});
+    offset += (std::uint64_t{types.type(type_of(child)).size} + 7) / 8 * 8;
+    return true;
+  });
+  return all;
+}
+
+std::string go_results_text(const std::vector<GoResult>& results, const Types& types) {
+  std::string text;
+  for (const GoResult& each : results)
+    text += fmt::format("{}{}", text.empty() ? "(" : ", ", types.text(type_of(each.die)));
+  return text + ")";
 }
 
 }  // namespace usdt::dwarf

@@ -17,6 +17,7 @@ namespace usdt::dwarf {
 enum class Language : std::uint8_t {
   c,      ///< names of structs want their keyword
   cpp,    ///< and what is called as C: classes may be passed by reference
+  go,     ///< of its own compiler
   other,  ///< has a calling convention of its own
 };
 [[nodiscard]] Language language_of(Dwarf_Die die);
@@ -52,6 +53,18 @@ class Types {
   ScopeNames& names_;
   const arch::Arch& arch_;
 };
+
+/// A result of a Go function, which may have several.
+struct GoResult {
+  Dwarf_Die die;
+  std::string name;          ///< "err"; "r0" where the source has none
+  std::uint64_t offset = 0;  ///< in a struct that had them as members
+};
+[[nodiscard]] std::vector<GoResult> go_results(Dwarf_Die function, const Types& types);
+/// "(int, error)".
+[[nodiscard]] std::string go_results_text(const std::vector<GoResult>& results, const Types& types);
+/// Whether `parameter` of a Go function is one of its results.
+[[nodiscard]] bool is_go_result(Dwarf_Die parameter);
 
 /// struct, union, class.
 [[nodiscard]] bool is_structure(int tag);

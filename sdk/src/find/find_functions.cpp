@@ -73,7 +73,8 @@ class FunctionFinder {
     auto found = elf::find_functions(*file_.elf, names_, stop_);
     if (!found) return fail(std::move(found.error()));
     if (auto opened = open_debug_information(); !opened) return opened;
-    if (go_) file_.no_types = "it is written in Go, whose arguments are not read";
+    if (go_ && !go_->by_registers)
+      file_.no_types = fmt::format("built by {}: arguments are read of Go 1.18 and later", go_version());
     for (const Function& function : *found) {
       if (stop_.stop_requested()) return fail(ErrorKind::stopped, "functions were not looked for to the end");
       if (auto added = add(function); !added) return added;
@@ -137,19 +138,20 @@ class FunctionFinder {
   struct Known {
     Signature signature;
     dwarf::SourceLine declared;
+    bool go = false;  ///< a function of a Go program is taken for Go's, unless it is known to be another language's
   };
 
   Known look_up(const Function& function) {
-    if (!debug_) return {untyped(), {}};
+    if (!debug_) return {untyped(), {}, go_.has_value()};
     auto info = debug_->function_at(function.address);
-    if (!info || info->instances.empty()) return {untyped(), {}};
-    return {signature_of(*info, info->instances.front()), info->declared};
+    if (!info || info->instances.empty()) return {untyped(), {}, go_.has_value()};
+    return {signature_of(*info, info->instances.front()), info->declared, go_ && info->go};
   }
 
   [[nodiscard]] const elf::Image& image() const noexcept { return elf::Inside::of(*file_.elf)->image; }
 
   Signature signature_of(const dwarf::FunctionInfo& info, const dwarf::Instance& instance) {
-    if (go_) return nothing();
+    if (go_ && !go_->by_registers) return nothing();
     auto found = debug_->signature(info, instance);
     return found ? shared(*std::move(found)) : untyped();
   }
@@ -206,18 +208,18 @@ class FunctionFinder {
       place(point, function.address + pattern.offset);
     } else {
       place_at_start(point, function.address);
-      follow_code(point, function);
+      follow_code(point, function, known.go);
     }
     file_.functions.push_back(std::move(point));
     return {};
   }
 
   /// What the instructions of a function say of its entry and returns.
-  void follow_code(FunctionPoint& point, const Function& function) {
+  void follow_code(FunctionPoint& point, const Function& function, bool go) {
     const bool by_instructions = point.returns != ReturnBy::probe;
-    if (!go_ && !by_instructions) return;
+    if (!go && !by_instructions) return;
     const auto flow = elf::flow_of(*file_.elf, function);
-    if (flow && go_ && flow->checked) place(point, *flow->checked);
+    if (flow && go && flow->checked) place(point, *flow->checked);
     if (by_instructions && point.refused.empty()) take_returns(point, function, flow);
   }
 
@@ -254,19 +256,20 @@ class FunctionFinder {
     point.source_file = known.declared.file;
     point.source_line = known.declared.line;
     if (moment == Moment::entry) return point;
-    if (go_ || pattern.ret_probes) point.returns = go_ ? ReturnBy::goroutine_ret : ReturnBy::instruction;
+    if (go_ || pattern.ret_probes) point.returns = known.go ? ReturnBy::goroutine_ret : ReturnBy::instruction;
     point.refused = why_no_returns(function, point);
     return point;
   }
 
+  [[nodiscard]] std::string go_version() const { return go_->version.empty() ? "a Go before 1.18" : go_->version; }
+
   /// Empty: a program may run where the function returns.
   [[nodiscard]] std::string why_no_returns(const Function& function, const FunctionPoint& point) const {
     const bool is_entry_point = image().entry == function.address.value;
-    if (point.moment == Moment::both && go_ && !go_->by_registers)
+    if (point.moment == Moment::both && point.returns == ReturnBy::goroutine_ret && !go_->by_registers)
       return fmt::format(
-          "built by {}: where the goroutine is, which the ends of a call are told by, is known of Go 1.18 "
-          "and later",
-          go_->version.empty() ? "a Go before 1.18" : go_->version);
+          "built by {}: the goroutine, by which the ends of a call are told, is known of Go 1.18 and later",
+          go_version());
     if (point.returns != ReturnBy::probe) return {};
     if (is_entry_point || has_no_return_address(function))
       return "it is not called as a function: the kernel would overwrite what is not a return address";
@@ -342,28 +345,30 @@ class FunctionFinder {
   }
 
   void add_instance(const Function& function, const dwarf::FunctionInfo& info, const dwarf::Instance& instance) {
-    const Known known{signature_of(info, instance), info.declared};
+    const Known known{signature_of(info, instance), info.declared, go_ && info.go};
     for (std::size_t i = 0; i < patterns_.size(); ++i) {
       if (!names_[i].matches(function) || patterns_[i].offset != 0) continue;
       if (instance.inlined && !patterns_[i].inlined) continue;
       FunctionPoint point = point_of(function, known, patterns_[i]);
       if (instance.inlined) {
-        make_inlined(point, instance);
+        make_inlined(point, instance, known.go);
       } else {
         if (!is_new(point, instance.pc)) continue;
         place_at_start(point, instance.pc);
-        follow_code(point, function);
+        follow_code(point, function, known.go);
       }
       if (!instance.inlined || is_new(point, instance.pc)) file_.functions.push_back(std::move(point));
     }
   }
 
-  void make_inlined(FunctionPoint& point, const dwarf::Instance& instance) {
+  void make_inlined(FunctionPoint& point, const dwarf::Instance& instance, bool go) {
     point.inlined = true;
     point.caller = instance.caller;
-    if (point.moment != Moment::entry)
-      point.refused = fmt::format("inlined into {} at {}, where it does not return", instance.caller,
-                                  text_of(instance.where_called));
+    const std::string_view why = point.moment != Moment::entry ? "where it does not return"
+                                 : go                          ? "and Go does not tell where such a copy begins"
+                                                               : "";
+    if (!why.empty())
+      point.refused = fmt::format("inlined into {} at {}, {}", instance.caller, text_of(instance.where_called), why);
     place(point, instance.pc);
   }
 

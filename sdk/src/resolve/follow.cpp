@@ -31,6 +31,7 @@ struct KnownText {
   std::string_view type;  ///< its name; empty: whatever has these members, the first one a pointer to characters
   std::string_view pointer;
   std::string_view length;
+  std::string_view of = {};  ///< the pointer's type, where that is none to characters
 };
 /// libstdc++: bits/basic_string.h, string_view. libc++: string_view (its string has two forms in one place). Rust: what
 /// rustc names the members of fat pointers, alloc::string::String of 1.63 and of 1.78 and later.
@@ -40,6 +41,7 @@ constexpr std::array kKnownTexts{
     KnownText{"", "_M_str", "_M_len"},
     KnownText{"", "__data_", "__size_"},
     KnownText{"", "__data", "__size"},
+    KnownText{"", "str", "len", "*uint8"},  // Go, which alone spells pointers so
     KnownText{"&str", "data_ptr", "length"},
     KnownText{"&mut str", "data_ptr", "length"},
     KnownText{"alloc::string::String", "vec.buf.ptr.pointer.pointer", "vec.len"},
@@ -484,7 +486,8 @@ Result<bool> Follower::show_known_text(const Object& object, const TypeInfo& typ
   }
   for (const KnownText& known : kKnownTexts) {
     if (!known.type.empty() && type.text != known.type) continue;
-    const auto pointer = number_within(object, known.pointer, known.type.empty() ? TypeKind::text : TypeKind::pointer);
+    const bool bytes = !known.type.empty() || !known.of.empty();
+    const auto pointer = number_within(object, known.pointer, bytes ? TypeKind::pointer : TypeKind::text, known.of);
     const auto length = pointer ? number_within(object, known.length, TypeKind::integer) : std::nullopt;
     if (!pointer || !length) continue;
     Arg text = make(object, shown, *pointer);
@@ -495,8 +498,10 @@ Result<bool> Follower::show_known_text(const Object& object, const TypeInfo& typ
   return false;
 }
 
-/// A word of that kind, a text where a pointer will do, at "a.b.c" of an object; nothing: it has no such member.
-std::optional<Number> Follower::number_within(const Object& object, std::string_view members, TypeKind kind) const {
+/// A word of that kind, a text where a pointer will do, at "a.b.c" of an object, of type `of` if that is not empty;
+/// nothing: it has no such member.
+std::optional<Number> Follower::number_within(const Object& object, std::string_view members, TypeKind kind,
+                                              std::string_view of) const {
   Object inner = object;
   while (!members.empty()) {
     const std::size_t dot = std::min(members.find('.'), members.size());
@@ -506,7 +511,7 @@ std::optional<Number> Follower::number_within(const Object& object, std::string_
     members.remove_prefix(std::min(dot + 1, members.size()));
   }
   const auto type = info(inner.type);
-  if (!type) return std::nullopt;
+  if (!type || (!of.empty() && type->text != of)) return std::nullopt;
   const bool declared_only = type->type.kind == TypeKind::structure && type->type.size == 0 &&
                              type->text.find("basic_string<char,") != type->text.npos;
   const bool as_pointer = type->type.kind == TypeKind::text && kind == TypeKind::pointer;

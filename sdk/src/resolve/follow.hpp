@@ -104,8 +104,8 @@ class Follower {
   [[nodiscard]] bool has_room() const noexcept { return list_.args.size() + 4 < USDT_MAX_ARGS; }
   [[nodiscard]] Result<void> show_elements(const Object& object, const TypeInfo& type, unsigned depth,
                                            std::uint8_t holder);
-  [[nodiscard]] std::optional<Number> number_within(const Object& object, std::string_view members,
-                                                    TypeKind kind) const;
+  [[nodiscard]] std::optional<Number> number_within(const Object& object, std::string_view members, TypeKind kind,
+                                                    std::string_view of = {}) const;
   [[nodiscard]] Result<void> put(Arg arg, std::optional<std::size_t> at, std::size_t& where);
 
   TypedArgs& list_;

@@ -20,7 +20,8 @@ std::string type_name(const Type& type) {
 std::string_view label_of(const std::vector<Arg>& args, std::size_t n) noexcept {
   std::string_view name = args[n].name();
   if (!args[n].part_of) return name;
-  const std::string_view whole = args[*args[n].part_of].name();
+  const Arg& holder = args[*args[n].part_of];
+  const std::string_view whole = holder.result && holder.name().empty() ? "retval" : holder.name();
   // The name of a whole that begins with an operator is in parentheses there.
   const std::size_t start = name.starts_with('(') && !whole.starts_with('(') ? whole.size() + 2 : whole.size();
   name.remove_prefix(std::min(start, name.size()));
