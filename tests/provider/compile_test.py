@@ -116,14 +116,27 @@ class Refusals(unittest.TestCase):
                 done = compile_text(compiler, text, "-Wno-unused-value", language=language)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    def test_a_probe_made_at_run_time_takes_what_the_others_take(self):
+        head = "#include <usdt/provider.h>\nstruct s { int x; }; extern usdtp_probe* p;\n"
+        many = "void f(int v) { USDT_PROBE_FIRE(p, v, v, v, v, v, v, v, v, v, v, v, v, v); }"
+        self.check({head + "void f(struct s v) { USDT_PROBE_FIRE(p, 1, v); }": "argument 2 cannot be one of a USDT probe",
+                    head + "void f(__int128 v) { USDT_PROBE_FIRE(p, v); }": "cannot be one of a USDT probe",
+                    head + many: "at most 12 arguments"}, "c")
+        self.check({head + "void f(s v) { USDT_PROBE_FIRE(p, v); }": "cannot be an argument of a USDT probe",
+                    "#include <string>\n" + head + "void f(std::string v) { USDT_PROBE_FIRE(p, v, v, v, v, v, v, 1); }":
+                    "at most 12 arguments",
+                    head + many: "at most 12 arguments"}, "c++")
+
 
 class Disabled(unittest.TestCase):
     def test_nothing_is_left_and_nothing_is_unused(self):
         text = '''
+        #include <usdt/provider.h>
+        extern usdtp_probe* made;
         int work(int);
         int f(int unused, int used) {
           USDT_PROBE(p, one, unused, work(used)); USDT_PROBE_LAZY(p, two, work(1)); USDT_PROBE_STUB(p, three, work(2));
-          USDT_PROBE(p, none);
+          USDT_PROBE(p, none); USDT_PROBE_FIRE(made, unused, work(3)); USDT_PROBE_FIRE(made);
           return USDT_PROBE_ENABLED(p, two);
         }'''
         for compiler in COMPILERS:

@@ -203,6 +203,22 @@ def thousands_of_probes_are_attached_at_once(run):
     check_equal(values, {f"probe_{n}": [[n, n * n]] for n in range(3000)}, "values")
 
 
+@scenario
+def stacks_go_through_a_stub_to_its_caller(run):
+    require_root()
+    program = Program(run, built(run), "tick", 1)
+    tracing = subprocess.Popen([run.tool, "ticks:tick", "-p", str(program.pid), "--ustack"], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    while "attached" not in (line := tracing.stderr.readline()):
+        check(line != "", "usdt-trace ended")
+    program.end()
+    tracing.send_signal(signal.SIGINT)
+    frames = tracing.communicate(timeout=30)[0].splitlines()[1:]
+    functions = [re.match(r"\s*([\w:]+)", frame)[1] for frame in frames]
+    check_equal(functions[0], "ticks:tick", f"where the probe is: {frames}")
+    check("usdtp_fire_typed" in functions and "main" in functions, f"who fired it: {frames}")
+
+
 # --- lives and ends -------------------------------------------------------------------------------------------------
 
 
@@ -291,7 +307,13 @@ def _traced_with(name, *before):
 
 @scenario
 def without_memfd_a_file_without_a_name_serves(run):
+    """That a tool is told of, or looks for."""
     _traced_with("memfd")(run)
+    require_program("bpftrace")
+    program = Program(run, built(run), "refused", 20, "memfd")
+    [file] = [fd for fd in pathlib.Path(f"/proc/{program.pid}/fd").iterdir() if "#" in str(fd.readlink())]
+    found = subprocess.run(["bpftrace", "-l", f"usdt:{file}:*"], capture_output=True, text=True, timeout=60).stdout
+    check_equal(found.strip(), f"usdt:{file}:refused:tick", "by bpftrace")
 
 
 @scenario
