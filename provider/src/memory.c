@@ -128,13 +128,12 @@ static int move_part(const struct usdtp_memory* from, const struct usdtp_memory*
   return mremap(old, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to->address + bounds[i]) == MAP_FAILED ? -errno : 0;
 }
 
-/* Puts another file in the place of this one, with the same data or with zeroes. */
-static int replace(struct usdtp_memory* memory, const char* name, int keep_data) {
+int usdtp_memory_part(struct usdtp_memory* memory, const char* name) {
   struct usdtp_memory other = {0};
   const struct usdtp_layout* layout = &memory->layout;
   int status = usdtp_memory_make(&other, name, (layout->data - layout->text) / layout->page);
   if (status != 0) return status;
-  if (keep_data) memcpy(other.address + layout->data, memory->address + layout->data, layout->notes - layout->data);
+  memcpy(other.address + layout->data, memory->address + layout->data, layout->notes - layout->data);
   int moved = 0;
   while (moved < 3 && (status = move_part(&other, memory, moved)) == 0) ++moved;
   if (moved == 3) {
@@ -149,10 +148,28 @@ static int replace(struct usdtp_memory* memory, const char* name, int keep_data)
   return status;
 }
 
-int usdtp_memory_part(struct usdtp_memory* memory, const char* name) { return replace(memory, name, 1); }
+/* Stubs and zeroes for text and data, as one mapping that takes their place at once. */
+static int hide(struct usdtp_memory* memory, const struct usdtp_memory* other) {
+  const struct usdtp_layout* layout = &memory->layout;
+  const size_t size = layout->notes - layout->text;
+  void* there = mmap(other->address + layout->text, size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, other->fd,
+                     (off_t)layout->text);
+  if (there == MAP_FAILED) return 0;
+  return mremap(there, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, memory->address + layout->text) != MAP_FAILED;
+}
 
 void usdtp_memory_hide(struct usdtp_memory* memory, const char* name) {
-  (void)replace(memory, name, 0);
+  struct usdtp_memory other = {0};
+  const struct usdtp_layout* layout = &memory->layout;
+  if (usdtp_memory_make(&other, name, (layout->data - layout->text) / layout->page) == 0) {
+    if (hide(memory, &other)) {
+      (void)munmap(memory->address, layout->text);
+      (void)munmap(other.address, layout->text);
+    } else {
+      (void)munmap(other.address, layout->notes);
+    }
+    usdtp_memory_close(&other);
+  }
   usdtp_memory_close(memory);
 }
 

@@ -32,8 +32,9 @@ int usdtp_memory_write(const struct usdtp_memory* memory, size_t offset, const s
 void usdtp_memory_finish(struct usdtp_memory* memory);
 
 /*
- * Nobody finds the file any more: what is mapped is another one, without notes, with the same stubs and zeroes for
- * data. A thread may be in a stub meanwhile. Where there is no memory for that, the old one stays.
+ * Nobody finds the file any more: in the place of text and data is one mapping of another file, without notes, with the
+ * same stubs and zeroes behind them; the head is gone. A thread may be in a stub meanwhile. Where there is no memory
+ * for that, the old ones stay.
  */
 void usdtp_memory_hide(struct usdtp_memory* memory, const char* name);
 

@@ -214,6 +214,8 @@ TEST(Provider, descriptorsGoWithTheirProvider) {
   EXPECT_EQ(count_of("/proc/self/fd"), before);
   EXPECT_EQ(maps_with("usdt-closed"), 3U) << "head, text and data are mapped nevertheless";
   usdtp_provider_retire(closed);
+  EXPECT_EQ(maps_with("usdt-closed"), 1U) << "the code, for whoever may be in it";
+  EXPECT_EQ(probe->semaphore, 0);
 }
 
 TEST(Provider, theInterfaceIsTheHeaders) {
