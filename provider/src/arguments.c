@@ -224,8 +224,8 @@ static uint64_t to_integer(double value) {
 static int is_float(uint8_t type) { return type == USDTP_FLOAT || type == USDTP_DOUBLE; }
 
 uint64_t usdtp_convert(uint64_t value, uint8_t from, uint8_t to) {
+  if (from == to) return value;
   const int size = usdtp_size_of(from);
-  if (from == to && is_float(to)) return value;
   if (is_float(from)) {
     const double number = from_bits(value, from);
     if (is_float(to)) return to_bits(number, to);

@@ -28,7 +28,7 @@ int usdtp_read_arguments(const char* declaration, struct usdtp_arguments* argume
 /* Bytes of a type on this machine, negative for signed ones, as notes write it. */
 int usdtp_size_of(uint8_t type);
 
-/* `value`, of type `from` in the lower bytes, as one of type `to` in all 64 bits. */
+/* `value`, of type `from`, as one of type `to`; both in the lower bytes. */
 uint64_t usdtp_convert(uint64_t value, uint8_t from, uint8_t to);
 
 #endif
