@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <usdt/provider.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
@@ -11,6 +12,8 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <memory>
+#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -114,6 +117,27 @@ TEST(Provider, aDeclarationWithAMistakeIsRefusedWhole) {
                            long_one.c_str()})
     EXPECT_EQ(provider.add("probe", text), -EINVAL) << text;
   EXPECT_EQ(provider.add("probe", "i32 a"), 0) << "nothing of it was left";
+}
+
+/// Whatever is accepted has a name for each type; under the sanitizers nothing is read or written beside the texts.
+TEST(Provider, anyTextIsADeclarationOrRefused) {
+  constexpr std::array<std::string_view, 16> pieces = {"i32", "text", "f64", "str",      " ", " a", " b", ",",
+                                                       ":",   "[",    "]",   "duration", "7", "\n", "%",  "\xff"};
+  std::mt19937 random(1);
+  int accepted = 0;
+  for (int round = 0; round < 50'000; ++round) {
+    std::string text;
+    for (auto left = random() % 12; left > 0; --left) text += pieces[random() % pieces.size()];
+    usdtp_arguments arguments{};
+    const std::unique_ptr<char[]> items(new char[text.size() + 1]);
+    if (usdtp_read_arguments(text.c_str(), &arguments, items.get()) != 0) continue;
+    ++accepted;
+    const std::string_view names = items.get();
+    const auto lengths = std::count(arguments.types, arguments.types + arguments.count, USDTP_LENGTH);
+    const auto commas = std::count(names.begin(), names.end(), ',');
+    EXPECT_EQ(arguments.count - lengths, names.empty() ? 0 : commas + 1) << text;
+  }
+  EXPECT_GT(accepted, 300);
 }
 
 TEST(Provider, thirteenArgumentsAreTooMany) {

@@ -181,6 +181,8 @@ def names_types_and_meanings_are_shown(run):
     text = usdt_list(run, "-vv", "-p", program.pid)
     for wanted in ("bool truth", "float single", "const char *words", "size_t part_size", "const void *numbers"):
         check(wanted in text, f"{wanted}\n{text}")
+    [file] = [fd for fd in pathlib.Path(f"/proc/{program.pid}/fd").iterdir() if "memfd:usdt" in str(fd.readlink())]
+    check("9 sites" in (lint := usdt_list(run, "--lint", file)) and ", 0 faults" in lint, f"--lint: {lint}")
     pasted = re.search(r"^usdt:\S*:typed:lazy\b", text, re.M)[0]
     tracing = subprocess.Popen([run.tool, pasted.replace('"', ""), "-p", str(program.pid), "--print", "value"],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
