@@ -326,6 +326,74 @@ static __always_inline void count_lost(struct usdt_site_stats *stats)
 	__sync_fetch_and_add(&stats->ring_full, 1);
 }
 
+static __always_inline bool may_wait(const __u32 can)
+{
+	return (can & COPIES_MEMORY) && usdt_stock()->may_sleep && usdt_source() == USDT_SOURCE_USER;
+}
+
+/* Whether the hit counts, by the question about it; where it does not, that is counted. */
+static __always_inline bool is_wanted(struct usdt_question *question, struct usdt_site_stats *stats)
+{
+	__u64 answer = usdt_compiled_answer(question);
+
+	if (answer == USDT_YES)
+		return true;
+	if (answer == USDT_NO)
+		__sync_fetch_and_add(&stats->rejected, 1);
+	else
+		__sync_fetch_and_add(&stats->undecided, 1);
+	return false;
+}
+
+static __always_inline bool is_hit_wanted(const struct usdt_ctx *ctx, const __u32 can, struct usdt_site_stats *stats,
+					  __u64 start)
+{
+	struct usdt_question *question;
+	bool wanted;
+
+	if (!usdt_program()->filtered)
+		return true;
+	question = usdt_begin_question(ctx);
+	if (may_wait(can) && question->unread) {
+		((struct usdt_ctx *)ctx)->sleepable = true;
+		question = usdt_begin_question(ctx);
+		((struct usdt_ctx *)ctx)->sleepable = false;
+	}
+	if ((can & MAKES_CALLS) && start)
+		question->duration = bpf_ktime_get_ns() - start;
+	wanted = is_wanted(question, stats);
+	usdt_end_question(ctx);
+	return wanted;
+}
+
+/* The same at the end of a call, of which both ends are in its record. */
+static __always_inline bool is_call_wanted(const struct usdt_ctx *ctx, const struct usdt_event *event,
+					   struct usdt_site_stats *stats)
+{
+	struct usdt_question *question = (struct usdt_question *)ctx->window;
+	const struct usdt_event_arg *args = (const void *)event + sizeof(*event);
+	__u32 unread = 0;
+
+	if (!usdt_program()->filtered)
+		return true;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < USDT_FILTER_VALUES; i++) {
+		__u32 n = usdt_program()->filter_args[i];
+
+		if (i >= usdt_program()->filter_values)
+			break;
+		asm volatile("" : "+r"(n));
+		if (n >= usdt_program()->max_args)
+			return false;
+		question->values[i] = args[n].bits;
+		if (args[n].error)
+			unread |= 1u << i;
+	}
+	question->unread = unread;
+	question->duration = event->duration;
+	return is_wanted(question, stats);
+}
+
 /* Whether something of the record is on a page that is not in memory. */
 static __always_inline bool is_paged_out(const struct usdt_event *event)
 {
@@ -374,11 +442,6 @@ static __always_inline void page_in(const struct usdt_ctx *ctx, const __u32 can)
 	waiting->sleepable = false;
 }
 
-static __always_inline bool may_wait(const __u32 can)
-{
-	return (can & COPIES_MEMORY) && usdt_stock()->may_sleep && usdt_source() == USDT_SOURCE_USER;
-}
-
 /* A hit, or the end of a call whose arguments are still there (`start`: when it began). Where something is paged out,
  * it is waited for, and looked at once more: the verifier goes through each look anew. */
 static __always_inline void record_hit(const struct usdt_ctx *ctx, const __u32 can, __u32 site,
@@ -387,6 +450,8 @@ static __always_inline void record_hit(const struct usdt_ctx *ctx, const __u32 c
 	struct usdt_event *event;
 	__u64 now = 0;
 
+	if (!is_hit_wanted(ctx, can, stats, start))
+		return;
 	for (__u32 look = 0; look < 2; look++) {
 		event = bpf_ringbuf_reserve(&usdt_events, usdt_stock()->record_size, 0);
 		if (!event) {
@@ -522,7 +587,8 @@ static __always_inline void close_call(const struct usdt_ctx *ctx, const __u32 c
 	__sync_fetch_and_add(&stats->ended, 1);
 	event->duration = bpf_ktime_get_ns() - event->ts;
 	fill_args(event, ctx, can, true);
-	if (bpf_ringbuf_output(&usdt_events, event, usdt_stock()->record_size, wake_flags()))
+	if (is_call_wanted(ctx, event, stats) &&
+	    bpf_ringbuf_output(&usdt_events, event, usdt_stock()->record_size, wake_flags()))
 		count_lost(stats);
 	bpf_map_delete_elem(&usdt_open_calls, &key);
 }
@@ -593,5 +659,22 @@ USDT_PROGRAM(usdt_trace_count)
 	stats = stats_of(usdt_site(ctx));
 	if (stats)
 		__sync_fetch_and_add(&stats->hits, 1);
+	return 0;
+}
+
+/* The same, of hits that a filter lets pass. */
+USDT_PROGRAM(usdt_trace_count_where)
+{
+	struct usdt_site_stats *stats;
+
+	if (usdt_stock()->ancestors.count && !descends())
+		return 0;
+	if (usdt_calls() && ctx->returns)
+		return 0;
+	stats = stats_of(usdt_site(ctx));
+	if (!stats)
+		return 0;
+	__sync_fetch_and_add(&stats->hits, 1);
+	is_hit_wanted(ctx, COPIES_MEMORY, stats, 0);
 	return 0;
 }

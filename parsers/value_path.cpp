@@ -9,6 +9,8 @@
 #include <boost/spirit/home/x3.hpp>
 #include <utility>
 
+#include "parsers/value_path_prefix.hpp"
+
 namespace usdt {
 namespace {
 
@@ -115,31 +117,46 @@ BOOST_SPIRIT_DEFINE(unary, fronted)
 
 }  // namespace
 
+namespace parsers {
+
+PathPrefix value_path_prefix(const char* at, const char* end) {
+  const char* const start = at;
+  PathPrefix found{.end = at};
+  Draft draft{.start = start};
+  const bool sized = x3::phrase_parse(at, end, x3::with<DraftTag>(std::ref(draft))[size_of], x3::space);
+  if (!sized) {
+    draft = {.start = start};
+    at = start;
+    found.matched = x3::phrase_parse(at, end, x3::with<DraftTag>(std::ref(draft))[unary], x3::space);
+  }
+  found.matched |= sized;
+  found.end = at;
+  found.too_long = draft.too_long;
+  if (!found.matched) return found;
+  if (sized) draft.steps.push_back({.kind = Kind::size_of});
+  const char* last = at;
+  while (last > start && x3::ascii::space.test(static_cast<unsigned char>(last[-1]), x3::unused)) --last;
+  found.path = {std::string(start, last), std::move(draft.root), std::move(draft.steps)};
+  return found;
+}
+
+}  // namespace parsers
+
 Result<ValuePath> parse_value_path(std::string_view text) {
   const auto blank = [](char c) { return c == ' ' || c == '\t'; };
   while (!text.empty() && blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-  Draft draft{.start = text.data()};
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  bool sized = x3::phrase_parse(at, end, x3::with<DraftTag>(std::ref(draft))[size_of], x3::space) && at == end;
-  bool matched = sized;
-  if (!sized) {
-    draft = {.start = text.data()};
-    at = text.data();
-    matched = x3::phrase_parse(at, end, x3::with<DraftTag>(std::ref(draft))[unary], x3::space) && at == end;
-  }
-  const auto column = static_cast<std::uint32_t>(at - text.data());
-  if (draft.too_long)
+  parsers::PathPrefix found = parsers::value_path_prefix(text.data(), text.data() + text.size());
+  const auto column = static_cast<std::uint32_t>(found.end - text.data());
+  if (found.too_long)
     return fail(Error{ErrorKind::limit, fmt::format("more than {} steps to one value", kMostSteps), 0, column});
-  if (!matched)
+  if (!found.matched || column != text.size())
     return fail(Error{ErrorKind::syntax,
                       fmt::format("expected an argument or a way to a member, such as arg0, req->peer.port, *p or "
                                   "((struct foo *)arg1)->x, at column {} of '{}'",
                                   column + 1, text),
                       0, column});
-  if (sized) draft.steps.push_back({.kind = Kind::size_of});
-  return ValuePath{std::string(text), std::move(draft.root), std::move(draft.steps)};
+  return std::move(found.path);
 }
 
 }  // namespace usdt

@@ -38,6 +38,7 @@ constexpr const char* examples =
     "  usdt-trace ucall:libc.so.6:getenv --print 'str(arg0), retval' -- ls\n"
     "  usdt-trace 'uprobe:./server:@server.c:120' -- ./server\n"
     "  usdt-trace kcall:vfs_read --print 'count, retval' -- cat /etc/hostname\n"
+    "  usdt-trace kcall:vfs_read --where 'duration > 1ms && comm != \"cat\"'\n"
     "  usdt-trace 'kfunc:tcp_*' --count --duration 5\n"
     "A command runs under the tracer, and its children are traced with it. When it ends, so does the "
     "trace, with its exit code. Where the trace ends first (-M, -d, Ctrl-C, nobody reads its output), "
@@ -49,6 +50,7 @@ constexpr const char* examples =
 struct RawFlags {
   std::vector<std::string> probes;
   std::vector<std::string> prints;
+  std::string where;
   std::string strings;
   std::string user_stack;
   std::vector<std::string> backends;
@@ -78,6 +80,13 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
          "sizeof(struct foo)); PROBE=LIST: of these probes. Default: every argument")
       ->allow_extra_args(false)
       ->type_name("[PROBE=]LIST");
+  app.add_option(
+         "--where", raw.where,
+         "Only hits for which this holds, which the kernel finds out: C's operators over arguments and what "
+         "they lead to, pid, tid, comm, cpu, uid, gid, cgroup, nsecs, duration, numbers (10ms, 4KiB), \"texts\" "
+         "(==, !=, =~ \"begin*\"), in {1, 2}")
+      ->allow_extra_args(false)
+      ->type_name("EXPR");
   app.add_option("--depth", flags.depth, "Structs within structs shown with their members (default 1)")
       ->check(whole_number(0, 8))
       ->allow_extra_args(false)
@@ -216,6 +225,11 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
   auto prints = parse_prints(raw.prints);
   if (!prints) return usdt::fail(prints.error());
   flags.print = std::move(*prints);
+  if (!raw.where.empty()) {
+    auto where = usdt::parse_expression(raw.where);
+    if (!where) return usdt::fail(where.error().within("--where"));
+    flags.where = std::make_shared<const usdt::Expression>(std::move(*where));
+  }
   for (const std::string& name : raw.disabled) {
     auto feature = usdt::feature_by_name(name);
     if (!feature) return usdt::fail(feature.error());

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct Flags {
   std::vector<pid_t> pids;           ///< each once; empty: every process, or the command
   std::vector<std::string> command;  ///< after "--"
   Prints print;
+  std::shared_ptr<const usdt::Expression> where;  ///< null: every hit counts
   std::uint64_t max_events = UINT64_MAX;
   std::optional<double> duration_seconds;
   Format format = Format::text;

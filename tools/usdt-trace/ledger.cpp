@@ -39,7 +39,8 @@ bool Ledger::has_losses() const {
   const Account total = facts_.summary.total();
   const bool let_go =
       std::ranges::any_of(facts_.summary.changed, [](const usdt::FileChange& change) { return change.let_go > 0; });
-  return let_go || total.ring_full + total.calls_full + total.not_written > 0 || any_missed(facts_.missed);
+  return let_go || total.ring_full + total.calls_full + total.not_written + total.undecided > 0 ||
+         any_missed(facts_.missed);
 }
 
 void Ledger::print() const {
@@ -49,6 +50,7 @@ void Ledger::print() const {
                                       [](const Account& probe) { return probe.hits == 0; });
     say(fmt::format("{} counted; {} without hits{}", counted(total.hits, "hit"),
                     counted(static_cast<std::size_t>(silent), "probe"), missed_text(facts_.missed)));
+    print_filtered(total);
     print_losers();
     print_changes();
     hint_at_children();
@@ -56,6 +58,7 @@ void Ledger::print() const {
   }
   say(fmt::format("{} of {}{}; lost: {}{}", counted(total.delivered, "event"), counted(total.hits, "hit"),
                   limit_text(total), lost_text(total), missed_text(facts_.missed)));
+  print_filtered(total);
   print_losers();
   print_changes();
   if (const std::uint64_t unknown = facts_.undecided; unknown > 0)
@@ -63,6 +66,16 @@ void Ledger::print() const {
                     counted(unknown, "hit")));
   if (total.ring_full > 0) say(fmt::format("  a larger --ring-size than {} MiB loses fewer", flags_.ring_megabytes));
   hint_at_children();
+}
+
+void Ledger::print_filtered(const Account& total) const {
+  if (flags_.where == nullptr) return;
+  say(fmt::format("  --where held for {} of {}", total.matched(), counted(total.hits, "hit")));
+  if (total.undecided > 0)
+    say(
+        fmt::format("  {} left out without an answer: something --where asks for could not be read there, or was "
+                    "divided by 0",
+                    counted(total.undecided, "hit")));
 }
 
 /// What the numbers above do not cover.

@@ -26,6 +26,8 @@ Account Summary::total() const {
   for (const Account& probe : probes) {
     sum.hits += probe.hits;
     sum.delivered += probe.delivered;
+    sum.rejected += probe.rejected;
+    sum.undecided += probe.undecided;
     sum.ring_full += probe.ring_full;
     sum.calls_full += probe.calls_full;
     sum.unfinished += probe.unfinished;

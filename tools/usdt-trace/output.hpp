@@ -23,13 +23,15 @@ class WallClock {
   std::uint64_t asked_until_ = 0;  ///< monotonic; later events ask again
 };
 
-/// What became of the hits of one probe: hits == delivered + everything lost.
+/// What became of the hits of one probe: hits == delivered + rejected + undecided + everything lost.
 struct Account : usdt::ProbeCounts {
   std::uint64_t not_written = 0;  ///< lost: the event's line could not be written; not among `delivered`
 
   [[nodiscard]] std::uint64_t lost() const noexcept {
     return ring_full + calls_full + unfinished + discarded + not_written;
   }
+  /// Hits for which --where holds.
+  [[nodiscard]] std::uint64_t matched() const noexcept { return hits - rejected - undecided; }
 };
 
 /// The final account of a trace.

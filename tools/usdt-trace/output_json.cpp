@@ -125,6 +125,10 @@ class JsonOutput final : public Output {
   void counts(const Account& counts) {
     json_key(json_, "events"), json_.Uint64(counts.delivered);
     json_key(json_, "hits"), json_.Uint64(counts.hits);
+    if (!plan_.filters.empty()) {
+      json_key(json_, "rejected"), json_.Uint64(counts.rejected);
+      json_key(json_, "undecided"), json_.Uint64(counts.undecided);
+    }
     json_key(json_, "lost"), json_.StartObject();
     json_key(json_, "ring_full"), json_.Uint64(counts.ring_full);
     json_key(json_, "discarded"), json_.Uint64(counts.discarded);

@@ -61,12 +61,13 @@ class TextOutput final : public Output {
     if (!count_only_) return;
     std::vector<std::size_t> hit;
     for (std::size_t i = 0; i < summary.probes.size(); ++i)
-      if (summary.probes[i].hits > 0) hit.push_back(i);
-    std::stable_sort(hit.begin(), hit.end(),
-                     [&](std::size_t a, std::size_t b) { return summary.probes[a].hits > summary.probes[b].hits; });
+      if (summary.probes[i].matched() > 0) hit.push_back(i);
+    std::stable_sort(hit.begin(), hit.end(), [&](std::size_t a, std::size_t b) {
+      return summary.probes[a].matched() > summary.probes[b].matched();
+    });
     out_.print("{:>12}  {}\n", "HITS", "PROBE");
     for (const std::size_t i : hit)
-      out_.print("{:>12}  {}\n", summary.probes[i].hits,
+      out_.print("{:>12}  {}\n", summary.probes[i].matched(),
                  full_name(plan_, plan_.probes[usdt::Index<usdt::PlannedProbe>(i)]));
   }
 

@@ -199,6 +199,7 @@ usdt::Result<usdt::PlanOptions> plan_options(const Flags& flags, const Subjects&
   }
   options.allow_unsafe_nop5 = flags.allow_unsafe_nop5;
   options.kernel_backend = flags.kernel_backend;
+  options.where = flags.where;
   return options;
 }
 

@@ -44,15 +44,16 @@ struct CarrierOptions {
 struct ProgramKind {
   Backend backend = Backend::automatic;  ///< automatic: of files, the best the kernel has
   usdt_source source = USDT_SOURCE_USER;
-  Moment moment = Moment::entry;                   ///< usdt_program_constants::moment
-  bool calls = false;                              ///< usdt_program_constants::calls
-  ReturnBy returns = ReturnBy::probe;              ///< usdt_program_constants::return_by
-  std::optional<Index<std::string>> program = {};  ///< in AttachPlan::programs; none: any
+  Moment moment = Moment::entry;                      ///< usdt_program_constants::moment
+  bool calls = false;                                 ///< usdt_program_constants::calls
+  ReturnBy returns = ReturnBy::probe;                 ///< usdt_program_constants::return_by
+  std::optional<Index<std::string>> program = {};     ///< in AttachPlan::programs; none: any
+  std::optional<Index<TypedExpression>> filter = {};  ///< in AttachPlan::filters; none: every hit counts
   friend bool operator==(const ProgramKind&, const ProgramKind&) = default;
   /// An order for maps. (libc++ 14 has no three-way comparison of std::optional.)
   friend bool operator<(const ProgramKind& a, const ProgramKind& b) noexcept {
-    return std::tie(a.backend, a.source, a.moment, a.calls, a.returns, a.program) <
-           std::tie(b.backend, b.source, b.moment, b.calls, b.returns, b.program);
+    return std::tie(a.backend, a.source, a.moment, a.calls, a.returns, a.program, a.filter) <
+           std::tie(b.backend, b.source, b.moment, b.calls, b.returns, b.program, b.filter);
   }
 };
 

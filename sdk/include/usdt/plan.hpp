@@ -17,6 +17,7 @@
 #include "usdt/bpf/processes.h"
 #include "usdt/bpf/spec.h"
 #include "usdt/decode.hpp"
+#include "usdt/expression.hpp"
 #include "usdt/index.hpp"
 #include "usdt/kernel.hpp"
 #include "usdt/machine.hpp"
@@ -163,6 +164,9 @@ struct PlanOptions {
   ValueOptions values = {};
   /// The same for each point of its own; null: `values`. What it points to stays as it is while it is planned.
   std::function<const ValueOptions*(const PointName&)> values_of = {};
+  /// Hits count only where its answer is yes; null: all do. It is asked in the kernel, before anything is recorded.
+  /// Sites that do not have what it is about are skipped with the reason.
+  std::shared_ptr<const Expression> where = {};
 };
 
 /// One file of the plan.
@@ -220,7 +224,8 @@ struct PlannedSite {
   Point point = {};
   Index<EncodedSpec> spec = {};
   Index<std::vector<Arg>> args = {};
-  std::optional<Index<std::string>> program = {};  ///< in AttachPlan::programs; none: for any program
+  std::optional<Index<std::string>> program = {};     ///< in AttachPlan::programs; none: for any program
+  std::optional<Index<TypedExpression>> filter = {};  ///< in AttachPlan::filters; none: every hit counts
   std::uint8_t tracer_frames = 0;  ///< innermost frames of its kernel stacks that are the program's and trampoline's
 };
 
@@ -261,12 +266,13 @@ struct AttachPlan {
   Table<PlannedSite> sites;  ///< a site's index is the site number of usdt_site()
   std::vector<SkippedSite> skipped;
   Table<EncodedSpec> specs;
-  Table<std::vector<Arg>> args;      ///< distinct decoded argument lists
-  std::uint32_t max_args = 0;        ///< of any spec
-  std::uint32_t max_entries = 0;     ///< of any spec: arguments and steps
-  std::uint32_t max_steps = 0;       ///< of any value
-  std::uint32_t string_slots = 0;    ///< of any spec (PlanOptions::texts)
-  Table<std::string> programs = {};  ///< of one BPF object, each for sites of its own (join_plans())
+  Table<std::vector<Arg>> args;         ///< distinct decoded argument lists
+  std::uint32_t max_args = 0;           ///< of any spec
+  std::uint32_t max_entries = 0;        ///< of any spec: arguments and steps
+  std::uint32_t max_steps = 0;          ///< of any value
+  std::uint32_t string_slots = 0;       ///< of any spec (PlanOptions::texts)
+  Table<TypedExpression> filters = {};  ///< PlanOptions::where over each kind of site
+  Table<std::string> programs = {};     ///< of one BPF object, each for sites of its own (join_plans())
 };
 
 /// Plans the attachment of all that was selected to `kernel`. Errors: invalid_argument where a path of PlanOptions

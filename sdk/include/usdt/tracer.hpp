@@ -61,6 +61,8 @@ struct ProbeCounts {
   std::uint64_t ring_full = 0;   ///< lost: the consumer was too slow for the ring
   std::uint64_t calls_full = 0;  ///< lost: calls beyond TraceOptions::max_open_calls
   std::uint64_t unfinished = 0;  ///< calls that had not ended when the trace did
+  /// PlanOptions::where says no to them; and those for which it has no answer, since something could not be read.
+  std::uint64_t rejected = 0, undecided = 0;
   /// Recorded, but not taken: the consumer had stopped taking events (--max-events), or its callback threw.
   std::uint64_t discarded = 0;
   /// Link::missed_hits() of this probe, in no other number; nothing where the kernel does not count them, or only those

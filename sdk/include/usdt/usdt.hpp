@@ -28,6 +28,7 @@
 #include "usdt/elf_file.hpp"
 #include "usdt/error.hpp"
 #include "usdt/event.hpp"
+#include "usdt/expression.hpp"
 #include "usdt/features.hpp"
 #include "usdt/file_change.hpp"
 #include "usdt/fwd.hpp"

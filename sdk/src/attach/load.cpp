@@ -11,13 +11,17 @@
 
 #include "attach/bpf_object_impl.hpp"
 #include "attach/clone.hpp"
+#include "attach/expand_calls.hpp"
 #include "attach/libbpf_log.hpp"
 #include "attach/spec_maps.hpp"
 #include "attach/specialise.hpp"
 #include "attach/verifier_log.hpp"
+#include "expr/compile.hpp"
 #include "features/kernel_features.hpp"
 #include "plan/backend_table.hpp"
+#include "sys/pid_namespace.hpp"
 #include "sys/uapi.hpp"
+#include "usdt/bpf/pt_regs.h"
 #include "usdt/privilege.hpp"
 
 namespace usdt::backends {
@@ -142,13 +146,38 @@ Result<void> load_object(const ObjectCopy& object) {
   return {};
 }
 
+/// `bytes` with the plan's filter in the program.
+Result<std::vector<std::byte>> with_filter(std::span<const std::byte> bytes, const TypedExpression& filter,
+                                           const ProgramKind& kind, Machine kernel, bool sleepable) {
+  expr::Surroundings surroundings{.may_wait = sleepable && kind.source == USDT_SOURCE_USER};
+  if (kind.source != USDT_SOURCE_USER)
+    surroundings.kernel_half = kernel == Machine::i386 ? USDT_I386_KERNEL_HALF : USDT_X86_KERNEL_HALF;
+  const auto nested = sys::nested_pid_namespace();
+  if (!nested) return fail(nested.error());
+  if (*nested) {
+    surroundings.pidns_dev = (*nested)->device;
+    surroundings.pidns_ino = (*nested)->inode;
+  }
+  auto code = expr::compile(filter, surroundings);
+  if (!code) return fail(code.error());
+  return expand_calls(bytes, USDT_PATCH_FILTER, *code);
+}
+
 /// The object's code, rewritten where `program` wants it; empty: as it is.
-Result<std::vector<std::byte>> code_for(std::span<const std::byte> bytes, const PlannedProgram& program) {
+Result<std::vector<std::byte>> code_for(std::span<const std::byte> bytes, const PlannedProgram& program,
+                                        const AttachPlan& plan, bool sleepable) {
   std::vector<std::byte> code;
   if ((program.carriers & USDT_CARRIER_BIT(USDT_CARRIER_LINK)) != 0) {
     auto special = specialise(bytes, program);
     if (!special) return special;
     code = std::move(*special);
+  }
+  // After that, since numbers of the question could look like placeholders.
+  if (program.kind.filter) {
+    auto filtered = with_filter(code.empty() ? bytes : code, plan.filters[*program.kind.filter], program.kind,
+                                plan.kernel_machine, sleepable);
+    if (!filtered) return filtered;
+    code = std::move(*filtered);
   }
   if (program.kind.moment != Moment::both) return code;
   auto session = call_session_kfuncs(code.empty() ? bytes : code);
@@ -203,7 +232,7 @@ class Loader {
 
   /// The next copy, with the first one's maps where it is not that itself.
   Result<void> open(const PlannedProgram& program) {
-    auto code = code_for(recipe_.bytes(), program);
+    auto code = code_for(recipe_.bytes(), program, plan_, options_.sleepable);
     if (!code) return fail(code.error());
     auto copy = recipe_.open(code->empty() ? recipe_.bytes() : *code);
     if (!copy) return fail(copy.error());

@@ -72,6 +72,12 @@ usdt_program_constants constants_of(const AttachPlan& plan, const CarrierPlan& c
   out.one_site = static_cast<std::uint8_t>(plan.sites.size() == 1 && carriers.site_bits == 0);
   out.packed_regs = static_cast<std::uint8_t>(program.packed_regs);
   out.windows = static_cast<std::uint8_t>(carriers.windows);
+  if (program.kind.filter) {
+    const std::vector<std::uint8_t>& args = plan.filters[*program.kind.filter].args();
+    out.filtered = 1;
+    out.filter_values = static_cast<std::uint8_t>(args.size());
+    std::ranges::copy(args, out.filter_args);
+  }
   if ((program.carriers & USDT_CARRIER_BIT(USDT_CARRIER_LINK)) != 0) {
     out.values_by_site = program.values_by_site;
     carry::write_spec(reinterpret_cast<std::byte*>(out.link_spec), program.link_spec);

@@ -21,8 +21,10 @@ class CarrierSites {
     return options_.arguments ? plan_.sites[site].spec : Index<EncodedSpec>();
   }
   /// What the program at a site is loaded for: of calls that two programs share, the one at the entry.
-  [[nodiscard]] const ProgramKind& kind_of(Index<PlannedSite> site) const noexcept {
-    return groups_[group_of_[site.value].value].kind;
+  [[nodiscard]] ProgramKind kind_of(Index<PlannedSite> site) const noexcept {
+    ProgramKind kind = groups_[group_of_[site.value].value].kind;
+    kind.filter = plan_.sites[site].filter;
+    return kind;
   }
   /// The site has no attach cookie, and a program of its own anyway, which can know it.
   [[nodiscard]] bool is_fixed(Index<PlannedSite> site) const noexcept {

@@ -44,7 +44,7 @@ Index<PlannedProgram> Carrying::add_program(PlannedProgram program) {
 }
 
 Index<PlannedProgram> Carrying::shared_program(Index<PlannedSite> site, std::uint32_t carriers) {
-  const ProgramKind& kind = sites.kind_of(site);
+  const ProgramKind kind = sites.kind_of(site);
   const auto [it, fresh] = shared_.try_emplace({kind, carriers});
   if (fresh) it->second = add_program({.kind = kind, .carriers = carriers, .packed_regs = carriers == kCookieBit});
   return it->second;

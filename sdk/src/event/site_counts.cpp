@@ -82,6 +82,8 @@ usdt_site_stats SiteCounts::of(std::uint32_t site) const noexcept {
     sum.ring_full += load(entry.ring_full);
     sum.calls_full += load(entry.calls_full);
     sum.ended += load(entry.ended);
+    sum.rejected += load(entry.rejected);
+    sum.undecided += load(entry.undecided);
   }
   return sum;
 }

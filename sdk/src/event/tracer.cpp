@@ -103,7 +103,7 @@ bool has_calls(const AttachPlan& plan) {
 
 /// Of the stock programs (bpf/trace.bpf.c) the smallest that does.
 std::string program_for(const AttachPlan& plan, const TraceOptions& options, bool sleepable) {
-  if (options.count_only) return "usdt_trace_count";
+  if (options.count_only) return plan.filters.empty() ? "usdt_trace_count" : "usdt_trace_count_where";
   const bool copies = sleepable || plan.string_slots > 0 || options.user_stack_depth > 0;
   const std::string_view can = plan.max_steps > 0 ? "_steps" : copies ? "_memory" : "";
   return fmt::format("usdt_trace_{}{}", has_calls(plan) ? "call" : "hit", can);
@@ -213,7 +213,7 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   const std::string program = program_for(plan, options, sleepable);
   const LoadOptions load{.backend = options.backend,
                          .carrier = options.carrier,
-                         .arguments = !options.count_only,
+                         .arguments = !options.count_only || !plan.filters.empty(),
                          .sleepable = sleepable,
                          .max_programs = options.max_programs,
                          .programs = {program}};
@@ -287,6 +287,8 @@ std::vector<ProbeCounts> Tracer::counts() const {
     all[number].hits += counted.hits;
     all[number].ring_full += counted.ring_full;
     all[number].calls_full += counted.calls_full;
+    all[number].rejected += counted.rejected;
+    all[number].undecided += counted.undecided;
     ended[number] += counted.ended;
   }
   if (impl_->count_only) return all;

@@ -27,7 +27,8 @@ class Renumber {
         probes_(whole.probes.next().value),
         sites_(whole.sites.next().value),
         specs_(whole.specs.next().value),
-        args_(whole.args.next().value) {}
+        args_(whole.args.next().value),
+        filters_(whole.filters.next().value) {}
 
   void apply(AttachPlan& part, Index<std::string> program) const {
     for (PlannedSite& site : part.sites) {
@@ -36,6 +37,7 @@ class Renumber {
       move(site.probe);
       move(site.spec);
       move(site.args);
+      if (site.filter) move(*site.filter);
     }
     for (PlannedProbe& probe : part.probes) {
       if (probe.file) move(*probe.file);
@@ -58,8 +60,9 @@ class Renumber {
   void move(Index<PlannedSite>& index) const { index.value += sites_; }
   void move(Index<EncodedSpec>& index) const { index.value += specs_; }
   void move(Index<std::vector<Arg>>& index) const { index.value += args_; }
+  void move(Index<TypedExpression>& index) const { index.value += filters_; }
 
-  std::uint32_t files_, functions_, probes_, sites_, specs_, args_;
+  std::uint32_t files_, functions_, probes_, sites_, specs_, args_, filters_;
 };
 
 Index<std::string> number_of(Table<std::string>& programs, std::string name) {
@@ -104,6 +107,7 @@ Result<AttachPlan> join_plans(std::vector<ProgramPlan> parts) {
     std::ranges::move(part.skipped, std::back_inserter(whole.skipped));
     whole.specs.append(std::move(part.specs));
     whole.args.append(std::move(part.args));
+    whole.filters.append(std::move(part.filters));
     whole.max_args = std::max(whole.max_args, part.max_args);
     whole.max_entries = std::max(whole.max_entries, part.max_entries);
     whole.max_steps = std::max(whole.max_steps, part.max_steps);

@@ -126,6 +126,7 @@ class KernelPlanner {
     Index<std::vector<Arg>> args;
     Index<EncodedSpec> spec;  ///< without user cookies that differ
     EncodedSpec encoded;
+    ValueAdder::Filter filter;
     std::string refusal;      ///< why trampolines do not take it
     std::uint32_t slots = 0;  ///< that the arguments take
   };
@@ -189,6 +190,11 @@ class KernelPlanner {
   void add_site(const KernelSelection::Entry& entry, const KernelWay& way, Index<PlannedProbe> probe) {
     const KernelFunction& function = *entry.function;
     const Signature& signature = signature_of(entry, way);
+    if (!signature.filter.refusal.empty()) {
+      plan_.skipped.push_back(
+          {.probe = probe, .pc = VirtAddr(entry.function->address), .reason = signature.filter.refusal});
+      return;
+    }
     Index<EncodedSpec> spec = signature.spec;
     if (options_.user_cookie_of) {
       EncodedSpec own = signature.encoded;
@@ -205,6 +211,7 @@ class KernelPlanner {
                          .point = tracepoint ? Point(TracepointPlace{planned}) : Point(KernelFunctionPlace{planned}),
                          .spec = spec,
                          .args = signature.args,
+                         .filter = signature.filter.number,
                          .tracer_frames = tracer_frames(way)});
     group_of(entry, way).sites.push_back(site);
   }
@@ -276,7 +283,7 @@ class KernelPlanner {
       values.args.push_back(std::move(*found.result));
       values.types.push_back(found.result_type);
     }
-    add_values(values, entry);
+    made.filter = add_values(values, entry);
     made.args = plan_.args.add(std::move(values.args));
     TextOptions texts = texts_of(entry);
     texts.likely = false;  // types say what is text
@@ -287,12 +294,12 @@ class KernelPlanner {
     return made;
   }
 
-  void add_values(resolve::TypedArgs& values, const KernelSelection::Entry& entry) {
+  ValueAdder::Filter add_values(resolve::TypedArgs& values, const KernelSelection::Entry& entry) {
     const ValueOptions& wanted = value_options(options_, [&] { return name_of(entry); });
     const btf::Types* types = kernel::CatalogueOf::selection(selection_).btf(entry.function->module);
     if (types == nullptr) return values_.add(values, nullptr, kernel_.machine, wanted);
     const btf::Graph graph(*types);
-    values_.add(values, &graph, kernel_.machine, wanted);
+    return values_.add(values, &graph, kernel_.machine, wanted);
   }
 
   /// How the return value is read. Its register may be an argument's, its slot holds anything until the end of a call.

@@ -41,6 +41,7 @@ std::size_t bytes_of(const ElfFile& file) {
 /// What all sites with one argument text share.
 struct ArgTemplate {
   Index<std::vector<Arg>> args;
+  plan::ValueAdder::Filter filter;
   EncodedSpec encoded;              ///< for a breakpoint at address 0; empty where all its sites share one
   bool result_comes_later = false;  ///< resolve::EncodeOptions
   bool ip_relative = false;         ///< some value is a distance from the breakpoint
@@ -119,7 +120,7 @@ struct KeyHash {
 class Planner {
  public:
   Planner(const KernelFacts& kernel, const PlanOptions& options, bool several_files)
-      : kernel_(kernel), options_(options), several_files_(several_files) {
+      : kernel_(kernel), options_(options), several_files_(several_files), values_(options.where.get()) {
     plan_.scope = options.scope;
   }
 
@@ -128,6 +129,7 @@ class Planner {
   [[nodiscard]] Result<void> check() const { return values_.check(); }
   [[nodiscard]] AttachPlan take() && {
     plan_.specs = std::move(specs_).take();
+    plan_.filters = std::move(values_).take_filters();
     return std::move(plan_);
   }
   Result<void> add(const KernelSelection& selection) {
@@ -182,7 +184,8 @@ class Planner {
   const ArgTemplate& template_of(const Site& site, Current& current);
   const ArgTemplate& template_of(const FunctionPoint& point, Current& current);
   std::uint32_t make_template(std::string_view text, const Texts& texts, Current& current);
-  std::uint32_t encode_template(Index<std::vector<Arg>> args, const Texts& texts, Moment moment, Machine machine);
+  std::uint32_t encode_template(Index<std::vector<Arg>> args, plan::ValueAdder::Filter filter, const Texts& texts,
+                                Moment moment, Machine machine);
   Index<EncodedSpec> spec_of(const ArgTemplate& args, const Spot& spot, std::uint64_t user_cookie, Machine machine);
   void add_site(const Spot& spot, const ArgTemplate& args, Index<PlannedProbe> probe, Current& current);
 
@@ -322,8 +325,9 @@ const ArgTemplate& Planner::template_of(const FunctionPoint& point, Current& cur
   if (fresh) {
     const Machine machine = current.decoder.machine();
     resolve::TypedArgs values = values_at(*point.signature, point.moment);
-    values_.add(values, point.signature->types.get(), machine, *texts.values);
-    it->second = encode_template(plan_.args.add(std::move(values.args)), texts, point.moment, machine);
+    auto filter = values_.add(values, point.signature->types.get(), machine, *texts.values);
+    const auto at = plan_.args.add(std::move(values.args));
+    it->second = encode_template(at, std::move(filter), texts, point.moment, machine);
   }
   return templates_[it->second];
 }
@@ -339,17 +343,19 @@ std::uint32_t Planner::make_template(std::string_view text, const Texts& texts, 
   resolve::TypedArgs values{current.decoder.decode(parsed)};
   if (texts.description) describe(values.args, *texts.description);
   reject_surplus(values.args, parsed);
-  values_.add(values, nullptr, current.decoder.machine(), *texts.values);
+  auto filter = values_.add(values, nullptr, current.decoder.machine(), *texts.values);
   const auto at = plan_.args.add(std::move(values.args));
-  const std::uint32_t number = encode_template(at, texts, Moment::entry, current.decoder.machine());
+  const std::uint32_t number = encode_template(at, std::move(filter), texts, Moment::entry, current.decoder.machine());
   if (shared && !depends_on_file(plan_.args[at])) shared_templates_.emplace(key, number);
   return number;
 }
 
-std::uint32_t Planner::encode_template(Index<std::vector<Arg>> at, const Texts& texts, Moment moment, Machine machine) {
+std::uint32_t Planner::encode_template(Index<std::vector<Arg>> at, plan::ValueAdder::Filter filter, const Texts& texts,
+                                       Moment moment, Machine machine) {
   std::vector<Arg>& args = plan_.args[at];
   ArgTemplate made;
   made.args = at;
+  made.filter = std::move(filter);
   made.result_comes_later = moment == Moment::both;
   decoded_ += args.size();
   made.encoded = plan::encode_args(args, machine, {.result_comes_later = made.result_comes_later},
@@ -379,6 +385,10 @@ Index<EncodedSpec> Planner::spec_of(const ArgTemplate& args, const Spot& spot, s
 }
 
 void Planner::add_site(const Spot& spot, const ArgTemplate& args, Index<PlannedProbe> probe, Current& current) {
+  if (!args.filter.refusal.empty()) {
+    plan_.skipped.push_back({.probe = probe, .pc = VirtAddr(spot.name.address), .reason = args.filter.refusal});
+    return;
+  }
   const std::uint64_t user_cookie = plan::user_cookie(options_, spot.name);
   const Index<EncodedSpec> spec = spec_of(args, spot, user_cookie, current.decoder.machine());
   const FilePlace place{.file = current.file,
@@ -387,7 +397,7 @@ void Planner::add_site(const Spot& spot, const ArgTemplate& args, Index<PlannedP
                         .semaphore = spot.placement.semaphore,
                         .rets = spot.rets ? *spot.rets : std::vector<FileOffset>()};
   plan_.groups[group_of(spot.moment, spot.returns, current)].sites.push_back(
-      plan_.sites.add({.probe = probe, .point = place, .spec = spec, .args = args.args}));
+      plan_.sites.add({.probe = probe, .point = place, .spec = spec, .args = args.args, .filter = args.filter.number}));
 }
 
 /// Text is asked for of an argument that none of the sites has.
@@ -469,7 +479,7 @@ Result<AttachPlan> plan_attach(const Selection& selection, const KernelFacts& ke
   if (options.stop.stop_requested()) return fail(ErrorKind::stopped, "not planned to the end");
   const auto paths = planner.check();
   AttachPlan plan = std::move(planner).take();
-  if (!paths && !plan.sites.empty()) return fail(paths.error());
+  if (!paths && (!plan.sites.empty() || options.where)) return fail(paths.error());
   if (auto sense = check_texts(plan, options.texts); !sense && !plan.sites.empty()) return fail(sense.error());
   if (plan.sites.empty()) return fail(nothing_to_attach(plan));
   return plan;

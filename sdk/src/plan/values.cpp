@@ -1,15 +1,42 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "plan/values.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <memory>
 #include <utility>
 
 namespace usdt::plan {
 
-void ValueAdder::add(resolve::TypedArgs& list, const TypeGraph* types, Machine machine, const ValueOptions& options) {
-  if (!options.open && options.paths.empty()) return;
-  const std::size_t arguments = list.args.size();
+namespace {
+
+/// The position of what `path` names; nothing: it is not there.
+std::optional<std::size_t> find_value(const std::vector<Arg>& args, const ValuePath& path) {
+  if (path.steps.empty()) return find_arg(args, path.root);
+  const auto found = std::ranges::find_if(args, [&](const Arg& arg) { return arg.derived && arg.name() == path.text; });
+  return found == args.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - args.begin()));
+}
+
+}  // namespace
+
+ValueAdder::Filter ValueAdder::add(resolve::TypedArgs& list, const TypeGraph* types, Machine machine,
+                                   const ValueOptions& options) {
+  if (!options.open && options.paths.empty() && where_ == nullptr) return {};
   resolve::Follower follower(list, types, machine, {.structures = options.depth});
+  add_wanted(list, follower, options);
+  if (where_ == nullptr) return {};
+  auto typed = ask(list, follower);
+  if (typed) {
+    asked_ = true;
+    return {.number = intern(std::move(*typed))};
+  }
+  if (!refused_) refused_ = typed.error();
+  return {.refusal = typed.error().message};
+}
+
+void ValueAdder::add_wanted(resolve::TypedArgs& list, resolve::Follower& follower, const ValueOptions& options) {
+  const std::size_t arguments = list.args.size();
   for (std::size_t n = 0; options.open && n < arguments; ++n) follower.open(n);
   for (const ValuePath& path : options.paths) {
     Outcome& outcome = outcomes_[&path];
@@ -33,12 +60,38 @@ void ValueAdder::add(resolve::TypedArgs& list, const TypeGraph* types, Machine m
   }
 }
 
+/// What it is about is read without being shown.
+Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::Follower& follower) {
+  const std::size_t shown = list.args.size();
+  std::vector<std::size_t> places;
+  for (const ValuePath& path : where_->values) {
+    auto place = find_value(list.args, path);
+    if (!place && !path.steps.empty()) {
+      if (auto added = follower.add(path); !added) return fail(added.error());
+      place = find_value(list.args, path);
+    }
+    if (!place) return fail(ErrorKind::invalid_argument, fmt::format("{}: there is no such argument", path.text));
+    places.push_back(*place);
+  }
+  for (std::size_t n = shown; n < list.args.size(); ++n) list.args[n].hidden = true;
+  return TypedExpression::check(*where_, list.args, places);
+}
+
+Index<TypedExpression> ValueAdder::intern(TypedExpression filter) {
+  for (const Index<TypedExpression> known : filters_.indices()) {
+    if (filters_[known] == filter) return known;
+  }
+  return filters_.add(std::move(filter));
+}
+
 Result<void> ValueAdder::check() const {
   for (const auto& [path, outcome] : outcomes_) {
     if (outcome.found || !outcome.fault) continue;
     return fail(
         Error{ErrorKind::invalid_argument, outcome.fault->message, 0, outcome.fault->column}.within(path->text));
   }
+  if (!asked_ && refused_)
+    return fail(Error{ErrorKind::invalid_argument, refused_->message, 0, refused_->column}.within(where_->text));
   return {};
 }
 

@@ -20,17 +20,36 @@ template <class Name>
 /// Adds to the lists of arguments what is wanted beside them, and remembers which paths led somewhere.
 class ValueAdder {
  public:
+  /// `where` lives as long; null: every hit counts.
+  explicit ValueAdder(const Expression* where) : where_(where) {}
+
+  /// Which hits count at the points of one list of arguments.
+  struct Filter {
+    std::optional<Index<TypedExpression>> number = {};  ///< in filters()
+    std::string refusal = {};                           ///< empty: it can be asked there
+  };
+
   /// Where a path has a fault at this point, an unreadable argument of its name says so.
-  void add(resolve::TypedArgs& list, const TypeGraph* types, Machine machine, const ValueOptions& options);
+  Filter add(resolve::TypedArgs& list, const TypeGraph* types, Machine machine, const ValueOptions& options);
   /// Paths that led nowhere at any point where their argument is: the first fault of one. Errors: invalid_argument.
   [[nodiscard]] Result<void> check() const;
+  /// PlanOptions::where, typed for each kind of point.
+  [[nodiscard]] Table<TypedExpression> take_filters() && { return std::move(filters_); }
 
  private:
   struct Outcome {
     bool found = false;
     std::optional<Error> fault = {};
   };
+  void add_wanted(resolve::TypedArgs& list, resolve::Follower& follower, const ValueOptions& options);
+  [[nodiscard]] Result<TypedExpression> ask(resolve::TypedArgs& list, resolve::Follower& follower);
+  [[nodiscard]] Index<TypedExpression> intern(TypedExpression filter);
+
+  const Expression* where_;
   std::map<const ValuePath*, Outcome> outcomes_;
+  Table<TypedExpression> filters_;
+  std::optional<Error> refused_ = {};  ///< why `where_` cannot be asked, at the first of such points
+  bool asked_ = false;
 };
 
 }  // namespace usdt::plan

@@ -25,11 +25,13 @@ struct usdt_program_constants {
 	__u16 max_entries;    /* of the plan's specs: arguments and steps */
 	__u8 max_steps;	      /* of any value */
 	__u8 return_by;	      /* enum usdt_return_by */
-	__u8 reserved[2];
+	__u8 filtered;	      /* hits count only where a question about them is answered by yes (filter.h) */
+	__u8 filter_values;   /* arguments that it reads */
 	/* per-link: the spec itself, a struct usdt_spec with USDT_LINK_ENTRIES arguments and steps */
 	__u64 link_spec[(sizeof(struct usdt_spec) + USDT_LINK_ENTRIES * sizeof(struct usdt_arg_spec)) / 8];
 	struct usdt_processes scope; /* hits of others do not count; none: all do */
-	__u32 reserved_too;
+	__u8 filter_args[USDT_FILTER_VALUES]; /* their numbers */
+	__u8 reserved_too[6];
 };
 
 /* What the kernel is. Of each program that includes usdt.bpf.h. */
@@ -80,7 +82,7 @@ USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, source) == 
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, windows) == 33);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, link_spec) == 40);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, scope) == 2104);
-USDT_STATIC_ASSERT(sizeof(struct usdt_program_constants) == 2368);
+USDT_STATIC_ASSERT(sizeof(struct usdt_program_constants) == 2376);
 USDT_STATIC_ASSERT(sizeof(struct usdt_kernel_constants) == 32);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors) == 28);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors_count) == 288);

@@ -56,13 +56,16 @@ struct usdt_user_stack {
 	struct usdt_replaced_return returns[USDT_REPLACED_RETURNS]; /* innermost first */
 };
 
-/* Per site, in as many rows as there are processors, about. hits = delivered + every lost reason + calls that have not
- * ended. */
+/* Per site, in as many rows as there are processors, about. hits = delivered + rejected + undecided + every lost reason
+ * + calls that have not ended. */
 struct usdt_site_stats {
 	__u64 hits;
 	__u64 ring_full;
 	__u64 calls_full; /* more calls at once than there is room for */
 	__u64 ended;	  /* calls */
+	__u64 rejected;	  /* by the filter (filter.h) */
+	__u64 undecided;  /* the filter had no answer */
+	__u64 reserved[2];
 };
 
 /* Of arguments that may point to text, the first so many of a site are tried. */

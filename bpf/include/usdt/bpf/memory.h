@@ -14,6 +14,7 @@ struct usdt_window {
 	__u64 number; /* of the window in `words`, 0: none */
 	__u64 failed; /* bit N: window N could not be read, its operands may be */
 	__u64 words[USDT_WINDOW_BYTES / 8 + 1];
+	__u64 spare[5]; /* as much as a question takes, which is asked here before anything else is read (filter.h) */
 };
 
 /* Exactly `size` bytes: the next one may be on an unmapped page. A sleepable program waits for pages to come in. */

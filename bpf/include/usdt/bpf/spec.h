@@ -163,12 +163,18 @@ enum usdt_patched_kind {
 /* Placeholders of what the loader knows of the kernel or of one site:
  *
  *     call IS_RETURN, call SESSION_COOKIE                    kfuncs, by their numbers in the kernel's BTF
- *     r = COOKIE ll                                          USDT_CARRIER_FIXED: the cookie */
+ *     r = COOKIE ll                                          USDT_CARRIER_FIXED: the cookie
+ *     call FILTER                                            the instructions of a question (filter.h) */
 enum usdt_patch {
 	USDT_PATCH_IS_RETURN = 0x7d5e0001,
 	USDT_PATCH_SESSION_COOKIE = 0x7d5e0002,
 	USDT_PATCH_COOKIE = 0x7d5e0003,
+	USDT_PATCH_FILTER = 0x7d5e0004,
 };
+
+/* Arguments that one question reads, at most, and the words its instructions have to work in (filter.h). */
+#define USDT_FILTER_VALUES 6
+#define USDT_FILTER_SCRATCH 8
 
 /* Addresses without attach cookies. Code is mapped by pages, so the low 12 bits of a site's address are the same in
  * every process; sites that share them are given to different programs, which makes the group number part of the key.

@@ -23,6 +23,7 @@
 #define USDT_BPF_H
 
 #include "carriers.h"
+#include "filter.h"
 #include "patched.h"
 #include "value.h"
 

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* A question about a hit, which user space compiled: what its instructions are given and what they answer. For BPF
+ * programs; the layout is shared with what makes the instructions (sdk/src/expr). */
+#ifndef USDT_BPF_FILTER_H
+#define USDT_BPF_FILTER_H
+
+#include "spec.h"
+
+/* What is given to the instructions, on the stack of the program. */
+struct usdt_question {
+	__u64 values[USDT_FILTER_VALUES]; /* of the arguments it reads, extended to 64 bits */
+	__u32 unread;			  /* bit n: values[n] could not be read */
+	__u32 reserved;
+	__u64 duration; /* of a call that ends, ns */
+	__u64 scratch[USDT_FILTER_SCRATCH];
+};
+
+/* The answers. */
+enum usdt_answer {
+	USDT_NO = 0,
+	USDT_YES = 1,
+	USDT_UNDECIDED = 2, /* something it needs could not be read, or is divided by 0 */
+};
+
+#ifdef __bpf__
+#include "carriers.h"
+#include "value.h"
+
+/* In the program this is a call, in whose place the loader puts the instructions. */
+static __always_inline __u64 usdt_compiled_answer(struct usdt_question *question)
+{
+	__u64 answer;
+
+	asm volatile("r1 = %1\n"
+		     "call %2\n"
+		     "%0 = r0"
+		     : "=r"(answer)
+		     : "r"(question), "i"(USDT_PATCH_FILTER)
+		     : "r0", "r1", "r2", "r3", "r4", "r5", "memory");
+	return answer;
+}
+
+/* Alone, since a window is where the question is. */
+static __always_inline int usdt_filter_value(const struct usdt_ctx *ctx, __u32 n, __u64 *value)
+{
+	struct usdt_arg_spec spec;
+	__u32 failed;
+
+	*value = 0;
+	if (!usdt_find_arg(ctx, n, &spec))
+		return -USDT_ENOENT;
+	if (!(spec.kind & USDT_ARG_HAS_STEPS))
+		spec.window = 0;
+	return usdt_program()->max_steps ? usdt_value(ctx, &spec, value, &failed) : usdt_read(ctx, &spec, value);
+}
+
+/* A question about this hit, with the values it needs. It takes the place of the windows, which usdt_end_question()
+ * makes anew. */
+static __always_inline struct usdt_question *usdt_begin_question(const struct usdt_ctx *ctx)
+{
+	struct usdt_question *question = (struct usdt_question *)ctx->window;
+	__u32 unread = 0;
+
+	USDT_STATIC_ASSERT(sizeof(struct usdt_question) <= sizeof(struct usdt_window));
+	question->duration = 0;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < USDT_FILTER_VALUES; i++) {
+		__u64 value;
+
+		if (i >= usdt_program()->filter_values)
+			break;
+		if (usdt_filter_value(ctx, usdt_program()->filter_args[i], &value))
+			unread |= 1u << i;
+		question->values[i] = value;
+	}
+	question->unread = unread;
+	return question;
+}
+
+static __always_inline void usdt_end_question(const struct usdt_ctx *ctx)
+{
+	if (usdt_program()->windows)
+		usdt_init_window(ctx, ctx->window);
+}
+
+/* PlanOptions::where for this hit (enum usdt_answer); without one it is USDT_YES. */
+static __always_inline __u64 usdt_filter(const struct usdt_ctx *ctx)
+{
+	__u64 answer;
+
+	if (!usdt_program()->filtered)
+		return USDT_YES;
+	answer = usdt_compiled_answer(usdt_begin_question(ctx));
+	usdt_end_question(ctx);
+	return answer;
+}
+#endif
+
+#endif /* USDT_BPF_FILTER_H */

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "usdt/arg.hpp"
+#include "usdt/result.hpp"
+#include "usdt/value_path.hpp"
+
+namespace usdt {
+
+/// What is known of every hit, beside its values.
+enum class HitField : std::uint8_t {
+  pid,       ///< as numbered in the tracer's pid namespace
+  tid,       ///< likewise
+  cpu,       ///< the processor
+  uid,       ///< of the process, in the initial user namespace
+  gid,       ///< likewise
+  cgroup,    ///< its number in the unified hierarchy: the inode of its directory
+  nsecs,     ///< CLOCK_MONOTONIC; of a call its end
+  comm,      ///< the thread's name, a text of at most 15 bytes
+  duration,  ///< of a call, ns
+};
+/// "pid", "comm": as expressions write them.
+[[nodiscard]] std::string_view to_string(HitField field) noexcept;
+
+/// What a node of an expression does with those below it.
+enum class Operator : std::uint8_t {
+  integer,        ///< `bits`; `is_unsigned`: above INT64_MAX
+  real,           ///< `bits`, of a double
+  text,           ///< `text`
+  value,          ///< number `bits` of Expression::values
+  text_of,        ///< "str(x)": the text that the value below points to
+  field,          ///< HitField number `bits`
+  negate,         ///< "-"
+  complement,     ///< "~"
+  logical_not,    ///< "!"
+  multiply,       ///< "*"
+  divide,         ///< "/": towards 0; by 0 there is no answer
+  remainder,      ///< "%": with the sign of what is divided
+  add,            ///< "+"
+  subtract,       ///< "-"
+  shift_left,     ///< "<<"
+  shift_right,    ///< ">>"
+  less,           ///< "<"
+  less_equal,     ///< "<="
+  greater,        ///< ">"
+  greater_equal,  ///< ">="
+  equal,          ///< "=="
+  not_equal,      ///< "!="
+  matches,        ///< "=~": a text that begins as the literal "begins*" does, or is the literal
+  bit_and,        ///< "&"
+  bit_xor,        ///< "^"
+  bit_or,         ///< "|"
+  in,             ///< "x in {1, 2}": the first node equals one of the others
+  logical_and,    ///< "&&"
+  logical_or,     ///< "||"
+  conditional,    ///< "?:"
+};
+
+/// An operator with its operands, or a leaf.
+struct ExpressionNode {
+  Operator op = Operator::integer;
+  bool is_unsigned = false;
+  std::uint64_t bits = 0;
+  std::string text = {};
+  std::vector<ExpressionNode> of = {};
+  std::uint32_t column = 0;  ///< zero-based, where it is in the text
+};
+
+/// A question about one hit, as it was written. A plain value.
+struct Expression {
+  std::string text;
+  ExpressionNode root;
+  std::vector<ValuePath> values;  ///< what it reads, each path once
+};
+
+/// Arguments by number or name and paths to members (value_path.hpp), the names of HitField ("args.pid" is an argument
+/// of such a name), integers in C's notations, reals, 'c', "texts", durations and sizes ("10ms", "4KiB" in ns and
+/// bytes), the operators above with C's precedence ("=~" and "in" with those of equality), parentheses. Errors: syntax
+/// with the column; limit (more than 512 operators, nested more than 64 deep, more than kMost different values).
+[[nodiscard]] Result<Expression> parse_expression(std::string_view text);
+
+/// The type of what an expression computes.
+enum class ExpressionType : std::uint8_t {
+  signed_integer,    ///< 64 bits; also of every narrower integer, whose value it keeps
+  unsigned_integer,  ///< 64 bits
+  real32,
+  real64,
+  text,
+};
+
+/// An expression for the arguments of one site: what it reads is known to be there, and of which type. Integers are
+/// computed in 64 bits, modulo 2^64; of a signed and an unsigned operand the result is unsigned. Comparisons, though,
+/// are of the values themselves, whatever the signs. Reals can only be compared, texts only with literals. Shifts by 64
+/// and more leave nothing, or the sign. An operand that cannot be read at a hit leaves the question without an answer,
+/// unless && or || or ?: has no need of it.
+class TypedExpression {
+ public:
+  /// At most so many different values of a site.
+  static constexpr std::size_t kMostValues = 6;
+
+  /// A node with the type of its result.
+  struct Node {
+    Operator op = Operator::integer;
+    ExpressionType type = ExpressionType::signed_integer;
+    std::uint64_t bits = 0;  ///< `value`: number in args()
+    std::string text = {};
+    std::vector<Node> of = {};
+    friend bool operator==(const Node&, const Node&) = default;
+  };
+
+  /// `expression` over `args`, the arguments of a site with what its paths lead to: `places` has the position of each
+  /// of Expression::values. Errors: invalid_argument with the column (a text in arithmetic, an argument that cannot be
+  /// read and why).
+  [[nodiscard]] static Result<TypedExpression> check(const Expression& expression, const std::vector<Arg>& args,
+                                                     const std::vector<std::size_t>& places);
+
+  /// Its tree.
+  [[nodiscard]] const Node& root() const noexcept { return root_; }
+  /// Positions of what it reads in the site's list of arguments.
+  [[nodiscard]] const std::vector<std::uint8_t>& args() const noexcept { return args_; }
+  friend bool operator==(const TypedExpression&, const TypedExpression&) = default;
+
+ private:
+  Node root_;
+  std::vector<std::uint8_t> args_;
+};
+
+/// What an expression asks of a hit.
+class HitFacts {
+ public:
+  virtual ~HitFacts() = default;
+  /// Argument `position` of the site, extended to 64 bits by its sign; reals as their bits. Nothing: not read.
+  [[nodiscard]] virtual std::optional<std::uint64_t> value(std::size_t position) const = 0;
+  /// The text it points to.
+  [[nodiscard]] virtual std::optional<std::string_view> text(std::size_t position) const = 0;
+  /// What is known of the hit, but for comm.
+  [[nodiscard]] virtual std::optional<std::uint64_t> field(HitField field) const = 0;
+  /// The thread's name.
+  [[nodiscard]] virtual std::optional<std::string_view> comm() const = 0;
+};
+
+/// The answer, an integer, as programs in the kernel find it (truth values: 0 and 1). Nothing: it cannot be told, since
+/// something it needs was not read, or is divided by 0.
+[[nodiscard]] std::optional<std::uint64_t> evaluate(const TypedExpression& expression, const HitFacts& facts);
+
+}  // namespace usdt

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Instructions put into the code of a BPF object. Private to attach/.
+#pragma once
+
+#include <linux/bpf.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "usdt/result.hpp"
+
+namespace usdt::backends {
+
+/// A copy of `object` with `code` in place of each helper call of number `placeholder`; jumps, symbols, relocations and
+/// what .BTF.ext says of instructions move along. Errors: malformed (no ELF object of BPF), limit (a jump becomes too
+/// long).
+[[nodiscard]] Result<std::vector<std::byte>> expand_calls(std::span<const std::byte> object, std::int32_t placeholder,
+                                                          std::span<const bpf_insn> code);
+
+}  // namespace usdt::backends

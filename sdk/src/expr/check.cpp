@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Types of expressions over the arguments of one site.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "expr/numbers.hpp"
+
+namespace usdt {
+namespace {
+
+using Node = TypedExpression::Node;
+using Type = ExpressionType;
+using Op = Operator;
+
+constexpr std::size_t kLongestLiteral = 255;
+
+bool is_integer(Type type) { return type == Type::signed_integer || type == Type::unsigned_integer; }
+bool is_real(Type type) { return type == Type::real32 || type == Type::real64; }
+bool is_literal(const Node& node) { return node.op == Op::integer || node.op == Op::real; }
+
+tl::unexpected<Error> wrong(const ExpressionNode& at, std::string reason) {
+  return fail(Error{ErrorKind::invalid_argument, std::move(reason), 0, at.column});
+}
+
+Node truth(bool value) { return {.op = Op::integer, .bits = value ? 1U : 0U}; }
+
+class Checker {
+ public:
+  Checker(const Expression& expression, const std::vector<Arg>& args, const std::vector<std::size_t>& places)
+      : expression_(expression), args_(args), places_(places) {}
+
+  /// Positions of what was read, each once.
+  std::vector<std::uint8_t> used;
+
+  Result<Node> check(const ExpressionNode& node) {
+    switch (node.op) {
+      case Op::integer:
+        return Node{.op = Op::integer,
+                    .type = node.is_unsigned ? Type::unsigned_integer : Type::signed_integer,
+                    .bits = node.bits};
+      case Op::real:
+        return Node{.op = Op::real, .type = Type::real64, .bits = node.bits};
+      case Op::text:
+        return text_literal(node);
+      case Op::value:
+        return value(node);
+      case Op::text_of:
+        return text_of(node);
+      case Op::field:
+        return field(static_cast<HitField>(node.bits));
+      case Op::logical_and:
+      case Op::logical_or:
+        return both(node);
+      case Op::logical_not:
+      case Op::negate:
+      case Op::complement:
+        return unary(node);
+      case Op::conditional:
+        return conditional(node);
+      case Op::in:
+        return in(node);
+      case Op::less:
+      case Op::less_equal:
+      case Op::greater:
+      case Op::greater_equal:
+      case Op::equal:
+      case Op::not_equal:
+      case Op::matches:
+        return comparison(node);
+      case Op::multiply:
+      case Op::divide:
+      case Op::remainder:
+      case Op::add:
+      case Op::subtract:
+      case Op::shift_left:
+      case Op::shift_right:
+      case Op::bit_and:
+      case Op::bit_xor:
+      case Op::bit_or:
+        return arithmetic(node);
+    }
+    return wrong(node, "no expression");
+  }
+
+  /// `node` where a truth value is wanted: any integer.
+  Result<Node> condition(const ExpressionNode& node) {
+    auto checked = check(node);
+    if (checked && !is_integer(checked->type)) return wrong(node, "a text or a real is neither true nor false");
+    return checked;
+  }
+
+ private:
+  [[nodiscard]] std::string name_of(const ExpressionNode& node) const {
+    return node.op == Op::value ? expression_.values[node.bits].text : "it";
+  }
+
+  Result<Node> text_literal(const ExpressionNode& node) {
+    if (node.text.size() > kLongestLiteral)
+      return wrong(node, fmt::format("a text of more than {} bytes", kLongestLiteral));
+    if (node.text.find('\0') != node.text.npos) return wrong(node, "a text with a NUL, which ends every text");
+    return Node{.op = Op::text, .type = Type::text, .text = node.text};
+  }
+
+  Result<Node> value(const ExpressionNode& node) {
+    const std::size_t position = places_[node.bits];
+    const Arg& arg = args_[position];
+    const std::string& name = expression_.values[node.bits].text;
+    if (!arg.readable()) return wrong(node, fmt::format("{}: {}", name, arg.why_unreadable()));
+    Node made{.op = Op::value};
+    if (arg.type.kind == TypeKind::structure || arg.type.kind == TypeKind::array)
+      return wrong(node, fmt::format("{} is no number: name a member of it", name));
+    if (arg.type.is_float()) {
+      made.type = arg.type.size == 4 ? Type::real32 : Type::real64;
+    } else if (arg.type.size == 8 && !arg.type.is_signed) {
+      made.type = Type::unsigned_integer;
+    }
+    auto known = std::ranges::find(used, position);
+    if (known == used.end()) {
+      if (used.size() == TypedExpression::kMostValues)
+        return wrong(node, fmt::format("more than {} different values", TypedExpression::kMostValues));
+      known = used.insert(known, static_cast<std::uint8_t>(position));
+    }
+    made.bits = static_cast<std::uint64_t>(known - used.begin());
+    return made;
+  }
+
+  /// Whether argument `node` may be a pointer to a text.
+  [[nodiscard]] bool points(const ExpressionNode& node) const {
+    if (node.op != Op::value) return false;
+    const usdt::Type& type = args_[places_[node.bits]].type;
+    const bool unsigned_word = type.kind == TypeKind::integer && !type.is_signed && type.size >= 4;
+    return type.kind == TypeKind::pointer || type.kind == TypeKind::text || unsigned_word;
+  }
+
+  Result<Node> text_of(const ExpressionNode& node) {
+    const ExpressionNode& pointer = node.of[0];
+    auto checked = check(pointer);
+    if (!checked) return checked;
+    if (!points(pointer)) return wrong(pointer, fmt::format("{} is no pointer to a text", name_of(pointer)));
+    return Node{.op = Op::text_of, .type = Type::text, .bits = checked->bits};
+  }
+
+  static Result<Node> field(HitField field) {
+    Node made{.op = Op::field, .bits = static_cast<std::uint64_t>(field)};
+    if (field == HitField::comm) made.type = Type::text;
+    if (field == HitField::cgroup || field == HitField::nsecs || field == HitField::duration)
+      made.type = Type::unsigned_integer;
+    return made;
+  }
+
+  Result<Node> both(const ExpressionNode& node) {
+    auto left = condition(node.of[0]);
+    if (!left) return left;
+    auto right = condition(node.of[1]);
+    if (!right) return right;
+    const bool decides = node.op == Op::logical_or;
+    if (left->op == Op::integer && (left->bits != 0) == decides) return truth(decides);
+    if (left->op == Op::integer && right->op == Op::integer) return truth(right->bits != 0);
+    Node made{.op = node.op};
+    made.of = {std::move(*left), std::move(*right)};
+    return made;
+  }
+
+  Result<Node> unary(const ExpressionNode& node) {
+    auto operand = node.op == Op::logical_not ? condition(node.of[0]) : number(node.of[0]);
+    if (!operand) {
+      if (node.op != Op::negate || node.of[0].op != Op::real) return operand;
+      return Node{.op = Op::real, .type = Type::real64, .bits = node.of[0].bits ^ 1ULL << 63};
+    }
+    Node made{.op = node.op};
+    if (node.op != Op::logical_not) made.type = operand->type;
+    made.of = {std::move(*operand)};
+    return folded(node, std::move(made));
+  }
+
+  Result<Node> number(const ExpressionNode& node) {
+    auto checked = check(node);
+    if (!checked) return checked;
+    if (is_real(checked->type))
+      return wrong(node, fmt::format("{} is a real, which can only be compared", name_of(node)));
+    if (checked->type == Type::text) return wrong(node, "a text can only be compared");
+    return checked;
+  }
+
+  Result<Node> arithmetic(const ExpressionNode& node) {
+    auto left = number(node.of[0]);
+    if (!left) return left;
+    auto right = number(node.of[1]);
+    if (!right) return right;
+    const bool shifts = node.op == Op::shift_left || node.op == Op::shift_right;
+    const bool is_signed = left->type == Type::signed_integer && (shifts || right->type == Type::signed_integer);
+    Node made{.op = node.op, .type = is_signed ? Type::signed_integer : Type::unsigned_integer};
+    made.of = {std::move(*left), std::move(*right)};
+    return folded(node, std::move(made));
+  }
+
+  /// What is known beforehand.
+  static Result<Node> folded(const ExpressionNode& node, Node made) {
+    if (!std::ranges::all_of(made.of, [](const Node& each) { return each.op == Op::integer; })) return made;
+    const auto number_of = [](const Node& each) { return expr::Number{each.bits, each.type == Type::signed_integer}; };
+    const auto result = expr::apply(made.op, number_of(made.of[0]), number_of(made.of.back()));
+    if (!result) return wrong(node, "a division by 0");
+    return Node{.op = Op::integer,
+                .type = result->is_signed ? Type::signed_integer : Type::unsigned_integer,
+                .bits = result->bits};
+  }
+
+  Result<Node> conditional(const ExpressionNode& node) {
+    auto asked = condition(node.of[0]);
+    if (!asked) return asked;
+    auto yes = number(node.of[1]);
+    if (!yes) return yes;
+    auto no = number(node.of[2]);
+    if (!no) return no;
+    if (asked->op == Op::integer) return asked->bits != 0 ? yes : no;
+    const bool is_signed = yes->type == Type::signed_integer && no->type == Type::signed_integer;
+    Node made{.op = Op::conditional, .type = is_signed ? Type::signed_integer : Type::unsigned_integer};
+    made.of = {std::move(*asked), std::move(*yes), std::move(*no)};
+    return made;
+  }
+
+  /// As a chain of comparisons.
+  Result<Node> in(const ExpressionNode& node) {
+    Result<Node> chain = truth(false);
+    for (std::size_t i = 1; i < node.of.size(); ++i) {
+      auto equal = compared(Op::equal, node.of[0], node.of[i], node);
+      if (!equal) return equal;
+      if (i == 1) {
+        chain = std::move(equal);
+        continue;
+      }
+      Node made{.op = Op::logical_or};
+      made.of = {std::move(*chain), std::move(*equal)};
+      chain = std::move(made);
+    }
+    return chain;
+  }
+
+  Result<Node> comparison(const ExpressionNode& node) { return compared(node.op, node.of[0], node.of[1], node); }
+
+  Result<Node> compared(Op op, const ExpressionNode& a, const ExpressionNode& b, const ExpressionNode& at) {
+    auto left = check(a);
+    if (!left) return left;
+    auto right = check(b);
+    if (!right) return right;
+    if (left->op == Op::text && right->op != Op::text) {
+      if (op != Op::equal && op != Op::not_equal) return wrong(a, "the literal comes second");
+      return texts(op, b, std::move(*right), a, *left);
+    }
+    if (right->type == Type::text || left->type == Type::text || op == Op::matches)
+      return texts(op, a, std::move(*left), b, *right);
+    if (is_real(left->type) || is_real(right->type)) return reals(op, std::move(*left), std::move(*right), at);
+    Node made{.op = op};
+    made.of = {std::move(*left), std::move(*right)};
+    return folded(at, std::move(made));
+  }
+
+  /// A pointer is taken for the text it points to where it is compared with one.
+  Result<Node> texts(Op op, const ExpressionNode& at, Node subject, const ExpressionNode& with, const Node& literal) {
+    if (literal.op != Op::text)
+      return wrong(with, literal.type == Type::text ? "a text is compared with a literal, \"in quotes\""
+                                                    : "a text is compared with a number");
+    if (subject.op == Op::value && points(at)) {
+      subject.op = Op::text_of;
+      subject.type = Type::text;
+    }
+    if (subject.op != Op::text_of && subject.op != Op::field)
+      return wrong(at, fmt::format("{} is no text", name_of(at)));
+    if (subject.type != Type::text) return wrong(at, "a number is compared with a text");
+    Node made{.op = Op::matches, .text = literal.text};
+    if (op == Op::matches) {
+      const std::size_t star = literal.text.find('*');
+      if (star != literal.text.npos && star + 1 != literal.text.size())
+        return wrong(with, "a '*' can only be at the end: what a text begins with");
+      made.bits = star != literal.text.npos ? 1 : 0;
+      if (made.bits != 0) made.text.pop_back();
+    } else if (op != Op::equal && op != Op::not_equal) {
+      return wrong(at, "texts are equal or not: they have no order here");
+    }
+    made.of = {std::move(subject)};
+    if (op != Op::not_equal) return made;
+    Node negated{.op = Op::logical_not};
+    negated.of = {std::move(made)};
+    return negated;
+  }
+
+  Result<Node> reals(Op op, Node left, Node right, const ExpressionNode& at) {
+    if (is_literal(left) && is_literal(right)) {
+      to_real64(left);
+      to_real64(right);
+      const double a = std::bit_cast<double>(left.bits);
+      const double b = std::bit_cast<double>(right.bits);
+      return truth(expr::holds(op, a < b ? -1 : a > b ? 1 : 0));
+    }
+    const Type wanted = is_literal(left) ? right.type : left.type;
+    Node& literal = is_literal(left) ? left : right;
+    if (!is_real(wanted) || (!is_literal(literal) && literal.type != wanted))
+      return wrong(at, "reals are compared with literals, and with reals of their own size");
+    if (is_literal(literal)) {
+      to_real64(literal);
+      if (wanted == Type::real32) return real32(op, std::move(left), std::move(right));
+    }
+    return pair(op, std::move(left), std::move(right));
+  }
+
+  static Node pair(Op op, Node left, Node right) {
+    Node made{.op = op};
+    made.of = {std::move(left), std::move(right)};
+    return made;
+  }
+
+  /// (An integer above 2^53 becomes the nearest double.)
+  static void to_real64(Node& literal) {
+    if (literal.op == Op::real) return;
+    const double real = literal.type == Type::signed_integer
+                            ? static_cast<double>(static_cast<std::int64_t>(literal.bits))
+                            : static_cast<double>(literal.bits);
+    literal = {.op = Op::real, .type = Type::real64, .bits = std::bit_cast<std::uint64_t>(real)};
+  }
+
+  /// A float and a literal that need not be one: floats next to it take its place.
+  static Result<Node> real32(Op op, Node left, Node right) {
+    const bool literal_left = is_literal(left);
+    if (literal_left) {
+      std::swap(left, right);
+      op = mirrored(op);
+    }
+    const double wanted = std::bit_cast<double>(right.bits);
+    const auto nearest = static_cast<float>(wanted);
+    const auto with = [&](Op how, float bound) {
+      Node literal{.op = Op::real, .type = Type::real32, .bits = std::bit_cast<std::uint32_t>(bound)};
+      return pair(how, left, std::move(literal));
+    };
+    if (static_cast<double>(nearest) == wanted) return with(op, nearest);
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    const float below = static_cast<double>(nearest) < wanted ? nearest : std::nextafterf(nearest, -kInfinity);
+    const float above = std::nextafterf(below, kInfinity);
+    if (op == Op::less || op == Op::less_equal) return with(Op::less_equal, below);
+    if (op == Op::greater || op == Op::greater_equal) return with(Op::greater_equal, above);
+    // No float equals it; what cannot be read still leaves the question without an answer.
+    Node never{.op = Op::logical_and};
+    never.of = {with(Op::less_equal, below), with(Op::greater_equal, above)};
+    if (op == Op::equal) return never;
+    Node always{.op = Op::logical_not};
+    always.of = {std::move(never)};
+    return always;
+  }
+
+  static Op mirrored(Op op) {
+    if (op == Op::less) return Op::greater;
+    if (op == Op::greater) return Op::less;
+    if (op == Op::less_equal) return Op::greater_equal;
+    if (op == Op::greater_equal) return Op::less_equal;
+    return op;
+  }
+
+  const Expression& expression_;
+  const std::vector<Arg>& args_;
+  const std::vector<std::size_t>& places_;
+};
+
+}  // namespace
+
+Result<TypedExpression> TypedExpression::check(const Expression& expression, const std::vector<Arg>& args,
+                                               const std::vector<std::size_t>& places) {
+  Checker checker(expression, args, places);
+  auto root = checker.condition(expression.root);
+  if (!root) return fail(root.error());
+  TypedExpression made;
+  made.root_ = std::move(*root);
+  made.args_ = std::move(checker.used);
+  return made;
+}
+
+}  // namespace usdt

@@ -1,0 +1,575 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "expr/compile.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <string_view>
+
+#include "expr/numbers.hpp"
+#include "usdt/bpf/filter.h"
+
+namespace usdt::expr {
+namespace {
+
+using Node = TypedExpression::Node;
+using Op = Operator;
+
+// Registers: r6 has the question throughout, r0 the value computed last, r1 to r5 are free.
+constexpr std::uint8_t kQuestion = 6;
+
+constexpr int kUnread = offsetof(usdt_question, unread);
+constexpr int kDuration = offsetof(usdt_question, duration);
+constexpr int kScratch = offsetof(usdt_question, scratch);
+// The scratch words: r6 of the program round us, values that wait for others, and pieces of texts.
+constexpr int kSavedR6 = kScratch;
+constexpr int kSpills = kScratch + 8;
+constexpr int kMostSpills = 4;
+constexpr int kBuffer = kSpills + kMostSpills * 8;
+constexpr std::size_t kPiece = 16;
+static_assert(kBuffer + static_cast<int>(kPiece) + 8 <= static_cast<int>(sizeof(usdt_question)),
+              "a piece of a text, its NUL, and one character more");
+
+/// A jump takes 16 bits.
+constexpr std::size_t kMostInstructions = 16384;
+
+// Opcodes (Documentation/bpf/standardization/instruction-set.rst), of 64 bits.
+constexpr std::uint8_t kMove = 0xb0;
+constexpr std::uint8_t kArithmeticShift = 0xc0;
+constexpr std::uint8_t kJumpNotEqual = 0x50;
+constexpr std::uint8_t kJumpSignedGreater = 0x60;
+constexpr std::uint8_t kJumpSignedGreaterEqual = 0x70;
+constexpr std::uint8_t kJumpLess = 0xa0;
+constexpr std::uint8_t kJumpLessEqual = 0xb0;
+constexpr std::uint8_t kJumpSignedLess = 0xc0;
+constexpr std::uint8_t kJumpSignedLessEqual = 0xd0;
+constexpr std::uint8_t kDouble = 0x18;
+
+/// A place in the code that jumps go to.
+struct Label {
+  std::size_t number = 0;
+};
+
+/// The jump of `comparison` between integers.
+std::uint8_t jump_of(Op comparison, bool is_signed) {
+  switch (comparison) {
+    case Op::less:
+      return is_signed ? kJumpSignedLess : kJumpLess;
+    case Op::less_equal:
+      return is_signed ? kJumpSignedLessEqual : kJumpLessEqual;
+    case Op::greater:
+      return is_signed ? kJumpSignedGreater : BPF_JGT;
+    case Op::greater_equal:
+      return is_signed ? kJumpSignedGreaterEqual : BPF_JGE;
+    case Op::equal:
+      return BPF_JEQ;
+    default:  // NOLINT: of the comparisons the last one
+      return kJumpNotEqual;
+  }
+}
+
+bool fits_immediate(std::uint64_t bits) { return static_cast<std::int64_t>(bits) == static_cast<std::int32_t>(bits); }
+
+/// An unsigned number that orders reals as their values do; 0 has one for both its signs.
+std::uint64_t order_key(ExpressionType type, std::uint64_t bits) {
+  if (type == ExpressionType::real32) bits <<= 32;
+  if (bits << 1 == 0) bits = 0;
+  const std::uint64_t sign = 1ULL << 63;
+  return (bits & sign) != 0 ? ~bits : bits | sign;
+}
+
+class Compiler {
+ public:
+  Compiler(const TypedExpression& expression, const Surroundings& surroundings)
+      : expression_(expression), surroundings_(surroundings) {}
+
+  Result<std::vector<bpf_insn>> run() {
+    const Label yes = label();
+    const Label no = label();
+    const Label end = label();
+    store(1, kSavedR6, kQuestion);
+    move(kQuestion, 1);
+    branch(expression_.root(), yes, no);
+    place(no);
+    set(0, USDT_NO);
+    jump(end);
+    place(yes);
+    set(0, USDT_YES);
+    jump(end);
+    place(undecided_);
+    set(0, USDT_UNDECIDED);
+    place(end);
+    move(1, kQuestion);
+    load(BPF_LDX | BPF_MEM | kDouble, kQuestion, 1, kSavedR6);
+    if (nested_) return fail(ErrorKind::limit, "an expression that is nested too deep for programs in the kernel");
+    if (code_.size() > kMostInstructions)
+      return fail(ErrorKind::limit,
+                  fmt::format("an expression of {} instructions: at most {} fit", code_.size(), kMostInstructions));
+    return finished();
+  }
+
+ private:
+  // --- instructions ---
+  void emit(std::uint8_t code, std::uint8_t to, std::uint8_t from, int offset, std::int32_t immediate) {
+    bpf_insn insn{};
+    insn.code = code;
+    insn.dst_reg = to & 15;
+    insn.src_reg = from & 15;
+    insn.off = static_cast<std::int16_t>(offset);
+    insn.imm = immediate;
+    code_.push_back(insn);
+  }
+  void move(std::uint8_t to, std::uint8_t from) { emit(BPF_ALU64 | kMove | BPF_X, to, from, 0, 0); }
+  void alu(std::uint8_t op, std::uint8_t to, std::uint8_t from) { emit(BPF_ALU64 | op | BPF_X, to, from, 0, 0); }
+  void alu_by(std::uint8_t op, std::uint8_t to, std::int32_t by) { emit(BPF_ALU64 | op | BPF_K, to, 0, 0, by); }
+  void load(int code, std::uint8_t to, std::uint8_t base, int offset) {
+    emit(static_cast<std::uint8_t>(code), to, base, offset, 0);
+  }
+  void store(std::uint8_t base, int offset, std::uint8_t from) {
+    emit(BPF_STX | BPF_MEM | kDouble, base, from, offset, 0);
+  }
+  void call(std::int32_t helper) { emit(BPF_JMP | BPF_CALL, 0, 0, 0, helper); }
+  void set(std::uint8_t to, std::uint64_t bits) {
+    if (fits_immediate(bits)) return alu_by(kMove, to, static_cast<std::int32_t>(bits));
+    emit(BPF_LD | BPF_IMM | kDouble, to, 0, 0, static_cast<std::int32_t>(bits));
+    emit(0, 0, 0, 0, static_cast<std::int32_t>(bits >> 32));
+  }
+
+  // --- jumps ---
+  Label label() {
+    labels_.push_back(SIZE_MAX);
+    return {labels_.size() - 1};
+  }
+  void place(Label label) { labels_[label.number] = code_.size(); }
+  void jump(Label to) { jump_if(BPF_JA, 0, 0, to); }
+  void jump_if(std::uint8_t op, std::uint8_t left, std::uint8_t right, Label to) {
+    jumps_.push_back({code_.size(), to});
+    emit(BPF_JMP | op | BPF_X, left, right, 0, 0);
+    if (op == BPF_JA) code_.back().code = BPF_JMP | BPF_JA;
+  }
+  void jump_if_is(std::uint8_t op, std::uint8_t left, std::int32_t right, Label to) {
+    jumps_.push_back({code_.size(), to});
+    emit(BPF_JMP | op | BPF_K, left, 0, 0, right);
+  }
+  /// Verifiers refuse code that nothing gets to, such as an answer that is never given.
+  std::vector<bpf_insn> finished() {
+    std::vector<std::size_t> target(code_.size(), SIZE_MAX);
+    for (const auto& [at, to] : jumps_) target[at] = labels_[to.number];
+    const std::vector<bool> reached = find_reached(target);
+    std::vector<std::size_t> moved_to(code_.size() + 1);
+    for (std::size_t i = 0; i < code_.size(); ++i) moved_to[i + 1] = moved_to[i] + (reached[i] ? 1 : 0);
+    std::vector<bpf_insn> kept;
+    for (std::size_t i = 0; i < code_.size(); ++i) {
+      if (!reached[i]) continue;
+      kept.push_back(code_[i]);
+      if (target[i] != SIZE_MAX)
+        kept.back().off = static_cast<std::int16_t>(static_cast<std::int64_t>(moved_to[target[i]]) -
+                                                    static_cast<std::int64_t>(moved_to[i]) - 1);
+    }
+    return kept;
+  }
+
+  [[nodiscard]] std::vector<bool> find_reached(const std::vector<std::size_t>& target) const {
+    std::vector<bool> reached(code_.size());
+    std::vector<std::size_t> todo{0};
+    while (!todo.empty()) {
+      std::size_t at = todo.back();
+      todo.pop_back();
+      while (at < code_.size() && !reached[at]) {
+        reached[at] = true;
+        if (target[at] != SIZE_MAX) todo.push_back(target[at]);
+        if (code_[at].code == (BPF_JMP | BPF_JA)) break;
+        ++at;
+      }
+    }
+    return reached;
+  }
+
+  // --- values ---
+  static bool is_leaf(const Node& node) {
+    return node.op == Op::integer || node.op == Op::real || node.op == Op::value;
+  }
+
+  void leaf(const Node& node, std::uint8_t to) {
+    if (node.op != Op::value) return set(to, node.bits);
+    load(BPF_LDX | BPF_MEM /* BPF_W */, to, kQuestion, kUnread);
+    jump_if_is(BPF_JSET, to, 1 << node.bits, undecided_);
+    load(BPF_LDX | BPF_MEM | kDouble, to, kQuestion, static_cast<int>(8 * node.bits));
+  }
+
+  /// The value of `node` in r0.
+  void value(const Node& node) {
+    if (is_leaf(node)) return leaf(node, 0);
+    if (node.op == Op::field) return field(static_cast<HitField>(node.bits));
+    if (node.op == Op::negate || node.op == Op::complement) {
+      value(node.of[0]);
+      if (node.op == Op::negate) return alu_by(BPF_NEG, 0, 0);
+      return alu_by(BPF_XOR, 0, -1);
+    }
+    if (node.op == Op::conditional) return choice(node);
+    if (is_truth(node)) return truth(node);
+    both(node);
+    compute(node);
+  }
+
+  static bool is_truth(const Node& node) {
+    return is_comparison(node.op) || node.op == Op::matches || node.op == Op::logical_and ||
+           node.op == Op::logical_or || node.op == Op::logical_not;
+  }
+
+  void truth(const Node& node) {
+    const Label yes = label();
+    const Label no = label();
+    const Label end = label();
+    branch(node, yes, no);
+    place(no);
+    set(0, 0);
+    jump(end);
+    place(yes);
+    set(0, 1);
+    place(end);
+  }
+
+  void choice(const Node& node) {
+    const Label yes = label();
+    const Label no = label();
+    const Label end = label();
+    branch(node.of[0], yes, no);
+    place(no);
+    value(node.of[2]);
+    jump(end);
+    place(yes);
+    value(node.of[1]);
+    place(end);
+  }
+
+  /// Of two operands the values in r0 and r1.
+  void both(const Node& node) {
+    const Node& left = node.of[0];
+    const Node& right = node.of[1];
+    if (is_leaf(right)) {
+      value(left);
+      return leaf(right, 1);
+    }
+    if (is_leaf(left)) {
+      value(right);
+      move(1, 0);
+      return leaf(left, 0);
+    }
+    value(left);
+    const int spill = kSpills + 8 * std::min(spilled_, kMostSpills - 1);
+    nested_ |= spilled_ >= kMostSpills;
+    store(kQuestion, spill, 0);
+    ++spilled_;
+    value(right);
+    --spilled_;
+    move(1, 0);
+    load(BPF_LDX | BPF_MEM | kDouble, 0, kQuestion, spill);
+  }
+
+  /// r0 = r0 OP r1
+  void compute(const Node& node) {
+    switch (node.op) {
+      case Op::multiply:
+        return alu(BPF_MUL, 0, 1);
+      case Op::add:
+        return alu(BPF_ADD, 0, 1);
+      case Op::subtract:
+        return alu(BPF_SUB, 0, 1);
+      case Op::bit_and:
+        return alu(BPF_AND, 0, 1);
+      case Op::bit_xor:
+        return alu(BPF_XOR, 0, 1);
+      case Op::bit_or:
+        return alu(BPF_OR, 0, 1);
+      case Op::shift_left:
+      case Op::shift_right:
+        return shift(node);
+      default:  // NOLINT: what is left, by value()
+        return divide(node);
+    }
+  }
+
+  void shift(const Node& node) {
+    const Label end = label();
+    const Label within = label();
+    const bool extends = node.op == Op::shift_right && node.of[0].type == ExpressionType::signed_integer;
+    jump_if_is(kJumpLessEqual, 1, 63, within);
+    if (extends) {
+      alu_by(kArithmeticShift, 0, 63);
+    } else {
+      set(0, 0);
+    }
+    jump(end);
+    place(within);
+    alu(node.op == Op::shift_left ? BPF_LSH : extends ? kArithmeticShift : BPF_RSH, 0, 1);
+    place(end);
+  }
+
+  /// Instructions for signed division came with Linux 6.6: here the magnitudes are divided.
+  void divide(const Node& node) {
+    const bool quotient = node.op == Op::divide;
+    const std::uint8_t op = quotient ? BPF_DIV : BPF_MOD;
+    jump_if_is(BPF_JEQ, 1, 0, undecided_);
+    if (node.type != ExpressionType::signed_integer) return alu(op, 0, 1);
+    move(2, 0);  // its sign is that of the result
+    if (quotient) alu(BPF_XOR, 2, 1);
+    negate_if_negative(0, 0);
+    negate_if_negative(1, 1);
+    alu(op, 0, 1);
+    negate_if_negative(2, 0);
+  }
+
+  void negate_if_negative(std::uint8_t sign, std::uint8_t number) {
+    const Label end = label();
+    jump_if_is(kJumpSignedGreaterEqual, sign, 0, end);
+    alu_by(BPF_NEG, number, 0);
+    place(end);
+  }
+
+  void field(HitField field) {
+    switch (field) {
+      case HitField::pid:
+      case HitField::tid:
+        return task(field == HitField::pid);
+      case HitField::cpu:
+        return call(BPF_FUNC_get_smp_processor_id);
+      case HitField::uid:
+        call(BPF_FUNC_get_current_uid_gid);
+        return low_half();
+      case HitField::gid:
+        call(BPF_FUNC_get_current_uid_gid);
+        return alu_by(BPF_RSH, 0, 32);
+      case HitField::cgroup:
+        return call(BPF_FUNC_get_current_cgroup_id);
+      case HitField::nsecs:
+        return call(BPF_FUNC_ktime_get_ns);
+      case HitField::duration:
+        return load(BPF_LDX | BPF_MEM | kDouble, 0, kQuestion, kDuration);
+      case HitField::comm:
+        return set(0, 0);  // compared as a text (matches())
+    }
+  }
+
+  void low_half() {
+    alu_by(BPF_LSH, 0, 32);
+    alu_by(BPF_RSH, 0, 32);
+  }
+
+  /// As usdt_pid_tgid() of hit.h: 0 in the tracer's namespace where it is not visible there.
+  void task(bool group) {
+    if (surroundings_.pidns_ino == 0) {
+      call(BPF_FUNC_get_current_pid_tgid);
+      return group ? alu_by(BPF_RSH, 0, 32) : low_half();
+    }
+    const Label end = label();
+    set(3, 0);
+    store(kQuestion, kBuffer, 3);
+    set(1, surroundings_.pidns_dev);
+    set(2, surroundings_.pidns_ino);
+    buffer_address(3);
+    set(4, 8);
+    call(BPF_FUNC_get_ns_current_pid_tgid);
+    move(1, 0);
+    set(0, 0);
+    jump_if_is(kJumpNotEqual, 1, 0, end);
+    load(BPF_LDX | BPF_MEM /* BPF_W */, 0, kQuestion, kBuffer + (group ? 4 : 0));
+    place(end);
+  }
+
+  void buffer_address(std::uint8_t to) {
+    move(to, kQuestion);
+    alu_by(BPF_ADD, to, kBuffer);
+  }
+
+  // --- conditions ---
+  /// Goes to `yes` or to `no`.
+  void branch(const Node& node, Label yes, Label no) {
+    if (node.op == Op::logical_not) return branch(node.of[0], no, yes);
+    if (node.op == Op::logical_and || node.op == Op::logical_or) {
+      const Label next = label();
+      node.op == Op::logical_and ? branch(node.of[0], next, no) : branch(node.of[0], yes, next);
+      place(next);
+      return branch(node.of[1], yes, no);
+    }
+    if (node.op == Op::matches) return matches(node, yes, no);
+    if (is_comparison(node.op)) return comparison(node, yes, no);
+    if (node.op == Op::integer) return jump(node.bits != 0 ? yes : no);
+    value(node);
+    jump_if_is(kJumpNotEqual, 0, 0, yes);
+    jump(no);
+  }
+
+  void comparison(const Node& node, Label yes, Label no) {
+    const Node& left = node.of[0];
+    const Node& right = node.of[1];
+    if (left.type == ExpressionType::real32 || left.type == ExpressionType::real64) return reals(node, yes, no);
+    const bool left_signed = left.type == ExpressionType::signed_integer;
+    const bool right_signed = right.type == ExpressionType::signed_integer;
+    const bool small = right.op == Op::integer && right_signed && static_cast<std::int64_t>(right.bits) >= 0;
+    if (right.op == Op::integer && fits_immediate(right.bits) && (left_signed == right_signed || small)) {
+      value(left);
+      jump_if_is(jump_of(node.op, left_signed), 0, static_cast<std::int32_t>(right.bits), yes);
+      return jump(no);
+    }
+    both(node);
+    // A negative number is below every unsigned one.
+    const auto below = [&](Op op) { return op == Op::less || op == Op::less_equal || op == Op::not_equal; };
+    if (left_signed && !right_signed) jump_if_is(kJumpSignedLess, 0, 0, below(node.op) ? yes : no);
+    if (!left_signed && right_signed) {
+      const bool above = node.op == Op::greater || node.op == Op::greater_equal || node.op == Op::not_equal;
+      jump_if_is(kJumpSignedLess, 1, 0, above ? yes : no);
+    }
+    jump_if(jump_of(node.op, left_signed && right_signed), 0, 1, yes);
+    jump(no);
+  }
+
+  void reals(const Node& node, Label yes, Label no) {
+    const Label odd = node.op == Op::not_equal ? yes : no;
+    for (std::uint8_t i = 0; i < 2; ++i) {
+      const Node& operand = node.of[i];
+      if (operand.op == Op::real) {
+        set(i, order_key(operand.type, operand.bits));
+      } else {
+        leaf(operand, i);
+        make_order_key(i, operand.type, odd);
+      }
+    }
+    jump_if(jump_of(node.op, false), 0, 1, yes);
+    jump(no);
+  }
+
+  /// order_key() of what is in a register, with r2 and r3; to `odd` where it is no number.
+  void make_order_key(std::uint8_t reg, ExpressionType type, Label odd) {
+    const bool narrow = type == ExpressionType::real32;
+    const Label nonzero = label();
+    if (narrow) alu_by(BPF_LSH, reg, 32);
+    move(2, reg);
+    alu_by(BPF_LSH, 2, 1);
+    set(3, narrow ? 0xff00'0000'0000'0000 : 0xffe0'0000'0000'0000);  // infinity, without its sign
+    jump_if(BPF_JGT, 2, 3, odd);
+    jump_if_is(kJumpNotEqual, 2, 0, nonzero);
+    set(reg, 0);
+    place(nonzero);
+    move(2, reg);
+    alu_by(kArithmeticShift, 2, 63);
+    set(3, 1ULL << 63);
+    alu(BPF_OR, 2, 3);
+    alu(BPF_XOR, reg, 2);
+  }
+
+  // --- texts ---
+  void matches(const Node& node, Label yes, Label no) {
+    const bool prefix = node.bits != 0;
+    if (node.of[0].op == Op::field) {
+      if (node.text.size() > 15) return jump(no);
+      buffer_address(1);
+      set(2, 16);
+      call(BPF_FUNC_get_current_comm);
+      compare_buffer(node.text, prefix ? node.text.size() : node.text.size() + 1, no);
+      return jump(yes);
+    }
+    std::string_view rest = node.text;
+    std::size_t from = 0;
+    while (rest.size() > kPiece) {
+      read_text(node.of[0], from, kPiece + 1);
+      jump_if_is(kJumpNotEqual, 0, kPiece + 1, no);
+      compare_buffer(rest, kPiece, no);
+      rest.remove_prefix(kPiece);
+      from += kPiece;
+    }
+    // With its NUL; and of a longer text one character more, so that its length tells.
+    read_text(node.of[0], from, rest.size() + (prefix ? 1 : 2));
+    jump_if_is(kJumpNotEqual, 0, static_cast<std::int32_t>(rest.size() + 1), no);
+    compare_buffer(rest, rest.size(), no);
+    jump(yes);
+  }
+
+  /// At most `size` bytes with the closing NUL of what `pointer` points to, less `from`, into the buffer; r0: how many.
+  void read_text(const Node& pointer, std::size_t from, std::size_t size) {
+    const Label done = label();
+    const auto read = [&](std::int32_t helper) {
+      buffer_address(1);
+      set(2, size);
+      text_address(pointer, from);
+      call(helper);
+    };
+    if (surroundings_.kernel_half != 0) {
+      const Label of_process = label();
+      text_address(pointer, from);
+      set(2, surroundings_.kernel_half);
+      jump_if(kJumpLess, 3, 2, of_process);
+      read(BPF_FUNC_probe_read_kernel_str);
+      jump_if_is(kJumpSignedLess, 0, 0, undecided_);
+      jump(done);
+      place(of_process);
+    }
+    read(BPF_FUNC_probe_read_user_str);
+    const Label empty = label();
+    if (surroundings_.kernel_half == 0) wait_for_page(pointer, from, read);
+    jump_if_is(kJumpSignedLess, 0, 0, undecided_);
+    // For an empty text 6.1 says 0 and newer kernels 1.
+    jump_if_is(kJumpNotEqual, 0, 0, empty);
+    set(0, 1);
+    place(empty);
+    place(done);
+  }
+
+  /// Once more, where the page is not in memory and the program may wait for it.
+  template <class Read>
+  void wait_for_page(const Node& pointer, std::size_t from, const Read& read) {
+    if (!surroundings_.may_wait) return;
+    const Label there = label();
+    jump_if_is(kJumpSignedGreaterEqual, 0, 0, there);
+    buffer_address(1);
+    set(2, 1);
+    text_address(pointer, from);
+    call(BPF_FUNC_copy_from_user);
+    read(BPF_FUNC_probe_read_user_str);
+    place(there);
+  }
+
+  /// In r3.
+  void text_address(const Node& pointer, std::size_t from) {
+    leaf({.op = Op::value, .bits = pointer.bits}, 3);
+    if (from > 0) alu_by(BPF_ADD, 3, static_cast<std::int32_t>(from));
+  }
+
+  /// To `no` where the first `size` bytes of the buffer are not those of `text` and its NUL.
+  void compare_buffer(std::string_view text, std::size_t size, Label no) {
+    std::string bytes(text.substr(0, size));
+    bytes.resize(size);  // a NUL where the text ends before
+    for (std::size_t at = 0; at < size;) {
+      const std::size_t left = size - at;
+      const std::size_t width = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+      std::uint64_t word = 0;
+      std::memcpy(&word, bytes.data() + at, width);
+      const int load_size = width == 8 ? kDouble : width == 4 ? 0 : width == 2 ? 0x08 : 0x10;
+      load(BPF_LDX | BPF_MEM | load_size, 1, kQuestion, kBuffer + static_cast<int>(at));
+      set(2, word);
+      jump_if(kJumpNotEqual, 1, 2, no);
+      at += width;
+    }
+  }
+
+  const TypedExpression& expression_;
+  const Surroundings& surroundings_;
+  std::vector<bpf_insn> code_;
+  std::vector<std::size_t> labels_;
+  std::vector<std::pair<std::size_t, Label>> jumps_;
+  Label undecided_ = label();
+  int spilled_ = 0;
+  bool nested_ = false;
+};
+
+}  // namespace
+
+Result<std::vector<bpf_insn>> compile(const TypedExpression& expression, const Surroundings& surroundings) {
+  return Compiler(expression, surroundings).run();
+}
+
+}  // namespace usdt::expr

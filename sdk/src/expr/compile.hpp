@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// From a typed expression to instructions of BPF. Private to the library.
+#pragma once
+
+#include <linux/bpf.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "usdt/expression.hpp"
+#include "usdt/result.hpp"
+
+namespace usdt::expr {
+
+/// What the instructions depend on beside the expression.
+struct Surroundings {
+  /// Where the kernel's half of the address space begins; 0: texts are the process's.
+  std::uint64_t kernel_half = 0;
+  /// The tracer's pid namespace; 0: the initial one.
+  std::uint64_t pidns_dev = 0;
+  std::uint64_t pidns_ino = 0;
+  bool may_wait = false;  ///< the program is sleepable: for pages of texts it waits
+};
+
+/// Instructions in place of `call FILTER` (bpf/spec.h): r1 has the address of a usdt_question, r0 becomes a
+/// usdt_answer; r6 to r9 stay as they are. For verifiers from Linux 5.10 on. Errors: limit (nested too deep for the
+/// room on the stack, or too long).
+[[nodiscard]] Result<std::vector<bpf_insn>> compile(const TypedExpression& expression,
+                                                    const Surroundings& surroundings);
+
+}  // namespace usdt::expr

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "expr/numbers.hpp"
+
+#include <bit>
+#include <limits>
+
+namespace usdt::expr {
+namespace {
+
+constexpr std::uint64_t kSign = 1ULL << 63;
+
+bool is_negative(Number n) noexcept { return n.is_signed && (n.bits & kSign) != 0; }
+
+/// Towards 0, of magnitudes: INT64_MIN / -1 wraps as any other sum does.
+std::optional<Number> divide(Operator op, Number a, Number b) {
+  if (b.bits == 0) return std::nullopt;
+  const bool is_signed = a.is_signed && b.is_signed;
+  if (!is_signed) return Number{op == Operator::divide ? a.bits / b.bits : a.bits % b.bits, false};
+  const std::uint64_t x = is_negative(a) ? 0 - a.bits : a.bits;
+  const std::uint64_t y = is_negative(b) ? 0 - b.bits : b.bits;
+  const bool quotient = op == Operator::divide;
+  const std::uint64_t result = quotient ? x / y : x % y;
+  const bool negative = quotient ? is_negative(a) != is_negative(b) : is_negative(a);
+  return Number{negative ? 0 - result : result, true};
+}
+
+Number shift(Operator op, Number a, Number by) {
+  const bool beyond = by.bits > 63;
+  if (op == Operator::shift_left) return {beyond ? 0 : a.bits << by.bits, a.is_signed};
+  const std::uint64_t sign = is_negative(a) ? ~0ULL : 0;
+  if (beyond) return {sign, a.is_signed};
+  const std::uint64_t filled = by.bits == 0 ? 0 : sign << (64 - by.bits);
+  return {a.bits >> by.bits | filled, a.is_signed};
+}
+
+}  // namespace
+
+int compare(Number a, Number b) noexcept {
+  if (is_negative(a) != is_negative(b)) return is_negative(a) ? -1 : 1;
+  if (a.bits == b.bits) return 0;
+  return a.bits < b.bits ? -1 : 1;  // of two negative ones, too, in two's complement
+}
+
+bool holds(Operator comparison, int order) noexcept {
+  switch (comparison) {
+    case Operator::less:
+      return order < 0;
+    case Operator::less_equal:
+      return order <= 0;
+    case Operator::greater:
+      return order > 0;
+    case Operator::greater_equal:
+      return order >= 0;
+    case Operator::equal:
+      return order == 0;
+    default:  // NOLINT: callers ask for comparisons alone, and this is the last one
+      return order != 0;
+  }
+}
+
+bool is_comparison(Operator op) noexcept { return op >= Operator::less && op <= Operator::not_equal; }
+
+double real_of(ExpressionType type, std::uint64_t bits) noexcept {
+  if (type == ExpressionType::real32) return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+  return std::bit_cast<double>(bits);
+}
+
+std::optional<Number> apply(Operator op, Number a, Number b) {
+  const bool is_signed = a.is_signed && b.is_signed;
+  if (is_comparison(op)) return Number{holds(op, compare(a, b)) ? 1U : 0U, true};
+  if (op == Operator::negate) return Number{0 - a.bits, a.is_signed};
+  if (op == Operator::complement) return Number{~a.bits, a.is_signed};
+  if (op == Operator::logical_not) return Number{a.bits == 0 ? 1U : 0U, true};
+  if (op == Operator::multiply) return Number{a.bits * b.bits, is_signed};
+  if (op == Operator::add) return Number{a.bits + b.bits, is_signed};
+  if (op == Operator::subtract) return Number{a.bits - b.bits, is_signed};
+  if (op == Operator::bit_and) return Number{a.bits & b.bits, is_signed};
+  if (op == Operator::bit_xor) return Number{a.bits ^ b.bits, is_signed};
+  if (op == Operator::bit_or) return Number{a.bits | b.bits, is_signed};
+  if (op == Operator::divide || op == Operator::remainder) return divide(op, a, b);
+  return shift(op, a, b);
+}
+
+}  // namespace usdt::expr

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the operators on integers mean: the one definition that constants are folded by and records are evaluated by,
+// and that the generated instructions are tested against. Private to expr/.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "usdt/expression.hpp"
+
+namespace usdt::expr {
+
+/// A number of 64 bits and how to read it.
+struct Number {
+  std::uint64_t bits = 0;
+  bool is_signed = true;
+};
+
+/// Unary and binary operators of integers, comparisons among them (0 or 1); `b` does not matter to unary ones. Nothing:
+/// a division by 0.
+[[nodiscard]] std::optional<Number> apply(Operator op, Number a, Number b);
+/// -1, 0 or 1 as `a` is below `b`, equal or above, as mathematical values.
+[[nodiscard]] int compare(Number a, Number b) noexcept;
+/// Whether an ordering, as compare() tells it, is what a comparison asks for.
+[[nodiscard]] bool holds(Operator comparison, int order) noexcept;
+/// Whether it is one of "<", "<=", ">", ">=", "==" and "!=".
+[[nodiscard]] bool is_comparison(Operator op) noexcept;
+/// A real of `type` by its bits.
+[[nodiscard]] double real_of(ExpressionType type, std::uint64_t bits) noexcept;
+
+}  // namespace usdt::expr
