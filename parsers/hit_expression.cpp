@@ -298,7 +298,7 @@ const auto order_def = shift >>
                        *((x3::lit("<=") > shift)[make<Op::less_equal, 2>] |
                          (x3::lit(">=") > shift)[make<Op::greater_equal, 2>] |
                          (x3::lit('<') > shift)[make<Op::less, 2>] | (x3::lit('>') > shift)[make<Op::greater, 2>]);
-const auto list = x3::lexeme["in" >> word_end][begin_list] > '{' > (order % ',') > x3::lit('}')[end_list];
+const auto list = (x3::lexeme["in" >> word_end][begin_list] > '{' > order > *(',' > order) > '}') >> x3::eps[end_list];
 const auto equality_def = order >> *((x3::lit("==") > order)[make<Op::equal, 2>] |
                                      (x3::lit("!=") > order)[make<Op::not_equal, 2>] |
                                      (x3::lit("=~") > order)[make<Op::matches, 2>] | list);

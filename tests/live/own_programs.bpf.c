@@ -31,6 +31,16 @@ USDT_PROGRAM(read_all) {
   return 0;
 }
 
+// What PlanOptions::where says of each hit.
+USDT_PROGRAM(ask_first) {
+  __u64 answer = usdt_filter(ctx);
+
+  if (answer < MOST) sizes[answer]++;
+  if (answer == USDT_YES) errors[0] = usdt_arg_bits(ctx, 1, &values[0]);
+  hits++;
+  return 0;
+}
+
 USDT_PROGRAM(read_site) {
   errors[0] = usdt_arg_bits(ctx, 0, &values[0]);
   cookie = usdt_cookie(ctx);

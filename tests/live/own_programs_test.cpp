@@ -159,6 +159,20 @@ TEST_P(EachCarrier, gives_typed_variables_what_fits_them) {
   EXPECT_EQ(on.error(3), 0);
 }
 
+TEST_P(EachCarrier, answers_what_the_plan_asks_about_hits) {
+  const auto where = parse_expression("arg1 < -5 && str(arg0) =~ \"the*\" || 7 / arg1 == 7");
+  ASSERT_TRUE(where) << where.error().message;
+  Attached on("ask_first", plan_of("typed", {.where = std::make_shared<const Expression>(*where)}),
+              {.carrier = GetParam()});
+  for (const int number : {-6, -5, 0, 1, -1000}) probed::typed("the text", number, 1);
+  probed::typed("a text", -6, 1);
+  EXPECT_EQ(on.seen("hits"), 6U);
+  EXPECT_EQ(on.seen<std::int64_t>("sizes", USDT_YES), 3) << "-6, 1, -1000";
+  EXPECT_EQ(on.seen<std::int64_t>("sizes", USDT_NO), 2) << "-5, and -6 of the other text";
+  EXPECT_EQ(on.seen<std::int64_t>("sizes", USDT_UNDECIDED), 1) << "0";
+  EXPECT_EQ(on.seen<std::int64_t>("values", 0), -1000);
+}
+
 TEST_P(EachCarrier, runs_a_typed_program_with_true_values_only) {
   {
     Attached on("take_typed", plan_of("typed", {.user_cookie = 1}), {.carrier = GetParam()});

@@ -84,7 +84,7 @@ class Expander {
       if (sections_[i].sh_type != SHT_PROGBITS || (sections_[i].sh_flags & SHF_EXECINSTR) == 0) continue;
       if (auto done = expand(i); !done) return fail(done.error());
     }
-    if (moves_.empty()) return std::move(bytes_).take();
+    if (moves_.empty()) return fail(ErrorKind::not_found, "no such call");
     for (const Elf64_Shdr& section : sections_) {
       auto moved = move_rest(section);
       if (!moved) return fail(moved.error());

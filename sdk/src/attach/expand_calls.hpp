@@ -14,8 +14,8 @@
 namespace usdt::backends {
 
 /// A copy of `object` with `code` in place of each helper call of number `placeholder`; jumps, symbols, relocations and
-/// what .BTF.ext says of instructions move along. Errors: malformed (no ELF object of BPF), limit (a jump becomes too
-/// long).
+/// what .BTF.ext says of instructions move along. Errors: malformed (no ELF object of BPF), not_found (no such
+/// call), limit (a jump becomes too long).
 [[nodiscard]] Result<std::vector<std::byte>> expand_calls(std::span<const std::byte> object, std::int32_t placeholder,
                                                           std::span<const bpf_insn> code);
 

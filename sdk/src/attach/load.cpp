@@ -160,7 +160,12 @@ Result<std::vector<std::byte>> with_filter(std::span<const std::byte> bytes, con
   }
   auto code = expr::compile(filter, surroundings);
   if (!code) return fail(code.error());
-  return expand_calls(bytes, USDT_PATCH_FILTER, *code);
+  auto expanded = expand_calls(bytes, USDT_PATCH_FILTER, *code);
+  if (!expanded && expanded.error().kind == ErrorKind::not_found)
+    return fail(
+        ErrorKind::invalid_argument,
+        "the plan asks about hits (PlanOptions::where), and no program of the BPF object does: see usdt_filter()");
+  return expanded;
 }
 
 /// The object's code, rewritten where `program` wants it; empty: as it is.

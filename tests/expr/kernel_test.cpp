@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The instructions that expressions become answer as evaluate() does. The kernel runs them without any probe
+// (BPF_PROG_TEST_RUN of raw tracepoints, Linux 5.10). USDT_EXPRESSIONS=N: so many random ones.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+#include <linux/bpf.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "expr/compile.hpp"
+#include "random_expressions.hpp"
+#include "sys/unique_fd.hpp"
+#include "usdt/bpf/filter.h"
+
+namespace usdt::test {
+namespace {
+
+using sys::UniqueFd;
+
+/// What a program is run with: values in the order of TypedExpression::args(), then `unread` and `duration`.
+using Context = std::array<std::uint64_t, USDT_FILTER_VALUES + 2>;
+
+long bpf(int command, bpf_attr& attr) { return ::syscall(SYS_bpf, command, &attr, sizeof(attr)); }
+
+bpf_insn insn(int code, unsigned to, unsigned from, int offset, std::int32_t immediate) {
+  bpf_insn made{};
+  made.code = static_cast<std::uint8_t>(code);
+  made.dst_reg = to & 15;
+  made.src_reg = from & 15;
+  made.off = static_cast<std::int16_t>(offset);
+  made.imm = immediate;
+  return made;
+}
+
+/// A program that asks the question of `code` about its context.
+std::vector<bpf_insn> program_round(const std::vector<bpf_insn>& code) {
+  constexpr int kAt = -static_cast<int>(sizeof(usdt_question));
+  std::vector<bpf_insn> program;
+  const auto copy = [&](int from, std::size_t to) {
+    program.push_back(insn(BPF_LDX | BPF_MEM | 0x18, 2, 1, from, 0));
+    program.push_back(insn(BPF_STX | BPF_MEM | 0x18, 10, 2, kAt + static_cast<int>(to), 0));
+  };
+  for (int i = 0; i < USDT_FILTER_VALUES; ++i) copy(8 * i, static_cast<std::size_t>(8 * i));
+  copy(8 * USDT_FILTER_VALUES, offsetof(usdt_question, unread));
+  copy(8 * (USDT_FILTER_VALUES + 1), offsetof(usdt_question, duration));
+  program.push_back(insn(BPF_ALU64 | 0xb0 | BPF_K, 6, 0, 0, 4711));  // r6 is the program's
+  program.push_back(insn(BPF_ALU64 | 0xb0 | BPF_X, 1, 10, 0, 0));
+  program.push_back(insn(BPF_ALU64 | BPF_ADD | BPF_K, 1, 0, 0, kAt));
+  program.insert(program.end(), code.begin(), code.end());
+  program.push_back(insn(BPF_JMP | BPF_JEQ | BPF_K, 6, 0, 1, 4711));
+  program.push_back(insn(BPF_ALU64 | 0xb0 | BPF_K, 0, 0, 0, 99));
+  program.push_back(insn(BPF_JMP | BPF_EXIT, 0, 0, 0, 0));
+  return program;
+}
+
+/// Nothing: the kernel refuses it, whose log is in `log`.
+UniqueFd load(const std::vector<bpf_insn>& program, std::string& log) {
+  bpf_attr attr{};
+  log.resize(1 << 20);
+  attr.prog_type = BPF_PROG_TYPE_RAW_TRACEPOINT;
+  attr.insns = reinterpret_cast<std::uint64_t>(program.data());
+  attr.insn_cnt = static_cast<std::uint32_t>(program.size());
+  attr.license = reinterpret_cast<std::uint64_t>("GPL");
+  const long fd = bpf(BPF_PROG_LOAD, attr);
+  if (fd >= 0) return UniqueFd(static_cast<int>(fd));
+  attr.log_buf = reinterpret_cast<std::uint64_t>(log.data());
+  attr.log_size = static_cast<std::uint32_t>(log.size());
+  attr.log_level = 1;
+  static_cast<void>(bpf(BPF_PROG_LOAD, attr));
+  return {};
+}
+
+std::uint32_t run(const UniqueFd& program, const Context& context) {
+  bpf_attr attr{};
+  attr.test.prog_fd = static_cast<std::uint32_t>(program.get());
+  attr.test.ctx_in = reinterpret_cast<std::uint64_t>(context.data());
+  attr.test.ctx_size_in = sizeof(context);
+  if (bpf(BPF_PROG_TEST_RUN, attr) != 0) {
+    ADD_FAILURE() << "run it: " << std::strerror(errno);
+    return 99;
+  }
+  return attr.test.retval;
+}
+
+class CompiledExpression : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root: loads BPF programs";
+  }
+
+  /// The kernel's answer to `expression` about `hit` is that of evaluate().
+  static void expect_same(const std::string& text, const TypedExpression& expression, const UniqueFd& program,
+                          const NumbersOfHit& hit) {
+    Context context{};
+    for (std::size_t i = 0; i < expression.args().size(); ++i) {
+      context[i] = hit.numbers[expression.args()[i]];
+      if ((hit.unread >> expression.args()[i] & 1) != 0) context[USDT_FILTER_VALUES] |= 1U << i;
+    }
+    const auto wanted = evaluate(expression, hit);
+    const std::uint32_t got = run(program, context);
+    EXPECT_EQ(got, !wanted        ? USDT_UNDECIDED
+                   : *wanted != 0 ? USDT_YES
+                                  : USDT_NO)
+        << text << fmt::format(" of {:#x}, unread {:#x}", fmt::join(hit.numbers, " "), hit.unread);
+  }
+
+  static UniqueFd loaded(const std::string& text, const TypedExpression& expression) {
+    const auto code = expr::compile(expression, {});
+    if (!code) {
+      EXPECT_EQ(code.error().kind, ErrorKind::limit) << text << ": " << code.error().message;
+      return {};
+    }
+    std::string log;
+    UniqueFd program = load(program_round(*code), log);
+    EXPECT_GE(program.get(), 0) << text << "\n" << log.c_str();
+    return program;
+  }
+};
+
+std::size_t how_many() {
+  const char* wanted = std::getenv("USDT_EXPRESSIONS");
+  return wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : 4000;
+}
+
+TEST_F(CompiledExpression, of_random_numbers_answers_as_records_do) {
+  ExpressionWriter writer(611, false);
+  const auto args = six_arguments(false);
+  std::size_t asked = 0;
+  std::size_t refused = 0;
+  for (std::size_t n = 0; n < how_many() && !HasFailure(); ++n) {
+    const std::string text = writer.expression();
+    const auto expression = typed(text, args);
+    if (!expression) {  // a constant division by 0
+      EXPECT_EQ(expression.error().message, "a division by 0") << text;
+      ++refused;
+      continue;
+    }
+    const UniqueFd program = loaded(text, *expression);
+    if (program.get() < 0) continue;
+    for (int k = 0; k < 6; ++k, ++asked) {
+      NumbersOfHit hit;
+      for (const Arg& arg : args) {
+        const unsigned spare = 64 - 8 * arg.type.size;
+        const std::uint64_t bits = writer.number() << spare;
+        hit.numbers.push_back(arg.type.is_signed ? static_cast<std::uint64_t>(static_cast<std::int64_t>(bits) >> spare)
+                                                 : bits >> spare);
+      }
+      if (k == 5) hit.unread = static_cast<std::uint32_t>(writer.below(64));
+      expect_same(text, *expression, program, hit);
+    }
+  }
+  fmt::print("{} answers to {} expressions, {} of them with constant divisions by 0\n", asked, how_many(), refused);
+  EXPECT_GT(asked, how_many());
+}
+
+TEST_F(CompiledExpression, of_reals_orders_them_as_ieee_754_does) {
+  ExpressionWriter writer(754, false);
+  std::vector<Arg> args = six_arguments(false);
+  for (std::size_t i = 0; i < 4; ++i) args[i].type = {.size = i < 2 ? 8U : 4U, .kind = TypeKind::floating};
+  constexpr std::array kOdd{0.0, -0.0, 1.0, -1.0, 0.1, 1e-310, -1e-310, 1e308, 3.5};
+  for (const char* op : {"<", "<=", ">", ">=", "==", "!="}) {
+    for (const char* of : {"a {} b", "c {} d", "a {} 0.1", "c {} 0.1", "c {} 3.5", "-1 {} a", "c {} 1e-45"}) {
+      const std::string text = fmt::format(fmt::runtime(of), op);
+      const auto expression = typed(text, args);
+      ASSERT_TRUE(expression) << text << ": " << expression.error().message;
+      const UniqueFd program = loaded(text, *expression);
+      for (int k = 0; k < 100 && !HasFailure(); ++k) {
+        NumbersOfHit hit;
+        for (std::size_t i = 0; i < 6; ++i) {
+          const double odd = kOdd[writer.below(kOdd.size())];
+          const bool wide = i < 2;
+          const std::uint64_t random = wide ? writer.number() : writer.number() & 0xffff'ffff;
+          const std::uint64_t chosen = wide ? std::bit_cast<std::uint64_t>(odd)
+                                            : std::uint64_t{std::bit_cast<std::uint32_t>(static_cast<float>(odd))};
+          hit.numbers.push_back(writer.below(2) == 0 ? random : chosen);
+        }
+        if (writer.below(4) == 0) hit.numbers[1] = hit.numbers[0], hit.numbers[3] = hit.numbers[2];
+        expect_same(text, *expression, program, hit);
+      }
+    }
+  }
+}
+
+TEST_F(CompiledExpression, knows_the_task_and_its_name) {
+  ASSERT_EQ(::prctl(PR_SET_NAME, "a thread's name"), 0);
+  const auto args = six_arguments(false);
+  const auto answer = [&](const std::string& text) {
+    const auto expression = typed(text, args);
+    EXPECT_TRUE(expression) << text << ": " << expression.error().message;
+    if (!expression) return 99U;
+    const UniqueFd program = loaded(text, *expression);
+    Context context{};
+    context[USDT_FILTER_VALUES + 1] = 5'000'000;
+    return program.get() < 0 ? 99U : run(program, context);
+  };
+  EXPECT_EQ(answer(fmt::format("pid == {} && tid == {}", ::getpid(), ::gettid())), USDT_YES);
+  EXPECT_EQ(answer(fmt::format("pid != {}", ::getpid())), USDT_NO);
+  EXPECT_EQ(answer(fmt::format("uid == {} && gid == {}", ::getuid(), ::getgid())), USDT_YES);
+  EXPECT_EQ(answer("duration == 5ms"), USDT_YES);
+  EXPECT_EQ(answer("cpu < 4096 && nsecs > 1s && cgroup != 0"), USDT_YES);
+  EXPECT_EQ(answer("comm == \"a thread's name\""), USDT_YES);
+  EXPECT_EQ(answer("comm == \"a thread's nam\""), USDT_NO);
+  EXPECT_EQ(answer("comm =~ \"a thread*\""), USDT_YES);
+  EXPECT_EQ(answer("comm =~ \"b*\""), USDT_NO);
+  EXPECT_EQ(answer("comm =~ \"*\""), USDT_YES);
+  EXPECT_EQ(answer("comm != \"a name of more than fifteen bytes\""), USDT_YES);
+}
+
+TEST_F(CompiledExpression, reads_texts_only_as_far_as_it_must) {
+  std::vector<Arg> args = six_arguments(false);
+  args[0].type = {.size = 8, .kind = TypeKind::text};
+  const auto answer = [&](const std::string& text, const char* at) {
+    const auto expression = typed(text, args);
+    EXPECT_TRUE(expression) << text << ": " << expression.error().message;
+    if (!expression) return 99U;
+    const UniqueFd program = loaded(text, *expression);
+    return program.get() < 0 ? 99U : run(program, {reinterpret_cast<std::uint64_t>(at)});
+  };
+  for (const std::size_t length : {0U, 1U, 7U, 8U, 15U, 16U, 17U, 31U, 32U, 33U, 47U, 48U, 200U}) {
+    std::string text(length, 'x');
+    for (std::size_t i = 0; i < length; ++i) text[i] = static_cast<char>('a' + i % 26);
+    const std::string copy = text;
+    EXPECT_EQ(answer("a == \"" + text + "\"", copy.c_str()), USDT_YES) << length;
+    EXPECT_EQ(answer("a == \"" + text + "!\"", copy.c_str()), USDT_NO) << length;
+    EXPECT_EQ(answer("a =~ \"" + text + "*\"", (copy + "more").c_str()), USDT_YES) << length;
+    EXPECT_EQ(answer("a =~ \"" + text + "!*\"", copy.c_str()), USDT_NO) << length;
+    if (length == 0) continue;
+    EXPECT_EQ(answer("a == \"" + text.substr(0, length - 1) + "\"", copy.c_str()), USDT_NO) << length;
+    EXPECT_EQ(answer("a == \"" + text.substr(0, length - 1) + "Z\"", copy.c_str()), USDT_NO) << length;
+  }
+  EXPECT_EQ(answer("a == \"x\"", nullptr), USDT_UNDECIDED);
+  EXPECT_EQ(answer("a != \"x\"", nullptr), USDT_UNDECIDED);
+}
+
+}  // namespace
+}  // namespace usdt::test

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "random_expressions.hpp"
+
+#include <array>
+#include <limits>
+
+namespace usdt::test {
+namespace {
+
+constexpr std::array<const char*, 18> kBinary{"+",  "-",  "*",  "&",  "|",  "^", "<", "<=", ">",
+                                              ">=", "==", "!=", "&&", "||", "/", "%", "<<", ">>"};
+
+}  // namespace
+
+std::uint64_t ExpressionWriter::number() {
+  switch (below(6)) {
+    case 0:
+      return below(8);
+    case 1:
+      return 0 - std::uint64_t{below(8)};
+    case 2:
+      return std::uint64_t{1} << below(64);
+    case 3:
+      return static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::min()) + below(3) - 1;
+    case 4:
+      return random_() >> below(64);
+    default:
+      return random_();
+  }
+}
+
+std::string ExpressionWriter::leaf() {
+  if (below(3) != 0) return std::string(1, static_cast<char>('a' + below(6)));
+  const std::uint64_t n = number();
+  if (only_c_ || below(2) == 0) return std::to_string(n >> 1) + (only_c_ ? "LL" : "");
+  return std::to_string(n) + "ULL";
+}
+
+std::string ExpressionWriter::expression(int depth) {
+  if (depth == 0 || below(8) == 0) return leaf();
+  const auto in_parentheses = [&](const std::string& text) { return below(3) == 0 ? "(" + text + ")" : text; };
+  switch (below(8)) {
+    case 0:
+      return std::string(1, "-~!"[below(3)]) + "(" + expression(depth - 1) + ")";
+    case 1:
+      return "(" + expression(depth - 1) + " ? " + expression(depth - 1) + " : " + expression(depth - 1) + ")";
+    default:
+      break;
+  }
+  const std::string op = kBinary[below(kBinary.size())];
+  const std::string left = in_parentheses(expression(depth - 1));
+  const std::string right = in_parentheses(expression(depth - 1));
+  const bool trap = op == "/" || op == "%" || op == "<<" || op == ">>";
+  // In C a division by 0 or of the least number by -1, and a shift by more than there is, have no meaning;
+  // truth values are of 32 bits.
+  if (only_c_ && trap) return "((0LL + (" + left + ")) " + op + " (((" + right + ") & 31) + 1))";
+  return left + " " + op + " " + right;
+}
+
+std::vector<Arg> six_arguments(bool all_signed) {
+  std::vector<Arg> args;
+  for (std::size_t i = 0; i < 6; ++i) {
+    Arg arg{.type = {.size = 8, .is_signed = all_signed || i % 2 == 0}, .location = Register{}, .source = {}};
+    if (!all_signed && i == 4) arg.type = {.size = 4, .is_signed = true};
+    if (!all_signed && i == 5) arg.type = {.size = 2, .is_signed = false};
+    const std::string name(1, static_cast<char>('a' + i));
+    arg.declaration = std::make_shared<const Declaration>(Declaration{name, {}, {}});
+    args.push_back(std::move(arg));
+  }
+  return args;
+}
+
+Result<TypedExpression> typed(const std::string& text, const std::vector<Arg>& args) {
+  auto parsed = parse_expression(text);
+  if (!parsed) return fail(parsed.error());
+  std::vector<std::size_t> places;
+  for (const ValuePath& path : parsed->values)
+    places.push_back(static_cast<std::size_t>(std::get<std::string>(path.root)[0] - 'a'));
+  return TypedExpression::check(*parsed, args, places);
+}
+
+}  // namespace usdt::test

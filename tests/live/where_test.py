@@ -1,0 +1,140 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""--where: hits count that the program itself says are meant, and of the others it is known how many there were."""
+
+import struct
+import subprocess
+
+from puppet import HERE
+from harness import check, check_equal, main, require_root, scenario
+
+PROBE = "where:numbers"
+
+
+class Hit:
+    """One line of where.c, its fields by name."""
+
+    def __init__(self, number, line):
+        words = line.split()
+        self.i = number
+        self.short, self.large, self.byte = int(words[0]), int(words[1]), int(words[2])
+        self.name = words[3]
+        self.real = struct.unpack("<d", struct.pack("<Q", int(words[4])))[0]
+        self.port, self.flags, self.size, self.step, self.result = map(int, words[5:10])
+
+
+def build(run, level="-O2"):
+    require_root()
+    return run.build(f"where{level}", [HERE / "where.c"], [level, "-g"], libs=["-lm"])
+
+
+def traced(run, program, probe, where, *options):
+    log = run.dir / "said"
+    result = run.trace(probe.format(program), "--where", where, *options,
+                       command=["sh", "-c", f"exec {program} > {log}"])
+    result.check_code(0)
+    hits = [Hit(number, line) for number, line in enumerate(log.read_text().splitlines())]
+    check_equal(len(hits), 500, "lines of the program")
+    return result, hits
+
+
+# What is asked, and of which hits it is true by the program's own words; None: there is no answer.
+QUESTIONS = [
+    ("arg0 < -200 || arg0 >= 248", lambda h: h.short < -200 or h.short >= 248),
+    ("arg1 > 0x8000000000000000", lambda h: h.large > 1 << 63),
+    ("arg1 > arg0", lambda h: h.large > h.short),
+    ("arg2 in {1, 2, 0xff} && arg0 % 2 == 0", lambda h: h.byte in (1, 2, 255) and h.short % 2 == 0),
+    ("(arg0 & 7) == 3 ? arg2 > 100 : arg0 == 5", lambda h: h.byte > 100 if h.short & 7 == 3 else h.short == 5),
+    ('str(arg3) == "name-3-of-many-that-are-longer"', lambda h: h.name.startswith("name-3")),
+    ('arg3 =~ "name-3-of-many-th*" && arg0 > 0', lambda h: h.name.startswith("name-3") and h.short > 0),
+    ('arg3 != "name-3-of-many-that-are-longer"', lambda h: not h.name.startswith("name-3")),
+    ("arg4 > 0.25 && arg4 <= 0.75", lambda h: 0.25 < h.real <= 0.75),
+    ("100 / arg0 > 10", lambda h: None if h.short == 0 else int(100 / h.short) > 10),
+    ('comm == "where-O2" && pid == tid && uid == 0', lambda h: True),
+    ("cpu > 100000", lambda h: False),
+]
+
+
+def expect(result, hits, holds, shown):
+    wanted = [hit for hit in hits if holds(hit)]
+    check_equal(len(result.events), len(wanted), "events")
+    for event, hit in zip(sorted(result.events, key=lambda event: event["ts"]), wanted):
+        check_equal(event["args"][0], shown(hit), f"hit {hit.i}")
+    summary = result.summary
+    undecided = sum(holds(hit) is None for hit in hits)
+    check_equal(summary["hits"], len(hits), "hits")
+    check_equal(summary["undecided"], undecided, "undecided")
+    check_equal(summary["rejected"], len(hits) - len(wanted) - undecided, "rejected")
+
+
+@scenario
+def events_are_those_that_the_program_says_the_question_means(run):
+    program = build(run)
+    for where, holds in QUESTIONS:
+        result, hits = traced(run, program, "usdt:{}:" + PROBE, where)
+        expect(result, hits, holds, lambda hit: hit.short)
+
+
+@scenario
+def every_carrier_and_backend_asks_the_same(run):
+    program = build(run)
+    where, holds = "arg0 < -200 && str(arg3) == \"name-3-of-many-that-are-longer\" && arg4 < 0.5", \
+        lambda h: h.short < -200 and h.name.startswith("name-3") and h.real < 0.5
+    for carrier in ("table", "per-link", "ip-hash"):
+        for backend in ("uprobe_multi", "perf_uprobe"):
+            result, hits = traced(run, program, "usdt:{}:" + PROBE, where, "--carrier", carrier, "--backend", backend)
+            expect(result, hits, holds, lambda hit: hit.short)
+
+
+@scenario
+def members_of_what_arguments_point_to_are_asked_for_without_being_shown(run):
+    for level in ("-O0", "-O2"):
+        program = build(run, level)
+        where = "req->peer->port > 20000 && req->peer->flags < 0"
+        result, hits = traced(run, program, "uprobe:{}:serve", where, "--print", "step")
+        # Every fifth has no peer: there is no answer.
+        expect(result, hits, lambda h: None if h.i % 5 == 0 else h.port > 20000 and h.flags < 0, lambda hit: hit.step)
+        check(all(len(event["args"]) == 1 for event in result.events), "only what is printed is shown")
+
+
+@scenario
+def calls_are_asked_about_at_their_end(run):
+    program = build(run)
+    result, hits = traced(run, program, "ucall:{}:serve", "retval < 0 && step != 2", "--print", "step")
+    expect(result, hits, lambda h: h.result < 0 and h.step != 2, lambda hit: hit.step)
+    long_ones, _ = traced(run, program, "ucall:{}:serve", "duration > 1h")
+    check_equal(len(long_ones.events), 0, "calls of an hour")
+    all_of_them, _ = traced(run, program, "ucall:{}:serve", "duration < 1h")
+    check_equal(len(all_of_them.events), 500, "calls")
+
+
+@scenario
+def counts_are_of_what_the_question_means(run):
+    program = build(run)
+    log = run.dir / "said"
+    done = subprocess.run([run.tool, f"usdt:{program}:{PROBE}", "--count", "--where", "arg0 < 0", "-f", "json", "--",
+                           "sh", "-c", f"exec {program} > {log}"], capture_output=True, text=True, timeout=60)
+    check_equal(done.returncode, 0, done.stderr)
+    check('"hits":500,"rejected":250,"undecided":0' in done.stdout.splitlines()[-1], done.stdout)
+
+
+WRONG = [
+    ("arg0 <", "expected a value at column 7"),
+    ("arg9 == 1", "arg9: there is no such argument"),
+    ('arg0 == "x"', "arg0 is no text"),
+    ("arg4 + 1 > 2", "a real, which can only be compared"),
+]
+
+
+@scenario
+def what_cannot_be_asked_is_refused_with_the_place_and_the_reason(run):
+    program = build(run)
+    for where, reason in WRONG:
+        done = subprocess.run([run.tool, f"usdt:{program}:{PROBE}", "--where", where, "--", program],
+                              capture_output=True, text=True, timeout=60)
+        check_equal(done.returncode, 2, where)
+        check(reason in done.stderr, f"{where}: {done.stderr}")
+
+
+if __name__ == "__main__":
+    main()
