@@ -20,6 +20,7 @@
 #include "probed.hpp"
 #include "refused.bpf.hpp"
 #include "sleeping_programs.bpf.hpp"
+#include "usdt/bpf/filter.h"
 #include "usdt/usdt.hpp"
 
 namespace usdt {
