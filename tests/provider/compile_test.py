@@ -128,6 +128,28 @@ class Refusals(unittest.TestCase):
                     head + many: "at most 12 arguments"}, "c++")
 
 
+class Stubs(unittest.TestCase):
+    """The code of probes made at run time, for every machine; that it is run and read right is tested live."""
+
+    # The C library's headers of this machine do: none of their types is in the code of a stub.
+    HEADERS = ["-idirafter", "/usr/include", "-idirafter", "/usr/include/x86_64-linux-gnu"]
+    INSTRUCTIONS = {"x86_64": ["endbr64", "nop", "nopw", "nopl", "retq"], "i386": ["endbr32", "nop", "retl"],
+                    "aarch64": ["hint", "nop", "ret"]}
+
+    def test_are_a_nop_that_is_returned_from(self):
+        if not shutil.which("clang") or not shutil.which("llvm-objdump-14"):
+            self.skipTest("no clang or llvm-objdump-14")
+        for machine, expected in self.INSTRUCTIONS.items():
+            with self.subTest(machine=machine), tempfile.NamedTemporaryFile(suffix=".o") as out:
+                flags = [flag for flag in TARGETS[machine] if flag != "-ffreestanding"]
+                subprocess.run(["clang", "-std=gnu11", "-w", "-O2", "-D_GNU_SOURCE", *flags, *self.HEADERS, f"-I{INCLUDE}", "-c",
+                                str(INCLUDE.parent / "src" / "image.c"), "-o", out.name], check=True)
+                text = subprocess.run(["llvm-objdump-14", "-D", "-j", ".rodata.usdtp_stub", "--no-show-raw-insn", out.name],
+                                      check=True, capture_output=True, text=True).stdout
+                self.assertEqual(re.findall(r"^ *[0-9a-f]+:[ \t]+(\w+)", text, re.M), expected, text)
+                self.assertIn("<usdtp_stub_site>:\n" + " " * 7 + "4:", text, "the site is the first nop")
+
+
 class Disabled(unittest.TestCase):
     def test_nothing_is_left_and_nothing_is_unused(self):
         text = '''
