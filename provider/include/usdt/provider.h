@@ -17,7 +17,7 @@
  * provider while, or after, usdtp_provider_retire() is given it. USDT_PROBE_FIRE, usdtp_fire(), usdtp_fire_typed() and
  * usdtp_probe_traced() take no lock, do not change errno, and may be called from signal handlers; the others may not.
  *
- * fork: the child has all probes of its parent, under its own pid, and may add and retire its own.
+ * fork: the child has all probes of its parent, under its own pid. What either adds or retires later is its own affair.
  *
  * Errors are values of errno.h, negated. Nothing is printed.
  *
@@ -111,10 +111,7 @@ void usdtp_probe_retire(usdtp_probe* probe);
 /* Retires all probes of a provider and frees it; NULL is no provider, and nothing happens. */
 void usdtp_provider_retire(usdtp_provider* provider);
 
-/*
- * 1 while somebody traces the probe, 0 else and for retired ones: a guard for work that only a tracer wants.
- * The library's half of usdtp_probe_traced().
- */
+/* 1 from when the probe was added until it is retired, traced or not; 0 for one that could not be added. */
 int usdtp_probe_is_live(const usdtp_probe* probe);
 
 /*
@@ -134,7 +131,10 @@ int usdtp_fire(const usdtp_probe* probe, const uint64_t* values, size_t count);
  */
 __attribute__((cold)) void usdtp_fire_typed(const usdtp_probe* probe, const uint32_t types[4], ...);
 
-/* 1 while somebody traces the probe: one load and one branch if not. */
+/*
+ * 1 while somebody traces the probe, 0 else and once it is retired: a guard for work that only a tracer wants. One load
+ * and one branch while nobody does.
+ */
 static inline int usdtp_probe_traced(const usdtp_probe* probe) {
   return __builtin_expect(__atomic_load_n(&probe->semaphore, __ATOMIC_RELAXED) != 0, 0) && usdtp_probe_is_live(probe);
 }
@@ -148,8 +148,8 @@ static inline int usdtp_probe_traced(const usdtp_probe* probe) {
  * USDT_PROBE_FIRE(probe, arguments...)   Fires a probe. While nobody traces it, nothing is evaluated but `probe`.
  *
  * Arguments are what <usdt/probe.h> takes: integers, bool, enums, float, double, pointers; in C++ whatever has data()
- * and size(), for `text` and `bytes`, which are an address and a size in C. There have to be as many as are declared,
- * of types that C would convert.
+ * and size(), for `text` and `bytes`, which are an address and a size in C. They become what is declared as by an
+ * assignment. If there are not as many as are declared, nothing is fired (usdtp_fire() says so).
  */
 #ifdef USDT_PROBE_DISABLE
 #define USDT_PROBE_FIRE(probe, ...)             \
