@@ -32,7 +32,8 @@ struct image {
   size_t used;
   size_t live; /* used, and not retired */
   int published;
-  pid_t owner; /* only this process may write to it */
+  pid_t owner;    /* only this process may write to it, */
+  unsigned forks; /* and only while it has no child that was made since */
 };
 
 struct usdtp_provider {
@@ -54,7 +55,12 @@ static void enter(void) { (void)pthread_mutex_lock(&lock); }
 static void leave(void) { (void)pthread_mutex_unlock(&lock); }
 
 /* A child is not born into the middle of another thread's work. */
-__attribute__((constructor)) static void survive_fork(void) { (void)pthread_atfork(enter, leave, leave); }
+static unsigned forks;
+static void leave_with_child(void) {
+  ++forks;
+  leave();
+}
+__attribute__((constructor)) static void survive_fork(void) { (void)pthread_atfork(enter, leave_with_child, leave); }
 
 /* What usdtp_probe_add() gives where it fails. */
 static struct usdtp_slot no_probe;
@@ -103,20 +109,25 @@ static int open_image(usdtp_provider* provider) {
   made->pages = pages;
   made->room = pages * made->memory.layout.page / USDTP_PROBE_SIZE;
   made->owner = getpid();
+  made->forks = forks;
   made->next = provider->images;
   provider->images = made;
   return 0;
 }
 
-/* A child's probes that are not published yet move to a file of its own: its parent may fill the other one otherwise.
+/*
+ * After a fork, parent and child have the same file. Probes that are not published yet move to one of their own in
+ * whichever goes on with them: they would fill the same places.
  */
 static int own_image(const usdtp_provider* provider, struct image* image) {
-  if (image->published || image->owner == getpid()) return 0;
+  if (image->published || (image->owner == getpid() && image->forks == forks)) return 0;
   char name[USDTP_MAX_NAME + 8];
   file_name(provider, name);
   const int status = usdtp_memory_part(&image->memory, name);
-  if (status == 0) image->owner = getpid();
-  return status;
+  if (status != 0) return status;
+  image->owner = getpid();
+  image->forks = forks;
+  return 0;
 }
 
 static int image_with_room(usdtp_provider* provider) {

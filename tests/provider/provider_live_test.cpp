@@ -139,9 +139,10 @@ TEST_F(RunTimeProbes, one_of_several_publications_is_retired) {
   EXPECT_EQ(found().files.size(), 1U) << "the file of the other one is hidden";
 }
 
-TEST_F(RunTimeProbes, a_child_has_them_too) {
+TEST_F(RunTimeProbes, a_child_has_those_that_were_published) {
   add("inherited", "");
   publish();
+  add("waiting", "");
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   const pid_t child = ::fork();
@@ -150,7 +151,10 @@ TEST_F(RunTimeProbes, a_child_has_them_too) {
     ::close(ends[1]);
     ::_exit(static_cast<int>(::read(ends[0], &byte, 1)));
   }
-  EXPECT_EQ(found(child).files.size(), 1U);
+  add("of_parent", "");
+  publish();
+  EXPECT_EQ(found().files.size(), 2U);
+  EXPECT_EQ(found(child).files.size(), 1U) << "what the parent publishes later it publishes for itself";
   ::close(ends[1]);
   ::close(ends[0]);
   int status = 1;
