@@ -52,7 +52,7 @@ _start: nop
   .byte 1, 8
   .long .debug_abbrev
   .byte 1, 0x1d
-  .string "GNU C17"
+  .string "GNU C17 12.2.0"
   .quad f
   .long .Lend - f
   .byte 2

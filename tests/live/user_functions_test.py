@@ -182,6 +182,35 @@ def inlined_copies_are_seen_each(run):
 
 
 @scenario
+def what_is_assigned_at_once_is_not_taken_for_what_was_passed(run):
+    """With no instruction between the two, debug information may have the second one alone."""
+    source = run.dir / "assigned.c"
+    source.write_text("""
+        void use(unsigned long);
+        __attribute__((noinline)) int with_register(int p, long q) { p += 1; q -= 100; use(p); use(q); return p; }
+        __attribute__((noinline)) static int with_constant(int p, long q) { p += 1; q -= 100; use(p); use(q); return p; }
+        static inline __attribute__((always_inline)) int copied(int p, long q) { p += 1; q -= 100; use(p); use(q); return p; }
+        __attribute__((noinline)) int outer(int c) { use(3); int sum = copied(5, 7); use(4); return sum + copied(c, 7); }
+        int main(int c, char** v) { return 256 * (with_register(5, 7) + with_constant(5, 7) + outer(5)); }""")
+    other = run.dir / "use.c"
+    other.write_text('void use(unsigned long x) { __asm__ volatile("" : : "r"(x)); }')
+    used = run.build("use.o", [other], ["-c"])
+    for compiler in COMPILERS:
+        language = ["-x", "c"] if compiler in ("gcc", "clang") else ["-fpermissive", "-x", "c"]
+        link_time = ["-flto", "-fuse-ld=lld"] if compiler.startswith("clang") else ["-flto"]
+        for flags in (["-O0"], ["-O1"], ["-O2"], ["-O3"], ["-O2", *link_time]):
+            name = f"assigned-{compiler}{''.join(flags)}".replace("+", "p").replace("=", "-")
+            program = run.build(name, [], ["-g", *flags, *language, str(source), "-x", "none", str(used)], compiler)
+            result = run.trace([f"uprobe:{program}:{name}" for name in ("with_register", "with_constant", "copied")],
+                               command=[str(program)])
+            result.check_code(0)
+            check(len(result.events) >= 2, f"{name}: {result.describe()}")
+            for event in result.events:
+                for value, passed in zip(event["args"], (5, 7)):
+                    check(isinstance(value, dict) or value == passed, f"{name}: {event['probe']} {event['args']}")
+
+
+@scenario
 def without_debug_information_arguments_are_words_of_registers(run):
     program = build(run, flags=("-s", "-rdynamic"))
     said, shown, result = traced(run, program, "ucall", ["eight", "recursive"], "--print", "arg0, retval")

@@ -42,15 +42,21 @@ void CodeNames::add(const elf::File& file, const elf::Image& image) {
     for (std::size_t n = 0; n < table.size(); ++n) {
       const elf::Symbol symbol = table[n];
       if (symbol.section == SHN_UNDEF || (symbol.type != STT_FUNC && symbol.type != STT_GNU_IFUNC)) continue;
-      CodeName& known = names_[symbol.value];
-      known = std::max(known, by_suffixes(table.name_of(symbol)));
+      Known& known = names_[symbol.value];
+      known.name = std::max(known.name, by_suffixes(table.name_of(symbol)));
+      known.external |= symbol.binding != STB_LOCAL;
     }
   }
 }
 
 CodeName CodeNames::at(VirtAddr entry) const {
   const auto found = names_.find(entry.value);
-  return found == names_.end() ? CodeName::unknown : found->second;
+  return found == names_.end() ? CodeName::unknown : found->second.name;
+}
+
+bool CodeNames::is_external(VirtAddr entry) const {
+  const auto found = names_.find(entry.value);
+  return found != names_.end() && found->second.external;
 }
 
 }  // namespace usdt::dwarf

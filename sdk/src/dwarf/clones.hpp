@@ -23,10 +23,17 @@ class CodeNames {
   /// From all symbol tables of both files.
   CodeNames(const elf::OpenedFile& opened, const std::optional<elf::DebugFile>& debug_file);
   [[nodiscard]] CodeName at(VirtAddr entry) const;
+  /// Some symbol makes the function known to other files; without one, whatever its source says, whoever saw the whole
+  /// program (link-time optimisation) may have changed how it is called.
+  [[nodiscard]] bool is_external(VirtAddr entry) const;
 
  private:
+  struct Known {
+    CodeName name = CodeName::unknown;
+    bool external = false;
+  };
   void add(const elf::File& file, const elf::Image& image);
-  std::unordered_map<std::uint64_t, CodeName> names_;
+  std::unordered_map<std::uint64_t, Known> names_;
 };
 
 }  // namespace usdt::dwarf

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "dwarf/compiler.hpp"
 
+#include <charconv>
+
 namespace usdt::dwarf {
 namespace {
 
@@ -30,6 +32,18 @@ bool is_unoptimised(Dwarf_Die function) {
   for (auto at = told.find(" -O"); at != std::string_view::npos; at = told.find(" -O", at + 1))
     if (!told.substr(at).starts_with(" -O0")) return false;
   return true;
+}
+
+bool tells_each_value(Dwarf_Die die) {
+  constexpr unsigned first = 8;
+  const std::string_view told = producer(die);  // "GNU C17 12.2.0 -mtune=generic ..."; "GNU GIMPLE 12.2.0 ... -flto"
+  if (!told.starts_with("GNU C") || told.find("-gstrict-dwarf") != told.npos ||
+      told.find("-gno-variable-location-views") != told.npos)
+    return false;
+  const std::size_t version = told.find(' ', std::string_view("GNU ").size());
+  unsigned major = 0;
+  if (version != told.npos) std::from_chars(told.data() + version + 1, told.data() + told.size(), major);
+  return major >= first;
 }
 
 }  // namespace usdt::dwarf

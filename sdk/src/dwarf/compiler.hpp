@@ -14,4 +14,8 @@ namespace usdt::dwarf {
 /// Clang says of functions it optimises, and of no others, that all calls they make are described.
 [[nodiscard]] bool is_optimised(Dwarf_Die function);
 
+/// Whether the unit's lists tell all values that a variable has at one address, one after the other: GCC's since
+/// version 8, but not those of link-time optimisation.
+[[nodiscard]] bool tells_each_value(Dwarf_Die die);
+
 }  // namespace usdt::dwarf

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 
 #include "dwarf/compiler.hpp"
 #include "dwarf/die.hpp"
@@ -26,6 +27,9 @@ constexpr std::size_t most_parameters = 255;
 constexpr unsigned most_entries = 65536;
 /// DIEs among which a function's parameters are looked for.
 constexpr std::uint64_t most_children = 1U << 20;
+
+/// Why a value is not taken for the one that was passed.
+constexpr std::string_view assigned = "told by a value that may have been assigned to it at this very instruction";
 
 /// A parameter as declared, and its DIE in the instance, which may lack one.
 struct Parameter {
@@ -162,7 +166,10 @@ class Signer {
 
   [[nodiscard]] Told told(const Parameter& parameter) {
     if (!parameter.here) return {};
-    if (const auto constant = attribute(*parameter.here, DW_AT_const_value)) return {{constant_piece(*constant)}, true};
+    if (const auto constant = attribute(*parameter.here, DW_AT_const_value)) {
+      const bool certain = (!at_entry_ && !instance_.inlined) || tells_each_value(die_);
+      return {{certain ? constant_piece(*constant) : WherePiece{0, Nowhere{std::string(assigned)}}}, true};
+    }
     auto at = own_expression(*parameter.here, DW_AT_location);
     if (!at) return {};
     const bool single = dwarf_whatform(&*at) == DW_FORM_exprloc || dwarf_whatform(&*at) == DW_FORM_block1 ||
@@ -173,7 +180,43 @@ class Signer {
     if (!find_expression(*at, single, expression, count)) return {};
     const ExpressionContext context{
         .arch = arch_, .attribute = &*at, .at_entry = at_entry_, .frame_base = [this] { return frame_base(); }};
-    return {evaluate({expression, count}, context), !single};
+    Told found{evaluate({expression, count}, context), !single};
+    if (!single && may_be_assigned(*at, {expression, count})) found.pieces = {{0, Nowhere{std::string(assigned)}}};
+    return found;
+  }
+
+  /// Without an instruction between them, a parameter and what is assigned to it at once are at one address of a list.
+  /// Where GCC writes views, an empty entry says so; at a function's first instruction it is what was passed. Others
+  /// write the last value alone, and nothing tells that it is another one if it is a constant: what was passed is not
+  /// in a register or in memory then.
+  [[nodiscard]] bool may_be_assigned(Dwarf_Attribute at, std::span<Dwarf_Op> expression) const {
+    if (!at_entry_ && !instance_.inlined) return false;
+    if (tells_each_value(die_)) return instance_.inlined && has_other_value(at, expression);
+    return std::ranges::all_of(expression, [](const Dwarf_Op& op) {
+      const bool number = op.atom >= DW_OP_const1u && op.atom <= DW_OP_consts;
+      return number || (op.atom >= DW_OP_lit0 && op.atom <= DW_OP_lit31) || op.atom == DW_OP_stack_value ||
+             op.atom == DW_OP_implicit_value || op.atom == DW_OP_piece;
+    });
+  }
+
+  /// Whether an empty entry of the list has something else for the instance's address.
+  [[nodiscard]] bool has_other_value(Dwarf_Attribute at, std::span<Dwarf_Op> expression) const {
+    const auto same = [](const Dwarf_Op& a, const Dwarf_Op& b) {
+      return a.atom == b.atom && a.number == b.number && a.number2 == b.number2;
+    };
+    Dwarf_Addr base = 0;
+    Dwarf_Addr begin = 0;
+    Dwarf_Addr end = 0;
+    Dwarf_Op* each = nullptr;
+    std::size_t length = 0;
+    std::ptrdiff_t offset = 0;
+    for (unsigned i = 0; i < most_entries; ++i) {
+      offset = dwarf_getlocations(&at, offset, &base, &begin, &end, &each, &length);
+      if (offset <= 0) return false;
+      if (begin == end && begin == instance_.pc.value && !std::ranges::equal(std::span(each, length), expression, same))
+        return true;
+    }
+    return true;
   }
 
   [[nodiscard]] static WherePiece constant_piece(Dwarf_Attribute at) {
@@ -394,15 +437,17 @@ class Signer {
     if (language_ == Language::other) return "its language has a calling convention of its own";
     const auto told_convention = number(attribute(die_, DW_AT_calling_convention));
     if (told_convention && !take_convention(*told_convention)) return "it has a calling convention of its own";
-    const CodeName name = impl_.code_names().at(entry_of(die_).value_or(instance_.pc));
+    const VirtAddr entry = entry_of(die_).value_or(instance_.pc);
+    const CodeName name = impl_.code_names().at(entry);
     only_arguments_differ_ = name == CodeName::other_args;
     if (name == CodeName::other_args || name == CodeName::other_result)
       return "this copy of the function has other parameters";
     if (name == CodeName::unknown) return "no symbol tells whether this copy of the function has its parameters";
     const bool complete = std::ranges::none_of(told_, [](const Told& each) { return each.pieces.empty(); });
-    if (!function_.external && is_clang(die_) && (is_optimised(die_) || !complete))
+    const bool external = function_.external && impl_.code_names().is_external(entry);
+    if (!external && is_clang(die_) && (is_optimised(die_) || !complete))
       return "its compiler may have changed how it is called";
-    if (!function_.external && !complete) return "its compiler may have changed how it is called";
+    if (!external && !complete) return "its compiler may have changed how it is called";
     if (language_ == Language::c && !flag(attribute(die_, DW_AT_prototyped)) && has_floats(parameters))
       return "it has no prototype, by which callers would pass floats";
     return {};
