@@ -131,7 +131,7 @@ std::optional<ExpressionNode> number_of(Draft& draft, std::string_view word) {
 /// A literal that begins with a digit, and all the letters and digits behind it.
 struct NumberParser : x3::parser<NumberParser> {
   using attribute_type = x3::unused_type;
-  static constexpr bool has_attribute = false;
+  [[maybe_unused]] static constexpr bool has_attribute = false;
 
   template <class Context, class Rules, class Attribute>
   bool parse(const char*& first, const char* const& last, const Context& ctx, Rules&, Attribute&) const {
@@ -154,7 +154,7 @@ struct NumberParser : x3::parser<NumberParser> {
 /// A text in double quotes, or a character in single ones.
 struct TextParser : x3::parser<TextParser> {
   using attribute_type = x3::unused_type;
-  static constexpr bool has_attribute = false;
+  [[maybe_unused]] static constexpr bool has_attribute = false;
 
   template <class Context, class Rules, class Attribute>
   bool parse(const char*& first, const char* const& last, const Context& ctx, Rules&, Attribute&) const {
@@ -197,7 +197,7 @@ constexpr std::array kFields{HitField::pid,    HitField::tid,   HitField::cpu,  
 /// A path to a value, or one of the words for what is known of every hit.
 struct PathParser : x3::parser<PathParser> {
   using attribute_type = x3::unused_type;
-  static constexpr bool has_attribute = false;
+  [[maybe_unused]] static constexpr bool has_attribute = false;
 
   template <class Context, class Rules, class Attribute>
   bool parse(const char*& first, const char* const& last, const Context& ctx, Rules&, Attribute&) const {

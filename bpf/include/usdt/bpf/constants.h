@@ -29,7 +29,7 @@ struct usdt_program_constants {
 	__u8 filter_values;   /* arguments that it reads */
 	/* per-link: the spec itself, a struct usdt_spec with USDT_LINK_ENTRIES arguments and steps */
 	__u64 link_spec[(sizeof(struct usdt_spec) + USDT_LINK_ENTRIES * sizeof(struct usdt_arg_spec)) / 8];
-	struct usdt_processes scope; /* hits of others do not count; none: all do */
+	struct usdt_processes scope;	      /* hits of others do not count; none: all do */
 	__u8 filter_args[USDT_FILTER_VALUES]; /* their numbers */
 	__u8 reserved_too[6];
 };
