@@ -123,6 +123,7 @@ WRONG = [
     ("arg9 == 1", "arg9: there is no such argument"),
     ('arg0 == "x"', "arg0 is no text"),
     ("arg4 + 1 > 2", "a real, which can only be compared"),
+    ("duration > 10ms", "only calls have one"),
 ]
 
 

@@ -227,6 +227,18 @@ void choose_values(const Wanted& wanted, const PrintChoice& choice, usdt::PlanOp
   options.values_of = [&](const usdt::PointName& point) { return &wanted.values[choice.of(point)]; };
 }
 
+/// What --where could not be asked of is shown beside the reason.
+usdt::Error explained(usdt::Error error, const usdt::Selection& selection, const usdt::KernelFacts& kernel,
+                      usdt::PlanOptions options) {
+  if (error.kind != usdt::ErrorKind::invalid_argument || options.where == nullptr) return error;
+  options.where = nullptr;
+  const auto without = usdt::plan_attach(selection, kernel, options);
+  if (!without) return error;  // it is not about --where
+  const Printed all{.lists = {}, .of_probe = std::vector<ListNumber>(without->probes.size())};
+  error.message = fmt::format("--where {}: {}", error.message, what_there_is(*without, all, 0));
+  return error;
+}
+
 }  // namespace
 
 usdt::Result<PlannedTrace> plan_trace(const Flags& flags, const Subjects& subjects) {
@@ -241,7 +253,7 @@ usdt::Result<PlannedTrace> plan_trace(const Flags& flags, const Subjects& subjec
   usdt::KernelFacts kernel = usdt::kernel_facts(flags.patterns, flags.kernel_backend);
   if (flags.backend != usdt::Backend::automatic) kernel.abilities.uprobe_session = false;  // another one is wanted
   auto plan = usdt::plan_attach(*selection, kernel, *options);
-  if (!plan) return usdt::fail(plan.error());
+  if (!plan) return usdt::fail(explained(plan.error(), *selection, kernel, *options));
   PlannedTrace trace{std::move(*plan), {}};
   for (ListNumber i = 0; i < choice.count(); ++i) trace.printed.lists.push_back(choice.list(i));
   for (const usdt::PlannedProbe& probe : trace.plan.probes)

@@ -123,6 +123,8 @@ class TypedExpression {
 
   /// Its tree.
   [[nodiscard]] const Node& root() const noexcept { return root_; }
+  /// Whether the answer depends on it.
+  [[nodiscard]] bool asks(HitField field) const;
   /// Positions of what it reads in the site's list of arguments.
   [[nodiscard]] const std::vector<std::uint8_t>& args() const noexcept { return args_; }
   friend bool operator==(const TypedExpression&, const TypedExpression&) = default;

@@ -364,7 +364,14 @@ class Checker {
   const std::vector<std::size_t>& places_;
 };
 
+bool asks_for(const Node& node, HitField field) {
+  if (node.op == Op::field && node.bits == static_cast<std::uint64_t>(field)) return true;
+  return std::ranges::any_of(node.of, [field](const Node& each) { return asks_for(each, field); });
+}
+
 }  // namespace
+
+bool TypedExpression::asks(HitField field) const { return asks_for(root_, field); }
 
 Result<TypedExpression> TypedExpression::check(const Expression& expression, const std::vector<Arg>& args,
                                                const std::vector<std::size_t>& places) {

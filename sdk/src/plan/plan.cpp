@@ -417,6 +417,21 @@ Result<void> check_texts(const AttachPlan& plan, const TextOptions& texts) {
   return {};
 }
 
+/// How long a hit took is asked, which is known of calls alone.
+Result<void> check_durations(const AttachPlan& plan) {
+  for (const AttachGroup& group : plan.groups) {
+    if (group.moment == Moment::both) continue;
+    for (const Index<PlannedSite> number : group.sites) {
+      const PlannedSite& site = plan.sites[number];
+      if (!site.filter || !plan.filters[*site.filter].asks(HitField::duration)) continue;
+      return fail(ErrorKind::invalid_argument,
+                  fmt::format("duration: only calls have one (ucall, kcall, ksession, fsession), and {} is none",
+                              full_name(plan, plan.probes[site.probe])));
+    }
+  }
+  return {};
+}
+
 /// Why a plan has no site, from the first of those it leaves out.
 Error nothing_to_attach(const AttachPlan& plan) {
   const SkippedSite& first = plan.skipped.front();
@@ -482,6 +497,7 @@ Result<AttachPlan> plan_attach(const Selection& selection, const KernelFacts& ke
   if (!paths && (!plan.sites.empty() || options.where)) return fail(paths.error());
   if (auto sense = check_texts(plan, options.texts); !sense && !plan.sites.empty()) return fail(sense.error());
   if (plan.sites.empty()) return fail(nothing_to_attach(plan));
+  if (auto sense = check_durations(plan); !sense) return fail(sense.error());
   return plan;
 }
 
