@@ -90,9 +90,9 @@ struct Expression {
 enum class ExpressionType : std::uint8_t {
   signed_integer,    ///< 64 bits; also of every narrower integer, whose value it keeps
   unsigned_integer,  ///< 64 bits
-  real32,
-  real64,
-  text,
+  real32,            ///< float, by its bits
+  real64,            ///< double, by its bits
+  text,              ///< which can only be compared
 };
 
 /// An expression for the arguments of one site: what it reads is known to be there, and of which type. Integers are
