@@ -76,7 +76,8 @@ usdt_program_constants constants_of(const AttachPlan& plan, const CarrierPlan& c
     const std::vector<std::uint8_t>& args = plan.filters[*program.kind.filter].args();
     out.filtered = 1;
     out.filter_values = static_cast<std::uint8_t>(args.size());
-    std::ranges::copy(args, out.filter_args);
+    for (std::size_t i = 0; i < std::min<std::size_t>(args.size(), USDT_FILTER_VALUES); ++i)
+      out.filter_args[i] = args[i];
   }
   if ((program.carriers & USDT_CARRIER_BIT(USDT_CARRIER_LINK)) != 0) {
     out.values_by_site = program.values_by_site;
