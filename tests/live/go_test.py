@@ -77,7 +77,7 @@ def calls_left_by_panics_are_unfinished(run):
 @scenario
 def values_are_those_that_the_program_says(run):
     table = {}
-    for flags in ([], ["-gcflags=all=-N -l"]):
+    for flags in ([], ["-gcflags=-N -l"]):
         program = build(run, HERE / "values.go", *flags)
         unreadable = collections.Counter()
         names = list(said.said_by(said.output_of(program)))

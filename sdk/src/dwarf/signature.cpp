@@ -517,7 +517,8 @@ class Signer {
     Declaration declaration{.name = name.empty() ? fmt::format("arg{}", number) : std::string(name),
                             .type = types_.text(declared_type),
                             .enumerators = types_.enumerators(declared_type)};
-    return {make(std::move(located), std::move(declaration)), std::move(located.pieces)};
+    std::vector<Piece> pieces = std::move(located.pieces);
+    return {make(std::move(located), std::move(declaration)), std::move(pieces)};
   }
 
   /// Go's callers leave room for what they pass in registers beside what they pass on the stack.
@@ -574,11 +575,11 @@ class Signer {
     const Type type = types_.type(declared_type);
     Located located = result_known_ ? arch::value_at(arch_, arch::user_result(arch_, shape), type)
                                     : arch::nowhere(type, fmt::format("not known where: {}", no_convention_));
+    signature.result_pieces = std::move(located.pieces);
     signature.result =
         make(std::move(located),
              {.name = {}, .type = types_.text(declared_type), .enumerators = types_.enumerators(declared_type)});
     signature.result->result = true;
-    signature.result_pieces = std::move(located.pieces);
     signature.result_type = impl_.type_id(declared_type);
   }
 
@@ -607,9 +608,9 @@ class Signer {
       signature.result_type = impl_.type_id(declaration());
     }
     const auto names = results.size() == 1 ? types_.enumerators(declared_type) : std::vector<Enumerator>();
+    signature.result_pieces = std::move(whole.pieces);
     signature.result = make(std::move(whole), {.name = {}, .type = std::move(text), .enumerators = names});
     signature.result->result = true;
-    signature.result_pieces = std::move(whole.pieces);
   }
 
   [[nodiscard]] Located go_result(const Parameter& result, const arch::UserPlace& place) {
