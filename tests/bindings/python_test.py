@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -46,6 +47,36 @@ for line in sys.stdin:
         deep(i % 5)
     sys.setprofile(None)
     print(json.dumps(log), flush=True)
+"""
+
+
+# A C program whose function takes a struct; each byte it reads is a call.
+STRUCTS = """\
+#include <unistd.h>
+enum color { red = 1, green = 2 };
+struct peer { int port; enum color color; const char* name; };
+struct request { struct peer* peer; long id; };
+__attribute__((noipa)) int handle(struct request* request, enum color color) { return (int)request->id + color; }
+int main(void) {
+  struct peer peer = {80, green, "pear"};
+  struct request request = {&peer, 40};
+  char byte;
+  if (write(1, "ready\\n", 6) != 6) return 1;
+  for (; read(0, &byte, 1) == 1; ++request.id) handle(&request, red);
+  return 0;
+}
+"""
+
+# Traces a process until somebody presses Ctrl-C.
+WAITS = """\
+import sys, usdt
+try:
+    with usdt.Tracer("python:function__return", pids=int(sys.argv[1])) as tracer:
+        print("ready", flush=True)
+        for event in tracer:
+            pass
+except KeyboardInterrupt:
+    print("interrupted", tracer.counts().lost)
 """
 
 
@@ -302,6 +333,32 @@ class Live(unittest.TestCase):
         self.assertEqual([event.result for event in events], json.loads(said))
         self.assertEqual(len(events), 4)
         self.assertTrue(all(0 < event.duration < 10**10 for event in events))
+
+    def test_members_and_enums_are_values(self):
+        if subprocess.run(["gcc", "--version"], capture_output=True).returncode != 0:
+            self.skipTest("gcc is not installed")
+        program = self.child.script.parent / "structs"
+        subprocess.run(["gcc", "-g", "-O1", "-x", "c", "-", "-o", program], input=STRUCTS, text=True, check=True)
+        process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        wanted = ["request->peer->port", "request->peer->name", "request->peer->color"]
+        with usdt.Tracer(f"ucall:{program}:handle", pids=process.pid, values=wanted) as tracer:
+            process.communicate("xy")
+            tracer.stop()
+            first, second = list(tracer)
+        self.assertEqual((first.result, second.result), (41, 42))
+        self.assertEqual(first.values, dict(zip(wanted, (80, "pear", 2))))
+        self.assertEqual((first.arg("color").label, first.arg("request->peer->color").label), ("red", "green"))
+        with self.assertRaises(KeyError):
+            first.arg("no such")
+
+    def test_ctrl_c_ends_a_loop_that_waits(self):
+        process = subprocess.Popen([sys.executable, "-B", "-c", WAITS, str(self.child.pid)], stdout=subprocess.PIPE,
+                                   text=True, env={**os.environ, "PYTHONPATH": str(PACKAGE)})
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=60)
+        self.assertEqual((said, process.returncode), ("interrupted 0\n", 0))
 
     def test_one_thread_at_a_time(self):
         with self.tracer() as tracer:

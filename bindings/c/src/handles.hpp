@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -130,9 +131,18 @@ struct Planned {
 };
 Notice notice_of(const Planned& planned, const usdt::SkippedSite& site, std::uint32_t kind);
 
-/// The sizes that the structs had in the first version; they never change.
-constexpr std::size_t kSearch = 72, kPoint = 120, kArg = 72, kNotice = 24, kPlanOptions = 80, kTraceOptions = 40,
-                      kCounts = 80, kEventInfo = 120, kValue = 56;
+/// The sizes that the structs had in the first version, up to what was their last member; they never change.
+#define USDTC_UP_TO(type, member) (offsetof(type, member) + sizeof(type::member))
+constexpr std::size_t kSearch = USDTC_UP_TO(usdtc_search, stop);
+constexpr std::size_t kPoint = USDTC_UP_TO(usdtc_point, refused);
+constexpr std::size_t kArg = USDTC_UP_TO(usdtc_arg, refused);
+constexpr std::size_t kNotice = USDTC_UP_TO(usdtc_notice, message);
+constexpr std::size_t kPlanOptions = USDTC_UP_TO(usdtc_plan_options, stop);
+constexpr std::size_t kTraceOptions = USDTC_UP_TO(usdtc_trace_options, family_count);
+constexpr std::size_t kCounts = USDTC_UP_TO(usdtc_counts, undecided);
+constexpr std::size_t kEventInfo = USDTC_UP_TO(usdtc_event_info, name);
+constexpr std::size_t kValue = USDTC_UP_TO(usdtc_value, enumerator);
+#undef USDTC_UP_TO
 
 }  // namespace usdtc
 
