@@ -15,6 +15,8 @@ endif()
 if(USDT_SANITIZE)
   target_compile_options(usdt_options INTERFACE -fsanitize=${USDT_SANITIZE} -fno-omit-frame-pointer
                                                 -fno-sanitize-recover=all)
+  # GCC's manual recommends not to make errors of this warning beside -fsanitize, which makes false ones of it.
+  target_compile_options(usdt_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_options(usdt_options INTERFACE -fsanitize=${USDT_SANITIZE})
 endif()
 
