@@ -40,10 +40,15 @@ std::string ExpressionWriter::expression(int depth) {
   if (depth == 0 || below(8) == 0) return leaf();
   const auto in_parentheses = [&](const std::string& text) { return below(3) == 0 ? "(" + text + ")" : text; };
   switch (below(8)) {
-    case 0:
-      return std::string(1, "-~!"[below(3)]) + "(" + expression(depth - 1) + ")";
-    case 1:
-      return "(" + expression(depth - 1) + " ? " + expression(depth - 1) + " : " + expression(depth - 1) + ")";
+    case 0: {
+      const char op = "-~!"[below(3)];
+      return std::string(1, op) + "(" + expression(depth - 1) + ")";
+    }
+    case 1: {
+      const std::string condition = expression(depth - 1);
+      const std::string yes = expression(depth - 1);
+      return "(" + condition + " ? " + yes + " : " + expression(depth - 1) + ")";
+    }
     default:
       break;
   }
@@ -51,9 +56,9 @@ std::string ExpressionWriter::expression(int depth) {
   const std::string left = in_parentheses(expression(depth - 1));
   const std::string right = in_parentheses(expression(depth - 1));
   const bool trap = op == "/" || op == "%" || op == "<<" || op == ">>";
-  // In C a division by 0 or of the least number by -1, and a shift by more than there is, have no meaning;
-  // truth values are of 32 bits.
-  if (only_c_ && trap) return "((0LL + (" + left + ")) " + op + " (((" + right + ") & 31) + 1))";
+  // In C a division by 0 and a shift by more than there is have no meaning, and truth values are of 32 bits. GCC 12
+  // makes a / -b of -(a / b), also where the least number is divided by 1.
+  if (only_c_ && trap) return "((0LL + (" + left + ")) " + op + " (((" + right + ") & 31) + 2))";
   return left + " " + op + " " + right;
 }
 
