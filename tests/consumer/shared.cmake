@@ -4,7 +4,7 @@
 include(${CMAKE_CURRENT_LIST_DIR}/common.cmake)
 set(USDT_BUILD ${SUBPROJECT_DIR}/build)
 run(${CMAKE_COMMAND} -DBUILD_SHARED_LIBS=ON -DUSDT_INSTALL=ON ${USDT_BUILD})
-run(${CMAKE_COMMAND} --build ${USDT_BUILD} --target consumer --parallel 2)
+run(${CMAKE_COMMAND} --build ${USDT_BUILD} --parallel 2)
 expect_probes(${USDT_BUILD}/consumer)
 run(python3 ${PROJECT_DIR}/exports.py ${USDT_BUILD}/usdt/sdk/libusdt.so ${USDT_BUILD}/usdt ${USDT_SOURCE_DIR})
 
