@@ -18,6 +18,9 @@ REASONS = [re.compile(pattern, re.MULTILINE) for pattern in (
     r"skipped ['\"](.+)['\"]$",
 )]
 
+# Of a failed test's output: who sees only the end of a run shall see why.
+LAST_LINES = 40
+
 
 def ctest_remark(case):
     skipped = case.find("skipped")
@@ -52,11 +55,12 @@ def print_summary(cases):
     for case in by_outcome["skipped"]:
         by_reason[skip_reason(case)].append(case.get("name"))
     for reason, names in sorted(by_reason.items()):
-        print(f"skipped: {reason}")
-        for name in names:
-            print(f"    {name}")
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        print(f"skipped: {reason}: {names[0]}{more}")
     for case in by_outcome["failed"]:
-        print(f"failed: {case.get('name')}")
+        print(f"failed: {case.get('name')}, of which the last lines are")
+        for line in (case.findtext("system-out") or "").splitlines()[-LAST_LINES:]:
+            print(f"    {line}")
     print(f"{len(by_outcome['passed'])} passed, {len(by_outcome['failed'])} failed, {len(by_outcome['skipped'])} skipped")
     return 1 if by_outcome["failed"] else 0
 
