@@ -46,12 +46,12 @@ class Bytes {
   [[nodiscard]] std::string_view text(std::uint64_t offset) const {
     if (offset >= bytes_.size()) return {};
     const auto* start = reinterpret_cast<const char*>(bytes_.data()) + offset;
-    return {start, ::strnlen(start, bytes_.size() - offset)};
+    return {start, ::strnlen(start, bytes_.size() - static_cast<std::size_t>(offset))};
   }
   /// Appends at a multiple of 8; where.
   std::uint64_t append(std::span<const bpf_insn> code) {
     bytes_.resize((bytes_.size() + 7) / 8 * 8);
-    const std::uint64_t offset = bytes_.size();
+    const std::size_t offset = bytes_.size();
     bytes_.resize(offset + code.size_bytes());
     std::memcpy(bytes_.data() + offset, code.data(), code.size_bytes());
     return offset;
@@ -163,7 +163,7 @@ class Expander {
   }
   /// Where byte `offset` of a section is now.
   static std::uint64_t moved(const Moves& moves, std::uint64_t offset) {
-    const std::size_t insn = std::min(offset / sizeof(bpf_insn), moves.size() - 1);
+    const auto insn = static_cast<std::size_t>(std::min<std::uint64_t>(offset / sizeof(bpf_insn), moves.size() - 1));
     return moves[insn] * sizeof(bpf_insn) + offset % sizeof(bpf_insn);
   }
 
