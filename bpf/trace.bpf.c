@@ -385,11 +385,11 @@ static __always_inline bool is_call_wanted(const struct usdt_ctx *ctx, const str
 		asm volatile("" : "+r"(n));
 		if (n >= usdt_program()->max_args)
 			return false;
-		question->values[i] = args[n].bits;
+		usdt_put_value(question, i, args[n].bits);
 		if (args[n].error)
 			unread |= 1u << i;
 	}
-	question->unread = unread;
+	question->unread = usdt_unknown(unread);
 	question->duration = event->duration;
 	return is_wanted(question, stats);
 }

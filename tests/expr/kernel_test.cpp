@@ -52,9 +52,8 @@ std::vector<bpf_insn> program_round(const std::vector<bpf_insn>& code) {
   copy(8 * USDT_FILTER_VALUES, offsetof(usdt_question, unread));
   copy(8 * (USDT_FILTER_VALUES + 1), offsetof(usdt_question, duration));
   program.push_back(insn(BPF_ALU64 | 0xb0 | BPF_K, 6, 0, 0, 4711));  // r6 is the program's
-  program.push_back(insn(BPF_ALU64 | 0xb0 | BPF_X, 1, 10, 0, 0));
-  program.push_back(insn(BPF_ALU64 | BPF_ADD | BPF_K, 1, 0, 0, kAt));
-  program.insert(program.end(), code.begin(), code.end());
+  const auto placed = expr::in_frame(code, kAt);
+  program.insert(program.end(), placed.begin(), placed.end());
   program.push_back(insn(BPF_JMP | BPF_JEQ | BPF_K, 6, 0, 1, 4711));
   program.push_back(insn(BPF_ALU64 | 0xb0 | BPF_K, 0, 0, 0, 99));
   program.push_back(insn(BPF_JMP | BPF_EXIT, 0, 0, 0, 0));

@@ -11,6 +11,8 @@
 #include <optional>
 #include <string_view>
 
+#include "expr/compile.hpp"
+
 namespace usdt::backends {
 namespace {
 
@@ -64,6 +66,13 @@ class Bytes {
 
 bool is_call_of(const bpf_insn& insn, std::int32_t placeholder) {
   return insn.code == (BPF_JMP | BPF_CALL) && insn.src_reg == 0 && insn.imm == placeholder;
+}
+
+constexpr std::uint8_t kFramePointer = 10;
+constexpr bpf_insn kSetR0{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0};
+
+bool is_frame_load(const bpf_insn& insn) {
+  return insn.code == (BPF_LDX | BPF_MEM | 0x18 /* BPF_DW */) && insn.src_reg == kFramePointer;
 }
 
 /// Whether it goes to another instruction of its section, `off` behind the next one.
@@ -127,7 +136,12 @@ class Expander {
     out.reserve(moves.back());
     for (std::size_t i = 0; i < old.size(); ++i) {
       if (is_call_of(old[i], placeholder_)) {
-        out.insert(out.end(), code_.begin(), code_.end());
+        if (out.empty() || !is_frame_load(out.back()))
+          return fail(ErrorKind::invalid_argument,
+                      "a program asks about hits (usdt_filter()) with a window that is not on its own stack");
+        const auto placed = expr::in_frame(code_, out.back().off);
+        out.back() = kSetR0;
+        out.insert(out.end(), placed.begin(), placed.end());
         continue;
       }
       if (!move_target(old, i, moves)) return fail(ErrorKind::limit, "a jump of the program becomes too long");

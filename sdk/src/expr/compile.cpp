@@ -19,16 +19,15 @@ namespace {
 using Node = TypedExpression::Node;
 using Op = Operator;
 
-// Registers: r6 has the question throughout, r0 the value computed last, r1 to r5 are free.
-constexpr std::uint8_t kQuestion = 6;
+// Registers: r0 has the value computed last, r1 to r5 are free. What is behind the frame pointer is the question.
+constexpr std::uint8_t kFrame = 10;
 
 constexpr int kUnread = offsetof(usdt_question, unread);
 constexpr int kDuration = offsetof(usdt_question, duration);
 constexpr int kScratch = offsetof(usdt_question, scratch);
-// The scratch words: r6 of the program round us, values that wait for others, and pieces of texts.
-constexpr int kSavedR6 = kScratch;
-constexpr int kSpills = kScratch + 8;
-constexpr int kMostSpills = 4;
+// The scratch words: values that wait for others, and pieces of texts.
+constexpr int kSpills = kScratch;
+constexpr int kMostSpills = 5;
 constexpr int kBuffer = kSpills + kMostSpills * 8;
 constexpr std::size_t kPiece = 16;
 static_assert(kBuffer + static_cast<int>(kPiece) + 8 <= static_cast<int>(sizeof(usdt_question)),
@@ -91,8 +90,6 @@ class Compiler {
     const Label yes = label();
     const Label no = label();
     const Label end = label();
-    store(1, kSavedR6, kQuestion);
-    move(kQuestion, 1);
     branch(expression_.root(), yes, no);
     place(no);
     set(0, USDT_NO);
@@ -103,8 +100,6 @@ class Compiler {
     place(undecided_);
     set(0, USDT_UNDECIDED);
     place(end);
-    move(1, kQuestion);
-    load(BPF_LDX | BPF_MEM | kDouble, kQuestion, 1, kSavedR6);
     if (nested_) return fail(ErrorKind::limit, "an expression that is nested too deep for programs in the kernel");
     if (code_.size() > kMostInstructions)
       return fail(ErrorKind::limit,
@@ -196,9 +191,9 @@ class Compiler {
 
   void leaf(const Node& node, std::uint8_t to) {
     if (node.op != Op::value) return set(to, node.bits);
-    load(BPF_LDX | BPF_MEM /* BPF_W */, to, kQuestion, kUnread);
+    load(BPF_LDX | BPF_MEM /* BPF_W */, to, kFrame, kUnread);
     jump_if_is(BPF_JSET, to, 1 << node.bits, undecided_);
-    load(BPF_LDX | BPF_MEM | kDouble, to, kQuestion, static_cast<int>(8 * node.bits));
+    load(BPF_LDX | BPF_MEM | kDouble, to, kFrame, static_cast<int>(8 * node.bits));
   }
 
   /// The value of `node` in r0.
@@ -263,12 +258,12 @@ class Compiler {
     value(left);
     const int spill = kSpills + 8 * std::min(spilled_, kMostSpills - 1);
     nested_ |= spilled_ >= kMostSpills;
-    store(kQuestion, spill, 0);
+    store(kFrame, spill, 0);
     ++spilled_;
     value(right);
     --spilled_;
     move(1, 0);
-    load(BPF_LDX | BPF_MEM | kDouble, 0, kQuestion, spill);
+    load(BPF_LDX | BPF_MEM | kDouble, 0, kFrame, spill);
   }
 
   /// r0 = r0 OP r1
@@ -349,7 +344,7 @@ class Compiler {
       case HitField::nsecs:
         return call(BPF_FUNC_ktime_get_ns);
       case HitField::duration:
-        return load(BPF_LDX | BPF_MEM | kDouble, 0, kQuestion, kDuration);
+        return load(BPF_LDX | BPF_MEM | kDouble, 0, kFrame, kDuration);
       case HitField::comm:
         return set(0, 0);  // compared as a text (matches())
     }
@@ -368,7 +363,7 @@ class Compiler {
     }
     const Label end = label();
     set(3, 0);
-    store(kQuestion, kBuffer, 3);
+    store(kFrame, kBuffer, 3);
     set(1, surroundings_.pidns_dev);
     set(2, surroundings_.pidns_ino);
     buffer_address(3);
@@ -377,12 +372,12 @@ class Compiler {
     move(1, 0);
     set(0, 0);
     jump_if_is(kJumpNotEqual, 1, 0, end);
-    load(BPF_LDX | BPF_MEM /* BPF_W */, 0, kQuestion, kBuffer + (group ? 4 : 0));
+    load(BPF_LDX | BPF_MEM /* BPF_W */, 0, kFrame, kBuffer + (group ? 4 : 0));
     place(end);
   }
 
   void buffer_address(std::uint8_t to) {
-    move(to, kQuestion);
+    move(to, kFrame);
     alu_by(BPF_ADD, to, kBuffer);
   }
 
@@ -549,7 +544,7 @@ class Compiler {
       std::uint64_t word = 0;
       std::memcpy(&word, bytes.data() + at, width);
       const int load_size = width == 8 ? kDouble : width == 4 ? 0 : width == 2 ? 0x08 : 0x10;
-      load(BPF_LDX | BPF_MEM | load_size, 1, kQuestion, kBuffer + static_cast<int>(at));
+      load(BPF_LDX | BPF_MEM | load_size, 1, kFrame, kBuffer + static_cast<int>(at));
       set(2, word);
       jump_if(kJumpNotEqual, 1, 2, no);
       at += width;
@@ -570,6 +565,20 @@ class Compiler {
 
 Result<std::vector<bpf_insn>> compile(const TypedExpression& expression, const Surroundings& surroundings) {
   return Compiler(expression, surroundings).run();
+}
+
+std::vector<bpf_insn> in_frame(std::span<const bpf_insn> code, std::int16_t offset) {
+  std::vector<bpf_insn> placed(code.begin(), code.end());
+  for (std::size_t i = 0; i < placed.size(); ++i) {
+    bpf_insn& insn = placed[i];
+    const unsigned kind = BPF_CLASS(insn.code);
+    if ((kind == BPF_LDX && insn.src_reg == kFrame) || (kind == BPF_STX && insn.dst_reg == kFrame))
+      insn.off = static_cast<std::int16_t>(insn.off + offset);
+    // An address: r = r10; r += imm
+    const bool copies = insn.code == (BPF_ALU64 | kMove | BPF_X) && insn.src_reg == kFrame;
+    if (copies && i + 1 < placed.size()) placed[++i].imm += offset;
+  }
+  return placed;
 }
 
 }  // namespace usdt::expr

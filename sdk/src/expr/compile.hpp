@@ -5,6 +5,7 @@
 #include <linux/bpf.h>
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "usdt/expression.hpp"
@@ -22,10 +23,13 @@ struct Surroundings {
   bool may_wait = false;  ///< the program is sleepable: for pages of texts it waits
 };
 
-/// Instructions in place of `call FILTER` (bpf/spec.h): r1 has the address of a usdt_question, r0 becomes a
-/// usdt_answer; r6 to r9 stay as they are. For verifiers from Linux 5.10 on. Errors: limit (nested too deep for the
-/// room on the stack, or too long).
+/// Instructions in place of `call FILTER` (bpf/spec.h) about a usdt_question that begins where the frame pointer, r10,
+/// points to (see in_frame()). r0 becomes a usdt_answer; r6 to r9 stay as they are. For verifiers from Linux 5.10 on.
+/// Errors: limit (nested too deep for the room on the stack, or too long).
 [[nodiscard]] Result<std::vector<bpf_insn>> compile(const TypedExpression& expression,
                                                     const Surroundings& surroundings);
+
+/// The same about a question `offset` bytes from where the frame pointer points to.
+[[nodiscard]] std::vector<bpf_insn> in_frame(std::span<const bpf_insn> code, std::int16_t offset);
 
 }  // namespace usdt::expr

@@ -26,16 +26,19 @@ enum usdt_answer {
 #include "carriers.h"
 #include "value.h"
 
-/* In the program this is a call, in whose place the loader puts the instructions. */
+/* In the program this is a load from where the question is and a call, in whose place the loader puts the instructions:
+ * the load tells it the question's place on the stack. They reach it through the frame pointer, since verifiers before
+ * Linux 6.8 (commit 41f6f64e6999) follow no value through other pointers to the stack, and then take a value of one
+ * path for that of all. */
 static __always_inline __u64 usdt_compiled_answer(struct usdt_question *question)
 {
 	__u64 answer;
 
-	asm volatile("r1 = %1\n"
+	asm volatile("r0 = *(u64 *)%1\n"
 		     "call %2\n"
 		     "%0 = r0"
 		     : "=r"(answer)
-		     : "r"(question), "i"(USDT_PATCH_FILTER)
+		     : "m"(*question), "i"(USDT_PATCH_FILTER)
 		     : "r0", "r1", "r2", "r3", "r4", "r5", "memory");
 	return answer;
 }
@@ -52,6 +55,13 @@ static __always_inline int usdt_filter_value(const struct usdt_ctx *ctx, __u32 n
 	if (!(spec.kind & USDT_ARG_HAS_STEPS))
 		spec.window = 0;
 	return usdt_program()->max_steps ? usdt_value(ctx, &spec, value, &failed) : usdt_read(ctx, &spec, value);
+}
+
+/* Puts a value into a question. It is written through a pointer that varies: see usdt_compiled_answer() for why the
+ * verifier must know nothing of it. */
+static __always_inline void usdt_put_value(struct usdt_question *question, __u32 i, __u64 value)
+{
+	question->values[i] = usdt_unknown(value);
 }
 
 /* A question about this hit, with the values it needs. It takes the place of the windows, which usdt_end_question()
@@ -71,9 +81,9 @@ static __always_inline struct usdt_question *usdt_begin_question(const struct us
 			break;
 		if (usdt_filter_value(ctx, usdt_program()->filter_args[i], &value))
 			unread |= 1u << i;
-		question->values[i] = value;
+		usdt_put_value(question, i, value);
 	}
-	question->unread = unread;
+	question->unread = usdt_unknown(unread);
 	return question;
 }
 

@@ -88,14 +88,20 @@ static __always_inline bool usdt_in_slots(const struct usdt_ctx *ctx)
 /* 0, which the verifier cannot know. */
 __u64 usdt_opaque_zero __attribute__((weak)) = 0;
 
-/* `value`, which the verifier shall not know. One that is this or that constant, by the path taken, would make it
- * explore what follows once for each. Programs with a spec of their own are the exception: there, all follows from what
- * is known. */
+/* `value`, of which the verifier shall know nothing. */
+static __always_inline __u64 usdt_unknown(__u64 value)
+{
+	return value ^ *(volatile __u64 *)&usdt_opaque_zero;
+}
+
+/* The same where the verifier would pay for knowing: a value that is this or that constant, by the path taken, would
+ * make it explore what follows once for each. Programs with a spec of their own are the exception: there, all follows
+ * from what is known. */
 static __always_inline __u64 usdt_opaque(const struct usdt_ctx *ctx, __u64 value)
 {
 	if (usdt_carried_by(ctx, USDT_CARRIER_LINK))
 		return value;
-	return value ^ *(volatile __u64 *)&usdt_opaque_zero;
+	return usdt_unknown(value);
 }
 
 /* The lowest `size` bytes of a register or of memory as a number of 64 bits. */

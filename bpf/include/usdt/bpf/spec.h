@@ -164,7 +164,7 @@ enum usdt_patched_kind {
  *
  *     call IS_RETURN, call SESSION_COOKIE                    kfuncs, by their numbers in the kernel's BTF
  *     r = COOKIE ll                                          USDT_CARRIER_FIXED: the cookie
- *     call FILTER                                            the instructions of a question (filter.h) */
+ *     r0 = *(u64 *)(r10 - N); call FILTER                    the instructions of a question at r10 - N (filter.h) */
 enum usdt_patch {
 	USDT_PATCH_IS_RETURN = 0x7d5e0001,
 	USDT_PATCH_SESSION_COOKIE = 0x7d5e0002,
