@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# usdt_module(NAME SOURCES... LINK earlier modules and libraries...): one stage of the pipeline.
+# usdt_module(NAME SOURCES... [HEADERS public headers...] LINK earlier modules and libraries...): one stage of the pipeline.
+# What it may include is what it links, and nothing else compiles: each stage has an include root of its own in the build
+# tree, rooms/NAME, with links to its directory (`#include "NAME/..."`) and to its HEADERS (`#include "usdt/..."`). Public
+# headers that no stage names are plain values, and belong to `base`.
 # usdt_test(NAME SOURCES... LINK... [LABEL name] [TIMEOUT seconds] [SERIAL]): one GoogleTest program; its cases become
 # CTest tests, labelled "unit" unless said otherwise. SERIAL for tests that measure time.
 
@@ -48,13 +51,35 @@ function(usdt_headers target kind)
 endfunction()
 
 set_property(GLOBAL PROPERTY USDT_MODULES "")
+set_property(GLOBAL PROPERTY USDT_STAGE_HEADERS usdt.hpp)  # is all of them, and no stage's
+set(USDT_ROOMS ${PROJECT_BINARY_DIR}/rooms)
+file(REMOVE_RECURSE ${USDT_ROOMS})
+
+function(usdt_link_headers stage)
+  foreach(header IN LISTS ARGN)
+    cmake_path(GET header PARENT_PATH directory)
+    file(MAKE_DIRECTORY ${USDT_ROOMS}/${stage}/usdt/${directory})
+    file(CREATE_LINK ${PROJECT_SOURCE_DIR}/sdk/include/usdt/${header} ${USDT_ROOMS}/${stage}/usdt/${header} SYMBOLIC)
+  endforeach()
+  set_property(GLOBAL APPEND PROPERTY USDT_STAGE_HEADERS ${ARGN})
+endfunction()
+
+# The public headers that no stage has named. Called behind the last of them.
+function(usdt_link_remaining_headers stage)
+  file(GLOB_RECURSE remaining RELATIVE ${PROJECT_SOURCE_DIR}/sdk/include/usdt CONFIGURE_DEPENDS
+       ${PROJECT_SOURCE_DIR}/sdk/include/usdt/*.hpp)
+  get_property(named GLOBAL PROPERTY USDT_STAGE_HEADERS)
+  list(REMOVE_ITEM remaining ${named})
+  usdt_link_headers(${stage} ${remaining})
+endfunction()
 
 function(usdt_module name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS;LINK" ${ARGN})
   add_library(usdt_${name} STATIC ${ARG_SOURCES})
-  target_include_directories(usdt_${name} PUBLIC
-    ${PROJECT_SOURCE_DIR}/sdk/include ${PROJECT_SOURCE_DIR}/bpf/include
-    ${PROJECT_SOURCE_DIR}/sdk/src ${PROJECT_SOURCE_DIR})
+  file(MAKE_DIRECTORY ${USDT_ROOMS}/${name})
+  file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${USDT_ROOMS}/${name}/${name} SYMBOLIC)
+  usdt_link_headers(${name} ${ARG_HEADERS})
+  target_include_directories(usdt_${name} PUBLIC ${USDT_ROOMS}/${name})
   target_link_libraries(usdt_${name} PUBLIC ${ARG_LINK} PRIVATE usdt_options)
   usdt_headers(usdt_${name} module)
   set_property(GLOBAL APPEND PROPERTY USDT_MODULES usdt_${name})
@@ -69,6 +94,7 @@ function(usdt_test name)
     set(ARG_LABEL unit)
   endif()
   add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})  # "tests/..."
   target_link_libraries(${name} PRIVATE ${ARG_LINK} usdt_options GTest::gtest_main GTest::gmock)
   target_compile_definitions(${name} PRIVATE USDT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   if(USDT_SANITIZE)  # of what is tested it matters how fast it is; optimising the tests is half of the compiler's work

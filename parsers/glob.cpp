@@ -4,6 +4,7 @@
 #include "usdt/pattern.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 constexpr std::size_t kNowhere = std::string_view::npos;
@@ -103,4 +104,5 @@ bool has_glob(std::string_view text) noexcept {
   return false;
 }
 
+}  // namespace v1
 }  // namespace usdt

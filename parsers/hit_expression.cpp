@@ -16,6 +16,7 @@
 #include "usdt/expression.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 namespace x3 = boost::spirit::x3;
@@ -364,4 +365,5 @@ Result<Expression> parse_expression(std::string_view text) {
   return Expression{std::string(text), std::move(draft.stack.back()), std::move(draft.values)};
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -14,6 +14,7 @@
 #include "parsers/quote.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 struct Usdt {};
@@ -330,4 +331,5 @@ std::string_view to_string(KernelKind kind) noexcept {
   return "unknown";
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -12,6 +12,7 @@
 #include "usdt/utf8.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 /// Controls of terminals (C0, C1) and of writing direction, which would show another name than there is, and line ends.
@@ -162,4 +163,5 @@ std::string glob_of_part(std::string_view part) {
   return out;
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -8,6 +8,7 @@
 #include <string_view>
 
 namespace usdt {
+inline namespace v1 {
 
 /// Length of the text in double quotes that `text` starts with, quotes included; 0: it starts with none.
 [[nodiscard]] std::size_t quoted_length(std::string_view text) noexcept;
@@ -25,4 +26,5 @@ namespace usdt {
 /// The same of a function, whose name may have "::" in it: in double quotes where that is needed.
 [[nodiscard]] std::string quote_function(std::string_view name);
 
+}  // namespace v1
 }  // namespace usdt

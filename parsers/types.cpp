@@ -10,6 +10,7 @@
 #include "usdt/pattern.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 struct NamedType {
@@ -59,4 +60,5 @@ Result<std::vector<Type>> parse_types(std::string_view text) {
   return types;
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -12,6 +12,7 @@
 #include "parsers/value_path_prefix.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 namespace x3 = boost::spirit::x3;
@@ -159,4 +160,5 @@ Result<ValuePath> parse_value_path(std::string_view text) {
   return std::move(found.path);
 }
 
+}  // namespace v1
 }  // namespace usdt

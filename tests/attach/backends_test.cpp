@@ -9,7 +9,7 @@
 namespace usdt::backends {
 namespace {
 
-using testing::FakeKernel;
+using test::FakeKernel;
 
 struct Sites {
   explicit Sites(std::size_t n) : ref_ctrs(n, 0) {

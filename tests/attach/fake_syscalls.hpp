@@ -11,7 +11,7 @@
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
 
-namespace usdt::testing {
+namespace usdt::test {
 
 /// A kernel made of lambdas. Descriptors it hands out are real ones (of /dev/null), so that closing them is checked
 /// too.
@@ -66,4 +66,4 @@ class FakeKernel : public sys::Syscalls {
   int uprobe() override { return uprobe_result; }
 };
 
-}  // namespace usdt::testing
+}  // namespace usdt::test

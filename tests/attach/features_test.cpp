@@ -10,7 +10,7 @@
 namespace usdt {
 namespace {
 
-using testing::FakeKernel;
+using test::FakeKernel;
 
 TEST(Features, a_kernel_without_uprobe_multi_answers_einval_for_a_directory) {
   FakeKernel kernel;

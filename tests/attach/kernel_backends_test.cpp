@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using usdt::testing::FakeKernel;
+using usdt::test::FakeKernel;
 
 FunctionArrays functions(std::size_t count) {
   FunctionArrays made;

@@ -17,7 +17,7 @@
 namespace usdt {
 namespace {
 
-using testing::FakeKernel;
+using test::FakeKernel;
 using ::testing::HasSubstr;
 
 #if defined(__x86_64__)

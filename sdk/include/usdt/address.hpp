@@ -5,6 +5,7 @@
 #include <cstdint>
 
 namespace usdt {
+inline namespace v1 {
 
 /// A 64-bit number that belongs to one address space and does not turn into another by accident.
 template <class Space>
@@ -30,4 +31,5 @@ using VirtAddr = Address<struct VirtAddrSpace>;
 /// Address inside a running process: VirtAddr plus the load bias.
 using ProcessAddr = Address<struct ProcessAddrSpace>;
 
+}  // namespace v1
 }  // namespace usdt

@@ -14,6 +14,7 @@
 #include "usdt/type.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// What finding a value took beyond the text of its note.
 enum class Need : std::uint8_t {
@@ -86,4 +87,5 @@ using ArgName = std::variant<std::uint8_t, std::string>;
 /// The name of value `bits` of an enum argument; empty: it has none.
 [[nodiscard]] std::string_view enumerator_name(const Arg& arg, std::uint64_t bits) noexcept;
 
+}  // namespace v1
 }  // namespace usdt

@@ -8,6 +8,7 @@
 #include "usdt/result.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// How hits are delivered to the program.
 enum class Backend : std::uint8_t {
@@ -53,4 +54,5 @@ struct BackendInfo {
 /// True for those of kernel functions and raw tracepoints.
 [[nodiscard]] bool is_kernel(Backend backend) noexcept;
 
+}  // namespace v1
 }  // namespace usdt

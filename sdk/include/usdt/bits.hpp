@@ -7,6 +7,7 @@
 #include <optional>
 
 namespace usdt {
+inline namespace v1 {
 
 /// What a BPF program's usdt_arg() gave for a float (`size` 4) or double (8), as a number: BPF has no floating point,
 /// so that programs hand on the bits. nullopt for other sizes.
@@ -23,4 +24,5 @@ namespace usdt {
   return is_signed ? static_cast<std::uint64_t>(static_cast<std::int64_t>(top) >> unused) : top >> unused;
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -18,6 +18,7 @@
 #include "usdt/result.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// What `wanted` means on this kernel: never automatic. Errors: not_supported (uprobe_multi before 6.6), no_permission
 /// (naming the capability, where the kernel could not be asked for lack of it).
@@ -169,4 +170,5 @@ class BpfObject {
 /// is found by a name), those of select_probes(), select_kernel() and plan_attach().
 [[nodiscard]] Result<AttachPlan> plan_sections(const BpfObject& object, const PlanOptions& options = {});
 
+}  // namespace v1
 }  // namespace usdt

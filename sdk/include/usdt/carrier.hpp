@@ -14,6 +14,7 @@
 #include "usdt/result.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// How the specs of a plan reach the program that runs at its sites.
 enum class Carrier : std::uint8_t {
@@ -111,4 +112,5 @@ struct CarrierPlan {
 /// cookie, naming the site; more programs than allowed for ip_hash).
 [[nodiscard]] Result<CarrierPlan> plan_carriers(const AttachPlan& plan, const CarrierOptions& options = {});
 
+}  // namespace v1
 }  // namespace usdt

@@ -16,6 +16,7 @@
 #include "usdt/stop.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// Called with the bytes of one record, which are valid until it returns.
 using OnRecord = std::function<void(std::span<const std::byte>)>;
@@ -100,4 +101,5 @@ requires std::is_trivially_copyable_v<T> && std::is_invocable_v<Callback, const 
   return stats;
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -11,6 +11,7 @@
 #include "usdt/result.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// Packs a whole spec, and a site number of `site_bits` bits, into an attach cookie (bpf/cookie.h has the format).
 /// nullopt if it does not fit: too long, or something the format has no form for (string captures, register pairs,
@@ -21,4 +22,5 @@ namespace usdt {
 /// What a packed cookie says, as the table would hold it. Errors: malformed (another carrier's, or of an unknown form).
 [[nodiscard]] Result<std::vector<usdt_arg_spec>> unpack_cookie(Machine machine, std::uint64_t cookie);
 
+}  // namespace v1
 }  // namespace usdt

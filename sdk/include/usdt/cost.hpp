@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "usdt/elf_file.hpp"
+#include "usdt/kernel_facts.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/probe.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
-/// What a hit at an attached site costs on one kernel (SiteClass says what the bytes are, whatever the kernel).
-enum class CostClass : std::uint8_t {
-  trap,         ///< a breakpoint; the nop below it is emulated
-  optimised,    ///< the kernel puts a call in place of the breakpoint, the cheapest kind
-  emulated,     ///< a breakpoint; the instruction below it (push, jmp, call) is emulated, about as cheap as a nop
-  single_step,  ///< a breakpoint; the instruction runs out of line under single-step, about 10 times a nop
-  refused,      ///< planning leaves the site out
-};
 /// "trap", "optimised", "emulated", "single-step", "refused".
 [[nodiscard]] std::string_view to_string(CostClass cost) noexcept;
 
@@ -34,4 +27,5 @@ struct SiteCost {
 [[nodiscard]] SiteCost site_cost(const Site& site, const ElfFile& file, const KernelFacts& kernel,
                                  const PlanOptions& options = {});
 
+}  // namespace v1
 }  // namespace usdt

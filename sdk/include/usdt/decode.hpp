@@ -18,6 +18,7 @@
 #include "usdt/probe.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// A register by one of its names, as its machine sees it. Its texts live as long as the program.
 struct RegisterInfo {
@@ -75,4 +76,5 @@ class ArgDecoder {
   std::unique_ptr<Impl> impl_;
 };
 
+}  // namespace v1
 }  // namespace usdt

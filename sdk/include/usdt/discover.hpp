@@ -13,6 +13,7 @@
 #include "usdt/stop.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// A file that may hold probes. `path` is what people read and paste back; `access` is what to open and attach,
 /// which for files of another mount namespace and for deleted ones is a path below /proc.
@@ -58,4 +59,5 @@ struct TargetFile {
 /// inode, a directory above it, its file name or soname ("libpq", "pq"), a program on PATH, or a glob of path or name.
 [[nodiscard]] bool target_means(std::string_view target, const TargetFile& file);
 
+}  // namespace v1
 }  // namespace usdt

@@ -19,6 +19,7 @@ struct Inside;
 }  // namespace usdt::elf
 
 namespace usdt {
+inline namespace v1 {
 
 /// What kind of ELF file this is, as far as probing goes.
 enum class ElfKind : std::uint8_t {
@@ -85,4 +86,5 @@ class ElfFile {
   std::unique_ptr<Impl> impl_;
 };
 
+}  // namespace v1
 }  // namespace usdt

@@ -7,6 +7,7 @@
 #include <string_view>
 
 namespace usdt {
+inline namespace v1 {
 
 /// What kind of failure an Error is. Programs branch on this, people read the message.
 enum class ErrorKind : std::uint8_t {
@@ -47,4 +48,5 @@ struct Error {
 /// into no_permission, ENOENT and ESRCH into not_found, whatever `kind` says.
 [[nodiscard]] Error os_failure(ErrorKind kind, std::string_view message, int os_error);
 
+}  // namespace v1
 }  // namespace usdt

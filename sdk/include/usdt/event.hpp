@@ -18,6 +18,7 @@
 #include "usdt/stack.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// Why one argument of one hit has no value. `reason` is valid as long as the event's plan.
 struct ArgError {
@@ -192,4 +193,5 @@ class OwnedEvent {
   std::shared_ptr<const void> memory_;
 };
 
+}  // namespace v1
 }  // namespace usdt

@@ -13,6 +13,7 @@
 #include "usdt/value_path.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// What is known of every hit, beside its values.
 enum class HitField : std::uint8_t {
@@ -152,4 +153,5 @@ class HitFacts {
 /// something it needs was not read, or is divided by 0.
 [[nodiscard]] std::optional<std::uint64_t> evaluate(const TypedExpression& expression, const HitFacts& facts);
 
+}  // namespace v1
 }  // namespace usdt

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 namespace usdt {
+inline namespace v1 {
 
 /// What a running kernel may offer; since when, says feature_info().
 enum class Feature : std::uint8_t {
@@ -27,4 +28,5 @@ enum class Feature : std::uint8_t {
   uprobe_session,    ///< both ends of a call of a function in a file in one program
 };
 
+}  // namespace v1
 }  // namespace usdt

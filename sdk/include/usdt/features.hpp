@@ -7,10 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "usdt/backend.hpp"
 #include "usdt/feature.hpp"
-#include "usdt/plan.hpp"
+#include "usdt/kernel_facts.hpp"
+#include "usdt/pattern.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 enum class Answer : std::uint8_t { yes, no, unknown };
 
@@ -48,10 +51,6 @@ void disable_feature(Feature feature);
 /// program loaded, some a function patched. `backend`: PlanOptions::kernel_backend.
 [[nodiscard]] KernelAbilities kernel_abilities(std::span<const KernelKind> kinds, Backend backend = Backend::automatic);
 
-/// Why this kernel has no way at all to trace points of a kind, in words; empty: it has one, or does not tell this
-/// user.
-[[nodiscard]] std::string why_untraceable(KernelKind kind);
-
 /// KernelFacts::nops of the running kernel, from nop5 and nop10: where it cannot tell, the dangerous one.
 [[nodiscard]] NopOptimisation nop_optimisation();
 
@@ -60,4 +59,5 @@ void disable_feature(Feature feature);
 [[nodiscard]] KernelFacts kernel_facts(const std::vector<PointPattern>& patterns = {},
                                        Backend backend = Backend::automatic);
 
+}  // namespace v1
 }  // namespace usdt

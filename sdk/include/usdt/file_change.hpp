@@ -8,6 +8,7 @@
 #include "usdt/index.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// What happened to a file of a plan while it was attached.
 enum class FileChangeKind : std::uint8_t {
@@ -31,4 +32,5 @@ struct FileChange {
   std::size_t let_go = 0;  ///< sites that were detached because of it
 };
 
+}  // namespace v1
 }  // namespace usdt

@@ -10,6 +10,7 @@
 #include "usdt/probe.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// A function of an ELF file, as its symbol tables name it. Owns its strings.
 struct Function {
@@ -38,4 +39,5 @@ struct Function {
   SiteClass site_class = SiteClass::unknown;  ///< of the first instruction
 };
 
+}  // namespace v1
 }  // namespace usdt

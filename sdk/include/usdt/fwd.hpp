@@ -5,6 +5,7 @@
 #include <cstdint>
 
 namespace usdt {
+inline namespace v1 {
 
 class ArgDecoder;
 class BpfObject;
@@ -45,4 +46,5 @@ enum class ErrorKind : std::uint8_t;
 enum class Feature : std::uint8_t;
 enum class Machine : std::uint8_t;
 
+}  // namespace v1
 }  // namespace usdt

@@ -10,6 +10,7 @@
 #include <vector>
 
 namespace usdt {
+inline namespace v1 {
 
 /// A position in a Table<T>. It is no position in the table of anything else, and there is no value that means none:
 /// where there may be none, it is std::optional<Index<T>>.
@@ -119,4 +120,5 @@ class Table {
   std::vector<T> all_;
 };
 
+}  // namespace v1
 }  // namespace usdt

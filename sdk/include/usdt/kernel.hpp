@@ -10,7 +10,13 @@
 #include "usdt/pattern.hpp"
 #include "usdt/type_graph.hpp"
 
+namespace usdt::kernel {
+class Catalogue;
+struct CatalogueOf;
+}  // namespace usdt::kernel
+
 namespace usdt {
+inline namespace v1 {
 
 /// A function of the running kernel, or a raw tracepoint.
 struct KernelFunction {
@@ -32,11 +38,6 @@ struct RefusedFunction {
   std::string module;
   std::string reason;
 };
-
-namespace kernel {
-class Catalogue;
-struct CatalogueOf;
-}  // namespace kernel
 
 /// What patterns mean in the running kernel: its part of a Selection. It was looked up in the kernel's own lists: its
 /// symbols, the functions that ftrace can trace, the kprobe blacklist, and the types (BTF), of which no more were read
@@ -68,4 +69,5 @@ class KernelSelection {
 /// The types of the running kernel without its modules, by its BTF. Errors: not_supported (it has none), malformed.
 [[nodiscard]] Result<std::shared_ptr<const TypeGraph>> kernel_types();
 
+}  // namespace v1
 }  // namespace usdt

@@ -7,6 +7,7 @@
 #include <string>
 
 namespace usdt {
+inline namespace v1 {
 
 /// A function of the running kernel, or a BPF program in it.
 struct KernelSymbol {
@@ -34,4 +35,5 @@ class KernelSymbols {
   std::unique_ptr<Impl> impl_;
 };
 
+}  // namespace v1
 }  // namespace usdt

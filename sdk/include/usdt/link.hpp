@@ -16,6 +16,7 @@
 #include "usdt/result.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// Hits that the kernel ran no program for, as one program or link counts them.
 struct MissedHits {
@@ -79,4 +80,5 @@ class Link {
   std::unique_ptr<Impl> impl_;
 };
 
+}  // namespace v1
 }  // namespace usdt

@@ -6,6 +6,7 @@
 #include <variant>
 
 namespace usdt {
+inline namespace v1 {
 
 /// A register under one of its names: the row of its machine's table in arch/, which says the register it is a part of,
 /// and which bits. register_info() shows it to people.
@@ -82,4 +83,5 @@ struct Piece {
   Location location;         ///< of these bytes, read as an integer of `size` bytes
 };
 
+}  // namespace v1
 }  // namespace usdt

@@ -5,6 +5,7 @@
 #include <string_view>
 
 namespace usdt {
+inline namespace v1 {
 
 /// The machine an ELF file was built for, whatever machine this code runs on.
 enum class Machine : std::uint8_t { x86_64, i386, aarch64 };
@@ -15,4 +16,5 @@ enum class Machine : std::uint8_t { x86_64, i386, aarch64 };
 /// True where programs of `machine` run on the machine this code runs on: its own, and i386 on x86-64.
 [[nodiscard]] bool runs_here(Machine machine) noexcept;
 
+}  // namespace v1
 }  // namespace usdt

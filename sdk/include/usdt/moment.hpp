@@ -4,6 +4,7 @@
 #include <cstdint>
 
 namespace usdt {
+inline namespace v1 {
 
 /// Which ends of a call a program runs at: those of enum usdt_moment (spec.h).
 enum class Moment : std::uint8_t {
@@ -20,4 +21,5 @@ enum class ReturnBy : std::uint8_t {
   goroutine_ret = 2,  ///< the same in a Go program, whose calls are those of goroutines and not of threads
 };
 
+}  // namespace v1
 }  // namespace usdt

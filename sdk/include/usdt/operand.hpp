@@ -11,6 +11,7 @@
 #include "usdt/location.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// A symbol an operand refers to, with the relocation operator written behind or before it.
 struct SymbolRef {
@@ -78,4 +79,5 @@ struct ParsedArg {
   friend bool operator==(const ParsedArg&, const ParsedArg&) = default;
 };
 
+}  // namespace v1
 }  // namespace usdt

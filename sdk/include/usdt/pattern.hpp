@@ -13,6 +13,7 @@
 #include "usdt/type.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// Shell-style match of the whole `text`: '*' any run, '?' any one character, '[a-z]' / '[!a-z]' a class, '\' quotes.
 [[nodiscard]] bool glob_match(std::string_view glob, std::string_view text) noexcept;
@@ -123,4 +124,5 @@ using PointPattern = std::variant<ProbePattern, FunctionPattern, KernelPattern>;
 /// The name again, in its longest form.
 [[nodiscard]] std::string to_string(const PointPattern& pattern);
 
+}  // namespace v1
 }  // namespace usdt

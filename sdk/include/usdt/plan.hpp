@@ -20,6 +20,7 @@
 #include "usdt/expression.hpp"
 #include "usdt/index.hpp"
 #include "usdt/kernel.hpp"
+#include "usdt/kernel_facts.hpp"
 #include "usdt/machine.hpp"
 #include "usdt/moment.hpp"
 #include "usdt/result.hpp"
@@ -28,6 +29,7 @@
 #include "usdt/value_path.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// Whose hits count.
 struct AllProcesses {};
@@ -64,41 +66,6 @@ class Processes {
 using Scope = std::variant<AllProcesses, OneProcess, Processes>;
 /// Their numbers, as they were given; none: every process.
 [[nodiscard]] std::vector<pid_t> pids_of(const Scope& scope);
-
-/// How a kernel treats x86-64 multi-byte nops.
-enum class NopOptimisation : std::uint8_t {
-  none,   ///< every nop is a breakpoint: sit on the first one
-  nop5,   ///< 6.18..: a nop5 becomes a call that writes below %rsp: never sit on one (truth rule 4)
-  nop10,  ///< 7.2..: a nop10 is optimised safely: sit on the nop10 of `nop,nop10`
-};
-
-/// What a kernel can do at functions, its own and those of files (kernel_abilities() asks the running one).
-struct KernelAbilities {
-  Machine machine = Machine::x86_64;  ///< the kernel's own
-  bool perf_kprobe = true;            ///< CONFIG_KPROBE_EVENTS; false only where the kernel is seen to lack it
-  bool kprobe_multi = false;          ///< 5.18, CONFIG_FPROBE
-  bool kprobe_session = false;        ///< 6.10
-  bool tracing = false;               ///< fentry and fexit: 5.5, arm64 6.4 or so
-  bool tracing_session = false;       ///< fsession: 7.0
-  bool tracing_multi = false;         ///< fentry, fexit and fsession: 7.2, x86-64
-  bool uprobe_session = false;        ///< of functions in files: 6.13
-  bool func_arg = false;              ///< bpf_get_func_arg(): 5.17
-  bool tp_btf_func_arg = false;       ///< the same in tp_btf programs: 7.2
-  bool perf_cookies = false;          ///< attach cookies of perf events, uprobes and kprobe_multi: 5.15
-  bool tracing_cookies = false;       ///< of trampolines: 5.19
-  bool raw_tp_cookies = false;        ///< of raw tracepoints: 6.10
-  bool kernel_btf = false;
-
-  friend bool operator==(const KernelAbilities&, const KernelAbilities&) = default;
-};
-
-/// What plans depend on of the kernel they are for: kernel_facts() asks the running one, and here it is a plain value,
-/// so that planning stays a pure function. What was not asked is taken for the worst: nops are not safe to sit on, and
-/// nothing can be done.
-struct KernelFacts {
-  NopOptimisation nops = NopOptimisation::nop5;
-  KernelAbilities abilities = {};
-};
 
 /// Position of an argument in a site's list.
 [[nodiscard]] std::optional<std::size_t> find_arg(const std::vector<Arg>& args, const ArgName& name);
@@ -316,4 +283,5 @@ struct KernelPoint {
 /// Whether some sites are kernel functions or tracepoints.
 [[nodiscard]] bool has_kernel_points(const AttachPlan& plan) noexcept;
 
+}  // namespace v1
 }  // namespace usdt

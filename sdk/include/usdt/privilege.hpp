@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #pragma once
 
+#include <string>
+
 #include "usdt/backend.hpp"
+#include "usdt/pattern.hpp"
 #include "usdt/result.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// Whether the kernel lets this process load probe programs, and attach them in files by `backend` (automatic: the one
 /// choose_backend() takes). It is tried, and only a refusal is explained: loading wants CAP_BPF and CAP_PERFMON (5.8,
@@ -14,4 +18,9 @@ namespace usdt {
 /// in the way where it has them (a user namespace, lockdown, a seccomp filter).
 [[nodiscard]] Result<void> check_privilege(Backend backend = Backend::automatic);
 
+/// Why this kernel has no way at all to trace points of a kind, in words; empty: it has one, or does not tell this
+/// user.
+[[nodiscard]] std::string why_untraceable(KernelKind kind);
+
+}  // namespace v1
 }  // namespace usdt

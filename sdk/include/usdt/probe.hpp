@@ -12,6 +12,7 @@
 #include "usdt/machine.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// What a hit at a site costs, judged from the instruction bytes there. Which nop the running kernel can turn
 /// into a call is the planner's business (SiteClass does not depend on the kernel).
@@ -78,4 +79,5 @@ struct ScanWarning {
   std::string message;
 };
 
+}  // namespace v1
 }  // namespace usdt

@@ -17,6 +17,7 @@
 #include "usdt/type_graph.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// The values of a function: by debug information, or where there is none by the calling convention.
 struct FunctionSignature {
@@ -74,4 +75,5 @@ struct ProbeFile {
 /// not_supported, malformed, limit, stopped.
 [[nodiscard]] Result<std::shared_ptr<const TypeGraph>> file_types(const ElfFile& file, const StopToken& stop = {});
 
+}  // namespace v1
 }  // namespace usdt

@@ -7,10 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "usdt/cost.hpp"
 #include "usdt/features.hpp"
+#include "usdt/kernel_facts.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// The nops of x86-64 that probes are compiled as.
 enum class NopForm : std::uint8_t { nop, nop5, nop10 };
@@ -36,4 +37,5 @@ struct RedZoneTest {
 /// which have neither a red zone nor such nops.
 [[nodiscard]] std::vector<RedZoneTest> test_red_zone(std::uint32_t calls = 1000);
 
+}  // namespace v1
 }  // namespace usdt

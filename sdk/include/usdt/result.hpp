@@ -7,6 +7,7 @@
 #include "usdt/error.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// Either a T or an Error; the names are std::expected's (C++23), the code is tl::expected until
 /// every supported compiler ships it. Nothing in this library throws across its interface.
@@ -19,4 +20,5 @@ using Result = tl::expected<T, Error>;
   return fail(Error{kind, std::move(message)});
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -17,6 +17,7 @@
 #include "usdt/stop.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// Where patterns without a target, or with the target "*", look for probes: in `targets`; else in what the processes
 /// or the program map; where nothing is set, in the files of every running process.
@@ -88,4 +89,5 @@ struct Selection {
 /// stopped. A kernel function that exists but cannot be attached to is no error but in KernelSelection::refused.
 [[nodiscard]] Result<Selection> select(const std::vector<PointPattern>& patterns, const SearchScope& scope = {});
 
+}  // namespace v1
 }  // namespace usdt

@@ -10,6 +10,7 @@
 #include "usdt/address.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// How the callers of a process's function are found.
 enum class StackMethod : std::uint8_t {
@@ -73,4 +74,5 @@ struct Stack {
   FrameIssue end = FrameIssue::none;  ///< none: the last frame is the outermost
 };
 
+}  // namespace v1
 }  // namespace usdt

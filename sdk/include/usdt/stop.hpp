@@ -12,6 +12,7 @@
 #endif
 
 namespace usdt {
+inline namespace v1 {
 
 #if defined(__cpp_lib_jthread)
 
@@ -49,4 +50,5 @@ class StopSource {
 
 #endif
 
+}  // namespace v1
 }  // namespace usdt

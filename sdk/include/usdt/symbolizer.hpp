@@ -13,6 +13,7 @@
 #include "usdt/stop.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// How addresses are named.
 struct SymbolizerOptions {
@@ -57,4 +58,5 @@ class Symbolizer {
   std::unique_ptr<Impl> impl_;
 };
 
+}  // namespace v1
 }  // namespace usdt

@@ -18,6 +18,7 @@
 #include "usdt/stop.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// How a trace is made.
 struct TraceOptions {
@@ -143,4 +144,5 @@ class Tracer {
                                                      const Tracer::Callback& on_event,
                                                      const TraceOptions& options = {});
 
+}  // namespace v1
 }  // namespace usdt

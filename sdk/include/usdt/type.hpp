@@ -7,6 +7,7 @@
 #include <vector>
 
 namespace usdt {
+inline namespace v1 {
 
 /// What the bytes of a value mean, as far as its source says: a note knows numbers only.
 enum class TypeKind : std::uint8_t {
@@ -53,4 +54,5 @@ struct Declaration {
   friend bool operator==(const Declaration&, const Declaration&) = default;
 };
 
+}  // namespace v1
 }  // namespace usdt

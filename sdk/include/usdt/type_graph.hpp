@@ -11,6 +11,7 @@
 #include "usdt/type.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// A type of one TypeGraph; means nothing to another one. `none`: void, or a type that is not known.
 enum class TypeId : std::uint32_t { none = 0xffffffff };
@@ -68,4 +69,5 @@ class TypeGraph {
   }
 };
 
+}  // namespace v1
 }  // namespace usdt

@@ -7,6 +7,7 @@
 #include <string_view>
 
 namespace usdt {
+inline namespace v1 {
 
 /// Bytes of the character that `first` announces; 0: none begins so.
 [[nodiscard]] constexpr std::size_t utf8_announced(char first) noexcept {
@@ -51,4 +52,5 @@ namespace usdt {
   return bytes;
 }
 
+}  // namespace v1
 }  // namespace usdt

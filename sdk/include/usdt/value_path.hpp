@@ -10,6 +10,7 @@
 #include "usdt/result.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// One operator on the way from an argument to a value.
 struct PathStep {
@@ -40,4 +41,5 @@ struct ValuePath {
 /// (more than 64 operators).
 [[nodiscard]] Result<ValuePath> parse_value_path(std::string_view text);
 
+}  // namespace v1
 }  // namespace usdt

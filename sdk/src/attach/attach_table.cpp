@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "plan/backend_table.hpp"
+#include "backend/table.hpp"
 
 namespace usdt::backends {
 namespace {
@@ -23,11 +23,11 @@ constexpr std::array kAttach = {
     AttachRow{.backend = Backend::tp_btf, .to_kernel = attach_tracing},
 };
 
-/// A row for each of plan::kBackends, that attaches to what the backend is for.
+/// A row for each of backends::kBackends, that attaches to what the backend is for.
 constexpr bool is_complete() {
-  if (kAttach.size() != plan::kBackends.size()) return false;
+  if (kAttach.size() != backends::kBackends.size()) return false;
   for (std::size_t i = 0; i < kAttach.size(); ++i) {
-    const plan::BackendRow& known = plan::kBackends[i];
+    const backends::BackendRow& known = backends::kBackends[i];
     const bool of_file = known.info.points == PointKind::file;
     if (kAttach[i].backend != known.backend) return false;
     if ((kAttach[i].to_file != nullptr) != of_file || (kAttach[i].to_kernel != nullptr) == of_file) return false;

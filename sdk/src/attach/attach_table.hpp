@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// How each backend is attached; what else is known of it is in plan/backend_table.hpp. Private to attach/.
+// How each backend is attached; what else is known of it is in backend/table.hpp. Private to attach/.
 #pragma once
 
 #include "attach/backend.hpp"

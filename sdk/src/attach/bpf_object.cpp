@@ -22,6 +22,7 @@
 #include "usdt/features.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 // --- opened
 // -----------------------------------------------------------------------------------------------------------
@@ -116,7 +117,12 @@ Result<void> BpfObject::set_value_size(std::string_view map, std::uint32_t bytes
   return add_map_size(impl_->recipe, impl_->opened, {std::string(map), bytes, bpf_map__set_value_size});
 }
 
-Result<void> backends::set_map_size(const ObjectCopy& object, const Recipe::MapSize& size) {
+}  // namespace v1
+}  // namespace usdt
+
+namespace usdt::backends {
+
+Result<void> set_map_size(const ObjectCopy& object, const Recipe::MapSize& size) {
   bpf_map* found = object.map(size.map.c_str());
   if (!found) return fail(ErrorKind::not_found, fmt::format("the BPF object has no map '{}'", size.map));
   if (const int error = size.set(found, size.value))
@@ -125,7 +131,7 @@ Result<void> backends::set_map_size(const ObjectCopy& object, const Recipe::MapS
   return {};
 }
 
-Result<ObjectCopy> backends::Recipe::open(std::span<const std::byte> code) const {
+Result<ObjectCopy> Recipe::open(std::span<const std::byte> code) const {
   auto object = ObjectCopy::open(code, name_);
   if (!object) return object;
   for (const Constant& each : constants_) {
@@ -135,7 +141,7 @@ Result<ObjectCopy> backends::Recipe::open(std::span<const std::byte> code) const
   return object;
 }
 
-Result<void> backends::Recipe::prepare_maps(const ObjectCopy& first) const {
+Result<void> Recipe::prepare_maps(const ObjectCopy& first) const {
   for (const Constant& each : variables_) {
     if (auto set = first.set_variable(each.name, each.value); !set) return set;
   }
@@ -147,6 +153,11 @@ Result<void> backends::Recipe::prepare_maps(const ObjectCopy& first) const {
   }
   return {};
 }
+
+}  // namespace usdt::backends
+
+namespace usdt {
+inline namespace v1 {
 
 Result<LoadedObject> BpfObject::load(AttachPlan plan, const LoadOptions& options) const {
   return load(std::make_shared<const AttachPlan>(std::move(plan)), options);
@@ -252,4 +263,5 @@ Result<int> LoadedObject::map_fd(std::string_view name) const {
   return fd;
 }
 
+}  // namespace v1
 }  // namespace usdt

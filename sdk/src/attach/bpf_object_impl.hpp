@@ -15,9 +15,7 @@
 #include "sys/unique_fd.hpp"
 #include "usdt/bpf_object.hpp"
 
-namespace usdt {
-
-namespace backends {
+namespace usdt::backends {
 
 /// How an object is opened: its code, and what the application wants of its constants and maps.
 class Recipe {
@@ -71,7 +69,10 @@ class Recipe {
                                                           const CarrierPlan& carriers, Backend files,
                                                           const LoadOptions& options);
 
-}  // namespace backends
+}  // namespace usdt::backends
+
+namespace usdt {
+inline namespace v1 {
 
 using backends::ObjectCopy;
 
@@ -111,4 +112,5 @@ struct LoadedObject::Impl {
   std::vector<Mapping> mappings;
 };
 
+}  // namespace v1
 }  // namespace usdt

@@ -2,15 +2,16 @@
 // Apart from BpfObject, so that programs that only ask what the kernel offers are linked without libbpf.
 #include <fmt/format.h>
 
-#include "plan/backend_table.hpp"
+#include "backend/table.hpp"
 #include "usdt/bpf_object.hpp"
 #include "usdt/features.hpp"
 #include "usdt/privilege.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 Result<Backend> choose_backend(Backend wanted) {
-  for (const plan::BackendRow& row : plan::kBackends) {
+  for (const backends::BackendRow& row : backends::kBackends) {
     const bool is_wanted = row.backend == wanted;
     const bool may_be = wanted == Backend::automatic ? row.moments.entry : is_wanted;
     if (row.info.points != PointKind::file || !may_be) continue;
@@ -27,4 +28,5 @@ Result<Backend> choose_backend(Backend wanted) {
   return fail(ErrorKind::invalid_argument, fmt::format("{} does not attach to files", to_string(wanted)));
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "attach/verifier_log.hpp"
-#include "plan/backend_table.hpp"
+#include "backend/table.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
 
@@ -52,7 +52,7 @@ Result<sys::UniqueFd> load_with_log(std::string_view program, sys::ProgLoad attr
 
 ProgramType program_type(const ProgramKind& kind, Backend files) noexcept {
   const Moment moment = kind.returns == ReturnBy::probe ? kind.moment : Moment::entry;
-  const plan::BackendRow& row = plan::row_of(kind.backend == Backend::automatic ? files : kind.backend, moment);
+  const backends::BackendRow& row = backends::row_of(kind.backend == Backend::automatic ? files : kind.backend, moment);
   return {row.program_type, row.attach_types.of(moment)};
 }
 

@@ -25,6 +25,7 @@
 #include "sys/unique_fd.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 std::string_view to_string(FileChangeKind kind) noexcept {
   switch (kind) {
@@ -38,6 +39,7 @@ std::string_view to_string(FileChangeKind kind) noexcept {
   return "unknown";
 }
 
+}  // namespace v1
 }  // namespace usdt
 
 namespace usdt::backends {

@@ -24,7 +24,7 @@
 #include "attach/kernel_backend.hpp"
 #include "attach/link_impl.hpp"
 #include "attach/specialise.hpp"
-#include "plan/backend_table.hpp"
+#include "backend/table.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
 #include "usdt/discover.hpp"
@@ -32,6 +32,7 @@
 #include "usdt/privilege.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 Link::Link(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 Link::Link(Link&&) noexcept = default;
@@ -92,7 +93,7 @@ Result<std::vector<pid_t>> kernel_pid_filter(const AttachPlan& plan, Backend fil
   if (pids.empty()) return fail(ErrorKind::not_found, fmt::format("no process {}", all));
   const bool exact = std::ranges::all_of(plan.groups, [&](const AttachGroup& group) {
     const Backend backend = group.backend == Backend::automatic ? files : group.backend;
-    const auto& fix = plan::row_of(backend).exact_pid;
+    const auto& fix = backends::row_of(backend).exact_pid;
     return !fix || probe_feature(*fix).answer == Answer::yes;
   });
   if (!exact || std::ranges::any_of(pids, first_thread_has_ended) || share_memory(pids)) return std::vector<pid_t>{0};
@@ -216,7 +217,7 @@ class Attachment {
     const Backend planned = plan_.groups[link.group].backend;
     const ProgramKind& kind = object_.carriers.programs[link.program].kind;
     const Moment moment = kind.returns == ReturnBy::probe ? kind.moment : Moment::entry;  // on RET: as anywhere
-    return plan::row_of(planned == Backend::automatic ? object_.backend : planned, moment).backend;
+    return backends::row_of(planned == Backend::automatic ? object_.backend : planned, moment).backend;
   }
 
   /// The kernel would put its own machine's breakpoint into the file, and no process that it runs would come by.
@@ -349,12 +350,12 @@ class Attachment {
                               sys::UniqueFd& module, sys::UniqueFd& owner) {
     const PlannedProgram& planned = object_.carriers.programs[link.program];
     const std::string& module_name = std::get<KernelModule>(group.of).name;
-    const plan::TiedTo tied = plan::row_of(group.backend).tied;
+    const backends::TiedTo tied = backends::row_of(group.backend).tied;
     const bool fixed = (planned.carriers & USDT_CARRIER_BIT(USDT_CARRIER_FIXED)) != 0;
-    const bool to_point = tied == plan::TiedTo::point;
-    const bool to_module = tied == plan::TiedTo::module && !module_name.empty();
+    const bool to_point = tied == backends::TiedTo::point;
+    const bool to_module = tied == backends::TiedTo::module && !module_name.empty();
     if (!fixed && !to_point && !to_module) return {};
-    if (tied != plan::TiedTo::nothing && !module_name.empty()) {
+    if (tied != backends::TiedTo::nothing && !module_name.empty()) {
       auto btf = backends::open_module_btf(module_name);
       if (!btf) return fail(btf.error());
       module = std::move(*btf);
@@ -385,7 +386,7 @@ class Attachment {
     functions.cookies = link.cookies;
     for (const Index<PlannedSite> site : link.sites) {
       const PlannedFunction& function = *function_of(plan_, plan_.sites[site]);
-      const bool qualified = plan::row_of(group.backend).on_perf_event && !function.module.empty();
+      const bool qualified = backends::row_of(group.backend).on_perf_event && !function.module.empty();
       functions.names.push_back(qualified ? function.module + ":" + function.name : function.name);
       functions.btf_ids.push_back(function.btf_id);
     }
@@ -447,4 +448,5 @@ Result<Link> LoadedObject::attach_program(std::string_view program) const {
   return Link(std::move(*attached));
 }
 
+}  // namespace v1
 }  // namespace usdt

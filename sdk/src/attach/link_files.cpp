@@ -9,6 +9,7 @@
 #include "attach/link_impl.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 /// Moves the elements of `all` whose number is one `taken` says yes to into what is returned.
@@ -70,4 +71,5 @@ std::vector<FileChange> Link::changes() const {
   return impl_->changes;
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -17,6 +17,7 @@
 #include "usdt/link.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 /// What a program or link is attached to, for what it misses.
 struct Served {
@@ -66,4 +67,5 @@ struct Link::Impl {
   [[nodiscard]] std::vector<MissedHits> ask_links() const;
 };
 
+}  // namespace v1
 }  // namespace usdt

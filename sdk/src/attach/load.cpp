@@ -16,9 +16,9 @@
 #include "attach/spec_maps.hpp"
 #include "attach/specialise.hpp"
 #include "attach/verifier_log.hpp"
+#include "backend/table.hpp"
 #include "expr/compile.hpp"
 #include "features/kernel_features.hpp"
-#include "plan/backend_table.hpp"
 #include "sys/pid_namespace.hpp"
 #include "sys/uapi.hpp"
 #include "usdt/bpf/pt_regs.h"
@@ -105,7 +105,7 @@ void let_sleep(const ObjectCopy& object) {
 /// tracepoint: any will do, and the kernel's own stay when modules go.
 std::string tied_to(const AttachPlan& plan, const CarrierPlan& carriers, Index<PlannedProgram> program) {
   const Backend backend = carriers.programs[program].kind.backend;
-  if (backend == Backend::automatic || plan::row_of(backend).tied != plan::TiedTo::point) return {};
+  if (backend == Backend::automatic || backends::row_of(backend).tied != backends::TiedTo::point) return {};
   if (backend_info(backend).points == PointKind::kernel_function) return std::string(features::kTestFunction);
   std::string name;
   for (const PlannedLink& link : carriers.links) {

@@ -5,12 +5,13 @@
 #include <utility>
 
 #include "attach/link_impl.hpp"
-#include "plan/backend_table.hpp"
+#include "backend/table.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
 #include "usdt/features.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 using Probes = std::vector<Index<PlannedProbe>>;
@@ -66,8 +67,8 @@ std::vector<MissedHits> Link::Impl::ask_links() const {
     const Served& served = served_by_links[i];
     if (!is_kprobe(served.backend)) continue;
     const int fd = fds[i].get();
-    const auto count = plan::row_of(served.backend).on_perf_event ? count_of<sys::PerfKprobeMissed>(fd)
-                                                                  : count_of<sys::KprobeMultiMissed>(fd);
+    const auto count = backends::row_of(served.backend).on_perf_event ? count_of<sys::PerfKprobeMissed>(fd)
+                                                                      : count_of<sys::KprobeMultiMissed>(fd);
     out.push_back({served.backend, count, served.probes});
   }
   return out;
@@ -98,4 +99,5 @@ std::optional<std::uint64_t> Link::missed() const {
   return sum;
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -14,11 +14,12 @@
 
 #include "attach/bpf_file_system.hpp"
 #include "attach/link_impl.hpp"
-#include "plan/backend_table.hpp"
+#include "backend/table.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 namespace fs = std::filesystem;
@@ -129,7 +130,7 @@ class Pins {
 Result<void> Link::pin(const fs::path& directory) const {
   const std::lock_guard lock(impl_->mutex);
   const auto on_events = std::count_if(impl_->fds.begin(), impl_->fds.end(), [](const backends::LinkFd& link) {
-    return plan::row_of(link.backend).on_perf_event;
+    return backends::row_of(link.backend).on_perf_event;
   });
   if (static_cast<std::size_t>(on_events) < impl_->events.size())
     return fail(ErrorKind::not_supported, "pin: this kernel has no links on perf events (Linux 5.15)");
@@ -182,4 +183,5 @@ Result<void> Link::unpin(const fs::path& directory) {
   return {};
 }
 
+}  // namespace v1
 }  // namespace usdt

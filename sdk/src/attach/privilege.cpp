@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "backend/table.hpp"
 #include "features/trivial_program.hpp"
-#include "plan/backend_table.hpp"
 #include "sys/probe_source.hpp"
 #include "sys/read.hpp"
 #include "sys/syscalls.hpp"
@@ -24,6 +24,7 @@
 #include "usdt/features.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 struct Capability {
@@ -148,7 +149,7 @@ Result<void> may_open_perf_uprobes() {
 
 /// What files are attached by unless something is asked for: the first that the kernel is not known to lack.
 Backend likely_backend() {
-  const auto likely = std::ranges::find_if(plan::kBackends, [](const plan::BackendRow& row) {
+  const auto likely = std::ranges::find_if(backends::kBackends, [](const backends::BackendRow& row) {
     return row.info.points == PointKind::file && (!row.feature || probe_feature(*row.feature).answer != Answer::no);
   });
   return likely->backend;
@@ -158,9 +159,10 @@ Backend likely_backend() {
 
 Result<void> check_privilege(Backend backend) {
   if (auto loads = may_load(); !loads) return loads;
-  const plan::BackendRow& row = plan::row_of(backend == Backend::automatic ? likely_backend() : backend);
+  const backends::BackendRow& row = backends::row_of(backend == Backend::automatic ? likely_backend() : backend);
   const bool perf = row.on_perf_event && row.info.points == PointKind::file;
   return perf ? may_open_perf_uprobes() : Result<void>{};
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -11,6 +11,7 @@
 #include "usdt/select.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 Result<AttachPlan> plan_points(const std::string& name, const PlanOptions& options) {
@@ -39,4 +40,5 @@ Result<AttachPlan> plan_sections(const BpfObject& object, const PlanOptions& opt
   return join_plans(std::move(parts));
 }
 
+}  // namespace v1
 }  // namespace usdt

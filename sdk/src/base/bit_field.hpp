@@ -6,6 +6,7 @@
 #include <cstdint>
 
 namespace usdt {
+inline namespace v1 {
 
 /// Bytes from the start of the struct, and bits of the number there that are below the bit-field's.
 struct BitPlace {
@@ -30,4 +31,5 @@ struct BitPlace {
   return {offset, static_cast<std::uint8_t>(first - 8 * offset)};
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -7,6 +7,7 @@
 #include <cstring>
 
 namespace usdt {
+inline namespace v1 {
 
 std::string_view to_string(ErrorKind kind) noexcept {
   switch (kind) {
@@ -56,4 +57,5 @@ Error os_failure(ErrorKind kind, std::string_view message, int os_error) {
   return Error{kind, fmt::format("{}: {}", message, text), os_error};
 }
 
+}  // namespace v1
 }  // namespace usdt

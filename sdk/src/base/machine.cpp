@@ -2,6 +2,7 @@
 #include "usdt/machine.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 std::string_view to_string(Machine machine) noexcept {
   switch (machine) {
@@ -25,4 +26,5 @@ bool runs_here(Machine machine) noexcept {
 #endif
 }
 
+}  // namespace v1
 }  // namespace usdt

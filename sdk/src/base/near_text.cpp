@@ -6,6 +6,7 @@
 #include <utility>
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 constexpr std::size_t kLongest = 64;
@@ -58,4 +59,5 @@ std::string NearTexts::question() && {
   return text.empty() ? text : text + "?";
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -7,6 +7,7 @@
 #include <vector>
 
 namespace usdt {
+inline namespace v1 {
 
 /// Letters inserted, left out, changed or swapped with their neighbour, between `a` and `b`; anything above `most` if
 /// it is above. Names of more than 64 letters are pasted, not typed: they are far from everything.
@@ -29,4 +30,5 @@ class NearTexts {
   std::vector<std::pair<unsigned, std::string>> found_;
 };
 
+}  // namespace v1
 }  // namespace usdt

@@ -8,6 +8,7 @@
 #include <utility>
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 /// The words of a number's type, which C takes in any order.
@@ -93,4 +94,5 @@ std::string_view last_scope(std::string_view name) noexcept {
   return name;
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -7,6 +7,7 @@
 #include <string_view>
 
 namespace usdt {
+inline namespace v1 {
 
 /// The word before the name of a type in C; a class is a struct by another word.
 enum class TypeKeyword : std::uint8_t { none, structure, union_type, enumeration };
@@ -24,4 +25,5 @@ struct TypeName {
 /// Behind the last "::" that is not within a template's arguments.
 [[nodiscard]] std::string_view last_scope(std::string_view name) noexcept;
 
+}  // namespace v1
 }  // namespace usdt

@@ -11,6 +11,7 @@
 #include "carry/windows.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 using carry::CarrierSites;
@@ -105,4 +106,5 @@ Result<CarrierPlan> plan_carriers(const AttachPlan& plan, const CarrierOptions& 
   return std::move(made);
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "plan/backend_table.hpp"
+#include "backend/table.hpp"
 #include "usdt/cookie.hpp"
 
 namespace usdt::carry {
@@ -61,7 +61,7 @@ CarrierSites::CarrierSites(const AttachPlan& plan, const CarrierOptions& options
 
 /// Many functions in one link, of which some do not fit a cookie.
 bool CarrierSites::wants_one_table(const AttachGroup& group) const {
-  return std::holds_alternative<KernelModule>(group.of) && plan::row_of(group.backend).info.one_link &&
+  return std::holds_alternative<KernelModule>(group.of) && backends::row_of(group.backend).info.one_link &&
          group.sites.size() >= kManyFunctions &&
          !std::ranges::all_of(group.sites, [&](Index<PlannedSite> site) { return packed(site).has_value(); });
 }

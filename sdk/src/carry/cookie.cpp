@@ -8,6 +8,7 @@
 #include <cstring>
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 constexpr unsigned kX86StackWord = 19, kX86StackCode = 15;
@@ -179,4 +180,5 @@ Result<std::vector<usdt_arg_spec>> unpack_cookie(Machine machine, std::uint64_t 
   return args;
 }
 
+}  // namespace v1
 }  // namespace usdt

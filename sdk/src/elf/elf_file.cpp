@@ -10,6 +10,7 @@
 #include "elf/elf_impl.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 using elf::DebugFile;
@@ -144,4 +145,5 @@ Result<ScanResult> ElfFile::scan() const {
   return result;
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -123,11 +123,13 @@ struct DebugFile {
 }  // namespace usdt::elf
 
 namespace usdt {
+inline namespace v1 {
 
 struct ElfFile::Impl {
   std::shared_ptr<const elf::OpenedFile> opened;
 };
 
+}  // namespace v1
 }  // namespace usdt
 
 namespace usdt::elf {

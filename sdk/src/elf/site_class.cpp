@@ -2,6 +2,7 @@
 #include "usdt/probe.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 std::string_view to_string(SiteClass site_class) noexcept {
   switch (site_class) {
@@ -25,4 +26,5 @@ std::string_view to_string(SiteClass site_class) noexcept {
   return "unknown";
 }
 
+}  // namespace v1
 }  // namespace usdt

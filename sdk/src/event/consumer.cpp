@@ -6,6 +6,7 @@
 #include "event/ring.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 Result<void> consume_records(const LoadedObject& object, std::string_view map, const StopToken& stop,
                              const OnRecord& on_record) {
@@ -55,4 +56,5 @@ Result<std::size_t> RingReader::read(const OnRecord& on_record, std::size_t limi
 
 void RingReader::wake() const noexcept { impl_->ring.wake(); }
 
+}  // namespace v1
 }  // namespace usdt

@@ -13,6 +13,7 @@
 #include "usdt/bits.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 /// A negative errno of usdt_read() or bpf_probe_read_user_str() in words.
@@ -169,4 +170,5 @@ Result<std::uint64_t> Event::typed_bits(std::size_t n, std::size_t size, bool is
   return slots_[n].bits;
 }
 
+}  // namespace v1
 }  // namespace usdt

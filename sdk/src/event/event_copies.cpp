@@ -4,6 +4,7 @@
 #include <utility>
 
 namespace usdt {
+inline namespace v1 {
 
 void EventCopies::add(const Event& event) {
   const auto* record = reinterpret_cast<const std::uint64_t*>(event.header_);
@@ -34,4 +35,5 @@ OwnedEvent EventCopies::of(const Event& event) {
   return std::move(std::move(one).take().front());
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -10,6 +10,7 @@
 #include "usdt/event.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 class EventCopies {
  public:
@@ -28,4 +29,5 @@ class EventCopies {
   std::vector<Event> events_;  ///< each still in the record it came in
 };
 
+}  // namespace v1
 }  // namespace usdt

@@ -18,6 +18,7 @@
 #include "usdt/features.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 std::uint32_t ring_size(std::uint32_t wanted) {
@@ -310,4 +311,5 @@ std::uint64_t Tracer::undecided() const noexcept {
 std::optional<std::uint64_t> Tracer::missed() const { return impl_->link.missed(); }
 std::vector<MissedHits> Tracer::missed_hits() const { return impl_->link.missed_hits(); }
 
+}  // namespace v1
 }  // namespace usdt

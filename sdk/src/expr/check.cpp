@@ -11,6 +11,7 @@
 #include "expr/numbers.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 using Node = TypedExpression::Node;
@@ -384,4 +385,5 @@ Result<TypedExpression> TypedExpression::check(const Expression& expression, con
   return made;
 }
 
+}  // namespace v1
 }  // namespace usdt

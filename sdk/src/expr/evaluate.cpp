@@ -5,6 +5,7 @@
 #include "expr/numbers.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 using Node = TypedExpression::Node;
@@ -111,4 +112,5 @@ std::optional<std::uint64_t> evaluate(const TypedExpression& expression, const H
   return Evaluator(expression, facts).value(expression.root());
 }
 
+}  // namespace v1
 }  // namespace usdt

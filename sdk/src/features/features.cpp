@@ -15,6 +15,7 @@
 #include "sys/uapi.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 using features::FeatureRow;
@@ -122,4 +123,5 @@ NopOptimisation nop_optimisation() {
   return probe_feature(Feature::nop5).answer == Answer::no ? NopOptimisation::none : NopOptimisation::nop5;
 }
 
+}  // namespace v1
 }  // namespace usdt

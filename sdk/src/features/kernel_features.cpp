@@ -11,11 +11,10 @@
 #include <optional>
 #include <string_view>
 
+#include "backend/table.hpp"
 #include "btf/types.hpp"
 #include "features/feature_table.hpp"
 #include "features/trivial_program.hpp"
-#include "plan/backend_table.hpp"
-#include "plan/kernel.hpp"
 #include "sys/probe_source.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
@@ -152,6 +151,7 @@ FeatureState probe_raw_tp_cookie(const FeatureRow& row) {
 }  // namespace usdt::features
 
 namespace usdt {
+inline namespace v1 {
 
 Machine kernel_machine() noexcept {
 #if defined(__aarch64__)
@@ -203,19 +203,11 @@ KernelAbilities kernel_abilities(std::span<const KernelKind> kinds, Backend back
   if (!abilities.kernel_btf) return abilities;
   const auto types = btf::Types::load();  // read once for all that follows
   // Any mechanism will do: trampolines are of use where kprobe_multi is not to be had, or they are named.
-  const bool named = backend != Backend::automatic && plan::row_of(backend).family == KernelFamily::trampoline;
+  const bool named = backend != Backend::automatic && backends::row_of(backend).family == KernelFamily::trampoline;
   if (wants(KernelFamily::trampoline) || (wants(KernelFamily::any) && (named || !abilities.kprobe_multi)))
     ask_trampolines(abilities);
   if (wants(KernelFamily::tp_btf)) abilities.tp_btf_func_arg = has(Feature::tp_btf_func_arg);
   return abilities;
-}
-
-std::string why_untraceable(KernelKind kind) {
-  const KernelAbilities abilities = kernel_abilities({{kind}});
-  // Who may not ask is told nothing.
-  const bool asked = kind.family == KernelFamily::kprobe || probe_feature(Feature::tracing).answer != Answer::unknown;
-  const auto way = plan::choose_way(kind, Backend::automatic, abilities, 1, true);
-  return way || !asked ? std::string() : way.error().message;
 }
 
 KernelAbilities kernel_abilities() {
@@ -248,4 +240,5 @@ KernelFacts kernel_facts(const std::vector<PointPattern>& patterns, Backend back
   return facts;
 }
 
+}  // namespace v1
 }  // namespace usdt

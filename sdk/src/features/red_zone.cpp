@@ -17,6 +17,7 @@
 #include "sys/unique_fd.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 using features::RedZoneChild;
@@ -137,4 +138,5 @@ std::vector<RedZoneTest> test_red_zone(std::uint32_t calls) {
   return tests;
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -414,6 +414,7 @@ std::string why_no_line(const ElfFile& file, const FunctionPattern& pattern, con
 }  // namespace usdt::find
 
 namespace usdt {
+inline namespace v1 {
 
 Result<std::shared_ptr<const TypeGraph>> file_types(const ElfFile& file, const StopToken& stop) {
   const auto debug = dwarf::DebugInfo::open(file, stop);
@@ -431,4 +432,5 @@ bool means_function(const FunctionPattern& pattern, std::string_view name) {
   return elf::FunctionName(pattern.name).matches_name(name);
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -6,6 +6,7 @@
 #include "usdt/probe_file.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 template <class Pattern>
@@ -48,4 +49,5 @@ Result<ProbeFile> find_probes(const TargetFile& target, const std::vector<PointP
   return file;
 }
 
+}  // namespace v1
 }  // namespace usdt

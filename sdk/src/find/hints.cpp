@@ -13,6 +13,7 @@
 #include "usdt/select.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 constexpr std::size_t kSuggestions = 3;
@@ -142,4 +143,5 @@ std::vector<std::string> hints_for(const std::vector<PointPattern>& patterns, co
   return Hints(patterns, found, stop).run();
 }
 
+}  // namespace v1
 }  // namespace usdt

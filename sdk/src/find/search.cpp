@@ -13,6 +13,7 @@
 #include "usdt/select.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 using Patterns = std::vector<PointPattern>;
@@ -156,4 +157,5 @@ FoundFiles find_files(const std::vector<PointPattern>& patterns, const SearchSco
   return Search(patterns, scope).run();
 }
 
+}  // namespace v1
 }  // namespace usdt

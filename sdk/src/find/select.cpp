@@ -12,6 +12,7 @@
 #include "parsers/quote.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 using Patterns = std::vector<PointPattern>;
@@ -113,4 +114,5 @@ Result<Selection> select(const std::vector<PointPattern>& patterns, const Search
   return selection;
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -12,6 +12,7 @@
 #include "kernel/tracer_frame.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 struct KernelSymbols::Impl {
   bool loaded = false;
@@ -52,7 +53,10 @@ std::string KernelSymbols::name(std::uint64_t address) {
                      found->module.empty() ? "" : fmt::format(" [{}]", found->module));
 }
 
-namespace kernel {
+}  // namespace v1
+}  // namespace usdt
+
+namespace usdt::kernel {
 
 bool is_tracer_frame(std::uint64_t address) {
   // BPF_TRACE_DEFN_x (kernel/trace/bpf_trace.c), __DECLARE_TRACE (include/trace/bpf_probe.h), DEFINE_TRACE_FN
@@ -66,5 +70,4 @@ bool is_tracer_frame(std::uint64_t address) {
   return std::ranges::any_of(prefixes, [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-}  // namespace kernel
-}  // namespace usdt
+}  // namespace usdt::kernel

@@ -3,6 +3,7 @@
 #include "usdt/kernel.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 Result<std::shared_ptr<const TypeGraph>> kernel_types() {
   auto types = btf::Types::load();
@@ -10,4 +11,5 @@ Result<std::shared_ptr<const TypeGraph>> kernel_types() {
   return std::make_shared<const btf::Graph>(*std::move(types));
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -8,6 +8,7 @@
 #include "usdt/bpf/event.h"
 
 namespace usdt {
+inline namespace v1 {
 
 std::optional<std::size_t> find_arg(const std::vector<Arg>& args, const ArgName& name) {
   const auto* number = std::get_if<std::uint8_t>(&name);
@@ -22,7 +23,10 @@ std::optional<std::size_t> find_arg(const std::vector<Arg>& args, const ArgName&
   return found;
 }
 
-namespace plan {
+}  // namespace v1
+}  // namespace usdt
+
+namespace usdt::plan {
 namespace {
 
 struct KnownProbe {
@@ -117,5 +121,4 @@ std::uint32_t assign_captures(std::vector<usdt_arg_spec>& encoded, const std::ve
   return texts;
 }
 
-}  // namespace plan
-}  // namespace usdt
+}  // namespace usdt::plan

@@ -6,6 +6,7 @@
 #include "plan/placement.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 /// The leading nop of a pair has the breakpoint: why not the long nop?
@@ -71,4 +72,5 @@ SiteCost site_cost(const Site& site, const ElfFile& file, const KernelFacts& ker
   return cost_of(*placement, site, kernel.nops);
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -9,6 +9,7 @@
 #include "usdt/plan.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 bool same_scope(const Scope& a, const Scope& b) {
@@ -116,4 +117,5 @@ Result<AttachPlan> join_plans(std::vector<ProgramPlan> parts) {
   return whole;
 }
 
+}  // namespace v1
 }  // namespace usdt

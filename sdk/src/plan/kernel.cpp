@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "arch/arch.hpp"
+#include "backend/table.hpp"
 #include "btf/type_graph.hpp"
 #include "kernel/catalogue.hpp"
-#include "plan/backend_table.hpp"
 #include "plan/captures.hpp"
 #include "plan/encode_args.hpp"
 #include "resolve/encode.hpp"
@@ -22,6 +22,11 @@
 namespace usdt::plan {
 namespace {
 
+using backends::Ability;
+using backends::BackendRow;
+using backends::kBackends;
+using backends::row_of;
+using backends::TiedTo;
 using resolve::Convention;
 using resolve::KernelSignature;
 

@@ -9,6 +9,7 @@
 #include "usdt/plan.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 resolve::Convention convention_of(KernelKind kind) {
@@ -58,4 +59,5 @@ KernelPoint describe_point(const KernelSelection& selection, const KernelSelecti
   return point;
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "arch/arch.hpp"
-#include "plan/backend_table.hpp"
+#include "backend/table.hpp"
 #include "plan/captures.hpp"
 #include "plan/encode_args.hpp"
 #include "plan/kernel.hpp"
@@ -26,6 +26,7 @@
 #include "usdt/decode.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 /// Different arguments that a plan describes: so many, and one for each 32 bytes of its files. An honest note takes
@@ -501,4 +502,5 @@ Result<AttachPlan> plan_attach(const Selection& selection, const KernelFacts& ke
   return plan;
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -10,6 +10,7 @@
 #include "usdt/plan.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 Result<OneProcess> OneProcess::of(pid_t pid) {
   if (pid <= 0) return fail(ErrorKind::invalid_argument, fmt::format("{}: not a process id", pid));
@@ -38,4 +39,5 @@ std::vector<pid_t> pids_of(const Scope& scope) {
   return {};
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -16,6 +16,7 @@
 #include "usdt/discover.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace fs = std::filesystem;
 namespace {
 
@@ -83,7 +84,12 @@ Result<fs::path> find_library(std::string_view soname) {
   return fail(ErrorKind::not_found, fmt::format("no library '{}' in {}", soname, search.describe()));
 }
 
-proc::ProgramsOnPath proc::programs_on_path(std::string_view name) {
+}  // namespace v1
+}  // namespace usdt
+
+namespace usdt::proc {
+
+ProgramsOnPath programs_on_path(std::string_view name) {
   ProgramsOnPath found;
   found.path_list = search_path();
   for (const std::string& directory : split_path(found.path_list)) {
@@ -95,6 +101,11 @@ proc::ProgramsOnPath proc::programs_on_path(std::string_view name) {
   return found;
 }
 
+}  // namespace usdt::proc
+
+namespace usdt {
+inline namespace v1 {
+
 Result<fs::path> find_program(std::string_view name) {
   if (name.empty()) return fail(ErrorKind::invalid_argument, "empty program name");
   if (name.find('/') != name.npos) return check_program(name);
@@ -104,4 +115,5 @@ Result<fs::path> find_program(std::string_view name) {
   return fail(ErrorKind::not_found, fmt::format("no program '{}' on PATH ({})", name, found.path_list));
 }
 
+}  // namespace v1
 }  // namespace usdt

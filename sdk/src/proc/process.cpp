@@ -29,6 +29,7 @@
 #include "usdt/discover.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace fs = std::filesystem;
 namespace {
 
@@ -238,10 +239,20 @@ Result<std::vector<TargetFile>> files_of_process(pid_t pid) {
   return ProcessFiles(pid).list();
 }
 
-Result<std::vector<proc::MappedCode>> proc::mapped_code(pid_t pid) {
+}  // namespace v1
+}  // namespace usdt
+
+namespace usdt::proc {
+
+Result<std::vector<MappedCode>> mapped_code(pid_t pid) {
   if (pid <= 0) return fail(process_error(pid, ESRCH));
   return ProcessFiles(pid).code();
 }
+
+}  // namespace usdt::proc
+
+namespace usdt {
+inline namespace v1 {
 
 Result<std::vector<TargetFile>> files_of_all_processes() {
   if (::access("/proc/self", F_OK) != 0) return fail(os_failure(ErrorKind::io, "/proc", errno));
@@ -291,4 +302,5 @@ std::vector<pid_t> descendants_of(pid_t pid) {
   return out;
 }
 
+}  // namespace v1
 }  // namespace usdt

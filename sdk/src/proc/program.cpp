@@ -19,6 +19,7 @@
 #include "usdt/discover.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace fs = std::filesystem;
 namespace {
 
@@ -171,4 +172,5 @@ Result<std::vector<TargetFile>> files_of_program(const fs::path& path) {
   return Closure().of(*program);
 }
 
+}  // namespace v1
 }  // namespace usdt

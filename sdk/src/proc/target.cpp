@@ -24,6 +24,7 @@
 #include "usdt/pattern.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace fs = std::filesystem;
 namespace {
 
@@ -204,4 +205,5 @@ bool target_means(std::string_view target, const TargetFile& file) {
   return text_means(without_backslashes(target), file);
 }
 
+}  // namespace v1
 }  // namespace usdt

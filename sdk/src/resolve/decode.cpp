@@ -8,6 +8,7 @@
 #include "resolve/resolver.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 struct ArgDecoder::Impl {
   const arch::Arch& arch;
@@ -54,4 +55,5 @@ std::vector<Arg> ArgDecoder::decode(const Site& site) const {
   return args;
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -10,6 +10,7 @@
 #include <utility>
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 /// The numbers are those of enum usdtp_type in <usdt/probe.h>.
@@ -207,7 +208,10 @@ void describe(std::vector<Arg>& args, const SiteDescription& description) {
   }
 }
 
-namespace resolve {
+}  // namespace v1
+}  // namespace usdt
+
+namespace usdt::resolve {
 
 std::vector<TextAndLength> described_lengths(const SiteDescription& description, std::size_t count) {
   const auto [typed, items] = read(description, count);
@@ -221,5 +225,4 @@ std::vector<TextAndLength> described_lengths(const SiteDescription& description,
   return found;
 }
 
-}  // namespace resolve
-}  // namespace usdt
+}  // namespace usdt::resolve

@@ -9,6 +9,7 @@
 #include "usdt/decode.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 class Writer {
@@ -81,4 +82,5 @@ RegisterInfo register_info(Machine machine, RegisterId id) noexcept {
 
 std::string location_text(const Location& location, Machine machine) { return std::visit(Writer(machine), location); }
 
+}  // namespace v1
 }  // namespace usdt

@@ -9,6 +9,7 @@
 #include "usdt/arg.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 std::string type_name(const Type& type) {
   const std::uint64_t bits = 8 * static_cast<std::uint64_t>(type.size);
@@ -38,4 +39,5 @@ std::string_view enumerator_name(const Arg& arg, std::uint64_t bits) noexcept {
   return found == all.end() ? std::string_view() : std::string_view(found->name);
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -2,6 +2,7 @@
 #include "usdt/stack.hpp"
 
 namespace usdt {
+inline namespace v1 {
 
 std::string_view to_string(FrameIssue issue) noexcept {
   switch (issue) {
@@ -41,4 +42,5 @@ std::string_view to_string(FrameIssue issue) noexcept {
   return {};
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -10,6 +10,7 @@
 #include "usdt/kernel_symbols.hpp"
 
 namespace usdt {
+inline namespace v1 {
 namespace {
 
 using stack::Area;
@@ -192,4 +193,5 @@ std::vector<Frame> Symbolizer::frames_at(pid_t pid, ProcessAddr address, bool re
   return impl_->frames(impl_->processes.of(pid), {.address = address.value, .return_address = return_address});
 }
 
+}  // namespace v1
 }  // namespace usdt

@@ -22,7 +22,9 @@
 #include "usdt/plan.hpp"
 #include "usdt/result.hpp"
 
-namespace usdt::testing {
+namespace usdt {
+inline namespace v1 {
+namespace testing {
 
 /// A plan of one probe with one site whose note would read `args_text`; `strings`: TextOptions::numbers.
 [[nodiscard]] inline AttachPlan synthetic_plan(std::string provider, std::string name, Machine machine,
@@ -139,4 +141,6 @@ class EventBuilder {
   std::string mistake_;  ///< the first
 };
 
-}  // namespace usdt::testing
+}  // namespace testing
+}  // namespace v1
+}  // namespace usdt

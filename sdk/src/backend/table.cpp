@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "plan/backend_table.hpp"
+#include "backend/table.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,10 +7,11 @@
 #include <vector>
 
 namespace usdt {
+inline namespace v1 {
 
 const BackendInfo& backend_info(Backend backend) noexcept {
   static constexpr BackendInfo automatic{.name = "automatic", .since = {}};
-  return backend == Backend::automatic ? automatic : plan::row_of(backend).info;
+  return backend == Backend::automatic ? automatic : backends::row_of(backend).info;
 }
 
 std::string_view to_string(Backend backend) noexcept { return backend_info(backend).name; }
@@ -18,7 +19,7 @@ std::string_view to_string(Backend backend) noexcept { return backend_info(backe
 Result<Backend> backend_by_name(std::string_view name) {
   if (name == to_string(Backend::automatic)) return Backend::automatic;
   std::vector<std::string_view> names{to_string(Backend::automatic)};
-  for (const plan::BackendRow& row : plan::kBackends) {
+  for (const backends::BackendRow& row : backends::kBackends) {
     if (row.info.name == name) return row.backend;
     names.push_back(row.info.name);
   }
@@ -27,4 +28,5 @@ Result<Backend> backend_by_name(std::string_view name) {
 
 bool is_kernel(Backend backend) noexcept { return backend_info(backend).points != PointKind::file; }
 
+}  // namespace v1
 }  // namespace usdt

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is known of each backend, in one place. How it is attached is in attach/attach_table.hpp. Used by the stages
-// from plan on.
+// What is known of each backend, in one place. How it is attached is in attach/attach_table.hpp.
 #pragma once
 
 #include <array>
@@ -12,9 +11,10 @@
 #include "usdt/backend.hpp"
 #include "usdt/bpf/spec.h"
 #include "usdt/feature.hpp"
-#include "usdt/plan.hpp"
+#include "usdt/kernel_facts.hpp"
+#include "usdt/pattern.hpp"
 
-namespace usdt::plan {
+namespace usdt::backends {
 
 /// Something a kernel can do or not.
 using Ability = bool KernelAbilities::*;
@@ -221,4 +221,4 @@ static_assert(in_order(), "rows are in the order of enum Backend");
   return moment == Moment::exit && row.at_returns ? row_of(*row.at_returns) : row;
 }
 
-}  // namespace usdt::plan
+}  // namespace usdt::backends

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <string>
+
+#include "plan/kernel.hpp"
+#include "usdt/features.hpp"
+#include "usdt/privilege.hpp"
+
+namespace usdt {
+inline namespace v1 {
+
+std::string why_untraceable(KernelKind kind) {
+  const KernelAbilities abilities = kernel_abilities({{kind}});
+  // Who may not ask is told nothing.
+  const bool asked = kind.family == KernelFamily::kprobe || probe_feature(Feature::tracing).answer != Answer::unknown;
+  const auto way = plan::choose_way(kind, Backend::automatic, abilities, 1, true);
+  return way || !asked ? std::string() : way.error().message;
+}
+
+}  // namespace v1
+}  // namespace usdt
