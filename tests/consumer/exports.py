@@ -21,8 +21,8 @@ def defined_symbols(file, kinds, *options):
 
 
 def name_of(symbol):
-    """`usdt::Class::function` or `usdt::function`; None for what is not declared by its name in a header."""
-    found = re.match(r"usdt::((?:[A-Z]\w*::)?(?:~?\w+|operator=))(?:\(|$)", symbol)
+    """`Class::function` or `function` of the inline namespace; None for what is not declared by its name in a header."""
+    found = re.match(r"usdt::v1::((?:[A-Z]\w*::)?(?:~?\w+|operator=))(?:\(|$)", symbol)
     return found[1] if found else None
 
 

@@ -35,9 +35,14 @@ std::string hand_type_name(const Type& type) {
       return "ptr";
     case TypeKind::boolean:
       return "bool";
-    default:
-      return type_name(type);
+    case TypeKind::integer:
+    case TypeKind::floating:
+    case TypeKind::enumeration:
+    case TypeKind::structure:
+    case TypeKind::array:
+      break;
   }
+  return type_name(type);
 }
 
 }  // namespace

@@ -1,0 +1,128 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Asks the compiler which headers each stage can include, and compares with the order drawn in docs/architecture.md.
+
+Usage: rooms_test.py COMPILE_COMMANDS [ARGS]     ARGS are unittest's
+"""
+
+import functools
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# Users of the library, which may be left out of a build.
+OUTSIDE = ("tools", "examples", "bindings")
+
+
+def drawn_order():
+    """Stage -> its column in the drawing "base <- sys, btf <- ... <- tools, examples"."""
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    drawing = re.search(r"^base <- .*$", page, re.MULTILINE)[0]
+    return {stage.strip(): column for column, stages in enumerate(drawing.split("<-")) for stage in stages.split(",")}
+
+
+def stage_of(path):
+    """The stage whose directory holds a source file; None: of something else."""
+    parts = path.parts
+    if parts[:2] == ("sdk", "src"):
+        return parts[2]
+    return parts[0] if parts[0] in drawn_order() or parts[0] in OUTSIDE else None
+
+
+@functools.cache
+def commands():
+    """Stage -> compiler and include roots of one of its C++ sources."""
+    found = {}
+    for entry in json.loads(pathlib.Path(COMPILE_COMMANDS).read_text(encoding="utf-8")):
+        source = pathlib.Path(entry["file"])
+        if source.suffix != ".cpp" or ROOT not in source.parents or "_fuzzed.dir" in entry["command"]:
+            continue
+        words = shlex.split(entry["command"])
+        compiler = next(word for word in words if re.search(r"(clang\+\+|[gc]\+\+)[-0-9.]*$", word))
+        roots = [word for word in words if word.startswith("-I")]
+        stage = stage_of(source.relative_to(ROOT))
+        if stage:
+            found.setdefault(stage, [compiler, "-std=c++20", *roots])
+    return found
+
+
+@functools.cache
+def headers():
+    """Stage -> the headers of its own directory, as they are included."""
+    found = {}
+    for directory in (ROOT / "sdk/src", ROOT):
+        for stage in drawn_order():
+            own = sorted(str(path.relative_to(directory)) for path in (directory / stage).rglob("*.hpp"))
+            if own and stage not in OUTSIDE:
+                found[stage] = own
+    return found
+
+
+PUBLIC = sorted(str(path.relative_to(ROOT / "sdk/include")) for path in (ROOT / "sdk/include").rglob("*.hpp"))
+
+
+@functools.cache
+def visible(stage):
+    """Which of all headers a source of `stage` can include."""
+    names = [name for own in headers().values() for name in own] + PUBLIC
+    text = "".join(f'#if __has_include("{name}")\nyes {name}\n#endif\n' for name in names)
+    command = [*commands()[stage], "-E", "-P", "-x", "c++", "-"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True, cwd="/")
+    return {line.split()[1] for line in done.stdout.splitlines() if line.startswith("yes ")}
+
+
+def stages_seen_by(stage):
+    return {other for other, own in headers().items() if other != stage and own[0] in visible(stage)}
+
+
+class Rooms(unittest.TestCase):
+    def test_each_drawn_stage_is_compiled(self):
+        self.assertEqual(set(drawn_order()) - set(OUTSIDE), set(commands()) - set(OUTSIDE))
+
+    def test_a_stage_sees_all_of_another_or_nothing(self):
+        for stage in commands():
+            for other, own in headers().items():
+                self.assertIn(len(visible(stage) & set(own)), (0, len(own)), f"{other} from {stage}")
+
+    def test_a_stage_sees_itself_and_what_is_drawn_before_it(self):
+        column = drawn_order()
+        for stage in headers():
+            self.assertIn(headers()[stage][0], visible(stage))
+            for other in stages_seen_by(stage):
+                self.assertLessEqual(column[other], column[stage], f"{stage} can include headers of {other}")
+
+    def test_no_two_stages_see_each_other(self):
+        for stage in headers():
+            for other in stages_seen_by(stage):
+                self.assertNotIn(stage, stages_seen_by(other), f"{stage} and {other}")
+
+    def test_tools_examples_and_bindings_see_the_public_headers_alone(self):
+        for stage in OUTSIDE:
+            if stage not in commands():
+                continue  # not built
+            self.assertEqual(set(), stages_seen_by(stage), stage)
+            self.assertEqual(set(PUBLIC), visible(stage) & set(PUBLIC), stage)
+
+    def test_public_headers_are_there_from_the_stage_on_that_implements_them(self):
+        for header, first, before in (("usdt/pattern.hpp", "parsers", "arch"), ("usdt/features.hpp", "features", "backend"),
+                                      ("usdt/plan.hpp", "plan", "find"), ("usdt/tracer.hpp", "event", "attach")):
+            self.assertIn(header, visible(first))
+            self.assertNotIn(header, visible(before))
+
+    def test_a_wrong_include_does_not_compile(self):
+        for stage, wrong in (("parsers", "plan/placement.hpp"), ("elf", "usdt/plan.hpp"), ("features", "plan/kernel.hpp")):
+            done = subprocess.run([*commands()[stage], "-fsyntax-only", "-x", "c++", "-"], input=f'#include "{wrong}"\n',
+                                  capture_output=True, text=True, cwd="/", check=False)
+            self.assertNotEqual(0, done.returncode, f"{stage} includes {wrong}")
+            self.assertRegex(done.stderr, rf"{wrong}.*(No such file|not found)")
+
+
+if __name__ == "__main__":
+    COMPILE_COMMANDS = sys.argv.pop(1)
+    unittest.main()
