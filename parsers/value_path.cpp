@@ -118,7 +118,10 @@ BOOST_SPIRIT_DEFINE(unary, fronted)
 
 }  // namespace
 
-namespace parsers {
+}  // namespace v1
+}  // namespace usdt
+
+namespace usdt::parsers {
 
 PathPrefix value_path_prefix(const char* at, const char* end) {
   const char* const start = at;
@@ -141,7 +144,10 @@ PathPrefix value_path_prefix(const char* at, const char* end) {
   return found;
 }
 
-}  // namespace parsers
+}  // namespace usdt::parsers
+
+namespace usdt {
+inline namespace v1 {
 
 Result<ValuePath> parse_value_path(std::string_view text) {
   const auto blank = [](char c) { return c == ' ' || c == '\t'; };
