@@ -47,9 +47,10 @@ TEST(Event, hands_out_an_argument_only_as_the_type_it_has) {
   EXPECT_EQ(event->arg<int>(9).error().kind, ErrorKind::not_found);
 }
 
-TEST(Event, ends_a_text_with_a_length_there_or_at_a_nul_before) {
+TEST(Event, ends_a_text_with_a_length_there_and_an_array_of_characters_at_its_nul) {
   AttachPlan plan = x86_plan("8@%rdi 8@%rsi", {0});
   plan.specs[0].args[0].capture = USDT_CAPTURE_BY(1);
+  const std::string_view with_nul("ab\0d", 4);
   const auto text_of = [&](std::string_view bytes) {
     const auto record = *EventBuilder(plan, 4).arg(0, 1).arg(1, bytes.size()).text(0, bytes).build();
     const auto text = Event::from(record, plan, layout_of(plan, 4))->text(0);
@@ -57,8 +58,13 @@ TEST(Event, ends_a_text_with_a_length_there_or_at_a_nul_before) {
   };
   EXPECT_EQ(text_of("abcd"), "abcd");
   EXPECT_EQ(text_of("abcde"), "abcd...");
-  EXPECT_EQ(text_of(std::string_view("ab\0de", 5)), "ab");
+  EXPECT_EQ(text_of(with_nul), with_nul);
   EXPECT_EQ(text_of(""), "");
+  // What was read has as many bytes as there is room for.
+  plan.args[0][0].length = 1;
+  plan.args[0][1].hidden = true;
+  plan.args[0][1].location = Constant{4};
+  EXPECT_EQ(text_of(with_nul), "ab");
 }
 
 TEST(Event, gives_what_may_be_text_only_where_it_plainly_is) {

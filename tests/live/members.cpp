@@ -136,6 +136,11 @@ struct Base {
 struct Second {
   long second = 18;
 };
+void say_whole(const char* function, const char* expression, std::string_view text) {
+  printf("%s\t%s\t\"", function, expression);
+  fwrite(text.data(), 1, text.size(), stdout);
+  printf("\"\n");
+}
 class Server : public Base, public Second {
  public:
   Server(std::string name, int& counter) : name_(std::move(name)), counter_(counter) {}
@@ -143,11 +148,11 @@ class Server : public Base, public Second {
     printf("%s\tthis->kind\t%d\n", __func__, kind);
     printf("%s\tthis->second\t%ld\n", __func__, second);
     printf("%s\tthis->counter_\t%d\n", __func__, counter_);
-    printf("%s\tthis->name_\t\"%s\"\n", __func__, name_.c_str());
+    say_whole(__func__, "this->name_", name_);
     SAY_LONG(peer.port);
-    printf("%s\tpath\t\"%s\"\n", __func__, path.c_str());
-    printf("%s\thost\t\"%.*s\"\n", __func__, static_cast<int>(host.size()), host.data());
-    printf("%s\tby_copy\t\"%s\"\n", __func__, by_copy.c_str());
+    say_whole(__func__, "path", path);
+    say_whole(__func__, "host", host);
+    say_whole(__func__, "by_copy", by_copy);
   }
 
  private:
@@ -169,6 +174,7 @@ int main(void) {
       r->headers[h].value = h == 1 ? "text/plain" : "none";
       r->headers[h].weight = (int8_t)(-h * 40);
     }
+    memcpy(r->headers[1].name, "ends\0-x", 8);
     memcpy(r->headers[2].name, "12345678", 7);
     r->whole = 0xfffe0001u + (unsigned)i;
     r->flag = i % 2 == 0;
@@ -193,11 +199,12 @@ int main(void) {
   }
 #ifdef __cplusplus
   int counter = 41;
-  net::Server server("a server with a name that is not short", counter);
+  net::Server server(std::string("a name that is not short,\0with a NUL in it", 42), counter);
   for (int i = 0; i < 3; ++i) {
     ++counter;
     server.handle(i == 1 ? "/a/path/that/is/longer/than/sixteen/bytes" : "/short",
-                  std::string_view("example.org/rest").substr(0, 11), peers[1], std::string(20 + i, 'c'));
+                  std::string_view("exam\0le.org/rest", 16).substr(0, 11), peers[1],
+                  std::string(20 + i, i == 2 ? '\0' : 'c'));
   }
 #endif
   return 0;

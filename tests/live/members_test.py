@@ -98,7 +98,7 @@ def structs_are_shown_with_their_members(run):
                        command=quiet(program))
     check_equal(result.events[0]["args"][0], {"port": 8080, "state": 3, "load": 0.25}, "a struct")
     check_equal(result.events[0]["args"][1]["odder"], -98765432101, "a packed one")
-    check_equal(result.events[0]["args"][2]["name"], "h0-1", "a text in it")
+    check_equal(result.events[0]["args"][2]["name"], "ends", "a text in it")
     check_equal(result.events[0]["args"][3][1], {"error": "array of 12 bytes"}, "an array in an array, too deep")
     deeper = run.trace(f"uprobe:{program}:by_pointer", "--print", "req->grid", "--depth", "2", command=quiet(program))
     check_equal(deeper.events[2]["args"], [[[0, 0, 0], [0, 0, 62]]], "deeper")

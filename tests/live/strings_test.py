@@ -3,6 +3,7 @@
 """Texts with a length, and texts on pages that nobody has touched. strings.c says what each was."""
 
 import pathlib
+import re
 import subprocess
 
 from puppet import HERE  # noqa: F401 (finds the harness)
@@ -41,15 +42,14 @@ def may_wait(run, program):
 
 
 def expect_bounded(rows, shown, most=200):
-    """str(text, length): that many bytes, or up to a NUL, or cut; or the reason."""
+    """str(text, length): that many bytes, NULs among them, or cut; or the reason."""
     check_equal(len(shown), len(rows), "hits")
     for (name, length, data), values in zip(rows, shown):
         value = values[0]
         if name in NO_TEXT:
             check(NO_TEXT[name] in value["error"], f"{name}: {value}")
             continue
-        text = data[:length].split(b"\0")[0].decode()
-        check_equal(value, text[:most], name)
+        check_equal(value, data[:length].decode()[:most], name)
 
 
 CARRIERS = ["auto", "table", "per-link", "ip-hash"]
@@ -66,6 +66,31 @@ def a_text_with_a_length_is_shown_that_far(run):
                 options = ["--carrier", carrier, "--backend", backend]
                 rows, shown, _ = traced(run, program, f"str(arg0, {length})", *options)
                 expect_bounded(rows, shown)
+
+
+def as_shown(text):
+    """As text output escapes it."""
+    named = {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
+    return "".join(named.get(c, c if c >= " " else f"\\x{ord(c):02x}") for c in text)
+
+
+@scenario
+def a_text_with_a_length_is_shown_on_a_line_of_text_with_what_is_behind_its_nul(run):
+    program = build(run)
+    log = run.dir / "said"
+    argv = run.tool_argv(f"usdt:{program}:{TEXT}", ["--print", "str(arg0, arg1), arg1"],
+                         ["sh", "-c", f"cd {run.dir} && exec {program} > {log}"], "text")
+    lines = subprocess.run(argv, capture_output=True, text=True, timeout=60).stdout.splitlines()
+    shown = [re.search(r' str\(arg0, arg1\)=(.*) arg1=(-?\d+)$', line) for line in lines]
+    rows = [line.split(" ") for line in log.read_text().splitlines() if not line.startswith("method")]
+    check_equal(len(shown), len(rows), "lines")
+    for (name, length, data), line in zip(rows, shown):
+        if name in NO_TEXT:
+            check_equal(line[1][0], "<", name)
+            continue
+        text = bytes.fromhex(data)[:int(length)].decode()
+        check_equal(line[1], f'"{as_shown(text[:200])}"' + ("..." if len(text) > 200 else ""), name)
+    check(any("\\x00" in line[1] for line in shown), "a NUL among them")
 
 
 @scenario

@@ -135,6 +135,7 @@ Stream::Flushed Stream::flush(const Patience& patience) {
   }
   if (error_ != 0) return Flushed::failed;
   forget_written();
+  if (terminal_.interactive) terminal_.measure(fd_);
   return Flushed::all;
 }
 

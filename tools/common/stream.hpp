@@ -101,7 +101,8 @@ class Stream {
   /// Begins a new line before what was printed from `at` on, a value of printed().
   void break_line(std::uint64_t at);
 
-  /// Writes what is buffered. Without patience it waits as long as it takes.
+  /// Writes what is buffered. Without patience it waits as long as it takes. What is printed then is for a terminal as
+  /// wide as it is then.
   [[nodiscard]] Flushed flush(const Patience& patience = nullptr);
   /// The same once 64 KiB are buffered: more in one write is no faster, and memory to fault in. For output whose end
   /// nobody knows.

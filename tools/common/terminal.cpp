@@ -33,9 +33,13 @@ Terminal Terminal::of(int fd) {
   const char* term = std::getenv("TERM");
   terminal.colour = terminal.interactive && (no_color == nullptr || *no_color == '\0') &&
                     (term == nullptr || std::string_view(term) != "dumb");
-  winsize size{};
-  if (::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) terminal.width = size.ws_col;
+  terminal.measure(fd);
   return terminal;
+}
+
+void Terminal::measure(int fd) {
+  winsize size{};
+  if (::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) width = size.ws_col;
 }
 
 std::string_view next_line(std::string_view& text, std::size_t width) noexcept {

@@ -13,6 +13,8 @@ struct Terminal {
   std::size_t width = 80;    ///< columns
 
   [[nodiscard]] static Terminal of(int fd);
+  /// Asks how wide it is now: somebody may have resized it.
+  void measure(int fd);
 };
 
 /// Takes from `text` what fits `width` columns, up to a space.

@@ -75,17 +75,24 @@ class FunctionPrinter {
     const Style style = refused ? Style::bad : Style::plain;
     if (!out_.terminal().interactive) {
       out_.print("{}\t{}", point.name, text);
-    } else if (std::max(width_, point.name.size()) + 2 + text.size() <= out_.terminal().width) {
+      if (!remark.empty()) out_.print("\t{}", remark);
+    } else if (std::max(width_, point.name.size()) + 2 + text.size() + (remark.empty() ? 0 : 2 + remark.size()) <=
+               out_.terminal().width) {
       out_.print("{:<{}}  {}", out_.styled(point.name, Style::name), width_, out_.styled(text, style));
+      if (!remark.empty()) out_.print("  {}", out_.styled(remark, Style::bad));
     } else {
-      constexpr std::size_t kIndent = 4;
       out_.print("{}", out_.styled(point.name, Style::name));
-      for (std::string_view rest = text; !rest.empty();)
-        out_.print("\n{:{}}{}", "", kIndent, out_.styled(usdt::tools::next_line(rest, out_.room(kIndent, 20)), style));
+      print_below(text, style);
+      print_below(remark, Style::bad);
     }
-    if (!remark.empty() && out_.terminal().interactive) out_.print("  {}", out_.styled(remark, Style::bad));
-    if (!remark.empty() && !out_.terminal().interactive) out_.print("\t{}", remark);
     out_.print("\n");
+  }
+
+  /// In lines that fit the terminal.
+  void print_below(std::string_view text, Style style) {
+    constexpr std::size_t kIndent = 4;
+    while (!text.empty())
+      out_.print("\n{:{}}{}", "", kIndent, out_.styled(usdt::tools::next_line(text, out_.room(kIndent, 20)), style));
   }
 
   static std::string unreadable_remark(const ListedFunction& point) {

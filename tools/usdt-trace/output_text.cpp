@@ -13,15 +13,18 @@
 namespace usdt_trace {
 namespace {
 
-/// An unsigned word that can only be an address of this kind of process: Linux maps x86-64 and arm64 programs, heaps,
-/// libraries and stacks at 0x55... to 0x7f..., where no ordinary count is.
+/// An unsigned word that can only be an address: Linux maps x86-64 and arm64 programs, heaps, libraries and stacks at
+/// 0x55... to 0x7f..., and the kernel from 0xffff'8000'0000'0000 on, where no ordinary count is.
 /// What kernel types call a pointer is one, whatever its value.
 bool looks_like_address(const usdt::Arg& arg, std::uint64_t value) {
   if (!arg.c_type().empty()) return arg.type.kind == usdt::TypeKind::pointer || arg.type.kind == usdt::TypeKind::text;
-  return arg.type.size == 8 && value >= 0x5500'0000'0000 && value < 0x8000'0000'0000;
+  const bool of_process = value >= 0x5500'0000'0000 && value < 0x8000'0000'0000;
+  return arg.type.size == 8 && (of_process || value >= 0xffff'8000'0000'0000);
 }
 
-constexpr std::size_t kWidestProbe = 40;  ///< longer ones push their own line
+constexpr std::size_t kBeforeProbe = 15 + 1 + 15 + 1 + 7 + 1;  ///< time, command and process
+constexpr std::size_t kWidestProbe = 40;                       ///< longer ones push their own line
+constexpr std::size_t kSomeArguments = 15;                     ///< that a terminal shall have room for behind it
 
 class TextOutput final : public Output {
  public:
@@ -33,7 +36,8 @@ class TextOutput final : public Output {
         columns_(plan, printed),
         names_(short_names(plan)) {
     begin_stacks(symbolizer_, flags);
-    for (const std::string& name : names_) probe_width_ = std::max(probe_width_, std::min(name.size(), kWidestProbe));
+    const std::size_t widest = std::min(kWidestProbe, out_.room(kBeforeProbe + 1 + kSomeArguments, 0));
+    for (const std::string& name : names_) probe_width_ = std::max(probe_width_, std::min(name.size(), widest));
     if (out_.terminal().interactive && !count_only_)
       out_.print("{}\n", out_.styled(fmt::format("{:<15} {:<15} {:<7} {:<{}} ARGUMENTS", "TIME", "COMMAND", "PID",
                                                  "PROBE", probe_width_),
@@ -51,7 +55,8 @@ class TextOutput final : public Output {
         if (!event.arg_info(n).derived) show_piece([&] { show_named(event, n); });
     }
     for (std::size_t i = 0; i < list.size(); ++i) show_piece([&] { show_item(event, list[i], i); });
-    if (event.duration() > 0) out_.print(" took={:.3f}us", static_cast<double>(event.duration()) / 1000);
+    if (event.duration() > 0)
+      show_piece([&] { out_.print(" took={:.3f}us", static_cast<double>(event.duration()) / 1000); });
     out_.print("\n");
     show_stack(event);
   }

@@ -169,6 +169,7 @@ class Session {
     const std::string carriers =
         flags_.verbose ? fmt::format(", specs by {}", tracer_->link().carrier_text()) : std::string();
     notice(flags_, fmt::format("attached {}{}, after {:.1f} ms", attached_text(flags_, *tracer_), carriers, took));
+    flush();  // the heading, before what the command says
     return {};
   }
 

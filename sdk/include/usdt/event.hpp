@@ -30,7 +30,7 @@ using Value = std::variant<std::int64_t, std::uint64_t, double, ArgError>;
 
 /// Text an argument points to.
 struct Text {
-  std::string_view bytes;  ///< without the NUL; valid as long as the event
+  std::string_view bytes;  ///< without the closing NUL; has others where its length was known; valid as the event is
   bool truncated = false;  ///< longer than the string size of the trace
 };
 

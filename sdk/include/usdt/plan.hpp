@@ -70,7 +70,7 @@ using Scope = std::variant<AllProcesses, OneProcess, Processes>;
 /// Position of an argument in a site's list.
 [[nodiscard]] std::optional<std::size_t> find_arg(const std::vector<Arg>& args, const ArgName& name);
 
-/// Text that need not end in a NUL: as many bytes as argument `length` says, or up to a NUL before.
+/// Text that need not end in a NUL: as many bytes as argument `length` says, NULs among them.
 struct BoundedString {
   ArgName text;
   ArgName length;

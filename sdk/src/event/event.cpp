@@ -38,6 +38,13 @@ std::string_view failed_step(const Arg& arg, const usdt_event_arg& slot) noexcep
   return slot.bits == step.displacement ? step.if_null : step.if_unread;
 }
 
+/// Whether text `n` ends at a NUL before its length: of an array of characters that is how many there is room for.
+bool ends_at_nul(const std::vector<Arg>& args, std::size_t n, std::uint8_t capture) noexcept {
+  if (capture < USDT_CAPTURE_LENGTH || capture - USDT_CAPTURE_LENGTH >= static_cast<int>(args.size())) return true;
+  const Arg& length = args[static_cast<std::size_t>(capture - USDT_CAPTURE_LENGTH)];
+  return args[n].length && length.hidden && std::holds_alternative<Constant>(length.location);
+}
+
 }  // namespace
 
 Result<Event> Event::from(std::span<const std::byte> record, const AttachPlan& plan, const EventLayout& layout) {
@@ -151,8 +158,8 @@ Result<Text> Event::text(std::size_t n) const noexcept {
   }
   const char* start = strings_ + *slot * std::size_t{layout_.string_size};
   const auto limit = static_cast<std::size_t>(layout_.string_size) - 2;
-  // One with a length may end before it.
-  const auto size = ::strnlen(start, std::min(static_cast<std::size_t>(length) - 1, limit + 1));
+  auto size = std::min(static_cast<std::size_t>(length) - 1, limit + 1);
+  if (ends_at_nul(*args_, n, plan_->specs[site_->spec].args[n].capture)) size = ::strnlen(start, size);
   const Text text{{start, std::min(size, limit)}, size > limit};
   if (likely && !event::is_plainly_text(text.bytes, text.truncated)) return no_text();
   return text;

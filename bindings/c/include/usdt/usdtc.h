@@ -391,7 +391,7 @@ struct usdtc_value {
     uint64_t u; /* of UNSIGNED; of TEXT and BYTES: their address */
     double f;   /* of FLOAT */
   } number;
-  struct usdtc_text text;       /* of TEXT and BYTES: without a NUL; of UNREADABLE: why */
+  struct usdtc_text text;       /* of TEXT and BYTES: without the closing NUL; of UNREADABLE: why */
   struct usdtc_text enumerator; /* the name of an enum's value; empty: it has none */
 };
 /* The value of argument `n` at this hit. NOT_FOUND: there are fewer arguments. */
