@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "programs"))
+sys.path[:0] = [str(HERE.parent / "programs"), str(HERE.parent / "tools")]
 
 from elf_view import Memory, note  # noqa: E402
 from harness import check_equal, require_root, wait_line, wait_until  # noqa: E402

@@ -158,6 +158,8 @@ Result<void> Types::index_types(std::uint64_t begin, std::uint64_t end) {
     const auto tail = tail_size(type);
     if (!tail) return fail(malformed(fmt::format("type {} is of unknown kind", end_id())));
     if (*tail > end - at - sizeof(type)) return fail(malformed(fmt::format("type {} is cut off", end_id())));
+    if (kind_of(type.info) == BTF_KIND_FUNC) functions_.push_back(end_id());
+    if (kind_of(type.info) == BTF_KIND_STRUCT) structures_.push_back(end_id());
     types_.push_back(static_cast<std::uint32_t>(at));
     at += sizeof(type) + *tail;
   }
@@ -183,11 +185,9 @@ bool Types::is_called(const btf_type& type, std::string_view sought) const noexc
 
 std::vector<Function> Types::functions() const {
   std::vector<Function> found;
-  for (std::uint32_t id = first_id_; id < end_id(); ++id) {
-    const btf_type* candidate = type(id);
-    if (kind_of(candidate->info) == BTF_KIND_FUNC)
-      found.push_back({.id = id, .proto = candidate->type, .name = name(candidate->name_off)});
-  }
+  found.reserve(functions_.size());
+  for (const std::uint32_t id : functions_)
+    found.push_back({.id = id, .proto = type(id)->type, .name = name(type(id)->name_off)});
   return found;
 }
 
@@ -200,9 +200,8 @@ std::vector<Function> Types::functions_of(const std::unordered_set<std::string_v
   std::vector<bool> beginnings(256U * 256U);
   for (const std::string_view sought : names) beginnings[first_letters(std::string(sought).c_str())] = true;
   std::vector<Function> found;
-  for (std::uint32_t id = first_id_; id < end_id(); ++id) {
+  for (const std::uint32_t id : functions_) {
     const btf_type* candidate = type(id);
-    if (kind_of(candidate->info) != BTF_KIND_FUNC) continue;
     const char* called = name_at(candidate->name_off);
     if (beginnings[first_letters(called)] && names.contains(called))
       found.push_back({.id = id, .proto = candidate->type, .name = called});
@@ -211,11 +210,8 @@ std::vector<Function> Types::functions_of(const std::unordered_set<std::string_v
 }
 
 std::uint32_t Types::function_id(std::string_view called) const noexcept {
-  for (std::uint32_t id = first_id_; id < end_id(); ++id) {
-    const btf_type* candidate = type(id);
-    if (kind_of(candidate->info) == BTF_KIND_FUNC && is_called(*candidate, called)) return id;
-  }
-  return 0;
+  const auto found = std::ranges::find_if(functions_, [&](std::uint32_t id) { return is_called(*type(id), called); });
+  return found == functions_.end() ? 0 : *found;
 }
 
 std::uint32_t Types::tracepoint_id(std::string_view called) const noexcept {
@@ -269,9 +265,8 @@ std::vector<Function> Types::tracepoints() const {
 std::unordered_map<std::string_view, std::uint32_t> Types::tracepoint_callers() const {
   constexpr std::string_view prefix = "__traceiter_";
   std::unordered_map<std::string_view, std::uint32_t> protos;
-  for (std::uint32_t id = first_id_; id < end_id(); ++id) {
+  for (const std::uint32_t id : functions_) {
     const btf_type* candidate = type(id);
-    if (kind_of(candidate->info) != BTF_KIND_FUNC) continue;
     const char* called = name_at(candidate->name_off);
     if (std::strncmp(called, prefix.data(), prefix.size()) == 0)
       protos.emplace(called + prefix.size(), candidate->type);
@@ -301,9 +296,8 @@ std::optional<std::uint32_t> Types::offset_in(std::uint32_t structure, std::stri
 }
 
 Result<std::uint32_t> Types::member_offset(std::string_view structure, std::string_view member) const {
-  for (std::uint32_t id = first_id_; id < end_id(); ++id) {
-    const btf_type* candidate = type(id);
-    if (kind_of(candidate->info) != BTF_KIND_STRUCT || !is_called(*candidate, structure)) continue;
+  for (const std::uint32_t id : structures_) {
+    if (!is_called(*type(id), structure)) continue;
     std::unordered_set<std::uint32_t> seen;  // no member is looked for twice in one anonymous struct
     if (const auto offset = offset_in(id, member, seen, deepest)) return *offset;
   }
@@ -312,10 +306,8 @@ Result<std::uint32_t> Types::member_offset(std::string_view structure, std::stri
 }
 
 Result<std::uint32_t> Types::structure_size(std::string_view structure) const {
-  for (std::uint32_t id = first_id_; id < end_id(); ++id) {
-    const btf_type* candidate = type(id);
-    if (kind_of(candidate->info) == BTF_KIND_STRUCT && is_called(*candidate, structure)) return candidate->size;
-  }
+  for (const std::uint32_t id : structures_)
+    if (is_called(*type(id), structure)) return type(id)->size;
   if (base_) return base_->structure_size(structure);
   return fail(ErrorKind::not_found, fmt::format("kernel BTF has no struct {}", structure));
 }

@@ -141,8 +141,10 @@ class Types {
   std::span<const std::byte> bytes_;
   std::shared_ptr<const Types> base_;
   std::uint32_t first_id_ = 1;
-  std::uint32_t first_string_ = 0;    ///< string offsets below are the base's
-  std::vector<std::uint32_t> types_;  ///< where type first_id_, first_id_ + 1, ... starts in bytes_
+  std::uint32_t first_string_ = 0;        ///< string offsets below are the base's
+  std::vector<std::uint32_t> types_;      ///< where type first_id_, first_id_ + 1, ... starts in bytes_
+  std::vector<std::uint32_t> functions_;  ///< the ids of BTF_KIND_FUNC, and so on
+  std::vector<std::uint32_t> structures_;
   std::span<const std::byte> strings_;
 };
 

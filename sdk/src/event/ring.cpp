@@ -55,15 +55,18 @@ std::atomic_ref<unsigned long> position(const Mapping& page) {
 }  // namespace
 
 /// A ring of BPF_MAP_TYPE_RINGBUF (5.8): a page with our position, one with the kernel's, and the data twice, so that
-/// no record is cut in two.
+/// no record is cut in two. Of the second time only as much is mapped as one record can need: the kernel fills in each
+/// page of a mapping at once.
 class Ring::State {
  public:
-  State(sys::UniqueFd map, std::size_t bytes, std::uint32_t* asleep)
+  State(sys::UniqueFd map, std::size_t bytes, std::uint32_t* asleep, std::size_t longest)
       : map_(std::move(map)),
         wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         bytes_(bytes),
+        longest_(std::min(longest, bytes)),
         ours_(map_.get(), page(), PROT_READ | PROT_WRITE, 0),
-        theirs_(map_.get(), page() + 2 * bytes, PROT_READ, static_cast<off_t>(page())),
+        theirs_(map_.get(), page() + bytes + (longest_ + page() - 1) / page() * page(), PROT_READ,
+                static_cast<off_t>(page())),
         asleep_(asleep) {}
 
   [[nodiscard]] bool is_open() const { return wake_ && ours_.get() != nullptr && theirs_.get() != nullptr; }
@@ -168,7 +171,7 @@ class Ring::State {
     const GiveBack give_back(ours_, at + (length + BPF_RINGBUF_HDR_SZ + 7) / 8 * 8);
     if ((word & BPF_RINGBUF_DISCARD_BIT) != 0) return true;
     ++taken;
-    on_record({header + BPF_RINGBUF_HDR_SZ, length});
+    on_record({header + BPF_RINGBUF_HDR_SZ, std::min<std::size_t>(length, longest_)});
     return true;
   }
   class GiveBack {
@@ -213,6 +216,7 @@ class Ring::State {
   std::atomic<bool> woken_ = false;
   static_assert(std::atomic<bool>::is_always_lock_free, "wake() is for signal handlers");
   std::size_t bytes_;
+  std::size_t longest_;  ///< record
   Mapping ours_;
   Mapping theirs_;
   std::uint32_t* asleep_;
@@ -225,14 +229,14 @@ Ring::Ring(Ring&&) noexcept = default;
 Ring& Ring::operator=(Ring&&) noexcept = default;
 Ring::~Ring() = default;
 
-Result<Ring> Ring::open(int map_fd, std::uint32_t* asleep) {
+Result<Ring> Ring::open(int map_fd, std::uint32_t* asleep, std::size_t longest) {
   bpf_map_info info{};
   if (const int error = sys::object_info(map_fd, info); error < 0)
     return fail(os_failure(ErrorKind::io, "size of the event ring", -error));
   if (info.type != BPF_MAP_TYPE_RINGBUF) return fail(ErrorKind::invalid_argument, "the map is no ring buffer");
   sys::UniqueFd own(::fcntl(map_fd, F_DUPFD_CLOEXEC, 0));
   if (!own) return fail(os_failure(ErrorKind::limit, "keep the event ring", errno));
-  auto state = std::make_unique<State>(std::move(own), info.max_entries, asleep);
+  auto state = std::make_unique<State>(std::move(own), info.max_entries, asleep, longest);
   if (!state->is_open()) return fail(os_failure(ErrorKind::io, "map the event ring", errno));
   return Ring(std::move(state));
 }

@@ -20,7 +20,8 @@ class Ring {
 
   /// `asleep`, if the program has such a flag, is a word shared with it: it is set while this side sleeps, and the
   /// program wakes it only then. Without one, records must wake us themselves. The ring stays ours without `map_fd`.
-  [[nodiscard]] static Result<Ring> open(int map_fd, std::uint32_t* asleep);
+  /// Of records of more than `longest` bytes only so many are handed over.
+  [[nodiscard]] static Result<Ring> open(int map_fd, std::uint32_t* asleep, std::size_t longest = SIZE_MAX);
   Ring(Ring&&) noexcept;
   Ring& operator=(Ring&&) noexcept;
   ~Ring();

@@ -231,7 +231,7 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
 
   auto* asleep = static_cast<std::uint32_t*>(loaded->global("usdt_consumer_asleep"));
   if (!asleep) return fail(ErrorKind::io, "map the stock program's globals");
-  auto ring = event::Ring::open(*events, asleep);
+  auto ring = event::Ring::open(*events, asleep, layout.record_size());
   if (!ring) return fail(ring.error());
   auto impl = std::make_unique<Impl>(std::move(*loaded), std::move(shared), std::move(*link), layout, std::move(*ring),
                                      std::move(*counts), options.count_only);
