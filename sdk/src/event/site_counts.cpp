@@ -5,10 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <utility>
+
+#include "sys/kernel_counter.hpp"
 
 namespace usdt::event {
 namespace {
@@ -19,21 +20,6 @@ constexpr std::size_t kLine = 128 / sizeof(usdt_site_stats);
 /// Bytes of all rows, unless one alone is larger.
 constexpr std::size_t kMostBytes = 64u << 20;
 constexpr long kMostRows = 1024;
-
-__u64 load(__u64& counter) noexcept {
-  if constexpr (sizeof(long) == sizeof(counter)) {
-    return std::atomic_ref(counter).load(std::memory_order_relaxed);
-  } else {
-    // 32-bit machines read it in halves, and the kernel counts on between them.
-    const volatile auto* halves = reinterpret_cast<const volatile __u32*>(&counter);
-    __u32 low = 0, high = 0;
-    do {
-      high = halves[1];
-      low = halves[0];
-    } while (high != halves[1]);
-    return static_cast<__u64>(high) << 32 | low;
-  }
-}
 
 }  // namespace
 
@@ -77,13 +63,13 @@ SiteCounts::~SiteCounts() {
 usdt_site_stats SiteCounts::of(std::uint32_t site) const noexcept {
   usdt_site_stats sum{};
   for (std::uint32_t row = 0; row < rows_.rows; ++row) {
-    usdt_site_stats& entry = entries_[std::size_t{row} * rows_.row_size + site];
-    sum.hits += load(entry.hits);
-    sum.ring_full += load(entry.ring_full);
-    sum.calls_full += load(entry.calls_full);
-    sum.ended += load(entry.ended);
-    sum.rejected += load(entry.rejected);
-    sum.undecided += load(entry.undecided);
+    const usdt_site_stats& entry = entries_[std::size_t{row} * rows_.row_size + site];
+    sum.hits += sys::load_kernel_counter(entry.hits);
+    sum.ring_full += sys::load_kernel_counter(entry.ring_full);
+    sum.calls_full += sys::load_kernel_counter(entry.calls_full);
+    sum.ended += sys::load_kernel_counter(entry.ended);
+    sum.rejected += sys::load_kernel_counter(entry.rejected);
+    sum.undecided += sys::load_kernel_counter(entry.undecided);
   }
   return sum;
 }

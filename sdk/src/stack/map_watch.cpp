@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
 #include <utility>
 
+#include "sys/kernel_counter.hpp"
 #include "sys/syscalls.hpp"
 
 namespace usdt::stack {
@@ -96,9 +96,7 @@ void MapWatch::take() {
 
 void MapWatch::take(Ring& ring) {
   const auto* page = static_cast<const perf_event_mmap_page*>(ring.memory.get());
-  const auto newest = [page] {
-    return std::atomic_ref(const_cast<__u64&>(page->data_head)).load(std::memory_order_acquire);
-  };
+  const auto newest = [page] { return sys::load_kernel_counter(page->data_head); };
   if (newest() == ring.read) return;
   // What is overwritten while it is read would be no record.
   if (::ioctl(ring.event.get(), PERF_EVENT_IOC_PAUSE_OUTPUT, 1) != 0) return;
