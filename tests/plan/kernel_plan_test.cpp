@@ -5,8 +5,8 @@
 
 #include <set>
 
-#include "kernel_functions/fixture.hpp"
 #include "plan/kernel.hpp"
+#include "tests/kernel/fixture.hpp"
 #include "usdt/carrier.hpp"
 #include "usdt/plan.hpp"
 

@@ -94,7 +94,7 @@ def programs(kernel, bin_dir, short):
     todo = [
         checks.Program(bin_dir, "own_programs_test", carriers, limit=600),
         checks.Program(bin_dir, "expr_kernel_test", limit=300),
-        checks.Program(bin_dir, "kernel_functions_test", "'--gtest_filter=RunningKernel.*'", limit=120),
+        checks.Program(bin_dir, "kernel_lists_test", "'--gtest_filter=RunningKernel.*'", limit=120),
         checks.RunTimeProbes(bin_dir),
         checks.Program(bin_dir, "kernel_test", f"'--gtest_filter={kernel_tests(kernel, short)}'", limit=900),
     ]
