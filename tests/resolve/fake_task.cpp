@@ -57,8 +57,6 @@ std::optional<std::uint64_t> FakeTask::read(const usdt_arg_spec& spec) const {
     case USDT_ARG_ADDR:
       raw = address(spec);
       break;
-    default:
-      return std::nullopt;
   }
   if (!raw) return raw;
   const unsigned unused = 64 - 8U * spec.size;

@@ -433,7 +433,7 @@ static napi_value value_of(napi_env env, const struct usdtc_value* value, const 
     case USDTC_VALUE_BYTES:
       napi_create_buffer_copy(env, value->text.length, value->text.data, NULL, &out);
       return out;
-    default:
+    case USDTC_VALUE_UNREADABLE:
       break;
   }
   if (value->flags & USDTC_VALUE_NULL) return text_value(env, NULL);

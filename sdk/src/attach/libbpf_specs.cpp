@@ -105,23 +105,16 @@ Translated translate_memory(const usdt_arg_spec& arg, const LibbpfSites& sites) 
 }
 
 Translated translate(const usdt_arg_spec& arg, const LibbpfSites& sites) {
-  switch (arg.kind) {
-    case USDT_ARG_CONST:
-      return {.type = LibbpfType::constant, .value = arg.value};
-    case USDT_ARG_REG:
-      return translate_register(arg);
-    case USDT_ARG_MEM:
-      return translate_memory(arg, sites);
-    case USDT_ARG_ADDR: {
-      const Translated address = translate_memory(arg, sites);
-      // Nothing is added to the register: its value is the address.
-      if (address.type == LibbpfType::memory && address.value == 0)
-        return {.type = LibbpfType::reg, .base = address.base};
-      return {};
-    }
-    default:
-      return {};
+  if (arg.kind == USDT_ARG_CONST) return {.type = LibbpfType::constant, .value = arg.value};
+  if (arg.kind == USDT_ARG_REG) return translate_register(arg);
+  if (arg.kind == USDT_ARG_MEM) return translate_memory(arg, sites);
+  if (arg.kind == USDT_ARG_ADDR) {
+    const Translated address = translate_memory(arg, sites);
+    // Nothing is added to the register: its value is the address.
+    if (address.type == LibbpfType::memory && address.value == 0)
+      return {.type = LibbpfType::reg, .base = address.base};
   }
+  return {};
 }
 
 bool holds(const LibbpfField& at, std::uint64_t value) { return at.bits >= 64 || value >> at.bits == 0; }

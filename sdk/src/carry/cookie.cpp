@@ -42,20 +42,14 @@ class ArgPacker {
   bool pack(BitWriter& out) const {
     // Everything but what cannot be read has one of the sizes of the type field.
     if (arg_.kind != USDT_ARG_UNREADABLE && (!std::has_single_bit(arg_.size) || arg_.size > 8)) return false;
-    switch (arg_.kind) {
-      case USDT_ARG_UNREADABLE:
-        out.put(USDT_FORM_UNREADABLE, 7);
-        out.put(arg_.size, 4);
-        return true;
-      case USDT_ARG_CONST:
-        return constant(out);
-      case USDT_ARG_REG:
-        return in_register(out);
-      case USDT_ARG_MEM:
-        return in_memory(out);
-      default:
-        return false;
+    if (arg_.kind == USDT_ARG_UNREADABLE) {
+      out.put(USDT_FORM_UNREADABLE, 7);
+      out.put(arg_.size, 4);
+      return true;
     }
+    if (arg_.kind == USDT_ARG_CONST) return constant(out);
+    if (arg_.kind == USDT_ARG_REG) return in_register(out);
+    return arg_.kind == USDT_ARG_MEM && in_memory(out);
   }
 
  private:

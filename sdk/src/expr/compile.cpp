@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstring>
 #include <limits>
 #include <string_view>
+#include <utility>
 
 #include "expr/numbers.hpp"
 #include "usdt/bpf/filter.h"
@@ -53,23 +55,30 @@ struct Label {
   std::size_t number = 0;
 };
 
-/// The jump of `comparison` between integers.
+/// How integers are compared.
+struct Jump {
+  Op comparison = Op::equal;
+  std::uint8_t of_unsigned = 0, of_signed = 0;
+};
+constexpr std::array<Jump, 6> kJumps{{{Op::less, kJumpLess, kJumpSignedLess},
+                                      {Op::less_equal, kJumpLessEqual, kJumpSignedLessEqual},
+                                      {Op::greater, BPF_JGT, kJumpSignedGreater},
+                                      {Op::greater_equal, BPF_JGE, kJumpSignedGreaterEqual},
+                                      {Op::equal, BPF_JEQ, BPF_JEQ},
+                                      {Op::not_equal, kJumpNotEqual, kJumpNotEqual}}};
+
 std::uint8_t jump_of(Op comparison, bool is_signed) {
-  switch (comparison) {
-    case Op::less:
-      return is_signed ? kJumpSignedLess : kJumpLess;
-    case Op::less_equal:
-      return is_signed ? kJumpSignedLessEqual : kJumpLessEqual;
-    case Op::greater:
-      return is_signed ? kJumpSignedGreater : BPF_JGT;
-    case Op::greater_equal:
-      return is_signed ? kJumpSignedGreaterEqual : BPF_JGE;
-    case Op::equal:
-      return BPF_JEQ;
-    default:  // NOLINT: of the comparisons the last one
-      return kJumpNotEqual;
-  }
+  const Jump& jump = *std::ranges::find(kJumps, comparison, &Jump::comparison);
+  return is_signed ? jump.of_signed : jump.of_unsigned;
 }
+
+/// The operators that are one instruction each.
+constexpr std::array<std::pair<Op, std::uint8_t>, 6> kInstructions{{{Op::multiply, BPF_MUL},
+                                                                    {Op::add, BPF_ADD},
+                                                                    {Op::subtract, BPF_SUB},
+                                                                    {Op::bit_and, BPF_AND},
+                                                                    {Op::bit_xor, BPF_XOR},
+                                                                    {Op::bit_or, BPF_OR}}};
 
 bool fits_immediate(std::uint64_t bits) { return static_cast<std::int64_t>(bits) == static_cast<std::int32_t>(bits); }
 
@@ -268,25 +277,9 @@ class Compiler {
 
   /// r0 = r0 OP r1
   void compute(const Node& node) {
-    switch (node.op) {
-      case Op::multiply:
-        return alu(BPF_MUL, 0, 1);
-      case Op::add:
-        return alu(BPF_ADD, 0, 1);
-      case Op::subtract:
-        return alu(BPF_SUB, 0, 1);
-      case Op::bit_and:
-        return alu(BPF_AND, 0, 1);
-      case Op::bit_xor:
-        return alu(BPF_XOR, 0, 1);
-      case Op::bit_or:
-        return alu(BPF_OR, 0, 1);
-      case Op::shift_left:
-      case Op::shift_right:
-        return shift(node);
-      default:  // NOLINT: what is left, by value()
-        return divide(node);
-    }
+    if (node.op == Op::shift_left || node.op == Op::shift_right) return shift(node);
+    if (node.op == Op::divide || node.op == Op::remainder) return divide(node);
+    alu(std::ranges::find(kInstructions, node.op, &std::pair<Op, std::uint8_t>::first)->second, 0, 1);
   }
 
   void shift(const Node& node) {

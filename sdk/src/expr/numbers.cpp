@@ -42,20 +42,11 @@ int compare(Number a, Number b) noexcept {
 }
 
 bool holds(Operator comparison, int order) noexcept {
-  switch (comparison) {
-    case Operator::less:
-      return order < 0;
-    case Operator::less_equal:
-      return order <= 0;
-    case Operator::greater:
-      return order > 0;
-    case Operator::greater_equal:
-      return order >= 0;
-    case Operator::equal:
-      return order == 0;
-    default:  // NOLINT: callers ask for comparisons alone, and this is the last one
-      return order != 0;
-  }
+  if (comparison == Operator::less) return order < 0;
+  if (comparison == Operator::less_equal) return order <= 0;
+  if (comparison == Operator::greater) return order > 0;
+  if (comparison == Operator::greater_equal) return order >= 0;
+  return (order == 0) == (comparison == Operator::equal);
 }
 
 bool is_comparison(Operator op) noexcept { return op >= Operator::less && op <= Operator::not_equal; }
