@@ -237,8 +237,7 @@ const NumberParser number;
 const TextParser literal;
 const PathParser path;
 
-// --- operators
-// --------------------------------------------------------------------------------------------------------
+// --- operators -------------------------------------------------------------------------------------------------------
 
 template <Op op, std::size_t count>
 const auto make = [](auto& ctx) { x3::_pass(ctx) = reduce(draft_of(ctx), op, count); };

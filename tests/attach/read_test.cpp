@@ -15,10 +15,13 @@
 #include <fstream>
 #include <thread>
 
+#include "sys/regular_file.hpp"
+
 namespace usdt::sys {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -67,6 +70,15 @@ TEST_F(Reading, at_an_offset_ends_where_the_file_does) {
   EXPECT_EQ(read_at(fd, 10, room), 0U);
   ::close(fd);
   EXPECT_EQ(read_at(fd, 0, room), 0U) << "closed";
+}
+
+TEST_F(Reading, takes_all_of_a_regular_file_or_none_of_it) {
+  const std::string file = write(std::string(70'000, 'x'));
+  EXPECT_EQ(read_regular(file, 70'000).value(), std::vector(70'000, std::byte{'x'}));
+  EXPECT_EQ(read_regular(file, 69'999).error().kind, ErrorKind::limit);
+  EXPECT_EQ(read_regular(dir_ / "missing", 1).error().kind, ErrorKind::not_found);
+  EXPECT_THAT(read_regular(dir_, 1).error().message, EndsWith(": a directory, not a regular file"));
+  EXPECT_THAT(read_regular("/dev/zero", 1).error().message, StartsWith("/dev/zero: a character device"));
 }
 
 /// A timer's signals, which interrupt system calls.

@@ -111,7 +111,7 @@ class BpfObject {
  public:
   /// Opens an object made by usdt_add_bpf() or clang. Errors: malformed, with libbpf's words.
   [[nodiscard]] static Result<BpfObject> open(std::span<const std::byte> bytes, std::string_view name = "usdt");
-  /// The same of a file. Errors also: not_found, no_permission, io.
+  /// The same of a regular file. Errors also: not_found, no_permission, not_supported, io, limit.
   [[nodiscard]] static Result<BpfObject> open(const std::filesystem::path& path);
 
   BpfObject(BpfObject&&) noexcept;

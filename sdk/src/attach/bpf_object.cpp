@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <utility>
 #include <vector>
 
@@ -19,29 +18,17 @@
 #include "attach/map_source.hpp"
 #include "attach/spec_maps.hpp"
 #include "attach/specialise.hpp"
+#include "sys/regular_file.hpp"
 #include "usdt/features.hpp"
 
 namespace usdt {
 inline namespace v1 {
 
-// --- opened
-// -----------------------------------------------------------------------------------------------------------
+// --- opened ----------------------------------------------------------------------------------------------------------
 BpfObject::BpfObject(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 BpfObject::BpfObject(BpfObject&&) noexcept = default;
 BpfObject& BpfObject::operator=(BpfObject&&) noexcept = default;
 BpfObject::~BpfObject() = default;
-
-namespace {
-
-Result<std::vector<std::byte>> read_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  std::vector<std::byte> bytes(file ? static_cast<std::size_t>(file.tellg()) : 0);
-  if (!file || !file.seekg(0).read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size())))
-    return fail(os_failure(ErrorKind::io, fmt::format("BPF object {}", path.string()), errno));
-  return bytes;
-}
-
-}  // namespace
 
 Result<BpfObject> BpfObject::open(std::span<const std::byte> bytes, std::string_view name) {
   std::string owned_name(name);
@@ -52,8 +39,9 @@ Result<BpfObject> BpfObject::open(std::span<const std::byte> bytes, std::string_
 }
 
 Result<BpfObject> BpfObject::open(const std::filesystem::path& path) {
-  auto bytes = read_file(path);
-  if (!bytes) return fail(bytes.error());
+  constexpr std::size_t kMostBytes = 256U << 20;
+  auto bytes = sys::read_regular(path.string(), kMostBytes);
+  if (!bytes) return fail(Error(bytes.error()).within("BPF object"));
   return open(*bytes, path.stem().stem().string());
 }
 
@@ -192,8 +180,7 @@ Result<LoadedObject> BpfObject::load(std::shared_ptr<const AttachPlan> shared, c
                                                            *backend, backends::license_of(impl_->recipe.bytes())));
 }
 
-// --- loaded
-// -----------------------------------------------------------------------------------------------------------
+// --- loaded ----------------------------------------------------------------------------------------------------------
 LoadedObject::LoadedObject(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 LoadedObject::LoadedObject(LoadedObject&&) noexcept = default;
 LoadedObject& LoadedObject::operator=(LoadedObject&&) noexcept = default;

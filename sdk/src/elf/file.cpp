@@ -15,15 +15,6 @@
 namespace usdt::elf {
 namespace {
 
-const char* kind_of_inode(mode_t mode) noexcept {
-  if (S_ISDIR(mode)) return "a directory";
-  if (S_ISFIFO(mode)) return "a FIFO";
-  if (S_ISSOCK(mode)) return "a socket";
-  if (S_ISCHR(mode)) return "a character device";
-  if (S_ISBLK(mode)) return "a block device";
-  return "of unknown kind";
-}
-
 bool same_time(const timespec& a, const timespec& b) noexcept { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
 
 }  // namespace
@@ -31,11 +22,7 @@ bool same_time(const timespec& a, const timespec& b) noexcept { return a.tv_sec 
 Result<File> File::open(const std::filesystem::path& path) {
   sys::RegularFile opened = sys::open_regular(AT_FDCWD, path.c_str());
   if (opened.fd) return File(std::move(opened.fd), opened.st);
-  if (opened.st.st_mode == 0 || S_ISREG(opened.st.st_mode)) {
-    return fail(os_failure(ErrorKind::io, path.string(), opened.error));
-  }
-  return fail(ErrorKind::not_supported,
-              fmt::format("{}: {}, not a regular file", path.string(), kind_of_inode(opened.st.st_mode)));
+  return fail(sys::failure_of(opened, path.string()));
 }
 
 Result<File> File::in_memory(ByteView bytes) {

@@ -7,6 +7,8 @@
 #include <array>
 #include <cerrno>
 
+#include "sys/read.hpp"
+
 namespace usdt::sys {
 namespace {
 
@@ -31,6 +33,15 @@ UniqueFd open_again(int dir, const char* path, const struct stat& judged) noexce
   return fd;
 }
 
+const char* kind_of_inode(mode_t mode) noexcept {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISSOCK(mode)) return "a socket";
+  if (S_ISCHR(mode)) return "a character device";
+  if (S_ISBLK(mode)) return "a block device";
+  return "of unknown kind";
+}
+
 }  // namespace
 
 RegularFile open_regular(int dir, const char* path) noexcept {
@@ -48,6 +59,21 @@ RegularFile open_regular(int dir, const char* path) noexcept {
   if (!file.fd && errno == ENOENT) file.fd = open_again(dir, path, file.st);
   if (!file.fd) file.error = errno;
   return file;
+}
+
+Error failure_of(const RegularFile& file, std::string_view path) {
+  if (file.st.st_mode == 0 || S_ISREG(file.st.st_mode)) return os_failure(ErrorKind::io, path, file.error);
+  return {ErrorKind::not_supported, fmt::format("{}: {}, not a regular file", path, kind_of_inode(file.st.st_mode))};
+}
+
+Result<std::vector<std::byte>> read_regular(const std::string& path, std::size_t most) {
+  const RegularFile file = open_regular(AT_FDCWD, path.c_str());
+  if (!file.fd) return fail(failure_of(file, path));
+  const auto size = static_cast<std::uint64_t>(file.st.st_size);
+  if (size > most) return fail(ErrorKind::limit, fmt::format("{} has more than {} bytes", path, most));
+  std::vector<std::byte> bytes(size);
+  bytes.resize(read_at(file.fd.get(), 0, bytes));
+  return bytes;
 }
 
 }  // namespace usdt::sys

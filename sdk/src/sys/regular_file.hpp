@@ -4,7 +4,13 @@
 
 #include <sys/stat.h>
 
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "sys/unique_fd.hpp"
+#include "usdt/result.hpp"
 
 namespace usdt::sys {
 
@@ -18,5 +24,9 @@ struct RegularFile {
 /// else is looked at and never opened, whatever the name is made to point to meanwhile: what is opened is the inode
 /// that fstat(2) has judged. Never waits for a FIFO's writer or for the holder of a lease.
 [[nodiscard]] RegularFile open_regular(int dir, const char* path) noexcept;
+/// Why open_regular() has not opened `path`: not_supported where it is something else, which the message names.
+[[nodiscard]] Error failure_of(const RegularFile& file, std::string_view path);
+/// All bytes of such a file. Errors: failure_of(); limit where it has more than `most`.
+[[nodiscard]] Result<std::vector<std::byte>> read_regular(const std::string& path, std::size_t most);
 
 }  // namespace usdt::sys
