@@ -32,7 +32,7 @@ void expect_register(Machine machine, const Expected& expected) {
   EXPECT_EQ(found->reg_class, expected.reg_class);
 }
 
-TEST(Registers, OfX8664HaveTheWordsOfTheKernelsPtRegs) {
+TEST(Registers, of_x86_64_have_the_words_of_the_kernels_pt_regs) {
   const std::string_view order[] = {"r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10",
                                     "r9",  "r8",  "rax", "rcx", "rdx", "rsi", "rdi"};
   for (int word = 0; word < 15; ++word) expect_register(Machine::x86_64, {order[word], order[word], 64, 0, word});
@@ -40,7 +40,7 @@ TEST(Registers, OfX8664HaveTheWordsOfTheKernelsPtRegs) {
   expect_register(Machine::x86_64, {"rsp", "rsp", 64, 0, 19});
 }
 
-TEST(Registers, OfX8664AreFoundByEveryWidth) {
+TEST(Registers, of_x86_64_are_found_by_every_width) {
   for (const Expected& expected : {
            Expected{"eax", "rax", 32, 0, 10},
            Expected{"ax", "rax", 16, 0, 10},
@@ -66,7 +66,7 @@ TEST(Registers, OfX8664AreFoundByEveryWidth) {
   }
 }
 
-TEST(Registers, OfI386MapToTheSameWordsOfTheSixtyFourBitKernel) {
+TEST(Registers, of_i386_map_to_the_same_words_of_the_sixty_four_bit_kernel) {
   const Arch& wide = for_machine(Machine::x86_64);
   for (const Register& entry : for_machine(Machine::i386).registers) {
     const Register* same = wide.find(entry.name);
@@ -79,13 +79,13 @@ TEST(Registers, OfI386MapToTheSameWordsOfTheSixtyFourBitKernel) {
   expect_register(Machine::i386, {"esp", "esp", 32, 0, 19});
 }
 
-TEST(Registers, OfI386HaveNoSixtyFourBitNames) {
+TEST(Registers, of_i386_have_no_sixty_four_bit_names) {
   for (const char* name : {"rax", "r8", "r8d", "rip", "sil", "spl"}) {
     EXPECT_EQ(for_machine(Machine::i386).find(name), nullptr) << name;
   }
 }
 
-TEST(Registers, OfArm64AreTheWordsOfUserPtRegs) {
+TEST(Registers, of_arm64_are_the_words_of_user_pt_regs) {
   for (int i = 0; i <= 30; ++i) {
     const std::string x = std::string("x").append(std::to_string(i));
     expect_register(Machine::aarch64, {x, x, 64, 0, i});
@@ -109,7 +109,7 @@ TEST(Registers, OfArm64AreTheWordsOfUserPtRegs) {
   }
 }
 
-TEST(Registers, AreFoundByExactlyTheirName) {
+TEST(Registers, are_found_by_exactly_their_name) {
   for (const Machine machine : kMachines) {
     const Arch& arch = for_machine(machine);
     std::set<std::string_view> names;
@@ -123,7 +123,7 @@ TEST(Registers, AreFoundByExactlyTheirName) {
   }
 }
 
-TEST(Registers, HaveACanonicalNameThatIsARegisterItselfAndHoldsThem) {
+TEST(Registers, have_a_canonical_name_that_is_a_register_itself_and_holds_them) {
   for (const Machine machine : kMachines) {
     const Arch& arch = for_machine(machine);
     for (const Register& entry : arch.registers) {
@@ -136,7 +136,7 @@ TEST(Registers, HaveACanonicalNameThatIsARegisterItselfAndHoldsThem) {
   }
 }
 
-TEST(Registers, PairAsGccOrdersThem) {
+TEST(Registers, pair_as_gcc_orders_them) {
   const auto high = [](Machine machine, std::string_view name) -> std::string_view {
     const Arch& arch = for_machine(machine);
     const RegisterId id = pair_high(arch, *arch.find(name));
@@ -152,12 +152,12 @@ TEST(Registers, PairAsGccOrdersThem) {
   EXPECT_EQ(high(Machine::x86_64, "eax"), "");
 }
 
-TEST(Registers, AreKnownInEitherCase) {
+TEST(Registers, are_known_in_either_case) {
   EXPECT_EQ(for_machine(Machine::x86_64).find("RAX"), for_machine(Machine::x86_64).find("rax"));
   EXPECT_EQ(for_machine(Machine::aarch64).find("Wzr"), for_machine(Machine::aarch64).find("wzr"));
 }
 
-TEST(Machines, AreKnownByTheirElfNumber) {
+TEST(Machines, are_known_by_their_elf_number) {
   for (const Machine machine : kMachines) {
     const Arch& arch = for_machine(machine);
     EXPECT_EQ(arch.machine, machine);

@@ -21,7 +21,7 @@ SiteClass aarch64(std::uint32_t code) {
   return classify_site(Machine::aarch64, bytes);
 }
 
-TEST(SiteClasses, OfX8664TellTheNopPairsApart) {
+TEST(SiteClasses, of_x86_64_tell_the_nop_pairs_apart) {
   EXPECT_EQ(x86_64({0x90, 0x48, 0x89, 0xc3}), SiteClass::nop);
   EXPECT_EQ(x86_64({0x90, 0x0f, 0x1f, 0x44, 0x00, 0x00, 0xc3}), SiteClass::nop_nop5);
   EXPECT_EQ(x86_64({0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0}), SiteClass::nop_nop10);
@@ -29,7 +29,7 @@ TEST(SiteClasses, OfX8664TellTheNopPairsApart) {
   EXPECT_EQ(x86_64({0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0}), SiteClass::nop10);
 }
 
-TEST(SiteClasses, NeedEveryByteOfAPair) {
+TEST(SiteClasses, need_every_byte_of_a_pair) {
   EXPECT_EQ(x86_64({0x90, 0x0f, 0x1f, 0x44, 0x00}), SiteClass::nop) << "cut off by the segment's end";
   EXPECT_EQ(x86_64({0x90, 0x0f, 0x1f, 0x44, 0x00, 0x01}), SiteClass::nop) << "another displacement";
   EXPECT_EQ(x86_64({0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0}), SiteClass::nop);
@@ -37,7 +37,7 @@ TEST(SiteClasses, NeedEveryByteOfAPair) {
   EXPECT_EQ(x86_64({}), SiteClass::unknown);
 }
 
-TEST(SiteClasses, OfX8664KnowWhatTheKernelEmulates) {
+TEST(SiteClasses, of_x86_64_know_what_the_kernel_emulates) {
   for (const auto& bytes : std::initializer_list<std::initializer_list<int>>{{0x66, 0x90},
                                                                              {0x0f, 0x1f, 0x00},
                                                                              {0x0f, 0x1f, 0x40, 0x00},
@@ -57,7 +57,7 @@ TEST(SiteClasses, OfX8664KnowWhatTheKernelEmulates) {
   }
 }
 
-TEST(SiteClasses, OfX8664CallTheRestSingleStepped) {
+TEST(SiteClasses, of_x86_64_call_the_rest_single_stepped) {
   for (const auto& bytes : std::initializer_list<std::initializer_list<int>>{{0xf3, 0x0f, 0x1e, 0xfa},
                                                                              {0x48, 0x89, 0xe5},
                                                                              {0xc3},
@@ -72,14 +72,14 @@ TEST(SiteClasses, OfX8664CallTheRestSingleStepped) {
   }
 }
 
-TEST(SiteClasses, OfI386HaveNoOptimisedNopsAndNoRexPrefix) {
+TEST(SiteClasses, of_i386_have_no_optimised_nops_and_no_rex_prefix) {
   EXPECT_EQ(i386({0x90, 0x0f, 0x1f, 0x44, 0x00, 0x00}), SiteClass::nop);
   EXPECT_EQ(i386({0x0f, 0x1f, 0x44, 0x00, 0x00}), SiteClass::emulated);
   EXPECT_EQ(i386({0x55}), SiteClass::emulated);
   EXPECT_EQ(i386({0x41, 0x55}), SiteClass::single_step) << "inc %ecx";
 }
 
-TEST(SiteClasses, OfArm64KnowWhatTheKernelSimulates) {
+TEST(SiteClasses, of_arm64_know_what_the_kernel_simulates) {
   EXPECT_EQ(aarch64(0xd503201f), SiteClass::nop);
   for (const std::uint32_t code : {0x54000041U, 0xb4000040U, 0x35000040U, 0x36000040U, 0xb7000040U, 0x10000000U,
                                    0x90000000U, 0x14000001U, 0x94000001U, 0xd61f0200U, 0xd63f0100U, 0xd65f03c0U}) {
@@ -93,7 +93,7 @@ TEST(SiteClasses, OfArm64KnowWhatTheKernelSimulates) {
 
 bool taken(Machine machine, const std::vector<std::uint8_t>& bytes) { return uprobe_refusal(machine, bytes).empty(); }
 
-TEST(Uprobes, OnX8664AreTakenOnWhatCompilersPutThere) {
+TEST(Uprobes, on_x86_64_are_taken_on_what_compilers_put_there) {
   for (const std::vector<std::uint8_t>& bytes : {std::vector<std::uint8_t>{0x90},
                                                  {0x0f, 0x1f, 0x44, 0x00, 0x00},
                                                  {0xf3, 0x0f, 0x1e, 0xfa},              // endbr64
@@ -108,7 +108,7 @@ TEST(Uprobes, OnX8664AreTakenOnWhatCompilersPutThere) {
   }
 }
 
-TEST(Uprobes, OnX8664AreRefusedWithTheReason) {
+TEST(Uprobes, on_x86_64_are_refused_with_the_reason) {
   struct Row {
     std::vector<std::uint8_t> bytes;
     std::string_view reason;
@@ -130,7 +130,7 @@ TEST(Uprobes, OnX8664AreRefusedWithTheReason) {
   }
 }
 
-TEST(Uprobes, OnI386KnowNoRexPrefixAndLdsBesideVex) {
+TEST(Uprobes, on_i386_know_no_rex_prefix_and_lds_beside_vex) {
   EXPECT_TRUE(taken(Machine::i386, {0xc5, 0x01}));               // lds (%ecx),%eax
   EXPECT_TRUE(taken(Machine::i386, {0xc5, 0xf9, 0xd4, 0xc1}));   // vpaddq: d4 is aam
   EXPECT_FALSE(taken(Machine::i386, {0xc5, 0xfd, 0x6f, 0x07}));  // vmovdqa
@@ -139,7 +139,7 @@ TEST(Uprobes, OnI386KnowNoRexPrefixAndLdsBesideVex) {
   EXPECT_TRUE(taken(Machine::i386, {0xd5, 0x0a}));               // aad
 }
 
-TEST(Uprobes, AreNotRefusedForBytesThatAreNotThere) {
+TEST(Uprobes, are_not_refused_for_bytes_that_are_not_there) {
   EXPECT_TRUE(taken(Machine::x86_64, {}));
   EXPECT_TRUE(taken(Machine::x86_64, {0x66}));
   EXPECT_TRUE(taken(Machine::x86_64, {0xc5, 0xf9}));
@@ -151,7 +151,7 @@ bool arm_takes(std::uint32_t code) {
                                   static_cast<std::uint8_t>(code >> 16), static_cast<std::uint8_t>(code >> 24)});
 }
 
-TEST(Uprobes, OnArm64AreTakenOnWhatIsSteppedOrSimulated) {
+TEST(Uprobes, on_arm64_are_taken_on_what_is_stepped_or_simulated) {
   for (const std::uint32_t code :
        {0xd503201fU /* nop */, 0xd503233fU /* paciasp */, 0xd503245fU /* bti c */, 0xaa0003e1U /* mov x1, x0 */,
         0xf9400000U /* ldr x0, [x0] */, 0x90000000U /* adrp */, 0x54000041U /* b.ne */, 0xd65f03c0U /* ret */,
@@ -161,7 +161,7 @@ TEST(Uprobes, OnArm64AreTakenOnWhatIsSteppedOrSimulated) {
   }
 }
 
-TEST(Uprobes, OnArm64AreRefusedWhereSteppingGoesWrong) {
+TEST(Uprobes, on_arm64_are_refused_where_stepping_goes_wrong) {
   for (const std::uint32_t code :
        {0x58000000U /* ldr x0, literal */, 0x1c000000U /* ldr s0, literal */, 0x98000000U /* ldrsw */,
         0xd8000000U /* prfm literal */, 0x885ffc00U /* ldaxr */, 0x8800fc00U /* stlxr */, 0xd4000001U /* svc */,

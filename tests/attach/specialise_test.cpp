@@ -7,8 +7,13 @@
 
 #include <cstring>
 
+#include "tests/arg_specs.hpp"
+
 namespace usdt::backends {
 namespace {
+
+using test::mem;
+using test::reg;
 
 // Opcodes as Documentation/bpf/standardization/instruction-set.rst numbers them.
 constexpr std::uint8_t kLoadWord = 0x79, kMove = 0xb7, kAdd = 0x07, kLeft = 0x67, kRight = 0x77, kRightSigned = 0xc7;
@@ -54,23 +59,6 @@ std::vector<bpf_insn> specialised(const std::vector<bpf_insn>& code, const Encod
   return specialised(code, program_of(spec));
 }
 
-usdt_arg_spec in_register(std::uint8_t word, std::uint8_t size, unsigned flags = 0) {
-  usdt_arg_spec arg{};
-  arg.kind = USDT_ARG_REG;
-  arg.reg = word;
-  arg.index = USDT_REG_NONE;
-  arg.size = size;
-  arg.flags = static_cast<std::uint8_t>(flags);
-  return arg;
-}
-
-usdt_arg_spec in_memory(std::uint8_t word, std::int64_t displacement, std::uint8_t size, unsigned flags = 0) {
-  usdt_arg_spec arg = in_register(word, size, flags);
-  arg.kind = USDT_ARG_MEM;
-  arg.value = static_cast<std::uint64_t>(displacement);
-  return arg;
-}
-
 EncodedSpec spec_of(std::vector<usdt_arg_spec> args) { return {.user_cookie = 0, .args = std::move(args)}; }
 
 std::vector<bpf_insn> read_register(int n) {
@@ -81,18 +69,18 @@ bool is_nothing(const bpf_insn& code) {
   return code.code == 0x05 && code.imm == 0 && code.off == 0 && code.dst_reg == 0 && code.src_reg == 0;
 }
 
-TEST(Specialise, MakesAnUnsignedRegisterOneLoadOfItsSize) {
+TEST(Specialise, makes_an_unsigned_register_one_load_of_its_size) {
   constexpr std::uint8_t kLoad32 = 0x61, kLoad16 = 0x69, kLoad8 = 0x71;
   for (const auto& [size, load] : {std::pair{1, kLoad8}, {2, kLoad16}, {4, kLoad32}, {8, kLoadWord}}) {
-    const auto code = specialised(read_register(0), spec_of({in_register(14, static_cast<std::uint8_t>(size))}));
+    const auto code = specialised(read_register(0), spec_of({reg(14, static_cast<unsigned>(size))}));
     EXPECT_EQ(code[0].code, load);
     EXPECT_EQ(code[0].off, 112) << "rdi is word 14 of pt_regs";
     EXPECT_TRUE(is_nothing(code[1]) && is_nothing(code[2])) << size;
   }
 }
 
-TEST(Specialise, MakesWhatNoLoadFitsALoadAndTwoShifts) {
-  const auto code = specialised(read_register(0), spec_of({in_register(14, 3)}));
+TEST(Specialise, makes_what_no_load_fits_a_load_and_two_shifts) {
+  const auto code = specialised(read_register(0), spec_of({reg(14, 3)}));
   EXPECT_EQ(code[0].code, kLoadWord);
   EXPECT_EQ(code[0].off, 112);
   EXPECT_EQ(code[1].imm, 40);
@@ -100,17 +88,17 @@ TEST(Specialise, MakesWhatNoLoadFitsALoadAndTwoShifts) {
   EXPECT_EQ(code[2].code, kRight);
 }
 
-TEST(Specialise, LeavesAWholeSignedWordAsItIs) {
-  const auto code = specialised(read_register(0), spec_of({in_register(14, 8, USDT_ARG_SIGNED)}));
+TEST(Specialise, leaves_a_whole_signed_word_as_it_is) {
+  const auto code = specialised(read_register(0), spec_of({reg(14, 8, USDT_ARG_SIGNED)}));
   EXPECT_EQ(code[0].code, kLoadWord);
   EXPECT_TRUE(is_nothing(code[1]) && is_nothing(code[2]));
 }
 
-TEST(Specialise, TrimsWhatWasReadFromMemory) {
+TEST(Specialise, trims_what_was_read_from_memory) {
   std::vector<bpf_insn> program{insn(kLeft, USDT_PATCH_ARG_TRIM), insn(kRight, USDT_PATCH_ARG_TRIM)};
   program[0].dst_reg = program[1].dst_reg = 7;
   const auto trimmed = [&](std::uint8_t size, unsigned flags) {
-    return specialised(program, spec_of({in_memory(4, 8, size, flags)}));
+    return specialised(program, spec_of({mem(8, 4, size, flags)}));
   };
   EXPECT_TRUE(is_nothing(trimmed(8, 0)[0]) && is_nothing(trimmed(8, 0)[1]));
   const auto half = trimmed(4, 0);
@@ -122,18 +110,18 @@ TEST(Specialise, TrimsWhatWasReadFromMemory) {
   EXPECT_TRUE(small[0].imm == 48 && small[1].imm == 48 && small[1].code == kRight);
 }
 
-TEST(Specialise, ExtendsASignedRegisterByItsSign) {
-  const auto code = specialised(read_register(1), spec_of({in_register(0, 8), in_register(10, 2, USDT_ARG_SIGNED)}));
+TEST(Specialise, extends_a_signed_register_by_its_sign) {
+  const auto code = specialised(read_register(1), spec_of({reg(0, 8), reg(10, 2, USDT_ARG_SIGNED)}));
   EXPECT_EQ(code[0].off, 80);
   EXPECT_EQ(code[1].imm, 48);
   EXPECT_EQ(code[2].imm, 48);
   EXPECT_EQ(code[2].code, kRightSigned);
 }
 
-TEST(Specialise, WritesTheAddressOfMemory) {
+TEST(Specialise, writes_the_address_of_memory) {
   const std::vector<bpf_insn> program{insn(kLoadWord, 0), insn(kAdd, USDT_PATCH_ARG_DISPLACEMENT),
                                       insn(kMove, USDT_PATCH_ARG_WINDOW), insn(kMove, USDT_PATCH_ARG_SIZE)};
-  const auto code = specialised(program, spec_of({in_memory(4, -20, 4), in_memory(4, -24, 4)}));
+  const auto code = specialised(program, spec_of({mem(-20, 4, 4), mem(-24, 4, 4)}));
   EXPECT_EQ(code[0].off, 32);
   EXPECT_EQ(code[1].imm, -20);
   EXPECT_EQ(code[2].imm, USDT_WINDOW(1, 4)) << "its neighbour begins the window";
@@ -152,32 +140,31 @@ std::vector<int> kinds(int arguments, const PlannedProgram& program) {
   return placeholders(USDT_PATCH_ARG_KIND, arguments, program);
 }
 
-TEST(Specialise, SaysOfEachArgumentHowItIsRead) {
-  const usdt_arg_spec far_away = in_memory(4, std::int64_t{1} << 40, 4);
-  usdt_arg_spec indexed = in_memory(4, 8, 4), pair = in_register(10, 8, USDT_ARG_PAIR), high = in_register(10, 1);
+TEST(Specialise, says_of_each_argument_how_it_is_read) {
+  const usdt_arg_spec far_away = mem(std::int64_t{1} << 40, 4, 4);
+  usdt_arg_spec indexed = mem(8, 4, 4), pair = reg(10, 8, USDT_ARG_PAIR), high = reg(10, 1);
   indexed.index = 11;
   high.shift = 8;
-  PlannedProgram program =
-      program_of(spec_of({in_register(10, 8), in_memory(4, 8, 4), far_away, indexed, pair, high, in_memory(4, 8, 4)}));
+  PlannedProgram program = program_of(spec_of({reg(10, 8), mem(8, 4, 4), far_away, indexed, pair, high, mem(8, 4, 4)}));
   program.values_by_site = 1u << 6;
   EXPECT_EQ(kinds(8, program),
             (std::vector<int>{USDT_PATCHED_REG, USDT_PATCHED_MEM, USDT_PATCHED_OTHER, USDT_PATCHED_OTHER,
                               USDT_PATCHED_OTHER, USDT_PATCHED_OTHER, USDT_PATCHED_OTHER, USDT_PATCHED_OTHER}));
 }
 
-TEST(Specialise, DoesNotTakeTheRegistersOfACallsEntryForThoseOfItsEnd) {
-  PlannedProgram program = program_of(spec_of({in_register(14, 8)}));
+TEST(Specialise, does_not_take_the_registers_of_a_calls_entry_for_those_of_its_end) {
+  PlannedProgram program = program_of(spec_of({reg(14, 8)}));
   program.kind.source = USDT_SOURCE_KERNEL;
   EXPECT_EQ(kinds(1, program), std::vector<int>{USDT_PATCHED_REG});
   program.kind.calls = true;
   EXPECT_EQ(kinds(1, program), std::vector<int>{USDT_PATCHED_OTHER});
 }
 
-TEST(Specialise, NamesTheSlotOfWhatIsInOne) {
-  usdt_arg_spec unreadable = in_register(3, 8);
+TEST(Specialise, names_the_slot_of_what_is_in_one) {
+  usdt_arg_spec unreadable = reg(3, 8);
   unreadable.kind = USDT_ARG_UNREADABLE;
-  PlannedProgram program = program_of(spec_of({in_register(0, 8), unreadable, in_register(2, 4, USDT_ARG_SIGNED),
-                                               in_register(USDT_SLOT_RESULT, 8, USDT_ARG_RESULT)}));
+  PlannedProgram program = program_of(
+      spec_of({reg(0, 8), unreadable, reg(2, 4, USDT_ARG_SIGNED), reg(USDT_SLOT_RESULT, 8, USDT_ARG_RESULT)}));
   program.kind.source = USDT_SOURCE_SLOTS;
   const auto kind = kinds(5, program);
   EXPECT_EQ(kind, (std::vector<int>{USDT_PATCHED_SLOT, USDT_PATCHED_OTHER, USDT_PATCHED_SLOT, USDT_PATCHED_SLOT,
@@ -190,23 +177,23 @@ TEST(Specialise, NamesTheSlotOfWhatIsInOne) {
   EXPECT_EQ(kinds(4, program)[3], USDT_PATCHED_OTHER) << "at the entry it is not there yet";
 }
 
-TEST(Specialise, LeavesOtherInstructionsAlone) {
+TEST(Specialise, leaves_other_instructions_alone) {
   const std::vector<bpf_insn> program{insn(kMove, 7), insn(kLeft, 3), insn(kAdd, USDT_PATCH_ARG_CUT),
                                       // The second slot of a 64-bit constant is no instruction.
                                       insn(0x18, 1), insn(0, USDT_PATCH_ARG_KIND),
                                       insn(kMove, USDT_PATCH_ARG_KIND + 32)};
-  const auto code = specialised(program, spec_of({in_register(1, 8)}));
+  const auto code = specialised(program, spec_of({reg(1, 8)}));
   EXPECT_EQ(std::memcmp(code.data(), program.data(), program.size() * sizeof(bpf_insn)), 0);
 }
 
-TEST(Specialise, RefusesPlaceholdersWithoutTheirNeighbours) {
-  const PlannedProgram program = program_of(spec_of({in_register(1, 8)}));
+TEST(Specialise, refuses_placeholders_without_their_neighbours) {
+  const PlannedProgram program = program_of(spec_of({reg(1, 8)}));
   EXPECT_FALSE(specialise(object_of({insn(kLeft, USDT_PATCH_ARG_CUT), insn(kRight, USDT_PATCH_ARG_CUT)}), program));
   EXPECT_FALSE(specialise(object_of({insn(kLoadWord, 0), insn(kLeft, USDT_PATCH_ARG_CUT)}), program));
   EXPECT_FALSE(specialise(object_of({insn(kAdd, USDT_PATCH_ARG_DISPLACEMENT)}), program));
 }
 
-TEST(Specialise, RefusesSectionsBeyondTheFile) {
+TEST(Specialise, refuses_sections_beyond_the_file) {
   std::vector<std::byte> object = object_of(read_register(0));
   EXPECT_FALSE(specialise(std::span(object).first(20), {}));
   EXPECT_FALSE(specialise(std::span(object).first(object.size() - 1), {}));

@@ -117,14 +117,14 @@ class Expressions : public testing::Test {
   std::vector<Piece> pieces_;
 };
 
-TEST_F(Expressions, ARegisterIsARegister) {
+TEST_F(Expressions, a_register_is_a_register) {
   EXPECT_EQ(arg_at(".byte 0x55").location, Location(Register{.id = reg("rdi")}));               // reg5
   EXPECT_EQ(arg_at(".byte 0x90; .uleb128 4").location, Location(Register{.id = reg("rsi")}));   // regx 4
   EXPECT_THAT(reason(arg_at(".byte 0x61")), testing::HasSubstr("in xmm0, a vector register"));  // reg17
   EXPECT_THAT(reason(arg_at(".byte 0x90; .uleb128 300")), testing::HasSubstr("not given"));
 }
 
-TEST_F(Expressions, AnAddressIsMemory) {
+TEST_F(Expressions, an_address_is_memory) {
   EXPECT_EQ(arg_at(".byte 0x75; .sleb128 -16").location,  // breg5
             Location(Memory{.displacement = static_cast<std::uint64_t>(-16), .base = reg("rdi")}));
   EXPECT_EQ(arg_at(".byte 0x92; .uleb128 4; .sleb128 24").location,  // bregx
@@ -135,7 +135,7 @@ TEST_F(Expressions, AnAddressIsMemory) {
             Location(Memory{.displacement = 0x404040, .index = reg("rdi"), .shift = 3, .origin = Origin::file}));
 }
 
-TEST_F(Expressions, ASumOfRegistersIsAnIndexedAddress) {
+TEST_F(Expressions, a_sum_of_registers_is_an_indexed_address) {
   // breg5 8; breg4 0; lit2; shl; plus; plus_uconst 16
   EXPECT_EQ(
       arg_at(".byte 0x75; .sleb128 8; .byte 0x74; .sleb128 0; .byte 0x32, 0x24, 0x22, 0x23; .uleb128 16").location,
@@ -148,7 +148,7 @@ TEST_F(Expressions, ASumOfRegistersIsAnIndexedAddress) {
   EXPECT_THAT(reason(arg_at(".byte 0x75, 0, 0x74, 0, 0x22, 0x71, 0, 0x22")), testing::HasSubstr("more than two"));
 }
 
-TEST_F(Expressions, AStackValueIsTheValueItself) {
+TEST_F(Expressions, a_stack_value_is_the_value_itself) {
   EXPECT_EQ(arg_at(".byte 0x75; .sleb128 3; .byte 0x9f").location,
             Location(Memory{.displacement = 3, .base = reg("rdi"), .is_value = true}));
   EXPECT_EQ(arg_at(".byte 0x75; .sleb128 0; .byte 0x9f").location, Location(Register{.id = reg("rdi")}));
@@ -157,7 +157,7 @@ TEST_F(Expressions, AStackValueIsTheValueItself) {
   EXPECT_EQ(arg_at(".byte 0x11; .sleb128 -2; .byte 0x9f", true, 4, 7).location, Location(Constant{0xfffffffe}));
 }
 
-TEST_F(Expressions, WhatIsLoadedLastIsMemory) {
+TEST_F(Expressions, what_is_loaded_last_is_memory) {
   const Location at_rdi = Memory{.displacement = 8, .base = reg("rdi")};
   EXPECT_EQ(arg_at(".byte 0x75; .sleb128 8; .byte 0x06, 0x9f").location, at_rdi);        // deref
   const Arg narrow = arg_at(".byte 0x75; .sleb128 8; .byte 0x94, 2, 0x9f", true, 4, 5);  // deref_size 2
@@ -166,7 +166,7 @@ TEST_F(Expressions, WhatIsLoadedLastIsMemory) {
   EXPECT_THAT(reason(arg_at(".byte 0x75; .sleb128 8; .byte 0x06")), testing::HasSubstr("behind a pointer in memory"));
 }
 
-TEST_F(Expressions, AMaskMakesTheTypeNarrower) {
+TEST_F(Expressions, a_mask_makes_the_type_narrower) {
   // breg5 0; const1u 0xff; and; stack_value
   const Arg byte = arg_at(".byte 0x75; .sleb128 0; .byte 0x08, 0xff, 0x1a, 0x9f", true, 4, 5);
   EXPECT_EQ(byte.location, Location(Register{.id = reg("rdi")}));
@@ -174,19 +174,19 @@ TEST_F(Expressions, AMaskMakesTheTypeNarrower) {
   EXPECT_THAT(reason(arg_at(".byte 0x75; .sleb128 0; .byte 0x08, 0xf0, 0x1a, 0x9f")), testing::HasSubstr("computed"));
 }
 
-TEST_F(Expressions, AConversionExtendsBySign) {
+TEST_F(Expressions, a_conversion_extends_by_sign) {
   // breg5 0; convert int; stack_value
   const Arg value = arg_at(".byte 0x75; .sleb128 0; .byte 0xa8; .uleb128 .Lsigned32 - .Lunit; .byte 0x9f", true, 8, 5);
   EXPECT_EQ(value.location, Location(Register{.id = reg("rdi")}));
   EXPECT_EQ(value.type, (Type{.size = 4, .is_signed = true}));
 }
 
-TEST_F(Expressions, AnImplicitValueIsAConstant) {
+TEST_F(Expressions, an_implicit_value_is_a_constant) {
   EXPECT_EQ(arg_at(".byte 0x9e, 4; .long 0x12345678", true, 4, 7).location, Location(Constant{0x12345678}));
   EXPECT_THAT(reason(arg_at(".byte 0x9e, 2; .short 1", true, 4, 7)), testing::HasSubstr("fewer bytes"));
 }
 
-TEST_F(Expressions, PiecesAreOneValueWhereTheyLieSideBySide) {
+TEST_F(Expressions, pieces_are_one_value_where_they_lie_side_by_side) {
   EXPECT_EQ(arg_at(".byte 0x55, 0x93, 8").location, Location(Register{.id = reg("rdi")}));
   EXPECT_EQ(arg_at(".byte 0x75, 0, 0x93, 4, 0x75, 4, 0x93, 4").location, Location(Memory{.base = reg("rdi")}));
   EXPECT_THAT(reason(arg_at(".byte 0x75, 0, 0x93, 4, 0x74, 4, 0x93, 4")), testing::HasSubstr("in 2 pieces"));
@@ -194,35 +194,35 @@ TEST_F(Expressions, PiecesAreOneValueWhereTheyLieSideBySide) {
   EXPECT_THAT(reason(arg_at(".byte 0x93, 4, 0x74, 4, 0x93, 4")), testing::HasSubstr("4 of its 8 bytes: optimised out"));
 }
 
-TEST_F(Expressions, AnEntryValueIsTheRegisterWhenTheFunctionBegins) {
+TEST_F(Expressions, an_entry_value_is_the_register_when_the_function_begins) {
   EXPECT_EQ(arg_at(".byte 0xa3, 1, 0x55, 0x9f").location, Location(Register{.id = reg("rdi")}));
   EXPECT_EQ(arg_at(".byte 0xf3, 1, 0x55, 0x9f").location, Location(Register{.id = reg("rdi")}));  // GNU
 }
 
-TEST_F(Expressions, TheCallFrameIsTheStackPointerWhenTheFunctionBegins) {
+TEST_F(Expressions, the_call_frame_is_the_stack_pointer_when_the_function_begins) {
   EXPECT_EQ(arg_at(".byte 0x91; .sleb128 16").location,  // fbreg
             Location(Memory{.displacement = 24, .base = reg("rsp")}));
   EXPECT_EQ(arg_at(".byte 0x9c, 0x23, 8").location, Location(Memory{.displacement = 16, .base = reg("rsp")}));
 }
 
-TEST_F(Expressions, ASlotBelowTheFrameIsLeftToTheCallingConvention) {
+TEST_F(Expressions, a_slot_below_the_frame_is_left_to_the_calling_convention) {
   for (const bool list : {true, false})
     EXPECT_EQ(arg_at(".byte 0x91; .sleb128 -24", list).location, Location(Register{.id = reg("rdi")}));
   // A register that no caller passes anything in.
   EXPECT_EQ(arg_at(".byte 0x53", false).location, Location(Register{.id = reg("rdi")}));
 }
 
-TEST_F(Expressions, AWholeFunctionPlaceThatContradictsTheConventionIsNotBelieved) {
+TEST_F(Expressions, a_whole_function_place_that_contradicts_the_convention_is_not_believed) {
   EXPECT_THAT(reason(arg_at(".byte 0x91; .sleb128 0", false)), testing::HasSubstr("by a calling convention"));
 }
 
-TEST_F(Expressions, WhatIsGoneSaysSo) {
+TEST_F(Expressions, what_is_gone_says_so) {
   EXPECT_THAT(reason(arg_at("")), testing::HasSubstr("optimised out"));
   EXPECT_THAT(reason(arg_at(".byte 0xa0; .long .Ltype - .Lunit; .byte 0")), testing::HasSubstr("optimised out"));
   EXPECT_THAT(reason(arg_at(".byte 0xe0")), testing::HasSubstr("thread-local"));
 }
 
-TEST_F(Expressions, BrokenOnesAreUnreadable) {
+TEST_F(Expressions, broken_ones_are_unreadable) {
   for (const std::string_view broken :
        {".byte 0x22", ".byte 0x9f", ".byte 0x55, 0x55", ".byte 0xff", ".byte 0x55, 0x93, 4, 0x54",
         ".rept 60; .byte 0x31; .endr", ".rept 400; .byte 0x96; .endr", ".byte 0xa3, 2, 0x31, 0x9f"})

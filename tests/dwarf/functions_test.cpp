@@ -86,7 +86,7 @@ class Program : public testing::TestWithParam<std::string> {
   std::optional<DebugInfo> info_;
 };
 
-TEST_P(Program, NamesAMemberFunctionByEachOfItsNames) {
+TEST_P(Program, names_a_member_function_by_each_of_its_names) {
   const VirtAddr entry = address_of("_ZN3net6Server6handleEi");
   for (const std::string_view name : {"handle", "net::Server::handle", "_ZN3net6Server6handleEi"}) {
     const FunctionInfo handle = the_one(name);
@@ -102,7 +102,7 @@ TEST_P(Program, NamesAMemberFunctionByEachOfItsNames) {
   }
 }
 
-TEST_P(Program, FindsTheFunctionAtAnAddress) {
+TEST_P(Program, finds_the_function_at_an_address) {
   const auto found = info_->function_at(address_of("_ZN3net6Server6handleEi"));
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->qualified, "net::Server::handle");
@@ -111,25 +111,25 @@ TEST_P(Program, FindsTheFunctionAtAnAddress) {
   EXPECT_EQ(none.error().kind, ErrorKind::not_found);
 }
 
-TEST_P(Program, NamesWhatIsInAnAnonymousNamespace) {
+TEST_P(Program, names_what_is_in_an_anonymous_namespace) {
   const FunctionInfo hidden = the_one("hidden");
   EXPECT_EQ(hidden.qualified, "net::(anonymous namespace)::hidden");
   EXPECT_FALSE(hidden.external);
 }
 
-TEST_P(Program, TellsOverloadsApart) {
+TEST_P(Program, tells_overloads_apart) {
   const auto found = named("overloaded");
   ASSERT_THAT(found, SizeIs(2));
   EXPECT_NE(found[0].linkage_name, found[1].linkage_name);
   EXPECT_EQ(the_one("_Z10overloadedl").declared.line, 25U);
 }
 
-TEST_P(Program, KnowsWhichFunctionsNeverReturn) {
+TEST_P(Program, knows_which_functions_never_return) {
   EXPECT_TRUE(the_one("leave").noreturn);
   EXPECT_FALSE(the_one("main").noreturn);
 }
 
-TEST_P(Program, FindsEveryInlinedCopyWithItsCallerAndItsCall) {
+TEST_P(Program, finds_every_inlined_copy_with_its_caller_and_its_call) {
   const FunctionInfo small = the_one("small");
   std::vector<std::pair<std::string, std::uint32_t>> calls;
   for (const auto& each : small.instances) {
@@ -143,9 +143,9 @@ TEST_P(Program, FindsEveryInlinedCopyWithItsCallerAndItsCall) {
                                                    std::pair("second", 20U)));
 }
 
-TEST_P(Program, FindsNothingUnderANameThatNothingHas) { EXPECT_THAT(named("nothing"), IsEmpty()); }
+TEST_P(Program, finds_nothing_under_a_name_that_nothing_has) { EXPECT_THAT(named("nothing"), IsEmpty()); }
 
-TEST_P(Program, FindsTheAddressesOfALine) {
+TEST_P(Program, finds_the_addresses_of_a_line) {
   for (const std::string_view file : {"prog.cpp", "/prog.cpp"}) {
     const auto found = info_->addresses_of_line(file, 7);
     ASSERT_TRUE(found) << found.error().message;

@@ -190,7 +190,7 @@ class Layouts : public testing::TestWithParam<std::string> {
   std::shared_ptr<const TypeGraph> graph_;
 };
 
-TEST_P(Layouts, AreThoseThatProgramsPrintOfThemselves) {
+TEST_P(Layouts, are_those_that_programs_print_of_themselves) {
   constexpr unsigned count = 60;
   ASSERT_NO_FATAL_FAILURE(build("prog.c", StructMaker(20261122).program(count)));
   if (IsSkipped()) return;
@@ -249,7 +249,7 @@ class Classes : public Layouts {
   void SetUp() override { build("prog.cpp", kClasses); }
 };
 
-TEST_P(Classes, HaveTheirBasesWhereTheProgramHasThem) {
+TEST_P(Classes, have_their_bases_where_the_program_has_them) {
   if (IsSkipped()) return;
   const Places expected = printed_by(dir_);
   const auto members = graph_->members(find("net::Server"));
@@ -273,7 +273,7 @@ TEST_P(Classes, HaveTheirBasesWhereTheProgramHasThem) {
   EXPECT_EQ(8 * graph_->info(find("net::Server"))->type.size, expected.at("Server").width);
 }
 
-TEST_P(Classes, NameEnumsReferencesArraysAndWhatIsNested) {
+TEST_P(Classes, name_enums_references_arrays_and_what_is_nested) {
   if (IsSkipped()) return;
   const TypeId state = member("net::Server", "state").type;
   EXPECT_EQ(graph_->info(state)->type, (Type{2, true, TypeKind::enumeration}));
@@ -290,7 +290,7 @@ TEST_P(Classes, NameEnumsReferencesArraysAndWhatIsNested) {
   EXPECT_EQ(member("net::Box<unsigned long>", "value").offset, 0U);
 }
 
-TEST_P(Classes, DeclaredWithinAnotherAreThoseDefinedOutside) {
+TEST_P(Classes, declared_within_another_are_those_defined_outside) {
   if (IsSkipped()) return;
   const auto later = graph_->info(member("net::Server", "later").type);
   ASSERT_TRUE(later);
@@ -312,7 +312,7 @@ INSTANTIATE_TEST_SUITE_P(Compilers, Classes,
 
 class Types : public Layouts {};
 
-TEST_P(Types, HaveNamesSizesAndTargets) {
+TEST_P(Types, have_names_sizes_and_targets) {
   ASSERT_NO_FATAL_FAILURE(build("prog.c", R"(
 typedef unsigned long word;
 typedef struct { char text[16]; } record;
@@ -354,7 +354,7 @@ int main(void) { return first.next != 0 || handle || plain || callback; }
   EXPECT_FALSE(graph_->info(static_cast<TypeId>(1'000'000)));
 }
 
-TEST_P(Types, ThatAreNotThereNameNearOnes) {
+TEST_P(Types, that_are_not_there_name_near_ones) {
   ASSERT_NO_FATAL_FAILURE(
       build("prog.c", "struct request { int x; }; struct request r; int main(void) { return r.x; }"));
   const auto found = graph_->find("struct requst");
@@ -366,7 +366,7 @@ TEST_P(Types, ThatAreNotThereNameNearOnes) {
   EXPECT_FALSE(graph_->find(""));
 }
 
-TEST_P(Types, OfAnotherUnitAreWhatADeclarationMeans) {
+TEST_P(Types, of_another_unit_are_what_a_declaration_means) {
   dir_.write("other.c",
              "struct hidden { short pad; int value; }; struct twice { int a; };\n"
              "struct hidden h; struct twice t; struct hidden *get(void) { return &h; }\n");

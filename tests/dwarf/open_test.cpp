@@ -44,13 +44,13 @@ class OpenedProgram : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(OpenedProgram, HasItsOwn) {
+TEST_F(OpenedProgram, has_its_own) {
   const auto info = open("whole");
   expect_twice(info);
   EXPECT_EQ(info->path(), dir_ / "whole");
 }
 
-TEST_F(OpenedProgram, HasASeparateFileByItsBuildId) {
+TEST_F(OpenedProgram, has_a_separate_file_by_its_build_id) {
   std::filesystem::create_directories(dir_ / "root/.build-id/01");
   std::filesystem::copy(dir_ / "prog.debug", dir_ / "root/.build-id/01/23456789abcdef.debug");
   const auto info = open("bare");
@@ -58,9 +58,9 @@ TEST_F(OpenedProgram, HasASeparateFileByItsBuildId) {
   EXPECT_EQ(info->path(), dir_ / "root/.build-id/01/23456789abcdef.debug");
 }
 
-TEST_F(OpenedProgram, HasASeparateFileByItsLink) { expect_twice(open("linked")); }
+TEST_F(OpenedProgram, has_a_separate_file_by_its_link) { expect_twice(open("linked")); }
 
-TEST_F(OpenedProgram, DoesNotTakeTheFileOfAnotherBuild) {
+TEST_F(OpenedProgram, does_not_take_the_file_of_another_build) {
   dir_.write("other.c", "int main(void) { return 0; }\n");
   ASSERT_EQ(run_in(dir_,
                    "cc -g other.c -o other -Wl,--build-id=0xfedcba98 && "
@@ -72,7 +72,7 @@ TEST_F(OpenedProgram, DoesNotTakeTheFileOfAnotherBuild) {
   EXPECT_EQ(info.error().kind, ErrorKind::not_found);
 }
 
-TEST_F(OpenedProgram, IsReadToTheEndAlthoughAnotherUserCutsItOff) {
+TEST_F(OpenedProgram, is_read_to_the_end_although_another_user_cuts_it_off) {
   if (::geteuid() != 0) GTEST_SKIP() << "not root: every file that may be read is one's own or root's";
   const std::filesystem::path path = dir_ / "whole";
   constexpr off_t larger_than_copies = 65 << 20;
@@ -83,7 +83,7 @@ TEST_F(OpenedProgram, IsReadToTheEndAlthoughAnotherUserCutsItOff) {
   expect_twice(info);
 }
 
-TEST_F(OpenedProgram, OfAnotherUserIsNotReadIfItIsTooLargeToBeCopied) {
+TEST_F(OpenedProgram, of_another_user_is_not_read_if_it_is_too_large_to_be_copied) {
   if (::geteuid() != 0) GTEST_SKIP() << "not root";
   const std::filesystem::path path = dir_ / "whole";
   ASSERT_EQ(::truncate(path.c_str(), off_t{1} << 30), 0);
@@ -94,14 +94,14 @@ TEST_F(OpenedProgram, OfAnotherUserIsNotReadIfItIsTooLargeToBeCopied) {
   EXPECT_THAT(info.error().message, HasSubstr("can be changed by others"));
 }
 
-TEST_F(OpenedProgram, SaysThatItHasNone) {
+TEST_F(OpenedProgram, says_that_it_has_none) {
   const auto info = open("bare");
   ASSERT_FALSE(info);
   EXPECT_EQ(info.error().kind, ErrorKind::not_found);
   EXPECT_THAT(info.error().message, HasSubstr("bare has no debug information (DWARF)"));
 }
 
-TEST_F(OpenedProgram, IsLinked) {
+TEST_F(OpenedProgram, is_linked) {
   dir_.write("prog.c", "int one(void) { return 1; }\n");
   ASSERT_EQ(run_in(dir_, "cc -g -c prog.c -o prog.o").status, 0);
   const auto info = open("prog.o");
@@ -109,7 +109,7 @@ TEST_F(OpenedProgram, IsLinked) {
   EXPECT_EQ(info.error().kind, ErrorKind::not_supported);
 }
 
-TEST_F(OpenedProgram, StopsWhenAsked) {
+TEST_F(OpenedProgram, stops_when_asked) {
   const auto info = open("whole");
   ASSERT_TRUE(info);
   StopSource stop;
@@ -119,13 +119,13 @@ TEST_F(OpenedProgram, StopsWhenAsked) {
   EXPECT_EQ(functions.error().kind, ErrorKind::stopped);
 }
 
-TEST_F(OpenedProgram, RefusesInstancesOfAnother) {
+TEST_F(OpenedProgram, refuses_instances_of_another) {
   const auto info = open("whole");
   ASSERT_TRUE(info);
   EXPECT_FALSE(info->signature({}, {.pc = VirtAddr(1), .die = static_cast<dwarf::DieId>(7)}));
 }
 
-TEST_F(OpenedProgram, DoesNotWaitForAFifoInPlaceOfASplitFile) {
+TEST_F(OpenedProgram, does_not_wait_for_a_fifo_in_place_of_a_split_file) {
   dir_.write("split.c", "int main(int argc, char **argv) { return argc; }\n");
   const auto built = run_in(dir_,
                             "cc -g -gsplit-dwarf -c split.c -o split.o && cc split.o -o split && rm split.dwo && "
@@ -138,7 +138,7 @@ TEST_F(OpenedProgram, DoesNotWaitForAFifoInPlaceOfASplitFile) {
   EXPECT_TRUE(found->empty());
 }
 
-TEST_F(OpenedProgram, HasParametersInTheirSlotsBehindThePrologue) {
+TEST_F(OpenedProgram, has_parameters_in_their_slots_behind_the_prologue) {
   dir_.write("slots.c", "int f(int a, long b) { return a + (int)b; }\nint main(void) { return f(1, 2); }\n");
   for (const std::string compiler : {"gcc", "clang"}) {
     ASSERT_EQ(run_in(dir_, compiler + " -g -O0 slots.c -o slots").status, 0);
@@ -229,7 +229,7 @@ constexpr std::string_view kFunction = R"(  .byte 2
   .byte 0
 )";
 
-TEST_F(HostileUnit, ATypedefOfItselfIsATypeThatIsNotKnown) {
+TEST_F(HostileUnit, a_typedef_of_itself_is_a_type_that_is_not_known) {
   const auto all = read(std::string(kFunction) + ".Ltype: .byte 4\n .string \"t\"\n .long .Ltype - .Lunit\n");
   ASSERT_TRUE(all && all->size() == 1);
   EXPECT_EQ((*all)[0].args[0].why_unreadable(), "of a type that is not known");
@@ -240,18 +240,18 @@ TEST_F(HostileUnit, ATypedefOfItselfIsATypeThatIsNotKnown) {
   EXPECT_TRUE(types_->find("t")) << "it has a name all the same";
 }
 
-TEST_F(HostileUnit, AFunctionThatIsItsOwnOriginEnds) {
+TEST_F(HostileUnit, a_function_that_is_its_own_origin_ends) {
   const auto all = read(".Lself: .byte 5\n .long .Lself - .Lunit\n .quad f\n .long .Lend - f\n");
   EXPECT_TRUE(all) << all.error().message;
 }
 
-TEST_F(HostileUnit, SiblingsInACircleEnd) {
+TEST_F(HostileUnit, siblings_in_a_circle_end) {
   const auto all =
       read(".Lone: .byte 6\n .long .Ltwo - .Lunit\n .byte 0\n.Ltwo: .byte 6\n .long .Lone - .Lunit\n .byte 0\n");
   EXPECT_TRUE(all || all.error().kind == ErrorKind::malformed);
 }
 
-TEST_F(HostileUnit, TypesAreLookedForInSiblingsInACircleToAnEnd) {
+TEST_F(HostileUnit, types_are_looked_for_in_siblings_in_a_circle_to_an_end) {
   dir_.write("x.s", hostile(".Lone: .byte 6\n .long .Ltwo - .Lunit\n .byte 0\n"
                             ".Ltwo: .byte 6\n .long .Lone - .Lunit\n .byte 0\n"));
   ASSERT_EQ(run_in(dir_, "as -64 x.s -o x.o && ld -Ttext=0x401000 x.o -o x").status, 0);
@@ -262,12 +262,12 @@ TEST_F(HostileUnit, TypesAreLookedForInSiblingsInACircleToAnEnd) {
   EXPECT_THAT(found.error().kind, testing::AnyOf(ErrorKind::malformed, ErrorKind::not_found));
 }
 
-TEST_F(HostileUnit, NamespacesHowDeepSoever) {
+TEST_F(HostileUnit, namespaces_how_deep_soever) {
   const auto all = read(".rept 100000\n .byte 7\n .endr\n .rept 100000\n .byte 0\n .endr\n");
   EXPECT_TRUE(all) << all.error().message;
 }
 
-TEST_F(HostileUnit, ACompressedSectionThatClaimsTooMuchIsNotUnpacked) {
+TEST_F(HostileUnit, a_compressed_section_that_claims_too_much_is_not_unpacked) {
   dir_.write("x.s", hostile(kFunction) + "\n .section .debug_info\n .Ltype = .Lunit\n");
   const auto built = run_in(dir_, "as -64 x.s -o x.o && ld -Ttext=0x401000 x.o -o y");
   ASSERT_EQ(built.status, 0) << built.output;

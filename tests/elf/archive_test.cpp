@@ -34,7 +34,7 @@ class Archive : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(Archive, MadeByArHasTheNotesReadelfShows) {
+TEST_F(Archive, made_by_ar_has_the_notes_readelf_shows) {
   if (!can_compile("")) GTEST_SKIP() << "no compiler with sys/sdt.h";
   dir_.write("lib.c", kLibrarySource);
   dir_.write("main.c", kMainSource);
@@ -52,19 +52,19 @@ TEST_F(Archive, MadeByArHasTheNotesReadelfShows) {
   EXPECT_TRUE(result.warnings.empty());
 }
 
-TEST_F(Archive, ThinOnesAreRefusedWithTheReason) {
+TEST_F(Archive, thin_ones_are_refused_with_the_reason) {
   const Error error = open_error(dir_.write("thin.a", "!<thin>\n"));
   EXPECT_EQ(error.kind, ErrorKind::not_supported);
   EXPECT_THAT(error.message, HasSubstr("thin archive"));
 }
 
-TEST_F(Archive, WithoutElfMembersIsNotSupported) {
+TEST_F(Archive, without_elf_members_is_not_supported) {
   const Error error = open_error(dir_.write("x.deb", kMagic + member("debian-binary", "2.0\n")));
   EXPECT_EQ(error.kind, ErrorKind::not_supported);
   EXPECT_THAT(error.message, HasSubstr("without ELF members"));
 }
 
-TEST_F(Archive, KnowsGnuAndBsdNames) {
+TEST_F(Archive, knows_gnu_and_bsd_names) {
   const std::string names = "a_long_name_of_a_member.o/\nanother_long_name_here.o/\n";
   const std::string bsd_name = std::string("bsd name.o\0\0", 12);
   const ScanResult result = scan(kMagic + member("/", "index") + member("//", names) + member("/27", object("a")) +
@@ -76,7 +76,7 @@ TEST_F(Archive, KnowsGnuAndBsdNames) {
                                             "bsd name.o:d", "/999:e"));
 }
 
-TEST_F(Archive, AMemberThatIsDamagedHidesNoOther) {
+TEST_F(Archive, a_member_that_is_damaged_hides_no_other) {
   std::string bad = object("bad");
   bad[EI_CLASS] = 9;
   std::string foreign = object("foreign");
@@ -90,7 +90,7 @@ TEST_F(Archive, AMemberThatIsDamagedHidesNoOther) {
   EXPECT_EQ(result.warnings[0].where, FileOffset(8 + 60));
 }
 
-TEST_F(Archive, MembersKeepTheirFileOffsetsInWarnings) {
+TEST_F(Archive, members_keep_their_file_offsets_in_warnings) {
   std::string bad = stapsdt_note({});
   bad[8] = 9;
   const std::string image = ImageBuilder(true, EM_X86_64, ET_REL).section(".note.stapsdt", SHT_NOTE, 0, 0, bad).build();
@@ -101,7 +101,7 @@ TEST_F(Archive, MembersKeepTheirFileOffsetsInWarnings) {
   EXPECT_THAT(result.warnings[0].message, HasSubstr("two.o: note at file offset"));
 }
 
-TEST_F(Archive, ThatBreaksOffSaysWhere) {
+TEST_F(Archive, that_breaks_off_says_where) {
   const std::string good = kMagic + member("good.o/", object("good"));
   const std::string next = member("next.o/", object("next"));
   std::string no_magic = next, no_size = next;
@@ -116,11 +116,11 @@ TEST_F(Archive, ThatBreaksOffSaysWhere) {
   }
 }
 
-TEST_F(Archive, ThatBreaksOffBeforeItsFirstMemberIsMalformed) {
+TEST_F(Archive, that_breaks_off_before_its_first_member_is_malformed) {
   EXPECT_EQ(open_error(dir_.write("x.a", kMagic + "garbage")).kind, ErrorKind::malformed);
 }
 
-TEST_F(Archive, HasNoSymbolAddresses) {
+TEST_F(Archive, has_no_symbol_addresses) {
   const auto file = ElfFile::open(dir_.write("lib.a", kMagic + member("good.o/", object("good"))));
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_EQ(file->build_id(), "");

@@ -93,7 +93,7 @@ class Corpus : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(Corpus, EveryNoteOfEveryFileComesOutEqualAndInOrder) {
+TEST_F(Corpus, every_note_of_every_file_comes_out_equal_and_in_order) {
   const auto files = rows_by_file();
   ASSERT_GT(files.size(), 80U);
   std::size_t notes = 0;
@@ -110,7 +110,7 @@ TEST_F(Corpus, EveryNoteOfEveryFileComesOutEqualAndInOrder) {
   RecordProperty("notes", static_cast<int>(notes));
 }
 
-TEST_F(Corpus, EveryFileIsOfTheKindTheTableSays) {
+TEST_F(Corpus, every_file_is_of_the_kind_the_table_says) {
   for (const auto& [path, rows] : rows_by_file()) {
     const auto file = ElfFile::open(dir_ / ("dev/" + path));
     ASSERT_TRUE(file) << file.error().message;
@@ -120,7 +120,7 @@ TEST_F(Corpus, EveryFileIsOfTheKindTheTableSays) {
   }
 }
 
-TEST_F(Corpus, EverySiteWithAnOffsetIsANop) {
+TEST_F(Corpus, every_site_with_an_offset_is_a_nop) {
   std::size_t sites = 0;
   for (const auto& [path, rows] : rows_by_file()) {
     for (const Site& site : scan_file(dir_ / ("dev/" + path)).sites) {

@@ -26,7 +26,7 @@ elf::ByteView bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-TEST(Crc32, AgreesWithBoostOnAnyLength) {
+TEST(Crc32, agrees_with_boost_on_any_length) {
   std::mt19937 random(1);
   std::string text;
   for (int length = 0; length < 200; ++length) {
@@ -37,7 +37,7 @@ TEST(Crc32, AgreesWithBoostOnAnyLength) {
   }
 }
 
-TEST(Crc32, AgreesWithBoostOnZerosThatAreNotLookedAt) {
+TEST(Crc32, agrees_with_boost_on_zeros_that_are_not_looked_at) {
   for (const std::size_t zeros : {0, 1, 2, 7, 8, 9, 4095, 4096, 1'000'003}) {
     elf::Crc32 crc;
     crc.add(bytes_of("before"));
@@ -64,13 +64,13 @@ class SparseDebugFile : public testing::Test {
   std::string image_ = library_with(stapsdt_note({.pc = 0x1000}));
 };
 
-TEST_F(SparseDebugFile, IsFoundByTheCrcOfAllItsBytes) {
+TEST_F(SparseDebugFile, is_found_by_the_crc_of_all_its_bytes) {
   constexpr std::size_t kSize = 16 << 20;
   make(kSize, boost_crc(image_ + std::string(kSize - image_.size(), '\0')));
   EXPECT_EQ(scan_file(dir_ / "prog").sites.size(), 1U);
 }
 
-TEST_F(SparseDebugFile, CostsWhatIsStoredOfIt) {
+TEST_F(SparseDebugFile, costs_what_is_stored_of_it) {
   // At a gigabyte a second, reading it would take a quarter of an hour.
   make(1ULL << 40, 0);
   const auto start = std::chrono::steady_clock::now();
@@ -78,7 +78,7 @@ TEST_F(SparseDebugFile, CostsWhatIsStoredOfIt) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
 }
 
-TEST(Stopping, EndsTheReadingOfALargeDebugFileWithinAMoment) {
+TEST(Stopping, ends_the_reading_of_a_large_debug_file_within_a_moment) {
   const TempDir dir;
   const std::string image = library_with(stapsdt_note({}));
   dir.write("prog.debug", image);

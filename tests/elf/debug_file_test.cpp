@@ -52,31 +52,31 @@ class SplitProgram : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(SplitProgram, FindsItsDebugFileBesideIt) { expect_found(dir_ / "prog.debug"); }
+TEST_F(SplitProgram, finds_its_debug_file_beside_it) { expect_found(dir_ / "prog.debug"); }
 
-TEST_F(SplitProgram, FindsItsDebugFileInTheDebugSubdirectory) {
+TEST_F(SplitProgram, finds_its_debug_file_in_the_debug_subdirectory) {
   move_debug_file_to(dir_ / ".debug/prog.debug");
   expect_found(dir_ / ".debug/prog.debug");
 }
 
-TEST_F(SplitProgram, FindsItsDebugFileUnderTheDebugRoot) {
+TEST_F(SplitProgram, finds_its_debug_file_under_the_debug_root) {
   const fs::path there = dir_ / "root" / fs::canonical(dir_.path()).relative_path() / "prog.debug";
   move_debug_file_to(there);
   expect_found(there);
 }
 
-TEST_F(SplitProgram, FindsItsDebugFileByBuildId) {
+TEST_F(SplitProgram, finds_its_debug_file_by_build_id) {
   const fs::path there = dir_ / "root/.build-id/01/23456789abcdef.debug";
   move_debug_file_to(there);
   expect_found(there);
 }
 
-TEST_F(SplitProgram, PassesOverADebugFileWhoseCrcDiffers) {
+TEST_F(SplitProgram, passes_over_a_debug_file_whose_crc_differs) {
   ASSERT_EQ(run_in(dir_, "printf x >> prog.debug").status, 0);
   expect_not_found();
 }
 
-TEST_F(SplitProgram, PassesOverADebugFileOfAnotherBuild) {
+TEST_F(SplitProgram, passes_over_a_debug_file_of_another_build) {
   const auto built = run_in(dir_,
                             "cc -g -O2 lib.c main.c -o other -Wl,--build-id=0x99 && "
                             "mkdir -p root/.build-id/01 && mv other root/.build-id/01/23456789abcdef.debug && "
@@ -85,14 +85,14 @@ TEST_F(SplitProgram, PassesOverADebugFileOfAnotherBuild) {
   expect_not_found();
 }
 
-TEST_F(SplitProgram, IsListedWithoutItsDebugFileAsHavingNoProbes) {
+TEST_F(SplitProgram, is_listed_without_its_debug_file_as_having_no_probes) {
   fs::remove(dir_ / "prog.debug");
   expect_not_found();
 }
 
-TEST_F(SplitProgram, KeepsToItsOwnNotesWhereItHasThem) { EXPECT_FALSE(scan_file(dir_ / "whole").debug_file); }
+TEST_F(SplitProgram, keeps_to_its_own_notes_where_it_has_them) { EXPECT_FALSE(scan_file(dir_ / "whole").debug_file); }
 
-TEST_F(SplitProgram, HasADebugFileThatListsItself) {
+TEST_F(SplitProgram, has_a_debug_file_that_lists_itself) {
   const auto file = ElfFile::open(dir_ / "prog.debug");
   ASSERT_TRUE(file);
   EXPECT_EQ(file->kind(), ElfKind::debug);
@@ -107,7 +107,7 @@ TEST_F(SplitProgram, HasADebugFileThatListsItself) {
   }
 }
 
-TEST_F(SplitProgram, ResolvesSymbolsThroughItsDebugFile) {
+TEST_F(SplitProgram, resolves_symbols_through_its_debug_file) {
   const auto split = ElfFile::open(dir_ / "prog");
   const auto whole = ElfFile::open(dir_ / "whole");
   ASSERT_TRUE(split && whole);

@@ -20,7 +20,7 @@ class OpenFile : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(OpenFile, KnowsItsPathMachineAndKind) {
+TEST_F(OpenFile, knows_its_path_machine_and_kind) {
   const auto kind = [&](std::uint16_t machine, bool is64, std::uint16_t type) {
     const ElfFile file = open(ImageBuilder(is64, machine, type)
                                   .section(".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x1000, "code")
@@ -33,21 +33,21 @@ TEST_F(OpenFile, KnowsItsPathMachineAndKind) {
   EXPECT_EQ(kind(EM_AARCH64, true, ET_REL), std::pair(Machine::aarch64, ElfKind::relocatable));
 }
 
-TEST_F(OpenFile, KeepsReadingItsInodeWhenThePathIsReplaced) {
+TEST_F(OpenFile, keeps_reading_its_inode_when_the_path_is_replaced) {
   const ElfFile file = open(library_with(stapsdt_note({.name = "old"})));
   std::filesystem::rename(dir_.write("new", library_with(stapsdt_note({.name = "new"}))), dir_ / "file");
   EXPECT_EQ(file.scan()->sites.at(0).name, "old");
   EXPECT_EQ(scan_file(dir_ / "file").sites.at(0).name, "new");
 }
 
-TEST_F(OpenFile, NoticesAWriteInPlace) {
+TEST_F(OpenFile, notices_a_write_in_place) {
   const ElfFile file = open(library_with(stapsdt_note({})));
   EXPECT_TRUE(file.unchanged());
   dir_.write("file", "something else");
   EXPECT_FALSE(file.unchanged());
 }
 
-TEST_F(OpenFile, ClosesItsDescriptorWithIt) {
+TEST_F(OpenFile, closes_its_descriptor_with_it) {
   int fd = -1;
   {
     const ElfFile file = open(library_with(""));
@@ -57,20 +57,20 @@ TEST_F(OpenFile, ClosesItsDescriptorWithIt) {
   EXPECT_EQ(::lseek(fd, 0, SEEK_CUR), -1);
 }
 
-TEST_F(OpenFile, CanBeMoved) {
+TEST_F(OpenFile, can_be_moved) {
   ElfFile first = open(library_with(stapsdt_note({.name = "a"})));
   ElfFile second = std::move(first);
   EXPECT_EQ(second.scan()->sites.size(), 1U);
 }
 
-TEST_F(OpenFile, TellsItsBuildIdFromSectionOrSegment) {
+TEST_F(OpenFile, tells_its_build_id_from_section_or_segment) {
   const std::string id = note(std::string_view("GNU\0", 4), NT_GNU_BUILD_ID, "\x01\xab\xff");
   EXPECT_EQ(open(ImageBuilder().section(".note.gnu.build-id", SHT_NOTE, 0, 0, id).build()).build_id(), "01abff");
   EXPECT_EQ(open(ImageBuilder().segment(PT_NOTE, PF_R, 0, id).build()).build_id(), "01abff");
   EXPECT_EQ(open(library_with("")).build_id(), "");
 }
 
-TEST_F(OpenFile, WithoutProbesIsNoError) {
+TEST_F(OpenFile, without_probes_is_no_error) {
   const ElfFile file = open(ImageBuilder().section(".text", SHT_PROGBITS, 0, 0, "code").build());
   const auto result = file.scan();
   ASSERT_TRUE(result);
@@ -78,7 +78,7 @@ TEST_F(OpenFile, WithoutProbesIsNoError) {
   EXPECT_TRUE(result->warnings.empty());
 }
 
-TEST(SiteClassNames, AreThoseOfTheJsonContract) {
+TEST(SiteClassNames, are_those_of_the_json_contract) {
   EXPECT_EQ(to_string(SiteClass::nop), "nop");
   EXPECT_EQ(to_string(SiteClass::nop_nop5), "nop,nop5");
   EXPECT_EQ(to_string(SiteClass::nop_nop10), "nop,nop10");

@@ -66,7 +66,7 @@ class OfTheDistribution : public testing::TestWithParam<const char*> {
   TempDir dir_;
 };
 
-TEST_P(OfTheDistribution, AllFunctionsAreThoseOfReadelf) {
+TEST_P(OfTheDistribution, all_functions_are_those_of_readelf) {
   const auto expected = by_readelf(dir_, GetParam());
   const auto found = functions_of(GetParam(), "*", {.debug_dirs = {}});
   ASSERT_GT(expected.size(), 100U);
@@ -82,7 +82,7 @@ TEST_P(OfTheDistribution, AllFunctionsAreThoseOfReadelf) {
   EXPECT_TRUE(std::ranges::is_sorted(found, {}, &Function::address));
 }
 
-TEST_P(OfTheDistribution, NamesAreThoseOfCppfilt) {
+TEST_P(OfTheDistribution, names_are_those_of_cppfilt) {
   const auto found = functions_of(GetParam(), "*", {.debug_dirs = {}});
   std::string symbols;
   for (const Function& function : found) symbols += function.symbol + "\n";
@@ -158,7 +158,7 @@ class Functions : public testing::TestWithParam<const char*> {
   TempDir dir_;
 };
 
-TEST_P(Functions, AreFoundByTheirSymbol) {
+TEST_P(Functions, are_found_by_their_symbol) {
   const auto found = find("_ZN2ns6Server6handleEi");
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].symbol, "_ZN2ns6Server6handleEi");
@@ -166,20 +166,20 @@ TEST_P(Functions, AreFoundByTheirSymbol) {
   EXPECT_FALSE(found[0].local);
   EXPECT_GT(found[0].size, 0U);
 }
-TEST_P(Functions, AreFoundByTheirNameWithAndWithoutParameters) {
+TEST_P(Functions, are_found_by_their_name_with_and_without_parameters) {
   EXPECT_THAT(names("ns::Server::handle(int)"), ElementsAre("ns::Server::handle(int)"));
   EXPECT_EQ(names("ns::Server::handle").size(), 2U);
   EXPECT_THAT(names("handle"), ElementsAre("handle(int)")) << "of no namespace";
   EXPECT_THAT(names("Server::handle"), IsEmpty());
 }
-TEST_P(Functions, AreFoundByGlobsOfTheirNames) {
+TEST_P(Functions, are_found_by_globs_of_their_names) {
   EXPECT_EQ(names("ns::Server::handle*").size(), 2U);
   EXPECT_EQ(names("*Server*handle*").size(), 2U);
   EXPECT_EQ(names("*handle*").size(), 3U);
   EXPECT_EQ(names("*::handle(*char*)*").size(), 1U);
   EXPECT_THAT(names("ns::Server::han[a-e]le(int)"), ElementsAre("ns::Server::handle(int)"));
 }
-TEST_P(Functions, AreFoundHoweverTheirParametersAreSpaced) {
+TEST_P(Functions, are_found_however_their_parameters_are_spaced) {
   const auto spaced = names(
       "ns::Server::handle(std::__cxx11::basic_string<char, std::char_traits<char>, "
       "std::allocator<char> > const&, char**) const");
@@ -188,36 +188,36 @@ TEST_P(Functions, AreFoundHoweverTheirParametersAreSpaced) {
                   "const &,char * *) const"),
             spaced);
 }
-TEST_P(Functions, ThatAreOperatorsAreFound) {
+TEST_P(Functions, that_are_operators_are_found) {
   EXPECT_THAT(names("ns::Server::operator[]"), ElementsAre(HasSubstr("operator[](unsigned")));
   EXPECT_THAT(names("ns::Server::operator()"), ElementsAre("ns::Server::operator()(int)"));
   EXPECT_THAT(names("ns::Server::operator()(int)"), ElementsAre("ns::Server::operator()(int)"));
 }
-TEST_P(Functions, ThatAreConstructorsHaveOneAddressAndTwoSymbols) {
+TEST_P(Functions, that_are_constructors_have_one_address_and_two_symbols) {
   const auto found = find("ns::Server::Server");
   ASSERT_EQ(found.size(), 1U);
   EXPECT_THAT(found[0].symbol, AnyOf("_ZN2ns6ServerC1Ei", "_ZN2ns6ServerC2Ei"));
   EXPECT_EQ(found[0].aliases.size(), 1U);
 }
-TEST_P(Functions, ThatAreTemplatesKeepTheirArgumentsAndNotTheirResult) {
+TEST_P(Functions, that_are_templates_keep_their_arguments_and_not_their_result) {
   EXPECT_THAT(names("ns::Server::get<int>"), ElementsAre("ns::Server::get<int>(int)"));
   EXPECT_EQ(names("ns::Server::get<*").size(), 2U);
   EXPECT_THAT(names("ns::Server::get<*vector*"),
               ElementsAre("ns::Server::get<std::vector<int, std::allocator<int> > >(std::vector<int, "
                           "std::allocator<int> >)"));
 }
-TEST_P(Functions, KeepTheirAbiTags) {
+TEST_P(Functions, keep_their_abi_tags) {
   EXPECT_THAT(names("ns::tagged[abi:cxx11]"), ElementsAre("ns::tagged[abi:cxx11]()"));
   EXPECT_THAT(names("ns::tagged*"), ElementsAre("ns::tagged[abi:cxx11]()"));
 }
-TEST_P(Functions, ThatAreStaticAreAllFound) {
+TEST_P(Functions, that_are_static_are_all_found) {
   const auto found = find("twice");
   ASSERT_EQ(found.size(), 2U);
   EXPECT_NE(found[0].address, found[1].address);
   for (const Function& function : found) EXPECT_TRUE(function.local);
   EXPECT_THAT(names("(anonymous namespace)::unnamed"), ElementsAre("(anonymous namespace)::unnamed(int)"));
 }
-TEST_P(Functions, OfOneAddressAreOneWithTheNameThatWasAskedFor) {
+TEST_P(Functions, of_one_address_are_one_with_the_name_that_was_asked_for) {
   const auto plain = find("plain");
   const auto alias = find("alias_of_plain");
   ASSERT_EQ(plain.size(), 1U);
@@ -228,13 +228,13 @@ TEST_P(Functions, OfOneAddressAreOneWithTheNameThatWasAskedFor) {
   EXPECT_EQ(alias[0].name, "alias_of_plain");
   EXPECT_THAT(alias[0].aliases, ElementsAre("plain"));
 }
-TEST_P(Functions, ThatAreIndirectAreMarked) {
+TEST_P(Functions, that_are_indirect_are_marked) {
   const auto chosen = find("chosen");
   ASSERT_EQ(chosen.size(), 1U);
   EXPECT_TRUE(chosen[0].ifunc);
   EXPECT_FALSE(find("plain")[0].ifunc);
 }
-TEST_P(Functions, OfOtherFilesAreNotFound) {
+TEST_P(Functions, of_other_files_are_not_found) {
   EXPECT_THAT(names("_Znwm"), IsEmpty());
   EXPECT_THAT(names("nowhere"), IsEmpty());
   EXPECT_THAT(names("pointers"), IsEmpty()) << "data";
@@ -244,7 +244,7 @@ INSTANTIATE_TEST_SUITE_P(Machines, Functions, testing::Values("-m64", "-m32"));
 
 class RustFunctions : public testing::TestWithParam<const char*> {};
 
-TEST_P(RustFunctions, AreFoundByTheirNames) {
+TEST_P(RustFunctions, are_found_by_their_names) {
   const TempDir dir;
   dir.write("lib.rs", R"(
 pub mod ns {
@@ -275,7 +275,7 @@ pub mod ns {
 
 INSTANTIATE_TEST_SUITE_P(Manglings, RustFunctions, testing::Values("", "-C symbol-mangling-version=v0"));
 
-TEST(FunctionVersions, AreToldApartAndCanBeAskedFor) {
+TEST(FunctionVersions, are_told_apart_and_can_be_asked_for) {
   const TempDir dir;
   dir.write("v.c",
             "int old_f(void) { return 1; }\nint new_f(void) { return 2; }\nint other(void) { return 3; }\n"
@@ -298,7 +298,7 @@ TEST(FunctionVersions, AreToldApartAndCanBeAskedFor) {
   }
 }
 
-TEST(FunctionsOfAStrippedFile, ComeFromItsDebugFile) {
+TEST(FunctionsOfAStrippedFile, come_from_its_debug_file) {
   const TempDir dir;
   dir.write("one.c", "static int hidden(int x) { return x; }\nint shown(int x) { return hidden(x); }\n");
   ASSERT_EQ(run_in(dir,
@@ -334,14 +334,14 @@ class EmbeddedSymbols : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(EmbeddedSymbols, AreFound) {
+TEST_F(EmbeddedSymbols, are_found) {
   embed("xz -c mini");
   const auto found = functions_of(dir_ / "lib.so", "hidden", {.debug_dirs = {}});
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].address, functions_of(dir_ / "whole.so", "hidden")[0].address);
   EXPECT_EQ(found[0].offset, functions_of(dir_ / "whole.so", "hidden")[0].offset);
 }
-TEST_F(EmbeddedSymbols, ThatAreNoneAreLeftAlone) {
+TEST_F(EmbeddedSymbols, that_are_none_are_left_alone) {
   for (const char* command :
        {"xz -c mini | head -c 500", "cat mini", "true", "xz -c one.c", "xz --format=lzma -c mini"}) {
     embed(command);
@@ -349,12 +349,12 @@ TEST_F(EmbeddedSymbols, ThatAreNoneAreLeftAlone) {
     EXPECT_EQ(functions_of(dir_ / "lib.so", "shown", {.debug_dirs = {}}).size(), 1U) << command;
   }
 }
-TEST_F(EmbeddedSymbols, ThatUnpackToFarMoreThanSymbolsDoAreLeftAlone) {
+TEST_F(EmbeddedSymbols, that_unpack_to_far_more_than_symbols_do_are_left_alone) {
   embed("(cat mini; head -c 5000000 /dev/zero) | xz -c");
   EXPECT_THAT(functions_of(dir_ / "lib.so", "hidden", {.debug_dirs = {}}), IsEmpty());
 }
 
-TEST(FunctionEntries, KnowTheirLandingPadAndTheirCost) {
+TEST(FunctionEntries, know_their_landing_pad_and_their_cost) {
   const TempDir dir;
   dir.write("a.S", R"(
         .globl push, endbr, sub
@@ -392,7 +392,7 @@ std::set<std::uint64_t> by_objdump(const TempDir& dir, const fs::path& path, con
 
 class Places : public testing::TestWithParam<const char*> {};
 
-TEST_P(Places, InAFunctionAreWhereObjdumpHasInstructions) {
+TEST_P(Places, in_a_function_are_where_objdump_has_instructions) {
   if (!fs::exists(GetParam())) GTEST_SKIP() << GetParam() << " is not installed";
   const TempDir dir;
   const auto file = ElfFile::open(GetParam());
@@ -423,7 +423,7 @@ INSTANTIATE_TEST_SUITE_P(Files, Places,
                          testing::Values("/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
                                          "/usr/lib32/libc.so.6"));
 
-TEST(PlacesOfAarch64, AreEachFourthByte) {
+TEST(PlacesOfAarch64, are_each_fourth_byte) {
   const std::string code(16, '\x1f');
   const auto image = ImageBuilder(true, EM_AARCH64).segment(PT_LOAD, PF_R | PF_X, 0x1000, code).build();
   const TempDir dir;
@@ -443,7 +443,7 @@ TEST(PlacesOfAarch64, AreEachFourthByte) {
   EXPECT_THAT(elf::place_in_function(*file, function, 12).error().message, HasSubstr("end, which is at +0xc"));
 }
 
-TEST(PlacesBehindData, AreNotKnown) {
+TEST(PlacesBehindData, are_not_known) {
   const TempDir dir;
   dir.write("a.S", ".globl f\n.type f,@function\nf: nop\n.byte 0x06\nnop\n.size f, .-f\n");
   ASSERT_EQ(run_in(dir, "cc -shared -nostdlib a.S -o lib.so").status, 0);
@@ -468,13 +468,13 @@ class FunctionHints : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(FunctionHints, HaveTheNamesThatAreNear) {
+TEST_F(FunctionHints, have_the_names_that_are_near) {
   EXPECT_THAT(hints(dir_ / "lib.so", "plian"), ElementsAre("did you mean plain?"));
   EXPECT_THAT(hints(dir_ / "lib.so", "ns::Server::hanlde(int)"), ElementsAre("did you mean ns::Server::handle?"));
   EXPECT_THAT(hints(dir_ / "lib.so", "Server::handle"), ElementsAre("did you mean ns::Server::handle?"));
   EXPECT_THAT(hints(dir_ / "lib.so", "somethingelse"), IsEmpty());
 }
-TEST_F(FunctionHints, SayWhatStrippingLeft) {
+TEST_F(FunctionHints, say_what_stripping_left) {
   EXPECT_THAT(
       hints(dir_ / "stripped.so", "twice*"),
       ElementsAre(testing::AllOf(HasSubstr("stripped.so is stripped: only the "), HasSubstr("it exports are known"))));
@@ -482,7 +482,7 @@ TEST_F(FunctionHints, SayWhatStrippingLeft) {
   EXPECT_THAT(hints(kLibstdcxx, "nowhere::at_all").at(0), HasSubstr("package libstdc++6-dbgsym"));
 }
 
-TEST(FunctionsOfARelocatableObject, HaveNoAddress) {
+TEST(FunctionsOfARelocatableObject, have_no_address) {
   const TempDir dir;
   dir.write("a.c", "int f(void) { return 1; }\n");
   ASSERT_EQ(run_in(dir, "cc -c a.c -o a.o").status, 0);
@@ -493,7 +493,7 @@ TEST(FunctionsOfARelocatableObject, HaveNoAddress) {
   EXPECT_EQ(found.error().kind, ErrorKind::not_supported);
 }
 
-TEST(FunctionsOfAnyFile, AreNotReadToTheEndWhenAskedToStop) {
+TEST(FunctionsOfAnyFile, are_not_read_to_the_end_when_asked_to_stop) {
   const auto file = ElfFile::open("/proc/self/exe");
   ASSERT_TRUE(file);
   StopSource source;
@@ -508,7 +508,7 @@ std::string demangled(std::string_view symbol) {
   return std::string(demangler.demangle(symbol).name);
 }
 
-TEST(Demangling, KnowsRust) {
+TEST(Demangling, knows_rust) {
   EXPECT_EQ(demangled("_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE"), "core::fmt::Formatter::write_str");
   EXPECT_EQ(
       demangled("_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo..Bar$LT$Test$GT$$GT$3bar17h930b740aa94f1d3aE"),
@@ -521,7 +521,7 @@ TEST(Demangling, KnowsRust) {
       "_\u10e1\u10d0\u10d3\u10d8\u10da\u10d8");
 }
 
-TEST(Demangling, LeavesWhatIsNotMangled) {
+TEST(Demangling, leaves_what_is_not_mangled) {
   for (const char* symbol : {"", "_", "main", "_Z", "_Zebra", "_R", "_Ready", "_RC", "Z1fv", "_Z1f!"}) {
     EXPECT_EQ(demangled(symbol), "") << symbol;
   }
@@ -545,7 +545,7 @@ std::string doubling(int levels) {
   return symbol;
 }
 
-TEST(Demangling, OfANameThatDoublesAndDoublesEndsEarly) {
+TEST(Demangling, of_a_name_that_doubles_and_doubles_ends_early) {
   EXPECT_THAT(demangled(doubling(5)), HasSubstr("B<B<B<a, a>"));
   EXPECT_EQ(demangled(doubling(60)), "");
   // The same in the pattern of a pack expansion, which libiberty searches before it writes anything.
@@ -557,7 +557,7 @@ TEST(Demangling, OfANameThatDoublesAndDoublesEndsEarly) {
   EXPECT_EQ(demangled("_Z1f" + std::string(2000, 'P') + "i"), "");
 }
 
-TEST(Demangling, HasABudget) {
+TEST(Demangling, has_a_budget) {
   elf::Demangler demangler(30);
   EXPECT_EQ(demangler.demangle("_ZN2ns6Server6handleEi").name, "ns::Server::handle(int)");
   EXPECT_EQ(demangler.demangle("_ZN2ns6Server6handleEi").name, "");

@@ -42,23 +42,23 @@ class Hostile : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(Hostile, AMissingFileIsNotFound) {
+TEST_F(Hostile, a_missing_file_is_not_found) {
   const Error error = open_error(dir_ / "absent");
   EXPECT_EQ(error.kind, ErrorKind::not_found);
   EXPECT_THAT(error.message, HasSubstr((dir_ / "absent").string()));
 }
-TEST_F(Hostile, ADirectoryIsNamedAsSuch) {
+TEST_F(Hostile, a_directory_is_named_as_such) {
   const Error error = open_error(dir_.path());
   EXPECT_EQ(error.kind, ErrorKind::not_supported);
   EXPECT_THAT(error.message, HasSubstr("a directory"));
 }
-TEST_F(Hostile, AFifoDoesNotBlock) {
+TEST_F(Hostile, a_fifo_does_not_block) {
   ASSERT_EQ(::mkfifo((dir_ / "fifo").c_str(), 0600), 0);
   const Error error = open_error(dir_ / "fifo");
   EXPECT_EQ(error.kind, ErrorKind::not_supported);
   EXPECT_THAT(error.message, HasSubstr("a FIFO"));
 }
-TEST_F(Hostile, ASocketIsNotARegularFile) {
+TEST_F(Hostile, a_socket_is_not_a_regular_file) {
   const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -67,23 +67,25 @@ TEST_F(Hostile, ASocketIsNotARegularFile) {
   EXPECT_EQ(open_error(dir_ / "sock").kind, ErrorKind::not_supported);
   ::close(fd);
 }
-TEST_F(Hostile, ACharacterDeviceIsNamedAsSuch) {
+TEST_F(Hostile, a_character_device_is_named_as_such) {
   EXPECT_THAT(open_error("/dev/null").message, HasSubstr("a character device"));
 }
-TEST_F(Hostile, AnEmptyFileIsCalledEmpty) {
+TEST_F(Hostile, an_empty_file_is_called_empty) {
   const Error error = error_of("");
   EXPECT_EQ(error.kind, ErrorKind::malformed);
   EXPECT_THAT(error.message, HasSubstr("empty file"));
 }
-TEST_F(Hostile, TextIsShownAsText) {
+TEST_F(Hostile, text_is_shown_as_text) {
   EXPECT_THAT(error_of("#!/bin/sh\n").message, HasSubstr("not an ELF file or archive: begins with \"#!/b\""));
 }
-TEST_F(Hostile, BytesAreShownAsBytes) {
+TEST_F(Hostile, bytes_are_shown_as_bytes) {
   EXPECT_THAT(error_of("\x89PNG").message, HasSubstr("begins with 89 50 4e 47"));
 }
-TEST_F(Hostile, AFileOfTwoBytesIsNoElfFile) { EXPECT_THAT(error_of("MZ").message, HasSubstr("begins with \"MZ\"")); }
+TEST_F(Hostile, a_file_of_two_bytes_is_no_elf_file) {
+  EXPECT_THAT(error_of("MZ").message, HasSubstr("begins with \"MZ\""));
+}
 
-TEST_F(Hostile, OtherByteOrdersMachinesAndTypesAreNotSupported) {
+TEST_F(Hostile, other_byte_orders_machines_and_types_are_not_supported) {
   std::string image = library_with(stapsdt_note({}));
   const auto error_with = [&](std::size_t at, char value) {
     std::string changed = image;
@@ -100,12 +102,12 @@ TEST_F(Hostile, OtherByteOrdersMachinesAndTypesAreNotSupported) {
   EXPECT_EQ(error_with(offsetof(Elf64_Ehdr, e_type), 0).kind, ErrorKind::not_supported);
 }
 
-TEST_F(Hostile, X32IsNotMistakenForX86_64) {
+TEST_F(Hostile, x32_is_not_mistaken_for_x86_64) {
   const std::string image = ImageBuilder(false, EM_X86_64).section("x", SHT_PROGBITS, 0, 0, "x").build();
   EXPECT_EQ(error_of(image).kind, ErrorKind::not_supported);
 }
 
-TEST_F(Hostile, TruncationAnywhereGivesAnErrorOrAWarning) {
+TEST_F(Hostile, truncation_anywhere_gives_an_error_or_a_warning) {
   const std::string image = library_with(stapsdt_note({.pc = 0x1000}) + stapsdt_note({.pc = 0x1001}));
   for (std::size_t size = 0; size < image.size(); ++size) {
     const auto file = ElfFile::open(dir_.write("file", image.substr(0, size)), {.debug_dirs = {}});
@@ -117,7 +119,7 @@ TEST_F(Hostile, TruncationAnywhereGivesAnErrorOrAWarning) {
   }
 }
 
-TEST_F(Hostile, ProgramHeadersBeyondTheFileAreAnError) {
+TEST_F(Hostile, program_headers_beyond_the_file_are_an_error) {
   std::string image = library_with(stapsdt_note({}));
   edit_header(image, [](Elf64_Ehdr& h) { h.e_phoff = 0xffffffffffffff00ULL; });
   EXPECT_THAT(error_of(image).message, HasSubstr("truncated ELF file"));
@@ -125,7 +127,7 @@ TEST_F(Hostile, ProgramHeadersBeyondTheFileAreAnError) {
   EXPECT_EQ(error_of(image).kind, ErrorKind::limit);
 }
 
-TEST_F(Hostile, ASectionThatReachesBeyondTheFileIsReadAsFarAsItGoes) {
+TEST_F(Hostile, a_section_that_reaches_beyond_the_file_is_read_as_far_as_it_goes) {
   std::string image = library_with(stapsdt_note({}));
   edit_section(image, 1, [](Elf64_Shdr& s) { s.sh_size = 0xffffffffffffffffULL; });
   const ScanResult result = survive(image);
@@ -133,7 +135,7 @@ TEST_F(Hostile, ASectionThatReachesBeyondTheFileIsReadAsFarAsItGoes) {
   EXPECT_THAT(result.warnings.at(0).message, HasSubstr("bytes claimed, only"));
 }
 
-TEST_F(Hostile, SectionsOnTheSameNotesGiveThemOnce) {
+TEST_F(Hostile, sections_on_the_same_notes_give_them_once) {
   std::string image = library_with(stapsdt_note({}));
   Elf64_Shdr notes{};
   edit_section(image, 1, [&](Elf64_Shdr& s) { notes = s; });
@@ -143,7 +145,7 @@ TEST_F(Hostile, SectionsOnTheSameNotesGiveThemOnce) {
   EXPECT_THAT(result.warnings.at(0).message, HasSubstr("were read for another section or segment already"));
 }
 
-TEST_F(Hostile, SixtyFiveThousandSectionsAreCountedBySectionZero) {
+TEST_F(Hostile, sixty_five_thousand_sections_are_counted_by_section_zero) {
   constexpr std::size_t kSections = 70000;
   std::string image = library_with(stapsdt_note({}));
   Elf64_Shdr empty{};
@@ -161,7 +163,7 @@ TEST_F(Hostile, SixtyFiveThousandSectionsAreCountedBySectionZero) {
   EXPECT_TRUE(result.warnings.empty());
 }
 
-TEST_F(Hostile, AbsurdCountsInASparseFileCostNoMemory) {
+TEST_F(Hostile, absurd_counts_in_a_sparse_file_cost_no_memory) {
   std::string image = library_with(stapsdt_note({}));
   edit_section(image, 0, [](Elf64_Shdr& s) { s.sh_size = 0x0fffffffffffffffULL; });
   edit_section(image, 1, [](Elf64_Shdr& s) { s.sh_size = 1ULL << 40; });
@@ -173,7 +175,7 @@ TEST_F(Hostile, AbsurdCountsInASparseFileCostNoMemory) {
   EXPECT_FALSE(result.warnings.empty());
 }
 
-TEST_F(Hostile, AFileThatShrinksWhileOpenEndsEarly) {
+TEST_F(Hostile, a_file_that_shrinks_while_open_ends_early) {
   const auto path = dir_.write("file", library_with(stapsdt_note({})));
   const auto file = ElfFile::open(path, {.debug_dirs = {}});
   ASSERT_TRUE(file);
@@ -186,7 +188,7 @@ TEST_F(Hostile, AFileThatShrinksWhileOpenEndsEarly) {
   EXPECT_FALSE(result->warnings.empty());
 }
 
-TEST_F(Hostile, RandomDamageIsSurvived) {
+TEST_F(Hostile, random_damage_is_survived) {
   const std::string sound = library_with(stapsdt_note({.pc = 0x1000, .semaphore = 0x3000}) + stapsdt_note({}));
   std::mt19937 random(1);  // the same damage in every run
   std::size_t opened = 0;

@@ -105,7 +105,7 @@ std::vector<std::filesystem::path> candidates() {
   return all;
 }
 
-TEST(Libelf, ReadsTheSameNotesFromInstalledPrograms) {
+TEST(Libelf, reads_the_same_notes_from_installed_programs) {
   std::size_t compared = 0;
   for (const auto& path : candidates()) {
     const auto file = ElfFile::open(path);
@@ -121,7 +121,7 @@ TEST(Libelf, ReadsTheSameNotesFromInstalledPrograms) {
   if (compared == 0) GTEST_SKIP() << "no installed program with probes: ./run setup test installs some";
 }
 
-TEST(Libelf, GivesEverySymbolTheSameAddressOrMoreThanOne) {
+TEST(Libelf, gives_every_symbol_the_same_address_or_more_than_one) {
   for (const auto& path : candidates()) {
     const auto file = ElfFile::open(path);
     ASSERT_TRUE(file) << file.error().message;

@@ -39,60 +39,62 @@ class NoteBetweenTwoGoodOnes : public testing::Test {
   std::size_t bad_offset_ = 0;
 };
 
-TEST_F(NoteBetweenTwoGoodOnes, IsFoundItselfWhenItIsGood) {
+TEST_F(NoteBetweenTwoGoodOnes, is_found_itself_when_it_is_good) {
   const ScanResult result = scan(stapsdt_note({.pc = 0x1003, .name = "middle"}));
   ASSERT_EQ(result.sites.size(), 3U);
   EXPECT_EQ(result.sites[1].name, "middle");
   EXPECT_TRUE(result.warnings.empty());
 }
 
-TEST_F(NoteBetweenTwoGoodOnes, IsSkippedWhenItsOwnerIsForeign) {
+TEST_F(NoteBetweenTwoGoodOnes, is_skipped_when_its_owner_is_foreign) {
   expect_skipped(note("GNU\0"sv, 3, std::string(20, 'x')), "foreign owner 'GNU'");
 }
-TEST_F(NoteBetweenTwoGoodOnes, IsSkippedWhenItsOwnerHasOddBytes) {
+TEST_F(NoteBetweenTwoGoodOnes, is_skipped_when_its_owner_has_odd_bytes) {
   expect_skipped(note("\x1b[31m\0"sv, 3, ""), "foreign owner '?[31m'");
 }
-TEST_F(NoteBetweenTwoGoodOnes, IsSkippedWhenTheOwnerLacksItsNul) {
+TEST_F(NoteBetweenTwoGoodOnes, is_skipped_when_the_owner_lacks_its_nul) {
   expect_skipped(note("stapsdt"sv, 3, stapsdt_desc({})), "owner's name is not 8 bytes");
 }
-TEST_F(NoteBetweenTwoGoodOnes, IsSkippedWhenTheOwnerIsLonger) {
+TEST_F(NoteBetweenTwoGoodOnes, is_skipped_when_the_owner_is_longer) {
   expect_skipped(note("stapsdt2\0"sv, 3, stapsdt_desc({})), "owner's name is not 8 bytes");
 }
-TEST_F(NoteBetweenTwoGoodOnes, IsSkippedWhenItsTypeIsNot3) {
+TEST_F(NoteBetweenTwoGoodOnes, is_skipped_when_its_type_is_not_3) {
   expect_skipped(note(kOwner, 4, stapsdt_desc({})), "type is not 3");
 }
-TEST_F(NoteBetweenTwoGoodOnes, IsSkippedWhenItHasNoRoomForThreeAddresses) {
+TEST_F(NoteBetweenTwoGoodOnes, is_skipped_when_it_has_no_room_for_three_addresses) {
   expect_skipped(note(kOwner, 3, std::string(23, '\0')), "too short");
 }
-TEST_F(NoteBetweenTwoGoodOnes, IsSkippedWhenItsDescriptorIsEmpty) { expect_skipped(note(kOwner, 3, ""), "too short"); }
-TEST_F(NoteBetweenTwoGoodOnes, IsSkippedWhenTheProviderIsNotTerminated) {
+TEST_F(NoteBetweenTwoGoodOnes, is_skipped_when_its_descriptor_is_empty) {
+  expect_skipped(note(kOwner, 3, ""), "too short");
+}
+TEST_F(NoteBetweenTwoGoodOnes, is_skipped_when_the_provider_is_not_terminated) {
   expect_skipped(note(kOwner, 3, std::string(24, '\0') + "prov"), "provider is not terminated");
 }
-TEST_F(NoteBetweenTwoGoodOnes, IsSkippedWhenTheNameIsNotTerminated) {
+TEST_F(NoteBetweenTwoGoodOnes, is_skipped_when_the_name_is_not_terminated) {
   expect_skipped(note(kOwner, 3, std::string(24, '\0') + std::string("prov\0name", 9)), "name is not terminated");
 }
-TEST_F(NoteBetweenTwoGoodOnes, IsSkippedWhenTheNameIsEmpty) {
+TEST_F(NoteBetweenTwoGoodOnes, is_skipped_when_the_name_is_empty) {
   expect_skipped(note(kOwner, 3, std::string(24, '\0') + std::string("prov\0\0\0", 7)), "name is empty");
 }
-TEST_F(NoteBetweenTwoGoodOnes, IsSkippedWhenTheArgumentsAreMissing) {
+TEST_F(NoteBetweenTwoGoodOnes, is_skipped_when_the_arguments_are_missing) {
   expect_skipped(note(kOwner, 3, std::string(24, '\0') + std::string("prov\0name\0", 10)), "argument text is missing");
 }
-TEST_F(NoteBetweenTwoGoodOnes, IsSkippedWhenTheArgumentsAreNotTerminated) {
+TEST_F(NoteBetweenTwoGoodOnes, is_skipped_when_the_arguments_are_not_terminated) {
   expect_skipped(note(kOwner, 3, std::string(24, '\0') + std::string("prov\0name\0004@%eax", 16)),
                  "argument text is not terminated");
 }
-TEST_F(NoteBetweenTwoGoodOnes, MayBeFollowedByZeroFill) {
+TEST_F(NoteBetweenTwoGoodOnes, may_be_followed_by_zero_fill) {
   const ScanResult result = scan(std::string(16, '\0'));
   EXPECT_EQ(result.sites.size(), 2U);
   EXPECT_TRUE(result.warnings.empty());
 }
-TEST_F(NoteBetweenTwoGoodOnes, MayCarryBytesBehindItsStrings) {
+TEST_F(NoteBetweenTwoGoodOnes, may_carry_bytes_behind_its_strings) {
   const ScanResult result = scan(note(kOwner, 3, stapsdt_desc({.name = "middle"}) + "more"));
   ASSERT_EQ(result.sites.size(), 3U);
   EXPECT_EQ(result.sites[1].args_text, "8@%rdi");
 }
 
-TEST_F(NoteBetweenTwoGoodOnes, EndsItsSectionWhenItClaimsMoreThanThereIs) {
+TEST_F(NoteBetweenTwoGoodOnes, ends_its_section_when_it_claims_more_than_there_is) {
   for (const std::uint32_t lie : {0x1000U, 0x7fffffffU, 0xfffffff0U, 0xffffffffU}) {
     for (const std::size_t field : {0U, 4U}) {
       std::string bad = stapsdt_note({});
@@ -107,7 +109,7 @@ TEST_F(NoteBetweenTwoGoodOnes, EndsItsSectionWhenItClaimsMoreThanThereIs) {
   }
 }
 
-TEST(Notes, EndInsideAHeaderWithAWarning) {
+TEST(Notes, end_inside_a_header_with_a_warning) {
   const TempDir dir;
   const ScanResult result = scan_file(dir.write("lib.so", library_with(stapsdt_note({}) + std::string(8, '\x08'))));
   EXPECT_EQ(result.sites.size(), 1U);
@@ -115,7 +117,7 @@ TEST(Notes, EndInsideAHeaderWithAWarning) {
   EXPECT_THAT(result.warnings[0].message, HasSubstr("claims 12 bytes, 8 are left"));
 }
 
-TEST(Notes, OfAnotherSectionAreStillReadBehindADamagedOne) {
+TEST(Notes, of_another_section_are_still_read_behind_a_damaged_one) {
   const TempDir dir;
   std::string damaged = stapsdt_note({.name = "damaged"});
   damaged[1] = '\x7f';
@@ -129,7 +131,7 @@ TEST(Notes, OfAnotherSectionAreStillReadBehindADamagedOne) {
   EXPECT_EQ(result.warnings.size(), 1U);
 }
 
-TEST(Notes, WarningsStopAtANumberPeopleCanRead) {
+TEST(Notes, warnings_stop_at_a_number_people_can_read) {
   const TempDir dir;
   std::string notes;
   for (int i = 0; i < 5000; ++i) notes += note("GNU\0"sv, 1, "");
@@ -139,7 +141,7 @@ TEST(Notes, WarningsStopAtANumberPeopleCanRead) {
   EXPECT_THAT(result.warnings.back().message, HasSubstr("left out"));
 }
 
-TEST(Notes, Of32BitFilesHave4ByteWords) {
+TEST(Notes, of_32_bit_files_have_4_byte_words) {
   const TempDir dir;
   const std::string image =
       ImageBuilder(false, EM_386)

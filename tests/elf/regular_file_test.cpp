@@ -46,17 +46,17 @@ class SpecialFile : public testing::Test {
   std::optional<OpenWatch> watch_;
 };
 
-TEST_F(SpecialFile, IsSeenToBeOpenedByWhoeverOpensIt) {
+TEST_F(SpecialFile, is_seen_to_be_opened_by_whoever_opens_it) {
   const sys::UniqueFd fd(::open(fifo_.c_str(), O_RDONLY | O_NONBLOCK));
   EXPECT_TRUE(watch_->opened()) << "the witness of the other tests";
 }
 
-TEST_F(SpecialFile, IsNotOpenedAsATarget) {
+TEST_F(SpecialFile, is_not_opened_as_a_target) {
   EXPECT_EQ(open_error(fifo_).kind, ErrorKind::not_supported);
   EXPECT_FALSE(watch_->opened());
 }
 
-TEST_F(SpecialFile, IsNotOpenedWhereADebugLinkLeadsToIt) {
+TEST_F(SpecialFile, is_not_opened_where_a_debug_link_leads_to_it) {
   const std::string link = std::string("prog.debug\0\0", 12) + std::string(4, '\0');
   fs::create_symlink(fifo_, dir_ / "prog.debug");
   const auto program = dir_.write("prog", ImageBuilder()
@@ -67,7 +67,7 @@ TEST_F(SpecialFile, IsNotOpenedWhereADebugLinkLeadsToIt) {
   EXPECT_FALSE(watch_->opened());
 }
 
-TEST_F(SpecialFile, IsNotOpenedWhereABuildIdLeadsToIt) {
+TEST_F(SpecialFile, is_not_opened_where_a_build_id_leads_to_it) {
   const std::string id = note(std::string_view("GNU\0", 4), NT_GNU_BUILD_ID, "\x12\x34\x56\x78");
   fs::create_directories(dir_ / "debug/.build-id/12");
   fs::create_symlink(fifo_, dir_ / "debug/.build-id/12/345678.debug");
@@ -79,7 +79,7 @@ TEST_F(SpecialFile, IsNotOpenedWhereABuildIdLeadsToIt) {
   EXPECT_FALSE(watch_->opened());
 }
 
-TEST_F(SpecialFile, IsNotOpenedWhenItTakesAFilesPlaceMeanwhile) {
+TEST_F(SpecialFile, is_not_opened_when_it_takes_a_files_place_meanwhile) {
   dir_.write("regular", "text");
   const fs::path name = dir_ / "name";
   fs::create_symlink("regular", name);
@@ -99,7 +99,7 @@ TEST_F(SpecialFile, IsNotOpenedWhenItTakesAFilesPlaceMeanwhile) {
   EXPECT_FALSE(watch_->opened());
 }
 
-TEST(RegularFile, IsOpenedForReading) {
+TEST(RegularFile, is_opened_for_reading) {
   const TempDir dir;
   const auto opened = sys::open_regular(AT_FDCWD, dir.write("file", "text").c_str());
   ASSERT_TRUE(opened.fd);
@@ -109,7 +109,7 @@ TEST(RegularFile, IsOpenedForReading) {
   EXPECT_EQ(opened.st.st_size, 4);
 }
 
-TEST(RegularFile, SaysWhyItCannotBeOpened) {
+TEST(RegularFile, says_why_it_cannot_be_opened) {
   const TempDir dir;
   EXPECT_EQ(sys::open_regular(AT_FDCWD, (dir / "absent").c_str()).error, ENOENT);
   EXPECT_EQ(sys::open_regular(AT_FDCWD, dir.path().c_str()).error, EINVAL);

@@ -26,14 +26,14 @@ class Compiled : public testing::TestWithParam<const char*> {
   TempDir dir_;
 };
 
-TEST_P(Compiled, ObjectHasTheNotesReadelfShows) {
+TEST_P(Compiled, object_has_the_notes_readelf_shows) {
   const ScanResult result = scan_file(dir_ / "lib.o");
   EXPECT_EQ(result.sites.size(), 2U);
   EXPECT_EQ(notes_by_scan(result), notes_by_readelf(dir_, dir_ / "lib.o"));
   EXPECT_TRUE(result.warnings.empty());
 }
 
-TEST_P(Compiled, ObjectShowsItsSemaphoresByTheirRelocations) {
+TEST_P(Compiled, object_shows_its_semaphores_by_their_relocations) {
   for (const Site& site : scan_file(dir_ / "lib.o").sites) {
     EXPECT_TRUE(site.has_semaphore) << site.name;
     EXPECT_FALSE(site.semaphore_offset);
@@ -43,7 +43,7 @@ TEST_P(Compiled, ObjectShowsItsSemaphoresByTheirRelocations) {
   EXPECT_FALSE(scan_file(dir_ / "main.o").sites.at(0).has_semaphore);
 }
 
-TEST_P(Compiled, ProgramHasTheNotesReadelfShowsAndPlacesThem) {
+TEST_P(Compiled, program_has_the_notes_readelf_shows_and_places_them) {
   const ScanResult result = scan_file(dir_ / "prog");
   EXPECT_EQ(notes_by_scan(result), notes_by_readelf(dir_, dir_ / "prog"));
   ASSERT_EQ(result.sites.size(), 3U);
@@ -57,7 +57,7 @@ TEST_P(Compiled, ProgramHasTheNotesReadelfShowsAndPlacesThem) {
   }
 }
 
-TEST_P(Compiled, ProgramWithoutSectionHeadersKeepsItsBuildIdAndTellsNoLies) {
+TEST_P(Compiled, program_without_section_headers_keeps_its_build_id_and_tells_no_lies) {
   // .note.stapsdt of sys/sdt.h is in no segment, so without section headers there are no notes.
   std::string bytes = read_file(dir_ / "prog");
   if (bytes[EI_CLASS] == ELFCLASS64) {

@@ -23,7 +23,7 @@ Site site_of(const Probe& probe) {
   return result.sites.empty() ? Site{} : result.sites.front();
 }
 
-TEST(Place, OfASiteIsItsByteInTheExecutableSegment) {
+TEST(Place, of_a_site_is_its_byte_in_the_executable_segment) {
   const std::string image = library_with(stapsdt_note({.pc = 0x1005}));
   const Site site = scan_image(image).sites.at(0);
   EXPECT_EQ(site.pc_adjusted, site.pc);
@@ -32,7 +32,7 @@ TEST(Place, OfASiteIsItsByteInTheExecutableSegment) {
   EXPECT_EQ(site.site_class, SiteClass::nop);
 }
 
-TEST(Place, IsAbsentOutsideOfExecutableSegments) {
+TEST(Place, is_absent_outside_of_executable_segments) {
   for (const std::uint64_t pc : {0x0ULL, 0xfffULL, 0x1010ULL, 0x3000ULL, 0xffffffffffffffffULL}) {
     const Site site = site_of({.pc = pc});
     EXPECT_FALSE(site.offset) << std::hex << pc;
@@ -41,7 +41,7 @@ TEST(Place, IsAbsentOutsideOfExecutableSegments) {
   }
 }
 
-TEST(Place, IsAbsentWhereTheSegmentLiesBeyondTheFile) {
+TEST(Place, is_absent_where_the_segment_lies_beyond_the_file) {
   std::string image = library_with(stapsdt_note({.pc = 0x1005}));
   edit_segment(image, 0, [](Elf64_Phdr& p) { p.p_offset = 0xfffffffffffffffcULL; });
   EXPECT_FALSE(scan_image(image).sites.at(0).offset);
@@ -49,7 +49,7 @@ TEST(Place, IsAbsentWhereTheSegmentLiesBeyondTheFile) {
   EXPECT_FALSE(scan_image(image).sites.at(0).offset);
 }
 
-TEST(Place, OfASemaphoreIsItsCounterInTheWritableSegment) {
+TEST(Place, of_a_semaphore_is_its_counter_in_the_writable_segment) {
   const std::uint64_t data = sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr) + 16;
   EXPECT_EQ(site_of({.pc = 0x1000, .semaphore = 0x3006}).semaphore_offset, FileOffset(data + 6));
   EXPECT_FALSE(site_of({.pc = 0x1000, .semaphore = 0x3007}).semaphore_offset) << "its second byte is outside";
@@ -59,7 +59,7 @@ TEST(Place, OfASemaphoreIsItsCounterInTheWritableSegment) {
   EXPECT_FALSE(site_of({.pc = 0x1000}).semaphore_offset);
 }
 
-TEST(Place, OfASemaphoreInBssIsKnownWhileThePageIsMappedFromTheFile) {
+TEST(Place, of_a_semaphore_in_bss_is_known_while_the_page_is_mapped_from_the_file) {
   const auto with_bss = [](std::uint64_t semaphore) {
     return scan_image(ImageBuilder()
                           .segment(PT_LOAD, PF_R | PF_W, 0x3000, std::string(8, '\0'), 0x2000)
@@ -74,7 +74,7 @@ TEST(Place, OfASemaphoreInBssIsKnownWhileThePageIsMappedFromTheFile) {
   EXPECT_FALSE(with_bss(0x4000)) << "anonymous memory";
 }
 
-TEST(Prelink, MovesSiteAndSemaphoreByTheDistanceOfTheBase) {
+TEST(Prelink, moves_site_and_semaphore_by_the_distance_of_the_base) {
   const Site site = site_of({.pc = 0x805, .base = 0x1800, .semaphore = 0x2802});
   EXPECT_EQ(site.pc, VirtAddr(0x805));
   EXPECT_EQ(site.pc_adjusted, VirtAddr(0x1005));
@@ -83,17 +83,17 @@ TEST(Prelink, MovesSiteAndSemaphoreByTheDistanceOfTheBase) {
   EXPECT_TRUE(site.semaphore_offset);
 }
 
-TEST(Prelink, MovesNothingWithoutABaseInTheNote) {
+TEST(Prelink, moves_nothing_without_a_base_in_the_note) {
   EXPECT_EQ(site_of({.pc = 0x1005, .base = 0}).pc_adjusted, VirtAddr(0x1005));
 }
 
-TEST(Prelink, NeverMakesASemaphoreOfNone) {
+TEST(Prelink, never_makes_a_semaphore_of_none) {
   const Site site = site_of({.pc = 0x805, .base = 0x1800});
   EXPECT_FALSE(site.has_semaphore);
   EXPECT_EQ(site.semaphore_adjusted, VirtAddr(0));
 }
 
-TEST(Prelink, WrapsAt32BitsIn32BitFiles) {
+TEST(Prelink, wraps_at_32_bits_in_32_bit_files) {
   const std::string image =
       ImageBuilder(false, EM_386)
           .segment(PT_LOAD, PF_R | PF_X, 0x1000, std::string(16, '\x90'))
@@ -103,7 +103,7 @@ TEST(Prelink, WrapsAt32BitsIn32BitFiles) {
   EXPECT_EQ(scan_image(image).sites.at(0).pc_adjusted, VirtAddr(0x1001));
 }
 
-TEST(Notes, AreFoundInEverySectionOfThatName) {
+TEST(Notes, are_found_in_every_section_of_that_name) {
   const std::string image = ImageBuilder()
                                 .section(".note.stapsdt", SHT_NOTE, 0, 0, stapsdt_note({.name = "a"}))
                                 .section(".text", SHT_PROGBITS, SHF_ALLOC, 0, "code")
@@ -115,7 +115,7 @@ TEST(Notes, AreFoundInEverySectionOfThatName) {
   EXPECT_EQ(result.sites[0].name + result.sites[1].name + result.sites[2].name, "abc");
 }
 
-TEST(Notes, AreFoundInASegmentWhenSectionHeadersAreStripped) {
+TEST(Notes, are_found_in_a_segment_when_section_headers_are_stripped) {
   const std::string image =
       ImageBuilder()
           .segment(PT_LOAD, PF_R | PF_X, 0x1000, std::string(16, '\x90'))
@@ -127,7 +127,7 @@ TEST(Notes, AreFoundInASegmentWhenSectionHeadersAreStripped) {
   EXPECT_TRUE(result.warnings.empty()) << "a GNU note in a segment is nothing odd";
 }
 
-TEST(Notes, AreFoundInASegmentWhenSectionHeadersLie) {
+TEST(Notes, are_found_in_a_segment_when_section_headers_lie) {
   const auto with = [](auto&& lie) {
     std::string image = ImageBuilder()
                             .segment(PT_NOTE, PF_R, 0, stapsdt_note({}))
@@ -145,7 +145,7 @@ TEST(Notes, AreFoundInASegmentWhenSectionHeadersLie) {
   }
 }
 
-TEST(Notes, AreFoundWithoutSectionNames) {
+TEST(Notes, are_found_without_section_names) {
   std::string image = library_with(stapsdt_note({}));
   edit_header(image, [](Elf64_Ehdr& h) { h.e_shstrndx = 0; });
   EXPECT_EQ(scan_image(image).sites.size(), 1U);
@@ -155,7 +155,7 @@ TEST(Notes, AreFoundWithoutSectionNames) {
   EXPECT_THAT(result.warnings.at(0).message, HasSubstr("names are not known"));
 }
 
-TEST(DebugFile, ListedItselfHasSitesWithoutOffsets) {
+TEST(DebugFile, listed_itself_has_sites_without_offsets) {
   const std::string image = ImageBuilder()
                                 .segment(PT_LOAD, PF_R | PF_X, 0x1000, "", 0x1000)
                                 .section(".note.stapsdt", SHT_NOTE, 0, 0, stapsdt_note({.pc = 0x1005}))

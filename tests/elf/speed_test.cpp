@@ -28,7 +28,7 @@ double best_of(int runs, Work&& work) {
   return best;
 }
 
-TEST(Speed, ScanOf10000ProbesTakesNoLongerThanReadelf) {
+TEST(Speed, scan_of_10000_probes_takes_no_longer_than_readelf) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "built with a sanitizer: times mean nothing";
 #endif
@@ -66,7 +66,7 @@ double processor_ms(const TempDir& dir, const std::string& command) {
 }
 
 /// As a whole process: loading, starting, scanning, decoding, printing.
-TEST(Speed, AListOf10000ProbesTakesNoMoreProcessorTimeThanReadelf) {
+TEST(Speed, a_list_of_10000_probes_takes_no_more_processor_time_than_readelf) {
   const TempDir dir;
   dir.write("probes.S", many_probes(10'000));
   const auto built = run_in(dir, "cc -shared -nostdlib probes.S -o probes.so");
@@ -90,7 +90,7 @@ TEST(Speed, AListOf10000ProbesTakesNoMoreProcessorTimeThanReadelf) {
 }
 #endif
 
-TEST(Speed, AFileWithoutProbesIsPassedOverWithoutReadingIt) {
+TEST(Speed, a_file_without_probes_is_passed_over_without_reading_it) {
   const TempDir dir;
   dir.write("small.S", ".text\nnop\n");
   const auto built = run_in(dir, "cc -shared -nostdlib small.S -o big.so && truncate -s 200M big.so");

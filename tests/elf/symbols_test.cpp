@@ -69,7 +69,7 @@ class Symbols : public testing::TestWithParam<const char*> {
   TempDir dir_;
 };
 
-TEST_P(Symbols, DefinedOnceHaveTheAddressNmShows) {
+TEST_P(Symbols, defined_once_have_the_address_nm_shows) {
   const SymbolIndex symbols = index();
   for (const char* name : {"exported", "hidden_one", "one", "two", "versioned_v1", "pick_a"}) {
     const auto address = symbols.address(name);
@@ -80,51 +80,51 @@ TEST_P(Symbols, DefinedOnceHaveTheAddressNmShows) {
   EXPECT_EQ(*symbols.address("alias_of_exported"), *symbols.address("exported"));
 }
 
-TEST_P(Symbols, DefinedTwiceAreAmbiguous) {
+TEST_P(Symbols, defined_twice_are_ambiguous) {
   expect_error(index(), "twice", ErrorKind::invalid_argument, "has 2 addresses: 0x");
 }
-TEST_P(Symbols, ThreadLocalAreNotSupported) {
+TEST_P(Symbols, thread_local_are_not_supported) {
   expect_error(index(), "per_thread", ErrorKind::not_supported, "thread-local");
 }
-TEST_P(Symbols, ChosenAtRunTimeAreNotSupported) {
+TEST_P(Symbols, chosen_at_run_time_are_not_supported) {
   expect_error(index(), "chosen", ErrorKind::not_supported, "run time");
 }
-TEST_P(Symbols, UndefinedHereAreSaidToLiveElsewhere) {
+TEST_P(Symbols, undefined_here_are_said_to_live_elsewhere) {
   expect_error(index(), "environ", ErrorKind::not_supported, "undefined here");
 }
-TEST_P(Symbols, NamedNowhereAreNotFound) {
+TEST_P(Symbols, named_nowhere_are_not_found) {
   expect_error(index(), "nowhere", ErrorKind::not_found, "neither .symtab nor .dynsym");
   expect_error(index(), "one.c", ErrorKind::not_found, "neither");
   expect_error(index(), ".text", ErrorKind::not_found, "neither");
 }
 
-TEST_P(Symbols, OfAStrippedFileAreThoseOfDynsym) {
+TEST_P(Symbols, of_a_stripped_file_are_those_of_dynsym) {
   ASSERT_EQ(run_in(dir_, "strip -o stripped.so lib.so").status, 0);
   const SymbolIndex symbols = index("stripped.so");
   EXPECT_EQ(symbols.address("exported")->value, nm(dir_, "lib.so", "exported"));
   EXPECT_FALSE(symbols.address("hidden_one"));
 }
 
-TEST_P(Symbols, OfARelocatableObjectHaveNoAddressYet) {
+TEST_P(Symbols, of_a_relocatable_object_have_no_address_yet) {
   ASSERT_EQ(run_in(dir_, fmt::format("cc {} -c two.c", GetParam())).status, 0);
   expect_error(index("two.o"), "two", ErrorKind::not_supported, "before the relocatable object is linked");
 }
 
-TEST_P(Symbols, WithAGlobDatRelocationHaveItsSlot) {
+TEST_P(Symbols, with_a_glob_dat_relocation_have_its_slot) {
   const auto relocations = run_in(dir_, "readelf -rW lib.so | grep GLOB_DAT | grep -w environ").output;
   const auto slot = index().got_slot("environ");
   ASSERT_TRUE(slot) << slot.error().message;
   EXPECT_EQ(slot->value, std::strtoull(relocations.c_str(), nullptr, 16));
 }
 
-TEST_P(Symbols, WithoutASlotHaveNone) {
+TEST_P(Symbols, without_a_slot_have_none) {
   const auto slot = index().got_slot("hidden_one");
   ASSERT_FALSE(slot);
   EXPECT_EQ(slot.error().kind, ErrorKind::not_found);
   EXPECT_THAT(slot.error().message, HasSubstr("hidden_one"));
 }
 
-TEST_P(Symbols, OfTheGotItselfMatchNm) {
+TEST_P(Symbols, of_the_got_itself_match_nm) {
   const auto got = index().global_offset_table();
   ASSERT_TRUE(got) << got.error().message;
   EXPECT_EQ(got->value, nm(dir_, "lib.so", "_GLOBAL_OFFSET_TABLE_"));
@@ -132,7 +132,7 @@ TEST_P(Symbols, OfTheGotItselfMatchNm) {
   EXPECT_EQ(index("stripped.so").global_offset_table()->value, got->value) << "from DT_PLTGOT";
 }
 
-TEST_P(Symbols, ComeWithTheMarkOfTheirCompiler) {
+TEST_P(Symbols, come_with_the_mark_of_their_compiler) {
   EXPECT_TRUE(index().compilers().gcc);
   EXPECT_FALSE(index().compilers().clang);
 }
@@ -144,7 +144,7 @@ std::uint64_t readelf_tls(const TempDir& dir, const std::string& file, const std
   return std::strtoull(out.output.c_str(), nullptr, 16);
 }
 
-TEST_P(Symbols, ThatAreThreadLocalHaveTheOffsetReadelfShows) {
+TEST_P(Symbols, that_are_thread_local_have_the_offset_readelf_shows) {
   dir_.write("tls.c",
              "__thread int padding[5] = {1};\nstatic __thread int hidden_tls;\n__thread long exported_tls = 2;\n"
              "int *padded(int i) { return padding + i; }\nint *hidden(void) { return &hidden_tls; }\n");
@@ -167,7 +167,7 @@ INSTANTIATE_TEST_SUITE_P(Machines, Symbols, testing::Values("-m64", "-m32"));
 /// -Wl,--no-relax, and its address is where the GOT entry must be.
 class BoundSlot : public testing::TestWithParam<const char*> {};
 
-TEST_P(BoundSlot, IsFoundByTheAddressItHolds) {
+TEST_P(BoundSlot, is_found_by_the_address_it_holds) {
   const TempDir dir;
   if (!can_compile("")) GTEST_SKIP() << "no compiler";
   dir.write("got.S", R"asm(
@@ -208,7 +208,7 @@ void PrintTo(const Linking& linking, std::ostream* out) { *out << linking.flags;
 /// The linker writes the distance into .data where the program asks for it.
 class ThreadPointer : public testing::TestWithParam<Linking> {};
 
-TEST_P(ThreadPointer, IsAsFarFromAVariableAsTheLinkerSays) {
+TEST_P(ThreadPointer, is_as_far_from_a_variable_as_the_linker_says) {
   const TempDir dir;
   dir.write("tls.c", fmt::format(R"(
 __thread char first = 1;
@@ -242,7 +242,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, ThreadPointer,
                                          Linking{"-fuse-ld=gold -pie", "tpoff"}, Linking{"-fuse-ld=lld -pie", "tpoff"},
                                          Linking{"-m32 -no-pie", "ntpoff"}, Linking{"-m32 -pie", "ntpoff"}));
 
-TEST(Programs, AreToldFromLibraries) {
+TEST(Programs, are_told_from_libraries) {
   const auto is_program = [](const std::filesystem::path& path) {
     const auto file = ElfFile::open(path, {.debug_dirs = {}});
     EXPECT_TRUE(file) << path;
@@ -261,7 +261,7 @@ TEST(Programs, AreToldFromLibraries) {
   EXPECT_FALSE(is_program(libc.substr(0, libc.find('\n'))));
 }
 
-TEST(Compilers, AreToldApartByComment) {
+TEST(Compilers, are_told_apart_by_comment) {
   const TempDir dir;
   dir.write("a.c", "int main(void) { return 0; }\n");
   const auto built = run_in(dir, "clang a.c -c -o a.o");

@@ -11,11 +11,15 @@
 #include <set>
 
 #include "resolve/tiny_elf.hpp"
+#include "tests/arg_specs.hpp"
 #include "usdt/cookie.hpp"
 
 namespace usdt {
 namespace {
 
+using test::Args;
+using test::constant;
+using test::reg;
 using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
@@ -23,25 +27,13 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 
-using Args = std::vector<usdt_arg_spec>;
-
 constexpr std::uint32_t kTable = USDT_CARRIER_BIT(USDT_CARRIER_TABLE);
 constexpr std::uint32_t kCookie = USDT_CARRIER_BIT(USDT_CARRIER_COOKIE);
 constexpr std::uint32_t kLink = USDT_CARRIER_BIT(USDT_CARRIER_LINK);
 constexpr std::uint32_t kIpHash = USDT_CARRIER_BIT(USDT_CARRIER_IP_HASH);
 
-usdt_arg_spec arg_of(unsigned kind, unsigned size, std::uint64_t value, unsigned reg = USDT_REG_NONE) {
-  usdt_arg_spec arg{};
-  arg.value = value;
-  arg.kind = static_cast<std::uint8_t>(kind);
-  arg.size = static_cast<std::uint8_t>(size);
-  arg.reg = static_cast<std::uint8_t>(reg);
-  arg.index = USDT_REG_NONE;
-  return arg;
-}
-usdt_arg_spec reg(unsigned word, unsigned size = 8) { return arg_of(USDT_ARG_REG, size, 0, word); }
-usdt_arg_spec mem(std::uint64_t displacement, unsigned base = 4) { return arg_of(USDT_ARG_MEM, 8, displacement, base); }
-usdt_arg_spec constant(std::uint64_t value) { return arg_of(USDT_ARG_CONST, 8, value); }
+/// Eight bytes behind rbp, or another word of pt_regs.
+usdt_arg_spec mem(std::int64_t displacement, unsigned base = 4) { return test::mem(displacement, base); }
 
 /// Eight arguments: one more than a cookie counts.
 Args too_many() { return Args(8, reg(1)); }
@@ -192,7 +184,7 @@ Error refusal(const AttachPlan& plan, const CarrierOptions& options) {
 
 // --- the choice -----------------------------------------------------------------------------------------------------
 
-TEST(Carriers, GiveOneSpecToOneProgram) {
+TEST(Carriers, give_one_spec_to_one_program) {
   const CarrierPlan carried = carry(PlanOf().sites(3, {reg(1), mem(8)}));
   EXPECT_EQ(carried.carrier, Carrier::per_link);
   ASSERT_THAT(carried.programs, SizeIs(1));
@@ -203,7 +195,7 @@ TEST(Carriers, GiveOneSpecToOneProgram) {
   EXPECT_EQ(carried.describe(), "per-link");
 }
 
-TEST(Carriers, PackSpecsThatDifferIntoCookies) {
+TEST(Carriers, pack_specs_that_differ_into_cookies) {
   const CarrierPlan carried = carry(PlanOf().site({reg(1)}).site({reg(2)}).site({}));
   EXPECT_EQ(carried.carrier, Carrier::cookie);
   ASSERT_THAT(carried.programs, SizeIs(1));
@@ -213,7 +205,7 @@ TEST(Carriers, PackSpecsThatDifferIntoCookies) {
   EXPECT_EQ(carried.describe(), "cookie");
 }
 
-TEST(Carriers, PutIntoTheTableWhatDoesNotFitACookie) {
+TEST(Carriers, put_into_the_table_what_does_not_fit_a_cookie) {
   const CarrierPlan carried = carry(PlanOf().site({reg(1)}).site(too_many()).site({reg(2)}));
   EXPECT_EQ(carried.carrier, Carrier::cookie);
   ASSERT_THAT(carried.programs, SizeIs(2)) << "one for each carrier";
@@ -226,14 +218,14 @@ TEST(Carriers, PutIntoTheTableWhatDoesNotFitACookie) {
   EXPECT_EQ(carried.describe(), "cookie (2 sites), table (1 site)");
 }
 
-TEST(Carriers, AreCalledWhatMostSitesHave) {
+TEST(Carriers, are_called_what_most_sites_have) {
   const CarrierPlan carried = carry(PlanOf().site({reg(1)}).sites(2, too_many()));
   EXPECT_EQ(carried.carrier, Carrier::table);
   EXPECT_EQ(carried.describe(), "cookie (1 site), table (2 sites)");
   EXPECT_EQ(carry(PlanOf().site(too_many()).site(Args(9, reg(1)))).describe(), "table");
 }
 
-TEST(Carriers, AreTheTableForAThousandFunctionsOfOneLinkIfOneDoesNotFit) {
+TEST(Carriers, are_the_table_for_a_thousand_functions_of_one_link_if_one_does_not_fit) {
   const auto functions = [](int fit, const Args& another, Backend backend = Backend::kprobe_multi) {
     return plan_carriers(PlanOf().group(backend).functions(fit, {reg(1)}).functions(1, another)).value();
   };
@@ -247,7 +239,7 @@ TEST(Carriers, AreTheTableForAThousandFunctionsOfOneLinkIfOneDoesNotFit) {
       << "a link each";
 }
 
-TEST(Carriers, LookUpAddressesWhereThereAreNoCookies) {
+TEST(Carriers, look_up_addresses_where_there_are_no_cookies) {
   const CarrierOptions old{.attach_cookies = false};
   EXPECT_EQ(carry(PlanOf().site({reg(1)}), old).carrier, Carrier::ip_hash);
   const CarrierPlan carried = carry(PlanOf().site({reg(1)}).site(too_many()), old);
@@ -257,12 +249,12 @@ TEST(Carriers, LookUpAddressesWhereThereAreNoCookies) {
   EXPECT_EQ(carried.describe(), "ip-hash");
 }
 
-TEST(Carriers, HaveNoProgramForOneSpecOf129Arguments) {
+TEST(Carriers, have_no_program_for_one_spec_of_129_arguments) {
   EXPECT_EQ(carry(PlanOf().site(Args(128, reg(1)))).carrier, Carrier::per_link);
   EXPECT_EQ(carry(PlanOf().site(Args(129, reg(1)))).carrier, Carrier::table);
 }
 
-TEST(Carriers, AreForcedByName) {
+TEST(Carriers, are_forced_by_name) {
   const auto plan = PlanOf().site({reg(1)}).site({reg(2)});
   for (const Carrier each : {Carrier::cookie, Carrier::table, Carrier::per_link, Carrier::ip_hash}) {
     const CarrierPlan carried = carry(plan, {.carrier = each});
@@ -275,13 +267,13 @@ TEST(Carriers, AreForcedByName) {
   EXPECT_THAT(carrier_by_name("pigeon").error().message, AllOf(HasSubstr("'pigeon'"), HasSubstr("ip-hash")));
 }
 
-TEST(Carriers, OfACookieThatDoesNotFitAreAnErrorThatNamesTheSite) {
+TEST(Carriers, of_a_cookie_that_does_not_fit_are_an_error_that_names_the_site) {
   const Error error = refusal(PlanOf().site({reg(1)}).site(too_many(), 0x1238), {.carrier = Carrier::cookie});
   EXPECT_EQ(error.kind, ErrorKind::limit);
   EXPECT_THAT(error.message, AllOf(HasSubstr("app:p1 at 0x401238"), HasSubstr("1 bits of site number")));
 }
 
-TEST(Carriers, OfACookieForAKernelFunctionAreAnErrorThatNamesIt) {
+TEST(Carriers, of_a_cookie_for_a_kernel_function_are_an_error_that_names_it) {
   const Error full = refusal(PlanOf().site({reg(1)}).function(too_many()), {.carrier = Carrier::cookie});
   EXPECT_EQ(full.kind, ErrorKind::limit);
   EXPECT_THAT(full.message, AllOf(HasSubstr("fentry:f1: a spec and 1 bits"), Not(HasSubstr("0x"))));
@@ -290,12 +282,12 @@ TEST(Carriers, OfACookieForAKernelFunctionAreAnErrorThatNamesIt) {
   EXPECT_THAT(none.message, HasSubstr("fentry:f1: this kernel has no attach cookies there"));
 }
 
-TEST(Carriers, OfNothingAreAnError) {
+TEST(Carriers, of_nothing_are_an_error) {
   EXPECT_EQ(refusal(PlanOf(), {}).kind, ErrorKind::not_found);
   EXPECT_EQ(refusal(PlanOf().site({}), {.max_programs = 0}).kind, ErrorKind::invalid_argument);
 }
 
-TEST(Carriers, AreOneWhereOnlyOneProgramIsAllowed) {
+TEST(Carriers, are_one_where_only_one_program_is_allowed) {
   const CarrierOptions one{.max_programs = 1};
   EXPECT_EQ(carry(PlanOf().site({reg(1)}).site({reg(2)}), one).describe(), "cookie");
   EXPECT_EQ(carry(PlanOf().site({reg(1)}).site(too_many()).site({reg(2)}), one).describe(), "table");
@@ -303,13 +295,13 @@ TEST(Carriers, AreOneWhereOnlyOneProgramIsAllowed) {
 
 // --- user cookies and site numbers ----------------------------------------------------------------------------------
 
-TEST(Carriers, KeepAUserCookieThatIsTheSameAsAConstant) {
+TEST(Carriers, keep_a_user_cookie_that_is_the_same_as_a_constant) {
   const CarrierPlan carried = carry(PlanOf().site({reg(1)}, {}, 77).site({reg(2)}, {}, 77));
   EXPECT_EQ(carried.carrier, Carrier::cookie);
   EXPECT_EQ(carried.user_cookie, 77U);
 }
 
-TEST(Carriers, PutUserCookiesThatDifferIntoTheTable) {
+TEST(Carriers, put_user_cookies_that_differ_into_the_table) {
   const auto plan = PlanOf().site({reg(1)}, {}, 77).site({reg(1)}, {}, 78);
   const CarrierPlan carried = carry(plan);
   EXPECT_EQ(carried.carrier, Carrier::table);
@@ -321,7 +313,7 @@ TEST(Carriers, PutUserCookiesThatDifferIntoTheTable) {
   EXPECT_THAT(error.message, AllOf(HasSubstr("app:p0"), HasSubstr("user cookies that differ")));
 }
 
-TEST(Carriers, GiveEachUserCookieItsOwnProgram) {
+TEST(Carriers, give_each_user_cookie_its_own_program) {
   const CarrierPlan carried =
       carry(PlanOf().site({reg(1)}, {}, 77).site({reg(1)}, {}, 78), {.carrier = Carrier::per_link});
   ASSERT_THAT(carried.programs, SizeIs(2));
@@ -329,7 +321,7 @@ TEST(Carriers, GiveEachUserCookieItsOwnProgram) {
   EXPECT_FALSE(carried.needs_table);
 }
 
-TEST(Carriers, FitMoreSpecsWithoutSiteNumbers) {
+TEST(Carriers, fit_more_specs_without_site_numbers) {
   PlanOf plan;
   plan.site(Args(7, reg(1)));  // 56 of 58 bits
   for (unsigned word = 2; word < 9; ++word) plan.site({reg(word)});
@@ -339,7 +331,7 @@ TEST(Carriers, FitMoreSpecsWithoutSiteNumbers) {
   EXPECT_EQ(without.site_bits, 31U) << "programs say USDT_NO_SITE above 30";
 }
 
-TEST(Carriers, AreOneProgramAndOneLinkWhereNoArgumentIsRead) {
+TEST(Carriers, are_one_program_and_one_link_where_no_argument_is_read) {
   const AttachPlan plan = PlanOf().site({reg(1)}).site(too_many()).site({constant(7)});
   EXPECT_GT(plan_carriers(plan)->programs.size(), 1U);
   const auto carried = plan_carriers(plan, {.arguments = false});
@@ -351,7 +343,7 @@ TEST(Carriers, AreOneProgramAndOneLinkWhereNoArgumentIsRead) {
   for (std::uint32_t site = 0; site < 3; ++site) EXPECT_EQ(USDT_COOKIE_SITE(carried->links[0].cookies[site]), site);
 }
 
-TEST(Carriers, PackEachFileForItsMachine) {
+TEST(Carriers, pack_each_file_for_its_machine) {
   const auto plan = PlanOf().site({reg(14)}).file(Machine::aarch64).site({reg(31)});
   const CarrierPlan carried = carry(plan);
   ASSERT_THAT(carried.links, SizeIs(2));
@@ -360,7 +352,7 @@ TEST(Carriers, PackEachFileForItsMachine) {
 
 // --- programs of their own ------------------------------------------------------------------------------------------
 
-TEST(PerLink, IsAProgramForEachSpecTheMostUsedFirst) {
+TEST(PerLink, is_a_program_for_each_spec_the_most_used_first) {
   const auto plan = PlanOf().site({reg(1)}).sites(3, {reg(2)}).sites(2, {reg(3)}).site({reg(1)});
   const CarrierPlan carried = carry(plan, {.carrier = Carrier::per_link});
   ASSERT_THAT(carried.programs, SizeIs(3));
@@ -371,7 +363,7 @@ TEST(PerLink, IsAProgramForEachSpecTheMostUsedFirst) {
   EXPECT_EQ(carried.describe(), "per-link (3 programs)");
 }
 
-TEST(PerLink, IsAProgramForEachShapeWhereSpecsAreMany) {
+TEST(PerLink, is_a_program_for_each_shape_where_specs_are_many) {
   // Two shapes: register and displacement, register and constant.
   PlanOf plan;
   for (std::uint64_t i = 0; i < 5; ++i) plan.site({reg(1), mem(8 * i), mem(1000 + 8 * i)});
@@ -385,7 +377,7 @@ TEST(PerLink, IsAProgramForEachShapeWhereSpecsAreMany) {
   EXPECT_EQ(carried.describe(), "per-link (2 programs)");
 }
 
-TEST(PerLink, KeepsShapesApartThatReadDifferently) {
+TEST(PerLink, keeps_shapes_apart_that_read_differently) {
   const auto programs = [](const PlanOf& plan) {
     return carry(plan, {.carrier = Carrier::per_link, .max_programs = 2}).programs;
   };
@@ -398,7 +390,7 @@ TEST(PerLink, KeepsShapesApartThatReadDifferently) {
   EXPECT_THAT(programs(PlanOf().site({mem(0), mem(8)}).site({mem(32), mem(40)}).site({mem(0), mem(16)})), SizeIs(2));
 }
 
-TEST(PerLink, FallsBackToCookiesAndTheTableAboveTheLimit) {
+TEST(PerLink, falls_back_to_cookies_and_the_table_above_the_limit) {
   PlanOf plan;
   for (const int sites : {3, 6, 1, 2, 7, 6}) plan.sites(sites, {reg(static_cast<unsigned>(2 + plan->specs.size()))});
   plan.sites(4, too_many());
@@ -415,7 +407,7 @@ TEST(PerLink, FallsBackToCookiesAndTheTableAboveTheLimit) {
             "per-link (13 sites, 2 programs, no more by the limit), cookie (12 sites), table (4 sites)");
 }
 
-TEST(PerLink, UsesTheWholeLimit) {
+TEST(PerLink, uses_the_whole_limit) {
   PlanOf plan;
   for (unsigned word = 0; word < 4; ++word) plan.site({reg(word)});
   EXPECT_EQ(carry(plan, {.carrier = Carrier::per_link, .max_programs = 4}).in_program, 4U);
@@ -423,7 +415,7 @@ TEST(PerLink, UsesTheWholeLimit) {
       << "one program for cookies, and one for the table";
 }
 
-TEST(PerLink, SharesTheProgramOfSpecsThatAreTooLong) {
+TEST(PerLink, shares_the_program_of_specs_that_are_too_long) {
   const auto plan = PlanOf().site({reg(1)}).sites(2, Args(129, reg(1))).site({reg(2)});
   const CarrierPlan carried = carry(plan, {.carrier = Carrier::per_link});
   ASSERT_THAT(carried.programs, SizeIs(3));
@@ -432,7 +424,7 @@ TEST(PerLink, SharesTheProgramOfSpecsThatAreTooLong) {
   EXPECT_EQ(carry(plan, {.carrier = Carrier::per_link, .max_programs = 3}).in_program, 1U);
 }
 
-TEST(PerLink, IsNotWhatOneProgramForManySpecsIsCalled) {
+TEST(PerLink, is_not_what_one_program_for_many_specs_is_called) {
   const auto plan = PlanOf().site({reg(1)}).site({reg(2)});
   const CarrierPlan carried = carry(plan, {.carrier = Carrier::per_link, .max_programs = 1});
   EXPECT_EQ(carried.in_table, 2U);
@@ -442,7 +434,7 @@ TEST(PerLink, IsNotWhatOneProgramForManySpecsIsCalled) {
 
 // --- by address -----------------------------------------------------------------------------------------------------
 
-TEST(IpHash, GroupsSitesByTheLow12BitsOfTheirAddress) {
+TEST(IpHash, groups_sites_by_the_low_12_bits_of_their_address) {
   const auto plan =
       PlanOf().site({reg(1)}, 0x1010).site({reg(2)}, 0x2010).site({reg(3)}, 0x2018).file().site({reg(4)}, 0x7010);
   const CarrierPlan carried = carry(plan, {.carrier = Carrier::ip_hash});
@@ -458,14 +450,14 @@ TEST(IpHash, GroupsSitesByTheLow12BitsOfTheirAddress) {
   EXPECT_EQ(std::count(carried.ips.begin(), carried.ips.end(), 0U), 3 * 4096 - 3) << "site 0 with spec 0 is 0, too";
 }
 
-TEST(IpHash, TellsTwoNotesOfOneAddressApart) {
+TEST(IpHash, tells_two_notes_of_one_address_apart) {
   const auto plan = PlanOf().site({reg(1)}, 0x1010).site({reg(2)}, 0x1010);
   const CarrierPlan carried = carry(plan, {.carrier = Carrier::ip_hash});
   EXPECT_THAT(carried.programs, SizeIs(2));
   EXPECT_THAT(carried.links, SizeIs(2));
 }
 
-TEST(IpHash, RefusesMoreCollisionsThanPrograms) {
+TEST(IpHash, refuses_more_collisions_than_programs) {
   PlanOf plan;
   for (std::uint64_t page = 1; page <= 4; ++page) plan.site({reg(1)}, page << 12 | 0x10);
   EXPECT_THAT(carry(plan, {.carrier = Carrier::ip_hash, .max_programs = 4}).programs, SizeIs(4));
@@ -476,7 +468,7 @@ TEST(IpHash, RefusesMoreCollisionsThanPrograms) {
 
 // --- windows, and plans of any size ---------------------------------------------------------------------------------
 
-TEST(Carriers, SayWhetherAnyProgramReadsWindows) {
+TEST(Carriers, say_whether_any_program_reads_windows) {
   const Args neighbours{mem(0), mem(8)};
   EXPECT_TRUE(carry(PlanOf().site(neighbours)).windows);
   EXPECT_FALSE(carry(PlanOf().site({mem(0), mem(800)})).windows);
@@ -492,12 +484,12 @@ PlanOf large_plan(int sites, unsigned shapes) {
   for (int i = 0; i < sites; ++i) {
     if (i == sites / 2) plan.file();
     const unsigned shape = static_cast<unsigned>(i) % shapes;
-    plan.site({reg(shape % 15), mem(static_cast<std::uint64_t>(i % 977) * 8, shape / 15 % 15), reg(3)});
+    plan.site({reg(shape % 15), mem(static_cast<std::int64_t>(i % 977) * 8, shape / 15 % 15), reg(3)});
   }
   return plan;
 }
 
-TEST(Carriers, LeadEverySiteOfALargePlanToItsSpec) {
+TEST(Carriers, lead_every_site_of_a_large_plan_to_its_spec) {
   const auto plan = large_plan(3000, 40);
   EXPECT_EQ(carry(plan).in_cookie, 3000U);
   carry(plan, {.carrier = Carrier::table});
@@ -507,7 +499,7 @@ TEST(Carriers, LeadEverySiteOfALargePlanToItsSpec) {
   EXPECT_THAT(carry(plan, {.carrier = Carrier::ip_hash}).programs, SizeIs(6)) << "512 sites of 8 bytes to a page";
 }
 
-TEST(Carriers, AreDecidedFastFor50000Sites) {
+TEST(Carriers, are_decided_fast_for_50000_sites) {
   const auto plan = large_plan(50000, 200);
   for (const Carrier each : {Carrier::automatic, Carrier::table, Carrier::per_link, Carrier::ip_hash}) {
     const std::clock_t start = std::clock();

@@ -83,7 +83,7 @@ Shares texts_that_fit(std::ifstream& reference, std::uint32_t site, unsigned sit
   return shares;
 }
 
-TEST(CookieCorpus, DistinctArgumentTextsComeBack) {
+TEST(CookieCorpus, distinct_argument_texts_come_back) {
   std::ifstream reference(corpus() / "decode-dev.jsonl");
   if (!reference) GTEST_SKIP() << "no corpus at " << corpus() << " (set USDT_CORPUS)";
   expect_shares("distinct texts", texts_that_fit(reference, 0, 0), {88, 74, 88});
@@ -112,7 +112,7 @@ void count_file(const fs::path& path, Shares& alone, Shares& numbered) {
   }
 }
 
-TEST(CookieCorpus, SitesOfRealFilesComeBack) {
+TEST(CookieCorpus, sites_of_real_files_come_back) {
   const fs::path archive = corpus() / "bin-dev.tar.xz";
   if (!fs::exists(archive)) GTEST_SKIP() << "no corpus at " << archive << " (set USDT_CORPUS)";
   const test::TempDir dir;

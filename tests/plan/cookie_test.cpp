@@ -13,9 +13,17 @@
 #include <string>
 #include <vector>
 
+#include "tests/arg_specs.hpp"
+
 namespace usdt {
 namespace {
 
+using test::arg_of;
+using test::Args;
+using test::constant;
+using test::indexed;
+using test::mem;
+using test::reg;
 using testing::HasSubstr;
 
 constexpr auto kX64 = Machine::x86_64;
@@ -26,53 +34,16 @@ constexpr auto kArm = Machine::aarch64;
 constexpr unsigned kBp = 4, kBx = 5, kAx = 10, kCx = 11, kDi = 14, kOrigAx = 15, kIp = 16, kSp = 19;
 constexpr unsigned kArmX0 = 0, kArmX30 = 30, kArmSp = 31, kArmPc = 32;
 
-usdt_arg_spec arg_of(unsigned kind, unsigned size, unsigned flags, std::uint64_t value) {
-  usdt_arg_spec arg{};
-  arg.value = value;
-  arg.kind = static_cast<std::uint8_t>(kind);
-  arg.flags = static_cast<std::uint8_t>(flags);
-  arg.size = static_cast<std::uint8_t>(size);
-  arg.reg = arg.index = USDT_REG_NONE;
-  return arg;
-}
-
-usdt_arg_spec reg(unsigned word, unsigned size, unsigned flags = 0, unsigned shift = 0) {
-  usdt_arg_spec arg = arg_of(USDT_ARG_REG, size, flags, 0);
-  arg.reg = static_cast<std::uint8_t>(word);
-  arg.shift = static_cast<std::uint8_t>(shift);
-  return arg;
-}
-
-usdt_arg_spec mem(std::int64_t displacement, unsigned base, unsigned size, unsigned flags = 0) {
-  usdt_arg_spec arg = arg_of(USDT_ARG_MEM, size, flags, static_cast<std::uint64_t>(displacement));
-  arg.reg = static_cast<std::uint8_t>(base);
-  return arg;
-}
-
-usdt_arg_spec indexed(std::int64_t displacement, unsigned base, unsigned index, unsigned shift, unsigned size,
-                      unsigned flags = 0) {
-  usdt_arg_spec arg = mem(displacement, base, size, flags);
-  arg.index = static_cast<std::uint8_t>(index);
-  arg.shift = static_cast<std::uint8_t>(shift);
-  return arg;
-}
-
-usdt_arg_spec constant(std::int64_t value, unsigned size, unsigned flags = 0) {
-  return arg_of(USDT_ARG_CONST, size, flags, static_cast<std::uint64_t>(value));
-}
-
-usdt_arg_spec unreadable(unsigned size) { return arg_of(USDT_ARG_UNREADABLE, size, 0, 0); }
+usdt_arg_spec unreadable(unsigned size) { return arg_of(USDT_ARG_UNREADABLE, size); }
 
 usdt_arg_spec ip_relative(std::int64_t distance, unsigned size, unsigned flags = 0) {
-  return arg_of(USDT_ARG_MEM, size, flags | USDT_ARG_IP, static_cast<std::uint64_t>(distance));
+  return mem(distance, USDT_REG_NONE, size, flags | USDT_ARG_IP);
 }
 
 /// Tag 01, number of arguments, ADDR32 bit: the six highest bits.
 constexpr std::uint64_t head(std::uint64_t count, std::uint64_t addr32 = 0) {
   return std::uint64_t{0b01} << 62 | count << 59 | addr32 << 58;
 }
-
-using Args = std::vector<usdt_arg_spec>;
 
 std::string text_of(const usdt_arg_spec& arg) {
   std::string text;
@@ -101,9 +72,9 @@ void expect_unfit(Machine machine, const Args& args) {
   EXPECT_FALSE(pack_cookie(machine, args)) << testing::PrintToString(texts_of(args));
 }
 
-TEST(Cookie, OfNoArgumentsIsItsTagAlone) { expect_cookie(kX64, {}, 0x4000000000000000); }
+TEST(Cookie, of_no_arguments_is_its_tag_alone) { expect_cookie(kX64, {}, 0x4000000000000000); }
 
-TEST(Cookie, HasOneFormForEachKindOfOperandOfX86) {
+TEST(Cookie, has_one_form_for_each_kind_of_operand_of_x86) {
   // 4@%eax: register 10, type 2 (four bytes, unsigned), form 0
   expect_cookie(kX64, {reg(kAx, 4)}, head(1) | 0b1010'010'0);
   // -1@%dil
@@ -130,7 +101,7 @@ TEST(Cookie, HasOneFormForEachKindOfOperandOfX86) {
   expect_cookie(kX64, {reg(kBx, 4, USDT_ARG_FLOAT)}, head(1) | 0b0101'010'1101111);
 }
 
-TEST(Cookie, HasFiveBitsForRegistersOfArm64) {
+TEST(Cookie, has_five_bits_for_registers_of_arm64) {
   // 4@w30 and -8@x0
   expect_cookie(kArm, {reg(kArmX30, 4)}, head(1) | 0b11110'010'0);
   expect_cookie(kArm, {reg(kArmX0, 8, USDT_ARG_SIGNED)}, head(1) | 0b00000'111'0);
@@ -144,7 +115,7 @@ TEST(Cookie, HasFiveBitsForRegistersOfArm64) {
   expect_cookie(kArm, {mem(8, 1, 8, USDT_ARG_FLOAT)}, head(1) | 0b000000000000001000'00001'011'1011111);
 }
 
-TEST(Cookie, SaysOnceThatTheAddressesOfI386Wrap) {
+TEST(Cookie, says_once_that_the_addresses_of_i386_wrap) {
   // 4@8(%ebp)
   expect_cookie(kI386, {mem(8, kBp, 4, USDT_ARG_ADDR32)}, head(1, 1) | 0b0000001000'0100'010'01);
   // -4@-12(%esp), the stack pointer being register 15
@@ -157,20 +128,20 @@ TEST(Cookie, SaysOnceThatTheAddressesOfI386Wrap) {
                 head(1, 1) | 0b000000000000001000'0100'010'1011111);
 }
 
-TEST(Cookie, PutsArgumentsOneAfterTheOtherFromBit0) {
+TEST(Cookie, puts_arguments_one_after_the_other_from_bit_0) {
   // 8@%rax -4@$5 1@%cl: widths 8, 17, 8
   expect_cookie(kX64, {reg(kAx, 8), constant(5, 4, USDT_ARG_SIGNED), reg(kCx, 1)},
                 head(3) | 0b1011'000'0ULL << 25 | 0b0000000101'110'0111ULL << 8 | 0b1010'011'0);
 }
 
-TEST(Cookie, HoldsSevenRegistersAndNotEight) {
+TEST(Cookie, holds_seven_registers_and_not_eight) {
   const Args seven(7, reg(kAx, 8));
   expect_cookie(kX64, seven, head(7) | 0xa6a6a6a6a6a6a6);
   expect_unfit(kX64, Args(8, reg(kAx, 8)));
   expect_unfit(kArm, Args(7, reg(kArmX0, 8)));  // 7 * 9 bits
 }
 
-TEST(Cookie, NamesEveryRegister) {
+TEST(Cookie, names_every_register) {
   for (unsigned word = 0; word < 15; ++word) expect_cookie(kX64, {reg(word, 8)}, head(1) | word << 4 | 0b011'0);
   expect_cookie(kX64, {reg(kSp, 8)}, head(1) | 0b1111'011'0);
   for (const unsigned word : {4U, 5U, 10U, 11U, 12U, 13U, 14U})
@@ -179,7 +150,7 @@ TEST(Cookie, NamesEveryRegister) {
   for (unsigned word = 0; word < 32; ++word) expect_cookie(kArm, {reg(word, 8)}, head(1) | word << 4 | 0b011'0);
 }
 
-TEST(Cookie, NamesEveryRegisterAsBaseAndIndex) {
+TEST(Cookie, names_every_register_as_base_and_index) {
   for (unsigned word = 0; word < 32; ++word) {
     expect_cookie(kArm, {indexed(0, word, 31 - word, 0, 8)}, head(1) | (31 - word) << 27 | word << 10 | 0b011'1001111);
     if (word < 15) expect_cookie(kX64, {indexed(0, kSp, word, 0, 8)}, head(1) | word << 26 | 0b1111'011'1001111);
@@ -187,7 +158,7 @@ TEST(Cookie, NamesEveryRegisterAsBaseAndIndex) {
   }
 }
 
-TEST(Cookie, HasNoCodeForWhatIsNoGeneralRegister) {
+TEST(Cookie, has_no_code_for_what_is_no_general_register) {
   for (const unsigned word : {kOrigAx, kIp, 17U, 18U, 20U, 255U}) {
     expect_unfit(kX64, {reg(word, 8)});
     expect_unfit(kX64, {mem(0, word, 8)});
@@ -212,7 +183,7 @@ std::optional<unsigned> width_of(Machine machine, const usdt_arg_spec& arg) {
 
 std::optional<unsigned> width_of(const usdt_arg_spec& arg) { return width_of(kX64, arg); }
 
-TEST(Cookie, TakesTheShortestFormThatHoldsTheDisplacement) {
+TEST(Cookie, takes_the_shortest_form_that_holds_the_displacement) {
   for (const int near : {-512, -511, -1, 0, 510, 511}) EXPECT_EQ(width_of(mem(near, kAx, 8)), 19) << near;
   for (const int far : {-131072, -513, 512, 131071}) EXPECT_EQ(width_of(mem(far, kAx, 8)), 28) << far;
   for (const int beyond : {-131073, 131072}) EXPECT_EQ(width_of(mem(beyond, kAx, 8)), std::nullopt) << beyond;
@@ -222,25 +193,25 @@ TEST(Cookie, TakesTheShortestFormThatHoldsTheDisplacement) {
   EXPECT_EQ(width_of(kArm, mem(512, 1, 8)), 29);
 }
 
-TEST(Cookie, HoldsTwelveBitsOfDisplacementBesideAnIndex) {
+TEST(Cookie, holds_twelve_bits_of_displacement_beside_an_index) {
   for (const int inside : {-2048, 2047}) EXPECT_EQ(width_of(indexed(inside, kAx, kBx, 3, 8)), 32) << inside;
   for (const int beyond : {-2049, 2048}) EXPECT_EQ(width_of(indexed(beyond, kAx, kBx, 3, 8)), std::nullopt) << beyond;
   EXPECT_EQ(width_of(kArm, indexed(2047, 1, 2, 3, 8)), 34);
 }
 
-TEST(Cookie, HoldsEighteenBitsOfDisplacementOfFloats) {
+TEST(Cookie, holds_eighteen_bits_of_displacement_of_floats) {
   for (const int inside : {-131072, 0, 131071}) EXPECT_EQ(width_of(mem(inside, kAx, 8, USDT_ARG_FLOAT)), 32) << inside;
   for (const int beyond : {-131073, 131072})
     EXPECT_EQ(width_of(mem(beyond, kAx, 8, USDT_ARG_FLOAT)), std::nullopt) << beyond;
 }
 
-TEST(Cookie, HoldsThirtyTwoBitsOfDistanceFromTheInstructionPointer) {
+TEST(Cookie, holds_thirty_two_bits_of_distance_from_the_instruction_pointer) {
   constexpr std::int64_t k2G = 1LL << 31;
   for (const std::int64_t inside : {-k2G, -1L, 0L, k2G - 1}) EXPECT_EQ(width_of(ip_relative(inside, 4)), 42) << inside;
   for (const std::int64_t beyond : {-k2G - 1, k2G}) EXPECT_EQ(width_of(ip_relative(beyond, 4)), std::nullopt) << beyond;
 }
 
-TEST(Cookie, HoldsConstantsOfEverySizeAndSign) {
+TEST(Cookie, holds_constants_of_every_size_and_sign) {
   constexpr unsigned kS = USDT_ARG_SIGNED;
   constexpr std::int64_t k2G = 1LL << 31;
   for (const unsigned size : {1U, 2U, 4U, 8U}) {
@@ -265,7 +236,7 @@ TEST(Cookie, HoldsConstantsOfEverySizeAndSign) {
   EXPECT_EQ(width_of(constant(4294967295, 8)), std::nullopt);
 }
 
-TEST(Cookie, TakesTheseBitsForTheOtherForms) {
+TEST(Cookie, takes_these_bits_for_the_other_forms) {
   EXPECT_EQ(width_of(reg(kAx, 8)), 8);
   EXPECT_EQ(width_of(kArm, reg(kArmX0, 8)), 9);
   EXPECT_EQ(width_of(reg(kAx, 1, USDT_ARG_SIGNED, 8)), 14);
@@ -273,7 +244,7 @@ TEST(Cookie, TakesTheseBitsForTheOtherForms) {
   for (const unsigned size : {0U, 1U, 2U, 4U, 8U, 15U}) EXPECT_EQ(width_of(unreadable(size)), 11) << size;
 }
 
-TEST(Cookie, HasNoFormForRareSpecs) {
+TEST(Cookie, has_no_form_for_rare_specs) {
   usdt_arg_spec captured = reg(kDi, 8);
   captured.capture = 1;
   expect_unfit(kX64, {captured});
@@ -294,12 +265,12 @@ TEST(Cookie, HasNoFormForRareSpecs) {
   expect_unfit(kX64, {arg_of(77, 8, 0, 0)});
 }
 
-TEST(Cookie, RefusesMemoryThatWrapsBesideMemoryThatDoesNot) {
+TEST(Cookie, refuses_memory_that_wraps_beside_memory_that_does_not) {
   expect_unfit(kX64, {mem(0, kAx, 8), mem(0, kBx, 8, USDT_ARG_ADDR32)});
   EXPECT_TRUE(pack_cookie(kX64, Args{mem(0, kAx, 8, USDT_ARG_ADDR32), mem(0, kBx, 8, USDT_ARG_ADDR32)}));
 }
 
-TEST(Cookie, RefusesSpecsThatContradictThemselves) {
+TEST(Cookie, refuses_specs_that_contradict_themselves) {
   for (const unsigned size : {0U, 3U, 5U, 9U, 16U, 128U, 255U}) {
     expect_unfit(kX64, {constant(1, size)});
     expect_unfit(kX64, {reg(kAx, size)});
@@ -310,13 +281,13 @@ TEST(Cookie, RefusesSpecsThatContradictThemselves) {
   expect_unfit(kX64, {constant(128, 1, USDT_ARG_SIGNED)});
 }
 
-TEST(Cookie, KeepsNoWindows) {
+TEST(Cookie, keeps_no_windows) {
   usdt_arg_spec windowed = mem(-8, kBp, 8, USDT_ARG_SIGNED);
   windowed.window = USDT_WINDOW(1, 16);
   EXPECT_EQ(pack_cookie(kX64, Args{windowed}), head(1) | 0b1111111000'0100'111'01);
 }
 
-TEST(Cookie, HoldsTheSiteNumberBelowItsHead) {
+TEST(Cookie, holds_the_site_number_below_its_head) {
   const Args args{reg(kAx, 4)};
   EXPECT_EQ(pack_cookie(kX64, args, 5, 3), head(1) | 0b101ULL << 55 | 0b1010'010'0);
   EXPECT_EQ(pack_cookie(kX64, args, 1, 30), head(1) | 1ULL << 28 | 0b1010'010'0);
@@ -329,7 +300,7 @@ TEST(Cookie, HoldsTheSiteNumberBelowItsHead) {
   EXPECT_EQ(texts_of(*back), texts_of(args));
 }
 
-TEST(Cookie, HasRoomForTheSiteNumberOrDoesNotFit) {
+TEST(Cookie, has_room_for_the_site_number_or_does_not_fit) {
   const Args args{mem(512, kAx, 8), mem(512, kAx, 8)};  // 28 bits each
   EXPECT_TRUE(pack_cookie(kX64, args, 3, 2));
   EXPECT_FALSE(pack_cookie(kX64, args, 3, 3));
@@ -337,14 +308,14 @@ TEST(Cookie, HasRoomForTheSiteNumberOrDoesNotFit) {
   EXPECT_FALSE(pack_cookie(kX64, {}, 0, std::numeric_limits<unsigned>::max()));
 }
 
-TEST(Cookie, RefusesASiteNumberOfMoreBitsThanGiven) {
+TEST(Cookie, refuses_a_site_number_of_more_bits_than_given) {
   EXPECT_FALSE(pack_cookie(kX64, {}, 8, 3)) << "it would change the head";
   EXPECT_FALSE(pack_cookie(kX64, {}, 1, 0));
   EXPECT_TRUE(pack_cookie(kX64, {}, 7, 3));
   EXPECT_TRUE(pack_cookie(kX64, {}, 0xffffffff, 32));
 }
 
-TEST(Cookie, OfAnotherCarrierIsMalformed) {
+TEST(Cookie, of_another_carrier_is_malformed) {
   for (const std::uint64_t tag : {0ULL, 2ULL, 3ULL}) {
     const auto args = unpack_cookie(kX64, tag << 62 | 1ULL << 59 | 0b1010'010'0);
     ASSERT_FALSE(args) << tag;
@@ -353,14 +324,14 @@ TEST(Cookie, OfAnotherCarrierIsMalformed) {
   }
 }
 
-TEST(Cookie, OfAFormThereIsNotIsMalformed) {
+TEST(Cookie, of_a_form_there_is_not_is_malformed) {
   const auto args = unpack_cookie(kX64, head(2) | 0b1111111ULL << 8 | 0b1010'010'0);
   ASSERT_FALSE(args);
   EXPECT_EQ(args.error().kind, ErrorKind::malformed);
   EXPECT_THAT(args.error().message, HasSubstr("argument 1 has no form"));
 }
 
-TEST(Cookie, WhoseArgumentsReachIntoItsHeadIsMalformed) {
+TEST(Cookie, whose_arguments_reach_into_its_head_is_malformed) {
   // Two constants of 42 bits each.
   const auto args = unpack_cookie(kX64, head(2) | 0b0011111ULL << 42 | 0b0011111);
   ASSERT_FALSE(args);
@@ -428,7 +399,7 @@ class AnyMachine : public testing::TestWithParam<Machine> {};
 INSTANTIATE_TEST_SUITE_P(Machines, AnyMachine, testing::Values(kX64, kI386, kArm),
                          [](const auto& machine) { return std::string(to_string(machine.param)); });
 
-TEST_P(AnyMachine, ReadsBackWhatItPacks) {
+TEST_P(AnyMachine, reads_back_what_it_packs) {
   RandomSpecs specs(1);
   int fit = 0, of_three = 0;
   for (int i = 0; i < 100000 && !HasFailure(); ++i) {
@@ -451,7 +422,7 @@ TEST_P(AnyMachine, ReadsBackWhatItPacks) {
   EXPECT_GT(of_three, 1000);
 }
 
-TEST_P(AnyMachine, UnpacksAnyBitsOrSaysWhyNot) {
+TEST_P(AnyMachine, unpacks_any_bits_or_says_why_not) {
   std::mt19937_64 random(2);
   int known = 0;
   for (int i = 0; i < 100000 && !HasFailure(); ++i) {

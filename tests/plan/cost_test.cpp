@@ -35,14 +35,14 @@ SiteCost cost(const Site& of, NopOptimisation nops, Machine machine = Machine::x
 
 constexpr NopOptimisation kEveryKernel[] = {NopOptimisation::none, NopOptimisation::nop5, NopOptimisation::nop10};
 
-TEST(Cost, OfAPlainNopIsATrapOnEveryKernel) {
+TEST(Cost, of_a_plain_nop_is_a_trap_on_every_kernel) {
   for (const NopOptimisation nops : kEveryKernel) {
     EXPECT_EQ(cost(site(SiteClass::nop), nops).cost, CostClass::trap);
   }
   EXPECT_EQ(cost(site(SiteClass::nop), {}, Machine::aarch64).cost, CostClass::trap);
 }
 
-TEST(Cost, OfANop10PairIsACallOnlyWhereTheKernelOptimisesIt) {
+TEST(Cost, of_a_nop10_pair_is_a_call_only_where_the_kernel_optimises_it) {
   EXPECT_EQ(cost(site(SiteClass::nop_nop10), NopOptimisation::nop10).cost, CostClass::optimised);
   for (const NopOptimisation nops : {NopOptimisation::none, NopOptimisation::nop5}) {
     const SiteCost leading = cost(site(SiteClass::nop_nop10), nops);
@@ -54,7 +54,7 @@ TEST(Cost, OfANop10PairIsACallOnlyWhereTheKernelOptimisesIt) {
   EXPECT_THAT(straddling.text, HasSubstr("straddles a page"));
 }
 
-TEST(Cost, OfANop5PairIsATrapOnEveryKernelAndSaysWhy) {
+TEST(Cost, of_a_nop5_pair_is_a_trap_on_every_kernel_and_says_why) {
   EXPECT_THAT(cost(site(SiteClass::nop_nop5), NopOptimisation::nop5).text, HasSubstr("overwrites the red zone"));
   EXPECT_THAT(cost(site(SiteClass::nop_nop5), NopOptimisation::none).text, HasSubstr("does not optimise nop5"));
   EXPECT_THAT(cost(site(SiteClass::nop_nop5), NopOptimisation::nop10).text, HasSubstr("does not optimise nop5"));
@@ -63,7 +63,7 @@ TEST(Cost, OfANop5PairIsATrapOnEveryKernelAndSaysWhy) {
   }
 }
 
-TEST(Cost, OfABareNop5IsRefusedWhereACallWouldOverwriteTheRedZone) {
+TEST(Cost, of_a_bare_nop5_is_refused_where_a_call_would_overwrite_the_red_zone) {
   const Site nop5 = site(SiteClass::nop5, {0x0f, 0x1f, 0x44, 0x00, 0x00});
   const SiteCost refused = cost(nop5, NopOptimisation::nop5);
   EXPECT_EQ(refused.cost, CostClass::refused);
@@ -73,7 +73,7 @@ TEST(Cost, OfABareNop5IsRefusedWhereACallWouldOverwriteTheRedZone) {
   EXPECT_EQ(cost(nop5, NopOptimisation::nop10).cost, CostClass::trap);
 }
 
-TEST(Cost, OfALongNopIsASingleStepOnKernelsThatEmulateOnlyTheShortOne) {
+TEST(Cost, of_a_long_nop_is_a_single_step_on_kernels_that_emulate_only_the_short_one) {
   const Site nop5 = site(SiteClass::nop5, {0x0f, 0x1f, 0x44, 0x00, 0x00});
   const Site nop3 = site(SiteClass::emulated, {0x0f, 0x1f, 0x00});
   EXPECT_EQ(cost(nop5, NopOptimisation::none).cost, CostClass::single_step);
@@ -82,14 +82,14 @@ TEST(Cost, OfALongNopIsASingleStepOnKernelsThatEmulateOnlyTheShortOne) {
   EXPECT_EQ(cost(site(SiteClass::emulated, {0x66, 0x90}), NopOptimisation::none).cost, CostClass::emulated);
 }
 
-TEST(Cost, OfABareNop10IsRefusedWhereTheKernelDoesNotTakeItsPrefix) {
+TEST(Cost, of_a_bare_nop10_is_refused_where_the_kernel_does_not_take_its_prefix) {
   const Site nop10 = site(SiteClass::nop10, kNop10Bytes);
   EXPECT_EQ(cost(nop10, NopOptimisation::none).cost, CostClass::refused);
   EXPECT_EQ(cost(nop10, NopOptimisation::nop5).cost, CostClass::refused);
   EXPECT_EQ(cost(nop10, NopOptimisation::nop10).cost, CostClass::optimised);
 }
 
-TEST(Cost, OfOtherInstructionsIsTheSameOnEveryKernel) {
+TEST(Cost, of_other_instructions_is_the_same_on_every_kernel) {
   for (const NopOptimisation nops : kEveryKernel) {
     EXPECT_EQ(cost(site(SiteClass::emulated, {0x55}), nops).cost, CostClass::emulated);
     EXPECT_EQ(cost(site(SiteClass::single_step, {0x48, 0x89, 0xe5}), nops).cost, CostClass::single_step);
@@ -97,7 +97,7 @@ TEST(Cost, OfOtherInstructionsIsTheSameOnEveryKernel) {
   EXPECT_EQ(cost(site(SiteClass::single_step, {0xcc}), {}).cost, CostClass::refused);
 }
 
-TEST(Cost, OfASiteWithoutCodeIsTheReasonThePlanGives) {
+TEST(Cost, of_a_site_without_code_is_the_reason_the_plan_gives) {
   Site member = site(SiteClass::unknown, {});
   member.offset.reset();
   member.member = "malloc.o";
@@ -106,7 +106,7 @@ TEST(Cost, OfASiteWithoutCodeIsTheReasonThePlanGives) {
   EXPECT_THAT(none.text, HasSubstr("in archive member malloc.o"));
 }
 
-TEST(Cost, IsRefusedForExactlyTheSitesThePlanSkips) {
+TEST(Cost, is_refused_for_exactly_the_sites_the_plan_skips) {
   const std::vector<Site> sites = {site(SiteClass::nop), site(SiteClass::nop5, {0x0f, 0x1f, 0x44, 0x00, 0x00}, 0x20),
                                    site(SiteClass::nop10, kNop10Bytes, 0x40), site(SiteClass::nop_nop10, {0x90}, 0x60)};
   for (const NopOptimisation nops : kEveryKernel) {

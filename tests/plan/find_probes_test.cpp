@@ -52,7 +52,7 @@ class FindProbes : public testing::Test {
   TargetFile target_;
 };
 
-TEST_F(FindProbes, TakesEverySiteWithoutPatterns) {
+TEST_F(FindProbes, takes_every_site_without_patterns) {
   const auto found = find_probes(target_, {});
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_THAT(names(*found), ElementsAre("shop:sale", "shop:refund"));
@@ -60,13 +60,13 @@ TEST_F(FindProbes, TakesEverySiteWithoutPatterns) {
   EXPECT_TRUE(found->warnings.empty());
 }
 
-TEST_F(FindProbes, KeepsTheSitesThatAnyPatternMatches) {
+TEST_F(FindProbes, keeps_the_sites_that_any_pattern_matches) {
   EXPECT_THAT(names(*find_probes(target_, {pattern("shop:r*")})), ElementsAre("shop:refund"));
   EXPECT_THAT(names(*find_probes(target_, {pattern("nothing:*"), pattern("*:sale")})), ElementsAre("shop:sale"));
   EXPECT_THAT(names(*find_probes(target_, {pattern("sh:op")})), ElementsAre());
 }
 
-TEST_F(FindProbes, LeadsToAPlanWithTheOffsetsAndSemaphoresOfTheNotes) {
+TEST_F(FindProbes, leads_to_a_plan_with_the_offsets_and_semaphores_of_the_notes) {
   const auto found = find_probes(target_, {pattern("shop:sale")});
   ASSERT_TRUE(found) << found.error().message;
   const auto plan = plan_attach({.files = {*found}}, KernelFacts{});
@@ -81,13 +81,13 @@ TEST_F(FindProbes, LeadsToAPlanWithTheOffsetsAndSemaphoresOfTheNotes) {
   EXPECT_EQ(args[1].value, 7U);
 }
 
-TEST(SelectProbes, WantsToKnowWhichOnes) {
+TEST(SelectProbes, wants_to_know_which_ones) {
   const auto nothing = select({});
   ASSERT_FALSE(nothing);
   EXPECT_EQ(nothing.error().kind, ErrorKind::invalid_argument);
 }
 
-TEST(SelectProbes, EndsWhereItIsAskedTo) {
+TEST(SelectProbes, ends_where_it_is_asked_to) {
   StopSource stop;
   SearchScope scope{.targets = {"/usr/lib"}, .stop = stop.get_token()};
   std::size_t seen = 0;
@@ -102,7 +102,7 @@ TEST(SelectProbes, EndsWhereItIsAskedTo) {
   EXPECT_EQ(select({*ProbePattern::parse("/bin/sh:a:b")}, {.stop = stop.get_token()}).error().kind, ErrorKind::stopped);
 }
 
-TEST(FindProbesErrors, SayWhyAFileCannotBeOpened) {
+TEST(FindProbesErrors, say_why_a_file_cannot_be_opened) {
   const auto found = find_probes({.path = "/bin/x", .access = "/nonexistent/x"}, {});
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().kind, ErrorKind::not_found);

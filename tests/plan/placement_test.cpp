@@ -56,7 +56,7 @@ std::uint64_t ip_displacement(const AttachPlan& plan, Index<PlannedSite> planned
   return plan.specs[plan.sites[planned].spec].args[1].value;
 }
 
-TEST(InstructionPointer, IsTheSitesWhereverItsBreakpointIs) {
+TEST(InstructionPointer, is_the_sites_wherever_its_breakpoint_is) {
   const AttachPlan plan = plan_beside_a_nop(site(SiteClass::nop_nop10, 0x10), nop10(), std::string("\x90\x66", 2));
   ASSERT_EQ(plan.sites.size(), 2U);
   EXPECT_EQ(ip_displacement(plan, Index<PlannedSite>(0)), 0U);
@@ -65,7 +65,7 @@ TEST(InstructionPointer, IsTheSitesWhereverItsBreakpointIs) {
   EXPECT_NE(test::place_of(plan, 1).offset, offset);
 }
 
-TEST(BareNop5, IsNotTouchedWhereTheKernelWouldOverwriteTheRedZone) {
+TEST(BareNop5, is_not_touched_where_the_kernel_would_overwrite_the_red_zone) {
   const AttachPlan plan = plan_beside_a_nop(site(SiteClass::nop5, 0x10), kNop5);
   ASSERT_EQ(plan.skipped.size(), 1U);
   EXPECT_THAT(plan.skipped[0].reason, HasSubstr("red zone"));
@@ -73,11 +73,11 @@ TEST(BareNop5, IsNotTouchedWhereTheKernelWouldOverwriteTheRedZone) {
   EXPECT_EQ(test::offsets_of(plan).size(), 1U);
 }
 
-TEST(BareNop5, IsNotTouchedWhereNothingIsKnownOfTheKernel) {
+TEST(BareNop5, is_not_touched_where_nothing_is_known_of_the_kernel) {
   EXPECT_EQ(plan_beside_a_nop(site(SiteClass::nop5, 0x10), Kernel{}).skipped.size(), 1U);
 }
 
-TEST(BareNop5, IsUsedWhereTheUserInsistsOrTheKernelIsSafe) {
+TEST(BareNop5, is_used_where_the_user_insists_or_the_kernel_is_safe) {
   const Kernel insisting{.facts = {.nops = NopOptimisation::nop5}, .options = {.allow_unsafe_nop5 = true}};
   for (const Kernel& kernel : {with(NopOptimisation::none), nop10(), insisting}) {
     const AttachPlan plan = plan_beside_a_nop(site(SiteClass::nop5, 0x10), kernel);
@@ -86,7 +86,7 @@ TEST(BareNop5, IsUsedWhereTheUserInsistsOrTheKernelIsSafe) {
   }
 }
 
-TEST(BareNop5, IsSafeBehindACodedRedZoneGuard) {
+TEST(BareNop5, is_safe_behind_a_coded_red_zone_guard) {
   const std::string guarded("\x48\x8d\x64\x24\x80\x0f\x1f\x44\x00\x00", 10);
   EXPECT_TRUE(plan_beside_a_nop(site(SiteClass::nop5, 5), kNop5, guarded).skipped.empty());
   const std::string other("\x48\x8d\x64\x24\x90\x0f\x1f\x44\x00\x00", 10);
@@ -99,7 +99,7 @@ Site with_bytes(Site made, std::initializer_list<std::uint8_t> bytes) {
   return made;
 }
 
-TEST(BareNop5, IsKnownInEveryEncodingBecauseTheKernelKnowsItInEveryEncoding) {
+TEST(BareNop5, is_known_in_every_encoding_because_the_kernel_knows_it_in_every_encoding) {
   for (const auto& bytes : {std::initializer_list<std::uint8_t>{0x66, 0x0f, 0x1f, 0x40, 0x00, 0xc3},
                             {0x0f, 0x1f, 0x44, 0x08, 0x10, 0xc3},
                             {0x66, 0x66, 0x0f, 0x1f, 0x00, 0xc3},
@@ -113,7 +113,7 @@ TEST(BareNop5, IsKnownInEveryEncodingBecauseTheKernelKnowsItInEveryEncoding) {
   }
 }
 
-TEST(BareNop5, IsNotSeenInNopsOfOtherLengths) {
+TEST(BareNop5, is_not_seen_in_nops_of_other_lengths) {
   for (const auto& bytes : {std::initializer_list<std::uint8_t>{0x66, 0x90, 0x0f, 0x1f, 0x00},
                             {0x0f, 0x1f, 0x40, 0x00, 0x90},
                             {0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00},
@@ -124,12 +124,12 @@ TEST(BareNop5, IsNotSeenInNopsOfOtherLengths) {
   }
 }
 
-TEST(BareNop5, IsSafeOnI386WhichHasNoRedZone) {
+TEST(BareNop5, is_safe_on_i386_which_has_no_red_zone) {
   Site lone = site(SiteClass::nop5, 0x10);
   EXPECT_TRUE(plan_beside_a_nop(lone, kNop5, {}, Machine::i386).skipped.empty());
 }
 
-TEST(RefusedInstructions, AreSkippedInThePlanBecauseTheKernelWouldDropThemSilently) {
+TEST(RefusedInstructions, are_skipped_in_the_plan_because_the_kernel_would_drop_them_silently) {
   const Site bare_nop10 =
       with_bytes(site(SiteClass::nop10, 0x10), {0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00});
   for (const Kernel& kernel : {with(NopOptimisation::none), kNop5}) {
@@ -144,14 +144,14 @@ TEST(RefusedInstructions, AreSkippedInThePlanBecauseTheKernelWouldDropThemSilent
       plan_beside_a_nop(with_bytes(site(SiteClass::single_step), {0xf3, 0x0f, 0x1e, 0xfa}), {}).skipped.empty());
 }
 
-TEST(NopPairs, WithNop5AreHitOnTheLeadingNopAlways) {
+TEST(NopPairs, with_nop5_are_hit_on_the_leading_nop_always) {
   for (const NopOptimisation nops : {NopOptimisation::none, NopOptimisation::nop5, NopOptimisation::nop10}) {
     const AttachPlan plan = plan_beside_a_nop(site(SiteClass::nop_nop5, 0x10), with(nops));
     EXPECT_EQ(test::offsets_of(plan).at(1), 0x1010U);
   }
 }
 
-TEST(NopPairs, WithNop10AreHitOnTheNop10OnlyWhereTheKernelOptimisesIt) {
+TEST(NopPairs, with_nop10_are_hit_on_the_nop10_only_where_the_kernel_optimises_it) {
   EXPECT_EQ(test::offsets_of(plan_beside_a_nop(site(SiteClass::nop_nop10, 0x10), {})).at(1), 0x1010U);
   EXPECT_EQ(test::offsets_of(plan_beside_a_nop(site(SiteClass::nop_nop10, 0x10), kNop5)).at(1), 0x1010U);
   EXPECT_EQ(test::offsets_of(plan_beside_a_nop(site(SiteClass::nop_nop10, 0x10), nop10())).at(1), 0x1011U);
@@ -163,7 +163,7 @@ std::string stub(char last) {
          std::string("\x0f\x1f\x44\0\0", 5) + last;
 }
 
-TEST(Stubs, AreHitOnTheNopThatTheKernelMakesACallOf) {
+TEST(Stubs, are_hit_on_the_nop_that_the_kernel_makes_a_call_of) {
   const auto hit_at = [](const Kernel& kernel, char last) {
     return test::offsets_of(plan_beside_a_nop(site(SiteClass::nop_nop10, 0x10), kernel, stub(last))).at(1);
   };
@@ -173,7 +173,7 @@ TEST(Stubs, AreHitOnTheNopThatTheKernelMakesACallOf) {
   EXPECT_EQ(hit_at(kNop5, '\x90'), 0x1010U) << "what is below the stack pointer may be alive";
 }
 
-TEST(Stubs, AreHitOnThePlainNopWhereArgumentsAreBelowTheStackPointer) {
+TEST(Stubs, are_hit_on_the_plain_nop_where_arguments_are_below_the_stack_pointer) {
   Site below = site(SiteClass::nop_nop10, 0x10);
   below.args_text = "8@-16(%rsp) 8@%rip";
   EXPECT_EQ(test::offsets_of(plan_beside_a_nop(below, kNop5, stub('\xc3'))).at(1), 0x1010U);
@@ -181,12 +181,12 @@ TEST(Stubs, AreHitOnThePlainNopWhereArgumentsAreBelowTheStackPointer) {
   EXPECT_EQ(test::offsets_of(plan_beside_a_nop(below, kNop5, stub('\xc3'))).at(1), 0x101bU);
 }
 
-TEST(NopPairs, ThatStraddleAPageAreHitOnTheLeadingNop) {
+TEST(NopPairs, that_straddle_a_page_are_hit_on_the_leading_nop) {
   EXPECT_EQ(test::offsets_of(plan_beside_a_nop(site(SiteClass::nop_nop10, 0xff5), nop10())).at(1), 0x1ff6U);
   EXPECT_EQ(test::offsets_of(plan_beside_a_nop(site(SiteClass::nop_nop10, 0xff6), nop10())).at(1), 0x1ff6U);
 }
 
-TEST(NopPairs, HitOnTheNop10CorrectDistancesByTheOneByteBehindTheSite) {
+TEST(NopPairs, hit_on_the_nop10_correct_distances_by_the_one_byte_behind_the_site) {
   const AttachPlan plain = plan_beside_a_nop(site(SiteClass::nop_nop10, 0x10), {});
   const AttachPlan moved = plan_beside_a_nop(site(SiteClass::nop_nop10, 0x10), nop10());
   const auto& at_site = plain.specs[plain.sites[1].spec].args;
@@ -197,14 +197,14 @@ TEST(NopPairs, HitOnTheNop10CorrectDistancesByTheOneByteBehindTheSite) {
   EXPECT_EQ(test::place_of(moved, 1).offset, FileOffset(0x1011));
 }
 
-TEST(Sites, WithoutCodeInTheFileSayWhereToAttachInstead) {
+TEST(Sites, without_code_in_the_file_say_where_to_attach_instead) {
   Site member = site(SiteClass::unknown);
   member.offset.reset();
   member.member = "malloc.o";
   EXPECT_THAT(plan_beside_a_nop(member, {}).skipped.at(0).reason, HasSubstr("in archive member malloc.o"));
 }
 
-TEST(Sites, WhoseSemaphoreCannotBeIncrementedAreSkipped) {
+TEST(Sites, whose_semaphore_cannot_be_incremented_are_skipped) {
   Site lone = site(SiteClass::nop, 0x10);
   lone.has_semaphore = true;
   lone.semaphore = lone.semaphore_adjusted = VirtAddr(0x77000);

@@ -44,7 +44,7 @@ AttachPlan plan_of(const std::vector<ProbeFile>& files, const PlanOptions& optio
   return plan ? std::move(*plan) : AttachPlan{};
 }
 
-TEST(Plan, HasOneEntryPerSiteInEachArray) {
+TEST(Plan, has_one_entry_per_site_in_each_array) {
   Site counted = site("start", "8@%rdi", 0x10);
   counted.has_semaphore = true;
   counted.semaphore_offset = FileOffset(0x2020);
@@ -62,7 +62,7 @@ TEST(Plan, HasOneEntryPerSiteInEachArray) {
   EXPECT_EQ(plan.max_args, 1U);
 }
 
-TEST(Plan, WritesEqualSpecsOnceOverAllFiles) {
+TEST(Plan, writes_equal_specs_once_over_all_files) {
   const AttachPlan plan = plan_of({file_with({site("a", "8@%rdi"), site("b", "8@%rdi", 1), site("c", "8@%rsi", 2)}),
                                    file_with({site("a", "8@%rdi"), site("d", "8@%r15", 3)})},
                                   {.user_cookie = 99});
@@ -74,7 +74,7 @@ TEST(Plan, WritesEqualSpecsOnceOverAllFiles) {
   EXPECT_NE(plan.sites[0].spec, plan.sites[2].spec);
 }
 
-TEST(Plan, KeepsMachinesApartWhereOneTextMeansTwoThings) {
+TEST(Plan, keeps_machines_apart_where_one_text_means_two_things) {
   const AttachPlan plan =
       plan_of({file_with({site("a", "4@(%eax)")}, Machine::x86_64), file_with({site("a", "4@(%eax)")}, Machine::i386)});
   const auto base_of = [&plan](Index<PlannedSite> site, Machine machine) {
@@ -84,7 +84,7 @@ TEST(Plan, KeepsMachinesApartWhereOneTextMeansTwoThings) {
   EXPECT_EQ(base_of(Index<PlannedSite>(1), Machine::i386), "eax");
 }
 
-TEST(Plan, GroupsSitesOfOneNameIntoOneProbePerFile) {
+TEST(Plan, groups_sites_of_one_name_into_one_probe_per_file) {
   const AttachPlan plan =
       plan_of({file_with({site("a", ""), site("a", "4@$1", 1), site("b", "", 2)}), file_with({site("a", "")})});
   EXPECT_EQ(plan.probes.size(), 3U);
@@ -93,7 +93,7 @@ TEST(Plan, GroupsSitesOfOneNameIntoOneProbePerFile) {
   EXPECT_EQ(plan.probes[plan.sites[3].probe].file, Index<PlannedFile>(1));
 }
 
-TEST(Plan, MeasuresSymbolsFromEachSitesOwnBreakpoint) {
+TEST(Plan, measures_symbols_from_each_sites_own_breakpoint) {
   const AttachPlan plan =
       plan_of({file_with({site("a", "-4@counter(%rip)", 0x10), site("a", "-4@counter(%rip)", 0x50)})});
   EXPECT_EQ(plan.args.size(), 1U);
@@ -102,7 +102,7 @@ TEST(Plan, MeasuresSymbolsFromEachSitesOwnBreakpoint) {
   EXPECT_EQ(plan.specs[plan.sites[1].spec].args[0].value, 0x14010 - (TinyElf::kText + 0x50));
 }
 
-TEST(Plan, MeasuresSymbolsFromTheCorrectedAddress) {
+TEST(Plan, measures_symbols_from_the_corrected_address) {
   Site moved = site("a", "-4@counter(%rip)", 0x10);
   moved.pc = VirtAddr(0x999);
   const AttachPlan plan = plan_of({file_with({moved})});
@@ -110,7 +110,7 @@ TEST(Plan, MeasuresSymbolsFromTheCorrectedAddress) {
   EXPECT_EQ(test::place_of(plan, 0).pc, VirtAddr(0x999));
 }
 
-TEST(Plan, GivesStringSlotsToWhatCanBeAPointer) {
+TEST(Plan, gives_string_slots_to_what_can_be_a_pointer) {
   const AttachPlan plan =
       plan_of({file_with({site("a", "4@%eax 8@%rdi -8@8(%rsp) 8f@%rsi 8@%nope 8@%rdx"), site("b", "8@%rdi", 1)})},
               {.texts = {.numbers = {0, 1, 2, 3, 4}}});
@@ -122,7 +122,7 @@ TEST(Plan, GivesStringSlotsToWhatCanBeAPointer) {
   EXPECT_EQ(plan.string_slots, 2U);
 }
 
-TEST(Plan, GivesTextsTheLengthThatIsAskedForOrDocumented) {
+TEST(Plan, gives_texts_the_length_that_is_asked_for_or_documented) {
   const auto captures = [](const char* probe, const PlanOptions& options) {
     Site planned = site(probe, "8@%rdi 8@%rsi 4@%edx 8@%rcx 4@%r8d");
     planned.provider = "hotspot";
@@ -141,7 +141,7 @@ TEST(Plan, GivesTextsTheLengthThatIsAskedForOrDocumented) {
       << "a length the site has not is no reason to read without one";
 }
 
-TEST(Plan, KeepsDocumentedLengthsApartWhereTwoProbesHaveOneArgumentText) {
+TEST(Plan, keeps_documented_lengths_apart_where_two_probes_have_one_argument_text) {
   Site first = site("object__alloc", "8@%rdi 8@%rsi 4@%edx 8@%rcx"),
        second = site("monitor__notify", first.args_text, 9);
   first.provider = second.provider = "hotspot";
@@ -150,7 +150,7 @@ TEST(Plan, KeepsDocumentedLengthsApartWhereTwoProbesHaveOneArgumentText) {
   EXPECT_EQ(plan.specs[plan.sites[1].spec].args[1].capture, USDT_CAPTURE_STRING);
 }
 
-TEST(Plan, EndsWithinAMomentWhereItIsAskedTo) {
+TEST(Plan, ends_within_a_moment_where_it_is_asked_to) {
   std::vector<Site> sites;
   for (std::uint64_t i = 0; i < 90'000; ++i) sites.push_back(site("a", fmt::format("8@{}(%rdi) 4@{}", i, i), i));
   StopSource stop;
@@ -166,7 +166,7 @@ TEST(Plan, EndsWithinAMomentWhereItIsAskedTo) {
   EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds(1));
 }
 
-TEST(Plan, TriesWhatMayPointToText) {
+TEST(Plan, tries_what_may_point_to_text) {
   const auto captures = [](const Site& planned, Machine machine = Machine::x86_64) {
     const AttachPlan plan = plan_of({file_with({planned}, machine)}, {.texts = {.likely = true}});
     std::vector<int> found;
@@ -182,7 +182,7 @@ TEST(Plan, TriesWhatMayPointToText) {
   EXPECT_THAT(captures(documented), ElementsAre(kLikely, USDT_CAPTURE_BY(2), 0, USDT_CAPTURE_BY(4), 0));
 }
 
-TEST(Plan, TakesTheTextsOfEachSite) {
+TEST(Plan, takes_the_texts_of_each_site) {
   const TextOptions first{.numbers = {0}}, second{.numbers = {1}};
   PlanOptions options{.texts = {.numbers = {0, 1}}};
   options.texts_of = [&](const PointName& planned) {
@@ -198,14 +198,14 @@ TEST(Plan, TakesTheTextsOfEachSite) {
   EXPECT_EQ(plan.string_slots, 2U);
 }
 
-TEST(Plan, TakesFourByteValuesForStringsOfI386) {
+TEST(Plan, takes_four_byte_values_for_strings_of_i386) {
   const AttachPlan plan =
       plan_of({file_with({site("a", "4@%eax 8@(%esp)")}, Machine::i386)}, {.texts = {.numbers = {0, 1}}});
   EXPECT_EQ(plan.specs[0].args[0].capture, 1);
   EXPECT_EQ(plan.specs[0].args[1].capture, 0);
 }
 
-TEST(Plan, ReadsTheFirst255ArgumentsAndNamesTheRest) {
+TEST(Plan, reads_the_first_255_arguments_and_names_the_rest) {
   std::string text = "4@$0";
   for (int i = 1; i < 300; ++i) text += " 4@$" + std::to_string(i);
   const AttachPlan plan = plan_of({file_with({site("a", text)})});
@@ -218,7 +218,7 @@ TEST(Plan, ReadsTheFirst255ArgumentsAndNamesTheRest) {
   EXPECT_THAT(args[299].why_unreadable(), HasSubstr("argument 299"));
 }
 
-TEST(Plan, KeepsTwoNotesOfOneSite) {
+TEST(Plan, keeps_two_notes_of_one_site) {
   Site first = site("a", "");
   Site second = site("b", "");
   second.has_semaphore = true;
@@ -228,13 +228,13 @@ TEST(Plan, KeepsTwoNotesOfOneSite) {
   EXPECT_THAT(test::semaphores_of(plan), ElementsAre(0, 0x2020));
 }
 
-TEST(Plan, OfNothingIsAnError) {
+TEST(Plan, of_nothing_is_an_error) {
   EXPECT_EQ(plan_attach({}, KernelFacts{}).error().kind, ErrorKind::not_found);
   EXPECT_EQ(plan_attach({.files = {file_with({})}}, KernelFacts{}).error().kind, ErrorKind::not_found);
   EXPECT_EQ(plan_attach({.files = {ProbeFile{}}}, KernelFacts{}).error().kind, ErrorKind::invalid_argument);
 }
 
-TEST(Plan, OfSkippedSitesOnlyIsAnErrorWithTheFirstReason) {
+TEST(Plan, of_skipped_sites_only_is_an_error_with_the_first_reason) {
   Site lost = site("a", "");
   lost.offset.reset();
   const auto plan = plan_attach({.files = {file_with({lost, lost})}}, KernelFacts{});
@@ -244,7 +244,7 @@ TEST(Plan, OfSkippedSitesOnlyIsAnErrorWithTheFirstReason) {
   EXPECT_THAT(plan.error().message, HasSubstr("address 0x11000 is in no executable segment"));
 }
 
-TEST(Plan, RefusesToFetchTheTextOfArgumentsThatNoSiteHas) {
+TEST(Plan, refuses_to_fetch_the_text_of_arguments_that_no_site_has) {
   const std::vector<ProbeFile> files = {
       file_with({site("start", "8@%rdi 8@%rsi", 0x10), site("done", "8@%rdi", 0x20)})};
   EXPECT_EQ(plan_of(files, {.texts = {.numbers = {1}}}).string_slots, 1U) << "some sites have it";

@@ -11,41 +11,26 @@
 #include <random>
 #include <vector>
 
+#include "tests/arg_specs.hpp"
+
 namespace usdt {
 namespace {
 
 using carry::gather_windows;
 using carry::Windowed;
+using test::Args;
 using testing::Each;
 using testing::ElementsAre;
-
-using Args = std::vector<usdt_arg_spec>;
 
 constexpr unsigned kBase = 4, kOther = 5, kIndex = 10;
 
 usdt_arg_spec mem(std::int64_t displacement, unsigned size, unsigned base = kBase, unsigned flags = 0) {
-  usdt_arg_spec arg{};
-  arg.value = static_cast<std::uint64_t>(displacement);
-  arg.kind = USDT_ARG_MEM;
-  arg.flags = static_cast<std::uint8_t>(flags);
-  arg.size = static_cast<std::uint8_t>(size);
-  arg.reg = static_cast<std::uint8_t>(base);
-  arg.index = USDT_REG_NONE;
-  return arg;
+  return test::mem(displacement, base, size, flags);
 }
-
 usdt_arg_spec indexed(std::int64_t displacement, unsigned shift) {
-  usdt_arg_spec arg = mem(displacement, 8);
-  arg.index = kIndex;
-  arg.shift = static_cast<std::uint8_t>(shift);
-  return arg;
+  return test::indexed(displacement, kBase, kIndex, shift);
 }
-
-usdt_arg_spec in_register(unsigned size) {
-  usdt_arg_spec arg = mem(0, size);
-  arg.kind = USDT_ARG_REG;
-  return arg;
-}
+usdt_arg_spec in_register(unsigned size) { return test::reg(kBase, size); }
 
 /// "NUMBER+OFFSET" for each argument of a window, "-" for those read alone.
 std::vector<std::string> windows(const Windowed& windowed) {
@@ -59,20 +44,20 @@ std::vector<std::string> windows(const Windowed& windowed) {
 
 std::vector<std::string> windows(const Args& args) { return windows(gather_windows(args)); }
 
-TEST(Windows, HoldNeighboursOnOneBase) {
+TEST(Windows, hold_neighbours_on_one_base) {
   const Windowed out = gather_windows({mem(-8, 8), mem(-16, 4), mem(-4, 2)});
   EXPECT_THAT(windows(out), ElementsAre("1+8", "1+0", "1+12"));
   EXPECT_THAT(out.sizes, ElementsAre(0, 16, 0, 0));
 }
 
-TEST(Windows, LeaveAloneWhatIsAlone) {
+TEST(Windows, leave_alone_what_is_alone) {
   const Windowed out = gather_windows({mem(0, 8), in_register(8), mem(0, 8, kOther)});
   EXPECT_THAT(windows(out), Each("-"));
   EXPECT_THAT(out.sizes, Each(0));
   EXPECT_THAT(windows(Args{}), ElementsAre());
 }
 
-TEST(Windows, ChangeNothingButTheWindow) {
+TEST(Windows, change_nothing_but_the_window) {
   const Args before{mem(-8, 8, kBase, USDT_ARG_SIGNED), mem(-16, 4, kBase, USDT_ARG_FLOAT), in_register(2)};
   Args after = gather_windows(before).args;
   for (usdt_arg_spec& arg : after) arg.window = 0;
@@ -80,7 +65,7 @@ TEST(Windows, ChangeNothingButTheWindow) {
   EXPECT_EQ(std::memcmp(after.data(), before.data(), before.size() * sizeof(before[0])), 0);
 }
 
-TEST(Windows, ReachExactly64Bytes) {
+TEST(Windows, reach_exactly_64_bytes) {
   const Windowed inside = gather_windows({mem(0, 8), mem(56, 8)});
   EXPECT_THAT(windows(inside), ElementsAre("1+0", "1+56"));
   EXPECT_EQ(inside.sizes[1], 64);
@@ -90,20 +75,20 @@ TEST(Windows, ReachExactly64Bytes) {
   EXPECT_THAT(windows({mem(-32, 8), mem(24, 8)}), ElementsAre("1+0", "1+56"));
 }
 
-TEST(Windows, BeginAnewWhereTheLastIsFull) {
+TEST(Windows, begin_anew_where_the_last_is_full) {
   const Windowed out = gather_windows({mem(0, 8), mem(40, 8), mem(64, 8), mem(100, 8)});
   EXPECT_THAT(windows(out), ElementsAre("1+0", "1+40", "2+0", "2+36"));
   EXPECT_THAT(out.sizes, ElementsAre(0, 48, 44, 0));
 }
 
-TEST(Windows, AreThreeAndTheFullestComeFirst) {
+TEST(Windows, are_three_and_the_fullest_come_first) {
   const Windowed out = gather_windows({mem(0, 8), mem(8, 8), mem(1000, 8), mem(1008, 8), mem(1016, 8), mem(2000, 8),
                                        mem(2008, 8), mem(3000, 8), mem(3008, 8), mem(3016, 8), mem(3024, 8)});
   EXPECT_THAT(windows(out), ElementsAre("3+0", "3+8", "2+0", "2+8", "2+16", "-", "-", "1+0", "1+8", "1+16", "1+24"));
   EXPECT_THAT(out.sizes, ElementsAre(0, 32, 24, 16));
 }
 
-TEST(Windows, KeepAddressesOfDifferentMakeApart) {
+TEST(Windows, keep_addresses_of_different_make_apart) {
   EXPECT_THAT(windows({mem(0, 8), mem(8, 8, kOther)}), Each("-"));
   EXPECT_THAT(windows({mem(0, 8), indexed(8, 0)}), Each("-"));
   EXPECT_THAT(windows({indexed(0, 0), indexed(8, 3)}), Each("-"));
@@ -114,24 +99,24 @@ TEST(Windows, KeepAddressesOfDifferentMakeApart) {
               ElementsAre("1+0", "1+8"));
 }
 
-TEST(Windows, HoldGlobalsThatLieTogether) {
+TEST(Windows, hold_globals_that_lie_together) {
   EXPECT_THAT(windows({mem(0x2ff0, 4, USDT_REG_NONE, USDT_ARG_IP), mem(0x2ff8, 8, USDT_REG_NONE, USDT_ARG_IP)}),
               ElementsAre("1+0", "1+8"));
 }
 
-TEST(Windows, HoldOperandsThatOverlap) {
+TEST(Windows, hold_operands_that_overlap) {
   const Windowed out = gather_windows({mem(0, 8), mem(4, 2), mem(0, 8), mem(2, 1)});
   EXPECT_THAT(windows(out), ElementsAre("1+0", "1+4", "1+0", "1+2"));
   EXPECT_EQ(out.sizes[1], 8);
 }
 
-TEST(Windows, DoNotReachRoundTheEndOfTheAddressSpace) {
+TEST(Windows, do_not_reach_round_the_end_of_the_address_space) {
   constexpr auto kMost = std::numeric_limits<std::int64_t>::max(), kLeast = std::numeric_limits<std::int64_t>::min();
   EXPECT_THAT(windows({mem(kMost, 1), mem(kLeast, 1)}), Each("-"));
   EXPECT_THAT(windows({mem(kMost - 7, 8), mem(kMost - 15, 8)}), ElementsAre("1+8", "1+0"));
 }
 
-TEST(Windows, AreWrittenWithTheirSpec) {
+TEST(Windows, are_written_with_their_spec) {
   const EncodedSpec spec{.user_cookie = 7, .args = {mem(8, 4), in_register(8), mem(0, 8)}};
   std::vector<std::byte> bytes(sizeof(usdt_spec) + 3 * sizeof(usdt_arg_spec));
   carry::write_spec(bytes.data(), spec);
@@ -189,7 +174,7 @@ void expect_windows_hold_their_operands(const Windowed& out) {
   }
 }
 
-TEST(Windows, OfAnySpecHoldTheirOperandsWhole) {
+TEST(Windows, of_any_spec_hold_their_operands_whole) {
   std::mt19937 random(1);
   int gathered = 0;
   for (int i = 0; i < 50000 && !testing::Test::HasFailure(); ++i) {

@@ -51,13 +51,13 @@ std::string old_table(std::uint32_t count) {
 const std::vector<CacheEntry> kTwo = {{"libpq.so.5", "/lib/libpq.so.5", kX8664, 0},
                                       {"libpq.so.5", "/lib32/libpq.so.5", kI386, 1ULL << 62}};
 
-TEST(LdCache, EntriesComeInFileOrderWithFlagsAndHwcap) {
+TEST(LdCache, entries_come_in_file_order_with_flags_and_hwcap) {
   const auto entries = parse_ld_cache(new_table(kTwo));
   ASSERT_TRUE(entries) << entries.error().message;
   EXPECT_EQ(*entries, kTwo);
 }
 
-TEST(LdCache, TheNewTableIsFoundBehindTheOldOneAtEitherAlignment) {
+TEST(LdCache, the_new_table_is_found_behind_the_old_one_at_either_alignment) {
   for (const std::uint32_t count : {0U, 1U, 2U, 3U}) {
     for (const std::size_t alignment : {4U, 8U}) {
       std::string file = old_table(count);
@@ -69,7 +69,7 @@ TEST(LdCache, TheNewTableIsFoundBehindTheOldOneAtEitherAlignment) {
   }
 }
 
-TEST(LdCache, EveryTruncationIsAnErrorOrFewerEntries) {
+TEST(LdCache, every_truncation_is_an_error_or_fewer_entries) {
   const std::string whole = old_table(2) + new_table(kTwo);
   for (std::size_t size = 0; size < whole.size(); ++size) {
     const auto entries = parse_ld_cache(std::string(whole, 0, size));
@@ -78,7 +78,7 @@ TEST(LdCache, EveryTruncationIsAnErrorOrFewerEntries) {
   }
 }
 
-TEST(LdCache, StringOffsetsBeyondTheFileLoseOnlyTheirEntry) {
+TEST(LdCache, string_offsets_beyond_the_file_lose_only_their_entry) {
   std::string file = new_table(kTwo);
   const std::uint32_t beyond = 0xfffffff0;
   std::memcpy(file.data() + 48 + 4, &beyond, sizeof(beyond));
@@ -88,7 +88,7 @@ TEST(LdCache, StringOffsetsBeyondTheFileLoseOnlyTheirEntry) {
   EXPECT_EQ((*entries)[0], kTwo[1]);
 }
 
-TEST(LdCache, AnAbsurdCountIsMalformed) {
+TEST(LdCache, an_absurd_count_is_malformed) {
   std::string file = new_table(kTwo);
   const std::uint32_t count = 0xffffffff;
   std::memcpy(file.data() + 20, &count, sizeof(count));
@@ -100,13 +100,13 @@ TEST(LdCache, AnAbsurdCountIsMalformed) {
   EXPECT_FALSE(parse_ld_cache(old));
 }
 
-TEST(LdCache, ABigEndianTableIsRefused) {
+TEST(LdCache, a_big_endian_table_is_refused) {
   const auto entries = parse_ld_cache(new_table(kTwo, 3));
   ASSERT_FALSE(entries);
   EXPECT_EQ(entries.error().kind, ErrorKind::not_supported);
 }
 
-TEST(LdCache, FlagsFitTheirOwnAbiOnly) {
+TEST(LdCache, flags_fit_their_own_abi_only) {
   const ElfIdent x86_64{ELFCLASS64, ELFDATA2LSB, EM_X86_64};
   const ElfIdent x32{ELFCLASS32, ELFDATA2LSB, EM_X86_64};
   const ElfIdent i386{ELFCLASS32, ELFDATA2LSB, EM_386};

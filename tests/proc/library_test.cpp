@@ -30,21 +30,21 @@ proc::LibrarySearch search_in(std::vector<std::string> environment, std::vector<
       {.environment = std::move(environment), .cache_file = "/none", .defaults = std::move(defaults)});
 }
 
-TEST(SplitPath, AnEmptyItemIsTheCurrentDirectory) {
+TEST(SplitPath, an_empty_item_is_the_current_directory) {
   EXPECT_THAT(proc::split_path("/a:/b"), ElementsAre("/a", "/b"));
   EXPECT_THAT(proc::split_path(":/b:"), ElementsAre(".", "/b", "."));
   EXPECT_THAT(proc::split_path("/a;/b:/c", true), ElementsAre("/a", "/b", "/c"));
   EXPECT_THAT(proc::split_path(""), ElementsAre());
 }
 
-TEST(VersionLess, NumbersCountAsNumbers) {
+TEST(VersionLess, numbers_count_as_numbers) {
   EXPECT_TRUE(proc::version_less("libx.so.9", "libx.so.10"));
   EXPECT_FALSE(proc::version_less("libx.so.10", "libx.so.9"));
   EXPECT_TRUE(proc::version_less("libx.so", "libx.so.1"));
   EXPECT_FALSE(proc::version_less("libx.so.1", "libx.so.1"));
 }
 
-TEST(LibrarySearch, ALibraryOfAnotherClassOrALinkerScriptIsPassedOver) {
+TEST(LibrarySearch, a_library_of_another_class_or_a_linker_script_is_passed_over) {
   test::TempDir dir;
   proc::ElfIdent other = proc::host_ident();
   other.machine = 0x28;
@@ -58,7 +58,7 @@ TEST(LibrarySearch, ALibraryOfAnotherClassOrALinkerScriptIsPassedOver) {
   EXPECT_EQ(search.find("liby.so", other), std::nullopt);
 }
 
-TEST(LibrarySearch, PlacesAreTriedInTheLoadersOrder) {
+TEST(LibrarySearch, places_are_tried_in_the_loaders_order) {
   test::TempDir dir;
   const auto base = dir.path().string();
   for (const char* place : {"rpath", "env", "runpath", "default"}) {
@@ -73,7 +73,7 @@ TEST(LibrarySearch, PlacesAreTriedInTheLoadersOrder) {
   EXPECT_EQ(bare.find("libx.so", proc::host_ident()), dir.path() / "default/libx.so");
 }
 
-TEST(LibrarySearch, TheNewestVersionAnswersForAStem) {
+TEST(LibrarySearch, the_newest_version_answers_for_a_stem) {
   test::TempDir dir;
   for (const char* name : {"libx.so", "libx.so.9", "libx.so.10", "libxy.so.99"}) {
     dir.write(name, elf_head(proc::host_ident()));
@@ -82,7 +82,7 @@ TEST(LibrarySearch, TheNewestVersionAnswersForAStem) {
   EXPECT_EQ(search.find_version("libx.so", proc::host_ident()), dir.path() / "libx.so.10");
 }
 
-TEST(FindLibrary, TheCLibraryIsFoundBySonameAndByShortName) {
+TEST(FindLibrary, the_c_library_is_found_by_soname_and_by_short_name) {
   const auto by_soname = find_library("libc.so.6");
   ASSERT_TRUE(by_soname) << by_soname.error().message;
   for (const char* name : {"libc", "c", "libc.so"}) {
@@ -92,7 +92,7 @@ TEST(FindLibrary, TheCLibraryIsFoundBySonameAndByShortName) {
   }
 }
 
-TEST(FindLibrary, LdLibraryPathGoesFirst) {
+TEST(FindLibrary, ld_library_path_goes_first) {
   test::TempDir dir;
   const auto libc = find_library("libc.so.6");
   ASSERT_TRUE(libc);
@@ -101,7 +101,7 @@ TEST(FindLibrary, LdLibraryPathGoesFirst) {
   EXPECT_EQ(*find_library("libc.so.6"), copy);
 }
 
-TEST(FindLibrary, AnUnknownNameSaysWhereItLooked) {
+TEST(FindLibrary, an_unknown_name_says_where_it_looked) {
   const auto path = find_library("libno-such-thing.so.1");
   ASSERT_FALSE(path);
   EXPECT_EQ(path.error().kind, ErrorKind::not_found);
@@ -110,7 +110,7 @@ TEST(FindLibrary, AnUnknownNameSaysWhereItLooked) {
   EXPECT_EQ(find_library("").error().kind, ErrorKind::invalid_argument);
 }
 
-TEST(FindProgram, PathIsSearchedInOrder) {
+TEST(FindProgram, path_is_searched_in_order) {
   test::TempDir dir;
   dir.write("a/tool", "not executable");
   const auto wanted = dir.write("b/tool", "#!/bin/sh\n");
@@ -119,7 +119,7 @@ TEST(FindProgram, PathIsSearchedInOrder) {
   EXPECT_EQ(*find_program("tool"), wanted);
 }
 
-TEST(FindProgram, AFileThatIsNotExecutableIsNoPermission) {
+TEST(FindProgram, a_file_that_is_not_executable_is_no_permission) {
   test::TempDir dir;
   const auto file = dir.write("tool", "data");
   const test::ScopedEnv env("PATH", dir.path().string());

@@ -6,7 +6,7 @@
 namespace usdt::proc {
 namespace {
 
-TEST(Maps, ALineGivesItsRangeOffsetDeviceInodeAndPath) {
+TEST(Maps, a_line_gives_its_range_offset_device_inode_and_path) {
   const auto maps = parse_maps(
       "7f0a1c000000-7f0a1c028000 r-xp 00001000 fe:01 131104                     /usr/lib/x86_64-linux-gnu/libc.so.6\n");
   ASSERT_EQ(maps.size(), 1U);
@@ -20,32 +20,32 @@ TEST(Maps, ALineGivesItsRangeOffsetDeviceInodeAndPath) {
   EXPECT_EQ(maps[0].path, "/usr/lib/x86_64-linux-gnu/libc.so.6");
 }
 
-TEST(Maps, APathKeepsItsSpacesAndItsDeletedMark) {
+TEST(Maps, a_path_keeps_its_spaces_and_its_deleted_mark) {
   const auto maps = parse_maps("1000-2000 r-xp 00000000 00:2e 7 /tmp/my  program (deleted)\n");
   ASSERT_EQ(maps.size(), 1U);
   EXPECT_EQ(maps[0].path, "/tmp/my  program (deleted)");
 }
 
-TEST(Maps, AnEscapedNewlineIsANewlineAgain) {
+TEST(Maps, an_escaped_newline_is_a_newline_again) {
   const auto maps = parse_maps("1000-2000 r-xp 00000000 00:2e 7 /tmp/two\\012lines\n");
   ASSERT_EQ(maps.size(), 1U);
   EXPECT_EQ(maps[0].path, "/tmp/two\nlines");
 }
 
-TEST(Maps, AnAnonymousMappingHasNoPath) {
+TEST(Maps, an_anonymous_mapping_has_no_path) {
   const auto maps = parse_maps("1000-2000 rw-p 00000000 00:00 0 \n2000-3000 ---p 00000000 00:00 0");
   ASSERT_EQ(maps.size(), 2U);
   EXPECT_EQ(maps[0].path, "");
   EXPECT_FALSE(maps[1].executable);
 }
 
-TEST(Maps, AnInodeOf64BitsIsWhole) {
+TEST(Maps, an_inode_of_64_bits_is_whole) {
   const auto maps = parse_maps("1000-2000 r-xp 00000000 00:2e 18446744073709551615 /x\n");
   ASSERT_EQ(maps.size(), 1U);
   EXPECT_EQ(maps[0].inode, UINT64_MAX);
 }
 
-TEST(Maps, LinesOfAnotherFormArePassedOver) {
+TEST(Maps, lines_of_another_form_are_passed_over) {
   EXPECT_TRUE(parse_maps("").empty());
   EXPECT_TRUE(parse_maps("\n\n").empty());
   EXPECT_TRUE(parse_maps("1000-").empty());

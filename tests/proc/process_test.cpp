@@ -38,7 +38,7 @@ std::vector<TargetFile> files_of(pid_t pid) {
   return files.value_or(std::vector<TargetFile>{});
 }
 
-TEST(FilesOfProcess, OwnFilesAreListedOnceMainProgramFirst) {
+TEST(FilesOfProcess, own_files_are_listed_once_main_program_first) {
   const auto files = files_of(::getpid());
   ASSERT_FALSE(files.empty());
   EXPECT_EQ(files[0].path, fs::read_symlink("/proc/self/exe"));
@@ -54,7 +54,7 @@ TEST(FilesOfProcess, OwnFilesAreListedOnceMainProgramFirst) {
       std::ranges::any_of(files, [](const auto& f) { return f.path.filename().string().starts_with("libc."); }));
 }
 
-TEST(FilesOfProcess, APathWithBlanksAndANewlineIsReadBack) {
+TEST(FilesOfProcess, a_path_with_blanks_and_a_newline_is_read_back) {
   test::TempDir dir;
   const auto program = dir.copy(PROC_SLEEPER, "my  odd\nprogram (deleted)");
   const auto child = test::Child::running(program);
@@ -66,7 +66,7 @@ TEST(FilesOfProcess, APathWithBlanksAndANewlineIsReadBack) {
   EXPECT_FALSE(files[0].deleted);
 }
 
-TEST(FilesOfProcess, ADeletedProgramOpensThroughProc) {
+TEST(FilesOfProcess, a_deleted_program_opens_through_proc) {
   test::TempDir dir;
   const auto program = dir.copy(PROC_SLEEPER, "program");
   const auto child = test::Child::running(program);
@@ -80,7 +80,7 @@ TEST(FilesOfProcess, ADeletedProgramOpensThroughProc) {
   EXPECT_TRUE(is_sleeper(files[0]));
 }
 
-TEST(FilesOfProcess, AReplacedProgramIsTheOneThatRunsNotTheOneOnDisk) {
+TEST(FilesOfProcess, a_replaced_program_is_the_one_that_runs_not_the_one_on_disk) {
   test::TempDir dir;
   const auto program = dir.copy(PROC_SLEEPER, "program");
   const auto child = test::Child::running(program);
@@ -95,7 +95,7 @@ TEST(FilesOfProcess, AReplacedProgramIsTheOneThatRunsNotTheOneOnDisk) {
   EXPECT_TRUE(is_sleeper(files[0])) << files[0].access;
 }
 
-TEST(FilesOfProcess, AMemfdProgramKeepsItsName) {
+TEST(FilesOfProcess, a_memfd_program_keeps_its_name) {
   const int fd = ::memfd_create("usdt test program", MFD_CLOEXEC);
   ASSERT_GE(fd, 0);
   const std::string bytes = contents(PROC_SLEEPER);
@@ -114,7 +114,7 @@ TEST(FilesOfProcess, AMemfdProgramKeepsItsName) {
   EXPECT_TRUE(is_sleeper(files[0]));
 }
 
-TEST(FilesOfProcess, AFileOfAnotherMountNamespaceOpensBelowItsRoot) {
+TEST(FilesOfProcess, a_file_of_another_mount_namespace_opens_below_its_root) {
   test::TempDir dir;
   const fs::path inside = dir.path() / "mnt";
   fs::create_directory(inside);
@@ -151,7 +151,7 @@ int in_chroot(const fs::path& root, const std::function<int()>& body) {
 
 // There /proc/PID/maps names files from the root of the other namespace on, by a path that nobody in the chroot can
 // use.
-TEST(FilesOfProcess, WithinAChrootAFileOfAnotherMountNamespaceHasThePathTheProcessKnows) {
+TEST(FilesOfProcess, within_a_chroot_a_file_of_another_mount_namespace_has_the_path_the_process_knows) {
   const test::TempDir root;
   const int code = in_chroot(root.path(), [] {
     const test::TempDir dir;
@@ -174,7 +174,7 @@ TEST(FilesOfProcess, WithinAChrootAFileOfAnotherMountNamespaceHasThePathTheProce
   EXPECT_EQ(code, 0);
 }
 
-TEST(FilesOfProcess, AProcessThatIsGoneIsNotFound) {
+TEST(FilesOfProcess, a_process_that_is_gone_is_not_found) {
   auto child = test::Child::running(PROC_SLEEPER);
   const pid_t pid = child.pid;
   child.end();
@@ -186,7 +186,7 @@ TEST(FilesOfProcess, AProcessThatIsGoneIsNotFound) {
   }
 }
 
-TEST(FilesOfProcess, AZombieMapsNoProgram) {
+TEST(FilesOfProcess, a_zombie_maps_no_program) {
   const pid_t pid = ::fork();
   if (pid == 0) ::_exit(0);
   siginfo_t info{};
@@ -198,7 +198,7 @@ TEST(FilesOfProcess, AZombieMapsNoProgram) {
   EXPECT_THAT(files.error().message, HasSubstr("maps no program"));
 }
 
-TEST(FilesOfProcess, AnotherUsersProcessIsNoPermissionAndSaysWhatToDo) {
+TEST(FilesOfProcess, another_users_process_is_no_permission_and_says_what_to_do) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
   const auto target = test::Child::running(PROC_SLEEPER);
   ASSERT_GT(target.pid, 0);
@@ -215,7 +215,7 @@ TEST(FilesOfProcess, AnotherUsersProcessIsNoPermissionAndSaysWhatToDo) {
   EXPECT_EQ(WEXITSTATUS(status), 0) << "1: another answer, 2: could not change user";
 }
 
-TEST(FilesOfAllProcesses, OurOwnProgramIsAmongThem) {
+TEST(FilesOfAllProcesses, our_own_program_is_among_them) {
   const auto files = files_of_all_processes();
   ASSERT_TRUE(files) << files.error().message;
   const auto self = fs::read_symlink("/proc/self/exe");

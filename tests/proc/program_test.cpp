@@ -25,7 +25,7 @@ fs::path script(const test::TempDir& dir, const std::string& name, const std::st
   return path;
 }
 
-TEST(FilesOfProgram, TheProgramComesFirstThenItsLoaderAndLibraries) {
+TEST(FilesOfProgram, the_program_comes_first_then_its_loader_and_libraries) {
   const auto files = files_of_program(PROC_SLEEPER);
   ASSERT_TRUE(files) << files.error().message;
   EXPECT_EQ(files->front().path, PROC_SLEEPER);
@@ -33,7 +33,7 @@ TEST(FilesOfProgram, TheProgramComesFirstThenItsLoaderAndLibraries) {
   EXPECT_TRUE(has_file(*files, "ld-linux"));
 }
 
-TEST(FilesOfProgram, EveryFileIsListedOnce) {
+TEST(FilesOfProgram, every_file_is_listed_once) {
   const auto files = files_of_program("/proc/self/exe");
   ASSERT_TRUE(files) << files.error().message;
   for (std::size_t i = 0; i < files->size(); ++i) {
@@ -44,14 +44,14 @@ TEST(FilesOfProgram, EveryFileIsListedOnce) {
   EXPECT_TRUE(has_file(*files, "libstdc++.so"));
 }
 
-TEST(FilesOfProgram, AScriptStandsForItsInterpreter) {
+TEST(FilesOfProgram, a_script_stands_for_its_interpreter) {
   test::TempDir dir;
   const auto files = files_of_program(script(dir, "s", "#! " PROC_SLEEPER " -x\nbody\n"));
   ASSERT_TRUE(files) << files.error().message;
   EXPECT_EQ(files->front().path, PROC_SLEEPER);
 }
 
-TEST(FilesOfProgram, EnvLooksTheProgramUpOnPath) {
+TEST(FilesOfProgram, env_looks_the_program_up_on_path) {
   test::TempDir dir;
   dir.copy(PROC_SLEEPER, "sleeper-of-test");
   const test::ScopedEnv env("PATH", dir.path().string());
@@ -60,14 +60,14 @@ TEST(FilesOfProgram, EnvLooksTheProgramUpOnPath) {
   EXPECT_EQ(files->front().path, dir.path() / "sleeper-of-test");
 }
 
-TEST(FilesOfProgram, AScriptThatNamesItselfIsALimit) {
+TEST(FilesOfProgram, a_script_that_names_itself_is_a_limit) {
   test::TempDir dir;
   const auto files = files_of_program(script(dir, "loop", "#!" + (dir.path() / "loop").string() + "\n"));
   ASSERT_FALSE(files);
   EXPECT_EQ(files.error().kind, ErrorKind::limit);
 }
 
-TEST(FilesOfProgram, WhatIsMissingOrNoProgramIsNamed) {
+TEST(FilesOfProgram, what_is_missing_or_no_program_is_named) {
   test::TempDir dir;
   const auto missing = files_of_program("/no/such/program");
   EXPECT_EQ(missing.error().kind, ErrorKind::not_found);
@@ -77,7 +77,7 @@ TEST(FilesOfProgram, WhatIsMissingOrNoProgramIsNamed) {
   EXPECT_EQ(files_of_program(script(dir, "bare", "#!\n")).error().kind, ErrorKind::malformed);
 }
 
-TEST(ScriptLine, BlanksAndLineEndsDoNotMatter) {
+TEST(ScriptLine, blanks_and_line_ends_do_not_matter) {
   EXPECT_EQ(proc::program_of_script_line("  /bin/sh -e"), "/bin/sh");
   EXPECT_EQ(proc::program_of_script_line("\t/bin/sh\r"), "/bin/sh");
   EXPECT_EQ(proc::program_of_script_line("/usr/bin/env python3"), "python3");

@@ -25,20 +25,20 @@ std::vector<fs::path> paths(const Result<std::vector<TargetFile>>& files) {
   return out;
 }
 
-TEST(ResolveTarget, APathIsTakenAsItIsWhateverItHolds) {
+TEST(ResolveTarget, a_path_is_taken_as_it_is_whatever_it_holds) {
   test::TempDir dir;
   const auto text = dir.write("notes.txt", "hello");
   EXPECT_EQ(paths(resolve_target(text.string())), std::vector{text});
 }
 
-TEST(ResolveTarget, APathWithGlobCharactersThatExistsMeansItself) {
+TEST(ResolveTarget, a_path_with_glob_characters_that_exists_means_itself) {
   test::TempDir dir;
   const auto odd = dir.write("lib[1]*.so", kElf);
   dir.write("lib1x.so", kElf);
   EXPECT_EQ(paths(resolve_target(odd.string())), std::vector{odd});
 }
 
-TEST(ResolveTarget, InQuotesOrBehindABackslashAGlobCharacterIsItself) {
+TEST(ResolveTarget, in_quotes_or_behind_a_backslash_a_glob_character_is_itself) {
   test::TempDir dir;
   const auto star = dir.write("a*", kElf);
   const auto quoted = dir.write("a\\*", kElf);
@@ -50,7 +50,7 @@ TEST(ResolveTarget, InQuotesOrBehindABackslashAGlobCharacterIsItself) {
   EXPECT_EQ(resolve_target("\"" + (dir.path() / "*").string() + "\"").error().kind, ErrorKind::not_found);
 }
 
-TEST(ResolveTarget, AStarIsWhatRunsAndNotTheDirectoryOneIsIn) {
+TEST(ResolveTarget, a_star_is_what_runs_and_not_the_directory_one_is_in) {
   test::TempDir dir;
   dir.write("stray", kElf);
   const fs::path before = fs::current_path();
@@ -61,7 +61,7 @@ TEST(ResolveTarget, AStarIsWhatRunsAndNotTheDirectoryOneIsIn) {
   EXPECT_THAT(files, testing::Not(testing::Contains(testing::Property(&fs::path::filename, "stray"))));
 }
 
-TEST(ResolveTarget, AGlobNamesElfFilesOnly) {
+TEST(ResolveTarget, a_glob_names_elf_files_only) {
   test::TempDir dir;
   const auto a = dir.write("a.so", kElf);
   const auto b = dir.write("b.so", kElf);
@@ -71,14 +71,14 @@ TEST(ResolveTarget, AGlobNamesElfFilesOnly) {
   EXPECT_EQ(resolve_target((dir.path() / "*.none").string()).error().kind, ErrorKind::not_found);
 }
 
-TEST(ResolveTarget, ADirectoryIsWalked) {
+TEST(ResolveTarget, a_directory_is_walked) {
   test::TempDir dir;
   const auto a = dir.write("x/a", kElf);
   EXPECT_EQ(paths(resolve_target(dir.path().string())), std::vector{a});
   EXPECT_THAT(paths(resolve_target((dir.path() / "x").string() + "/")), SizeIs(1));
 }
 
-TEST(ResolveTarget, ANameIsALibraryOrAProgram) {
+TEST(ResolveTarget, a_name_is_a_library_or_a_program) {
   EXPECT_THAT(paths(resolve_target("libc.so.6")), SizeIs(1));
   test::TempDir dir;
   const auto program = dir.copy(PROC_SLEEPER, "sleeper-of-test");
@@ -86,7 +86,7 @@ TEST(ResolveTarget, ANameIsALibraryOrAProgram) {
   EXPECT_EQ(paths(resolve_target("sleeper-of-test")), std::vector{program});
 }
 
-TEST(ResolveTarget, AnElfProgramIsPreferredToAWrapperScriptEarlierOnPath) {
+TEST(ResolveTarget, an_elf_program_is_preferred_to_a_wrapper_script_earlier_on_path) {
   test::TempDir dir;
   fs::permissions(dir.write("shims/sleeper-of-test", "#!/bin/sh\n"), fs::perms::owner_all);
   const auto program = dir.copy(PROC_SLEEPER, "bin/sleeper-of-test");
@@ -94,7 +94,7 @@ TEST(ResolveTarget, AnElfProgramIsPreferredToAWrapperScriptEarlierOnPath) {
   EXPECT_EQ(paths(resolve_target("sleeper-of-test")), std::vector{program});
 }
 
-TEST(ResolveTarget, WhatFitsNothingIsNotFoundAndNamed) {
+TEST(ResolveTarget, what_fits_nothing_is_not_found_and_named) {
   for (const char* target : {"no-such-thing-at-all", "/no/such/path", "libno-such.so.7"}) {
     const auto files = resolve_target(target);
     ASSERT_FALSE(files) << target;
@@ -104,7 +104,7 @@ TEST(ResolveTarget, WhatFitsNothingIsNotFoundAndNamed) {
   EXPECT_EQ(resolve_target("").error().kind, ErrorKind::invalid_argument);
 }
 
-TEST(ResolveTarget, ALinkThatLeadsToItselfIsSaidToBeOne) {
+TEST(ResolveTarget, a_link_that_leads_to_itself_is_said_to_be_one) {
   test::TempDir dir;
   ASSERT_EQ(::symlink("loop", (dir.path() / "loop").c_str()), 0);
   for (const std::string& path : {(dir.path() / "loop").string(), (dir.path() / "loop").string() + "/file"}) {
@@ -120,14 +120,14 @@ TEST(ResolveTarget, ALinkThatLeadsToItselfIsSaidToBeOne) {
   EXPECT_EQ(files.error().os_error, ELOOP) << files.error().message;
 }
 
-TEST(ResolveTarget, ADeviceOrFifoIsNoTarget) {
+TEST(ResolveTarget, a_device_or_fifo_is_no_target) {
   test::TempDir dir;
   ASSERT_EQ(::mkfifo((dir.path() / "fifo").c_str(), 0600), 0);
   EXPECT_EQ(resolve_target((dir.path() / "fifo").string()).error().kind, ErrorKind::invalid_argument);
   EXPECT_EQ(resolve_target("/dev/null").error().kind, ErrorKind::invalid_argument);
 }
 
-TEST(TargetMeans, APathANameAGlobAndASonameFit) {
+TEST(TargetMeans, a_path_a_name_a_glob_and_a_soname_fit) {
   const TargetFile file{"/usr/lib/x/libpq.so.5.15", "/usr/lib/x/libpq.so.5.15"};
   for (const char* target :
        {"/usr/lib/x/libpq.so.5.15", "libpq.so.5.15", "libpq*", "/usr/*/libpq.so*", "libpq", "pq"}) {
@@ -138,7 +138,7 @@ TEST(TargetMeans, APathANameAGlobAndASonameFit) {
   }
 }
 
-TEST(TargetMeans, QuotedTextHasNoGlobs) {
+TEST(TargetMeans, quoted_text_has_no_globs) {
   const TargetFile star{"/x/lib*.so", "/x/lib*.so"};
   const TargetFile plain{"/x/libq.so", "/x/libq.so"};
   for (const char* target : {"\"/x/lib*.so\"", "\"lib*.so\"", "/x/lib\\*.so"}) {
@@ -148,7 +148,7 @@ TEST(TargetMeans, QuotedTextHasNoGlobs) {
   EXPECT_TRUE(target_means("*", plain));
 }
 
-TEST(TargetMeans, AProgramOnPathIsTheSameFile) {
+TEST(TargetMeans, a_program_on_path_is_the_same_file) {
   test::TempDir dir;
   const auto program = dir.copy(PROC_SLEEPER, "sleeper-1.2");
   fs::create_symlink(program, dir.path() / "sleeper-of-test");

@@ -19,7 +19,7 @@ constexpr std::string_view kElf =
     "ELF\x02\x01\x01";
 constexpr std::string_view kArchive = "!<arch>\nrest";
 
-TEST(Walk, ElfFilesAndArchivesAreFoundByContentAtAnyDepth) {
+TEST(Walk, elf_files_and_archives_are_found_by_content_at_any_depth) {
   test::TempDir dir;
   const auto a = dir.write("a", kElf);
   const auto b = dir.write("deep/er/b.txt", kArchive);
@@ -31,7 +31,7 @@ TEST(Walk, ElfFilesAndArchivesAreFoundByContentAtAnyDepth) {
   EXPECT_THAT(walk_directory(dir.path(), {}), ElementsAre(a, b));
 }
 
-TEST(Walk, EachInodeIsOneFileUnderItsOwnName) {
+TEST(Walk, each_inode_is_one_file_under_its_own_name) {
   test::TempDir dir;
   const auto file = dir.write("lib/z.so.1", kElf);
   fs::create_symlink(file, dir.path() / "a.so");
@@ -41,7 +41,7 @@ TEST(Walk, EachInodeIsOneFileUnderItsOwnName) {
   EXPECT_EQ(found[0].parent_path(), dir.path() / "lib") << "a link's name was preferred to the file's";
 }
 
-TEST(Walk, ALinkToAFileElsewhereCountsAndALinkToADirectoryDoesNot) {
+TEST(Walk, a_link_to_a_file_elsewhere_counts_and_a_link_to_a_directory_does_not) {
   test::TempDir dir, elsewhere;
   fs::create_symlink(elsewhere.write("prog", kElf), dir.path() / "prog");
   elsewhere.write("sub/hidden", kElf);
@@ -51,14 +51,14 @@ TEST(Walk, ALinkToAFileElsewhereCountsAndALinkToADirectoryDoesNot) {
   EXPECT_THAT(walk_directory(dir.path(), {}), ElementsAre(dir.path() / "prog"));
 }
 
-TEST(Walk, AFifoDoesNotBlockIt) {
+TEST(Walk, a_fifo_does_not_block_it) {
   test::TempDir dir;
   ASSERT_EQ(::mkfifo((dir.path() / "fifo").c_str(), 0600), 0);
   const auto file = dir.write("file", kElf);
   EXPECT_THAT(walk_directory(dir.path(), {}), ElementsAre(file));
 }
 
-TEST(Walk, UnreadableEntriesDoNotEndIt) {
+TEST(Walk, unreadable_entries_do_not_end_it) {
   test::TempDir dir;
   ASSERT_EQ(::chmod(dir.path().c_str(), 0755), 0);
   fs::permissions(dir.write("closed/in", kElf).parent_path(), fs::perms::none);
@@ -76,7 +76,7 @@ TEST(Walk, UnreadableEntriesDoNotEndIt) {
   fs::permissions(dir.path() / "closed", fs::perms::owner_all);
 }
 
-TEST(Walk, ProgressCountsFiles) {
+TEST(Walk, progress_counts_files) {
   test::TempDir dir;
   dir.write("a", kElf);
   dir.write("b/c", "text");
@@ -85,7 +85,7 @@ TEST(Walk, ProgressCountsFiles) {
   EXPECT_THAT(seen, ElementsAre(1U, 2U));
 }
 
-TEST(Walk, ADirectoryThatIsNotThereHasNoFiles) { EXPECT_THAT(walk_directory("/no/such/place", {}), IsEmpty()); }
+TEST(Walk, a_directory_that_is_not_there_has_no_files) { EXPECT_THAT(walk_directory("/no/such/place", {}), IsEmpty()); }
 
 }  // namespace
 }  // namespace usdt::proc

@@ -98,7 +98,7 @@ std::vector<int> live() {
   return status;
 }
 
-TEST(RefusedProvider, EveryRefusalIsAnErrorAndNothingIsLost) {
+TEST(RefusedProvider, every_refusal_is_an_error_and_nothing_is_lost) {
   const std::size_t descriptors = open_descriptors();
   int reported = 0;
   long calls = 0;

@@ -41,7 +41,7 @@ class Provider {
   usdtp_provider* provider_ = nullptr;
 };
 
-TEST(Provider, namesAreWhatEveryToolTakes) {
+TEST(Provider, names_are_what_every_tool_takes) {
   Provider provider;
   usdtp_provider* other = nullptr;
   const std::string longest(127, 'x');
@@ -65,7 +65,7 @@ TEST(Provider, namesAreWhatEveryToolTakes) {
   EXPECT_EQ(usdtp_provider_create("flags", 0x80, &other), -EINVAL);
 }
 
-TEST(Provider, declarationsSayTypesNamesAndMeanings) {
+TEST(Provider, declarations_say_types_names_and_meanings) {
   struct Case {
     const char* text;
     std::vector<int> types;
@@ -92,7 +92,7 @@ TEST(Provider, declarationsSayTypesNamesAndMeanings) {
   }
 }
 
-TEST(Provider, aDeclarationWithAMistakeIsRefusedWhole) {
+TEST(Provider, a_declaration_with_a_mistake_is_refused_whole) {
   Provider provider;
   const std::string long_one = "i32 " + std::string(5000, 'a');
   for (const char* text : {"i32",
@@ -120,7 +120,7 @@ TEST(Provider, aDeclarationWithAMistakeIsRefusedWhole) {
 }
 
 /// Whatever is accepted has a name for each type; under the sanitizers nothing is read or written beside the texts.
-TEST(Provider, anyTextIsADeclarationOrRefused) {
+TEST(Provider, any_text_is_a_declaration_or_refused) {
   constexpr std::array<std::string_view, 16> pieces = {"i32", "text", "f64", "str",      " ", " a", " b", ",",
                                                        ":",   "[",    "]",   "duration", "7", "\n", "%",  "\xff"};
   std::mt19937 random(1);
@@ -140,7 +140,7 @@ TEST(Provider, anyTextIsADeclarationOrRefused) {
   EXPECT_GT(accepted, 300);
 }
 
-TEST(Provider, thirteenArgumentsAreTooMany) {
+TEST(Provider, thirteen_arguments_are_too_many) {
   Provider provider;
   EXPECT_EQ(provider.add("twelve", "i8 a,i8 b,i8 c,i8 d,i8 e,i8 f,i8 g,i8 h,i8 i,i8 j,i8 k,i8 l"), 0);
   EXPECT_EQ(provider.add("thirteen", "i8 a,i8 b,i8 c,i8 d,i8 e,i8 f,i8 g,i8 h,i8 i,i8 j,i8 k,i8 l,i8 m"), -E2BIG);
@@ -148,7 +148,7 @@ TEST(Provider, thirteenArgumentsAreTooMany) {
   EXPECT_EQ(provider.add("lastText", "i8 a,i8 b,i8 c,i8 d,i8 e,i8 f,i8 g,i8 h,i8 i,i8 j,i8 k,text l"), -E2BIG);
 }
 
-TEST(Provider, whatCouldNotBeAddedIsHarmless) {
+TEST(Provider, what_could_not_be_added_is_harmless) {
   Provider provider;
   EXPECT_EQ(provider.add("bad name", "i32 a"), -EINVAL);
   usdtp_probe* none = provider.last;
@@ -165,7 +165,7 @@ TEST(Provider, whatCouldNotBeAddedIsHarmless) {
   EXPECT_EQ(usdtp_probe_add(nullptr, "a", "", &none), -EINVAL);
 }
 
-TEST(Provider, aNameIsFreeOnceItsProbeIsRetired) {
+TEST(Provider, a_name_is_free_once_its_probe_is_retired) {
   Provider provider;
   ASSERT_EQ(provider.add("probe", "i32 a"), 0);
   usdtp_probe* first = provider.last;
@@ -181,7 +181,7 @@ TEST(Provider, aNameIsFreeOnceItsProbeIsRetired) {
 }
 
 /// Enabled as tracers do it; nobody sits on the stub.
-TEST(Provider, aRetiredProbeDoesNothingThoughItIsTraced) {
+TEST(Provider, a_retired_probe_does_nothing_though_it_is_traced) {
   Provider provider;
   ASSERT_EQ(provider.add("probe", "i32 a, f64 b"), 0);
   usdtp_probe* probe = provider.last;
@@ -200,7 +200,7 @@ TEST(Provider, aRetiredProbeDoesNothingThoughItIsTraced) {
   USDT_PROBE_FIRE(probe, 1, 2.0);
 }
 
-TEST(Provider, errnoIsLeftAlone) {
+TEST(Provider, errno_is_left_alone) {
   Provider provider;
   ASSERT_EQ(provider.add("probe", "f32 a"), 0);
   provider.last->semaphore = 1;
@@ -221,7 +221,7 @@ std::size_t maps_with(std::string_view what) {
   return count;
 }
 
-TEST(Provider, descriptorsGoWithTheirProvider) {
+TEST(Provider, descriptors_go_with_their_provider) {
   const std::size_t before = count_of("/proc/self/fd");
   for (int i = 0; i < 20; ++i) {
     Provider provider("goes");
@@ -242,7 +242,7 @@ TEST(Provider, descriptorsGoWithTheirProvider) {
   EXPECT_EQ(probe->semaphore, 0);
 }
 
-TEST(Provider, theInterfaceIsTheHeaders) {
+TEST(Provider, the_interface_is_the_headers) {
   EXPECT_EQ(usdtp_version(), std::uint32_t{USDTP_API_MAJOR} << 16 | USDTP_API_MINOR);
   static_assert(sizeof(usdtp_probe) == 2 && offsetof(usdtp_probe, semaphore) == 0);
 }
@@ -284,9 +284,9 @@ void expect_all_from(Types<From...>) {
   (expect_all<From>(All{}), ...);
 }
 
-TEST(Provider, argumentsAreConvertedAsAssigned) { expect_all_from(All{}); }
+TEST(Provider, arguments_are_converted_as_assigned) { expect_all_from(All{}); }
 
-TEST(Provider, aFloatKeepsItsBits) {
+TEST(Provider, a_float_keeps_its_bits) {
   const std::uint32_t signalling = 0x7fa00001;
   EXPECT_EQ(usdtp_convert(signalling, USDTP_FLOAT, USDTP_FLOAT), signalling);
   const double infinite = std::numeric_limits<double>::infinity();

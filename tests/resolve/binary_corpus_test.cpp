@@ -103,7 +103,7 @@ class BinaryCorpus : public testing::Test {
   test::TempDir dir_;
 };
 
-TEST_F(BinaryCorpus, RipRelativeOperandsOfX8664AreWhereReadelfSays) {
+TEST_F(BinaryCorpus, rip_relative_operands_of_x86_64_are_where_readelf_says) {
   int readable = 0;
   for_each_symbolic(Machine::x86_64, [&](const fs::path&, const Site& site, const MemOperand& mem,
                                          const Resolved& resolved, const ReadelfSymbols& symbols) {
@@ -119,7 +119,7 @@ TEST_F(BinaryCorpus, RipRelativeOperandsOfX8664AreWhereReadelfSays) {
   EXPECT_GT(readable, 0);
 }
 
-TEST_F(BinaryCorpus, GotRelativeOperandsOfI386AreWhereReadelfSays) {
+TEST_F(BinaryCorpus, got_relative_operands_of_i386_are_where_readelf_says) {
   int readable = 0;
   for_each_symbolic(Machine::i386, [&](const fs::path& path, const Site&, const MemOperand& mem,
                                        const Resolved& resolved, const ReadelfSymbols& symbols) {
@@ -138,7 +138,7 @@ TEST_F(BinaryCorpus, GotRelativeOperandsOfI386AreWhereReadelfSays) {
   EXPECT_GT(readable, 0);
 }
 
-TEST_F(BinaryCorpus, LocalLabelsOfArm64AreUnreadableBecauseNoTableHoldsThem) {
+TEST_F(BinaryCorpus, local_labels_of_arm64_are_unreadable_because_no_table_holds_them) {
   int seen = 0;
   for_each_symbolic(Machine::aarch64, [&](const fs::path&, const Site&, const MemOperand& mem, const Resolved& resolved,
                                           const ReadelfSymbols& symbols) {

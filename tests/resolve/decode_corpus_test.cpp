@@ -139,7 +139,7 @@ Value describe(const Arg& arg, const ParsedArg& parsed, Machine machine, Documen
   return std::move(out.value);
 }
 
-TEST(DecodeCorpus, EqualsTheReferenceInEveryKey) {
+TEST(DecodeCorpus, equals_the_reference_in_every_key) {
   std::ifstream reference(reference_path());
   if (!reference) GTEST_SKIP() << "no corpus at " << reference_path() << " (set USDT_CORPUS)";
   int strings = 0;
@@ -162,7 +162,7 @@ TEST(DecodeCorpus, EqualsTheReferenceInEveryKey) {
   EXPECT_GT(strings, 1000);
 }
 
-TEST(DecodeCorpus, NeedsNoFileForWhatHasNoNeeds) {
+TEST(DecodeCorpus, needs_no_file_for_what_has_no_needs) {
   std::ifstream reference(reference_path());
   if (!reference) GTEST_SKIP() << "no corpus at " << reference_path() << " (set USDT_CORPUS)";
   for (std::string line; std::getline(reference, line);) {

@@ -95,7 +95,7 @@ class Resolving : public testing::TestWithParam<Machine> {};
 INSTANTIATE_TEST_SUITE_P(Machines, Resolving, testing::Values(Machine::x86_64, Machine::i386, Machine::aarch64),
                          [](const auto& machine) { return std::string(to_string(machine.param)); });
 
-TEST_P(Resolving, OddOperandsIsSoundOrRefused) {
+TEST_P(Resolving, odd_operands_is_sound_or_refused) {
   const auto elf = test::sample_elf(GetParam()).open();
   const elf::SymbolIndex symbols(*elf);
   OddOperands odd(1);

@@ -148,7 +148,7 @@ TEST_F(KernelArgs, of_arm64_are_in_eight_registers_and_then_at_the_stack_pointer
   EXPECT_EQ(encoded(*all.result, Machine::aarch64).reg, 0);
 }
 
-TEST_F(KernelArgs, of_arm64_behind_structs_follow_AAPCS64) {
+TEST_F(KernelArgs, of_arm64_behind_structs_follow_a_a_p_c_s64) {
   EXPECT_EQ(aarch64({pair, number}), "!struct by value (16 bytes), x2 i4");
   EXPECT_EQ(aarch64({three, number}), "!struct by value (24 bytes), x1 i4") << "B.4: its address";
   EXPECT_EQ(aarch64({packed, number}), "!struct by value (9 bytes), x2 i4");

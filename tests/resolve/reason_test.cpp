@@ -23,7 +23,7 @@ void PrintTo(const Refusal& refusal, std::ostream* out) { *out << refusal.text; 
 
 class Unreadable : public testing::TestWithParam<Refusal> {};
 
-TEST_P(Unreadable, SaysWhyAndWhere) {
+TEST_P(Unreadable, says_why_and_where) {
   const Refusal& refusal = GetParam();
   const test::Resolved resolved = test::resolve_text(refusal.text, refusal.machine);
   EXPECT_FALSE(resolved.arg.readable());
@@ -101,13 +101,13 @@ INSTANTIATE_TEST_SUITE_P(
                     Refusal{kX64, "8@tl@gottpoff(%rip)", "relocation 'gottpoff' of symbol 'tl' is not supported", 5},
                     Refusal{kArm, "8@[x0, #:tprel_lo12:tl]", "relocation 'tprel_lo12' of symbol 'tl' is not", 9}));
 
-TEST(UnreadableArguments, KeepTheirTextAndType) {
+TEST(UnreadableArguments, keep_their_text_and_type) {
   const Arg wide = test::resolve_text("24@-8(%rbp,%r9,4)", kX64).arg;
   EXPECT_EQ(wide.source, "24@-8(%rbp,%r9,4)");
   EXPECT_EQ(wide.type.size, 24U);
 }
 
-TEST(UnreadableArguments, CountTheirColumnFromTheStartOfAllArguments) {
+TEST(UnreadableArguments, count_their_column_from_the_start_of_all_arguments) {
   const auto args = ArgDecoder(kX64).decode("8@%rdi 4@%oops -4@$3");
   ASSERT_EQ(args.size(), 3U);
   EXPECT_TRUE(args[0].readable());
@@ -116,7 +116,7 @@ TEST(UnreadableArguments, CountTheirColumnFromTheStartOfAllArguments) {
   EXPECT_TRUE(args[2].readable());
 }
 
-TEST(UnreadableArguments, ThatDoNotParseKeepTheGrammarsReason) {
+TEST(UnreadableArguments, that_do_not_parse_keep_the_grammars_reason) {
   ParsedArg parsed;
   parsed.text = "8@?!";
   parsed.column = 7;
@@ -125,7 +125,7 @@ TEST(UnreadableArguments, ThatDoNotParseKeepTheGrammarsReason) {
   EXPECT_EQ(arg.location, Location(*parsed.unreadable));
 }
 
-TEST(Needs, NameWhatIsBeyondRegistersAndMemory) {
+TEST(Needs, name_what_is_beyond_registers_and_memory) {
   const auto needs = [](std::string_view text, Machine machine) { return test::resolve_text(text, machine).arg.needs; };
   EXPECT_EQ(needs("8@counter(%rip)", kX64), Needs{Need::symbol});
   EXPECT_EQ(needs("8@f@GOTPCREL(%rip)", kX64), (Needs{Need::symbol, Need::got}));

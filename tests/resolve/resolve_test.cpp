@@ -23,7 +23,7 @@ std::uint64_t value(const FakeTask& task, std::string_view text) {
   return read.value_or(0xbadbadbadbad);
 }
 
-TEST(Constants, AreCutToTheirSizeAndExtendedByTheirSign) {
+TEST(Constants, are_cut_to_their_size_and_extended_by_their_sign) {
   const FakeTask task(Machine::x86_64);
   EXPECT_EQ(value(task, "-4@$-1"), signed_bits(-1));
   EXPECT_EQ(value(task, "4@$-1"), 0xffffffffU);
@@ -35,13 +35,13 @@ TEST(Constants, AreCutToTheirSizeAndExtendedByTheirSign) {
   EXPECT_EQ(resolve_text("-4@$-1", Machine::x86_64).encoded.value, signed_bits(-1));
 }
 
-TEST(Constants, OfFloatsAreBits) {
+TEST(Constants, of_floats_are_bits) {
   const test::Resolved one = resolve_text("4f@$0xbf800000", Machine::x86_64);
   EXPECT_EQ(one.encoded.value, 0xbf800000U);
   EXPECT_EQ(one.encoded.flags, USDT_ARG_FLOAT);
 }
 
-TEST(Registers, AreReadInTheWidthOfTheValue) {
+TEST(Registers, are_read_in_the_width_of_the_value) {
   FakeTask task(Machine::x86_64);
   task.set("rax", 0x1122334455668bff);
   EXPECT_EQ(value(task, "8@%rax"), 0x1122334455668bffU);
@@ -54,14 +54,14 @@ TEST(Registers, AreReadInTheWidthOfTheValue) {
   EXPECT_EQ(value(task, "-1@%ah"), signed_bits(-117));
 }
 
-TEST(Registers, OfI386AreTheLowHalves) {
+TEST(Registers, of_i386_are_the_low_halves) {
   FakeTask task(Machine::i386);
   task.set("ebx", 0xdeadbeef00000000U | 0x80000001U);
   EXPECT_EQ(value(task, "4@%ebx"), 0x80000001U);
   EXPECT_EQ(value(task, "-4@%ebx"), signed_bits(-2147483647));
 }
 
-TEST(Registers, OfArm64IncludeTheZeroRegister) {
+TEST(Registers, of_arm64_include_the_zero_register) {
   FakeTask task(Machine::aarch64);
   task.set("x30", 7);
   task.set("sp", 0x7000);
@@ -71,7 +71,7 @@ TEST(Registers, OfArm64IncludeTheZeroRegister) {
   EXPECT_EQ(value(task, "8@xzr"), 0U);
 }
 
-TEST(Registers, WithoutASizeHaveTheWidthOfTheirName) {
+TEST(Registers, without_a_size_have_the_width_of_their_name) {
   FakeTask task(Machine::x86_64);
   task.set("rax", 0x1122334455668bff);
   EXPECT_EQ(value(task, "%rax"), 0x1122334455668bffU);
@@ -88,7 +88,7 @@ TEST(Registers, WithoutASizeHaveTheWidthOfTheirName) {
   EXPECT_EQ(value(arm, "x3"), 0xffffffff00000005U);
 }
 
-TEST(Registers, OfArm64NumberThirtyOneIsTheStackPointer) {
+TEST(Registers, of_arm64_number_thirty_one_is_the_stack_pointer) {
   FakeTask task(Machine::aarch64);
   task.set("sp", 0x7000);
   task.store(0x7008, 42, 4);
@@ -98,13 +98,13 @@ TEST(Registers, OfArm64NumberThirtyOneIsTheStackPointer) {
   EXPECT_EQ(register_info(Machine::aarch64, std::get<Memory>(location).base).canon, "sp");
 }
 
-TEST(Registers, HoldFloatsAsBits) {
+TEST(Registers, hold_floats_as_bits) {
   FakeTask task(Machine::aarch64);
   task.set("x2", 0xffffffff3f800000U);
   EXPECT_EQ(value(task, "4f@x2"), 0x3f800000U);
 }
 
-TEST(InstructionPointer, IsAValueItself) {
+TEST(InstructionPointer, is_a_value_itself) {
   FakeTask task(Machine::x86_64);
   task.set_ip(0x555555555010);
   const auto resolved = resolve_text("8@%rip", Machine::x86_64, nullptr, VirtAddr(0x1010));
@@ -112,7 +112,7 @@ TEST(InstructionPointer, IsAValueItself) {
   EXPECT_EQ(task.read(resolved.encoded), 0x555555555010U);
 }
 
-TEST(RegisterPairs, JoinTwoRegistersWhereGccMadeTheFile) {
+TEST(RegisterPairs, join_two_registers_where_gcc_made_the_file) {
   FakeTask task(Machine::i386);
   task.set("edx", 0xaaaaaaaa89abcdefU);
   task.set("ecx", 0xbbbbbbbb01234567U);
@@ -125,7 +125,7 @@ TEST(RegisterPairs, JoinTwoRegistersWhereGccMadeTheFile) {
   EXPECT_EQ(task.read(resolved.encoded), 0x0123456789abcdefU);
 }
 
-TEST(RegisterPairs, AreNotGuessedWhereGccIsNotAloneOrUnknown) {
+TEST(RegisterPairs, are_not_guessed_where_gcc_is_not_alone_or_unknown) {
   const std::string gcc = "GCC: (Debian 12.2.0-14) 12.2.0";
   const std::string clang = "Debian clang version 14.0.6";
   for (const std::string& comment : {std::string(), clang, gcc + '\0' + clang}) {
@@ -139,7 +139,7 @@ TEST(RegisterPairs, AreNotGuessedWhereGccIsNotAloneOrUnknown) {
   }
 }
 
-TEST(Memory, IsReadInExactlyItsSize) {
+TEST(Memory, is_read_in_exactly_its_size) {
   FakeTask task(Machine::x86_64);
   task.set("rbp", 0x7ffd0000);
   task.store(0x7ffd0000 - 20, 0xfffffff6, 4);
@@ -148,7 +148,7 @@ TEST(Memory, IsReadInExactlyItsSize) {
   EXPECT_EQ(task.read(resolve_text("8@-20(%rbp)", Machine::x86_64).encoded), std::nullopt);
 }
 
-TEST(Memory, AddsBaseIndexScaleAndDisplacement) {
+TEST(Memory, adds_base_index_scale_and_displacement) {
   FakeTask task(Machine::x86_64);
   task.set("rax", 0x1000);
   task.set("rcx", 3);
@@ -161,7 +161,7 @@ TEST(Memory, AddsBaseIndexScaleAndDisplacement) {
   EXPECT_EQ(value(task, "2@-16+32(%rax,%rcx,8)"), 42U);
 }
 
-TEST(Memory, OfI386WrapsAtFourGigabytes) {
+TEST(Memory, of_i386_wraps_at_four_gigabytes) {
   FakeTask task(Machine::i386);
   task.set("ebp", 0xffffffff00000010U);
   task.set("eax", 0xfffffff0U);
@@ -171,7 +171,7 @@ TEST(Memory, OfI386WrapsAtFourGigabytes) {
   EXPECT_EQ(value(task, "4@32(%eax,%ebp)"), 6U);
 }
 
-TEST(Memory, OfX8664WithThirtyTwoBitRegistersWrapsToo) {
+TEST(Memory, of_x86_64_with_thirty_two_bit_registers_wraps_too) {
   FakeTask task(Machine::x86_64);
   task.set("rax", 0xdeadbeefffffffffU);
   task.set("rcx", 2);
@@ -179,7 +179,7 @@ TEST(Memory, OfX8664WithThirtyTwoBitRegistersWrapsToo) {
   EXPECT_EQ(value(task, "1@2(%eax,%ecx,2)"), 9U);
 }
 
-TEST(Memory, InTheThreadsSegmentAddsItsBase) {
+TEST(Memory, in_the_threads_segment_adds_its_base) {
   FakeTask task(Machine::x86_64);
   task.thread_pointer = 0x7f0000001000;
   task.set("rax", signed_bits(-64));
@@ -195,7 +195,7 @@ TEST(Memory, InTheThreadsSegmentAddsItsBase) {
   EXPECT_EQ(spec.flags, USDT_ARG_THREAD);
 }
 
-TEST(Memory, InTheThreadsSegmentOfI386WrapsBehindItsBase) {
+TEST(Memory, in_the_threads_segment_of_i386_wraps_behind_its_base) {
   FakeTask task(Machine::i386);
   task.thread_pointer = 0xf7000100;
   task.set("eax", 0xffffffe0U);
@@ -205,7 +205,7 @@ TEST(Memory, InTheThreadsSegmentOfI386WrapsBehindItsBase) {
   EXPECT_EQ(resolve_text("4@%gs:(%eax)", Machine::i386).encoded.flags, USDT_ARG_THREAD | USDT_ARG_ADDR32);
 }
 
-TEST(Memory, OfArm64KnowsItsIndexForms) {
+TEST(Memory, of_arm64_knows_its_index_forms) {
   FakeTask task(Machine::aarch64);
   task.set("x0", 0x10000);
   task.set("x1", 0xffffffffU);

@@ -41,7 +41,7 @@ struct Loaded {
 class PlainSymbols : public testing::TestWithParam<std::uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(LoadBias, PlainSymbols, testing::Values(0U, 0x555555554000U, 0xffffffffffff0000U));
 
-TEST_P(PlainSymbols, AreFoundWhereverTheFileIsLoaded) {
+TEST_P(PlainSymbols, are_found_wherever_the_file_is_loaded) {
   Loaded loaded(Machine::x86_64, GetParam());
   loaded.task.store(0x14010 + loaded.bias, 0xfffffff9, 4);
   loaded.task.store(0x14100 + 24 + loaded.bias, 77, 8);
@@ -51,14 +51,14 @@ TEST_P(PlainSymbols, AreFoundWhereverTheFileIsLoaded) {
   EXPECT_EQ(std::get<Memory>(loaded.resolve("-4@counter(%rip)").arg.location).origin, Origin::file);
 }
 
-TEST_P(PlainSymbols, AreAddressesAsConstants) {
+TEST_P(PlainSymbols, are_addresses_as_constants) {
   const Loaded loaded(Machine::x86_64, GetParam());
   EXPECT_EQ(loaded.value("8@$counter"), 0x14010 + loaded.bias);
   EXPECT_EQ(loaded.value("8@$table+4"), 0x14104 + loaded.bias);
   EXPECT_EQ(loaded.resolve("8@$counter").encoded.kind, USDT_ARG_ADDR);
 }
 
-TEST(Symbols, WithoutABaseRegisterTakeAnIndex) {
+TEST(Symbols, without_a_base_register_take_an_index) {
   Loaded loaded(Machine::x86_64, 0);
   loaded.task.set("rdi", 5);
   loaded.task.store(0x14100 + 40, 11, 8);
@@ -67,7 +67,7 @@ TEST(Symbols, WithoutABaseRegisterTakeAnIndex) {
   EXPECT_EQ(loaded.value("8@table(%rdi)"), 11U);
 }
 
-TEST(Symbols, BesideTwoRegistersAreAbsoluteWhereTheProgramIsLoadedAsLinked) {
+TEST(Symbols, beside_two_registers_are_absolute_where_the_program_is_loaded_as_linked) {
   test::TinyElf made = test::sample_elf(Machine::x86_64);
   for (const bool program : {false, true}) {
     made.program = program;
@@ -80,33 +80,33 @@ TEST(Symbols, BesideTwoRegistersAreAbsoluteWhereTheProgramIsLoadedAsLinked) {
   }
 }
 
-TEST(Symbols, OfI386AreThirtyTwoBitAddresses) {
+TEST(Symbols, of_i386_are_thirty_two_bit_addresses) {
   Loaded loaded(Machine::i386, 0xf7000000);
   loaded.task.store(0xf7014010, 12, 4);
   EXPECT_EQ(loaded.value("4@counter"), 12U);
   EXPECT_EQ(loaded.value("4@$counter+4"), 0xf7014014U);
 }
 
-TEST(GlobalOffsetTable, SlotsAreReadForTheAddressTheyHold) {
+TEST(GlobalOffsetTable, slots_are_read_for_the_address_they_hold) {
   Loaded loaded(Machine::x86_64, 0x7f0000000000);
   loaded.task.store(0x14818 + loaded.bias, 0x7fffdeadbeef, 8);
   EXPECT_EQ(loaded.value("8@elsewhere@GOTPCREL(%rip)"), 0x7fffdeadbeefU);
   EXPECT_EQ(loaded.resolve("8@elsewhere@GOTPCREL(%rip)").arg.needs, (Needs{Need::symbol, Need::got}));
 }
 
-TEST(GlobalOffsetTable, WithoutASlotTheSymbolsAddressIsTheValue) {
+TEST(GlobalOffsetTable, without_a_slot_the_symbols_address_is_the_value) {
   const Loaded loaded(Machine::x86_64, 0x7f0000000000);
   EXPECT_EQ(loaded.value("8@counter@GOTPCREL(%rip)"), 0x14010 + loaded.bias);
 }
 
-TEST(GlobalOffsetTable, WithoutSlotAndDefinitionThereIsNoValue) {
+TEST(GlobalOffsetTable, without_slot_and_definition_there_is_no_value) {
   const Loaded loaded(Machine::x86_64, 0);
   const Arg arg = loaded.resolve("8@slotless_elsewhere@GOTPCREL(%rip)").arg;
   EXPECT_FALSE(arg.readable());
   EXPECT_THAT(arg.why_unreadable(), HasSubstr("'slotless_elsewhere'"));
 }
 
-TEST(GlobalOffsetTable, OfI386IsReachedThroughItsBaseRegister) {
+TEST(GlobalOffsetTable, of_i386_is_reached_through_its_base_register) {
   Loaded loaded(Machine::i386, 0xf7000000);
   loaded.task.set("ebx", test::TinyElf::kGot + loaded.bias);
   loaded.task.store(0xf7014818, 0xf7aa0000, 4);
@@ -127,7 +127,7 @@ Loaded program(Machine machine, std::uint64_t thread_pointer) {
   return loaded;
 }
 
-TEST(ThreadLocals, OfAProgramLieBeforeTheThreadPointer) {
+TEST(ThreadLocals, of_a_program_lie_before_the_thread_pointer) {
   Loaded loaded = program(Machine::x86_64, 0x7f0000001000);
   loaded.task.store(0x7f0000001000 - 0x30 + 8, 0xfffffff9, 4);
   loaded.task.store(0x7f0000001000 - 0x30 + 8 + 12, 34, 4);
@@ -141,14 +141,14 @@ TEST(ThreadLocals, OfAProgramLieBeforeTheThreadPointer) {
   EXPECT_EQ(loaded.resolve("4@%fs:per_thread@tpoff").arg.needs, (Needs{Need::symbol, Need::segment_base}));
 }
 
-TEST(ThreadLocals, OfAnI386ProgramLikewise) {
+TEST(ThreadLocals, of_an_i386_program_likewise) {
   Loaded loaded = program(Machine::i386, 0xf7000100);
   loaded.task.store(0xf7000100 - 0x30 + 8, 35, 4);
   EXPECT_EQ(loaded.value("4@%gs:per_thread@ntpoff"), 35U);
   EXPECT_EQ(loaded.resolve("4@%gs:per_thread@ntpoff").encoded.flags, USDT_ARG_THREAD | USDT_ARG_ADDR32);
 }
 
-TEST(ThreadLocals, WithTheThreadPointerInARegisterNeedNoSegment) {
+TEST(ThreadLocals, with_the_thread_pointer_in_a_register_need_no_segment) {
   Loaded loaded = program(Machine::x86_64, 0);
   loaded.task.set("rax", 0x7f0000001000);
   loaded.task.store(0x7f0000001000 - 0x30 + 8, 36, 4);
@@ -157,7 +157,7 @@ TEST(ThreadLocals, WithTheThreadPointerInARegisterNeedNoSegment) {
   EXPECT_EQ(loaded.resolve("4@per_thread@dtpoff(%rax)").encoded.flags, 0);
 }
 
-TEST(ThreadLocals, OfAProgramAreNotGuessedWhereTheLinkerIsNotKnown) {
+TEST(ThreadLocals, of_a_program_are_not_guessed_where_the_linker_is_not_known) {
   const std::string gcc = "GCC: (Debian 12.2.0-14) 12.2.0";
   for (const std::string linker : {"mold 1.10.1 (compatible with GNU ld)", "Linker: Wild version 0.4"}) {
     test::TinyElf made = test::sample_elf(Machine::x86_64);
@@ -174,14 +174,14 @@ TEST(ThreadLocals, OfAProgramAreNotGuessedWhereTheLinkerIsNotKnown) {
   }
 }
 
-TEST(ThreadLocals, OfALibraryAreCountedFromItsBlock) {
+TEST(ThreadLocals, of_a_library_are_counted_from_its_block) {
   Loaded loaded(Machine::x86_64, 0x7f0000000000);
   loaded.task.set("rax", 0x555500000000);
   loaded.task.store(0x555500000008, 37, 4);
   EXPECT_EQ(loaded.value("4@per_thread@dtpoff(%rax)"), 37U);
 }
 
-TEST(ThreadLocals, AreAsFarAwayAsTheirBlockIsLargeRoundedUp) {
+TEST(ThreadLocals, are_as_far_away_as_their_block_is_large_rounded_up) {
   test::TinyElf made = test::sample_elf(Machine::x86_64);
   made.program = true;
   made.tls_size = 0x40;
@@ -195,7 +195,7 @@ TEST(ThreadLocals, AreAsFarAwayAsTheirBlockIsLargeRoundedUp) {
   EXPECT_THAT(Loaded(made, 0).resolve("8@%fs:per_thread@tpoff").arg.why_unreadable(), HasSubstr("no power of 2"));
 }
 
-TEST(PageOffsets, OfArm64AreTheLowTwelveBits) {
+TEST(PageOffsets, of_arm64_are_the_low_twelve_bits) {
   Loaded loaded(Machine::aarch64, 0xaaaa00000000);
   loaded.task.set("x0", 0x14000 + loaded.bias);
   loaded.task.store(0x14104 + loaded.bias, 21, 4);
@@ -221,7 +221,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Puzzle{"8@per_thread_elsewhere@dtpoff(%rax)", "undefined here"},
                     Puzzle{"8@per_thread@tpoff(%rax)", "of a library"}));
 
-TEST_P(PuzzlingSymbols, AreUnreadableAndNotGuessed) {
+TEST_P(PuzzlingSymbols, are_unreadable_and_not_guessed) {
   const Loaded loaded(Machine::x86_64, 0);
   const test::Resolved resolved = loaded.resolve(GetParam().text);
   EXPECT_FALSE(resolved.arg.readable());
