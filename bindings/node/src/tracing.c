@@ -1,223 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finding and tracing, over <usdt/usdtc.h>. index.js makes classes of it. */
-#include <stdio.h>
-#include <usdt/usdtc.h>
+/* Tracers, and what the addon exports. */
+#include "tracing.h"
+
 #include <uv.h>
 
-#include "napi_helpers.h"
-
 static const napi_type_tag kTracer = {0x51b7c2c0a7c84f27ULL, 0xa1c9db2bd0a94ad9ULL};
-
-/* ---- errors -------------------------------------------------------------------------------------------------------
- */
-
-static const char* kind_name(uint32_t kind) {
-  static const char* const names[] = {
-      "",          "invalid_argument", "syntax",  "not_found", "no_permission", "not_supported",
-      "malformed", "changed",          "limit",   "io",        "type_mismatch", "stopped",
-      "verifier",  "no_memory",        "internal"};
-  return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "internal";
-}
-
-/* An Error of JavaScript; frees `error`. */
-static napi_value error_value(napi_env env, usdtc_error* error, int result) {
-  napi_value value = NULL;
-  napi_create_error(env, NULL, text_value(env, usdtc_error_message(error)), &value);
-  set(env, value, "kind", text_value(env, kind_name(usdtc_error_kind(error))));
-  set(env, value, "errno", number_value(env, result));
-  if (usdtc_error_column(error) >= 0) set(env, value, "column", number_value(env, (double)usdtc_error_column(error)));
-  if (usdtc_error_log(error)[0]) set(env, value, "log", text_value(env, usdtc_error_log(error)));
-  usdtc_error_free(error);
-  return value;
-}
-
-static napi_value throw_error(napi_env env, usdtc_error* error, int result) {
-  napi_throw(env, error_value(env, error, result));
-  return NULL;
-}
-
-/* ---- options, which index.js has made complete ---------------------------------------------------------------------
- */
-
-struct texts {
-  char** all;
-  uint32_t count;
-};
-
-static bool read_texts(napi_env env, napi_value object, const char* name, struct texts* texts) {
-  napi_value list = NULL, each = NULL;
-  uint32_t count = 0;
-  texts->all = NULL;
-  texts->count = 0;
-  if (napi_get_named_property(env, object, name, &list) != napi_ok ||
-      napi_get_array_length(env, list, &count) != napi_ok)
-    return false;
-  if (count == 0) return true;
-  texts->all = calloc(count, sizeof(char*));
-  for (uint32_t i = 0; texts->all && i < count; ++i) {
-    if (napi_get_element(env, list, i, &each) != napi_ok || !(texts->all[i] = text_of(env, each))) return false;
-    texts->count = i + 1;
-  }
-  return texts->all != NULL;
-}
-
-static void free_texts(struct texts* texts) {
-  for (uint32_t i = 0; i < texts->count; ++i) free(texts->all[i]);
-  free(texts->all);
-}
-
-static bool read_pids(napi_env env, napi_value object, const char* name, int32_t** pids, size_t* count) {
-  napi_value list = NULL, each = NULL;
-  uint32_t length = 0;
-  *pids = NULL;
-  *count = 0;
-  if (napi_get_named_property(env, object, name, &list) != napi_ok ||
-      napi_get_array_length(env, list, &length) != napi_ok)
-    return false;
-  if (length == 0) return true;
-  if (!(*pids = calloc(length, sizeof(int32_t)))) return false;
-  for (uint32_t i = 0; i < length; ++i)
-    if (napi_get_element(env, list, i, &each) != napi_ok || napi_get_value_int32(env, each, &(*pids)[i]) != napi_ok)
-      return false;
-  *count = length;
-  return true;
-}
-
-static bool read_number(napi_env env, napi_value object, const char* name, uint32_t* number) {
-  napi_value value = NULL;
-  return napi_get_named_property(env, object, name, &value) == napi_ok &&
-         napi_get_value_uint32(env, value, number) == napi_ok;
-}
-
-struct wanted {
-  struct texts patterns, targets, text_args, values;
-  int32_t *pids, *scope, *family;
-  size_t pid_count, scope_count, family_count;
-  char* program;
-  struct usdtc_plan_options plan;
-  struct usdtc_trace_options trace;
-};
-
-static bool read_search(napi_env env, napi_value object, struct wanted* wanted) {
-  napi_value program = NULL;
-  napi_valuetype type = napi_undefined;
-  if (!read_texts(env, object, "patterns", &wanted->patterns) ||
-      !read_texts(env, object, "targets", &wanted->targets) ||
-      !read_pids(env, object, "searched", &wanted->pids, &wanted->pid_count) ||
-      napi_get_named_property(env, object, "program", &program) != napi_ok)
-    return false;
-  napi_typeof(env, program, &type);
-  if (type == napi_string) wanted->program = text_of(env, program);
-  return true;
-}
-
-static bool read_trace(napi_env env, napi_value object, struct wanted* wanted) {
-  return read_search(env, object, wanted) && read_texts(env, object, "textArgs", &wanted->text_args) &&
-         read_texts(env, object, "values", &wanted->values) &&
-         read_pids(env, object, "pids", &wanted->scope, &wanted->scope_count) &&
-         read_pids(env, object, "family", &wanted->family, &wanted->family_count) &&
-         read_number(env, object, "texts", &wanted->plan.texts) &&
-         read_number(env, object, "planFlags", &wanted->plan.flags) &&
-         read_number(env, object, "traceFlags", &wanted->trace.flags) &&
-         read_number(env, object, "stringSize", &wanted->trace.string_size) &&
-         read_number(env, object, "ringBytes", &wanted->trace.ring_bytes);
-}
-
-static void free_wanted(struct wanted* wanted) {
-  free_texts(&wanted->patterns);
-  free_texts(&wanted->targets);
-  free_texts(&wanted->text_args);
-  free_texts(&wanted->values);
-  free(wanted->pids);
-  free(wanted->scope);
-  free(wanted->family);
-  free(wanted->program);
-}
-
-static int select_wanted(const struct wanted* wanted, usdtc_selection** selection, usdtc_error** error) {
-  const struct usdtc_search search = {.size = sizeof(search),
-                                      .patterns = (const char* const*)wanted->patterns.all,
-                                      .pattern_count = wanted->patterns.count,
-                                      .targets = (const char* const*)wanted->targets.all,
-                                      .target_count = wanted->targets.count,
-                                      .pids = wanted->pids,
-                                      .pid_count = wanted->pid_count,
-                                      .program = wanted->program};
-  return usdtc_select(&search, selection, error);
-}
-
-/* ---- listing -------------------------------------------------------------------------------------------------------
- */
-
-static napi_value arg_value(napi_env env, const struct usdtc_arg* arg) {
-  static const char* const kinds[] = {"unknown", "integer", "float",  "boolean", "enum",
-                                      "pointer", "text",    "struct", "array"};
-  napi_value value = NULL;
-  TRY(napi_create_object(env, &value));
-  set(env, value, "kind", text_value(env, arg->kind < sizeof(kinds) / sizeof(kinds[0]) ? kinds[arg->kind] : "unknown"));
-  set(env, value, "bytes", number_value(env, arg->bytes));
-  set(env, value, "signed", boolean_value(env, arg->flags & USDTC_ARG_SIGNED));
-  set(env, value, "result", boolean_value(env, arg->flags & USDTC_ARG_RESULT));
-  set(env, value, "name", text_value(env, arg->name));
-  set(env, value, "type", text_value(env, arg->type));
-  set(env, value, "source", text_value(env, arg->source));
-  set(env, value, "refused", text_value(env, arg->refused));
-  return value;
-}
-
-static napi_value point_value(napi_env env, const usdtc_selection* selection, size_t n) {
-  static const char* const kinds[] = {"unknown", "probe", "function", "kernel"};
-  struct usdtc_point point = {.size = sizeof(point)};
-  napi_value value = NULL, args = NULL;
-  usdtc_error* error = NULL;
-  const int result = usdtc_selection_point(selection, n, &point, &error);
-  if (result != 0) return throw_error(env, error, result);
-  TRY(napi_create_object(env, &value));
-  TRY(napi_create_array_with_length(env, point.arg_count, &args));
-  for (uint32_t i = 0; i < point.arg_count; ++i) {
-    struct usdtc_arg arg = {.size = sizeof(arg)};
-    usdtc_selection_arg(selection, n, i, &arg, NULL);
-    TRY(napi_set_element(env, args, i, arg_value(env, &arg)));
-  }
-  set(env, value, "kind", text_value(env, kinds[point.kind <= USDTC_POINT_KERNEL ? point.kind : 0]));
-  set(env, value, "fullName", text_value(env, point.full_name));
-  set(env, value, "provider", text_value(env, point.provider));
-  set(env, value, "name", text_value(env, point.name));
-  set(env, value, "file", text_value(env, point.file));
-  set(env, value, "machine", text_value(env, point.machine));
-  set(env, value, "pc", u64_value(env, point.pc));
-  set(env, value, "hasSemaphore", boolean_value(env, point.flags & USDTC_POINT_HAS_SEMAPHORE));
-  set(env, value, "refused", text_value(env, point.refused));
-  set(env, value, "args", args);
-  return value;
-}
-
-/* list(options) -> points */
-static napi_value list(napi_env env, napi_callback_info info) {
-  napi_value options = NULL, points = NULL;
-  size_t count = 1;
-  TRY(napi_get_cb_info(env, info, &count, &options, NULL, NULL));
-  struct wanted wanted = {.program = NULL};
-  usdtc_selection* selection = NULL;
-  usdtc_error* error = NULL;
-  const bool read = read_search(env, options, &wanted);
-  const int result = read ? select_wanted(&wanted, &selection, &error) : 0;
-  free_wanted(&wanted);
-  if (!read) return napi_throw_type_error(env, NULL, "usdt.list: bad options"), NULL;
-  if (result != 0) return throw_error(env, error, result);
-  const size_t found = usdtc_selection_count(selection);
-  napi_create_array_with_length(env, found, &points);
-  for (size_t n = 0; n < found; ++n) {
-    napi_value point = point_value(env, selection, n);
-    if (!point) break;
-    napi_set_element(env, points, (uint32_t)n, point);
-  }
-  usdtc_selection_free(selection);
-  return points;
-}
-
-/* ---- tracing -------------------------------------------------------------------------------------------------------
- */
 
 /* What a handle stands for. */
 struct tracer {
@@ -376,6 +163,14 @@ static struct tracer* tracer_of(napi_env env, napi_value value) {
   return tracer;
 }
 
+/* The tracer that is a function's only argument. */
+static struct tracer* tracer_argument(napi_env env, napi_callback_info info) {
+  napi_value argument = NULL;
+  size_t count = 1;
+  TRY(napi_get_cb_info(env, info, &count, &argument, NULL, NULL));
+  return tracer_of(env, argument);
+}
+
 /* Resolves the promise of who waits, in a scope of its own, so that what hangs on it runs. */
 static void answer(struct tracer* tracer) {
   if (!tracer->waiting) return;
@@ -402,46 +197,13 @@ static void on_readable(uv_poll_t* poll, int status, int events) {
 /* readable(tracer) -> promise that is kept when there is something to take, or wake() was called. Keeps the process
  * alive. */
 static napi_value readable(napi_env env, napi_callback_info info) {
-  napi_value argument = NULL, promise = NULL;
-  size_t count = 1;
-  TRY(napi_get_cb_info(env, info, &count, &argument, NULL, NULL));
-  struct tracer* tracer = tracer_of(env, argument);
+  struct tracer* tracer = tracer_argument(env, info);
   if (!tracer) return NULL;
+  napi_value promise = NULL;
   if (tracer->waiting) return napi_throw_error(env, NULL, "usdt: somebody waits for this tracer already"), NULL;
   TRY(napi_create_promise(env, &tracer->waiting, &promise));
   uv_poll_start(tracer->poll, UV_READABLE, on_readable);
   return promise;
-}
-
-static napi_value value_of(napi_env env, const struct usdtc_value* value, const struct usdtc_arg* arg) {
-  napi_value out = NULL;
-  switch (value->kind) {
-    case USDTC_VALUE_SIGNED:
-      if (arg->bytes == 8)
-        napi_create_bigint_int64(env, value->number.i, &out);
-      else
-        napi_create_int64(env, value->number.i, &out);
-      return out;
-    case USDTC_VALUE_UNSIGNED:
-      if (arg->kind == USDTC_TYPE_BOOLEAN) return boolean_value(env, value->number.u != 0);
-      return arg->bytes == 8 ? u64_value(env, value->number.u) : number_value(env, (double)value->number.u);
-    case USDTC_VALUE_FLOAT:
-      return number_value(env, value->number.f);
-    case USDTC_VALUE_TEXT:
-      napi_create_string_utf8(env, value->text.data, value->text.length, &out);
-      return out;
-    case USDTC_VALUE_BYTES:
-      napi_create_buffer_copy(env, value->text.length, value->text.data, NULL, &out);
-      return out;
-    case USDTC_VALUE_UNREADABLE:
-      break;
-  }
-  if (value->flags & USDTC_VALUE_NULL) return text_value(env, NULL);
-  napi_value reason = NULL;
-  napi_create_string_utf8(env, value->text.data ? value->text.data : "", value->text.length, &reason);
-  napi_create_object(env, &out);
-  set(env, out, "unreadable", reason);
-  return out;
 }
 
 /* Whether this is the first event of its site, whose names index.js keeps. */
@@ -457,58 +219,6 @@ static bool first_of_site(struct tracer* tracer, uint32_t site) {
   const bool first = !tracer->seen[site];
   tracer->seen[site] = true;
   return first;
-}
-
-static void add_values(napi_env env, const usdtc_event* event, const struct usdtc_event_info* info, napi_value object,
-                       bool with_names) {
-  napi_value args = NULL, names = NULL, values = NULL, truncated = NULL;
-  uint32_t plain = 0, cut = 0;
-  napi_create_array(env, &args);
-  if (with_names) napi_create_array(env, &names);
-  for (uint32_t n = 0; n < info->arg_count; ++n) {
-    struct usdtc_arg arg = {.size = sizeof(arg)};
-    struct usdtc_value value = {.size = sizeof(value)};
-    if (usdtc_event_arg(event, n, &arg, NULL) != 0 || usdtc_event_value(event, n, &value, NULL) != 0) continue;
-    if (arg.flags & USDTC_ARG_HIDDEN) continue;
-    const napi_value shown = value_of(env, &value, &arg);
-    if (arg.flags & USDTC_ARG_DERIVED) {
-      if (!values) napi_create_object(env, &values);
-      set(env, values, arg.name ? arg.name : "", shown);
-    } else if (arg.flags & USDTC_ARG_RESULT) {
-      set(env, object, "result", shown);
-    } else {
-      if (value.flags & USDTC_VALUE_TRUNCATED) {
-        if (!truncated) napi_create_array(env, &truncated);
-        napi_set_element(env, truncated, cut++, number_value(env, plain));
-      }
-      if (with_names) napi_set_element(env, names, plain, text_value(env, arg.name));
-      napi_set_element(env, args, plain++, shown);
-    }
-  }
-  set(env, object, "args", args);
-  if (names) set(env, object, "names", names);
-  if (values) set(env, object, "values", values);
-  if (truncated) set(env, object, "truncated", truncated);
-}
-
-static napi_value event_value(napi_env env, struct tracer* tracer, const usdtc_event* event) {
-  struct usdtc_event_info info = {.size = sizeof(info)};
-  napi_value object = NULL, comm = NULL;
-  TRY(napi_create_object(env, &object));
-  usdtc_event_read(event, &info, NULL);
-  napi_create_string_utf8(env, info.comm.data, info.comm.length, &comm);
-  set(env, object, "probe", text_value(env, info.full_name));
-  set(env, object, "provider", text_value(env, info.provider));
-  set(env, object, "name", text_value(env, info.name));
-  set(env, object, "time", u64_value(env, info.time));
-  set(env, object, "pid", number_value(env, info.pid));
-  set(env, object, "tid", number_value(env, info.tid));
-  set(env, object, "cpu", number_value(env, info.cpu));
-  set(env, object, "comm", comm);
-  set(env, object, "site", number_value(env, info.site));
-  if (info.duration) set(env, object, "duration", u64_value(env, info.duration));
-  add_values(env, event, &info, object, first_of_site(tracer, info.site));
-  return object;
 }
 
 /* take(tracer, limit) -> events that are there */
@@ -529,7 +239,10 @@ static napi_value take(napi_env env, napi_callback_info info) {
   for (size_t i = 0; i < taken; ++i) {
     napi_handle_scope scope = NULL;
     napi_open_handle_scope(env, &scope);
-    const napi_value event = event_value(env, tracer, usdtc_batch_event(batch, i));
+    const usdtc_event* taken_event = usdtc_batch_event(batch, i);
+    struct usdtc_event_info event_info = {.size = sizeof(event_info)};
+    usdtc_event_read(taken_event, &event_info, NULL);
+    const napi_value event = event_value(env, taken_event, &event_info, first_of_site(tracer, event_info.site));
     if (event) napi_set_element(env, events, (uint32_t)i, event);
     napi_close_handle_scope(env, scope);
   }
@@ -537,26 +250,9 @@ static napi_value take(napi_env env, napi_callback_info info) {
   return events;
 }
 
-static napi_value counts_value(napi_env env, const struct usdtc_counts* counts) {
-  napi_value value = NULL;
-  TRY(napi_create_object(env, &value));
-  set(env, value, "hits", number_value(env, (double)counts->hits));
-  set(env, value, "delivered", number_value(env, (double)counts->delivered));
-  set(env, value, "lost", number_value(env, (double)counts->lost));
-  set(env, value, "discarded", number_value(env, (double)counts->discarded));
-  set(env, value, "unfinished", number_value(env, (double)counts->unfinished));
-  napi_value missed = text_value(env, NULL);
-  if (counts->missed != UINT64_MAX) missed = number_value(env, (double)counts->missed);
-  set(env, value, "missed", missed);
-  return value;
-}
-
 /* counts(tracer) */
 static napi_value counts(napi_env env, napi_callback_info info) {
-  napi_value argument = NULL;
-  size_t count = 1;
-  TRY(napi_get_cb_info(env, info, &count, &argument, NULL, NULL));
-  struct tracer* tracer = tracer_of(env, argument);
+  struct tracer* tracer = tracer_argument(env, info);
   if (!tracer) return NULL;
   struct usdtc_counts total = {.size = sizeof(total)};
   usdtc_ledger* ledger = NULL;
@@ -570,11 +266,9 @@ static napi_value counts(napi_env env, napi_callback_info info) {
 
 /* notices(tracer) -> texts */
 static napi_value notices(napi_env env, napi_callback_info info) {
-  napi_value argument = NULL, all = NULL;
-  size_t count = 1;
-  TRY(napi_get_cb_info(env, info, &count, &argument, NULL, NULL));
-  struct tracer* tracer = tracer_of(env, argument);
+  struct tracer* tracer = tracer_argument(env, info);
   if (!tracer) return NULL;
+  napi_value all = NULL;
   TRY(napi_create_array(env, &all));
   struct usdtc_notice notice = {.size = sizeof(notice)};
   for (uint32_t n = 0; usdtc_tracer_notice(tracer->tracer, n, &notice, NULL) == 0; ++n)
@@ -584,10 +278,7 @@ static napi_value notices(napi_env env, napi_callback_info info) {
 
 /* detach(tracer), wake(tracer) */
 static napi_value on_tracer(napi_env env, napi_callback_info info, bool detach) {
-  napi_value argument = NULL;
-  size_t count = 1;
-  TRY(napi_get_cb_info(env, info, &count, &argument, NULL, NULL));
-  struct tracer* tracer = tracer_of(env, argument);
+  struct tracer* tracer = tracer_argument(env, info);
   if (!tracer) return NULL;
   if (detach)
     usdtc_tracer_detach(tracer->tracer);
@@ -600,10 +291,7 @@ static napi_value wake(napi_env env, napi_callback_info info) { return on_tracer
 
 /* close(tracer) -> its last counts; what nobody took counts as discarded */
 static napi_value close_tracer(napi_env env, napi_callback_info info) {
-  napi_value argument = NULL;
-  size_t count = 1;
-  TRY(napi_get_cb_info(env, info, &count, &argument, NULL, NULL));
-  struct tracer* tracer = tracer_of(env, argument);
+  struct tracer* tracer = tracer_argument(env, info);
   if (!tracer) return NULL;
   usdtc_tracer_discard(tracer->tracer);
   napi_value last = counts(env, info);

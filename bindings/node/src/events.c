@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tracing.h"
+
+static napi_value value_of(napi_env env, const struct usdtc_value* value, const struct usdtc_arg* arg) {
+  napi_value out = NULL;
+  switch (value->kind) {
+    case USDTC_VALUE_SIGNED:
+      if (arg->bytes == 8)
+        napi_create_bigint_int64(env, value->number.i, &out);
+      else
+        napi_create_int64(env, value->number.i, &out);
+      return out;
+    case USDTC_VALUE_UNSIGNED:
+      if (arg->kind == USDTC_TYPE_BOOLEAN) return boolean_value(env, value->number.u != 0);
+      return arg->bytes == 8 ? u64_value(env, value->number.u) : number_value(env, (double)value->number.u);
+    case USDTC_VALUE_FLOAT:
+      return number_value(env, value->number.f);
+    case USDTC_VALUE_TEXT:
+      napi_create_string_utf8(env, value->text.data, value->text.length, &out);
+      return out;
+    case USDTC_VALUE_BYTES:
+      napi_create_buffer_copy(env, value->text.length, value->text.data, NULL, &out);
+      return out;
+    case USDTC_VALUE_UNREADABLE:
+      break;
+  }
+  if (value->flags & USDTC_VALUE_NULL) return text_value(env, NULL);
+  napi_value reason = NULL;
+  napi_create_string_utf8(env, value->text.data ? value->text.data : "", value->text.length, &reason);
+  napi_create_object(env, &out);
+  set(env, out, "unreadable", reason);
+  return out;
+}
+
+static void add_values(napi_env env, const usdtc_event* event, const struct usdtc_event_info* info, napi_value object,
+                       bool with_names) {
+  napi_value args = NULL, names = NULL, values = NULL, truncated = NULL;
+  uint32_t plain = 0, cut = 0;
+  napi_create_array(env, &args);
+  if (with_names) napi_create_array(env, &names);
+  for (uint32_t n = 0; n < info->arg_count; ++n) {
+    struct usdtc_arg arg = {.size = sizeof(arg)};
+    struct usdtc_value value = {.size = sizeof(value)};
+    if (usdtc_event_arg(event, n, &arg, NULL) != 0 || usdtc_event_value(event, n, &value, NULL) != 0) continue;
+    if (arg.flags & USDTC_ARG_HIDDEN) continue;
+    const napi_value shown = value_of(env, &value, &arg);
+    if (arg.flags & USDTC_ARG_DERIVED) {
+      if (!values) napi_create_object(env, &values);
+      set(env, values, arg.name ? arg.name : "", shown);
+    } else if (arg.flags & USDTC_ARG_RESULT) {
+      set(env, object, "result", shown);
+    } else {
+      if (value.flags & USDTC_VALUE_TRUNCATED) {
+        if (!truncated) napi_create_array(env, &truncated);
+        napi_set_element(env, truncated, cut++, number_value(env, plain));
+      }
+      if (with_names) napi_set_element(env, names, plain, text_value(env, arg.name));
+      napi_set_element(env, args, plain++, shown);
+    }
+  }
+  set(env, object, "args", args);
+  if (names) set(env, object, "names", names);
+  if (values) set(env, object, "values", values);
+  if (truncated) set(env, object, "truncated", truncated);
+}
+
+napi_value event_value(napi_env env, const usdtc_event* event, const struct usdtc_event_info* info, bool with_names) {
+  napi_value object = NULL, comm = NULL;
+  TRY(napi_create_object(env, &object));
+  napi_create_string_utf8(env, info->comm.data, info->comm.length, &comm);
+  set(env, object, "probe", text_value(env, info->full_name));
+  set(env, object, "provider", text_value(env, info->provider));
+  set(env, object, "name", text_value(env, info->name));
+  set(env, object, "time", u64_value(env, info->time));
+  set(env, object, "pid", number_value(env, info->pid));
+  set(env, object, "tid", number_value(env, info->tid));
+  set(env, object, "cpu", number_value(env, info->cpu));
+  set(env, object, "comm", comm);
+  set(env, object, "site", number_value(env, info->site));
+  if (info->duration) set(env, object, "duration", u64_value(env, info->duration));
+  add_values(env, event, info, object, with_names);
+  return object;
+}
+
+napi_value counts_value(napi_env env, const struct usdtc_counts* counts) {
+  napi_value value = NULL;
+  TRY(napi_create_object(env, &value));
+  set(env, value, "hits", number_value(env, (double)counts->hits));
+  set(env, value, "delivered", number_value(env, (double)counts->delivered));
+  set(env, value, "lost", number_value(env, (double)counts->lost));
+  set(env, value, "discarded", number_value(env, (double)counts->discarded));
+  set(env, value, "unfinished", number_value(env, (double)counts->unfinished));
+  napi_value missed = text_value(env, NULL);
+  if (counts->missed != UINT64_MAX) missed = number_value(env, (double)counts->missed);
+  set(env, value, "missed", missed);
+  return value;
+}
