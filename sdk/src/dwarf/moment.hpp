@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// One instruction, and what is known of the function it is in. Private to dwarf/.
+#pragma once
+
+#include <elfutils/libdw.h>
+
+#include "dwarf/die.hpp"
+#include "dwarf/impl.hpp"
+
+namespace usdt::dwarf {
+
+/// When an instance of a function is at its first instruction, or at another one that somebody stops at.
+struct Moment {
+  Moment(const DebugInfo::Impl& of, const Instance& at, Dwarf_Die of_instance, Dwarf_Die of_frame)
+      : impl(of),
+        arch(of.arch),
+        instance(at),
+        die(of_instance),
+        inside(of_frame),
+        at_entry(entry_of(inside) == at.pc) {}
+
+  const DebugInfo::Impl& impl;
+  const arch::Arch& arch;
+  const Instance& instance;
+  Dwarf_Die die;     ///< of the instance
+  Dwarf_Die inside;  ///< of the function whose frame it has
+  bool at_entry;     ///< of that function: its prologue has not run
+};
+
+}  // namespace usdt::dwarf

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "dwarf/parameters.hpp"
+
+#include <algorithm>
+
+#include "dwarf/die.hpp"
+
+namespace usdt::dwarf {
+namespace {
+
+/// Parameters of one function that are listed; a spec has 255 (USDT_MAX_ARGS).
+constexpr std::size_t most_parameters = 255;
+/// DIEs among which a function's parameters are looked for.
+constexpr std::uint64_t most_children = 1U << 20;
+
+void collect_locals(Dwarf_Die scope, VirtAddr pc, std::uint32_t line, std::vector<Parameter>& found,
+                    unsigned depth = 0) {
+  std::uint64_t steps = most_children;
+  for_each_child(scope, steps, [&](Dwarf_Die child) {
+    if (dwarf_tag(&child) == DW_TAG_lexical_block && depth < deepest_tree && has_pc(child, pc))
+      collect_locals(child, pc, line, found, depth + 1);
+    return true;
+  });
+  for_each_child(scope, steps, [&](Dwarf_Die child) {
+    const int tag = dwarf_tag(&child);
+    const auto name = tag == DW_TAG_variable ? text(attribute(child, DW_AT_name)) : std::string_view();
+    const bool is_there = !flag(attribute(child, DW_AT_artificial)) && !flag(own_attribute(child, DW_AT_declaration));
+    if (name.empty() || !is_there || declared_at(child).line >= line) return true;
+    const auto known = std::ranges::find_if(
+        found, [name](const Parameter& each) { return text(attribute(each.declared, DW_AT_name)) == name; });
+    if (known == found.end()) found.push_back({child, child});
+    return found.size() < most_parameters;
+  });
+}
+
+bool is_pack(int tag) { return tag == DW_TAG_GNU_formal_parameter_pack; }
+
+void collect_parameters(Dwarf_Die function, std::vector<Dwarf_Die>& found, bool& varargs, unsigned depth = 0) {
+  std::uint64_t steps = most_children;
+  for_each_child(function, steps, [&](Dwarf_Die child) {
+    const int tag = dwarf_tag(&child);
+    if (tag == DW_TAG_formal_parameter) found.push_back(child);
+    if (tag == DW_TAG_unspecified_parameters) varargs = true;
+    if (is_pack(tag) && depth == 0) collect_parameters(child, found, varargs, depth + 1);
+    return found.size() < most_parameters;
+  });
+}
+
+}  // namespace
+
+std::vector<Parameter> parameters_of(Dwarf_Die instance, bool& varargs) {
+  std::vector<Dwarf_Die> here;
+  collect_parameters(instance, here, varargs);
+  std::vector<Parameter> all;
+  const auto origin = reference(own_attribute(instance, DW_AT_abstract_origin));
+  if (!origin) {
+    for (const Dwarf_Die& each : here) all.push_back({each, each});
+    return all;
+  }
+  std::vector<Dwarf_Die> declared;
+  collect_parameters(*origin, declared, varargs);
+  for (const Dwarf_Die& each : declared) {
+    const auto copy = std::ranges::find_if(here, [&each](const Dwarf_Die& one) {
+      const auto of = reference(own_attribute(one, DW_AT_abstract_origin));
+      return of && of->addr == each.addr;
+    });
+    all.push_back({each, copy == here.end() ? std::nullopt : std::optional(*copy)});
+  }
+  if (declared.empty())
+    for (const Dwarf_Die& each : here) all.push_back({each, each});
+  return all;
+}
+
+std::vector<Parameter> locals_of(Dwarf_Die scope, VirtAddr pc, std::uint32_t line) {
+  std::vector<Parameter> found;
+  collect_locals(scope, pc, line, found);
+  return found;
+}
+
+}  // namespace usdt::dwarf

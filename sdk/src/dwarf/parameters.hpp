@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The parameters and local variables of a function, as debug information lists them. Private to dwarf/.
+#pragma once
+
+#include <elfutils/libdw.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "usdt/address.hpp"
+
+namespace usdt::dwarf {
+
+/// A parameter as declared, and its DIE in the instance, which may lack one.
+struct Parameter {
+  Dwarf_Die declared;
+  std::optional<Dwarf_Die> here;
+};
+
+/// Those of an instance, which lists what its declaration does, but for parameters of which nothing is left. `varargs`
+/// is set where more may be passed.
+[[nodiscard]] std::vector<Parameter> parameters_of(Dwarf_Die instance, bool& varargs);
+
+/// Variables of `scope` and of the blocks in it that have `pc`, declared before `line`; the innermost of a name stays.
+[[nodiscard]] std::vector<Parameter> locals_of(Dwarf_Die scope, VirtAddr pc, std::uint32_t line);
+
+}  // namespace usdt::dwarf

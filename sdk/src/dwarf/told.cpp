@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "dwarf/told.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "dwarf/compiler.hpp"
+
+namespace usdt::dwarf {
+namespace {
+
+/// Entries of a location list that are looked at.
+constexpr unsigned most_entries = 65536;
+
+/// Why a value is not taken for the one that was passed.
+constexpr std::string_view assigned = "told by a value that may have been assigned to it at this very instruction";
+
+class Reader {
+ public:
+  explicit Reader(const Moment& moment) : moment_(moment) {}
+
+  [[nodiscard]] Told read(const Parameter& parameter) {
+    if (!parameter.here) return {};
+    if (const auto constant = attribute(*parameter.here, DW_AT_const_value)) {
+      const bool certain = (!moment_.at_entry && !moment_.instance.inlined) || tells_each_value(moment_.die);
+      return {{certain ? constant_piece(*constant) : WherePiece{0, Nowhere{std::string(assigned)}}}, true};
+    }
+    auto at = own_expression(*parameter.here, DW_AT_location);
+    if (!at) return {};
+    const bool single = dwarf_whatform(&*at) == DW_FORM_exprloc || dwarf_whatform(&*at) == DW_FORM_block1 ||
+                        dwarf_whatform(&*at) == DW_FORM_block2 || dwarf_whatform(&*at) == DW_FORM_block4 ||
+                        dwarf_whatform(&*at) == DW_FORM_block;
+    Dwarf_Op* expression = nullptr;
+    std::size_t count = 0;
+    if (!find_expression(*at, single, expression, count)) return {};
+    const ExpressionContext context{
+        .arch = moment_.arch, .attribute = &*at, .at_entry = moment_.at_entry, .frame_base = [this] {
+          return frame_base();
+        }};
+    Told found{evaluate({expression, count}, context), !single};
+    if (!single && may_be_assigned(*at, {expression, count})) found.pieces = {{0, Nowhere{std::string(assigned)}}};
+    return found;
+  }
+
+ private:
+  /// Without an instruction between them, a parameter and what is assigned to it at once are at one address of a list.
+  /// Where GCC writes views, an empty entry says so; at a function's first instruction it is what was passed. Others
+  /// write the last value alone, and nothing tells that it is another one if it is a constant: what was passed is not
+  /// in a register or in memory then.
+  [[nodiscard]] bool may_be_assigned(Dwarf_Attribute at, std::span<Dwarf_Op> expression) const {
+    if (!moment_.at_entry && !moment_.instance.inlined) return false;
+    if (tells_each_value(moment_.die)) return moment_.instance.inlined && has_other_value(at, expression);
+    return std::ranges::all_of(expression, [](const Dwarf_Op& op) {
+      const bool number = op.atom >= DW_OP_const1u && op.atom <= DW_OP_consts;
+      return number || (op.atom >= DW_OP_lit0 && op.atom <= DW_OP_lit31) || op.atom == DW_OP_stack_value ||
+             op.atom == DW_OP_implicit_value || op.atom == DW_OP_piece;
+    });
+  }
+
+  /// Whether an empty entry of the list has something else for the instance's address.
+  [[nodiscard]] bool has_other_value(Dwarf_Attribute at, std::span<Dwarf_Op> expression) const {
+    const auto same = [](const Dwarf_Op& a, const Dwarf_Op& b) {
+      return a.atom == b.atom && a.number == b.number && a.number2 == b.number2;
+    };
+    Dwarf_Addr base = 0;
+    Dwarf_Addr begin = 0;
+    Dwarf_Addr end = 0;
+    Dwarf_Op* each = nullptr;
+    std::size_t length = 0;
+    std::ptrdiff_t offset = 0;
+    for (unsigned i = 0; i < most_entries; ++i) {
+      offset = dwarf_getlocations(&at, offset, &base, &begin, &end, &each, &length);
+      if (offset <= 0) return false;
+      if (begin == end && begin == moment_.instance.pc.value &&
+          !std::ranges::equal(std::span(each, length), expression, same))
+        return true;
+    }
+    return true;
+  }
+
+  [[nodiscard]] static WherePiece constant_piece(Dwarf_Attribute at) {
+    Dwarf_Block block;
+    if (dwarf_formblock(&at, &block) == 0)
+      return {0, IsBytes{std::vector<std::uint8_t>(block.data, block.data + std::min<std::size_t>(block.length, 16))}};
+    const auto bits = constant(at);
+    if (!bits) return {0, Nowhere{"a constant of a form that is not known"}};
+    Value value;
+    value.sum.displacement = *bits;
+    return {0, IsValue{value}};
+  }
+
+  /// The one for this very address. Where a list has several entries that begin here, without an instruction between
+  /// them (location views, which make all but the last one empty), the first is what the value is on arrival at a
+  /// function. Inlined copies have no such moment: what is before them may have its instructions in the midst of them.
+  [[nodiscard]] bool find_expression(Dwarf_Attribute& at, bool single, Dwarf_Op*& expression,
+                                     std::size_t& count) const {
+    if (single) return dwarf_getlocation(&at, &expression, &count) == 0;
+    Dwarf_Addr base = 0;
+    Dwarf_Addr begin = 0;
+    Dwarf_Addr end = 0;
+    Dwarf_Op* each = nullptr;
+    std::size_t length = 0;
+    bool found = false;
+    std::ptrdiff_t offset = 0;
+    const std::uint64_t pc = moment_.instance.pc.value;
+    for (unsigned i = 0; i < most_entries && !found; ++i) {
+      offset = dwarf_getlocations(&at, offset, &base, &begin, &end, &each, &length);
+      if (offset <= 0) break;
+      found = (begin <= pc && pc < end) || (begin == pc && !moment_.instance.inlined && moment_.at_entry);
+    }
+    expression = each;
+    count = length;
+    return found;
+  }
+
+  [[nodiscard]] std::variant<Sum, std::string> frame_base() {
+    auto at = own_expression(moment_.inside, DW_AT_frame_base);
+    Dwarf_Op* expression = nullptr;
+    std::size_t count = 0;
+    if (!at || dwarf_getlocation_addr(&*at, moment_.instance.pc.value, &expression, &count, 1) != 1)
+      return "in a frame whose base is not told";
+    const auto pieces = evaluate(
+        {expression, count}, {.arch = moment_.arch, .attribute = &*at, .at_entry = moment_.at_entry, .frame_base = {}});
+    const Where& where = pieces.front().where;
+    Sum sum;
+    if (const auto* reg = std::get_if<InRegister>(&where)) {
+      sum.anchor = Anchor::frame;
+      sum.base = reg->number;
+      return sum;
+    }
+    const auto* value = std::get_if<IsValue>(&where);
+    const auto* address = std::get_if<AtAddress>(&where);
+    if (value == nullptr && address == nullptr) return "in a frame whose base is not told";
+    const Value& base = value != nullptr ? value->value : address->address;
+    if (base.loaded || base.width != 0) return "in a frame whose base is in memory";
+    return base.sum;
+  }
+
+  const Moment& moment_;
+};
+
+}  // namespace
+
+Told told_of(const Parameter& parameter, const Moment& moment) { return Reader(moment).read(parameter); }
+
+}  // namespace usdt::dwarf

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What debug information says of one variable at one instruction, whether that holds yet or not. Private to dwarf/.
+#pragma once
+
+#include <vector>
+
+#include "dwarf/location.hpp"
+#include "dwarf/moment.hpp"
+#include "dwarf/parameters.hpp"
+
+namespace usdt::dwarf {
+
+/// What debug information says of one parameter.
+struct Told {
+  std::vector<WherePiece> pieces;  ///< empty: nothing
+  bool from_list = false;          ///< of this very address, not of the whole function
+};
+
+[[nodiscard]] Told told_of(const Parameter& parameter, const Moment& moment);
+
+}  // namespace usdt::dwarf
