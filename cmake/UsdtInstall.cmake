@@ -27,7 +27,7 @@ else()
   set(USDT_PC_PREFIX "\${pcfiledir}/${up}")
 endif()
 # Users of an archive link what it needs; of a shared library, its linker does, and only who links statically asks.
-set(USDT_PC_NEEDS "libbpf >= 1.1, libdw, liblzma, zlib, fmt")
+set(USDT_PC_NEEDS "libbpf >= 1.1, libdw, liblzma, libzstd, zlib, fmt")
 if(BUILD_SHARED_LIBS)
   set(USDT_PC_REQUIRES "Requires.private: ${USDT_PC_NEEDS}")
   set(USDT_PC_LIBS "-lusdt\nLibs.private: -liberty -lZydis -pthread")

@@ -11,6 +11,7 @@ pkg_check_modules(LIBDW REQUIRED IMPORTED_TARGET libdw)
 pkg_check_modules(LZMA REQUIRED IMPORTED_TARGET liblzma)
 find_library(USDT_BZ2 bz2 REQUIRED)
 target_link_libraries(PkgConfig::LIBDW INTERFACE PkgConfig::LIBELF PkgConfig::LZMA ${USDT_BZ2})
+pkg_check_modules(LIBZSTD REQUIRED IMPORTED_TARGET libzstd)
 # Behind everything: libelf, which comes last of those that need it, stands behind where CMake puts it.
 string(APPEND CMAKE_CXX_STANDARD_LIBRARIES " ${ZLIB_LINK_LIBRARIES}")
 add_link_options(-static)

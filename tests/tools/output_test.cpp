@@ -40,8 +40,9 @@ struct Shown {
     auto out = usdt::tools::Stream::create(path);
     EXPECT_TRUE(out);
     const Printed printed{.lists = {{}}, .of_probe = {0}};
-    const auto output =
-        format == Format::json ? json_output(plan, printed, flags, *out) : text_output(plan, printed, flags, *out);
+    LiveSurroundings around(flags);
+    const auto output = line_output(plan, printed, flags, around, *out);
+    around.begin(*event);
     output->event(*event);
     EXPECT_EQ(output->flush(nullptr), Output::Flushed::all);
     std::ostringstream written;

@@ -80,6 +80,11 @@ void Stream::json(std::string_view object) {
   buffer_.push_back('\n');
 }
 
+void Stream::bytes(std::span<const std::byte> bytes) {
+  const auto* start = reinterpret_cast<const char*>(bytes.data());
+  buffer_.append(start, start + bytes.size());
+}
+
 void Stream::erase_line() { print("\r\x1b[K"); }
 
 void Stream::break_line(std::uint64_t at) {

@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -87,6 +89,8 @@ class Stream {
   void lines(std::string_view text);
   /// One finished JSON object, as a line.
   void json(std::string_view object);
+  /// Bytes that are no text, for a file.
+  void bytes(std::span<const std::byte> bytes);
   /// Takes the terminal's current line away.
   void erase_line();
   [[nodiscard]] Styled styled(std::string_view text, Style style) const {

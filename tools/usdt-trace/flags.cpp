@@ -2,6 +2,7 @@
 #include "flags.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 
@@ -40,6 +41,7 @@ constexpr const char* examples =
     "  usdt-trace kcall:vfs_read --print 'count, retval' -- cat /etc/hostname\n"
     "  usdt-trace kcall:vfs_read --where 'duration > 1ms && comm != \"cat\"'\n"
     "  usdt-trace 'kfunc:tcp_*' --count --duration 5\n"
+    "  usdt-trace 'postgresql:*' --record pg.rec; usdt-trace --replay pg.rec --where 'pid == 1234'\n"
     "A command runs under the tracer, and its children are traced with it. When it ends, so does the "
     "trace, with its exit code. Where the trace ends first (-M, -d, Ctrl-C, nobody reads its output), "
     "the command and all processes it started are ended: SIGTERM, after 2 seconds SIGKILL.\n"
@@ -103,6 +105,15 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->check(seconds())
       ->type_name("SECS");
   app.add_option("-o,--output", flags.output, "Write to FILE instead of standard output")->type_name("FILE");
+  app.add_option(
+         "--record", flags.record,
+         "Write the events to FILE, compressed, instead of showing them (with -o both): --replay shows them, in "
+         "any way they could have been shown, on any machine; what was written can be read however it ends")
+      ->type_name("FILE");
+  app.add_option("--replay", flags.replay,
+                 "Show what --record wrote to FILE, as if it happened now: with --print, --where, --count, --format, "
+                 "--max-events")
+      ->type_name("FILE");
   app.add_option("-f,--format", raw.format, "text or json (one object a line)")
       ->check(one_of({"text", "json"}))
       ->type_name("FORMAT");
@@ -206,9 +217,26 @@ bool read_user_stack(std::string_view text, Flags& flags) {
          flags.user_stack_depth <= (frame_pointers ? most_by_frame_pointers : most);
 }
 
+/// What is about tracing does not go with a recording.
+usdt::Result<void> check_replay(const CLI::App& app, const Flags& flags) {
+  constexpr std::array<std::string_view, 11> allowed = {"--replay", "--print",  "--where",  "--strings",
+                                                        "--count",  "--format", "--output", "--max-events",
+                                                        "--strict", "--quiet",  "--verbose"};
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_single_name();
+    if (option->count() > 0 && std::ranges::find(allowed, "--" + name) == allowed.end())
+      return usdt::fail(usdt::ErrorKind::invalid_argument,
+                        (name == "probe" ? std::string("a probe") : "--" + name) +
+                            " does not go with --replay, which shows all of a recording; --where chooses events");
+  }
+  if (!flags.command.empty())
+    return usdt::fail(usdt::ErrorKind::invalid_argument, "a command does not go with --replay, which traces nothing");
+  return {};
+}
+
 usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
   name_once(flags.pids);
-  if (raw.probes.empty())
+  if (raw.probes.empty() && flags.replay.empty())
     return usdt::fail(usdt::ErrorKind::invalid_argument, "name a probe to trace; usdt-list shows which there are");
   auto patterns = usdt::parse_patterns(raw.probes);
   if (!patterns) return usdt::fail(patterns.error());
@@ -257,6 +285,8 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
     if (!backend) return usdt::fail(backend.error());
     (usdt::is_kernel(*backend) ? flags.kernel_backend : flags.backend) = *backend;
   }
+  if (flags.count_only && !flags.record.empty())
+    return usdt::fail(usdt::ErrorKind::invalid_argument, "--count has no events to record");
   if (flags.count_only && (!flags.print.empty() || !raw.strings.empty() || flags.kernel_stack_depth > 0 ||
                            flags.user_stack_depth > 0 || flags.max_events != UINT64_MAX))
     return usdt::fail(
@@ -309,7 +339,8 @@ std::optional<Flags> parse_flags(int argc, char** argv, int& exit_code) {
     exit_code = *end;
     return std::nullopt;
   }
-  auto sense = interpret(flags, raw);
+  auto sense = flags.replay.empty() ? usdt::Result<void>() : check_replay(app, flags);
+  if (sense) sense = interpret(flags, raw);
   if (sense && empty_command)
     sense = usdt::fail(usdt::ErrorKind::invalid_argument, "no command behind --: it would trace every process");
   if (!sense) {

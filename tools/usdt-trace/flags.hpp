@@ -27,6 +27,8 @@ struct Flags {
   std::optional<double> duration_seconds;
   Format format = Format::text;
   std::string output;  ///< a file; empty: standard output
+  std::string record;  ///< a file for the events themselves; empty: none
+  std::string replay;  ///< such a file, to be shown instead of a trace
   std::uint32_t string_size = 200;
   std::uint32_t ring_megabytes = 32;
   usdt::Backend backend = usdt::Backend::automatic;  ///< of files

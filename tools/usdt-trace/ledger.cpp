@@ -40,7 +40,7 @@ bool Ledger::has_losses() const {
   const bool let_go =
       std::ranges::any_of(facts_.summary.changed, [](const usdt::FileChange& change) { return change.let_go > 0; });
   return let_go || total.ring_full + total.calls_full + total.not_written + total.undecided > 0 ||
-         any_missed(facts_.missed);
+         any_missed(facts_.summary.missed_hits);
 }
 
 void Ledger::print() const {
@@ -49,7 +49,7 @@ void Ledger::print() const {
     const auto silent = std::count_if(facts_.summary.probes.begin(), facts_.summary.probes.end(),
                                       [](const Account& probe) { return probe.hits == 0; });
     say(fmt::format("{} counted; {} without hits{}", counted(total.hits, "hit"),
-                    counted(static_cast<std::size_t>(silent), "probe"), missed_text(facts_.missed)));
+                    counted(static_cast<std::size_t>(silent), "probe"), missed_text(facts_.summary.missed_hits)));
     print_filtered(total);
     print_losers();
     print_changes();
@@ -57,11 +57,11 @@ void Ledger::print() const {
     return;
   }
   say(fmt::format("{} of {}{}; lost: {}{}", counted(total.delivered, "event"), counted(total.hits, "hit"),
-                  limit_text(total), lost_text(total), missed_text(facts_.missed)));
+                  limit_text(total), lost_text(total), missed_text(facts_.summary.missed_hits)));
   print_filtered(total);
   print_losers();
   print_changes();
-  if (const std::uint64_t unknown = facts_.undecided; unknown > 0)
+  if (const std::uint64_t unknown = facts_.summary.undecided; unknown > 0)
     say(fmt::format("  {} not counted: processes too many generations down to tell whether they are the command's",
                     counted(unknown, "hit")));
   if (total.ring_full > 0) say(fmt::format("  a larger --ring-size than {} MiB loses fewer", flags_.ring_megabytes));
@@ -82,6 +82,7 @@ void Ledger::print_filtered(const Account& total) const {
 void Ledger::print_changes() const {
   for (const usdt::FileChange& change : facts_.summary.changed) say("  " + change_text(plan_, change));
   if (facts_.nothing_left) say("  nothing is left to trace");
+  if (!facts_.summary.cut.empty()) say(fmt::format("  the recording is not whole: {}", facts_.summary.cut));
 }
 
 /// A server's first process has often no hits itself: its children do the work.

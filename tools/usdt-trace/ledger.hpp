@@ -21,10 +21,8 @@ class Ledger {
  public:
   struct Facts {
     Summary summary;
-    std::vector<usdt::MissedHits> missed;
-    std::uint64_t undecided = 0;  ///< Tracer::undecided()
-    std::uint64_t shown = 0;      ///< events taken
-    bool nothing_left = false;    ///< every site was let go, and no command runs
+    std::uint64_t shown = 0;    ///< events taken
+    bool nothing_left = false;  ///< every site was let go, and no command runs
   };
   Ledger(const Flags& flags, const usdt::AttachPlan& plan, Facts facts)
       : flags_(flags), plan_(plan), facts_(std::move(facts)) {}

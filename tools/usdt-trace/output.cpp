@@ -4,22 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <map>
 
 namespace usdt_trace {
-
-std::int64_t WallClock::at(std::uint64_t monotonic_ns) {
-  constexpr std::uint64_t second = 1'000'000'000;
-  if (monotonic_ns >= asked_until_) {
-    timespec real{}, monotonic{};
-    ::clock_gettime(CLOCK_REALTIME, &real);
-    ::clock_gettime(CLOCK_MONOTONIC, &monotonic);
-    offset_ = (real.tv_sec - monotonic.tv_sec) * 1'000'000'000LL + (real.tv_nsec - monotonic.tv_nsec);
-    asked_until_ = monotonic_ns + second;
-  }
-  return static_cast<std::int64_t>(monotonic_ns) + offset_;
-}
 
 Account Summary::total() const {
   Account sum;
@@ -55,16 +42,19 @@ bool has_members(const usdt::Arg& arg) {
   return arg.type.kind == usdt::TypeKind::structure || arg.type.kind == usdt::TypeKind::array;
 }
 
-std::optional<usdt::Text> unasked_text(const usdt::AttachPlan& plan, const usdt::Event& event, std::size_t n) {
+std::optional<usdt::Text> unasked_text(const usdt::AttachPlan& plan, const usdt::Event& event, std::size_t n,
+                                       bool likely) {
   const auto& args = plan.specs[event.site().spec].args;
   if (n >= args.size() || args[n].capture == USDT_CAPTURE_NONE) return std::nullopt;
+  if (args[n].capture == USDT_CAPTURE_LIKELY && !likely) return std::nullopt;
   auto text = event.text(n);
   return text ? std::optional(*text) : std::nullopt;
 }
 
 std::optional<usdt::Text> described_text(const usdt::AttachPlan& plan, const usdt::Event& event, std::size_t n) {
   const bool site = event.probe().file && !event.probe().function;
-  return site && event.arg_info(n).type.kind == usdt::TypeKind::text ? unasked_text(plan, event, n) : std::nullopt;
+  return site && event.arg_info(n).type.kind == usdt::TypeKind::text ? unasked_text(plan, event, n, false)
+                                                                     : std::nullopt;
 }
 
 std::vector<std::string> short_names(const usdt::AttachPlan& plan) {
@@ -75,13 +65,6 @@ std::vector<std::string> short_names(const usdt::AttachPlan& plan) {
   for (std::size_t i = 0; i < names.size(); ++i)
     if (files[names[i]] > 1) names[i] = usdt::full_name(plan, plan.probes[usdt::Index<usdt::PlannedProbe>(i)]);
   return names;
-}
-
-void begin_stacks(usdt::Symbolizer& symbolizer, const Flags& flags) {
-  if (flags.user_stack_depth == 0) return;
-  // Where the kernel does not let us, what /proc has makes do.
-  static_cast<void>(symbolizer.watch());
-  for (const pid_t pid : flags.pids) symbolizer.see(pid);
 }
 
 std::string issue_text(const usdt::Frame& frame) {
@@ -100,14 +83,22 @@ void Output::event(const usdt::Event& event) {
     ++not_written_[probe];
     return;
   }
+  lines_.push_back({UINT64_MAX, probe});
   write_event(event);
-  lines_.push_back({out_.printed(), probe});
+}
+
+void Output::printed(std::size_t events) {
+  for (; events > 0 && printed_ < lines_.size(); --events) lines_[printed_++].end = out_.printed();
 }
 
 Output::Flushed Output::flush(const usdt::tools::Stream::Patience& patience) {
   if (given_up_) return Flushed::failed;
+  print_due();
   const Flushed result = out_.flush(patience);
-  if (result == Flushed::all) lines_.clear();
+  if (result == Flushed::all) {
+    lines_.erase(lines_.begin(), lines_.begin() + static_cast<std::ptrdiff_t>(printed_));
+    printed_ = 0;
+  }
   if (result == Flushed::failed) give_up();
   return result;
 }
@@ -117,6 +108,12 @@ void Output::give_up() {
   for (const Line& line : lines_)
     if (line.end > out_.written()) ++not_written_[line.probe];
   lines_.clear();
+}
+
+std::unique_ptr<Output> line_output(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags,
+                                    Surroundings& around, usdt::tools::Stream& out) {
+  return flags.format == Format::json ? json_output(plan, printed, flags, around, out)
+                                      : text_output(plan, printed, flags, around, out);
 }
 
 }  // namespace usdt_trace

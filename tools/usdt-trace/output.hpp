@@ -8,20 +8,10 @@
 
 #include "common/stream.hpp"
 #include "flags.hpp"
+#include "surroundings.hpp"
 #include "usdt/usdt.hpp"
 
 namespace usdt_trace {
-
-/// The time of day of events, which carry CLOCK_MONOTONIC.
-class WallClock {
- public:
-  /// Nanoseconds since 1970, UTC.
-  [[nodiscard]] std::int64_t at(std::uint64_t monotonic_ns);
-
- private:
-  std::int64_t offset_ = 0;        ///< of CLOCK_REALTIME, which may be set while the trace runs
-  std::uint64_t asked_until_ = 0;  ///< monotonic; later events ask again
-};
 
 /// What became of the hits of one probe: hits == delivered + rejected + undecided + everything lost.
 struct Account : usdt::ProbeCounts {
@@ -36,10 +26,13 @@ struct Account : usdt::ProbeCounts {
 
 /// The final account of a trace.
 struct Summary {
-  std::vector<Account> probes;             ///< parallel to AttachPlan::probes
-  std::vector<usdt::SkippedSite> skipped;  ///< by the planner and by the kernel
-  std::optional<std::uint64_t> missed;     ///< Tracer::missed()
-  std::vector<usdt::FileChange> changed;   ///< Link::changes()
+  std::vector<Account> probes;                     ///< parallel to AttachPlan::probes
+  std::vector<usdt::SkippedSite> skipped;          ///< by the planner and by the kernel
+  std::optional<std::uint64_t> missed;             ///< Tracer::missed()
+  std::vector<usdt::FileChange> changed;           ///< Link::changes()
+  std::vector<usdt::MissedHits> missed_hits = {};  ///< Tracer::missed_hits()
+  std::uint64_t undecided = 0;                     ///< Tracer::undecided()
+  std::string cut = {};  ///< of a recording that ends before its end: how; hits and losses are not known then
 
   [[nodiscard]] Account total() const;
 };
@@ -49,11 +42,13 @@ class Output {
  public:
   using Flushed = usdt::tools::Stream::Flushed;
 
-  Output(const usdt::AttachPlan& plan, usdt::tools::Stream& out) : out_(out), not_written_(plan.probes.size()) {}
+  Output(const usdt::AttachPlan& plan, Surroundings& around, usdt::tools::Stream& out)
+      : around_(around), out_(out), not_written_(plan.probes.size()) {}
   virtual ~Output() = default;
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
+  /// `around` has begun with it.
   void event(const usdt::Event& event);
   void summary(const Summary& summary) { write_summary(summary); }
   /// Bytes that are buffered.
@@ -70,7 +65,15 @@ class Output {
  protected:
   virtual void write_event(const usdt::Event& event) = 0;
   virtual void write_summary(const Summary& summary) = 0;
+  /// What write_event() has not printed yet, as far as it is time.
+  virtual void print_due() {}
+  /// The oldest `events` that were not printed are.
+  void printed(std::size_t events);
+  [[nodiscard]] std::int64_t wall_time(const usdt::Event& event) {
+    return static_cast<std::int64_t>(event.timestamp()) + around_.wall_offset();
+  }
 
+  Surroundings& around_;
   usdt::tools::Stream& out_;
   std::uint64_t unreadable_ = 0;
 
@@ -81,6 +84,7 @@ class Output {
     std::uint32_t probe;
   };
   std::vector<Line> lines_;
+  std::size_t printed_ = 0;  ///< of them; the others have no end yet
   std::vector<std::uint64_t> not_written_;
   bool given_up_ = false;
 };
@@ -112,20 +116,21 @@ class Columns {
 /// What is shown with its members, where it has any.
 [[nodiscard]] bool has_members(const usdt::Arg& arg);
 
-/// Text that nobody asked for: that of an argument that is known to point to characters, or plainly does.
+/// Text that nobody asked for: that of an argument that is known to point to characters, or (`likely`) plainly does.
 [[nodiscard]] std::optional<usdt::Text> unasked_text(const usdt::AttachPlan& plan, const usdt::Event& event,
-                                                     std::size_t n);
+                                                     std::size_t n, bool likely);
 
-/// Makes `symbolizer` ready for what is traced.
-void begin_stacks(usdt::Symbolizer& symbolizer, const Flags& flags);
 /// Why a frame has no name: the issue, and what more is known of it.
 [[nodiscard]] std::string issue_text(const usdt::Frame& frame);
 /// A function of the kernel: "vfs_read+0x1a", "nft_do_chain+0x40 [nf_tables]"; the address of one without a name.
 [[nodiscard]] std::string kernel_frame_text(const usdt::Frame& frame);
 
+/// Lines of text or JSON.
+[[nodiscard]] std::unique_ptr<Output> line_output(const usdt::AttachPlan& plan, const Printed& printed,
+                                                  const Flags& flags, Surroundings& around, usdt::tools::Stream& out);
 [[nodiscard]] std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const Printed& printed,
-                                                  const Flags& flags, usdt::tools::Stream& out);
+                                                  const Flags& flags, Surroundings& around, usdt::tools::Stream& out);
 [[nodiscard]] std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const Printed& printed,
-                                                  const Flags& flags, usdt::tools::Stream& out);
+                                                  const Flags& flags, Surroundings& around, usdt::tools::Stream& out);
 
 }  // namespace usdt_trace

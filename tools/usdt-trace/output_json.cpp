@@ -19,16 +19,18 @@ using usdt::tools::json_text_or_null;
 
 class JsonOutput final : public Output {
  public:
-  JsonOutput(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags, usdt::tools::Stream& out)
-      : Output(plan, out),
+  JsonOutput(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags, Surroundings& around,
+             usdt::tools::Stream& out)
+      : Output(plan, around, out),
         plan_(plan),
         printed_(printed),
         stacks_(flags.kernel_stack_depth > 0),
         user_stacks_(flags.user_stack_depth > 0),
         has_calls_(has_calls(plan) && !flags.count_only),
+        asks_(flags.where != nullptr),
+        likely_texts_(flags.likely_texts),
         columns_(plan, printed),
         json_(object_) {
-    begin_stacks(symbolizer_, flags);
     for (const usdt::PlannedProbe& probe : plan.probes) names_.push_back(full_name(plan, probe));
     args_of_.assign(plan.probes.size(), nullptr);
     for (const usdt::PlannedSite& site : plan.sites) {
@@ -42,7 +44,7 @@ class JsonOutput final : public Output {
     json_.StartObject();
     head("event");
     json_key(json_, "ts"), json_.Uint64(event.timestamp());
-    json_key(json_, "time"), time(event.timestamp());
+    json_key(json_, "time"), time(wall_time(event));
     json_key(json_, "cpu"), json_.Uint(event.cpu());
     json_key(json_, "pid"), json_.Uint(event.pid());
     json_key(json_, "tid"), json_.Uint(event.tid());
@@ -59,9 +61,10 @@ class JsonOutput final : public Output {
       json_.EndArray();
     }
     stack(event);
-    user_stack(event);
+    user_stack();
     json_.EndObject();
     put_line();
+    Output::printed(1);
   }
 
   void write_summary(const Summary& summary) override {
@@ -91,6 +94,7 @@ class JsonOutput final : public Output {
     }
     json_.EndArray();
     changed(summary.changed);
+    if (!summary.cut.empty()) json_key(json_, "cut"), json_text(json_, summary.cut);
     json_.EndObject();
     put_line();
   }
@@ -125,7 +129,7 @@ class JsonOutput final : public Output {
   void counts(const Account& counts) {
     json_key(json_, "events"), json_.Uint64(counts.delivered);
     json_key(json_, "hits"), json_.Uint64(counts.hits);
-    if (!plan_.filters.empty()) {
+    if (asks_) {
       json_key(json_, "rejected"), json_.Uint64(counts.rejected);
       json_key(json_, "undecided"), json_.Uint64(counts.undecided);
     }
@@ -141,8 +145,7 @@ class JsonOutput final : public Output {
   }
 
   /// RFC 3339, UTC.
-  void time(std::uint64_t monotonic_ns) {
-    const std::int64_t wall = clock_.at(monotonic_ns);
+  void time(std::int64_t wall) {
     const std::time_t second = wall / 1'000'000'000;
     if (second != second_) {
       second_ = second;
@@ -212,8 +215,9 @@ class JsonOutput final : public Output {
     bool any = false;
     for (std::size_t n = 0; n < event.arg_count(); ++n) {
       if (event.arg_info(n).derived) continue;
-      const auto text =
-          event.arg_info(n).type.kind == usdt::TypeKind::text ? std::nullopt : unasked_text(plan_, event, n);
+      const auto text = event.arg_info(n).type.kind == usdt::TypeKind::text
+                            ? std::nullopt
+                            : unasked_text(plan_, event, n, likely_texts_);
       if (!text) continue;
       if (!std::exchange(any, true)) json_key(json_, "texts"), json_.StartObject();
       json_key(json_, fmt::format("{}", n)), this->text(*text, static_cast<unsigned>(n));
@@ -234,17 +238,17 @@ class JsonOutput final : public Output {
   void stack(const usdt::Event& event) {
     if (!stacks_ || event.probe().file) return;
     json_key(json_, "kstack");
-    const auto stack = symbolizer_.kernel_stack(event);
+    const auto& stack = around_.kernel_stack();
     if (!stack) return error(stack.error().message);
     json_.StartArray();
     for (const usdt::Frame& frame : stack->frames) json_text(json_, kernel_frame_text(frame));
     json_.EndArray();
   }
 
-  void user_stack(const usdt::Event& event) {
+  void user_stack() {
     if (!user_stacks_) return;
     json_key(json_, "ustack");
-    const auto stack = symbolizer_.user_stack(event);
+    const auto& stack = around_.user_stack();
     if (!stack) return error(stack.error().message);
     json_.StartArray();
     for (const usdt::Frame& each : stack->frames) frame(each);
@@ -350,13 +354,13 @@ class JsonOutput final : public Output {
   bool stacks_;
   bool user_stacks_;
   bool has_calls_;
+  bool asks_;  ///< --where
+  bool likely_texts_;
   Columns columns_;
-  usdt::Symbolizer symbolizer_;
   std::vector<std::string> names_;
   std::vector<const std::vector<usdt::Arg>*> args_of_;  ///< by probe; null: none of its sites is attached
   std::vector<std::string> pcs_;
   std::vector<unsigned> truncated_;
-  WallClock clock_;
   std::time_t second_ = -1;
   std::string day_and_second_;  ///< "2026-11-22T01:02:03"
   rapidjson::StringBuffer object_;
@@ -366,8 +370,8 @@ class JsonOutput final : public Output {
 }  // namespace
 
 std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags,
-                                    usdt::tools::Stream& out) {
-  return std::make_unique<JsonOutput>(plan, printed, flags, out);
+                                    Surroundings& around, usdt::tools::Stream& out) {
+  return std::make_unique<JsonOutput>(plan, printed, flags, around, out);
 }
 
 }  // namespace usdt_trace

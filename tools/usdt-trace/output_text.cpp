@@ -28,14 +28,15 @@ constexpr std::size_t kSomeArguments = 15;                     ///< that a termi
 
 class TextOutput final : public Output {
  public:
-  TextOutput(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags, usdt::tools::Stream& out)
-      : Output(plan, out),
+  TextOutput(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags, Surroundings& around,
+             usdt::tools::Stream& out)
+      : Output(plan, around, out),
         plan_(plan),
         printed_(printed),
         count_only_(flags.count_only),
+        likely_texts_(flags.likely_texts),
         columns_(plan, printed),
         names_(short_names(plan)) {
-    begin_stacks(symbolizer_, flags);
     const std::size_t widest = std::min(kWidestProbe, out_.room(kBeforeProbe + 1 + kSomeArguments, 0));
     for (const std::string& name : names_) probe_width_ = std::max(probe_width_, std::min(name.size(), widest));
     if (out_.terminal().interactive && !count_only_)
@@ -46,7 +47,7 @@ class TextOutput final : public Output {
 
   void write_event(const usdt::Event& event) override {
     line_ = out_.printed();
-    show_time(event.timestamp());
+    show_time(wall_time(event));
     out_.print(" {:<15} {:<7} {:<{}}", event.comm(), event.pid(), names_[event.site().probe.value],
                out_.terminal().interactive ? probe_width_ : 0);
     const PrintList& list = printed_.of(event.site());
@@ -58,7 +59,9 @@ class TextOutput final : public Output {
     if (event.duration() > 0)
       show_piece([&] { out_.print(" took={:.3f}us", static_cast<double>(event.duration()) / 1000); });
     out_.print("\n");
-    show_stack(event);
+    show_frames(around_.kernel_stack());
+    show_frames(around_.user_stack());
+    Output::printed(1);
   }
 
   /// With --count: probes that were hit, most hits first.
@@ -141,14 +144,13 @@ class TextOutput final : public Output {
       out_.print(" arg{}=", n);
     if (has_members(arg) || arg.length) return show_whole(event, n, false);
     const bool typed = arg.type.kind == usdt::TypeKind::text;
-    const auto text = unasked_text(plan_, event, n);
+    const auto text = unasked_text(plan_, event, n, likely_texts_);
     if (!text || !typed) show_value(event, n, text.has_value());
     if (text && !typed) out_.print(" ");
     if (text) show_text(*text);
   }
 
-  void show_time(std::uint64_t monotonic_ns) {
-    const std::int64_t wall = wall_clock_.at(monotonic_ns);
+  void show_time(std::int64_t wall) {
     const auto second = static_cast<std::time_t>(wall / 1'000'000'000);
     if (second != clock_second_) {
       clock_second_ = second;
@@ -207,11 +209,6 @@ class TextOutput final : public Output {
     out_.print("{}{}", usdt::tools::quoted(whole), text.truncated ? "..." : "");
   }
 
-  void show_stack(const usdt::Event& event) {
-    show_frames(symbolizer_.kernel_stack(event));
-    show_frames(symbolizer_.user_stack(event));
-  }
-
   void show_frames(const usdt::Result<usdt::Stack>& stack) {
     if (!stack) {
       out_.print("    ");
@@ -244,10 +241,9 @@ class TextOutput final : public Output {
   const usdt::AttachPlan& plan_;
   const Printed& printed_;
   bool count_only_;
+  bool likely_texts_;
   Columns columns_;
   std::vector<std::string> names_;
-  usdt::Symbolizer symbolizer_;
-  WallClock wall_clock_;
   std::uint64_t line_ = 0;  ///< Stream::printed() at the beginning of this line
   std::size_t probe_width_ = std::size("PROBE") - 1;
   std::time_t clock_second_ = -1;
@@ -257,8 +253,8 @@ class TextOutput final : public Output {
 }  // namespace
 
 std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags,
-                                    usdt::tools::Stream& out) {
-  return std::make_unique<TextOutput>(plan, printed, flags, out);
+                                    Surroundings& around, usdt::tools::Stream& out) {
+  return std::make_unique<TextOutput>(plan, printed, flags, around, out);
 }
 
 }  // namespace usdt_trace

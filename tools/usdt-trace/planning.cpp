@@ -107,6 +107,8 @@ std::string names_of_probes(const usdt::AttachPlan& plan) {
   return fmt::format("{}", fmt::join(shown, ", "));
 }
 
+}  // namespace
+
 /// Each list has a probe, but for that of the rest.
 usdt::Result<void> check_prints(const Flags& flags, const usdt::AttachPlan& plan, const Printed& printed) {
   for (ListNumber number = 0; number < printed.lists.size(); ++number) {
@@ -121,6 +123,8 @@ usdt::Result<void> check_prints(const Flags& flags, const usdt::AttachPlan& plan
   }
   return {};
 }
+
+namespace {
 
 /// Where to look. Children may have loaded other files; those that end meanwhile have none.
 usdt::SearchScope search_scope(const Flags& flags, const Subjects& subjects) {

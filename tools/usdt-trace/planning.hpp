@@ -23,6 +23,9 @@ struct PlannedTrace {
   Printed printed;
 };
 
+/// What the lists are about exists in the plan. Errors: invalid_argument.
+[[nodiscard]] usdt::Result<void> check_prints(const Flags& flags, const usdt::AttachPlan& plan, const Printed& printed);
+
 /// Finds what the command line names, and plans it.
 [[nodiscard]] usdt::Result<PlannedTrace> plan_trace(const Flags& flags, const Subjects& subjects);
 

@@ -79,6 +79,7 @@ bool PrintChoice::means(std::size_t list, const usdt::PointName& point) const {
   const auto* function = std::get_if<usdt::FunctionPattern>(&pattern);
   const bool named = probe ? probe->matches(point.provider, point.name) : usdt_trace::means(*function, point);
   if (!point.file || !named) return false;
+  if (files_.empty()) return usdt::target_means(target_of(pattern), *point.file);
   struct stat st {};
   return usdt::means_everything(target_of(pattern)) ||
          (::stat(point.file->access.c_str(), &st) == 0 && files_[list].contains({st.st_dev, st.st_ino}));

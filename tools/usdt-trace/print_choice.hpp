@@ -41,6 +41,8 @@ class PrintChoice {
  public:
   /// Looks up the files that targets of names mean. `prints` must live as long.
   PrintChoice(const Prints& prints, const usdt::SearchScope& scope);
+  /// Of what was recorded, perhaps elsewhere: files are known by their names.
+  explicit PrintChoice(const Prints& prints) : prints_(prints) {}
 
   [[nodiscard]] ListNumber of(const usdt::PointName& point) const;
   [[nodiscard]] ListNumber of(const usdt::AttachPlan& plan, const usdt::PlannedProbe& probe) const;
@@ -54,7 +56,7 @@ class PrintChoice {
 
   using Inode = std::pair<std::uint64_t, std::uint64_t>;
   const Prints& prints_;
-  std::vector<std::set<Inode>> files_;  ///< by list: those its target means
+  std::vector<std::set<Inode>> files_;  ///< by list: those its target means; empty: names tell
 };
 
 /// The lists of a plan's probes.

@@ -3,53 +3,32 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <fstream>
 #include <memory>
 #include <optional>
-#include <system_error>
+#include <vector>
 
 #include "attached.hpp"
 #include "child.hpp"
 #include "common/report.hpp"
 #include "common/stream.hpp"
+#include "ending.hpp"
 #include "ledger.hpp"
 #include "notice.hpp"
 #include "output.hpp"
 #include "planning.hpp"
 #include "process_watch.hpp"
+#include "record_output.hpp"
 #include "signals.hpp"
+#include "sink.hpp"
 
 namespace usdt_trace {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using usdt::tools::counted;
-
 constexpr std::string_view tool = "usdt-trace";
-
-/// design.md section 7.
-enum ExitCode : int { success = 0, run_time_failure = 1, usage = 2, strict_failure = 3 };
-
-/// Where the rest of what the kernel's verifier said is, or how to get it.
-std::string keep_verifier_log(const std::string& log, const std::string& file) {
-  const auto lines = counted(static_cast<std::size_t>(std::count(log.begin(), log.end(), '\n')), "line");
-  if (file.empty()) return fmt::format("--verifier-log FILE writes the verifier's whole log ({}) to FILE", lines);
-  std::ofstream out(file);
-  if (out << log << std::flush) return fmt::format("the verifier's whole log ({}) is in {}", lines, file);
-  return usdt::os_failure(usdt::ErrorKind::io, fmt::format("write the verifier's log to {}", file), errno).message;
-}
-
-int complain(const usdt::Error& error, const Flags& flags) {
-  usdt::tools::print_error(tool, error);
-  if (!error.log.empty()) usdt::tools::print_notice(keep_verifier_log(error.log, flags.verifier_log));
-  const bool their_input = error.kind == usdt::ErrorKind::syntax || error.kind == usdt::ErrorKind::invalid_argument;
-  return their_input ? usage : run_time_failure;
-}
 
 class Session {
  public:
@@ -76,15 +55,35 @@ class Session {
   }
 
  private:
+  /// What is recorded is shown only where that is asked for.
   usdt::Result<void> open_output() {
-    if (flags_.output.empty()) {
-      out_ = std::make_unique<usdt::tools::Stream>(STDOUT_FILENO);
-      return {};
+    if (flags_.record.empty() || !flags_.output.empty()) {
+      auto shown = Sink::open(flags_.output);
+      if (!shown) return usdt::fail(shown.error());
+      sinks_.push_back(std::move(*shown));
     }
-    auto file = usdt::tools::Stream::create(flags_.output);
-    if (!file) return usdt::fail(file.error());
-    out_ = std::make_unique<usdt::tools::Stream>(std::move(*file));
+    if (flags_.record.empty()) return {};
+    auto recorded = Sink::open(flags_.record);
+    if (!recorded) return usdt::fail(recorded.error());
+    sinks_.push_back(std::move(*recorded));
     return {};
+  }
+
+  void begin_output() {
+    around_.emplace(flags_);
+    if (!flags_.record.empty()) {
+      auto recorder = std::make_unique<RecordOutput>(*tracer_, printed_, flags_, *around_, sinks_.back().stream());
+      recorder_ = recorder.get();
+      sinks_.back().show_by(std::move(recorder));
+    }
+    if (flags_.record.empty() || !flags_.output.empty())
+      sinks_.front().show_by(line_output(plan_, printed_, flags_, *around_, sinks_.front().stream()));
+  }
+
+  /// To people, and to those who read the recording.
+  void tell(const std::string& text) {
+    notice(flags_, text);
+    if (recorder_ != nullptr) recorder_->notice(text);
   }
 
   /// Nobody waits for this trace to go on: its time is over, or a signal came.
@@ -162,20 +161,19 @@ class Session {
     }
     if (!tracer) return usdt::fail(tracer.error());
     tracer_.emplace(std::move(*tracer));
-    output_ = flags_.format == Format::json ? json_output(plan_, printed_, flags_, *out_)
-                                            : text_output(plan_, printed_, flags_, *out_);
+    begin_output();
     const auto took = std::chrono::duration<double, std::milli>(Clock::now() - started_).count();
     report_skipped(flags_, *tracer_);
     const std::string carriers =
         flags_.verbose ? fmt::format(", specs by {}", tracer_->link().carrier_text()) : std::string();
-    notice(flags_, fmt::format("attached {}{}, after {:.1f} ms", attached_text(flags_, *tracer_), carriers, took));
+    tell(fmt::format("attached {}{}, after {:.1f} ms", attached_text(flags_, *tracer_), carriers, took));
     flush();  // the heading, before what the command says
     return {};
   }
 
   void report_changes() {
     const auto changes = tracer_->link().changes();
-    for (; changes_told_ < changes.size(); ++changes_told_) notice(flags_, change_text(plan_, changes[changes_told_]));
+    for (; changes_told_ < changes.size(); ++changes_told_) tell(change_text(plan_, changes[changes_told_]));
     nothing_left_ = changes_told_ > 0 && tracer_->link().attached() == 0;
   }
 
@@ -197,8 +195,12 @@ class Session {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(end_ - Clock::now());
       if (auto events = take(std::clamp(left, std::chrono::milliseconds(0), longest_wait)); !events)
         return usdt::fail(events.error());
-      if (output_->flush([this](std::chrono::milliseconds) { return !over(); }) != Output::Flushed::all) break;
+      bool written = true;
+      for (Sink& sink : sinks_)
+        written &= sink.output().flush([this](std::chrono::milliseconds) { return !over(); }) == Output::Flushed::all;
+      if (!written) break;
       report_changes();
+      if (recorder_ != nullptr && recorder_->account_due()) recorder_->account(summary());
     }
     return {};
   }
@@ -208,9 +210,12 @@ class Session {
     constexpr std::uint64_t batch = 4096;
     constexpr std::uint64_t much = 1 << 20;
     const auto show = [this](const usdt::Event& event) {
-      output_->event(event);
-      if (output_->pending() > much)
-        static_cast<void>(output_->flush([this](std::chrono::milliseconds) { return patient(); }));
+      around_->begin(event);
+      for (Sink& sink : sinks_) {
+        sink.output().event(event);
+        if (sink.output().pending() > much)
+          static_cast<void>(sink.output().flush([this](std::chrono::milliseconds) { return patient(); }));
+      }
     };
     const auto most = static_cast<std::size_t>(std::min(batch, flags_.max_events - shown_));
     auto events = tracer_->poll(show, wait, most);
@@ -229,17 +234,11 @@ class Session {
       flush();
     }
     tracer_->drain(nullptr);
-    ledger_.emplace(
-        flags_, plan_,
-        Ledger::Facts{.summary = {accounts(), skipped_sites(*tracer_), tracer_->missed(), tracer_->link().changes()},
-                      .missed = tracer_->missed_hits(),
-                      .undecided = tracer_->undecided(),
-                      .shown = shown_,
-                      .nothing_left = nothing_left_ && !child_});
-    if (written_) {
-      output_->summary(ledger_->summary());
-      flush();
-    }
+    ledger_.emplace(flags_, plan_,
+                    Ledger::Facts{.summary = summary(), .shown = shown_, .nothing_left = nothing_left_ && !child_});
+    for (Sink& sink : sinks_)
+      if (sink.is_written()) sink.output().summary(ledger_->summary());
+    flush();
     ledger_->print();
     if (child_) {
       own_code_ = child_->ended();
@@ -247,42 +246,43 @@ class Session {
     }
   }
 
-  /// Where the reader sleeps on, or there is none, the rest is given up.
   void flush() {
-    if (!written_) return;
-    const auto result = output_->flush([this](std::chrono::milliseconds) { return patient(); });
-    written_ = result == Output::Flushed::all;
-    if (result == Output::Flushed::waiting) output_->give_up();
+    for (Sink& sink : sinks_) sink.flush([this](std::chrono::milliseconds) { return patient(); });
   }
 
-  /// What the tracer counted, less what was not written.
+  [[nodiscard]] Summary summary() const {
+    return {.probes = accounts(),
+            .skipped = skipped_sites(*tracer_),
+            .missed = tracer_->missed(),
+            .changed = tracer_->link().changes(),
+            .missed_hits = tracer_->missed_hits(),
+            .undecided = tracer_->undecided()};
+  }
+
+  /// What the tracer counted, less what was not written everywhere.
   [[nodiscard]] std::vector<Account> accounts() const {
     std::vector<Account> all;
     for (const usdt::ProbeCounts& counts : tracer_->counts()) {
       Account& account = all.emplace_back();
       static_cast<usdt::ProbeCounts&>(account) = counts;
-      account.not_written = output_->not_written()[all.size() - 1];
+      for (const Sink& sink : sinks_)
+        account.not_written = std::max(account.not_written, sink.output().not_written()[all.size() - 1]);
       account.delivered -= account.not_written;
     }
     return all;
   }
 
   [[nodiscard]] int exit_code() {
-    if (output_failed()) return run_time_failure;
-    if (flags_.strict && (ledger_->has_losses() || output_->unreadable() > 0)) return strict_failure;
+    bool failed = false;
+    std::uint64_t unreadable = 0;
+    for (const Sink& sink : sinks_) {
+      failed |= sink.failed();
+      unreadable += sink.output().unreadable();
+    }
+    if (failed) return run_time_failure;
+    if (flags_.strict && (ledger_->has_losses() || unreadable > 0)) return strict_failure;
     if (nothing_left_ && !child_) return run_time_failure;
     return end_asked_for() ? success : own_code_.value_or(success);
-  }
-
-  /// True, and said, where output could not be written. A reader who has seen enough (`| head`) is no failure.
-  [[nodiscard]] bool output_failed() const {
-    if (written_ || out_->error() == EPIPE) return false;
-    const std::string where = flags_.output.empty() ? "standard output" : flags_.output;
-    const std::string why = out_->error() == 0       ? "its reader took nothing for a second"
-                            : out_->error() == EBADF ? "it is closed"
-                                                     : std::system_category().message(out_->error());
-    usdt::tools::print_notice(tool, fmt::format("{}: {}; what is missing there is counted as not_written", where, why));
-    return true;
   }
 
   const Flags& flags_;
@@ -295,13 +295,13 @@ class Session {
   usdt::AttachPlan& plan_ = *shared_plan_;
   Printed printed_;
   std::optional<usdt::Tracer> tracer_;
-  std::unique_ptr<usdt::tools::Stream> out_;
-  std::unique_ptr<Output> output_;
+  std::optional<LiveSurroundings> around_;
+  std::vector<Sink> sinks_;
+  RecordOutput* recorder_ = nullptr;  ///< of one of them
   std::optional<Ledger> ledger_;
   std::uint64_t shown_ = 0;
   std::size_t changes_told_ = 0;
   bool nothing_left_ = false;  ///< every site was let go
-  bool written_ = true;        ///< all output so far
   Clock::time_point end_ = Clock::time_point::max();
   std::optional<Clock::time_point> last_patience_;
   std::optional<int> own_code_;  ///< of the command, where it ended by itself

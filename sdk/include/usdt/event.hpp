@@ -112,6 +112,10 @@ class Event {
   /// The stack of the process (TraceOptions::user_stack_depth), to be named by Symbolizer::user_stack(). Empty: none
   /// was asked for, or this is a hit in a thread of the kernel. Errors: io, the kernel could not tell.
   [[nodiscard]] Result<RecordedStack> user_stack() const;
+  /// The record it came in (bpf/event.h): layout().record_size() bytes.
+  [[nodiscard]] std::span<const std::byte> record() const noexcept {
+    return {reinterpret_cast<const std::byte*>(header_), layout_.record_size()};
+  }
   /// How the record is laid out.
   [[nodiscard]] const EventLayout& layout() const noexcept { return layout_; }
   /// What it is of.
@@ -137,6 +141,9 @@ class Event {
   /// Text captured for argument `n`. not_found: no such argument, none was asked for (PlanOptions::texts), or
   /// what it may point to (TextOptions::likely) is not plainly text; otherwise the reason it could not be read.
   [[nodiscard]] Result<Text> text(std::size_t n) const noexcept;
+
+  /// The same whatever the bytes are, for those who compare and do not show them: what may be text need not be it.
+  [[nodiscard]] Result<Text> captured_text(std::size_t n) const noexcept;
 
   /// Argument `n` as a T of exactly its size, sign and kind; type_mismatch otherwise, not_found if there is none.
   template <class T>

@@ -9,6 +9,7 @@
 //   this kernel         features.hpp (what it offers), red_zone.hpp (a self-test), privilege.hpp
 //   attaching           tracer.hpp (the stock program) or bpf_object.hpp and link.hpp (your own)
 //   values              event.hpp; consumer.hpp for records of your own
+//   for later           recording.hpp (events in files, and back), event_filter.hpp (questions asked of them)
 //   stacks              stack.hpp (frames), symbolizer.hpp (names for them), kernel_symbols.hpp
 //   shared with BPF     bpf/spec.h, bpf/event.h; BPF programs include bpf/usdt.bpf.h
 //   ending early        stop.hpp
@@ -28,6 +29,7 @@
 #include "usdt/elf_file.hpp"
 #include "usdt/error.hpp"
 #include "usdt/event.hpp"
+#include "usdt/event_filter.hpp"
 #include "usdt/expression.hpp"
 #include "usdt/features.hpp"
 #include "usdt/file_change.hpp"
@@ -41,6 +43,7 @@
 #include "usdt/privilege.hpp"
 #include "usdt/probe.hpp"
 #include "usdt/probe_file.hpp"
+#include "usdt/recording.hpp"
 #include "usdt/red_zone.hpp"
 #include "usdt/result.hpp"
 #include "usdt/select.hpp"

@@ -143,15 +143,20 @@ Value Event::value(std::size_t n) const noexcept {
 }
 
 Result<Text> Event::text(std::size_t n) const noexcept {
+  auto text = captured_text(n);
+  const auto& args = plan_->specs[site_->spec].args;
+  const bool likely = n < args.size() && args[n].capture == USDT_CAPTURE_LIKELY && why_not(n).empty();
+  if (!likely || (text && event::is_plainly_text(text->bytes, text->truncated))) return text;
+  return fail(ErrorKind::not_found, "not plainly text");
+}
+
+Result<Text> Event::captured_text(std::size_t n) const noexcept {
   if (const auto why = why_not(n); !why.empty()) return fail(ErrorKind::not_found, std::string(why));
   const auto slot = string_slot(plan_->specs[site_->spec], n);
   if (!slot || *slot >= layout_.string_slots)
     return fail(ErrorKind::not_found, fmt::format("no text was captured for this {}", type_name((*args_)[n].type)));
-  const bool likely = plan_->specs[site_->spec].args[n].capture == USDT_CAPTURE_LIKELY;
-  const auto no_text = [] { return fail(ErrorKind::not_found, "not plainly text"); };
   const std::int32_t length = slots_[n].text;
   if (length <= 0) {
-    if (likely) return no_text();
     if (length == -ERANGE) return fail(ErrorKind::io, "its length is below 0");
     if (slots_[n].bits == 0) return fail(ErrorKind::not_found, "null pointer");
     return fail(ErrorKind::io, std::string(read_error(length)));
@@ -160,9 +165,7 @@ Result<Text> Event::text(std::size_t n) const noexcept {
   const auto limit = static_cast<std::size_t>(layout_.string_size) - 2;
   auto size = std::min(static_cast<std::size_t>(length) - 1, limit + 1);
   if (ends_at_nul(*args_, n, plan_->specs[site_->spec].args[n].capture)) size = ::strnlen(start, size);
-  const Text text{{start, std::min(size, limit)}, size > limit};
-  if (likely && !event::is_plainly_text(text.bytes, text.truncated)) return no_text();
-  return text;
+  return Text{{start, std::min(size, limit)}, size > limit};
 }
 
 Result<std::uint64_t> Event::typed_bits(std::size_t n, std::size_t size, bool is_signed, bool is_float) const {

@@ -457,7 +457,9 @@ std::string full_name(const AttachPlan& plan, const PlannedProbe& probe) {
 
 Machine machine_of(const AttachPlan& plan, const PlannedSite& site) {
   const auto* place = std::get_if<FilePlace>(&site.point);
-  return place ? plan.files[place->file].elf->machine() : plan.kernel_machine;
+  if (place == nullptr) return plan.kernel_machine;
+  const auto& elf = plan.files[place->file].elf;
+  return elf ? elf->machine() : plan.kernel_machine;  // a recorded plan has none
 }
 
 const PlannedFunction* function_of(const AttachPlan& plan, const PlannedSite& site) noexcept {

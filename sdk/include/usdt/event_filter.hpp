@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "usdt/event.hpp"
+#include "usdt/expression.hpp"
+#include "usdt/plan.hpp"
+#include "usdt/result.hpp"
+
+namespace usdt {
+inline namespace v1 {
+
+/// A question asked of events that are there already, such as those of a Recording. The answers are those of
+/// PlanOptions::where, which the kernel finds, as far as an event has what is asked about: user and group, say, are in
+/// none. One thread at a time.
+class EventFilter {
+ public:
+  /// Of events of `plan`, which lives as long, and may grow. Errors: invalid_argument (no site has what it is about,
+  /// with the reason at one of them; it asks for what no event has).
+  [[nodiscard]] static Result<EventFilter> make(std::shared_ptr<const Expression> question, const AttachPlan& plan);
+  EventFilter(EventFilter&&) noexcept;
+  EventFilter& operator=(EventFilter&&) noexcept;
+  ~EventFilter();
+
+  /// Whether it holds. Nothing: it cannot be told, since something it asks for was not read, a text was cut before the
+  /// end of what it is compared with, or refusal().
+  [[nodiscard]] std::optional<bool> operator()(const Event& event);
+  /// Why it cannot be asked of events of a site; empty: it can.
+  [[nodiscard]] std::string_view refusal(Index<PlannedSite> site);
+
+ private:
+  struct Impl;
+  explicit EventFilter(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace v1
+}  // namespace usdt

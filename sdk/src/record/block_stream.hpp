@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// From events to the blocks of a recording. Private to record/.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "record/block.hpp"
+#include "record/definitions.hpp"
+#include "record/events.hpp"
+#include "usdt/recording.hpp"
+
+namespace usdt::record {
+
+/// A finished block.
+struct Block {
+  BlockKind kind = BlockKind::end;
+  std::vector<std::uint8_t> bytes = {};
+  std::size_t events = 0;
+  std::uint64_t first = 0, last = 0;                                   ///< times of its events
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> by_probe = {};  ///< events of each that has any
+};
+
+class BlockStream {
+ public:
+  using Emit = std::function<Result<void>(Block block)>;
+
+  /// `plan` lives as long, and may grow.
+  BlockStream(const AttachPlan& plan, const EventLayout& layout, const RecordingInfo& info);
+
+  // All of these hand finished blocks to `emit`, whose errors they pass on.
+  [[nodiscard]] Result<void> event(const Event& event, std::int64_t wall_offset, const EventStacks& stacks,
+                                   const Emit& emit);
+  [[nodiscard]] Result<void> notice(const RecordedNotice& notice, const Emit& emit);
+  [[nodiscard]] Result<void> ledger(const RecordedLedger& ledger, const Emit& emit);
+  [[nodiscard]] Result<void> flush(const Emit& emit);
+  [[nodiscard]] Result<void> flush_if_due(const Emit& emit);
+  [[nodiscard]] Result<void> end(const Emit& emit);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  [[nodiscard]] Result<void> emit_definitions(const Emit& emit);
+  [[nodiscard]] Result<void> emit_events(const Emit& emit);
+
+  const AttachPlan& plan_;
+  DefinitionWriter definitions_;
+  EventEncoder events_;
+  Packer packer_;
+  std::vector<std::uint64_t> of_probe_;  ///< events in the block at hand
+  std::vector<std::uint32_t> probes_;    ///< that have any
+  Clock::time_point oldest_ = {};        ///< when the first of them was added
+};
+
+}  // namespace usdt::record

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What events of a recording refer to, and what is beside them: a sequence of entries {tag, length, content}. Readers
+// pass over tags they do not know, and over what they do not know at the end of an entry. Private to record/.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "record/bytes.hpp"
+#include "usdt/recording.hpp"
+
+namespace usdt::record {
+
+enum class Tag : std::uint8_t {
+  info = 1,
+  property = 2,
+  file = 3,
+  function = 4,
+  probe = 5,
+  arguments = 6,
+  spec = 7,
+  group = 8,
+  site = 9,
+  notice = 10,
+  ledger = 11,  ///< an account begins
+  counts = 12,  ///< of one probe
+  missed = 13,
+  skipped = 14,
+  change = 15,
+  ledger_end = 16,  ///< it is complete
+};
+
+/// Entries on their way into blocks.
+class DefinitionWriter {
+ public:
+  void info(const RecordingInfo& info, const EventLayout& layout, Machine kernel);
+  /// Whatever of `plan` was not written yet.
+  void plan(const AttachPlan& plan);
+  /// Whether there is any.
+  [[nodiscard]] bool has_grown(const AttachPlan& plan) const noexcept {
+    return sites_ != plan.sites.size() || probes_ != plan.probes.size();
+  }
+  void notice(const RecordedNotice& notice);
+  void ledger(const RecordedLedger& ledger);
+
+  [[nodiscard]] bool empty() const noexcept { return out_.empty(); }
+  /// Hands over all entries in pieces for blocks, and forgets them.
+  void take(const std::function<void(ByteSpan)>& use);
+
+ private:
+  void arguments(const std::vector<Arg>& args);
+  void argument(const Arg& arg);
+  void spec(const EncodedSpec& spec);
+  void group(const AttachGroup& group);
+  void site(const PlannedSite& site, std::uint32_t group);
+  void probe(const PlannedProbe& probe);
+  void counts(std::uint32_t probe, const ProbeCounts& counts);
+  void end(Tag tag);
+
+  ByteWriter entry_;  ///< the content of the one at hand
+  ByteWriter out_;
+  std::vector<std::size_t> ends_;  ///< of entries in out_
+  std::size_t files_ = 0, functions_ = 0, probes_ = 0, arguments_ = 0, specs_ = 0, groups_ = 0, sites_ = 0;
+};
+
+/// What blocks of definitions have said so far.
+struct Definitions {
+  RecordingInfo info = {};
+  std::uint32_t string_size = 0;
+  AttachPlan plan = {};
+  std::vector<Recording::File> files = {};
+  std::vector<RecordedNotice> notices = {};
+  std::optional<RecordedLedger> ledger = {};
+
+  /// Errors: malformed.
+  [[nodiscard]] Result<void> read(ByteSpan block);
+  /// The layout of the plan's events.
+  [[nodiscard]] EventLayout layout() const;
+
+ private:
+  std::optional<RecordedLedger> open_ledger_ = {};
+  bool has_info_ = false;
+
+  bool entry(Tag tag, ByteReader& in);
+  bool read_file(ByteReader& in);
+  bool read_probe(ByteReader& in);
+  bool read_arguments(ByteReader& in);
+  bool read_spec(ByteReader& in);
+  bool read_group(ByteReader& in);
+  bool read_site(ByteReader& in);
+  bool read_account(Tag tag, ByteReader& in);
+};
+
+}  // namespace usdt::record

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "record/events.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace usdt::record {
+namespace {
+
+/// What a stack in an event is: nothing, why it could not be had, or a number of the block, counted from here.
+constexpr std::uint64_t kNoStack = 0, kStackError = 1, kFirstStack = 2;
+constexpr std::uint64_t kMostFrames = 4096;  ///< of one stack
+enum FrameFlag : std::uint8_t { kReturnAddress = 1, kOfKernel = 2, kInlined = 4, kHasOffset = 8 };
+
+const usdt_event& header_of(const Event& event) { return *reinterpret_cast<const usdt_event*>(event.record().data()); }
+const usdt_event_arg* args_of(const Event& event) {
+  return reinterpret_cast<const usdt_event_arg*>(event.record().data() + sizeof(usdt_event));
+}
+/// Bytes of a record before its string slots.
+std::size_t strings_at(const EventLayout& layout) {
+  return sizeof(usdt_event) + layout.max_args * sizeof(usdt_event_arg) + layout.stack_depth * sizeof(std::uint64_t);
+}
+
+/// How much of its slot a captured text takes.
+std::size_t captured_bytes(const usdt_event_arg& arg, const EventLayout& layout) {
+  return std::min<std::size_t>(static_cast<std::size_t>(arg.text) - 1, layout.string_size - std::size_t{1});
+}
+
+/// Differences modulo 2^64, folded.
+std::int64_t step(std::uint64_t from, std::uint64_t to) { return static_cast<std::int64_t>(to - from); }
+
+}  // namespace
+
+SiteState& SiteStates::of(std::uint32_t site, std::size_t args) {
+  if (site >= sites_.size()) sites_.resize(site + std::size_t{1});
+  SiteState& state = sites_[site];
+  if (state.block != block_) {
+    state.block = block_;
+    state.ip = 0;
+    std::ranges::fill(state.bits, 0);
+  }
+  if (state.bits.size() < args) state.bits.resize(args);
+  return state;
+}
+
+StringSlots string_slots(const EncodedSpec& spec, std::uint32_t slots) {
+  StringSlots found(spec.args.size());
+  std::uint32_t next = 0;
+  for (std::size_t n = 0; n < spec.args.size(); ++n) {
+    if (spec.args[n].capture != USDT_CAPTURE_NONE && next < slots) found[n] = next++;
+  }
+  return found;
+}
+
+void EventEncoder::clear() {
+  out_.clear();
+  events_ = 0;
+  first_ = last_ = 0;
+  wall_offset_.reset();
+  sites_.next_block();
+  threads_.clear();
+  stacks_.clear();
+  frames_.clear();
+}
+
+const StringSlots& EventEncoder::slots_of(Index<EncodedSpec> spec) {
+  while (slots_.size() <= spec.value)
+    slots_.push_back(string_slots(plan_.specs[Index<EncodedSpec>(slots_.size())], layout_.string_slots));
+  return slots_[spec.value];
+}
+
+void EventEncoder::clock(std::int64_t wall_offset) {
+  if (wall_offset_ == wall_offset) return;
+  wall_offset_ = wall_offset;
+  out_.u8(kClock);
+  out_.zigzag(wall_offset);
+}
+
+void EventEncoder::thread(const usdt_event& header) {
+  Thread thread{std::uint64_t{header.pid} << 32 | header.tid, {}};
+  static_assert(sizeof(thread.comm) == sizeof(header.comm));
+  std::memcpy(thread.comm, header.comm, sizeof(thread.comm));
+  if (!threads_.empty() && last_thread_ == thread) return out_.varint(last_number_);
+  const auto [known, is_new] = threads_.try_emplace(thread, threads_.size());
+  last_thread_ = thread;
+  last_number_ = known->second;
+  out_.varint(known->second);
+  if (!is_new) return;
+  out_.varint(header.pid);
+  out_.varint(header.tid);
+  out_.text({header.comm, ::strnlen(header.comm, sizeof(header.comm))});
+}
+
+void EventEncoder::add(const Event& event, std::int64_t wall_offset, const EventStacks& stacks) {
+  const usdt_event& header = header_of(event);
+  const usdt_event_arg* const args = args_of(event);
+  const std::size_t count = std::min(header.arg_cnt, event.layout().max_args);
+  SiteState& site = sites_.of(header.site, count);
+  if (events_++ == 0) first_ = last_ = header.ts;
+  clock(wall_offset);
+  const bool notes = std::any_of(args, args + count, [](const auto& arg) { return arg.error != 0 || arg.text != 0; });
+  out_.u8(static_cast<std::uint8_t>(kEvent | (header.ip != site.ip ? kHasIp : 0) |
+                                    (header.duration != 0 ? kHasDuration : 0) | (notes ? kHasNotes : 0) |
+                                    (stacks.kernel || stacks.user ? kHasStacks : 0)));
+  out_.varint(header.site);
+  out_.zigzag(step(last_, header.ts));
+  last_ = header.ts;
+  out_.varint(header.cpu);
+  thread(header);
+  if (header.ip != site.ip) out_.zigzag(step(site.ip, header.ip));
+  site.ip = header.ip;
+  if (header.duration != 0) out_.varint(header.duration);
+  out_.varint(count);
+  for (std::size_t n = 0; n < count; ++n) {
+    out_.zigzag(step(site.bits[n], args[n].bits));
+    site.bits[n] = args[n].bits;
+  }
+  if (notes) {
+    const StringSlots& slots = slots_of(event.site().spec);
+    const char* const strings = reinterpret_cast<const char*>(event.record().data()) + strings_at(event.layout());
+    for (std::size_t n = 0; n < count; ++n) {
+      out_.zigzag(args[n].error);
+      out_.zigzag(args[n].text);
+      if (args[n].error != 0 || args[n].text <= 0 || n >= slots.size() || !slots[n]) continue;
+      const char* const start = strings + *slots[n] * std::size_t{layout_.string_size};
+      out_.raw(start, captured_bytes(args[n], layout_));
+    }
+  }
+  if (stacks.kernel || stacks.user) {
+    stack(stacks.kernel);
+    stack(stacks.user);
+  }
+}
+
+void EventEncoder::stack(const Result<Stack>* stack) {
+  if (stack == nullptr || (*stack && (*stack)->frames.empty() && (*stack)->end == FrameIssue::none))
+    return out_.varint(kNoStack);
+  if (!*stack) {
+    out_.varint(kStackError);
+    return out_.text(stack->error().message);
+  }
+  const std::size_t frames = std::min<std::size_t>((*stack)->frames.size(), kMostFrames);
+  for (ByteWriter* out : {&stack_key_, &stack_text_}) {
+    out->clear();
+    out->u8(static_cast<std::uint8_t>((*stack)->end));
+    out->varint(frames);
+  }
+  for (std::size_t n = 0; n < frames; ++n) frame((*stack)->frames[n]);
+  const auto [number, is_new] = stacks_.try_emplace(std::string(stack_key_.view()), stacks_.size());
+  out_.varint(kFirstStack + number->second);
+  if (is_new) out_.raw(stack_text_.bytes().data(), stack_text_.size());
+}
+
+/// A stack is its frames' numbers; each frame is written behind the first of its own.
+void EventEncoder::frame(const Frame& frame) {
+  ByteWriter& out = frame_text_;
+  out.clear();
+  out.varint(frame.address.value);
+  out.u8(static_cast<std::uint8_t>((frame.return_address ? kReturnAddress : 0) | (frame.kernel ? kOfKernel : 0) |
+                                   (frame.inlined ? kInlined : 0) | (frame.offset ? kHasOffset : 0)));
+  out.text(frame.function);
+  out.varint(frame.distance);
+  out.text(frame.module);
+  out.text(frame.build_id);
+  if (frame.offset) out.varint(frame.offset->value);
+  out.text(frame.source);
+  out.varint(frame.line);
+  out.u8(static_cast<std::uint8_t>(frame.issue));
+  out.text(frame.detail);
+  const auto [number, is_new] = frames_.try_emplace(std::string(out.view()), frames_.size());
+  stack_key_.varint(number->second);
+  stack_text_.varint(number->second);
+  if (is_new) stack_text_.raw(out.bytes().data(), out.size());
+}
+
+EventDecoder::EventDecoder(const AttachPlan& plan, const EventLayout& layout) : plan_(plan), layout_(layout) {
+  words_.resize(layout.record_size() / sizeof(std::uint64_t));
+  for (const EncodedSpec& spec : plan.specs) slots_.push_back(string_slots(spec, layout.string_slots));
+}
+
+void EventDecoder::begin(ByteSpan block, std::uint64_t first) {
+  in_ = ByteReader(block);
+  last_ = first;
+  sites_.next_block();
+  threads_.clear();
+  stacks_.clear();
+  frames_.clear();
+}
+
+Result<std::span<const std::byte>> EventDecoder::next() {
+  const auto malformed = [] { return fail(ErrorKind::malformed, "an event that cannot be"); };
+  kernel_ = user_ = {};
+  while (!in_.at_end()) {
+    const std::uint8_t entry = in_.u8();
+    if ((entry & kKindBits) == kEvent) {
+      if (!event(entry)) return malformed();
+      return std::span<const std::byte>(record(), layout_.record_size());
+    }
+    if (entry != kClock) return malformed();
+    wall_offset_ = in_.zigzag();
+  }
+  if (in_.failed()) return malformed();
+  return std::span<const std::byte>();
+}
+
+bool EventDecoder::event(std::uint8_t entry) {
+  auto& header = *reinterpret_cast<usdt_event*>(record());
+  const std::uint32_t number = in_.below(plan_.sites.size());
+  if (in_.failed()) return false;
+  const PlannedSite& site = plan_.sites[Index<PlannedSite>(number)];
+  header = {};
+  header.site = number;
+  last_ += static_cast<std::uint64_t>(in_.zigzag());
+  header.ts = last_;
+  header.cpu = in_.u32();
+  const Thread thread = this->thread();
+  header.pid = thread.pid;
+  header.tid = thread.tid;
+  std::copy(thread.comm.begin(), thread.comm.end(), header.comm);
+  SiteState& state = sites_.of(number, 0);
+  if ((entry & kHasIp) != 0) state.ip += static_cast<std::uint64_t>(in_.zigzag());
+  header.ip = state.ip;
+  if ((entry & kHasDuration) != 0) header.duration = in_.varint();
+  header.arg_cnt = static_cast<std::uint32_t>(in_.up_to(layout_.max_args));
+  if (!arguments(site, sites_.of(number, header.arg_cnt), (entry & kHasNotes) != 0)) return false;
+  if ((entry & kHasStacks) != 0) {
+    kernel_ = stack();
+    user_ = stack();
+  }
+  return !in_.failed();
+}
+
+bool EventDecoder::arguments(const PlannedSite& site, SiteState& state, bool notes) {
+  const auto& header = *reinterpret_cast<const usdt_event*>(record());
+  auto* const args = reinterpret_cast<usdt_event_arg*>(record() + sizeof(usdt_event));
+  for (std::uint32_t n = 0; n < header.arg_cnt; ++n) {
+    state.bits[n] += static_cast<std::uint64_t>(in_.zigzag());
+    args[n] = {.bits = state.bits[n], .error = 0, .text = 0};
+  }
+  const StringSlots& slots = slots_[site.spec.value];
+  for (std::uint32_t n = 0; notes && n < header.arg_cnt; ++n) note(args[n], n < slots.size() ? slots[n] : std::nullopt);
+  return !in_.failed();
+}
+
+void EventDecoder::note(usdt_event_arg& arg, std::optional<std::uint32_t> slot) {
+  const std::int64_t error = in_.zigzag(), text = in_.zigzag();
+  if (error != static_cast<std::int32_t>(error) || text != static_cast<std::int32_t>(text)) return in_.fail();
+  arg.error = static_cast<std::int32_t>(error);
+  arg.text = static_cast<std::int32_t>(text);
+  if (arg.error != 0 || arg.text <= 0 || !slot) return;
+  if (layout_.string_size == 0) return in_.fail();
+  const ByteSpan bytes = in_.raw(captured_bytes(arg, layout_));
+  auto* const start =
+      reinterpret_cast<std::uint8_t*>(record()) + strings_at(layout_) + *slot * std::size_t{layout_.string_size};
+  std::ranges::copy(bytes, start);
+  start[bytes.size()] = 0;
+}
+
+EventDecoder::Thread EventDecoder::thread() {
+  const std::uint64_t number = in_.up_to(threads_.size());
+  if (in_.failed()) return {};
+  if (number < threads_.size()) return threads_[number];
+  Thread thread;
+  thread.pid = in_.u32();
+  thread.tid = in_.u32();
+  thread.comm = in_.text();
+  if (thread.comm.size() > sizeof(usdt_event::comm)) in_.fail();
+  if (in_.failed()) return {};
+  return threads_.emplace_back(thread);
+}
+
+EventDecoder::StackRef EventDecoder::stack() {
+  const std::uint64_t number = in_.up_to(kFirstStack + stacks_.size());
+  if (in_.failed() || number == kNoStack) return {};
+  if (number == kStackError) {
+    const std::string_view why = in_.text();
+    if (why.empty()) in_.fail();
+    return {.number = {}, .error = why};
+  }
+  const std::size_t known = stacks_.size();
+  if (number - kFirstStack == known) {
+    RecordedStack& stack = stacks_.emplace_back();
+    const std::uint8_t end = in_.u8();
+    if (end > static_cast<std::uint8_t>(FrameIssue::return_probe)) in_.fail();
+    stack.end = static_cast<FrameIssue>(end);
+    const std::uint64_t frames = in_.up_to(kMostFrames);
+    for (std::uint64_t n = 0; n < frames && !in_.failed(); ++n) {
+      stack.frames.push_back(static_cast<std::uint32_t>(in_.up_to(frames_.size())));
+      if (!in_.failed() && stack.frames.back() == frames_.size()) frame();
+    }
+  }
+  return {.number = number - kFirstStack, .error = {}};
+}
+
+void EventDecoder::frame() {
+  Frame& frame = frames_.emplace_back();
+  frame.address = ProcessAddr(in_.varint());
+  const std::uint8_t flags = in_.u8();
+  frame.return_address = (flags & kReturnAddress) != 0;
+  frame.kernel = (flags & kOfKernel) != 0;
+  frame.inlined = (flags & kInlined) != 0;
+  frame.function = in_.text();
+  frame.distance = in_.varint();
+  frame.module = in_.text();
+  frame.build_id = in_.text();
+  if ((flags & kHasOffset) != 0) frame.offset = FileOffset(in_.varint());
+  frame.source = in_.text();
+  frame.line = in_.u32();
+  const std::uint8_t issue = in_.u8();
+  if (issue > static_cast<std::uint8_t>(FrameIssue::return_probe)) in_.fail();
+  frame.issue = static_cast<FrameIssue>(issue);
+  frame.detail = in_.text();
+}
+
+Result<Stack> EventDecoder::stack_of(const StackRef& ref) const {
+  if (!ref.error.empty()) return fail(ErrorKind::io, std::string(ref.error));
+  Stack stack;
+  if (!ref.number) return stack;
+  const RecordedStack& recorded = stacks_[*ref.number];
+  stack.end = recorded.end;
+  stack.frames.reserve(recorded.frames.size());
+  for (const std::uint32_t number : recorded.frames) stack.frames.push_back(frames_[number]);
+  return stack;
+}
+
+}  // namespace usdt::record

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Events in the blocks of a recording. Each block can be read without those before it: threads and stacks are named
+// once in it, and times and values are differences to what came before in it. Private to record/.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "record/bytes.hpp"
+#include "usdt/event.hpp"
+#include "usdt/recording.hpp"
+
+namespace usdt::record {
+
+/// What begins an entry of a block of events: the kind in the lowest two bits, and what an event has beside the rest.
+enum Entry : std::uint8_t {
+  kEvent = 1,
+  kClock = 2,  ///< how far the time of day is from CLOCK_MONOTONIC, from here on
+  kKindBits = 3,
+  kHasIp = 4,        ///< another one than the last event of its site
+  kHasDuration = 8,  ///< of a call
+  kHasNotes = 16,    ///< some argument has a text or an error
+  kHasStacks = 32,
+};
+
+/// What both sides remember of a site from one event to the next, within one block.
+struct SiteState {
+  std::uint32_t block = 0;  ///< of which it is; another one: all 0
+  std::uint64_t ip = 0;
+  std::vector<std::uint64_t> bits = {};  ///< by argument
+};
+class SiteStates {
+ public:
+  void next_block() noexcept { ++block_; }
+  [[nodiscard]] SiteState& of(std::uint32_t site, std::size_t args);
+
+ private:
+  std::uint32_t block_ = 1;
+  std::vector<SiteState> sites_;
+};
+
+/// By argument of a spec: the slot of the record that has its text.
+using StringSlots = std::vector<std::optional<std::uint32_t>>;
+[[nodiscard]] StringSlots string_slots(const EncodedSpec& spec, std::uint32_t slots);
+
+class EventEncoder {
+ public:
+  explicit EventEncoder(const AttachPlan& plan, const EventLayout& layout) : plan_(plan), layout_(layout) {}
+
+  /// Begins a block.
+  void clear();
+  /// `wall_offset`: of the time of day, at this event.
+  void add(const Event& event, std::int64_t wall_offset, const EventStacks& stacks);
+
+  [[nodiscard]] ByteSpan bytes() const noexcept { return out_.bytes(); }
+  [[nodiscard]] std::size_t size() const noexcept { return out_.size(); }
+  [[nodiscard]] std::size_t events() const noexcept { return events_; }
+  [[nodiscard]] std::uint64_t first() const noexcept { return first_; }
+  [[nodiscard]] std::uint64_t last() const noexcept { return last_; }
+
+ private:
+  struct Thread {
+    std::uint64_t ids = 0;
+    std::uint64_t comm[2] = {};
+    friend bool operator==(const Thread&, const Thread&) = default;
+  };
+  struct ThreadHash {
+    std::size_t operator()(const Thread& thread) const noexcept {
+      return static_cast<std::size_t>((thread.ids ^ thread.comm[0] ^ thread.comm[1] * 31) * 0x9e3779b97f4a7c15U >> 16);
+    }
+  };
+
+  void clock(std::int64_t wall_offset);
+  void thread(const usdt_event& header);
+  void stack(const Result<Stack>* stack);
+  void frame(const Frame& frame);
+  const StringSlots& slots_of(Index<EncodedSpec> spec);
+
+  const AttachPlan& plan_;
+  EventLayout layout_;
+  ByteWriter out_;
+  std::size_t events_ = 0;
+  std::uint64_t first_ = 0, last_ = 0;
+  std::optional<std::int64_t> wall_offset_ = {};
+  SiteStates sites_;
+  std::vector<StringSlots> slots_;  ///< by spec
+  std::unordered_map<Thread, std::size_t, ThreadHash> threads_;
+  Thread last_thread_;
+  std::size_t last_number_ = 0;  ///< its number
+  std::unordered_map<std::string, std::size_t> stacks_, frames_;
+  ByteWriter stack_key_, stack_text_, frame_text_;
+};
+
+class EventDecoder {
+ public:
+  EventDecoder(const AttachPlan& plan, const EventLayout& layout);
+
+  /// Begins a block, which stays as it is while it is read; its first event is of the time `first`.
+  void begin(ByteSpan block, std::uint64_t first);
+  /// The next record of the block; empty: it has no more. Errors: malformed.
+  [[nodiscard]] Result<std::span<const std::byte>> next();
+  [[nodiscard]] std::int64_t wall_offset() const noexcept { return wall_offset_; }
+  /// Of the last record.
+  [[nodiscard]] Result<Stack> kernel_stack() const { return stack_of(kernel_); }
+  [[nodiscard]] Result<Stack> user_stack() const { return stack_of(user_); }
+
+ private:
+  struct Thread {
+    std::uint32_t pid = 0, tid = 0;
+    std::string_view comm = {};
+  };
+  struct RecordedStack {
+    FrameIssue end = FrameIssue::none;
+    std::vector<std::uint32_t> frames = {};
+  };
+  /// Which stack an event has: none, one of stacks_, or why there is none.
+  struct StackRef {
+    std::optional<std::size_t> number = {};
+    std::string_view error = {};
+  };
+
+  bool event(std::uint8_t entry);
+  bool arguments(const PlannedSite& site, SiteState& state, bool notes);
+  void note(usdt_event_arg& arg, std::optional<std::uint32_t> slot);
+  [[nodiscard]] Thread thread();
+  [[nodiscard]] StackRef stack();
+  void frame();
+  [[nodiscard]] Result<Stack> stack_of(const StackRef& ref) const;
+  [[nodiscard]] std::byte* record() noexcept { return reinterpret_cast<std::byte*>(words_.data()); }
+
+  const AttachPlan& plan_;
+  EventLayout layout_;
+  std::vector<StringSlots> slots_;
+  std::vector<std::uint64_t> words_;  ///< a record, which is aligned to 8 bytes
+  ByteReader in_{{}};
+  SiteStates sites_;
+  std::uint64_t last_ = 0;
+  std::int64_t wall_offset_ = 0;
+  std::vector<Thread> threads_;
+  std::vector<RecordedStack> stacks_;
+  std::vector<Frame> frames_;
+  StackRef kernel_, user_;
+};
+
+}  // namespace usdt::record

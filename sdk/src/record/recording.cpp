@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "usdt/recording.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "record/block.hpp"
+#include "record/definitions.hpp"
+#include "record/events.hpp"
+#include "sys/regular_file.hpp"
+
+namespace usdt {
+inline namespace v1 {
+namespace {
+
+using record::BlockHead;
+using record::BlockKind;
+using record::ByteSpan;
+
+/// Definitions of 200,000 sites with names of their own take 20 MiB.
+constexpr std::uint64_t kMostDefinitions = 64U << 20;
+
+/// A file of blocks.
+class BlockFile {
+ public:
+  BlockFile(sys::UniqueFd fd, std::uint64_t size) : fd_(std::move(fd)), size_(size) {}
+
+  [[nodiscard]] std::uint64_t at() const noexcept { return at_; }
+  void go_to(std::uint64_t at) noexcept { at_ = at; }
+  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+
+  /// Fewer bytes where the file ends before.
+  Result<ByteSpan> read(std::size_t bytes) {
+    bytes = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, at_ < size_ ? size_ - at_ : 0));
+    buffer_.resize(bytes);
+    std::size_t done = 0;
+    while (done < bytes) {
+      const ssize_t n = ::pread(fd_.get(), buffer_.data() + done, bytes - done, static_cast<off_t>(at_ + done));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return fail(os_failure(ErrorKind::io, "read the recording", errno));
+      if (n == 0) break;
+      done += static_cast<std::size_t>(n);
+    }
+    at_ += done;
+    return ByteSpan(buffer_).first(done);
+  }
+
+ private:
+  sys::UniqueFd fd_;
+  std::uint64_t size_;
+  std::uint64_t at_ = 0;
+  std::vector<std::uint8_t> buffer_;
+};
+
+}  // namespace
+
+struct Recording::Impl {
+  explicit Impl(BlockFile f) : file(std::move(f)) {}
+
+  /// The head of the next block; nothing: there is none, and `cut` says why, or `whole` that this is the end.
+  Result<std::optional<BlockHead>> next_head() {
+    const std::uint64_t at = file.at();
+    auto bytes = file.read(record::kBlockHead);
+    if (!bytes) return fail(bytes.error());
+    if (bytes->empty()) {
+      cut = fmt::format("it was not finished (who made it was killed, or is still at it): {} bytes were written", at);
+      return std::nullopt;
+    }
+    if (bytes->size() < record::kBlockHead) return cut_at(at, "it ends in the midst of a block");
+    const auto head = record::parse_block_head(std::span<const std::uint8_t, record::kBlockHead>(*bytes));
+    if (!head) return cut_at(at, "what is there is no block");
+    if (file.size() - file.at() < head->stored) return cut_at(at, "it ends in the midst of a block");
+    return head;
+  }
+  std::optional<BlockHead> cut_at(std::uint64_t at, std::string_view why) {
+    cut = fmt::format("{}, after {} bytes that are whole", why, at);
+    return std::nullopt;
+  }
+
+  /// The content of the block behind whose head the file is. Nothing: it is damaged.
+  Result<std::optional<ByteSpan>> content(const BlockHead& head) {
+    const std::uint64_t at = file.at() - record::kBlockHead;
+    auto stored = file.read(head.stored);
+    if (!stored) return fail(stored.error());
+    auto content = unpacker.unpack(head, *stored);
+    if (content) return *content;
+    static_cast<void>(cut_at(at, content.error().message));
+    return std::nullopt;
+  }
+
+  Result<void> read_definitions() {
+    std::uint64_t sum = 0;
+    while (true) {
+      auto head = next_head();
+      if (!head) return fail(head.error());
+      if (!*head || (*head)->kind == BlockKind::end) break;
+      if ((*head)->kind == BlockKind::definitions) {
+        sum += (*head)->unpacked;
+        if (sum > kMostDefinitions)
+          return fail(ErrorKind::limit, fmt::format("more than {} MiB of definitions", kMostDefinitions >> 20));
+        auto bytes = content(**head);
+        if (!bytes) return fail(bytes.error());
+        if (!*bytes) break;
+        if (auto read = definitions.read(**bytes); !read) return read;
+      } else {
+        file.go_to(file.at() + (*head)->stored);
+      }
+      end = file.at();
+    }
+    file.go_to(record::kFileHead);
+    return {};
+  }
+
+  void finish_opening() {
+    layout = definitions.layout();
+    if (definitions.ledger) definitions.ledger->probes.resize(definitions.plan.probes.size());
+    plan = std::make_shared<const AttachPlan>(std::move(definitions.plan));
+    decoder.emplace(*plan, layout);
+  }
+
+  /// False: there is none.
+  Result<bool> next_block() {
+    while (file.at() < end) {
+      auto head = next_head();
+      if (!head) return fail(head.error());
+      if (!*head) return false;
+      if ((*head)->kind != BlockKind::events) {
+        file.go_to(file.at() + (*head)->stored);
+        continue;
+      }
+      auto bytes = content(**head);
+      if (!bytes) return fail(bytes.error());
+      if (!*bytes) {
+        end = 0;
+        return false;
+      }
+      decoder->begin(**bytes, (*head)->first);
+      return true;
+    }
+    return false;
+  }
+
+  BlockFile file;
+  std::uint64_t end = record::kFileHead;  ///< of the last block that was seen to be there
+  record::Unpacker unpacker;
+  record::Definitions definitions;
+  EventLayout layout;
+  std::shared_ptr<const AttachPlan> plan;
+  std::optional<record::EventDecoder> decoder;
+  std::optional<Event> event;
+  std::string cut;
+};
+
+Recording::Recording(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Recording::Recording(Recording&&) noexcept = default;
+Recording& Recording::operator=(Recording&&) noexcept = default;
+Recording::~Recording() = default;
+
+Result<Recording> Recording::open(const std::filesystem::path& path) {
+  sys::RegularFile file = sys::open_regular(AT_FDCWD, path.c_str());
+  if (!file.fd && file.error == EINVAL)
+    return fail(ErrorKind::not_supported, fmt::format("{}: no regular file", path.native()));
+  if (!file.fd) return fail(os_failure(ErrorKind::io, path.native(), file.error));
+  auto impl = std::make_unique<Impl>(BlockFile(std::move(file.fd), static_cast<std::uint64_t>(file.st.st_size)));
+  auto head = impl->file.read(record::kFileHead);
+  if (!head) return fail(head.error().within(path.native()));
+  if (auto known = record::check_file_head(*head); !known) return fail(known.error().within(path.native()));
+  if (auto read = impl->read_definitions(); !read) return fail(read.error().within(path.native()));
+  impl->finish_opening();
+  return Recording(std::move(impl));
+}
+
+const RecordingInfo& Recording::info() const noexcept { return impl_->definitions.info; }
+
+std::optional<std::string_view> Recording::property(std::string_view name) const {
+  for (const auto& [key, text] : info().properties)
+    if (key == name) return text;
+  return std::nullopt;
+}
+
+const std::shared_ptr<const AttachPlan>& Recording::plan() const noexcept { return impl_->plan; }
+const std::vector<Recording::File>& Recording::files() const noexcept { return impl_->definitions.files; }
+const EventLayout& Recording::layout() const noexcept { return impl_->layout; }
+const std::vector<RecordedNotice>& Recording::notices() const noexcept { return impl_->definitions.notices; }
+const std::optional<RecordedLedger>& Recording::ledger() const noexcept { return impl_->definitions.ledger; }
+const std::string& Recording::cut() const noexcept { return impl_->cut; }
+
+Result<const Event*> Recording::next() {
+  while (true) {
+    auto bytes = impl_->decoder->next();
+    if (!bytes) return fail(bytes.error());
+    if (!bytes->empty()) {
+      auto event = Event::from(*bytes, impl_->plan, impl_->layout);
+      if (!event) return fail(event.error());
+      return &impl_->event.emplace(*event);
+    }
+    auto more = impl_->next_block();
+    if (!more) return fail(more.error());
+    if (!*more) return nullptr;
+  }
+}
+
+std::int64_t Recording::wall_offset() const noexcept { return impl_->decoder->wall_offset(); }
+Result<Stack> Recording::kernel_stack() const { return impl_->decoder->kernel_stack(); }
+Result<Stack> Recording::user_stack() const { return impl_->decoder->user_stack(); }
+
+}  // namespace v1
+}  // namespace usdt

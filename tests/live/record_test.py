@@ -1,0 +1,172 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""--record and --replay: what is read back is what the program did, and is shown as it would have been shown then."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+import puppet
+import where_hits
+from puppet import Puppet, probe_of
+from harness import Result, check, check_equal, main, require_root, scenario, wait_until
+
+
+def tool(run, *argv, check_code=0):
+    done = subprocess.run([run.tool, *map(str, argv)], capture_output=True, timeout=60)
+    result = Result(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+    result.bytes = done.stdout
+    if check_code is not None:
+        result.check_code(check_code)
+    return result
+
+
+def record(run, program, probe, *options, shown=None):
+    """A recording of one run of where.c, and what the program says of its hits."""
+    file, log = run.dir / "recording", run.dir / "said"
+    both = ["-o", shown] if shown else []
+    result = tool(run, probe.format(program), "--record", file, *both, *options, "--", "sh", "-c",
+                  f"exec {program} > {log}")
+    check_equal(result.bytes, b"", "standard output of a trace that records")
+    hits = [where_hits.Hit(number, line) for number, line in enumerate(log.read_text().splitlines())]
+    check_equal(len(hits), 500, "lines of the program")
+    return file, hits, result
+
+
+PROBE = "usdt:{}:" + where_hits.PROBE
+
+# How a trace can be shown, and the flags of it that a replay needs to show it so.
+SHOWN = [
+    (PROBE, [], []),
+    (PROBE, [], ["-f", "json"]),
+    (PROBE, ["--print", "arg1, str(arg3), hex(arg2)"], []),
+    (PROBE, ["--print", "str(arg3), arg4"], ["-f", "json"]),
+    (PROBE, ["-Z", "5", "--where", "arg0 > 0"], []),
+    (PROBE, ["-Z", "5", "--where", "arg0 > 0"], ["-f", "json", "--strings", "auto"]),
+    (PROBE, ["--ustack=fp,8"], []),
+    (PROBE, ["--ustack=8"], ["-f", "json"]),
+    ("ucall:{}:serve", [], []),
+    ("ucall:{}:serve", [], ["-f", "json"]),
+]
+SHOWN_OF_KERNEL = [
+    ("raw_tp:sys_enter", ["--kstack=6", "--print", "id"], []),
+    ("raw_tp:sys_enter", ["--kstack=6"], ["-f", "json"]),
+]
+
+
+def expect_the_same(run, ways):
+    program = where_hits.build(run)
+    for probe, of_trace, of_both in ways:
+        shown = run.dir / "shown"
+        file, _, _ = record(run, program, probe, *of_trace, *of_both, shown=shown)
+        replayed = tool(run, "--replay", file, *of_both)
+        live = shown.read_bytes()
+        check(len(live) > 1000, f"{probe} {of_trace}: {len(live)} bytes shown")
+        check(replayed.bytes == live, f"{probe} {of_trace} {of_both}: shown differently\n{live[-800:]}\n"
+                                      f"{replayed.bytes[-800:]}")
+        os.unlink(file)
+
+
+@scenario
+def a_replay_shows_byte_by_byte_what_the_trace_showed(run):
+    expect_the_same(run, SHOWN)
+
+
+@scenario
+def a_replay_of_the_kernel_shows_what_the_trace_showed(run):
+    expect_the_same(run, SHOWN_OF_KERNEL)
+
+
+@scenario
+def a_replay_answers_as_the_kernel_does(run):
+    program = where_hits.build(run)
+    file, hits, _ = record(run, program, PROBE)
+    for where, holds in where_hits.QUESTIONS:
+        if "uid" in where:
+            refused = tool(run, "--replay", file, "--where", where, check_code=2)
+            check("uid" in refused.stderr, refused.stderr)
+            continue
+        where_hits.expect(tool(run, "--replay", file, "-f", "json", "--where", where), hits, holds,
+                          lambda hit: hit.short)
+    live = tool(run, PROBE.format(program), "--where", "arg2 > 100", "-c", "--", "sh", "-c", f"{program} > /dev/null")
+    counted = tool(run, "--replay", file, "--where", "arg2 > 100", "-c")
+    check_equal(counted.stdout, live.stdout, "table of hits")
+
+
+@scenario
+def a_replay_shows_other_things_than_the_trace_did(run):
+    program = where_hits.build(run)
+    file, hits, _ = record(run, program, PROBE)
+    result = tool(run, "--replay", file, "-f", "json", "--print", "arg1, str(arg3), arg4", "-M", "100")
+    check_equal([event["args"] for event in result.events], [[hit.large, hit.name, hit.real] for hit in hits[:100]],
+                "values")
+    check_equal((result.summary["events"], result.summary["hits"]), (100, 500), "events and hits")
+    check_equal(result.summary["lost"]["discarded"], 400, "events that were not wanted")
+    wrong = tool(run, "--replay", file, "--print", "arg77", check_code=2)
+    check("no such argument" in wrong.stderr, wrong.stderr)
+    for flags in (["-p", "1"], ["--record", "x"], ["where:*"], ["--", "true"]):
+        refused = tool(run, "--replay", file, *flags, check_code=2)
+        check("does not go with --replay" in refused.stderr, refused.stderr)
+
+
+def beats(result):
+    return [event["args"][0] for event in result.events]
+
+
+@scenario
+def a_tracer_that_is_killed_leaves_all_but_the_last_second(run):
+    program = puppet.build(run)
+    target = Puppet(run, program)
+    file = run.dir / "recording"
+    tracing = run.start(run.tool, "-p", target.pid, probe_of(program), "--record", file, "-q",
+                        stderr=subprocess.DEVNULL)
+    target.wait_attached()
+
+    def replayed():
+        return tool(run, "--replay", file, "-f", "json", check_code=1)
+
+    target.order("fire:1000")
+    # Nobody has ended it, and all of it can be read after a second.
+    wait_until(lambda: len(replayed().events) == 1000, "a thousand events in the file", every=0.1)
+    target.order("fire:500")
+    tracing.send_signal(signal.SIGKILL)
+    tracing.wait()
+    result = replayed()
+    seen = beats(result)
+    check(len(seen) >= 1000, f"{len(seen)} events")
+    check_equal(seen, list(range(len(seen))), "beats")
+    check("not finished" in result.summary["cut"], f"summary: {result.summary}")
+    # And of a file that ends in the midst of a block.
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-7])
+    cut = replayed()
+    check_equal(beats(cut), seen[: len(beats(cut))], "beats")
+    check("midst of a block" in cut.summary["cut"], f"summary: {cut.summary}")
+
+
+@scenario
+def a_recording_that_cannot_be_written_is_a_failure(run):
+    program = where_hits.build(run)
+    result = tool(run, PROBE.format(program), "--record", "/dev/full", "--", "sh", "-c", f"{program} > /dev/null",
+                  check_code=1)
+    check("No space left on device" in result.stderr, result.stderr)
+    check(re.search(r"\b0 events of 500 hits.* 500 not_written", result.stderr) is not None, result.stderr)
+    missing = tool(run, PROBE.format(program), "--record", run.dir / "no" / "where", "--", "true", check_code=1)
+    check("No such file" in missing.stderr, missing.stderr)
+
+
+@scenario
+def a_file_that_is_no_recording_is_said_to_be_none(run):
+    require_root()
+    file = run.dir / "file"
+    file.write_text("usdtrec? no")
+    for path, why in ((file, "no recording"), (pathlib.Path("/dev/zero"), "no regular file"),
+                      (run.dir / "nothing", "No such file")):
+        result = tool(run, "--replay", path, check_code=1)
+        check(why in result.stderr, result.stderr)
+
+
+if __name__ == "__main__":
+    main()

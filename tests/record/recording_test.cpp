@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "usdt/recording.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tests/record/traces.hpp"
+
+namespace usdt {
+namespace {
+
+using record_test::File;
+using record_test::plan_of_three_sites;
+using record_test::random_record;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr std::uint32_t kStringSize = 12;
+
+/// What Event tells of an event.
+std::string told(const Event& event) {
+  std::string text = fmt::format("{} {} {} {} {} {} {} {}:", event.timestamp(), event.pid(), event.tid(), event.cpu(),
+                                 event.comm(), event.ip().value, event.duration(), event.site_number());
+  for (std::size_t n = 0; n < event.arg_count(); ++n) {
+    const Value value = event.value(n);
+    if (const auto* error = std::get_if<ArgError>(&value))
+      text += fmt::format(" <{}>", error->reason);
+    else if (const auto* real = std::get_if<double>(&value))
+      text += fmt::format(" {:016x}", std::bit_cast<std::uint64_t>(*real));
+    else if (const auto* whole = std::get_if<std::int64_t>(&value))
+      text += fmt::format(" {}", *whole);
+    else
+      text += fmt::format(" {}u", std::get<std::uint64_t>(value));
+    const auto string = event.text(n);
+    text += string ? fmt::format("'{}'{}", string->bytes, string->truncated ? "..." : "")
+                   : fmt::format("({})", string.error().message);
+  }
+  return text;
+}
+
+RecordingWriter writer_to(const File& file, const AttachPlan& plan, RecordingInfo info = {}) {
+  auto writer = RecordingWriter::create(file.path(), plan, testing::layout_of(plan, kStringSize), std::move(info));
+  EXPECT_TRUE(writer) << writer.error().message;
+  return std::move(*writer);
+}
+
+Event event_of(const std::vector<std::byte>& record, const AttachPlan& plan) {
+  return *Event::from(record, plan, testing::layout_of(plan, kStringSize));
+}
+
+TEST(Recording, gives_every_event_as_it_was) {
+  const AttachPlan plan = plan_of_three_sites();
+  const File file;
+  auto writer = writer_to(file, plan);
+  std::mt19937_64 random(1);
+  std::vector<std::string> were;
+  std::vector<std::int64_t> offsets;
+  std::uint64_t time = 1'000'000'000;
+  for (int n = 0; n < 20'000; ++n) {
+    time += random() % 1000 - 200;  // processors' rings are not in one order
+    const auto record = random_record(plan, static_cast<std::uint32_t>(random() % 3), time, random);
+    were.push_back(told(event_of(record, plan)));
+    offsets.push_back(n < 9'000 ? 5 : -7);
+    ASSERT_TRUE(writer.event(event_of(record, plan), offsets.back()));
+    if (n % 5'000 == 77) {
+      ASSERT_TRUE(writer.flush());
+    }
+  }
+  ASSERT_TRUE(writer.finish({}));
+
+  auto recording = Recording::open(file.path());
+  ASSERT_TRUE(recording) << recording.error().message;
+  for (std::size_t n = 0; n < were.size(); ++n) {
+    const auto event = recording->next();
+    ASSERT_TRUE(event) << event.error().message;
+    ASSERT_NE(*event, nullptr) << "event " << n;
+    ASSERT_EQ(told(**event), were[n]) << "event " << n;
+    ASSERT_EQ(recording->wall_offset(), offsets[n]) << "event " << n;
+  }
+  EXPECT_EQ(recording->next().value(), nullptr);
+  EXPECT_THAT(recording->cut(), IsEmpty());
+}
+
+TEST(Recording, knows_what_was_traced) {
+  AttachPlan plan = plan_of_three_sites();
+  plan.args[0][0].declaration = std::make_shared<const Declaration>(
+      Declaration{"sql", "const char *", {{"ONE", 1}, {"MINUS", UINT64_MAX}}, "errno", "us"});
+  plan.args[0][1].part_of = 0;
+  plan.args[0][1].derived = true;
+  plan.args[0][1].steps = {{.displacement = 8, .size = 4, .if_null = "req is null", .if_unread = "req->port"}};
+  plan.groups[0].moment = Moment::both;
+  const auto function = plan.functions.add({.name = "vfs_read", .module = "fs", .address = 0xffff'8000'0000'1234});
+  const auto probe = plan.probes.add({.provider = "fentry", .name = "fs:vfs_read"});
+  const auto group = plan.groups.add();
+  plan.groups[group].of = KernelModule{.name = "fs"};
+  plan.groups[group].sites.push_back(plan.sites.add({.probe = probe, .point = KernelFunctionPlace{function}}));
+  const File file;
+  auto writer =
+      writer_to(file, plan, {.made_by = "a test", .kernel = "7.2", .properties = {{"a", "b"}, {"c", "\xff"}}});
+  ASSERT_TRUE(writer.notice({.timestamp = 5, .text = "said"}));
+  RecordedLedger ledger{.probes = {{.hits = 9, .delivered = 3, .ring_full = 1, .rejected = 5}, {}, {.missed = {}}},
+                        .missed = 4,
+                        .undecided = 2,
+                        .skipped = {{.probe = 1, .pc = VirtAddr(7), .reason = "why"}, {.probe = 0, .reason = "no"}},
+                        .changes = {{.file = 0, .kind = FileChangeKind::removed, .let_go = 6}}};
+  ledger.missed_hits.push_back({.backend = Backend::kprobe_multi, .hits = 11, .probes = {}});
+  ASSERT_TRUE(writer.finish(ledger));
+
+  const auto recording = Recording::open(file.path());
+  ASSERT_TRUE(recording) << recording.error().message;
+  const AttachPlan& read = *recording->plan();
+  for (const Index<PlannedProbe> each : plan.probes.indices())
+    EXPECT_EQ(full_name(read, read.probes[each]), full_name(plan, plan.probes[each]));
+  for (const Index<PlannedSite> site : plan.sites.indices())
+    EXPECT_EQ(pc_of(read, read.sites[site]), pc_of(plan, plan.sites[site]));
+  EXPECT_EQ(read.groups[0].moment, Moment::both);
+  EXPECT_EQ(read.groups[group].sites.size(), 1U);
+  EXPECT_EQ(*read.args[0][0].declaration, *plan.args[0][0].declaration);
+  EXPECT_EQ(read.args[0][1].steps[0].if_null, "req is null");
+  EXPECT_EQ(read.args[0][1].part_of, 0);
+  EXPECT_EQ(read.args[1][2].why_unreadable(), plan.args[1][2].why_unreadable());
+  EXPECT_EQ(recording->info().made_by, "a test");
+  EXPECT_EQ(recording->info().kernel, "7.2");
+  EXPECT_EQ(recording->property("c"), "\xff");
+  EXPECT_EQ(recording->property("d"), std::nullopt);
+  EXPECT_EQ(recording->notices().at(0).text, "said");
+  const RecordedLedger& account = recording->ledger().value();
+  EXPECT_EQ(account.probes.size(), plan.probes.size());
+  EXPECT_EQ(account.probes[0].hits, 9U);
+  EXPECT_EQ(account.probes[0].rejected, 5U);
+  EXPECT_EQ(account.probes[2].missed, std::nullopt);
+  EXPECT_EQ(account.missed, 4U);
+  EXPECT_EQ(account.missed_hits.at(0).hits, 11U);
+  EXPECT_EQ(account.skipped.at(0).pc, VirtAddr(7));
+  EXPECT_EQ(account.skipped.at(1).pc, std::nullopt);
+  EXPECT_EQ(account.changes.at(0).let_go, 6U);
+}
+
+TEST(Recording, has_sites_that_were_added_while_it_was_made) {
+  AttachPlan plan = plan_of_three_sites();
+  const File file;
+  auto writer = writer_to(file, plan);
+  std::mt19937_64 random(2);
+  ASSERT_TRUE(writer.event(event_of(random_record(plan, 1, 10, random), plan), 0));
+  const auto probe = plan.probes.add({.file = Index<PlannedFile>(0), .provider = "db", .name = "later"});
+  plan.groups[0].sites.push_back(plan.sites.add({.probe = probe, .point = FilePlace{.pc = VirtAddr(99)}}));
+  const auto late = random_record(plan, 3, 11, random);
+  ASSERT_TRUE(writer.event(event_of(late, plan), 0));
+  ASSERT_TRUE(writer.finish({}));
+  auto recording = Recording::open(file.path());
+  ASSERT_TRUE(recording) << recording.error().message;
+  ASSERT_TRUE(recording->next().value());
+  const Event* event = recording->next().value();
+  ASSERT_NE(event, nullptr);
+  EXPECT_EQ(event->probe().name, "later");
+  EXPECT_EQ(told(*event), told(event_of(late, plan)));
+}
+
+TEST(Recording, has_the_names_of_stacks) {
+  const AttachPlan plan = plan_of_three_sites();
+  const File file;
+  auto writer = writer_to(file, plan);
+  std::mt19937_64 random(3);
+  const auto record = random_record(plan, 0, 1, random);
+  Stack outer{.frames = {{.address = ProcessAddr(0x10),
+                          .function = "leaf(int)",
+                          .distance = 3,
+                          .module = "/bin/x",
+                          .build_id = "ab",
+                          .offset = FileOffset(9),
+                          .source = "x.cc",
+                          .line = 7},
+                         {.issue = FrameIssue::callers_skipped},
+                         {.address = ProcessAddr(0x20),
+                          .return_address = true,
+                          .inlined = true,
+                          .function = "main",
+                          .issue = FrameIssue::file_changed,
+                          .detail = "why"}},
+              .end = FrameIssue::copy_ended};
+  Stack inner = outer;
+  inner.frames.erase(inner.frames.begin() + 1);
+  inner.end = FrameIssue::none;
+  const std::vector<Result<Stack>> stacks = {outer, inner, outer, fail(ErrorKind::io, "no memory"), Stack{}};
+  for (const auto& stack : stacks)
+    ASSERT_TRUE(writer.event(event_of(record, plan), 0, {.kernel = nullptr, .user = &stack}));
+  ASSERT_TRUE(writer.finish({}));
+  auto recording = Recording::open(file.path());
+  ASSERT_TRUE(recording);
+  for (const auto& was : stacks) {
+    ASSERT_NE(recording->next().value(), nullptr);
+    EXPECT_THAT(recording->kernel_stack().value().frames, IsEmpty());
+    const auto stack = recording->user_stack();
+    ASSERT_EQ(stack.has_value(), was.has_value());
+    if (!was) {
+      EXPECT_EQ(stack.error().message, was.error().message);
+      continue;
+    }
+    EXPECT_EQ(stack->end, was->end);
+    ASSERT_EQ(stack->frames.size(), was->frames.size());
+    for (std::size_t n = 0; n < was->frames.size(); ++n) {
+      const Frame &read = stack->frames[n], &frame = was->frames[n];
+      EXPECT_EQ(read.address, frame.address);
+      EXPECT_EQ(read.return_address, frame.return_address);
+      EXPECT_EQ(read.inlined, frame.inlined);
+      EXPECT_EQ(read.function, frame.function);
+      EXPECT_EQ(read.distance, frame.distance);
+      EXPECT_EQ(read.module, frame.module);
+      EXPECT_EQ(read.build_id, frame.build_id);
+      EXPECT_EQ(read.offset, frame.offset);
+      EXPECT_EQ(read.source, frame.source);
+      EXPECT_EQ(read.line, frame.line);
+      EXPECT_EQ(read.issue, frame.issue);
+      EXPECT_EQ(read.detail, frame.detail);
+    }
+  }
+}
+
+TEST(Recording, says_what_is_none) {
+  const File file;
+  EXPECT_EQ(Recording::open("/nowhere/at/all").error().kind, ErrorKind::not_found);
+  file.set("");
+  EXPECT_THAT(Recording::open(file.path()).error().message, HasSubstr("no recording"));
+  file.set(std::string("usdtrec\n\x02\0\0\0\0\0\0\0", 16));
+  EXPECT_THAT(Recording::open(file.path()).error().message, HasSubstr("version 2"));
+  EXPECT_EQ(Recording::open("/dev/zero").error().kind, ErrorKind::not_supported);
+  EXPECT_EQ(RecordingWriter::create("/nowhere/at/all", plan_of_three_sites(), {}).error().kind, ErrorKind::not_found);
+}
+
+TEST(RecordingWriter, hands_on_why_it_cannot_write) {
+  const AttachPlan plan = plan_of_three_sites();
+  std::size_t room = 1000;
+  const auto sink = [&](const RecordedBlock& block) -> Result<void> {
+    if (block.bytes.size() > room) return fail(ErrorKind::limit, "the disk is full");
+    room -= block.bytes.size();
+    return {};
+  };
+  auto writer = RecordingWriter::start(sink, plan, testing::layout_of(plan, kStringSize));
+  ASSERT_TRUE(writer) << writer.error().message;
+  std::mt19937_64 random(4);
+  for (int n = 0; n < 1000; ++n)
+    ASSERT_TRUE(writer->event(event_of(random_record(plan, 0, random(), random), plan), 0));
+  EXPECT_EQ(writer->flush().error().message, "the disk is full");
+}
+
+TEST(FlightRecorder, keeps_the_last_while_and_counts_what_it_forgot) {
+  const AttachPlan plan = plan_of_three_sites();
+  const File file;
+  auto recorder = FlightRecorder::start(plan, testing::layout_of(plan, kStringSize), {},
+                                        {.time = std::chrono::seconds(10), .bytes = 64U << 20});
+  std::mt19937_64 random(5);
+  std::uint64_t time = 0, of_probe[2] = {};
+  for (int n = 0; n < 300'000; ++n) {
+    time += 100'000;  // 30 s in all
+    const auto site = static_cast<std::uint32_t>(n % 3);
+    const auto event = testing::EventBuilder(plan, kStringSize).site(site).timestamp(time).arg(0, random()).build();
+    recorder.event(event_of(*event, plan), 0);
+    ++of_probe[site / 2];
+  }
+  const auto kept = recorder.kept();
+  EXPECT_EQ(kept.last, time);
+  EXPECT_LE(kept.first + 10'000'000'000, time);
+  EXPECT_GE(kept.first + 15'000'000'000, time) << "a block is forgotten once all of it is old";
+  EXPECT_FALSE(kept.out_of_room);
+  std::string bytes;
+  const auto sink = [&](const RecordedBlock& block) -> Result<void> {
+    bytes.append(reinterpret_cast<const char*>(block.bytes.data()), block.bytes.size());
+    return {};
+  };
+  for (int again = 0; again < 2; ++again) {
+    bytes.clear();
+    ASSERT_TRUE(recorder.write(sink, {.probes = {{.hits = of_probe[0]}, {.hits = of_probe[1]}}}));
+    file.set(bytes);
+    auto recording = Recording::open(file.path());
+    ASSERT_TRUE(recording) << recording.error().message;
+    std::vector<std::uint64_t> events(2);
+    std::uint64_t last = 0;
+    while (const Event* event = recording->next().value()) {
+      ++events[event->site().probe.value];
+      ASSERT_TRUE(last == 0 || event->timestamp() == last + 100'000);
+      last = event->timestamp();
+    }
+    EXPECT_EQ(events, kept.events);
+    EXPECT_EQ(last, time);
+    EXPECT_THAT(recording->cut(), IsEmpty());
+    EXPECT_EQ(recording->ledger()->probes[0].hits, of_probe[0]);
+  }
+}
+
+TEST(FlightRecorder, has_a_bound) {
+  const AttachPlan plan = plan_of_three_sites();
+  auto recorder = FlightRecorder::start(plan, testing::layout_of(plan, kStringSize), {},
+                                        {.time = std::chrono::hours(1), .bytes = 1U << 20});
+  std::mt19937_64 random(6);
+  for (std::uint64_t time = 1; time < 300'000; ++time) {
+    const auto event = testing::EventBuilder(plan, kStringSize).timestamp(time).arg(0, random()).arg(2, 0.5).build();
+    recorder.event(event_of(*event, plan), 0);
+  }
+  const auto kept = recorder.kept();
+  EXPECT_LE(kept.bytes, 1U << 20);
+  EXPECT_GE(kept.bytes, 1U << 19);
+  EXPECT_TRUE(kept.out_of_room);
+}
+
+}  // namespace
+}  // namespace usdt

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "replay.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "common/report.hpp"
+#include "ending.hpp"
+#include "ledger.hpp"
+#include "notice.hpp"
+#include "planning.hpp"
+#include "record_output.hpp"
+#include "signals.hpp"
+#include "sink.hpp"
+
+namespace usdt_trace {
+namespace {
+
+/// One run from a recording to its exit code.
+class Replay {
+ public:
+  Replay(const Flags& flags, usdt::Recording recording) : flags_(flags), recording_(std::move(recording)) {}
+
+  usdt::Result<int> run() {
+    auto sink = Sink::open(flags_.output);
+    if (!sink) return usdt::fail(sink.error());
+    sink_.emplace(std::move(*sink));
+    if (auto viewed = choose_view(); !viewed) return usdt::fail(viewed.error());
+    if (auto asked = ask(); !asked) return usdt::fail(asked.error());
+    sink_->show_by(line_output(plan_, printed_, flags_, around_, sink_->stream()));
+    notice(flags_, fmt::format("replays {}: {} on Linux {} ({})", flags_.replay, recording_.info().made_by,
+                               recording_.info().kernel, recording_.info().machine));
+    for (const usdt::RecordedNotice& each : recording_.notices()) notice(flags_, each.text);
+    catch_signals();
+    auto shown = show();
+    if (!shown) return usdt::fail(shown.error());
+    return finish();
+  }
+
+ private:
+  /// What is shown of events: what was asked for, else what was asked for when they were recorded.
+  usdt::Result<void> choose_view() {
+    auto view = recorded_view(recording_);
+    if (!view) return usdt::fail(view.error());
+    flags_.kernel_stack_depth = view->kernel_stack_depth;
+    flags_.user_stack_depth = view->user_stack_depth;
+    recorded_where_ = view->where;
+    printed_ = std::move(view->printed);
+    if (flags_.print.empty()) return {};
+    const PrintChoice choice(flags_.print);
+    printed_ = {};
+    for (ListNumber n = 0; n < choice.count(); ++n) printed_.lists.push_back(choice.list(n));
+    for (const usdt::PlannedProbe& probe : plan_.probes) printed_.of_probe.push_back(choice.of(plan_, probe));
+    return check_prints(flags_, plan_, printed_);
+  }
+
+  /// --where. What it was asked for when it was recorded counts in the account alone.
+  usdt::Result<void> ask() {
+    accounts_.resize(plan_.probes.size());
+    if (flags_.where) {
+      auto filter = usdt::EventFilter::make(flags_.where, plan_);
+      if (!filter) return usdt::fail(filter.error().within("--where"));
+      filter_.emplace(std::move(*filter));
+    } else if (!recorded_where_.empty()) {
+      auto where = usdt::parse_expression(recorded_where_);
+      if (!where) return usdt::fail(where.error().within("the recording's --where"));
+      flags_.where = std::make_shared<const usdt::Expression>(std::move(*where));
+    }
+    return {};
+  }
+
+  usdt::Result<void> show() {
+    const auto patient = [](std::chrono::milliseconds) { return !end_asked_for(); };
+    constexpr std::uint64_t much = 1 << 20;
+    while (!end_asked_for()) {
+      auto event = recording_.next();
+      if (!event) return usdt::fail(event.error().within(flags_.replay));
+      if (*event == nullptr) return {};
+      take(**event);
+      if (sink_->stream().printed() - sink_->stream().written() > much) sink_->flush(patient);
+      if (!sink_->is_written()) return {};
+    }
+    return {};
+  }
+
+  void take(const usdt::Event& event) {
+    Account& account = accounts_[event.site().probe.value];
+    ++account.hits;
+    if (filter_) {
+      const auto holds = (*filter_)(event);
+      if (!holds || !*holds) {
+        ++(holds ? account.rejected : account.undecided);
+        return;
+      }
+    }
+    if (shown_ >= flags_.max_events) {
+      ++account.discarded;
+      return;
+    }
+    ++shown_;
+    ++account.delivered;
+    if (flags_.count_only) return;
+    around_.begin(event);
+    sink_->output().event(event);
+  }
+
+  /// Of the hits of the trace, those that were not recorded have the reason they had then.
+  [[nodiscard]] Summary summary() const {
+    Summary summary{.probes = accounts_, .skipped = plan_.skipped, .missed = {}, .changed = {}};
+    summary.cut = recording_.cut();
+    if (const auto& ledger = recording_.ledger()) {
+      summary.skipped = ledger->skipped;
+      summary.changed = ledger->changes;
+      summary.missed_hits = ledger->missed_hits;
+      summary.undecided = ledger->undecided;
+      summary.missed = ledger->missed;
+      for (std::size_t n = 0; n < summary.probes.size() && summary.cut.empty(); ++n)
+        add(summary.probes[n], ledger->probes[n]);
+    }
+    for (std::size_t n = 0; n < summary.probes.size(); ++n) {
+      Account& account = summary.probes[n];
+      account.not_written += sink_->output().not_written()[n];
+      account.delivered -= sink_->output().not_written()[n];
+    }
+    return summary;
+  }
+  static void add(Account& account, const usdt::ProbeCounts& then) {
+    account.hits = then.hits;
+    account.ring_full += then.ring_full;
+    account.calls_full += then.calls_full;
+    account.unfinished += then.unfinished;
+    account.rejected += then.rejected;
+    account.undecided += then.undecided;
+    account.discarded += then.discarded;
+    account.missed = then.missed;
+  }
+
+  usdt::Result<int> finish() {
+    const auto patient = [](std::chrono::milliseconds) { return !end_asked_for(); };
+    sink_->flush(patient);
+    const Ledger ledger(flags_, plan_, {.summary = summary(), .shown = shown_, .nothing_left = false});
+    if (sink_->is_written()) {
+      sink_->output().summary(ledger.summary());
+      sink_->flush(patient);
+    }
+    ledger.print();
+    if (sink_->failed()) return run_time_failure;
+    if (flags_.strict && (ledger.has_losses() || sink_->output().unreadable() > 0)) return strict_failure;
+    return recording_.cut().empty() ? success : run_time_failure;
+  }
+
+  Flags flags_;
+  usdt::Recording recording_;
+  std::shared_ptr<const usdt::AttachPlan> shared_plan_ = recording_.plan();
+  const usdt::AttachPlan& plan_ = *shared_plan_;
+  RecordedSurroundings around_{recording_};
+  Printed printed_;
+  std::string recorded_where_;
+  std::optional<usdt::EventFilter> filter_;
+  std::optional<Sink> sink_;
+  std::vector<Account> accounts_;
+  std::uint64_t shown_ = 0;
+};
+
+}  // namespace
+
+int replay(const Flags& flags) {
+  ignore_write_signals();
+  auto recording = usdt::Recording::open(flags.replay);
+  if (!recording) return complain(recording.error(), flags);
+  Replay replay(flags, std::move(*recording));
+  auto code = replay.run();
+  return code ? *code : complain(code.error(), flags);
+}
+
+}  // namespace usdt_trace

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "surroundings.hpp"
+
+#include <ctime>
+
+namespace usdt_trace {
+
+LiveSurroundings::LiveSurroundings(const Flags& flags) {
+  if (flags.user_stack_depth == 0) return;
+  // Where the kernel does not let us, what /proc has makes do.
+  static_cast<void>(symbolizer_.watch());
+  for (const pid_t pid : flags.pids) symbolizer_.see(pid);
+}
+
+void LiveSurroundings::begin(const usdt::Event& event) {
+  event_ = &event;
+  kernel_.reset();
+  user_.reset();
+  if (event.timestamp() < asked_until_) return;
+  constexpr std::uint64_t second = 1'000'000'000;
+  timespec real{}, monotonic{};
+  ::clock_gettime(CLOCK_REALTIME, &real);
+  ::clock_gettime(CLOCK_MONOTONIC, &monotonic);
+  offset_ = (real.tv_sec - monotonic.tv_sec) * 1'000'000'000LL + (real.tv_nsec - monotonic.tv_nsec);
+  asked_until_ = event.timestamp() + second;
+}
+
+const usdt::Result<usdt::Stack>& LiveSurroundings::kernel_stack() {
+  if (!kernel_) kernel_ = symbolizer_.kernel_stack(*event_);
+  return *kernel_;
+}
+
+const usdt::Result<usdt::Stack>& LiveSurroundings::user_stack() {
+  if (!user_) user_ = symbolizer_.user_stack(*event_);
+  return *user_;
+}
+
+void RecordedSurroundings::begin(const usdt::Event&) {
+  kernel_.reset();
+  user_.reset();
+}
+
+const usdt::Result<usdt::Stack>& RecordedSurroundings::kernel_stack() {
+  if (!kernel_) kernel_ = recording_.kernel_stack();
+  return *kernel_;
+}
+
+const usdt::Result<usdt::Stack>& RecordedSurroundings::user_stack() {
+  if (!user_) user_ = recording_.user_stack();
+  return *user_;
+}
+
+}  // namespace usdt_trace
