@@ -156,16 +156,18 @@ class Recording {
   Recording& operator=(Recording&&) noexcept;
   ~Recording();
 
+  /// Who made it, and where.
   [[nodiscard]] const RecordingInfo& info() const noexcept;
   /// One of RecordingInfo::properties; nothing: it has none of that name.
   [[nodiscard]] std::optional<std::string_view> property(std::string_view name) const;
   /// What was traced, complete from the start. It cannot be attached: no file of it is open, and of arguments it is
-  /// known what they are and not where.
+  /// known what they are and, but for constants, not where.
   [[nodiscard]] const std::shared_ptr<const AttachPlan>& plan() const noexcept;
   /// By AttachPlan::files.
   [[nodiscard]] const std::vector<File>& files() const noexcept;
   /// Of the events that next() gives. Their stacks are beside them: kernel_stack(), user_stack().
   [[nodiscard]] const EventLayout& layout() const noexcept;
+  /// In the order in which they were said.
   [[nodiscard]] const std::vector<RecordedNotice>& notices() const noexcept;
   /// The last account; nothing: there is none. It is final if the recording is whole.
   [[nodiscard]] const std::optional<RecordedLedger>& ledger() const noexcept;

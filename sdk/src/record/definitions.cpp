@@ -16,7 +16,7 @@ constexpr std::size_t kEnough = 256U << 10;
 
 // What is said of an argument.
 constexpr unsigned kResult = 1, kDerived = 2, kHidden = 4, kSigned = 8, kPartOf = 16, kLength = 32, kUnreadable = 64,
-                   kDeclared = 128;
+                   kDeclared = 128, kConstant = 256;
 /// What a site's place is.
 enum PlaceKind : std::uint8_t { kInFile = 0, kAtFunction = 1, kAtTracepoint = 2 };
 
@@ -116,15 +116,17 @@ void DefinitionWriter::arguments(const std::vector<Arg>& args) {
 }
 
 void DefinitionWriter::argument(const Arg& arg) {
+  const auto* constant = std::get_if<Constant>(&arg.location);
   entry_.varint((arg.result ? kResult : 0U) | (arg.derived ? kDerived : 0U) | (arg.hidden ? kHidden : 0U) |
                 (arg.type.is_signed ? kSigned : 0U) | (arg.part_of ? kPartOf : 0U) | (arg.length ? kLength : 0U) |
-                (arg.readable() ? 0U : kUnreadable) | (arg.declaration ? kDeclared : 0U));
+                (arg.readable() ? 0U : kUnreadable) | (arg.declaration ? kDeclared : 0U) | (constant ? kConstant : 0U));
   entry_.u8(static_cast<std::uint8_t>(arg.type.kind));
   entry_.varint(arg.type.size);
   entry_.text(arg.source);
   if (arg.part_of) entry_.u8(*arg.part_of);
   if (arg.length) entry_.u8(*arg.length);
   if (!arg.readable()) entry_.text(arg.why_unreadable());
+  if (constant) entry_.varint(constant->bits);
   if (arg.declaration) {
     entry_.text(arg.declaration->name);
     entry_.text(arg.declaration->type);
@@ -354,6 +356,7 @@ bool read_argument(ByteReader& in, Arg& arg) {
   if ((flags & kLength) != 0) arg.length = in.u8();
   arg.location = Register{};
   if ((flags & kUnreadable) != 0) arg.location = Unreadable{std::string(in.text())};
+  if ((flags & kConstant) != 0) arg.location = Constant{in.varint()};
   if ((flags & kDeclared) != 0 && !read_declaration(in, arg)) return false;
   const std::uint64_t steps = in.up_to(USDT_MAX_STEPS);
   for (std::uint64_t n = 0; n < steps && !in.failed(); ++n) {
