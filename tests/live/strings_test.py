@@ -196,6 +196,7 @@ def texts_that_are_plain_are_shown_in_text_and_not_in_json_unless_asked(run):
     shown = [line for line in lines if '"GET /index.html"' in line]
     check_equal(len(shown), 1, f"lines with the text: {lines[:3]}")
     check("arg0=0x" in shown[0] and shown[0].index("0x") < shown[0].index('"GET'), f"the number, then the text: {shown}")
+    check(any("arg0=0xffffffff81000000 arg1=-" in line for line in lines), f"an address of the kernel's half: {lines[20:24]}")
     never = subprocess.run([*argv[:2], "--strings", "never", *argv[2:]], capture_output=True, text=True, timeout=60)
     check('"GET' not in never.stdout and "arg0=" in never.stdout, never.stdout[:300])
 

@@ -249,7 +249,7 @@ class Run:
 
     def start(self, *argv, **popen):
         """Starts a program that lives as long as the scenario."""
-        process = subprocess.Popen([str(word) for word in argv], **popen)
+        process = subprocess.Popen([word if isinstance(word, bytes) else str(word) for word in argv], **popen)
         self._processes.append(process)
         return process
 
