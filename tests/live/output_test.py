@@ -141,6 +141,37 @@ def output_to_a_file_leaves_standard_output_to_the_command(run):
 
 
 @scenario
+def fewer_events_than_hits_are_no_loss_where_they_were_asked_for(run):
+    program = puppet.build(run)
+    for options, exit_code, words in ((["-M", 1, "--strict"], 0, "1 event of 5 hits (the 1 asked for; 4 more came before all was detached)"),
+                                      (["-M", 9, "--strict"], 0, "5 events of 5 hits; lost: 0 ring_full")):
+        result = run.trace(probe_of(program), *options, command=[program, "fire:5"])
+        check_equal(result.code, exit_code, result.describe())
+        check(words in result.stderr, result.describe())
+
+
+@scenario
+def how_sites_are_attached_is_said_where_it_is_asked_for(run):
+    program = puppet.build(run)
+    plain = run.trace(probe_of(program), command=[program, "fire:1"])
+    verbose = run.trace(probe_of(program), "-v", command=[program, "fire:1"])
+    check(re.search(r"^attached 1 site of 1 probe in 1 file, after [\d.]+ ms$", plain.stderr, re.M), plain.stderr)
+    check(re.search(r"^attached 1 site of 1 probe in 1 file by \w+, specs by .*, after [\d.]+ ms$", verbose.stderr, re.M), verbose.stderr)
+
+
+@scenario
+def probes_that_only_their_files_tell_apart_are_shown_with_them(run):
+    programs = [puppet.build(run, "one"), puppet.build(run, "another", ["-DPUPPET_PAD"])]
+    both = ["sh", "-c", f"{programs[0]} fire:2 >&2; {programs[1]} fire:1 >&2"]
+    argv = run.tool_argv([probe_of(program) for program in programs], ["-q"], both, "text")
+    shown = subprocess.run(argv, capture_output=True, text=True, timeout=60).stdout
+    check_equal([line.split(" arg0=")[0].split()[-1] for line in shown.splitlines()],
+                [probe_of(programs[0])] * 2 + [probe_of(programs[1])], "names of two files' probes")
+    alone = subprocess.run(run.tool_argv(probe_of(programs[0]), ["-q"], both, "text"), capture_output=True, text=True, timeout=60).stdout
+    check_equal({line.split(" arg0=")[0].split()[-1] for line in alone.splitlines()}, {puppet.PROBE}, "of one")
+
+
+@scenario
 def a_slow_reader_of_a_pipe_that_does_not_block_gets_every_line(run):
     program = puppet.build(run)
     read_end, write_end = os.pipe()
