@@ -10,6 +10,7 @@
 #include <limits>
 #include <utility>
 
+#include "common/documented.hpp"
 #include "common/help.hpp"
 #include "common/report.hpp"
 #include "common/terminal.hpp"
@@ -47,13 +48,19 @@ std::string in_our_words(const CLI::App& app, const CLI::ParseError& error) {
   return message;
 }
 
-/// Writes what was asked for to standard output.
-int print_asked(const CLI::App& app, const CLI::ParseError& asked, int failure) {
+/// To standard output; the exit code.
+int print_lines(std::string_view text, int failure) {
   Stream out(STDOUT_FILENO);
-  const bool version = dynamic_cast<const CLI::CallForVersion*>(&asked) != nullptr;
-  out.lines(version ? std::string(asked.what()) : app.help());
+  out.lines(text);
   return out.flush() == Stream::Flushed::all ? 0 : failure;
 }
+
+int print_asked(const CLI::App& app, const CLI::ParseError& asked, int failure) {
+  const bool version = dynamic_cast<const CLI::CallForVersion*>(&asked) != nullptr;
+  return print_lines(version ? std::string(asked.what()) : app.help(), failure);
+}
+
+constexpr std::string_view kOneOf = "one of ";  ///< what validators of words are called, with the words behind it
 
 template <class Number>
 bool read_all(const std::string& text, Number& number) {
@@ -65,6 +72,12 @@ bool read_all(const std::string& text, Number& number) {
 
 std::optional<int> parse_command_line(CLI::App& app, std::vector<std::string> words, int usage_error) {
   app.formatter(help_formatter(Terminal::of(STDOUT_FILENO).width));
+  std::string shell;
+  bool manual = false;
+  app.add_option("--completion", shell, "Print a script that completes these options: for bash, zsh or fish")
+      ->check(one_of({"bash", "zsh", "fish"}))
+      ->type_name("SHELL");
+  app.add_flag("--manual", manual, "Print the manual page, for man -l -");
   std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
   try {
     app.parse(words);
@@ -73,6 +86,8 @@ std::optional<int> parse_command_line(CLI::App& app, std::vector<std::string> wo
     print_notice(app.get_name(), fmt::format("{}; see --help", in_our_words(app, error)));
     return usage_error;
   }
+  if (manual) return print_lines(manual_page(documented(app)), usage_error);
+  if (!shell.empty()) return print_lines(*completion_script(documented(app), shell), usage_error);
   return std::nullopt;
 }
 
@@ -112,7 +127,12 @@ CLI::Validator one_of(std::initializer_list<std::string_view> words) {
     return std::ranges::find(all, text) != all.end() ? std::string()
                                                      : fmt::format("'{}' is none of: {}", text, fmt::join(all, ", "));
   };
-  return {judge, ""};
+  return {judge, "", fmt::format("{}{}", kOneOf, fmt::join(all, " "))};
+}
+
+std::vector<std::string> words_of(const CLI::Validator& validator) {
+  const std::string& name = validator.get_name();
+  return name.starts_with(kOneOf) ? CLI::detail::split(name.substr(kOneOf.size()), ' ') : std::vector<std::string>();
 }
 
 }  // namespace usdt::tools

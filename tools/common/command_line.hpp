@@ -13,7 +13,7 @@
 namespace usdt::tools {
 
 /// Parses `words` (argv without the program's name). Returns the exit code where the program shall end: 0 after
-/// --help or --version, which are printed, `usage_error` after a complaint.
+/// --help, --version, --manual or --completion, which are printed, `usage_error` after a complaint.
 [[nodiscard]] std::optional<int> parse_command_line(CLI::App& app, std::vector<std::string> words, int usage_error);
 
 /// A whole number within the limits, digits alone.
@@ -23,5 +23,7 @@ namespace usdt::tools {
 /// A process id.
 [[nodiscard]] CLI::Validator process_id();
 [[nodiscard]] CLI::Validator one_of(std::initializer_list<std::string_view> words);
+/// Those words; none: it is another validator.
+[[nodiscard]] std::vector<std::string> words_of(const CLI::Validator& validator);
 
 }  // namespace usdt::tools

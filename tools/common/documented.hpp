@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What a command line's definition says of itself, for people and for shells: a manual page, and completions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace usdt::tools {
+
+/// One option, or the positional arguments.
+struct DocumentedOption {
+  std::string letter;                ///< of "-f"; empty: it has none
+  std::string word;                  ///< of "--format"; empty: positional
+  std::string value;                 ///< "FORMAT"; empty: a flag
+  std::string standard;              ///< the value it has unless another one is given; empty: not said
+  std::vector<std::string> choices;  ///< what the value can be; empty: anything
+  std::string text;
+};
+struct DocumentedProgram {
+  std::string name;
+  std::string description;  ///< paragraphs, each a line
+  std::string footer;       ///< more of them; examples begin with a space
+  std::vector<DocumentedOption> options;
+};
+[[nodiscard]] DocumentedProgram documented(CLI::App& app);
+
+/// The manual page, as man(7) wants it.
+[[nodiscard]] std::string manual_page(const DocumentedProgram& program);
+
+/// A script by which `shell` (bash, zsh, fish) completes the options of the program and their values; nothing for
+/// others.
+[[nodiscard]] std::optional<std::string> completion_script(const DocumentedProgram& program, std::string_view shell);
+
+}  // namespace usdt::tools

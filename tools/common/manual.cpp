@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+
+#include "common/documented.hpp"
+
+namespace usdt::tools {
+namespace {
+
+/// Text as roff shows it: a hyphen that can be pasted, a backslash that is one, and no line that is a request.
+std::string plain(std::string_view text) {
+  std::string out;
+  if (text.starts_with('.') || text.starts_with('\'')) out = "\\&";
+  for (const char c : text) {
+    if (c == '\\')
+      out += "\\e";
+    else if (c == '-')
+      out += "\\-";
+    else
+      out += c;
+  }
+  return out;
+}
+
+std::string upper(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return out;
+}
+
+/// Paragraphs, each a line; lines that begin with a space are examples and stay as they are. What "NAME:" stands
+/// before has a section of that name.
+void append_paragraphs(std::string& out, std::string_view text) {
+  bool in_example = false;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const bool is_example = line.starts_with(' ');
+    if (is_example != in_example) out += is_example ? ".nf\n" : ".fi\n";
+    in_example = is_example;
+    static constexpr std::string_view kExitCode = "Exit code: ";
+    if (line == "Examples:") {
+      out += ".SH EXAMPLES\n";
+      continue;
+    }
+    if (line.starts_with(kExitCode)) {
+      out += ".SH \"EXIT STATUS\"\n";
+      line.remove_prefix(kExitCode.size());
+    } else if (!is_example) {
+      out += ".PP\n";
+    }
+    out += plain(line) + "\n";
+  }
+  if (in_example) out += ".fi\n";
+}
+
+void append_option(std::string& out, const DocumentedOption& option) {
+  out += ".TP\n";
+  std::string names;
+  if (!option.letter.empty()) names = fmt::format("\\fB\\-{}\\fR", plain(option.letter));
+  if (!option.word.empty()) names += fmt::format("{}\\fB\\-\\-{}\\fR", names.empty() ? "" : ", ", plain(option.word));
+  if (!option.value.empty()) names += fmt::format("{}\\fI{}\\fR", names.empty() ? "" : " ", plain(option.value));
+  if (!option.standard.empty()) names += fmt::format(" (default {})", plain(option.standard));
+  out += names + "\n" + plain(option.text) + "\n";
+}
+
+}  // namespace
+
+std::string manual_page(const DocumentedProgram& program) {
+  const std::string& name = program.name;
+  std::string summary = program.description.substr(0, program.description.find(".\n"));
+  if (!summary.empty()) summary[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(summary[0])));
+
+  std::string out =
+      fmt::format(".\\\" Made from the options of {0}.\n.TH {1} 1 \"\" \"usdt {2}\" \"User Commands\"\n.nh\n", name,
+                  upper(name), USDT_VERSION);
+  out += fmt::format(".SH NAME\n{} \\- {}\n.SH SYNOPSIS\n.B {}\n[\\fIOPTIONS\\fR]", plain(name), plain(summary),
+                     plain(name));
+  for (const DocumentedOption& option : program.options)
+    if (option.word.empty() && option.letter.empty()) out += fmt::format(" [\\fI{}\\fR ...]", plain(option.value));
+  out += "\n.SH DESCRIPTION\n";
+  append_paragraphs(out, program.description);
+  out += ".SH OPTIONS\n";
+  for (const DocumentedOption& option : program.options) append_option(out, option);
+  append_paragraphs(out, program.footer);
+  return out + ".SH \"SEE ALSO\"\n.BR usdt\\-list (1),\n.BR usdt\\-trace (1)\n";
+}
+
+}  // namespace usdt::tools
