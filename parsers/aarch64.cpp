@@ -28,12 +28,6 @@ struct Draft : Trouble {
 
 auto refuse(std::string_view reason) { return x3::eps[refuse_with(reason)]; }
 
-template <class Context>
-std::string_view matched(const Context& ctx) {
-  const auto& range = x3::_attr(ctx);
-  return {range.begin(), static_cast<std::size_t>(range.end() - range.begin())};
-}
-
 // Semantic actions.
 
 constexpr auto keep(std::string_view Draft::*member) {

@@ -28,12 +28,6 @@ void give_up(Context& ctx, const char* at, std::string_view reason) {
   x3::_pass(ctx) = false;
 }
 
-template <class Context>
-std::string_view matched(const Context& ctx) {
-  const auto& range = x3::_attr(ctx);
-  return {range.begin(), static_cast<std::size_t>(range.end() - range.begin())};
-}
-
 /// Within the range of some 64-bit number, signed or not. Sums of such products never leave 128 bits.
 bool fits_a_word(const Wide& number) {
   return number >= std::numeric_limits<std::int64_t>::min() && number <= std::numeric_limits<std::uint64_t>::max();

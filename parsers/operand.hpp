@@ -37,6 +37,13 @@ constexpr auto refuse_with(std::string_view reason) {
   };
 }
 
+/// In a semantic action, what a raw[] parser has found.
+template <class Context>
+std::string_view matched(const Context& ctx) {
+  const auto& range = _attr(ctx);
+  return {range.begin(), static_cast<std::size_t>(range.end() - range.begin())};
+}
+
 #ifdef __SIZEOF_INT128__
 using Wide = __int128;
 #else  // 32-bit machines

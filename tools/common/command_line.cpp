@@ -135,4 +135,30 @@ std::vector<std::string> words_of(const CLI::Validator& validator) {
   return name.starts_with(kOneOf) ? CLI::detail::split(name.substr(kOneOf.size()), ' ') : std::vector<std::string>();
 }
 
+void declare(CLI::App& app, FunctionFlags& flags) {
+  app.add_option("--args", flags.args,
+                 "The types of arguments where no debug information has them: \"i32, str, f64\"; i8 to i64, u8 to u64, "
+                 "f32, f64, bool, ptr, str")
+      ->type_name("TYPES")
+      ->allow_extra_args(false);
+  app.add_flag("!--no-inline", flags.inlined, "Without the copies of functions that the compiler inlined into others");
+  app.add_flag(
+      "--ret-probes", flags.ret_probes,
+      "See returns of functions by a probe on each RET instruction, as of Go programs always, instead of by the "
+      "kernel's return probes, by which programs that move their stacks die");
+}
+
+Result<void> apply(const FunctionFlags& flags, std::vector<PointPattern>& patterns) {
+  auto types = flags.args.empty() ? Result<std::vector<Type>>() : parse_types(flags.args);
+  if (!types) return fail(types.error());
+  for (PointPattern& pattern : patterns) {
+    auto* function = std::get_if<FunctionPattern>(&pattern);
+    if (function == nullptr) continue;
+    function->inlined = flags.inlined;
+    function->ret_probes = flags.ret_probes;
+    function->args = *types;
+  }
+  return {};
+}
+
 }  // namespace usdt::tools

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "usdt/pattern.hpp"
+
 namespace usdt::tools {
 
 /// Parses `words` (argv without the program's name). Returns the exit code where the program shall end: 0 after
@@ -25,5 +27,15 @@ namespace usdt::tools {
 [[nodiscard]] CLI::Validator one_of(std::initializer_list<std::string_view> words);
 /// Those words; none: it is another validator.
 [[nodiscard]] std::vector<std::string> words_of(const CLI::Validator& validator);
+
+/// What the patterns of functions are to mean.
+struct FunctionFlags {
+  bool inlined = true;
+  bool ret_probes = false;
+  std::string args;
+};
+void declare(CLI::App& app, FunctionFlags& flags);
+/// Puts it into those of `patterns` that are of functions. Errors: syntax, of `args`.
+[[nodiscard]] Result<void> apply(const FunctionFlags& flags, std::vector<PointPattern>& patterns);
 
 }  // namespace usdt::tools

@@ -43,9 +43,7 @@ struct RawFlags {
   std::vector<std::string> words;
   std::vector<std::string> libraries;
   std::string format = "text";
-  bool inlined = true;
-  bool ret_probes = false;
-  std::string args;
+  usdt::tools::FunctionFlags functions;
 };
 
 void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
@@ -71,16 +69,7 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
          "The layout of a struct, union, class or enum by the debug information of WHAT, without it of the kernel")
       ->type_name("TYPE")
       ->allow_extra_args(false);
-  app.add_option("--args", raw.args,
-                 "The types of arguments where no debug information has them: \"i32, str, f64\"; i8 to i64, u8 to u64, "
-                 "f32, f64, bool, ptr, str")
-      ->type_name("TYPES")
-      ->allow_extra_args(false);
-  app.add_flag("!--no-inline", raw.inlined, "Without the copies of functions that the compiler inlined into others");
-  app.add_flag(
-      "--ret-probes", raw.ret_probes,
-      "See returns of functions by a probe on each RET instruction, as of Go programs always, instead of by the "
-      "kernel's return probes, by which programs that move their stacks die");
+  usdt::tools::declare(app, raw.functions);
   app.add_flag("--lint", flags.lint,
                "Look for faults of the probes instead of listing them: notes without code, arguments nobody can read, "
                "semaphores that cannot be enabled");
@@ -119,28 +108,22 @@ std::string_view target_behind_prefix(std::string_view word) {
 bool interpret(Flags& flags, const RawFlags& raw) {
   flags.format = raw.format == "json" ? Format::json : Format::text;
   flags.targets = raw.libraries;
-  const auto types = raw.args.empty() ? usdt::Result<std::vector<usdt::Type>>() : usdt::parse_types(raw.args);
-  if (!types) {
-    usdt::tools::print_error(kTool, types.error(), raw.args);
-    return false;
-  }
   for (const std::string& word : raw.words) {
     if (!is_pattern(word)) {
       flags.targets.push_back(word);
     } else if (const auto target = target_behind_prefix(word); !target.empty()) {
       flags.targets.emplace_back(target);
     } else if (auto pattern = usdt::parse_pattern(word)) {
-      if (auto* function = std::get_if<usdt::FunctionPattern>(&*pattern)) {
-        function->inlined = raw.inlined;
-        function->ret_probes = raw.ret_probes;
-        function->args = *types;
-      }
       const bool of_kernel = std::holds_alternative<usdt::KernelPattern>(*pattern);
       (of_kernel ? flags.kernel_patterns : flags.patterns).push_back(std::move(*pattern));
     } else {
       usdt::tools::print_error(kTool, pattern.error(), word);
       return false;
     }
+  }
+  if (const auto applied = usdt::tools::apply(raw.functions, flags.patterns); !applied) {
+    usdt::tools::print_error(kTool, applied.error(), raw.functions.args);
+    return false;
   }
   const bool lists = lists_files(flags) || !flags.kernel_patterns.empty();
   if (flags.lint && (!flags.kernel_patterns.empty() || !flags.members.empty() || flags.doctor))

@@ -61,9 +61,7 @@ struct RawFlags {
   std::vector<std::string> disabled;
   bool wait_for_pages = false;
   bool no_wait_for_pages = false;
-  bool inlined = true;
-  bool ret_probes = false;
-  std::string args;
+  usdt::tools::FunctionFlags functions;
 };
 
 void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
@@ -127,16 +125,7 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->capture_default_str();
   app.add_flag("--children", flags.children, "With -p: their children, and the children of those, as well");
   app.add_flag("!--no-follow", flags.follow, "With a command: only its own process, not its children");
-  app.add_option("--args", raw.args,
-                 "The types of arguments where no debug information has them: \"i32, str, f64\"; i8 to i64, u8 to u64, "
-                 "f32, f64, bool, ptr, str")
-      ->type_name("TYPES")
-      ->allow_extra_args(false);
-  app.add_flag("!--no-inline", raw.inlined, "Without the copies of functions that the compiler inlined into others");
-  app.add_flag(
-      "--ret-probes", raw.ret_probes,
-      "See returns of functions by a probe on each RET instruction, as of Go programs always, instead of by the "
-      "kernel's return probes, by which programs that move their stacks die");
+  usdt::tools::declare(app, raw.functions);
   app.add_flag("--strict", flags.strict,
                "Exit with 3 if events were lost, hits missed, or a value asked for was unreadable");
   app.add_flag("--skip-unknown", flags.skip_unknown,
@@ -241,15 +230,7 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
   auto patterns = usdt::parse_patterns(raw.probes);
   if (!patterns) return usdt::fail(patterns.error());
   flags.patterns = std::move(*patterns);
-  auto types = raw.args.empty() ? usdt::Result<std::vector<usdt::Type>>() : usdt::parse_types(raw.args);
-  if (!types) return usdt::fail(types.error());
-  for (usdt::PointPattern& pattern : flags.patterns) {
-    auto* function = std::get_if<usdt::FunctionPattern>(&pattern);
-    if (function == nullptr) continue;
-    function->inlined = raw.inlined;
-    function->ret_probes = raw.ret_probes;
-    function->args = *types;
-  }
+  if (auto applied = usdt::tools::apply(raw.functions, flags.patterns); !applied) return usdt::fail(applied.error());
   auto prints = parse_prints(raw.prints);
   if (!prints) return usdt::fail(prints.error());
   flags.print = std::move(*prints);

@@ -25,19 +25,6 @@ constexpr std::size_t kTypes = 12;
 /// As of stapsdt notes: what is beyond is a lie not worth its memory.
 constexpr std::uint64_t kMostBytes = 64ULL << 20;
 
-std::string_view as_text(ByteView bytes) noexcept {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-/// Takes a NUL-terminated string off the front of `text`.
-std::optional<std::string_view> take_string(std::string_view& text) noexcept {
-  const auto end = text.find('\0');
-  if (end == std::string_view::npos) return std::nullopt;
-  const auto string = text.substr(0, end);
-  text.remove_prefix(end + 1);
-  return string;
-}
-
 using Description = std::shared_ptr<const SiteDescription>;
 using ProbeName = std::pair<std::string_view, std::string_view>;
 

@@ -12,20 +12,7 @@ constexpr std::uint64_t padded(std::uint64_t size, std::uint64_t align) noexcept
   return (size + align - 1) & ~(align - 1);
 }
 
-/// Takes a NUL-terminated string off the front of `text`; nothing when there is no NUL.
-std::optional<std::string_view> take_string(std::string_view& text) noexcept {
-  const auto end = text.find('\0');
-  if (end == std::string_view::npos) return std::nullopt;
-  const auto string = text.substr(0, end);
-  text.remove_prefix(end + 1);
-  return string;
-}
-
 tl::unexpected<const char*> bad(const char* what) noexcept { return tl::unexpected<const char*>(what); }
-
-std::string_view as_text(ByteView bytes) noexcept {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 /// Linkers fill the gap before an aligned input section with zeroes. A zero word is such fill, and not the namesz of a
 /// nameless note, when the next word is zero too or a note with a proper owner starts there.

@@ -15,6 +15,19 @@
 
 namespace usdt::elf {
 
+inline std::string_view as_text(ByteView bytes) noexcept {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// Takes a NUL-terminated string off the front of `text`; nothing when there is no NUL.
+inline std::optional<std::string_view> take_string(std::string_view& text) noexcept {
+  const auto end = text.find('\0');
+  if (end == std::string_view::npos) return std::nullopt;
+  const auto string = text.substr(0, end);
+  text.remove_prefix(end + 1);
+  return string;
+}
+
 /// One note of any owner; the views point into the bytes it was read from.
 struct Note {
   std::uint64_t offset = 0;  ///< of its header, in those bytes
