@@ -48,13 +48,29 @@ struct {
 	__uint(value_size, sizeof(struct usdt_event));
 } usdt_blank SEC(".maps");
 
+/* The table's rows, of which the loader gives the size of the keys. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u64));
+	__uint(value_size, sizeof(struct usdt_tally));
+} usdt_rows SEC(".maps");
+
 /* What a program can do besides handing over the numbers of a hit. The kernel reads all of a program before it finds
  * out what its constants leave of it, so that those that do less are attached sooner. */
 enum abilities {
 	COPIES_MEMORY = 1, /* texts and the stack of the process; it waits for pages */
 	MAKES_CALLS = 2,   /* of both ends one event */
 	TAKES_STEPS = 4,   /* to members */
+	FILLS_TABLE = 8,   /* hits become rows instead of events */
+	HAS_EXTREMES = 16, /* with the smallest and the largest value: instructions of Linux 5.12 */
 };
+
+/* Of what a program can do, what it needs for a record's arguments: rows have neither texts nor stacks of records. */
+static __always_inline __u32 for_records(const __u32 can)
+{
+	return can & FILLS_TABLE ? can & TAKES_STEPS : can;
+}
 
 /* Programs are linked at 4 MiB or above (x86-64 and arm64 without PIE; i386 at 128 MiB): what is below is no pointer.
  */
@@ -331,27 +347,91 @@ static __always_inline bool may_wait(const __u32 can)
 	return (can & COPIES_MEMORY) && usdt_stock()->may_sleep && usdt_source() == USDT_SOURCE_USER;
 }
 
-/* Whether the hit counts, by the question about it; where it does not, that is counted. */
-static __always_inline bool is_wanted(struct usdt_question *question, struct usdt_site_stats *stats)
-{
-	__u64 answer = usdt_compiled_answer(question);
+/* How often two processors can change an extreme between each other's looks. */
+#define MOST_TRIES 64
 
-	if (answer == USDT_YES)
-		return true;
-	if (answer == USDT_NO)
-		__sync_fetch_and_add(&stats->rejected, 1);
-	else
-		__sync_fetch_and_add(&stats->undecided, 1);
+/* Makes `*extreme` the larger of itself and `value`; of `flip` ~0 the smaller. False: others were always faster. */
+static __always_inline bool raise(__u64 *extreme, __u64 value, const __u64 flip)
+{
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < MOST_TRIES; i++) {
+		__u64 known = *(volatile __u64 *)extreme;
+
+		if ((__s64)(known ^ flip) >= (__s64)(value ^ flip) ||
+		    __sync_val_compare_and_swap(extreme, known, value) == known)
+			return true;
+	}
 	return false;
 }
 
-static __always_inline bool is_hit_wanted(const struct usdt_ctx *ctx, const __u32 can, struct usdt_site_stats *stats,
-					  __u64 start)
+static __always_inline void count_unrowed(struct usdt_site_stats *stats)
+{
+	__sync_fetch_and_add(&stats->table_full, 1);
+}
+
+/* Adds a hit to its row, which its first hit makes: from a tally where the question was. */
+static __always_inline void tally(struct usdt_row *row, struct usdt_question *question, const __u32 can,
+				  struct usdt_site_stats *stats)
+{
+	const __u64 bias = usdt_stock()->value_bias, value = question->values[0], biased = value ^ bias;
+	const __u64 low = value & ((1ull << USDT_TALLY_LOW_BITS) - 1);
+	const __u64 high = bias ? value >> USDT_TALLY_LOW_BITS : (__u64)((__s64)value >> USDT_TALLY_LOW_BITS);
+	struct usdt_tally *first = (struct usdt_tally *)question, *known;
+
+	row->part = bpf_get_smp_processor_id() & usdt_stock()->table_part_mask;
+	known = bpf_map_lookup_elem(&usdt_rows, row);
+	if (!known) {
+		*first = (struct usdt_tally){1, low, high, biased, biased};
+		if (!bpf_map_update_elem(&usdt_rows, row, first, BPF_NOEXIST))
+			return;
+		known = bpf_map_lookup_elem(&usdt_rows, row);
+		if (!known) {
+			count_unrowed(stats);
+			return;
+		}
+	}
+	if ((can & HAS_EXTREMES) && (!raise(&known->maximum, biased, 0) || !raise(&known->minimum, biased, ~0ull))) {
+		count_unrowed(stats);
+		return;
+	}
+	__sync_fetch_and_add(&known->count, 1);
+	__sync_fetch_and_add(&known->low, low);
+	__sync_fetch_and_add(&known->high, high);
+}
+
+/* Whether the hit becomes an event, by the question about it; where it does not count, that is counted, and where there
+ * is a table, it becomes a row. */
+static __always_inline bool is_wanted(struct usdt_question *question, struct usdt_row *row, const __u32 can,
+				      struct usdt_site_stats *stats)
+{
+	__u64 answer;
+
+	if (can & FILLS_TABLE) {
+		*row = (struct usdt_row){};
+		answer = usdt_compiled_row(question, row);
+	} else {
+		answer = usdt_compiled_answer(question);
+	}
+	if (answer == USDT_NO) {
+		__sync_fetch_and_add(&stats->rejected, 1);
+		return false;
+	}
+	if (answer != USDT_YES) {
+		__sync_fetch_and_add(&stats->undecided, 1);
+		return false;
+	}
+	if (can & FILLS_TABLE)
+		tally(row, question, can, stats);
+	return !(can & FILLS_TABLE);
+}
+
+static __always_inline bool is_hit_wanted(const struct usdt_ctx *ctx, struct usdt_row *row, const __u32 can,
+					  struct usdt_site_stats *stats, __u64 start)
 {
 	struct usdt_question *question;
 	bool wanted;
 
-	if (!usdt_program()->filtered)
+	if (!(can & FILLS_TABLE) && !usdt_program()->filtered)
 		return true;
 	question = usdt_begin_question(ctx);
 	if (may_wait(can) && question->unread) {
@@ -359,22 +439,25 @@ static __always_inline bool is_hit_wanted(const struct usdt_ctx *ctx, const __u3
 		question = usdt_begin_question(ctx);
 		((struct usdt_ctx *)ctx)->sleepable = false;
 	}
+	if (can & FILLS_TABLE)
+		question->site = usdt_site(ctx);
 	if ((can & MAKES_CALLS) && start)
 		question->duration = bpf_ktime_get_ns() - start;
-	wanted = is_wanted(question, stats);
-	usdt_end_question(ctx);
+	wanted = is_wanted(question, row, can, stats);
+	if (!(can & FILLS_TABLE))
+		usdt_end_question(ctx);
 	return wanted;
 }
 
 /* The same at the end of a call, of which both ends are in its record. */
-static __always_inline bool is_call_wanted(const struct usdt_ctx *ctx, const struct usdt_event *event,
-					   struct usdt_site_stats *stats)
+static __always_inline bool is_call_wanted(const struct usdt_ctx *ctx, struct usdt_row *row, const __u32 can,
+					   const struct usdt_event *event, struct usdt_site_stats *stats)
 {
 	struct usdt_question *question = (struct usdt_question *)ctx->window;
 	const struct usdt_event_arg *args = (const void *)event + sizeof(*event);
 	__u32 unread = 0;
 
-	if (!usdt_program()->filtered)
+	if (!(can & FILLS_TABLE) && !usdt_program()->filtered)
 		return true;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < USDT_FILTER_VALUES; i++) {
@@ -390,8 +473,9 @@ static __always_inline bool is_call_wanted(const struct usdt_ctx *ctx, const str
 			unread |= 1u << i;
 	}
 	question->unread = usdt_unknown(unread);
+	question->site = event->site;
 	question->duration = event->duration;
-	return is_wanted(question, stats);
+	return is_wanted(question, row, can, stats);
 }
 
 /* Whether something of the record is on a page that is not in memory. */
@@ -444,13 +528,13 @@ static __always_inline void page_in(const struct usdt_ctx *ctx, const __u32 can)
 
 /* A hit, or the end of a call whose arguments are still there (`start`: when it began). Where something is paged out,
  * it is waited for, and looked at once more: the verifier goes through each look anew. */
-static __always_inline void record_hit(const struct usdt_ctx *ctx, const __u32 can, __u32 site,
+static __always_inline void record_hit(const struct usdt_ctx *ctx, struct usdt_row *row, const __u32 can, __u32 site,
 				       struct usdt_site_stats *stats, __u64 start)
 {
 	struct usdt_event *event;
 	__u64 now = 0;
 
-	if (!is_hit_wanted(ctx, can, stats, start))
+	if (!is_hit_wanted(ctx, row, can, stats, start) || (can & FILLS_TABLE))
 		return;
 	for (__u32 look = 0; look < 2; look++) {
 		event = bpf_ringbuf_reserve(&usdt_events, usdt_stock()->record_size, 0);
@@ -559,14 +643,14 @@ static __always_inline void open_call(const struct usdt_ctx *ctx, const __u32 ca
 	if (!event)
 		return;
 	for (__u32 look = 0; look < 2; look++) {
-		fill(event, ctx, can, site, usdt_pid_tgid());
+		fill(event, ctx, for_records(can), site, usdt_pid_tgid());
 		if (!may_wait(can) || look == 1 || !is_paged_out(event))
 			break;
 		page_in(ctx, can);
 	}
 }
 
-static __always_inline void close_call(const struct usdt_ctx *ctx, const __u32 can, __u32 site,
+static __always_inline void close_call(const struct usdt_ctx *ctx, struct usdt_row *row, const __u32 can, __u32 site,
 				       struct usdt_site_stats *stats)
 {
 	struct usdt_call_key key = {.site = site};
@@ -578,7 +662,7 @@ static __always_inline void close_call(const struct usdt_ctx *ctx, const __u32 c
 		if (!key.frame) /* it began before the trace, or did not count */
 			return;
 		__sync_fetch_and_add(&stats->ended, 1);
-		record_hit(ctx, can, site, stats, key.frame);
+		record_hit(ctx, row, can, site, stats, key.frame);
 		return;
 	}
 	event = bpf_map_lookup_elem(&usdt_open_calls, &key);
@@ -586,8 +670,8 @@ static __always_inline void close_call(const struct usdt_ctx *ctx, const __u32 c
 		return;
 	__sync_fetch_and_add(&stats->ended, 1);
 	event->duration = bpf_ktime_get_ns() - event->ts;
-	fill_args(event, ctx, can, true);
-	if (is_call_wanted(ctx, event, stats) &&
+	fill_args(event, ctx, for_records(can), true);
+	if (is_call_wanted(ctx, row, can, event, stats) &&
 	    bpf_ringbuf_output(&usdt_events, event, usdt_stock()->record_size, wake_flags()))
 		count_lost(stats);
 	bpf_map_delete_elem(&usdt_open_calls, &key);
@@ -598,6 +682,7 @@ static __always_inline int trace(const struct usdt_ctx *ctx, const __u32 can)
 	const bool calls = (can & MAKES_CALLS) && usdt_calls();
 	__u32 site = usdt_site(ctx);
 	struct usdt_site_stats *stats;
+	struct usdt_row row; /* of programs that fill a table */
 
 	if (usdt_stock()->ancestors.count && !descends())
 		return 0;
@@ -605,7 +690,7 @@ static __always_inline int trace(const struct usdt_ctx *ctx, const __u32 can)
 	if (!stats || (!ctx->spec && !usdt_is_packed(ctx)))
 		return 0;
 	if (calls && ctx->returns) {
-		close_call(ctx, can, site, stats);
+		close_call(ctx, &row, can, site, stats);
 		return 0;
 	}
 	/* Atomic although per CPU: another task's hit may preempt this one. */
@@ -613,7 +698,7 @@ static __always_inline int trace(const struct usdt_ctx *ctx, const __u32 can)
 	if (calls)
 		open_call(ctx, can, site, stats);
 	else
-		record_hit(ctx, can, site, stats, 0);
+		record_hit(ctx, &row, can, site, stats, 0);
 	return 0;
 }
 
@@ -647,6 +732,26 @@ USDT_PROGRAM(usdt_trace_call_steps)
 	return trace(ctx, MAKES_CALLS | COPIES_MEMORY | TAKES_STEPS);
 }
 
+USDT_PROGRAM(usdt_trace_table_hit)
+{
+	return trace(ctx, COPIES_MEMORY | FILLS_TABLE);
+}
+
+USDT_PROGRAM(usdt_trace_table_hit_extremes)
+{
+	return trace(ctx, COPIES_MEMORY | FILLS_TABLE | HAS_EXTREMES);
+}
+
+USDT_PROGRAM(usdt_trace_table_call)
+{
+	return trace(ctx, MAKES_CALLS | COPIES_MEMORY | TAKES_STEPS | FILLS_TABLE);
+}
+
+USDT_PROGRAM(usdt_trace_table_call_extremes)
+{
+	return trace(ctx, MAKES_CALLS | COPIES_MEMORY | TAKES_STEPS | FILLS_TABLE | HAS_EXTREMES);
+}
+
 /* Hits are counted, and nothing else: no argument is read, so that sites of all specs share the program. */
 USDT_PROGRAM(usdt_trace_count)
 {
@@ -675,6 +780,6 @@ USDT_PROGRAM(usdt_trace_count_where)
 	if (!stats)
 		return 0;
 	__sync_fetch_and_add(&stats->hits, 1);
-	is_hit_wanted(ctx, COPIES_MEMORY, stats, 0);
+	is_hit_wanted(ctx, NULL, COPIES_MEMORY, stats, 0);
 	return 0;
 }

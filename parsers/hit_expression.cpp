@@ -30,7 +30,8 @@ struct Draft {
   const char* start = nullptr;
   std::vector<ExpressionNode> stack = {};
   std::vector<ValuePath> values = {};
-  std::vector<std::size_t> marks = {};  ///< sizes of the stack at the start of each list under construction
+  std::vector<std::size_t> marks = {};       ///< sizes of the stack at the start of each list under construction
+  std::vector<std::string_view> parts = {};  ///< of a list of expressions
   int depth = 0;
   std::size_t nodes = 0;
   std::optional<Error> refusal = {};  ///< the first reason why it is none
@@ -192,8 +193,8 @@ struct TextParser : x3::parser<TextParser> {
   }
 };
 
-constexpr std::array kFields{HitField::pid,    HitField::tid,   HitField::cpu,  HitField::uid,     HitField::gid,
-                             HitField::cgroup, HitField::nsecs, HitField::comm, HitField::duration};
+constexpr std::array kFields{HitField::pid,    HitField::tid,   HitField::cpu,  HitField::uid,      HitField::gid,
+                             HitField::cgroup, HitField::nsecs, HitField::comm, HitField::duration, HitField::probe};
 
 /// A path to a value, or one of the words for what is known of every hit.
 struct PathParser : x3::parser<PathParser> {
@@ -274,6 +275,7 @@ Rule<struct BitOrTag> const bit_or("a value");
 Rule<struct AndTag> const all("a value");
 Rule<struct OrTag> const any("a value");
 Rule<struct WholeTag> const whole("a value");
+Rule<struct PartTag> const part("a value");
 
 /// `symbol`, where it is not the beginning of a longer operator.
 auto only(char symbol, char longer) { return x3::lexeme[x3::lit(symbol) >> !x3::char_(longer)]; }
@@ -309,7 +311,14 @@ const auto all_def = bit_or >> *(x3::lit("&&") > bit_or)[make<Op::logical_and, 2
 const auto any_def = all >> *(x3::lit("||") > all)[make<Op::logical_or, 2>];
 const auto whole_def = any >> -(x3::lit('?') > whole > ':' > whole)[make<Op::conditional, 3>];
 
-BOOST_SPIRIT_DEFINE(primary, unary, product, sum, shift, order, equality, bit_and, bit_xor, bit_or, all, any, whole)
+// One expression of a list.
+const auto end_part = [](auto& ctx) {
+  const auto range = x3::_attr(ctx);
+  draft_of(ctx).parts.emplace_back(range.begin(), range.end());
+};
+const auto part_def = x3::raw[whole][end_part];
+
+BOOST_SPIRIT_DEFINE(primary, unary, product, sum, shift, order, equality, bit_and, bit_xor, bit_or, all, any, whole, part)
 
 Error syntax_error(std::string_view text, std::string_view expected, const char* at) {
   const auto column = static_cast<std::uint32_t>(at - text.data());
@@ -341,18 +350,24 @@ std::string_view to_string(HitField field) noexcept {
       return "comm";
     case HitField::duration:
       return "duration";
+    case HitField::probe:
+      return "probe";
   }
   return {};
 }
 
-Result<Expression> parse_expression(std::string_view text) {
+namespace {
+
+/// What `grammar` makes of the whole of `text`; on an error why not.
+template <class Grammar>
+Result<Draft> parse_whole(std::string_view text, const Grammar& grammar) {
   Draft draft{.start = text.data()};
   const char* at = text.data();
   const char* const end = at + text.size();
   std::string expected = "an operator";
   bool matched = false;
   try {
-    matched = x3::phrase_parse(at, end, x3::with<DraftTag>(std::ref(draft))[whole], x3::space);
+    matched = x3::phrase_parse(at, end, x3::with<DraftTag>(std::ref(draft))[grammar], x3::space);
     if (!matched) expected = "a value";
   } catch (const x3::expectation_failure<const char*>& failure) {
     at = failure.where();
@@ -361,7 +376,29 @@ Result<Expression> parse_expression(std::string_view text) {
   while (at != end && (*at == ' ' || *at == '\t')) ++at;
   if (draft.refusal) return fail(std::move(*draft.refusal));
   if (!matched || at != end) return fail(syntax_error(text, expected, at));
-  return Expression{std::string(text), std::move(draft.stack.back()), std::move(draft.values)};
+  return draft;
+}
+
+std::string_view without_blanks(std::string_view text) {
+  const std::size_t last = text.find_last_not_of(" \t");
+  return text.substr(0, last == text.npos ? 0 : last + 1);
+}
+
+}  // namespace
+
+Result<Expression> parse_expression(std::string_view text) {
+  auto draft = parse_whole(text, whole);
+  if (!draft) return fail(std::move(draft.error()));
+  return Expression{std::string(text), std::move(draft->stack.back()), std::move(draft->values)};
+}
+
+Result<std::vector<Expression>> parse_expressions(std::string_view text) {
+  auto draft = parse_whole(text, part > *(',' > part));
+  if (!draft) return fail(std::move(draft.error()));
+  std::vector<Expression> all;
+  for (std::size_t i = 0; i < draft->stack.size(); ++i)
+    all.push_back({std::string(without_blanks(draft->parts[i])), std::move(draft->stack[i]), draft->values});
+  return all;
 }
 
 }  // namespace v1

@@ -19,6 +19,7 @@
 #include "random_expressions.hpp"
 #include "sys/unique_fd.hpp"
 #include "usdt/bpf/filter.h"
+#include "usdt/table.hpp"
 
 namespace usdt::test {
 namespace {
@@ -52,7 +53,7 @@ std::vector<bpf_insn> program_round(const std::vector<bpf_insn>& code) {
   copy(8 * USDT_FILTER_VALUES, offsetof(usdt_question, unread));
   copy(8 * (USDT_FILTER_VALUES + 1), offsetof(usdt_question, duration));
   program.push_back(insn(BPF_ALU64 | 0xb0 | BPF_K, 6, 0, 0, 4711));  // r6 is the program's
-  const auto placed = expr::in_frame(code, kAt);
+  const auto placed = expr::in_frame(code, kAt, kAt);
   program.insert(program.end(), placed.begin(), placed.end());
   program.push_back(insn(BPF_JMP | BPF_JEQ | BPF_K, 6, 0, 1, 4711));
   program.push_back(insn(BPF_ALU64 | 0xb0 | BPF_K, 0, 0, 0, 99));
@@ -158,6 +159,32 @@ TEST_F(CompiledExpression, of_random_numbers_answers_as_records_do) {
   }
   fmt::print("{} answers to {} expressions, {} of them with constant divisions by 0\n", asked, how_many(), refused);
   EXPECT_GT(asked, how_many());
+}
+
+/// Whether `a` is in the bucket it is in by evaluate().
+Expression in_its_bucket(unsigned sub_bits, const std::vector<Arg>& args, const NumbersOfHit& hit) {
+  Expression question = log2_buckets(*parse_expression("a"), sub_bits);
+  const auto key = TypedExpression::check(question, args, {0});
+  const auto bucket = static_cast<std::int64_t>(evaluate(*key, hit).value());
+  question.root = {.op = Operator::equal,
+                   .of = {question.root, {.op = Operator::integer, .bits = static_cast<std::uint64_t>(bucket)}}};
+  return question;
+}
+
+TEST_F(CompiledExpression, finds_the_bucket_that_records_are_in) {
+  ExpressionWriter writer(22, false);
+  for (std::size_t n = 0; n < how_many() / 4 && !HasFailure(); ++n) {
+    const auto args = six_arguments(n % 2 == 0);
+    NumbersOfHit hit;
+    hit.numbers.assign(6, writer.number() >> writer.below(64));
+    const auto sub_bits = static_cast<unsigned>(n % 5);
+    const Expression question = in_its_bucket(sub_bits, args, hit);
+    const auto typed = TypedExpression::check(question, args, {0});
+    ASSERT_TRUE(typed) << typed.error().message;
+    const UniqueFd program = loaded("bucket", *typed);
+    EXPECT_EQ(run(program, {hit.numbers[0]}), USDT_YES) << hit.numbers[0] << " with " << sub_bits;
+    EXPECT_EQ(run(program, {~hit.numbers[0]}), USDT_NO) << hit.numbers[0] << " with " << sub_bits;
+  }
 }
 
 TEST_F(CompiledExpression, of_reals_orders_them_as_ieee_754_does) {

@@ -87,6 +87,8 @@ void Stream::bytes(std::span<const std::byte> bytes) {
 
 void Stream::erase_line() { print("\r\x1b[K"); }
 
+void Stream::erase_lines(std::size_t count) { print("\r\x1b[{}A\x1b[J", count); }
+
 void Stream::break_line(std::uint64_t at) {
   static constexpr std::string_view kBreak = "\n   ";
   const std::size_t size = buffer_.size();

@@ -93,6 +93,8 @@ class Stream {
   void bytes(std::span<const std::byte> bytes);
   /// Takes the terminal's current line away.
   void erase_line();
+  /// Takes its last `count` lines away.
+  void erase_lines(std::size_t count);
   [[nodiscard]] Styled styled(std::string_view text, Style style) const {
     return {text, terminal_.colour ? style : Style::plain};
   }

@@ -39,7 +39,9 @@ Terminal Terminal::of(int fd) {
 
 void Terminal::measure(int fd) {
   winsize size{};
-  if (::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) width = size.ws_col;
+  if (::ioctl(fd, TIOCGWINSZ, &size) != 0) return;
+  if (size.ws_col > 0) width = size.ws_col;
+  if (size.ws_row > 0) height = size.ws_row;
 }
 
 std::string_view next_line(std::string_view& text, std::size_t width) noexcept {

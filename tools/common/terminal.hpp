@@ -11,9 +11,10 @@ struct Terminal {
   bool interactive = false;  ///< a terminal rather than a file or pipe
   bool colour = false;       ///< interactive, and neither NO_COLOR nor TERM=dumb is set (no-color.org)
   std::size_t width = 80;    ///< columns
+  std::size_t height = 24;   ///< lines
 
   [[nodiscard]] static Terminal of(int fd);
-  /// Asks how wide it is now: somebody may have resized it.
+  /// Asks how large it is now: somebody may have resized it.
   void measure(int fd);
 };
 

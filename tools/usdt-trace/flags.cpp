@@ -42,6 +42,7 @@ constexpr const char* examples =
     "  usdt-trace kcall:vfs_read --where 'duration > 1ms && comm != \"cat\"'\n"
     "  usdt-trace 'kfunc:tcp_*' --count --duration 5\n"
     "  usdt-trace 'postgresql:*' --record pg.rec; usdt-trace --replay pg.rec --where 'pid == 1234'\n"
+    "  usdt-trace kcall:vfs_read --hist duration --by comm -- cat /etc/hostname\n"
     "A command runs under the tracer, and its children are traced with it. When it ends, so does the "
     "trace, with its exit code. Where the trace ends first (-M, -d, Ctrl-C, nobody reads its output), "
     "the command and all processes it started are ended: SIGTERM, after 2 seconds SIGKILL.\n"
@@ -62,7 +63,44 @@ struct RawFlags {
   bool wait_for_pages = false;
   bool no_wait_for_pages = false;
   usdt::tools::FunctionFlags functions;
+  bool inlined = true;
+  bool ret_probes = false;
+  std::string args;
+  RawView view;
 };
+
+/// What is made of hits in the kernel, so that none of them becomes an event.
+void declare_view(CLI::App& app, RawView& raw) {
+  app.add_option("--by", raw.by,
+                 "Count the hits that have the same: expressions as --where has them, texts, and 'probe'; with commas")
+      ->type_name("KEYS")
+      ->allow_extra_args(false);
+  const auto value = [&](const char* name, std::string& text, const char* what) {
+    app.add_option(name, text, what)->type_name("EXPR")->allow_extra_args(false);
+  };
+  value("--sum", raw.sum, "Of each row of --by the sum of an expression; without --by of all hits");
+  value("--avg", raw.average, "The same of its average");
+  value("--min", raw.minimum, "The same of its smallest value");
+  value("--max", raw.maximum, "The same of its largest value");
+  value("--distinct", raw.distinct, "How many different values an expression has");
+  value("--hist", raw.log2, "How often an expression was in each range from one power of 2 to the next");
+  app.add_option("--hist-detail", raw.sub_bits, "Ranges of --hist for each power of 2, as a power of 2 of their own")
+      ->check(whole_number(0, 4))
+      ->type_name("N");
+  app.add_option("--lhist", raw.linear, "The same in ranges of equal width: 'size:0:4096:256'")
+      ->type_name("EXPR:FROM:TO:STEP")
+      ->allow_extra_args(false);
+  app.add_option("--top", raw.top, "Only the N rows with the largest numbers")
+      ->check(whole_number(1, UINT32_MAX))
+      ->type_name("N");
+  app.add_option("--max-rows", raw.max_rows, "Room for so many rows; hits of further ones are counted as table_full")
+      ->check(whole_number(1, 65536))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--interval", raw.interval, "Show the table so far each SECS seconds")
+      ->check(seconds())
+      ->type_name("SECS");
+}
 
 void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.footer(examples);
@@ -153,6 +191,7 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->type_name("KIB")
       ->capture_default_str();
   app.add_flag("-c,--count", flags.count_only, "No events, but a table of hits at the end");
+  declare_view(app, raw.view);
   app.add_flag("--wait-for-pages", raw.wait_for_pages,
                "Where an argument is paged out, let the traced program wait until it is in: the default with -p and a "
                "command, but not of everybody's, since who maps a page decides how long that takes");
@@ -273,6 +312,19 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
     return usdt::fail(
         usdt::ErrorKind::invalid_argument,
         "--count shows no events: --print, --strings, --kstack, --ustack and --max-events do not go with it");
+  auto view = parse_view(raw.view);
+  if (!view) return usdt::fail(view.error());
+  flags.view = std::move(*view);
+  if (flags.view.question) flags.count_only = false;  // by its rows
+  if (flags.no_events() && (!flags.print.empty() || !raw.strings.empty() || flags.kernel_stack_depth > 0 ||
+                            flags.user_stack_depth > 0 || flags.max_events != UINT64_MAX))
+    return usdt::fail(usdt::ErrorKind::invalid_argument,
+                      "--count and tables show no events: --print, --strings, --kstack, --ustack and --max-events do "
+                      "not go with them");
+  if (flags.view.question && !flags.record.empty())
+    return usdt::fail(usdt::ErrorKind::invalid_argument, "--record is of events, and a table has none");
+  if (flags.view.interval && !flags.view.question)
+    return usdt::fail(usdt::ErrorKind::invalid_argument, "--interval is about a table: see --by, --sum and --hist");
   if (flags.kernel_stack_depth > 0 && std::ranges::none_of(flags.patterns, is_of_kernel))
     return usdt::fail(
         usdt::ErrorKind::invalid_argument,

@@ -11,6 +11,7 @@
 
 #include "print_choice.hpp"
 #include "usdt/usdt.hpp"
+#include "view.hpp"
 
 namespace usdt_trace {
 
@@ -23,6 +24,7 @@ struct Flags {
   std::vector<std::string> command;  ///< after "--"
   Prints print;
   std::shared_ptr<const usdt::Expression> where;  ///< null: every hit counts
+  View view;                                      ///< what is shown instead of events, if anything
   std::uint64_t max_events = UINT64_MAX;
   std::optional<double> duration_seconds;
   Format format = Format::text;
@@ -40,6 +42,8 @@ struct Flags {
   std::uint32_t depth = 1;                  ///< structs within structs that are shown with their members
   bool skip_unknown = false;
   bool count_only = false;
+  /// No event is shown, but what they come to.
+  [[nodiscard]] bool no_events() const noexcept { return count_only || view.question; }
   bool likely_texts = true;            ///< shown where an argument points to plain text
   std::optional<bool> wait_for_pages;  ///< TraceOptions::wait_for_pages
   usdt::Carrier carrier = usdt::Carrier::automatic;

@@ -39,25 +39,13 @@ bool Ledger::has_losses() const {
   const Account total = facts_.summary.total();
   const bool let_go =
       std::ranges::any_of(facts_.summary.changed, [](const usdt::FileChange& change) { return change.let_go > 0; });
-  return let_go || total.ring_full + total.calls_full + total.not_written + total.undecided > 0 ||
+  return let_go || total.ring_full + total.calls_full + total.not_written + total.undecided + total.table_full > 0 ||
          any_missed(facts_.summary.missed_hits);
 }
 
 void Ledger::print() const {
   const Account total = facts_.summary.total();
-  if (flags_.count_only) {
-    const auto silent = std::count_if(facts_.summary.probes.begin(), facts_.summary.probes.end(),
-                                      [](const Account& probe) { return probe.hits == 0; });
-    say(fmt::format("{} counted; {} without hits{}", counted(total.hits, "hit"),
-                    counted(static_cast<std::size_t>(silent), "probe"), missed_text(facts_.summary.missed_hits)));
-    print_filtered(total);
-    print_losers();
-    print_changes();
-    hint_at_children();
-    return;
-  }
-  say(fmt::format("{} of {}{}; lost: {}{}", counted(total.delivered, "event"), counted(total.hits, "hit"),
-                  limit_text(total), lost_text(total), missed_text(facts_.summary.missed_hits)));
+  say(headline(total) + missed_text(facts_.summary.missed_hits));
   print_filtered(total);
   print_losers();
   print_changes();
@@ -65,15 +53,31 @@ void Ledger::print() const {
     say(fmt::format("  {} not counted: processes too many generations down to tell whether they are the command's",
                     counted(unknown, "hit")));
   if (total.ring_full > 0) say(fmt::format("  a larger --ring-size than {} MiB loses fewer", flags_.ring_megabytes));
+  if (total.table_full > 0) say(fmt::format("  more --max-rows than {} lose fewer", flags_.view.question->max_rows));
   hint_at_children();
 }
 
+/// What became of all hits, in one line.
+std::string Ledger::headline(const Account& total) const {
+  if (flags_.count_only) {
+    const auto silent = std::count_if(facts_.summary.probes.begin(), facts_.summary.probes.end(),
+                                      [](const Account& probe) { return probe.hits == 0; });
+    return fmt::format("{} counted; {} without hits", counted(total.hits, "hit"),
+                       counted(static_cast<std::size_t>(silent), "probe"));
+  }
+  const std::string all = counted(total.hits, "hit");
+  if (flags_.view.question)
+    return fmt::format("{} of {} in the table; lost: {}", total.delivered, all, lost_text(total));
+  return fmt::format("{} of {}{}; lost: {}", counted(total.delivered, "event"), all, limit_text(total),
+                     lost_text(total));
+}
+
 void Ledger::print_filtered(const Account& total) const {
-  if (flags_.where == nullptr) return;
-  say(fmt::format("  --where held for {} of {}", total.matched(), counted(total.hits, "hit")));
+  if (flags_.where != nullptr)
+    say(fmt::format("  --where held for {} of {}", total.matched(), counted(total.hits, "hit")));
   if (total.undecided > 0)
     say(
-        fmt::format("  {} left out without an answer: something --where asks for could not be read there, or was "
+        fmt::format("  {} left out without an answer: something that is asked for could not be read there, or was "
                     "divided by 0",
                     counted(total.undecided, "hit")));
 }
@@ -132,6 +136,7 @@ void Ledger::print_losers() const {
 std::string Ledger::lost_text(const Account& counts) const {
   std::string text = fmt::format("{} ring_full, {} discarded", counts.ring_full, counts.discarded);
   if (has_calls(plan_)) text += fmt::format(", {} calls_full, {} unfinished", counts.calls_full, counts.unfinished);
+  if (counts.table_full > 0) text += fmt::format(", {} table_full", counts.table_full);
   if (counts.not_written > 0) text += fmt::format(", {} not_written", counts.not_written);
   return text;
 }

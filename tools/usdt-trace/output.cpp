@@ -20,8 +20,15 @@ Account Summary::total() const {
     sum.unfinished += probe.unfinished;
     sum.discarded += probe.discarded;
     sum.not_written += probe.not_written;
+    sum.table_full += probe.table_full;
   }
   return sum;
+}
+
+bool looks_like_address(const usdt::Arg& arg, std::uint64_t value) {
+  if (!arg.c_type().empty()) return arg.type.kind == usdt::TypeKind::pointer || arg.type.kind == usdt::TypeKind::text;
+  const bool of_process = value >= 0x5500'0000'0000 && value < 0x8000'0000'0000;
+  return arg.type.size == 8 && (of_process || value >= 0xffff'8000'0000'0000);
 }
 
 bool has_calls(const usdt::AttachPlan& plan) {

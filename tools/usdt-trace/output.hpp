@@ -18,7 +18,7 @@ struct Account : usdt::ProbeCounts {
   std::uint64_t not_written = 0;  ///< lost: the event's line could not be written; not among `delivered`
 
   [[nodiscard]] std::uint64_t lost() const noexcept {
-    return ring_full + calls_full + unfinished + discarded + not_written;
+    return ring_full + calls_full + unfinished + discarded + not_written + table_full;
   }
   /// Hits for which --where holds.
   [[nodiscard]] std::uint64_t matched() const noexcept { return hits - rejected - undecided; }
@@ -51,6 +51,8 @@ class Output {
   /// `around` has begun with it.
   void event(const usdt::Event& event);
   void summary(const Summary& summary) { write_summary(summary); }
+  /// The rows of Flags::view so far, or in the end. Recordings have none: they are of events.
+  virtual void table(const std::vector<usdt::TableRow>& rows) { static_cast<void>(rows); }
   /// Bytes that are buffered.
   [[nodiscard]] std::uint64_t pending() const noexcept { return out_.printed() - out_.written(); }
   /// Hands them to the kernel.
@@ -119,6 +121,11 @@ class Columns {
 /// Text that nobody asked for: that of an argument that is known to point to characters, or (`likely`) plainly does.
 [[nodiscard]] std::optional<usdt::Text> unasked_text(const usdt::AttachPlan& plan, const usdt::Event& event,
                                                      std::size_t n, bool likely);
+
+/// An unsigned word that can only be an address: Linux maps x86-64 and arm64 programs, heaps, libraries and stacks at
+/// 0x55... to 0x7f..., and the kernel from 0xffff'8000'0000'0000 on, where no ordinary count is.
+/// What kernel types call a pointer is one, whatever its value.
+[[nodiscard]] bool looks_like_address(const usdt::Arg& arg, std::uint64_t value);
 
 /// Why a frame has no name: the issue, and what more is known of it.
 [[nodiscard]] std::string issue_text(const usdt::Frame& frame);

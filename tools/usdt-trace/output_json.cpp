@@ -8,6 +8,7 @@
 
 #include "common/json.hpp"
 #include "output.hpp"
+#include "view_output.hpp"
 
 namespace usdt_trace {
 namespace {
@@ -27,9 +28,10 @@ class JsonOutput final : public Output {
         stacks_(flags.kernel_stack_depth > 0),
         user_stacks_(flags.user_stack_depth > 0),
         has_calls_(has_calls(plan) && !flags.count_only),
-        asks_(flags.where != nullptr),
+        asks_(flags.where != nullptr || flags.view.question != nullptr),
         likely_texts_(flags.likely_texts),
         columns_(plan, printed),
+        view_(flags.view),
         json_(object_) {
     for (const usdt::PlannedProbe& probe : plan.probes) names_.push_back(full_name(plan, probe));
     args_of_.assign(plan.probes.size(), nullptr);
@@ -65,6 +67,15 @@ class JsonOutput final : public Output {
     json_.EndObject();
     put_line();
     Output::printed(1);
+  }
+
+  void table(const std::vector<usdt::TableRow>& rows) override {
+    json_.Reset(object_);
+    json_.StartObject();
+    head("table");
+    write_table(json_, view_, plan_, rows);
+    json_.EndObject();
+    put_line();
   }
 
   void write_summary(const Summary& summary) override {
@@ -137,6 +148,7 @@ class JsonOutput final : public Output {
     json_key(json_, "ring_full"), json_.Uint64(counts.ring_full);
     json_key(json_, "discarded"), json_.Uint64(counts.discarded);
     json_key(json_, "not_written"), json_.Uint64(counts.not_written);
+    if (plan_.table) json_key(json_, "table_full"), json_.Uint64(counts.table_full);
     if (has_calls_) {
       json_key(json_, "calls_full"), json_.Uint64(counts.calls_full);
       json_key(json_, "unfinished"), json_.Uint64(counts.unfinished);
@@ -354,9 +366,10 @@ class JsonOutput final : public Output {
   bool stacks_;
   bool user_stacks_;
   bool has_calls_;
-  bool asks_;  ///< --where
+  bool asks_;  ///< --where, or a table
   bool likely_texts_;
   Columns columns_;
+  const View& view_;
   std::vector<std::string> names_;
   std::vector<const std::vector<usdt::Arg>*> args_of_;  ///< by probe; null: none of its sites is attached
   std::vector<std::string> pcs_;

@@ -9,18 +9,10 @@
 
 #include "common/meaning.hpp"
 #include "output.hpp"
+#include "view_output.hpp"
 
 namespace usdt_trace {
 namespace {
-
-/// An unsigned word that can only be an address: Linux maps x86-64 and arm64 programs, heaps, libraries and stacks at
-/// 0x55... to 0x7f..., and the kernel from 0xffff'8000'0000'0000 on, where no ordinary count is.
-/// What kernel types call a pointer is one, whatever its value.
-bool looks_like_address(const usdt::Arg& arg, std::uint64_t value) {
-  if (!arg.c_type().empty()) return arg.type.kind == usdt::TypeKind::pointer || arg.type.kind == usdt::TypeKind::text;
-  const bool of_process = value >= 0x5500'0000'0000 && value < 0x8000'0000'0000;
-  return arg.type.size == 8 && (of_process || value >= 0xffff'8000'0000'0000);
-}
 
 constexpr std::size_t kBeforeProbe = 15 + 1 + 15 + 1 + 7 + 1;  ///< time, command and process
 constexpr std::size_t kWidestProbe = 40;                       ///< longer ones push their own line
@@ -35,11 +27,12 @@ class TextOutput final : public Output {
         printed_(printed),
         count_only_(flags.count_only),
         likely_texts_(flags.likely_texts),
+        view_(flags.view),
         columns_(plan, printed),
         names_(short_names(plan)) {
     const std::size_t widest = std::min(kWidestProbe, out_.room(kBeforeProbe + 1 + kSomeArguments, 0));
     for (const std::string& name : names_) probe_width_ = std::max(probe_width_, std::min(name.size(), widest));
-    if (out_.terminal().interactive && !count_only_)
+    if (out_.terminal().interactive && !flags.no_events())
       out_.print("{}\n", out_.styled(fmt::format("{:<15} {:<15} {:<7} {:<{}} ARGUMENTS", "TIME", "COMMAND", "PID",
                                                  "PROBE", probe_width_),
                                      usdt::tools::Style::bold));
@@ -62,6 +55,24 @@ class TextOutput final : public Output {
     show_frames(around_.kernel_stack());
     show_frames(around_.user_stack());
     Output::printed(1);
+  }
+
+  /// On a terminal the one before gives its place to it.
+  void table(const std::vector<usdt::TableRow>& rows) override {
+    const usdt::tools::Terminal& terminal = out_.terminal();
+    std::vector<std::string> lines = table_lines(view_, plan_, rows, terminal.width);
+    if (terminal.interactive && view_.interval) {
+      if (table_height_ > 0) out_.erase_lines(table_height_);
+      for (std::string& line : lines) line.resize(std::min(line.size(), terminal.width - 1));
+      if (lines.size() + 2 > terminal.height) lines.resize(std::max<std::size_t>(terminal.height, 4) - 2);
+      table_height_ = lines.size();
+    } else if (view_.interval) {
+      timespec now{};
+      ::clock_gettime(CLOCK_MONOTONIC, &now);
+      show_time(static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec));
+      out_.print("\n");
+    }
+    for (const std::string& line : lines) out_.print("{}\n", line);
   }
 
   /// With --count: probes that were hit, most hits first.
@@ -242,6 +253,8 @@ class TextOutput final : public Output {
   const Printed& printed_;
   bool count_only_;
   bool likely_texts_;
+  const View& view_;
+  std::size_t table_height_ = 0;  ///< lines of the last table, on a terminal
   Columns columns_;
   std::vector<std::string> names_;
   std::uint64_t line_ = 0;  ///< Stream::printed() at the beginning of this line

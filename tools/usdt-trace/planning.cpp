@@ -31,7 +31,7 @@ void ask_for_text(const PrintItem& item, usdt::TextOptions& texts) {
 usdt::ValueOptions values_of(const PrintList& list, const Flags& flags) {
   usdt::ValueOptions values;
   for (const PrintItem& item : list) values.paths.push_back(item.value);
-  values.open = list.empty() && !flags.count_only;
+  values.open = list.empty() && !flags.no_events();
   values.depth = flags.depth;
   return values;
 }
@@ -40,7 +40,7 @@ usdt::ValueOptions values_of(const PrintList& list, const Flags& flags) {
 usdt::TextOptions texts_of(const PrintList& list, const Flags& flags) {
   usdt::TextOptions texts;
   for (const PrintItem& item : list) ask_for_text(item, texts);
-  texts.typed = list.empty() && !flags.count_only;
+  texts.typed = list.empty() && !flags.no_events();
   texts.likely = texts.typed && flags.likely_texts;
   return texts;
 }
@@ -187,7 +187,7 @@ usdt::Result<usdt::Selection> select(const Flags& flags, const usdt::SearchScope
   for (const usdt::ProbeFile& file : selection->files) {
     for (const usdt::ScanWarning& warning : file.warnings)
       notice(flags, fmt::format("{}: {}", file.target.path.string(), warning.message));
-    if (!file.no_types.empty() && !flags.count_only)
+    if (!file.no_types.empty() && !flags.no_events())
       notice(flags, fmt::format("no types of functions: {}", file.no_types));
   }
   for (const std::string& unknown : selection->kernel.unknown) notice(flags, fmt::format("left out: {}", unknown));
@@ -204,6 +204,7 @@ usdt::Result<usdt::PlanOptions> plan_options(const Flags& flags, const Subjects&
   options.allow_unsafe_nop5 = flags.allow_unsafe_nop5;
   options.kernel_backend = flags.kernel_backend;
   options.where = flags.where;
+  options.table = flags.view.question;
   return options;
 }
 
@@ -231,15 +232,17 @@ void choose_values(const Wanted& wanted, const PrintChoice& choice, usdt::PlanOp
   options.values_of = [&](const usdt::PointName& point) { return &wanted.values[choice.of(point)]; };
 }
 
-/// What --where could not be asked of is shown beside the reason.
+/// What --where or a table could not be asked of is shown beside the reason.
 usdt::Error explained(usdt::Error error, const usdt::Selection& selection, const usdt::KernelFacts& kernel,
                       usdt::PlanOptions options) {
-  if (error.kind != usdt::ErrorKind::invalid_argument || options.where == nullptr) return error;
+  if (error.kind != usdt::ErrorKind::invalid_argument || (!options.where && !options.table)) return error;
+  const std::string_view about = options.table ? "" : "--where ";
   options.where = nullptr;
+  options.table = nullptr;
   const auto without = usdt::plan_attach(selection, kernel, options);
-  if (!without) return error;  // it is not about --where
+  if (!without) return error;  // it is not about that
   const Printed all{.lists = {}, .of_probe = std::vector<ListNumber>(without->probes.size())};
-  error.message = fmt::format("--where {}: {}", error.message, what_there_is(*without, all, 0));
+  error.message = fmt::format("{}{}: {}", about, error.message, what_there_is(*without, all, 0));
   return error;
 }
 

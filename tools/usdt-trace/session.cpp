@@ -195,6 +195,7 @@ class Session {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(end_ - Clock::now());
       if (auto events = take(std::clamp(left, std::chrono::milliseconds(0), longest_wait)); !events)
         return usdt::fail(events.error());
+      if (auto shown = show_table_so_far(); !shown) return shown;
       bool written = true;
       for (Sink& sink : sinks_)
         written &= sink.output().flush([this](std::chrono::milliseconds) { return !over(); }) == Output::Flushed::all;
@@ -202,6 +203,24 @@ class Session {
       report_changes();
       if (recorder_ != nullptr && recorder_->account_due()) recorder_->account(summary());
     }
+    return {};
+  }
+
+  /// With --interval, when it is time.
+  usdt::Result<void> show_table_so_far() {
+    if (!flags_.view.interval || Clock::now() < next_table_) return {};
+    const auto interval =
+        std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*flags_.view.interval));
+    const bool first = next_table_ == Clock::time_point();
+    next_table_ = Clock::now() + interval;
+    return first ? usdt::Result<void>() : show_table();
+  }
+
+  usdt::Result<void> show_table() {
+    auto rows = tracer_->table();
+    if (!rows) return usdt::fail(rows.error());
+    for (Sink& sink : sinks_)
+      if (sink.is_written()) sink.output().table(*rows);
     return {};
   }
 
@@ -234,6 +253,9 @@ class Session {
       flush();
     }
     tracer_->drain(nullptr);
+    if (flags_.view.question) {
+      if (auto shown = show_table(); !shown) usdt::tools::print_error(tool, shown.error());
+    }
     ledger_.emplace(flags_, plan_,
                     Ledger::Facts{.summary = summary(), .shown = shown_, .nothing_left = nothing_left_ && !child_});
     for (Sink& sink : sinks_)
@@ -303,6 +325,7 @@ class Session {
   std::size_t changes_told_ = 0;
   bool nothing_left_ = false;  ///< every site was let go
   Clock::time_point end_ = Clock::time_point::max();
+  Clock::time_point next_table_;
   std::optional<Clock::time_point> last_patience_;
   std::optional<int> own_code_;  ///< of the command, where it ended by itself
 };

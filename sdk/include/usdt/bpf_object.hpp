@@ -140,6 +140,8 @@ class BpfObject {
   [[nodiscard]] Result<void> set_max_entries(std::string_view map, std::uint32_t entries);
   /// The same of the size of its values.
   [[nodiscard]] Result<void> set_value_size(std::string_view map, std::uint32_t bytes);
+  /// The same for its keys.
+  [[nodiscard]] Result<void> set_key_size(std::string_view map, std::uint32_t bytes);
   /// The loads to come take the map of `fd` for `map`, with its entries: two objects share it. Errors: not_found,
   /// type_mismatch (another type, size of keys or values, flags), invalid_argument (no map; one that load() fills).
   [[nodiscard]] Result<void> reuse_map(std::string_view map, int fd);

@@ -26,6 +26,7 @@ enum class HitField : std::uint8_t {
   nsecs,     ///< CLOCK_MONOTONIC; of a call its end
   comm,      ///< the thread's name, a text of at most 15 bytes
   duration,  ///< of a call, ns
+  probe,     ///< which probe it is a hit of: only a key of a table (table.hpp)
 };
 /// "pid", "comm": as expressions write them.
 [[nodiscard]] std::string_view to_string(HitField field) noexcept;
@@ -62,6 +63,9 @@ enum class Operator : std::uint8_t {
   logical_and,    ///< "&&"
   logical_or,     ///< "||"
   conditional,    ///< "?:"
+  log2_bucket,  ///< which of the buckets of log2_buckets() the number below is in; `bits`: sub-buckets, as a power of 2
+  part,         ///< what is below, of the source `text`
+  row,          ///< parts: which hits count, `bits` keys, and maybe a value (row_of())
 };
 
 /// An operator with its operands, or a leaf.
@@ -86,6 +90,9 @@ struct Expression {
 /// bytes), the operators above with C's precedence ("=~" and "in" with those of equality), parentheses. Errors: syntax
 /// with the column; limit (more than 512 operators, nested more than 64 deep, more than kMost different values).
 [[nodiscard]] Result<Expression> parse_expression(std::string_view text);
+
+/// Expressions with commas between them, each as parse_expression(); the column of an error is that in the whole text.
+[[nodiscard]] Result<std::vector<Expression>> parse_expressions(std::string_view text);
 
 /// The type of what an expression computes.
 enum class ExpressionType : std::uint8_t {
@@ -152,6 +159,9 @@ class HitFacts {
 /// The answer, an integer, as programs in the kernel find it (truth values: 0 and 1). Nothing: it cannot be told, since
 /// something it needs was not read, or is divided by 0.
 [[nodiscard]] std::optional<std::uint64_t> evaluate(const TypedExpression& expression, const HitFacts& facts);
+/// The same of one node of its tree.
+[[nodiscard]] std::optional<std::uint64_t> evaluate(const TypedExpression& expression,
+                                                    const TypedExpression::Node& node, const HitFacts& facts);
 
 }  // namespace v1
 }  // namespace usdt

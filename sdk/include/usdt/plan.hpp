@@ -26,6 +26,7 @@
 #include "usdt/result.hpp"
 #include "usdt/select.hpp"
 #include "usdt/stop.hpp"
+#include "usdt/table.hpp"
 #include "usdt/value_path.hpp"
 
 namespace usdt {
@@ -134,6 +135,9 @@ struct PlanOptions {
   /// Hits count only where its answer is yes; null: all do. It is asked in the kernel, before anything is recorded.
   /// Sites that do not have what it is about are skipped with the reason.
   std::shared_ptr<const Expression> where = {};
+  /// No events: hits become rows of a table (Tracer::table()); null: events. Sites that do not have what it is about,
+  /// or not of the type that the first one has, are skipped with the reason.
+  std::shared_ptr<const TableQuestion> table = {};
 };
 
 /// One file of the plan.
@@ -238,8 +242,9 @@ struct AttachPlan {
   std::uint32_t max_entries = 0;        ///< of any spec: arguments and steps
   std::uint32_t max_steps = 0;          ///< of any value
   std::uint32_t string_slots = 0;       ///< of any spec (PlanOptions::texts)
-  Table<TypedExpression> filters = {};  ///< PlanOptions::where over each kind of site
-  Table<std::string> programs = {};     ///< of one BPF object, each for sites of its own (join_plans())
+  Table<TypedExpression> filters = {};  ///< PlanOptions::where, and the table's row, over each kind of site
+  std::optional<PlannedTable> table = {};
+  Table<std::string> programs = {};  ///< of one BPF object, each for sites of its own (join_plans())
 };
 
 /// Plans the attachment of all that was selected to `kernel`. Errors: invalid_argument where a path of PlanOptions

@@ -55,7 +55,8 @@ struct TraceOptions {
 };
 
 /// What became of the hits of one probe. hits == delivered + ring_full + calls_full + unfinished + discarded, always;
-/// of a trace that only counts, the hits alone.
+/// of a trace that only counts, the hits alone. Of one that fills a table `delivered` are those that are in its rows,
+/// and `table_full` those for which there was no room.
 struct ProbeCounts {
   std::uint64_t hits = 0;        ///< the program ran for a process that counts
   std::uint64_t delivered = 0;   ///< a callback took the event
@@ -64,6 +65,8 @@ struct ProbeCounts {
   std::uint64_t unfinished = 0;  ///< calls that had not ended when the trace did
   /// PlanOptions::where says no to them; and those for which it has no answer, since something could not be read.
   std::uint64_t rejected = 0, undecided = 0;
+  /// Of a trace that fills a table: beyond TableQuestion::max_rows.
+  std::uint64_t table_full = 0;
   /// Recorded, but not taken: the consumer had stopped taking events (--max-events), or its callback threw.
   std::uint64_t discarded = 0;
   /// Link::missed_hits() of this probe, in no other number; nothing where the kernel does not count them, or only those
@@ -123,6 +126,9 @@ class Tracer {
   void drain(const Callback& callback);
   /// Per probe of the plan, exact once drained.
   [[nodiscard]] std::vector<ProbeCounts> counts() const;
+  /// The rows of PlanOptions::table by now, in the order of their keys; exact after detach(). Errors: invalid_argument
+  /// (no table was asked for), io.
+  [[nodiscard]] Result<std::vector<TableRow>> table() const;
   /// With descendants_only or family_of: hits that are not counted because it could not be told whose descendant the
   /// process is: 64 generations below a process that started before the trace, or on a kernel where forks cannot be
   /// watched.

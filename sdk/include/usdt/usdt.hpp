@@ -50,6 +50,7 @@
 #include "usdt/stack.hpp"
 #include "usdt/stop.hpp"
 #include "usdt/symbolizer.hpp"
+#include "usdt/table.hpp"
 #include "usdt/tracer.hpp"
 #include "usdt/type_graph.hpp"
 #include "usdt/utf8.hpp"

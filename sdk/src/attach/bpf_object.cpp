@@ -101,6 +101,10 @@ Result<void> BpfObject::set_max_entries(std::string_view map, std::uint32_t entr
   return add_map_size(impl_->recipe, impl_->opened, {std::string(map), entries, bpf_map__set_max_entries});
 }
 
+Result<void> BpfObject::set_key_size(std::string_view map, std::uint32_t bytes) {
+  return add_map_size(impl_->recipe, impl_->opened, {std::string(map), bytes, bpf_map__set_key_size});
+}
+
 Result<void> BpfObject::set_value_size(std::string_view map, std::uint32_t bytes) {
   return add_map_size(impl_->recipe, impl_->opened, {std::string(map), bytes, bpf_map__set_value_size});
 }

@@ -94,6 +94,10 @@ class Expander {
       if (auto done = expand(i); !done) return fail(done.error());
     }
     if (moves_.empty()) return fail(ErrorKind::not_found, "no such call");
+    if (expr::needs_row(code_) && !has_row_)
+      return fail(ErrorKind::invalid_argument,
+                  "the plan fills a table (PlanOptions::table), and no program of the BPF object has a place for its "
+                  "rows: tables are Tracer's");
     for (const Elf64_Shdr& section : sections_) {
       auto moved = move_rest(section);
       if (!moved) return fail(moved.error());
@@ -136,11 +140,13 @@ class Expander {
     out.reserve(moves.back());
     for (std::size_t i = 0; i < old.size(); ++i) {
       if (is_call_of(old[i], placeholder_)) {
-        if (out.empty() || !is_frame_load(out.back()))
+        if (out.size() < 2 || !is_frame_load(out.back()) || !is_frame_load(out.rbegin()[1]))
           return fail(ErrorKind::invalid_argument,
                       "a program asks about hits (usdt_filter()) with a window that is not on its own stack");
-        const auto placed = expr::in_frame(code_, out.back().off);
-        out.back() = kSetR0;
+        has_row_ |= out.back().off != out.rbegin()[1].off;
+        const auto placed = expr::in_frame(code_, out.rbegin()[1].off, out.back().off);
+        out.back() = kSetR0;  // the loads were to say where: what is there may not be written yet
+        out.rbegin()[1] = kSetR0;
         out.insert(out.end(), placed.begin(), placed.end());
         continue;
       }
@@ -285,6 +291,7 @@ class Expander {
   Bytes bytes_;
   std::int32_t placeholder_;
   std::span<const bpf_insn> code_;
+  bool has_row_ = false;  ///< some call has
   Elf64_Ehdr header_{};
   std::vector<Elf64_Shdr> sections_;
   std::map<std::size_t, Moves> moves_;  ///< by section

@@ -48,6 +48,8 @@ class EventFacts final : public HitFacts {
         return event_.timestamp() + event_.duration();  // of calls, which have their entry's time
       case HitField::duration:
         return event_.duration();
+      case HitField::probe:
+        return event_.site().probe.value;
       case HitField::uid:
       case HitField::gid:
       case HitField::cgroup:

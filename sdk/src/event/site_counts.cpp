@@ -70,6 +70,7 @@ usdt_site_stats SiteCounts::of(std::uint32_t site) const noexcept {
     sum.ended += sys::load_kernel_counter(entry.ended);
     sum.rejected += sys::load_kernel_counter(entry.rejected);
     sum.undecided += sys::load_kernel_counter(entry.undecided);
+    sum.table_full += sys::load_kernel_counter(entry.table_full);
   }
   return sum;
 }

@@ -11,6 +11,7 @@
 #include "event/event_copies.hpp"
 #include "event/follow.hpp"
 #include "event/ring.hpp"
+#include "event/row_map.hpp"
 #include "event/site_counts.hpp"
 #include "event/trace_options.hpp"
 #include "trace.bpf.hpp"
@@ -45,7 +46,8 @@ Result<void> set_open_calls(BpfObject& object, const AttachPlan& plan, const Eve
 Result<void> size_maps(BpfObject& object, const AttachPlan& plan, const EventLayout& layout,
                        const TraceOptions& options) {
   if (auto set = set_open_calls(object, plan, layout, options); !set) return set;
-  return object.set_max_entries("usdt_events", ring_size(options.count_only ? 0 : options.ring_bytes));
+  const bool events = !options.count_only && !plan.table;
+  return object.set_max_entries("usdt_events", ring_size(events ? options.ring_bytes : 0));
 }
 
 usdt_stock_constants constants_of(const EventLayout& layout) {
@@ -98,12 +100,21 @@ bool reads_memory(const AttachPlan& plan) {
                              [&](const EncodedSpec& spec) { return std::ranges::any_of(spec.args, reads); });
 }
 
+bool has_text_key(const AttachPlan& plan) {
+  return plan.table && std::ranges::any_of(plan.table->keys, [](const TableColumn& key) {
+           return key.type == ExpressionType::text && !key.field;
+         });
+}
+
 bool has_calls(const AttachPlan& plan) {
   return std::ranges::find(plan.groups, Moment::both, &AttachGroup::moment) != plan.groups.end();
 }
 
 /// Of the stock programs (bpf/trace.bpf.c) the smallest that does.
 std::string program_for(const AttachPlan& plan, const TraceOptions& options, bool sleepable) {
+  if (plan.table)
+    return fmt::format("usdt_trace_table_{}{}", has_calls(plan) ? "call" : "hit",
+                       plan.table->extremes ? "_extremes" : "");
   if (options.count_only) return plan.filters.empty() ? "usdt_trace_count" : "usdt_trace_count_where";
   const bool copies = sleepable || plan.string_slots > 0 || options.user_stack_depth > 0;
   const std::string_view can = plan.max_steps > 0 ? "_steps" : copies ? "_memory" : "";
@@ -112,8 +123,15 @@ std::string program_for(const AttachPlan& plan, const TraceOptions& options, boo
 
 bool waits_for_pages(const AttachPlan& plan, const TraceOptions& options) {
   const bool picked = !pids_of(plan.scope).empty() || options.descendants_only;
-  return options.wait_for_pages.value_or(picked) && !options.count_only && !plan.files.empty() && reads_memory(plan) &&
-         probe_feature(Feature::sleepable_uprobe).answer == Answer::yes;
+  return options.wait_for_pages.value_or(picked) && !options.count_only && !plan.files.empty() &&
+         (reads_memory(plan) || has_text_key(plan)) && probe_feature(Feature::sleepable_uprobe).answer == Answer::yes;
+}
+
+/// What older verifiers say of the instructions that extremes take names neither.
+Error explained(Error error, const AttachPlan& plan) {
+  if (error.kind != ErrorKind::verifier || !plan.table || !plan.table->extremes) return error;
+  error.kind = ErrorKind::not_supported;
+  return error.within("smallest and largest values need an atomic exchange in programs (Linux 5.12, arm64: 5.18)");
 }
 
 }  // namespace
@@ -204,6 +222,9 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   if (one_family) {
     if (auto set = event::keep_family_only(*object, constants, family); !set) return fail(set.error());
   }
+  if (plan.table) {
+    if (auto sized = event::size_rows(*object, constants, *plan.table); !sized) return fail(sized.error());
+  }
   auto rows = event::SiteCounts::size(*object, constants, plan.sites.size());
   if (!rows) return fail(rows.error());
   if (has_likely_texts(plan)) {
@@ -219,7 +240,7 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
                          .max_programs = options.max_programs,
                          .programs = {program}};
   auto loaded = object->load(shared, load);
-  if (!loaded) return fail(loaded.error());
+  if (!loaded) return fail(explained(std::move(loaded.error()), plan));
   // Where forks cannot be watched, the walk of bpf/descends.h finds descendants, and counts where it does not know.
   auto marks = one_family ? event::ForkMarks::start(*loaded, constants) : Result<event::ForkMarks>();
   auto events = loaded->map_fd("usdt_events");
@@ -290,6 +311,7 @@ std::vector<ProbeCounts> Tracer::counts() const {
     all[number].calls_full += counted.calls_full;
     all[number].rejected += counted.rejected;
     all[number].undecided += counted.undecided;
+    all[number].table_full += counted.table_full;
     ended[number] += counted.ended;
   }
   if (impl_->count_only) return all;
@@ -300,7 +322,16 @@ std::vector<ProbeCounts> Tracer::counts() const {
       all[number].unfinished = all[number].hits - ended[number] - all[number].calls_full;
     }
   }
+  if (!impl_->plan.table) return all;
+  for (ProbeCounts& probe : all)
+    probe.delivered =
+        probe.hits - probe.rejected - probe.undecided - probe.table_full - probe.calls_full - probe.unfinished;
   return all;
+}
+
+Result<std::vector<TableRow>> Tracer::table() const {
+  if (!impl_->plan.table) return fail(ErrorKind::invalid_argument, "the plan has no table");
+  return event::read_rows(impl_->object, impl_->plan);
 }
 
 std::uint64_t Tracer::undecided() const noexcept {

@@ -53,7 +53,7 @@ class Checker {
       case Op::text_of:
         return text_of(node);
       case Op::field:
-        return field(static_cast<HitField>(node.bits));
+        return field(node);
       case Op::logical_and:
       case Op::logical_or:
         return both(node);
@@ -84,6 +84,12 @@ class Checker {
       case Op::bit_xor:
       case Op::bit_or:
         return arithmetic(node);
+      case Op::log2_bucket:
+        return bucket(node);
+      case Op::part:
+        return wrong(node, "a part is of a row");
+      case Op::row:
+        return row(node);
     }
     return wrong(node, "no expression");
   }
@@ -146,7 +152,45 @@ class Checker {
     return Node{.op = Op::text_of, .type = Type::text, .bits = checked->bits};
   }
 
-  static Result<Node> field(HitField field) {
+  /// A signed number, whatever it is a bucket of.
+  Result<Node> bucket(const ExpressionNode& node) {
+    auto of = number(node.of[0]);
+    if (!of) return of;
+    Node made{.op = Op::log2_bucket};
+    made.of = {std::move(*of), Node{.op = Op::integer, .bits = node.of[1].bits}};
+    return folded(node, std::move(made));
+  }
+
+  /// Errors name the part, since their columns are those of its text.
+  Result<Node> row(const ExpressionNode& node) {
+    Node made{.op = Op::row, .bits = node.bits};
+    for (std::size_t i = 0; i < node.of.size(); ++i) {
+      const ExpressionNode& inner = node.of[i].of[0];
+      auto checked = i == 0 ? condition(inner) : i <= node.bits ? key(inner) : number(inner);
+      if (!checked) return fail(checked.error().within(node.of[i].text));
+      Node part{.op = Op::part, .type = checked->type, .text = node.of[i].text};
+      part.of = {std::move(*checked)};
+      made.of.push_back(std::move(part));
+    }
+    return made;
+  }
+
+  /// A pointer to characters is the text.
+  Result<Node> key(const ExpressionNode& node) {
+    if (node.op == Op::field && static_cast<HitField>(node.bits) == HitField::probe)
+      return Node{.op = Op::field, .bits = node.bits};
+    const bool text = node.op == Op::value && args_[places_[node.bits]].type.kind == TypeKind::text;
+    if (text && args_[places_[node.bits]].readable())
+      return text_of({.op = Op::text_of, .of = {node}, .column = node.column});
+    auto checked = check(node);
+    if (checked && is_real(checked->type)) return wrong(node, "a real is no key");
+    if (checked && checked->op == Op::text) return wrong(node, "a literal is the same for every hit");
+    return checked;
+  }
+
+  static Result<Node> field(const ExpressionNode& node) {
+    const auto field = static_cast<HitField>(node.bits);
+    if (field == HitField::probe) return wrong(node, "'probe' can be a key of a table, and nothing else");
     Node made{.op = Op::field, .bits = static_cast<std::uint64_t>(field)};
     if (field == HitField::comm) made.type = Type::text;
     if (field == HitField::cgroup || field == HitField::nsecs || field == HitField::duration)
@@ -377,7 +421,7 @@ bool TypedExpression::asks(HitField field) const { return asks_for(root_, field)
 Result<TypedExpression> TypedExpression::check(const Expression& expression, const std::vector<Arg>& args,
                                                const std::vector<std::size_t>& places) {
   Checker checker(expression, args, places);
-  auto root = checker.condition(expression.root);
+  auto root = expression.root.op == Op::row ? checker.check(expression.root) : checker.condition(expression.root);
   if (!root) return fail(root.error());
   TypedExpression made;
   made.root_ = std::move(*root);

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "expr/numbers.hpp"
+#include "expr/row.hpp"
 #include "usdt/bpf/filter.h"
 
 namespace usdt::expr {
@@ -25,6 +26,7 @@ using Op = Operator;
 constexpr std::uint8_t kFrame = 10;
 
 constexpr int kUnread = offsetof(usdt_question, unread);
+constexpr int kSite = offsetof(usdt_question, site);
 constexpr int kDuration = offsetof(usdt_question, duration);
 constexpr int kScratch = offsetof(usdt_question, scratch);
 // The scratch words: values that wait for others, and pieces of texts.
@@ -99,7 +101,16 @@ class Compiler {
     const Label yes = label();
     const Label no = label();
     const Label end = label();
-    branch(expression_.root(), yes, no);
+    const Node& root = expression_.root();
+    if (root.op == Op::row) {
+      const Label counts = label();
+      branch(root.of[0].of[0], counts, no);
+      place(counts);
+      row(root);
+      jump(yes);
+    } else {
+      branch(root, yes, no);
+    }
     place(no);
     set(0, USDT_NO);
     jump(end);
@@ -215,6 +226,7 @@ class Compiler {
       return alu_by(BPF_XOR, 0, -1);
     }
     if (node.op == Op::conditional) return choice(node);
+    if (node.op == Op::log2_bucket) return bucket(node);
     if (is_truth(node)) return truth(node);
     both(node);
     compute(node);
@@ -249,6 +261,62 @@ class Compiler {
     place(yes);
     value(node.of[1]);
     place(end);
+  }
+
+  // --- rows ---
+  void row(const Node& root) {
+    const RowLayout layout = row_layout(root);
+    for (std::size_t i = 0; i < layout.keys.size(); ++i) {
+      const Node& key = root.of[i + 1].of[0];
+      const int at = kRow + static_cast<int>(offsetof(usdt_row, key)) + static_cast<int>(layout.keys[i].offset);
+      if (key.type == ExpressionType::text) {
+        text_key(key, at, layout.keys[i].size);
+      } else {
+        value(key);
+        store(kFrame, at, 0);
+      }
+    }
+    layout.value ? value(root.of.back().of[0]) : set(0, 0);
+    store(kFrame, offsetof(usdt_question, values), 0);  // nothing is read any more
+  }
+
+  /// What is behind a text is 0 beforehand.
+  void text_key(const Node& key, int at, std::uint32_t size) {
+    if (key.op == Op::text_of) return read_text(key, 0, size, at);
+    frame_address(1, at);
+    set(2, size);
+    call(BPF_FUNC_get_current_comm);
+  }
+
+  /// As log2_bucket() of numbers.cpp, of what is in r0.
+  void bucket(const Node& node) {
+    const auto sub_bits = static_cast<std::int32_t>(node.of[1].bits);
+    const Label end = label();
+    value(node.of[0]);
+    if (node.of[0].type == ExpressionType::signed_integer) {
+      move(2, 0);
+      negate_if_negative(2, 0);
+    } else {
+      set(2, 0);
+    }
+    jump_if_is(kJumpLess, 0, 1 << sub_bits, end);
+    move(1, 0);
+    set(3, 0);
+    for (const std::int32_t width : {32, 16, 8, 4, 2, 1}) {
+      const Label narrow = label();
+      move(4, 1);
+      alu_by(BPF_RSH, 4, width);
+      jump_if_is(BPF_JEQ, 4, 0, narrow);
+      move(1, 4);
+      alu_by(BPF_ADD, 3, width);
+      place(narrow);
+    }
+    alu_by(BPF_SUB, 3, sub_bits);
+    alu(BPF_RSH, 0, 3);
+    alu_by(BPF_LSH, 3, sub_bits);
+    alu(BPF_ADD, 0, 3);
+    place(end);
+    negate_if_negative(2, 0);
   }
 
   /// Of two operands the values in r0 and r1.
@@ -340,6 +408,8 @@ class Compiler {
         return load(BPF_LDX | BPF_MEM | kDouble, 0, kFrame, kDuration);
       case HitField::comm:
         return set(0, 0);  // compared as a text (matches())
+      case HitField::probe:
+        return load(BPF_LDX | BPF_MEM /* BPF_W */, 0, kFrame, kSite);
     }
   }
 
@@ -369,10 +439,11 @@ class Compiler {
     place(end);
   }
 
-  void buffer_address(std::uint8_t to) {
+  void frame_address(std::uint8_t to, int offset) {
     move(to, kFrame);
-    alu_by(BPF_ADD, to, kBuffer);
+    alu_by(BPF_ADD, to, offset);
   }
+  void buffer_address(std::uint8_t to) { frame_address(to, kBuffer); }
 
   // --- conditions ---
   /// Goes to `yes` or to `no`.
@@ -477,11 +548,11 @@ class Compiler {
     jump(yes);
   }
 
-  /// At most `size` bytes with the closing NUL of what `pointer` points to, less `from`, into the buffer; r0: how many.
-  void read_text(const Node& pointer, std::size_t from, std::size_t size) {
+  /// At most `size` bytes with the closing NUL of what `pointer` points to, less `from`, to the frame; r0: how many.
+  void read_text(const Node& pointer, std::size_t from, std::size_t size, int to = kBuffer) {
     const Label done = label();
     const auto read = [&](std::int32_t helper) {
-      buffer_address(1);
+      frame_address(1, to);
       set(2, size);
       text_address(pointer, from);
       call(helper);
@@ -498,7 +569,7 @@ class Compiler {
     }
     read(BPF_FUNC_probe_read_user_str);
     const Label empty = label();
-    if (surroundings_.kernel_half == 0) wait_for_page(pointer, from, read);
+    if (surroundings_.kernel_half == 0) wait_for_page(pointer, from, to, read);
     jump_if_is(kJumpSignedLess, 0, 0, undecided_);
     // For an empty text 6.1 says 0 and newer kernels 1.
     jump_if_is(kJumpNotEqual, 0, 0, empty);
@@ -509,11 +580,11 @@ class Compiler {
 
   /// Once more, where the page is not in memory and the program may wait for it.
   template <class Read>
-  void wait_for_page(const Node& pointer, std::size_t from, const Read& read) {
+  void wait_for_page(const Node& pointer, std::size_t from, int to, const Read& read) {
     if (!surroundings_.may_wait) return;
     const Label there = label();
     jump_if_is(kJumpSignedGreaterEqual, 0, 0, there);
-    buffer_address(1);
+    frame_address(1, to);
     set(2, 1);
     text_address(pointer, from);
     call(BPF_FUNC_copy_from_user);
@@ -560,16 +631,27 @@ Result<std::vector<bpf_insn>> compile(const TypedExpression& expression, const S
   return Compiler(expression, surroundings).run();
 }
 
-std::vector<bpf_insn> in_frame(std::span<const bpf_insn> code, std::int16_t offset) {
+bool needs_row(std::span<const bpf_insn> code) noexcept {
+  return std::ranges::any_of(code, [](const bpf_insn& insn) {
+    const bool stores = BPF_CLASS(insn.code) == BPF_STX && insn.dst_reg == kFrame && insn.off >= kRow;
+    return stores || (insn.code == (BPF_ALU64 | BPF_ADD | BPF_K) && insn.imm >= kRow);
+  });
+}
+
+std::vector<bpf_insn> in_frame(std::span<const bpf_insn> code, std::int16_t question, std::int16_t row) {
+  const auto moved = [&](int offset) { return offset < kRow ? offset + question : offset - kRow + row; };
   std::vector<bpf_insn> placed(code.begin(), code.end());
   for (std::size_t i = 0; i < placed.size(); ++i) {
     bpf_insn& insn = placed[i];
     const unsigned kind = BPF_CLASS(insn.code);
     if ((kind == BPF_LDX && insn.src_reg == kFrame) || (kind == BPF_STX && insn.dst_reg == kFrame))
-      insn.off = static_cast<std::int16_t>(insn.off + offset);
+      insn.off = static_cast<std::int16_t>(moved(insn.off));
     // An address: r = r10; r += imm
     const bool copies = insn.code == (BPF_ALU64 | kMove | BPF_X) && insn.src_reg == kFrame;
-    if (copies && i + 1 < placed.size()) placed[++i].imm += offset;
+    if (copies && i + 1 < placed.size()) {
+      bpf_insn& add = placed[++i];
+      add.imm = moved(add.imm);
+    }
   }
   return placed;
 }

@@ -23,13 +23,19 @@ struct Surroundings {
   bool may_wait = false;  ///< the program is sleepable: for pages of texts it waits
 };
 
+/// Where the instructions have the row (usdt_row) that their answer comes with, of tables: so far from the question.
+/// in_frame() puts it where it is.
+constexpr std::int16_t kRow = 0x1000;
+
 /// Instructions in place of `call FILTER` (bpf/spec.h) about a usdt_question that begins where the frame pointer, r10,
 /// points to (see in_frame()). r0 becomes a usdt_answer; r6 to r9 stay as they are. For verifiers from Linux 5.10 on.
 /// Errors: limit (nested too deep for the room on the stack, or too long).
 [[nodiscard]] Result<std::vector<bpf_insn>> compile(const TypedExpression& expression,
                                                     const Surroundings& surroundings);
 
-/// The same about a question `offset` bytes from where the frame pointer points to.
-[[nodiscard]] std::vector<bpf_insn> in_frame(std::span<const bpf_insn> code, std::int16_t offset);
+/// Whether instructions have keys for a row.
+[[nodiscard]] bool needs_row(std::span<const bpf_insn> code) noexcept;
+/// The same about a question, and with a row, so many bytes from where the frame pointer points to.
+[[nodiscard]] std::vector<bpf_insn> in_frame(std::span<const bpf_insn> code, std::int16_t question, std::int16_t row);
 
 }  // namespace usdt::expr

@@ -33,10 +33,13 @@ class Evaluator {
       }
       case Op::matches:
         return text_matches(node);
+      case Op::part:
+        return value(node.of[0]);
       case Op::text:
       case Op::text_of:
       case Op::in:
-        return std::nullopt;  // of their own they are no number: check() makes comparisons of them
+      case Op::row:
+        return std::nullopt;  // of their own they are no number: check() makes comparisons of texts
       case Op::negate:
       case Op::complement:
       case Op::logical_not:
@@ -56,6 +59,7 @@ class Evaluator {
       case Op::bit_and:
       case Op::bit_xor:
       case Op::bit_or:
+      case Op::log2_bucket:
         return computed(node);
     }
     return std::nullopt;
@@ -110,7 +114,12 @@ class Evaluator {
 }  // namespace
 
 std::optional<std::uint64_t> evaluate(const TypedExpression& expression, const HitFacts& facts) {
-  return Evaluator(expression, facts).value(expression.root());
+  return evaluate(expression, expression.root(), facts);
+}
+
+std::optional<std::uint64_t> evaluate(const TypedExpression& expression, const TypedExpression::Node& node,
+                                      const HitFacts& facts) {
+  return Evaluator(expression, facts).value(node);
 }
 
 }  // namespace v1

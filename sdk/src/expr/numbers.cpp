@@ -33,6 +33,17 @@ Number shift(Operator op, Number a, Number by) {
   return {a.bits >> by.bits | filled, a.is_signed};
 }
 
+/// TableQuestion's log2_buckets(): of 2^`sub_bits` buckets from each power of 2 to the next.
+Number log2_bucket(Number a, unsigned sub_bits) {
+  const std::uint64_t magnitude = is_negative(a) ? 0 - a.bits : a.bits;
+  std::uint64_t bucket = magnitude;
+  if (magnitude >> sub_bits != 0) {
+    const unsigned beyond = static_cast<unsigned>(std::bit_width(magnitude)) - 1 - sub_bits;
+    bucket = (std::uint64_t{beyond} << sub_bits) + (magnitude >> beyond);
+  }
+  return {is_negative(a) ? 0 - bucket : bucket, true};
+}
+
 }  // namespace
 
 int compare(Number a, Number b) noexcept {
@@ -69,6 +80,7 @@ std::optional<Number> apply(Operator op, Number a, Number b) {
   if (op == Operator::bit_xor) return Number{a.bits ^ b.bits, is_signed};
   if (op == Operator::bit_or) return Number{a.bits | b.bits, is_signed};
   if (op == Operator::divide || op == Operator::remainder) return divide(op, a, b);
+  if (op == Operator::log2_bucket) return log2_bucket(a, static_cast<unsigned>(b.bits));
   return shift(op, a, b);
 }
 

@@ -121,7 +121,7 @@ struct KeyHash {
 class Planner {
  public:
   Planner(const KernelFacts& kernel, const PlanOptions& options, bool several_files)
-      : kernel_(kernel), options_(options), several_files_(several_files), values_(options.where.get()) {
+      : kernel_(kernel), options_(options), several_files_(several_files), values_(options.where.get(), options.table.get()) {
     plan_.scope = options.scope;
   }
 
@@ -131,6 +131,7 @@ class Planner {
   [[nodiscard]] AttachPlan take() && {
     plan_.specs = std::move(specs_).take();
     plan_.filters = std::move(values_).take_filters();
+    plan_.table = std::move(values_).take_table();
     return std::move(plan_);
   }
   Result<void> add(const KernelSelection& selection) {
@@ -497,7 +498,7 @@ Result<AttachPlan> plan_attach(const Selection& selection, const KernelFacts& ke
   if (options.stop.stop_requested()) return fail(ErrorKind::stopped, "not planned to the end");
   const auto paths = planner.check();
   AttachPlan plan = std::move(planner).take();
-  if (!paths && (!plan.sites.empty() || options.where)) return fail(paths.error());
+  if (!paths && (!plan.sites.empty() || options.where || options.table)) return fail(paths.error());
   if (auto sense = check_texts(plan, options.texts); !sense && !plan.sites.empty()) return fail(sense.error());
   if (plan.sites.empty()) return fail(nothing_to_attach(plan));
   if (auto sense = check_durations(plan); !sense) return fail(sense.error());

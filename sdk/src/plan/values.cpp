@@ -7,6 +7,8 @@
 #include <memory>
 #include <utility>
 
+#include "expr/row.hpp"
+
 namespace usdt::plan {
 
 namespace {
@@ -20,12 +22,22 @@ std::optional<std::size_t> find_value(const std::vector<Arg>& args, const ValueP
 
 }  // namespace
 
+ValueAdder::ValueAdder(const Expression* where, const TableQuestion* table) {
+  if (table != nullptr) {
+    question_ = expr::row_of(where, *table);
+    extremes_ = table->extremes;
+    max_rows_ = table->max_rows;
+  } else if (where != nullptr) {
+    question_ = *where;
+  }
+}
+
 ValueAdder::Filter ValueAdder::add(resolve::TypedArgs& list, const TypeGraph* types, Machine machine,
                                    const ValueOptions& options) {
-  if (!options.open && options.paths.empty() && where_ == nullptr) return {};
+  if (!options.open && options.paths.empty() && !question_) return {};
   resolve::Follower follower(list, types, machine, {.structures = options.depth});
   add_wanted(list, follower, options);
-  if (where_ == nullptr) return {};
+  if (!question_) return {};
   auto typed = ask(list, follower);
   if (typed) {
     asked_ = true;
@@ -64,7 +76,7 @@ void ValueAdder::add_wanted(resolve::TypedArgs& list, resolve::Follower& followe
 Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::Follower& follower) {
   const std::size_t shown = list.args.size();
   std::vector<std::size_t> places;
-  for (const ValuePath& path : where_->values) {
+  for (const ValuePath& path : question_->values) {
     auto place = find_value(list.args, path);
     if (!place && !path.steps.empty()) {
       if (auto added = follower.add(path); !added) return fail(added.error());
@@ -74,7 +86,53 @@ Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::Follo
     places.push_back(*place);
   }
   for (std::size_t n = shown; n < list.args.size(); ++n) list.args[n].hidden = true;
-  return TypedExpression::check(*where_, list.args, places);
+  auto typed = TypedExpression::check(*question_, list.args, places);
+  if (!typed || typed->root().op != Operator::row) return typed;
+  if (auto same = add_row(*typed, list.args); !same) return fail(same.error());
+  return typed;
+}
+
+namespace {
+
+/// What the keys and the value of a row are.
+PlannedTable table_of(const TypedExpression& typed, const std::vector<Arg>& args) {
+  const TypedExpression::Node& row = typed.root();
+  const expr::RowLayout layout = expr::row_layout(row);
+  PlannedTable table;
+  for (std::size_t i = 0; i < layout.keys.size(); ++i) {
+    const TypedExpression::Node& part = row.of[i + 1];
+    const TypedExpression::Node& key = part.of[0];
+    TableColumn& column = table.keys.emplace_back(TableColumn{
+        .label = part.text, .type = key.type, .offset = layout.keys[i].offset, .size = layout.keys[i].size});
+    if (key.op == Operator::field) column.field = static_cast<HitField>(key.bits);
+    if (key.op == Operator::value || key.op == Operator::text_of) column.arg = args[typed.args()[key.bits]];
+  }
+  if (layout.value) table.value = row.of.back().type;
+  return table;
+}
+
+}  // namespace
+
+Result<void> ValueAdder::add_row(const TypedExpression& row, const std::vector<Arg>& args) {
+  PlannedTable table = table_of(row, args);
+  if (const auto bytes = expr::row_layout(row.root()).bytes; bytes > TableQuestion::kMostKeyBytes)
+    return fail(ErrorKind::limit,
+                fmt::format("keys of {} bytes: at most {} fit; a number takes 8, comm 16, a text 16 or more", bytes,
+                            TableQuestion::kMostKeyBytes));
+  if (!table_) {
+    table.extremes = extremes_;
+    table.max_rows = max_rows_;
+    table_ = std::move(table);
+    return {};
+  }
+  for (std::size_t i = 0; i < table.keys.size(); ++i) {
+    if (table.keys[i].type != table_->keys[i].type)
+      return fail(ErrorKind::invalid_argument,
+                  fmt::format("{} is of another type than at the sites before", table.keys[i].label));
+  }
+  if (table.value != table_->value)
+    return fail(ErrorKind::invalid_argument, "the value is of another type than at the sites before");
+  return {};
 }
 
 Index<TypedExpression> ValueAdder::intern(TypedExpression filter) {
@@ -90,8 +148,10 @@ Result<void> ValueAdder::check() const {
     return fail(
         Error{ErrorKind::invalid_argument, outcome.fault->message, 0, outcome.fault->column}.within(path->text));
   }
-  if (!asked_ && refused_)
-    return fail(Error{ErrorKind::invalid_argument, refused_->message, 0, refused_->column}.within(where_->text));
+  if (!asked_ && refused_) {
+    Error refusal{ErrorKind::invalid_argument, refused_->message, 0, refused_->column};
+    return fail(question_->text.empty() ? refusal : refusal.within(question_->text));  // a row's parts name themselves
+  }
   return {};
 }
 

@@ -20,10 +20,10 @@ template <class Name>
 /// Adds to the lists of arguments what is wanted beside them, and remembers which paths led somewhere.
 class ValueAdder {
  public:
-  /// `where` lives as long; null: every hit counts.
-  explicit ValueAdder(const Expression* where) : where_(where) {}
+  /// PlanOptions::where and PlanOptions::table; null: every hit counts, and is an event.
+  ValueAdder(const Expression* where, const TableQuestion* table);
 
-  /// Which hits count at the points of one list of arguments.
+  /// What is asked about hits at the points of one list of arguments.
   struct Filter {
     std::optional<Index<TypedExpression>> number = {};  ///< in filters()
     std::string refusal = {};                           ///< empty: it can be asked there
@@ -33,8 +33,10 @@ class ValueAdder {
   Filter add(resolve::TypedArgs& list, const TypeGraph* types, Machine machine, const ValueOptions& options);
   /// Paths that led nowhere at any point where their argument is: the first fault of one. Errors: invalid_argument.
   [[nodiscard]] Result<void> check() const;
-  /// PlanOptions::where, typed for each kind of point.
+  /// What is asked, typed for each kind of point.
   [[nodiscard]] Table<TypedExpression> take_filters() && { return std::move(filters_); }
+  /// The table that all of them make rows of.
+  [[nodiscard]] std::optional<PlannedTable> take_table() && { return std::move(table_); }
 
  private:
   struct Outcome {
@@ -45,10 +47,16 @@ class ValueAdder {
   [[nodiscard]] Result<TypedExpression> ask(resolve::TypedArgs& list, resolve::Follower& follower);
   [[nodiscard]] Index<TypedExpression> intern(TypedExpression filter);
 
-  const Expression* where_;
+  /// The same keys and value as everywhere else.
+  [[nodiscard]] Result<void> add_row(const TypedExpression& row, const std::vector<Arg>& args);
+
+  std::optional<Expression> question_;
+  bool extremes_ = false;
+  std::uint32_t max_rows_ = 0;
+  std::optional<PlannedTable> table_ = {};
   std::map<const ValuePath*, Outcome> outcomes_;
   Table<TypedExpression> filters_;
-  std::optional<Error> refused_ = {};  ///< why `where_` cannot be asked, at the first of such points
+  std::optional<Error> refused_ = {};  ///< why it cannot be asked, at the first of such points
   bool asked_ = false;
 };
 

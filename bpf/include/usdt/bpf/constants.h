@@ -75,7 +75,8 @@ struct usdt_stock_constants {
 	__u32 return_address_offset; /* in struct return_instance, and the next two */
 	__u32 return_stack_offset;
 	__u32 return_next_offset;
-	__u32 reserved;
+	__u32 table_part_mask; /* parts of a table less 1 */
+	__u64 value_bias;      /* of a table's values: the top bit where they are unsigned */
 };
 
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, source) == 28);
@@ -86,7 +87,7 @@ USDT_STATIC_ASSERT(sizeof(struct usdt_program_constants) == 2376);
 USDT_STATIC_ASSERT(sizeof(struct usdt_kernel_constants) == 32);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors) == 28);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors_count) == 288);
-USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 352);
+USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 360);
 
 #ifdef __bpf__
 /* The variable WHAT_constants, and WHAT() to read it as the struct of that name. It is made of words, since `bpftool

@@ -65,7 +65,20 @@ struct usdt_site_stats {
 	__u64 ended;	  /* calls */
 	__u64 rejected;	  /* by the filter (filter.h) */
 	__u64 undecided;  /* the filter had no answer */
-	__u64 reserved[2];
+	__u64 table_full; /* hits for which there was no row */
+	__u64 reserved;
+};
+
+/* What is told of the hits of one row (struct usdt_row of filter.h). The sum is that of both halves, and fits them for
+ * 2^40 hits; the extremes are of the values with the top bit as usdt_stock_constants.value_bias says, as signed
+ * numbers. */
+#define USDT_TALLY_LOW_BITS 24
+struct usdt_tally {
+	__u64 count;
+	__u64 low;  /* of the values' lowest USDT_TALLY_LOW_BITS bits */
+	__u64 high; /* of what is above them */
+	__u64 minimum;
+	__u64 maximum;
 };
 
 /* Of arguments that may point to text, the first so many of a site are tried. */

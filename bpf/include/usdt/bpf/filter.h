@@ -10,9 +10,16 @@
 struct usdt_question {
 	__u64 values[USDT_FILTER_VALUES]; /* of the arguments it reads, extended to 64 bits */
 	__u32 unread;			  /* bit n: values[n] could not be read */
-	__u32 reserved;
-	__u64 duration; /* of a call that ends, ns */
+	__u32 site;			  /* its number, where there is a table */
+	__u64 duration;			  /* of a call that ends, ns */
 	__u64 scratch[USDT_FILTER_SCRATCH];
+};
+
+/* What comes with the answer where hits become rows of a table: the key of a map, of which programs give only as much
+ * as there are keys, and a value. What is not written is 0 beforehand. */
+struct usdt_row {
+	__u64 part; /* rows are kept in parts, so that processors seldom wait for each other; user space adds them up */
+	__u64 key[USDT_ROW_WORDS];
 };
 
 /* The answers. */
@@ -26,21 +33,28 @@ enum usdt_answer {
 #include "carriers.h"
 #include "value.h"
 
-/* In the program this is a load from where the question is and a call, in whose place the loader puts the instructions:
- * the load tells it the question's place on the stack. They reach it through the frame pointer, since verifiers before
- * Linux 6.8 (commit 41f6f64e6999) follow no value through other pointers to the stack, and then take a value of one
- * path for that of all. */
-static __always_inline __u64 usdt_compiled_answer(struct usdt_question *question)
+/* In the program these are loads from where the question and the row are, and a call, in whose place the loader puts
+ * the instructions: the loads tell it the places on the stack. They reach them through the frame pointer, since
+ * verifiers before Linux 6.8 (commit 41f6f64e6999) follow no value through other pointers to the stack, and then take
+ * a value of one path for that of all. */
+static __always_inline __u64 usdt_compiled_row(struct usdt_question *question, struct usdt_row *row)
 {
 	__u64 answer;
 
 	asm volatile("r0 = *(u64 *)%1\n"
-		     "call %2\n"
+		     "r0 = *(u64 *)%2\n"
+		     "call %3\n"
 		     "%0 = r0"
 		     : "=r"(answer)
-		     : "m"(*question), "i"(USDT_PATCH_FILTER)
+		     : "m"(*question), "m"(*row), "i"(USDT_PATCH_FILTER)
 		     : "r0", "r1", "r2", "r3", "r4", "r5", "memory");
 	return answer;
+}
+
+/* The same of an answer alone. */
+static __always_inline __u64 usdt_compiled_answer(struct usdt_question *question)
+{
+	return usdt_compiled_row(question, (struct usdt_row *)question);
 }
 
 /* Alone, since a window is where the question is. */
@@ -57,7 +71,7 @@ static __always_inline int usdt_filter_value(const struct usdt_ctx *ctx, __u32 n
 	return usdt_program()->max_steps ? usdt_value(ctx, &spec, value, &failed) : usdt_read(ctx, &spec, value);
 }
 
-/* Puts a value into a question. It is written through a pointer that varies: see usdt_compiled_answer() for why the
+/* Puts a value into a question. It is written through a pointer that varies: see usdt_compiled_row() for why the
  * verifier must know nothing of it. */
 static __always_inline void usdt_put_value(struct usdt_question *question, __u32 i, __u64 value)
 {

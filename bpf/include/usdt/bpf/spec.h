@@ -164,7 +164,9 @@ enum usdt_patched_kind {
  *
  *     call IS_RETURN, call SESSION_COOKIE                    kfuncs, by their numbers in the kernel's BTF
  *     r = COOKIE ll                                          USDT_CARRIER_FIXED: the cookie
- *     r0 = *(u64 *)(r10 - N); call FILTER                    the instructions of a question at r10 - N (filter.h) */
+ *     r0 = *(u64 *)(r10 - N); r0 = *(u64 *)(r10 - M); call FILTER
+ *                                                            the instructions of a question (filter.h) at r10 - N, with
+ *                                                            a row at r10 - M */
 enum usdt_patch {
 	USDT_PATCH_IS_RETURN = 0x7d5e0001,
 	USDT_PATCH_SESSION_COOKIE = 0x7d5e0002,
@@ -175,6 +177,8 @@ enum usdt_patch {
 /* Arguments that one question reads, at most, and the words its instructions have to work in (filter.h). */
 #define USDT_FILTER_VALUES 6
 #define USDT_FILTER_SCRATCH 8
+/* Words of the keys of a table's row, at most. */
+#define USDT_ROW_WORDS 8
 
 /* Addresses without attach cookies. Code is mapped by pages, so the low 12 bits of a site's address are the same in
  * every process; sites that share them are given to different programs, which makes the group number part of the key.

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "usdt/arg.hpp"
+#include "usdt/expression.hpp"
+#include "usdt/result.hpp"
+
+namespace usdt {
+inline namespace v1 {
+
+/// Wide enough for the sum of any number of values.
+__extension__ using Int128 = __int128;
+
+/// Hits put together in rows, in the kernel: those whose keys are equal are one row. A plain value.
+struct TableQuestion {
+  /// At most so many bytes of all keys: 8 a number, 16 for comm, and what is left for the texts.
+  static constexpr std::size_t kMostKeyBytes = 64;
+
+  std::vector<Expression> keys = {};     ///< integers and texts; none: one row
+  std::optional<Expression> value = {};  ///< an integer, of which TableRow has the sum
+  bool extremes = false;                 ///< and the smallest and largest: Linux 5.12, arm64 5.18
+  std::uint32_t max_rows = 4096;         ///< hits for which there is no row any more: ProbeCounts::table_full
+};
+
+/// `value` as a key: which bucket it is in. The widths of buckets are powers of 2: from each power of 2 to the next one
+/// there are 2^`sub_bits` of the same width (at most 2^4), and numbers below 2^`sub_bits` have buckets of their own.
+/// Those of negative numbers are the mirror image. Bucket::log2() says what a bucket is.
+[[nodiscard]] Expression log2_buckets(Expression value, unsigned sub_bits);
+/// The same with buckets of the width `step` from `min` up to `max`, and one for all below and one for all above.
+/// Errors: invalid_argument (no such buckets).
+[[nodiscard]] Result<Expression> linear_buckets(Expression value, std::int64_t min, std::int64_t max,
+                                                std::int64_t step);
+
+/// Numbers from `first` to `last`, both of them. Those of the ends of linear buckets are INT64_MIN and INT64_MAX.
+struct Bucket {
+  Int128 first = 0;
+  Int128 last = 0;
+
+  /// That with the key `key`.
+  [[nodiscard]] static Bucket log2(std::int64_t key, unsigned sub_bits);
+  [[nodiscard]] static Bucket linear(std::int64_t key, std::int64_t min, std::int64_t max, std::int64_t step);
+};
+
+/// What one of the keys is.
+struct TableColumn {
+  std::string label;  ///< as it was written
+  ExpressionType type = ExpressionType::signed_integer;
+  std::uint32_t offset = 0;            ///< of its bytes behind the first key's
+  std::uint32_t size = 8;              ///< bytes
+  std::optional<HitField> field = {};  ///< it is one of these
+  std::optional<Arg> arg = {};         ///< it is an argument, of the first site's type
+};
+
+/// PlanOptions::table over what is traced.
+struct PlannedTable {
+  std::vector<TableColumn> keys;
+  std::optional<ExpressionType> value = {};  ///< of an integer
+  bool extremes = false;
+  std::uint32_t max_rows = 0;
+};
+
+/// A key that is a text; `truncated`: it is longer than its bytes, and texts that begin alike share the row.
+struct TableText {
+  std::string bytes;
+  bool truncated = false;
+  friend auto operator<=>(const TableText&, const TableText&) = default;
+};
+/// A number, by its column's type, or a text. Of HitField::probe the number of the probe in the plan.
+using TableKey = std::variant<std::int64_t, std::uint64_t, TableText>;
+
+/// Hits with the same keys.
+struct TableRow {
+  std::vector<TableKey> keys = {};
+  std::uint64_t count = 0;
+  Int128 sum = 0;      ///< of the values, exact
+  Int128 minimum = 0;  ///< TableQuestion::extremes
+  Int128 maximum = 0;
+
+  /// Adds what is told of other hits with these keys.
+  void add(const TableRow& other);
+};
+
+/// Puts recorded hits into rows, as programs in the kernel do. One thread at a time.
+class TableBuilder {
+ public:
+  /// What became of a hit.
+  enum class Added : std::uint8_t {
+    row,
+    rejected,    ///< PlanOptions::where says no
+    undecided,   ///< something that is asked for was not read, or is divided by 0
+    table_full,  ///< there is no row for it, and PlannedTable::max_rows others
+  };
+
+  /// For rows of that kind.
+  explicit TableBuilder(PlannedTable table) : table_(std::move(table)) {}
+
+  /// Adds a hit by the question of its site, one of AttachPlan::filters. HitFacts::field() has the number of its probe.
+  Added add(const TypedExpression& question, const HitFacts& facts);
+  /// As Tracer::table().
+  [[nodiscard]] std::vector<TableRow> rows() const;
+
+ private:
+  PlannedTable table_;
+  std::map<std::vector<TableKey>, TableRow> rows_;
+};
+
+}  // namespace v1
+}  // namespace usdt

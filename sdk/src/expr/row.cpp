@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "expr/row.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "expr/numbers.hpp"
+
+namespace usdt {
+inline namespace v1 {
+namespace {
+
+using Op = Operator;
+
+/// Gives the values of `part` their numbers in the list of all.
+void renumber(ExpressionNode& node, const std::vector<ValuePath>& values, std::vector<ValuePath>& all) {
+  if (node.op == Op::value) {
+    const ValuePath& path = values[node.bits];
+    auto known = std::ranges::find(all, path.text, &ValuePath::text);
+    if (known == all.end()) known = all.insert(known, path);
+    node.bits = static_cast<std::uint64_t>(known - all.begin());
+  }
+  for (ExpressionNode& each : node.of) renumber(each, values, all);
+}
+
+ExpressionNode integer(std::int64_t value) { return {.op = Op::integer, .bits = static_cast<std::uint64_t>(value)}; }
+
+ExpressionNode node_of(Op op, std::vector<ExpressionNode> of) { return {.op = op, .of = std::move(of)}; }
+
+constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
+
+}  // namespace
+
+Expression log2_buckets(Expression value, unsigned sub_bits) {
+  value.root = node_of(Op::log2_bucket, {std::move(value.root), integer(std::min(sub_bits, 4U))});
+  return value;
+}
+
+Result<Expression> linear_buckets(Expression value, std::int64_t min, std::int64_t max, std::int64_t step) {
+  if (step <= 0 || min >= max || static_cast<Int128>(max) - min > kHighest)
+    return fail(
+        ErrorKind::invalid_argument,
+        fmt::format("no buckets of {} from {} to {}: a step above 0, and a beginning before the end", step, min, max));
+  // value < min ? LOWEST : value >= max ? HIGHEST : (value - min) / step
+  const ExpressionNode& root = value.root;
+  auto number = node_of(Op::divide, {node_of(Op::subtract, {root, integer(min)}), integer(step)});
+  auto below_end = node_of(Op::conditional,
+                           {node_of(Op::greater_equal, {root, integer(max)}), integer(kHighest), std::move(number)});
+  value.root =
+      node_of(Op::conditional, {node_of(Op::less, {root, integer(min)}), integer(kLowest), std::move(below_end)});
+  return value;
+}
+
+Bucket Bucket::log2(std::int64_t key, unsigned sub_bits) {
+  const bool negative = key < 0;
+  const std::uint64_t number = negative ? 0 - static_cast<std::uint64_t>(key) : static_cast<std::uint64_t>(key);
+  Bucket bucket{static_cast<Int128>(number), static_cast<Int128>(number)};
+  if (number >> sub_bits > 1) {
+    // (beyond << sub_bits) + top, with sub_bits + 1 bits of top, whose highest is set
+    const std::uint64_t beyond = (number >> sub_bits) - 1;
+    const std::uint64_t top = number - (beyond << sub_bits);
+    bucket.first = static_cast<Int128>(top) << beyond;
+    bucket.last = (static_cast<Int128>(top + 1) << beyond) - 1;
+  }
+  if (negative) bucket = {-bucket.last, -bucket.first};
+  return bucket;
+}
+
+Bucket Bucket::linear(std::int64_t key, std::int64_t min, std::int64_t max, std::int64_t step) {
+  if (key == kLowest) return {kLowest, static_cast<Int128>(min) - 1};
+  if (key == kHighest) return {max, kHighest};
+  const Int128 first = min + static_cast<Int128>(key) * step;
+  return {first, std::min(first + step, static_cast<Int128>(max)) - 1};
+}
+
+}  // namespace v1
+
+namespace expr {
+
+Expression row_of(const Expression* where, const TableQuestion& table) {
+  Expression made;
+  made.root.op = Op::row;
+  made.root.bits = table.keys.size();
+  const auto add = [&](const Expression& part) {
+    ExpressionNode root = part.root;
+    renumber(root, part.values, made.values);
+    made.root.of.push_back({.op = Op::part, .text = part.text, .of = {std::move(root)}});
+  };
+  static const Expression kAlways{.text = "1", .root = integer(1), .values = {}};
+  add(where ? *where : kAlways);
+  for (const Expression& key : table.keys) add(key);
+  if (table.value) add(*table.value);
+  return made;
+}
+
+RowLayout row_layout(const TypedExpression::Node& row) {
+  constexpr std::uint32_t kComm = 16, kShortestText = 16;
+  RowLayout layout{.value = row.of.size() > row.bits + 1};
+  std::uint32_t fixed = 0, texts = 0;
+  for (std::size_t i = 1; i <= row.bits; ++i) {
+    const TypedExpression::Node& key = row.of[i].of[0];
+    if (key.op == Op::text_of)
+      ++texts;
+    else
+      fixed += key.type == ExpressionType::text ? kComm : 8;
+  }
+  const std::uint32_t most = TableQuestion::kMostKeyBytes;
+  std::uint32_t text = texts == 0 || fixed > most ? 0 : (most - fixed) / texts / 8 * 8;
+  text = std::max(text, kShortestText);
+  for (std::size_t i = 1; i <= row.bits; ++i) {
+    const TypedExpression::Node& key = row.of[i].of[0];
+    const std::uint32_t size = key.op == Op::text_of ? text : key.type == ExpressionType::text ? kComm : 8;
+    layout.keys.push_back({layout.bytes, size});
+    layout.bytes += size;
+  }
+  return layout;
+}
+
+}  // namespace expr
+}  // namespace usdt

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Rows of tables: one expression of all that is asked about a hit. Private to the library.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "usdt/table.hpp"
+
+namespace usdt::expr {
+
+/// Which hits count (null: all), and the keys and the value of their rows, as one expression (Operator::row).
+[[nodiscard]] Expression row_of(const Expression* where, const TableQuestion& table);
+
+/// Where the keys are, behind usdt_row::key, and whether there is a value.
+struct RowLayout {
+  struct Place {
+    std::uint32_t offset = 0;
+    std::uint32_t size = 8;
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+  std::vector<Place> keys = {};
+  std::uint32_t bytes = 0;  ///< of all keys, a multiple of 8; more than TableQuestion::kMostKeyBytes: they do not fit
+  bool value = false;
+};
+/// Of a checked row.
+[[nodiscard]] RowLayout row_layout(const TypedExpression::Node& row);
+
+}  // namespace usdt::expr

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <algorithm>
+#include <utility>
+
+#include "expr/row.hpp"
+#include "usdt/table.hpp"
+
+namespace usdt {
+inline namespace v1 {
+namespace {
+
+using Node = TypedExpression::Node;
+
+/// As many bytes as a key of the kernel's has, with the NUL behind them.
+TableText cut(std::string_view text, std::uint32_t size) {
+  text = text.substr(0, text.find('\0'));
+  return {std::string(text.substr(0, size - 1)), text.size() + 1 >= size};
+}
+
+std::optional<TableKey> key_of(const Node& key, std::uint32_t size, const TypedExpression& question,
+                               const HitFacts& facts) {
+  if (key.type == ExpressionType::text) {
+    const bool name = key.op == Operator::field;
+    const auto text = name ? facts.comm() : facts.text(question.args()[key.bits]);
+    if (!text) return std::nullopt;
+    TableText made = cut(*text, size);
+    if (name) made.truncated = false;  // a task's name is never longer
+    return made;
+  }
+  const auto bits = evaluate(question, key, facts);
+  if (!bits) return std::nullopt;
+  if (key.type == ExpressionType::unsigned_integer) return *bits;
+  return static_cast<std::int64_t>(*bits);
+}
+
+Int128 number_of(const Node& value, std::uint64_t bits) {
+  return value.type == ExpressionType::unsigned_integer ? static_cast<Int128>(bits)
+                                                        : static_cast<Int128>(static_cast<std::int64_t>(bits));
+}
+
+}  // namespace
+
+void TableRow::add(const TableRow& other) {
+  minimum = count == 0 ? other.minimum : std::min(minimum, other.minimum);
+  maximum = count == 0 ? other.maximum : std::max(maximum, other.maximum);
+  count += other.count;
+  sum += other.sum;
+}
+
+TableBuilder::Added TableBuilder::add(const TypedExpression& question, const HitFacts& facts) {
+  const Node& root = question.root();
+  const auto counts = evaluate(question, root.of[0], facts);
+  if (!counts) return Added::undecided;
+  if (*counts == 0) return Added::rejected;
+  const expr::RowLayout layout = expr::row_layout(root);
+  std::vector<TableKey> keys;
+  for (std::size_t i = 0; i < layout.keys.size(); ++i) {
+    auto key = key_of(root.of[i + 1].of[0], layout.keys[i].size, question, facts);
+    if (!key) return Added::undecided;
+    keys.push_back(std::move(*key));
+  }
+  TableRow hit{.count = 1};
+  if (layout.value) {
+    const Node& value = root.of.back().of[0];
+    const auto bits = evaluate(question, value, facts);
+    if (!bits) return Added::undecided;
+    hit.sum = hit.minimum = hit.maximum = number_of(value, *bits);
+  }
+  auto row = rows_.find(keys);
+  if (row == rows_.end()) {
+    if (rows_.size() >= table_.max_rows) return Added::table_full;
+    row = rows_.emplace(keys, TableRow{.keys = keys}).first;
+  }
+  row->second.add(hit);
+  return Added::row;
+}
+
+std::vector<TableRow> TableBuilder::rows() const {
+  std::vector<TableRow> all;
+  for (const auto& [keys, row] : rows_) all.push_back(row);
+  return all;
+}
+
+}  // namespace v1
+}  // namespace usdt

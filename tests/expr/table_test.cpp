@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "usdt/table.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include "expr/row.hpp"
+#include "random_expressions.hpp"
+
+namespace usdt::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
+
+/// The key of the first argument, `number`, as `key` makes it.
+std::int64_t key_of(const Expression& key, std::uint64_t number, bool is_signed = true) {
+  std::vector<Arg> args = six_arguments(is_signed);
+  if (!is_signed) args[0].type.is_signed = false;
+  const auto typed = TypedExpression::check(key, args, {0});
+  EXPECT_TRUE(typed) << typed.error().message;
+  NumbersOfHit hit;
+  hit.numbers.assign(6, number);
+  return static_cast<std::int64_t>(evaluate(*typed, hit).value());
+}
+
+std::vector<std::uint64_t> telling_numbers() {
+  std::vector<std::uint64_t> numbers;
+  for (int bit = 0; bit < 64; ++bit)
+    for (const std::uint64_t near : {-2, -1, 0, 1, 2}) numbers.push_back((1ULL << bit) + near);
+  ExpressionWriter writer(4, false);
+  for (int i = 0; i < 2000; ++i) numbers.push_back(writer.number());
+  return numbers;
+}
+
+TEST(Buckets, of_powers_of_2_have_the_numbers_that_are_put_in_them) {
+  for (unsigned sub_bits = 0; sub_bits <= 4; ++sub_bits) {
+    const Expression key = log2_buckets(*parse_expression("a"), sub_bits);
+    for (const std::uint64_t number : telling_numbers()) {
+      for (const bool is_signed : {true, false}) {
+        const Int128 value = is_signed ? static_cast<Int128>(static_cast<std::int64_t>(number)) : Int128{number};
+        const Bucket bucket = Bucket::log2(key_of(key, number, is_signed), sub_bits);
+        EXPECT_TRUE(bucket.first <= value && value <= bucket.last) << number << " with " << sub_bits;
+        // Two neighbours of one width, apart from the smallest, make up a power of 2 at most.
+        const Int128 size = value < 0 ? -value : value;
+        EXPECT_TRUE(bucket.last - bucket.first + 1 <= (size >> sub_bits) + 1) << number << " with " << sub_bits;
+      }
+    }
+  }
+}
+
+TEST(Buckets, of_powers_of_2_leave_no_gap) {
+  for (unsigned sub_bits = 0; sub_bits <= 4; ++sub_bits) {
+    const std::int64_t last = (std::int64_t{65 - sub_bits} << sub_bits) - 1;  // of 2^64 - 1
+    EXPECT_TRUE(Bucket::log2(last, sub_bits).last == (Int128{1} << 64) - 1);
+    for (std::int64_t key = -last; key < last; ++key)
+      EXPECT_TRUE(Bucket::log2(key, sub_bits).last + 1 == Bucket::log2(key + 1, sub_bits).first) << key;
+  }
+}
+
+TEST(Buckets, of_equal_width_have_the_numbers_that_are_put_in_them_and_end_with_all_beyond) {
+  const auto key = linear_buckets(*parse_expression("a"), -100, 90, 25);
+  ASSERT_TRUE(key);
+  for (std::int64_t number = -200; number < 200; ++number) {
+    const Bucket bucket = Bucket::linear(key_of(*key, static_cast<std::uint64_t>(number)), -100, 90, 25);
+    EXPECT_TRUE(bucket.first <= number && number <= bucket.last) << number;
+    const bool beyond = number < -100 || number >= 90;
+    EXPECT_EQ(bucket.first == Int128{kLowest} || bucket.last == Int128{kHighest}, beyond) << number;
+  }
+  EXPECT_EQ(key_of(*key, static_cast<std::uint64_t>(kLowest)), kLowest);
+  EXPECT_EQ(key_of(*key, ~0ULL, false), kHighest) << "the largest unsigned number is not -1";
+}
+
+TEST(Buckets, of_no_width_or_without_an_end_are_refused) {
+  EXPECT_FALSE(linear_buckets(*parse_expression("a"), 0, 10, 0));
+  EXPECT_FALSE(linear_buckets(*parse_expression("a"), 10, 10, 1));
+  EXPECT_FALSE(linear_buckets(*parse_expression("a"), kLowest, kHighest, 1)) << "further than 63 bits";
+}
+
+TEST(ParseExpressions, parts_them_at_commas_that_are_of_none_of_them) {
+  const auto parsed = parse_expressions(" pid, str(a) , b in {1, 2}, a ? 1 : 2");
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  std::vector<std::string> texts;
+  for (const Expression& each : *parsed) texts.push_back(each.text);
+  EXPECT_THAT(texts, ElementsAre("pid", "str(a)", "b in {1, 2}", "a ? 1 : 2"));
+}
+
+TEST(ParseExpressions, says_where_one_of_them_goes_wrong) {
+  for (const char* wrong : {"a,", ",a", "a,,b", "", "a, b +"}) {
+    const auto parsed = parse_expressions(wrong);
+    ASSERT_FALSE(parsed) << wrong;
+    EXPECT_THAT(parsed.error().message, HasSubstr("expected a value at column")) << wrong;
+  }
+}
+
+/// A question over six_arguments(): hits with b > 10, by a % 3 and the text c points to, with b.
+TypedExpression a_question() {
+  TableQuestion table{.keys = *parse_expressions("a % 3, str(c)"), .value = *parse_expression("b")};
+  const Expression where = *parse_expression("b > 10");
+  const Expression row = expr::row_of(&where, table);
+  std::vector<Arg> args = six_arguments(true);
+  args[2].type = {.size = 8, .kind = TypeKind::text};
+  std::vector<std::size_t> places;
+  for (const ValuePath& path : row.values) places.push_back(static_cast<std::size_t>(path.text[0] - 'a'));
+  auto typed = TypedExpression::check(row, args, places);
+  EXPECT_TRUE(typed) << typed.error().message;
+  return std::move(*typed);
+}
+
+struct TextHit : NumbersOfHit {
+  std::string said = {};
+  [[nodiscard]] std::optional<std::string_view> text(std::size_t position) const override {
+    return (unread >> position & 1) != 0 ? std::nullopt : std::optional<std::string_view>(said);
+  }
+};
+
+TEST(TableBuilder, puts_hits_into_the_rows_of_their_keys) {
+  const TypedExpression question = a_question();
+  TableBuilder builder(PlannedTable{.keys = {}, .value = ExpressionType::signed_integer, .max_rows = 5});
+  ExpressionWriter writer(9, false);
+  std::map<std::pair<int, std::string>, std::vector<std::int64_t>> wanted;
+  std::map<TableBuilder::Added, int> became;
+  for (int i = 0; i < 1000; ++i) {
+    TextHit hit;
+    hit.numbers = {static_cast<std::uint64_t>(i % 7), static_cast<std::uint64_t>(i % 50), 1, 0, 0, 0};
+    hit.said = i % 2 == 0 ? "even" : "odd";
+    if (i % 11 == 0) hit.unread = 4;
+    const auto added = builder.add(question, hit);
+    ++became[added];
+    if (added == TableBuilder::Added::row) wanted[{i % 7 % 3, hit.said}].push_back(i % 50);
+    EXPECT_EQ(added == TableBuilder::Added::rejected, i % 50 <= 10) << i;
+  }
+  EXPECT_EQ(builder.rows().size(), 5U) << "of 6 there was no room for one";
+  EXPECT_GT(became[TableBuilder::Added::table_full], 0);
+  EXPECT_GT(became[TableBuilder::Added::undecided], 0);
+  for (const TableRow& row : builder.rows()) {
+    const auto& values =
+        wanted[{static_cast<int>(std::get<std::int64_t>(row.keys[0])), std::get<TableText>(row.keys[1]).bytes}];
+    EXPECT_EQ(row.count, values.size());
+    EXPECT_TRUE(row.sum == std::accumulate(values.begin(), values.end(), Int128{0}));
+    EXPECT_TRUE(row.minimum == *std::ranges::min_element(values));
+    EXPECT_TRUE(row.maximum == *std::ranges::max_element(values));
+  }
+}
+
+}  // namespace
+}  // namespace usdt::test

@@ -1,0 +1,249 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tables and histograms: what the kernel adds up is what the program itself says it passed."""
+
+import collections
+import json
+import os
+import pty
+import subprocess
+
+from puppet import HERE
+from harness import check, check_equal, main, require_root, scenario
+from where_hits import PROBE, Hit, build
+
+NUMBERS = "usdt:{}:" + PROBE
+
+
+class Table:
+    """What one run told: its rows by key, and the summary."""
+
+    def __init__(self, lines):
+        self.tables = [line for line in lines if line["type"] == "table"]
+        self.summary = lines[-1]
+        self.rows = {tuple(row["key"]): row for row in self.tables[-1]["rows"]}
+
+    def column(self, name):
+        return {key: row[name] for key, row in self.rows.items()}
+
+    def bars(self, key=()):
+        return {(bar["first"], bar["last"]): bar["count"] for bar in self.rows[key]["buckets"]}
+
+
+def tabled(run, program, probe, *options):
+    """The table of a run of where.c, and what it said of its hits."""
+    log = run.dir / "said"
+    done = subprocess.run([run.tool, probe.format(program), "-f", "json", *options, "--", "sh", "-c",
+                           f"exec {program} > {log}"], capture_output=True, text=True, timeout=60)
+    check_equal(done.returncode, 0, done.stderr)
+    hits = [Hit(number, line) for number, line in enumerate(log.read_text().splitlines())]
+    check_equal(len(hits), 500, "lines of the program")
+    return Table([json.loads(line) for line in done.stdout.splitlines()]), hits
+
+
+def counted(hits, key):
+    return collections.Counter(key(hit) for hit in hits)
+
+
+KEYS = [
+    ("arg0", lambda h: (h.short,)),
+    ("arg1", lambda h: (h.large,)),
+    ("arg2 % 8, arg0 < 0", lambda h: (h.byte % 8, int(h.short < 0))),
+    ("str(arg3)", lambda h: (h.name,)),
+    ("comm, str(arg3), arg2 & 1", lambda h: ("where-O2", h.name, h.byte & 1)),
+    ("arg1 >> 60, uid", lambda h: (h.large >> 60, 0)),
+]
+
+
+@scenario
+def rows_are_the_hits_with_the_same_keys(run):
+    program = build(run)
+    for keys, key in KEYS:
+        table, hits = tabled(run, program, NUMBERS, "--by", keys)
+        check_equal(table.column("count"), dict(counted(hits, key)), keys)
+        check_equal(table.summary["events"], 500, keys)
+
+
+@scenario
+def each_row_has_the_sum_the_average_and_the_extremes_of_its_hits(run):
+    program = build(run)
+    for value, number in (("arg0", lambda h: h.short), ("arg1", lambda h: h.large), ("arg2 - arg0", lambda h: h.byte - h.short)):
+        table, hits = tabled(run, program, NUMBERS, "--by", "arg2 % 3", "--sum", value, "--avg", value, "--min", value,
+                             "--max", value)
+        groups = collections.defaultdict(list)
+        for hit in hits:
+            groups[(hit.byte % 3,)].append(number(hit))
+        check_equal(table.column("sum"), {key: sum(all_of) for key, all_of in groups.items()}, f"sums of {value}")
+        check_equal(table.column("min"), {key: min(all_of) for key, all_of in groups.items()}, f"least {value}")
+        check_equal(table.column("max"), {key: max(all_of) for key, all_of in groups.items()}, f"most {value}")
+        for key, all_of in groups.items():
+            average = sum(all_of) / len(all_of)
+            check(abs(table.rows[key]["avg"] - average) <= max(0.1, abs(average) * 1e-12), f"{value}: {table.rows[key]}")
+
+
+def log2_range(number):
+    """As Python counts bits."""
+    if number == 0:
+        return (0, 0)
+    bits = abs(number).bit_length()
+    first, last = 1 << (bits - 1), (1 << bits) - 1
+    return (first, last) if number > 0 else (-last, -first)
+
+
+@scenario
+def histograms_have_each_hit_in_the_range_it_is_in(run):
+    program = build(run)
+    for value, number in (("arg0", lambda h: h.short), ("arg1", lambda h: h.large)):
+        table, hits = tabled(run, program, NUMBERS, "--hist", value)
+        check_equal(table.bars(), dict(counted(hits, lambda h: log2_range(number(h)))), value)
+        finer, _ = tabled(run, program, NUMBERS, "--hist", value, "--hist-detail", "4")
+        check_equal(sum(finer.bars().values()), 500, "hits in finer ranges")
+        for (first, last), count in finer.bars().items():
+            check_equal(sum(first <= number(hit) <= last for hit in hits), count, f"{value} from {first} to {last}")
+            check(last - first <= max(abs(first), abs(last)) / 16, f"a range of a sixteenth: {first} to {last}")
+    table, hits = tabled(run, program, NUMBERS, "--lhist", "arg0:-100:90:25", "--by", "arg2 & 1")
+    for odd in (0, 1):
+        for (first, last), count in table.bars((odd,)).items():
+            check_equal(sum(first <= h.short <= last and h.byte & 1 == odd for h in hits), count, f"{first} to {last}")
+        check_equal(sum(table.bars((odd,)).values()), 250, "hits")
+
+
+@scenario
+def different_values_are_counted_by_row(run):
+    program = build(run)
+    table, hits = tabled(run, program, NUMBERS, "--distinct", "str(arg3)", "--by", "arg2 & 3")
+    names = collections.defaultdict(set)
+    for hit in hits:
+        names[(hit.byte & 3,)].add(hit.name)
+    check_equal(table.column("distinct"), {key: len(all_of) for key, all_of in names.items()}, "different names")
+
+
+@scenario
+def every_carrier_and_backend_fills_the_same_table(run):
+    program = build(run)
+    for carrier in ("table", "per-link", "ip-hash"):
+        for backend in ("uprobe_multi", "perf_uprobe"):
+            table, hits = tabled(run, program, NUMBERS, "--by", "str(arg3)", "--max", "arg0", "--where", "arg0 % 2 == 0",
+                                 "--carrier", carrier, "--backend", backend)
+            meant = [hit for hit in hits if hit.short % 2 == 0]
+            check_equal(table.column("count"), dict(counted(meant, lambda h: (h.name,))), f"{carrier}, {backend}")
+            check_equal(table.column("max"), {(name,): max(h.short for h in meant if h.name == name)
+                                              for name in {h.name for h in meant}}, f"{carrier}, {backend}")
+            check_equal((table.summary["events"], table.summary["rejected"]), (len(meant), 500 - len(meant)), carrier)
+
+
+@scenario
+def calls_are_put_in_rows_at_their_end(run):
+    program = build(run)
+    table, hits = tabled(run, program, "ucall:{}:serve", "--by", "step", "--sum", "retval")
+    results = collections.Counter()
+    for hit in hits:
+        results[(hit.step,)] += hit.result
+    check_equal(table.column("sum"), dict(results), "results")
+    long_ones, _ = tabled(run, program, "ucall:{}:serve", "--hist", "duration")
+    check_equal(sum(long_ones.bars().values()), 500, "calls")
+    check(all(100 < first < 10**9 for first, _ in long_ones.bars()), f"durations: {long_ones.bars()}")
+
+
+@scenario
+def members_are_keys_and_what_cannot_be_read_is_in_no_row(run):
+    program = build(run)
+    table, hits = tabled(run, program, "uprobe:{}:serve", "--by", "req->peer->flags", "--sum", "req->size")
+    meant = [hit for hit in hits if hit.i % 5]  # every fifth has no peer
+    check_equal(table.column("count"), dict(counted(meant, lambda h: (h.flags,))), "flags")
+    check_equal(table.summary["undecided"], 100, "hits without a peer")
+    check_equal(table.summary["events"], 400, "hits in rows")
+
+
+@scenario
+def sums_and_extremes_of_threads_that_hit_at_once_are_exact(run):
+    require_root()
+    program = run.build("tables", [HERE / "tables.c"], ["-O2"], libs=["-lpthread"])
+    threads, hits = 8, 25000
+    for by in ("arg0", "probe"):
+        done = subprocess.run([run.tool, f"usdt:{program}:tables:value", "-f", "json", "--by", by, "--sum", "arg1",
+                               "--min", "arg1", "--max", "arg1", "--", program, str(threads), str(hits)],
+                              capture_output=True, text=True, timeout=120)
+        check_equal(done.returncode, 0, done.stderr)
+        said = [[int(word) for word in line.split()] for line in done.stdout.splitlines() if not line.startswith("{")]
+        table = Table([json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")])
+        rows = [(row["count"], row["sum"], row["min"], row["max"]) for _, row in sorted(table.rows.items())]
+        if by == "probe":
+            said = [[0, threads * hits, sum(s[2] for s in said), min(s[3] for s in said), max(s[4] for s in said)]]
+        check_equal(rows, [tuple(told[1:]) for told in said], by)
+
+
+@scenario
+def a_table_without_room_says_how_many_hits_are_in_no_row(run):
+    program = build(run)
+    table, _ = tabled(run, program, NUMBERS, "--by", "arg0", "--max-rows", "16")
+    lost = table.summary["lost"]["table_full"]
+    check(lost > 0, "there was no room")
+    check_equal(sum(table.column("count").values()) + lost, 500, "hits")
+    check_equal(table.summary["events"] + lost, 500, "hits in rows, and lost")
+
+
+@scenario
+def long_texts_are_cut_and_marked(run):
+    program = build(run)
+    table, hits = tabled(run, program, NUMBERS, "--by", "str(arg3), arg2 & 1, cpu * 0, pid * 0, tid * 0, uid")
+    # 5 numbers leave 24 bytes for the text.
+    cut = {hit.name[:23] for hit in hits}
+    check_equal({row["key"][0] for row in table.rows.values()}, cut, "texts")
+    check(all(row["truncated"] == [0] for row in table.rows.values()), "each is marked")
+
+
+@scenario
+def a_terminal_shows_the_table_again_and_again_in_its_place(run):
+    require_root()
+    program = run.build("tables", [HERE / "tables.c"], ["-O2"], libs=["-lpthread"])
+    main_end, tool_end = pty.openpty()
+    with subprocess.Popen([run.tool, f"usdt:{program}:tables:value", "--by", "arg0", "--interval", "0.2", "-d", "1.2", "--",
+                           program, "2", "100000000"], stdout=tool_end, stderr=subprocess.PIPE) as traced:
+        os.close(tool_end)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(main_end, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            shown += piece
+        traced.stderr.read()
+    os.close(main_end)
+    times = shown.count(b"COUNT")
+    check(times >= 3, f"shown {times} times: {shown!r}")
+    check_equal(shown.count(b"\x1b[J"), times - 1, "times the one before was taken away")
+
+
+WRONG = [
+    (["--by", "arg4"], "a real is no key"),
+    (["--by", "arg0, arg9"], "arg9: there is no such argument"),
+    (["--by", "arg0,"], "expected a value"),
+    (["--sum", "arg0", "--max", "arg1"], "one trace has one value"),
+    (["--sum", "str(arg3)"], "a text can only be compared"),
+    (["--hist", "arg0", "--sum", "arg0"], "exclude each other"),
+    (["--lhist", "arg0:1:2"], "EXPR:FROM:TO:STEP"),
+    (["--lhist", "arg0:5:2:1"], "no buckets"),
+    (["--by", "arg0,arg1,arg2,arg5,pid,tid,cpu,uid,gid"], "at most 64 fit"),
+    (["--hist", "duration"], "only calls have one"),
+    (["--top", "3"], "--top is about a table"),
+    (["--interval", "1"], "--interval is about a table"),
+    (["--by", "arg0", "--print", "arg1"], "do not go with them"),
+    (["--where", "probe == 1"], "can be a key of a table"),
+]
+
+
+@scenario
+def what_makes_no_table_is_refused_with_the_reason(run):
+    program = build(run)
+    for options, reason in WRONG:
+        done = subprocess.run([run.tool, f"usdt:{program}:{PROBE}", *options, "--", program], capture_output=True,
+                              text=True, timeout=60)
+        check_equal(done.returncode, 2, f"{options}: {done.stderr}")
+        check(reason in done.stderr, f"{options}: {done.stderr}")
+
+
+if __name__ == "__main__":
+    main()

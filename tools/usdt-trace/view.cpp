@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "view.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "common/escape.hpp"
+#include "output.hpp"
+
+namespace usdt_trace {
+namespace {
+
+using usdt::ErrorKind;
+
+/// An option that wants an expression, and the column it makes.
+struct Option {
+  const char* name;
+  std::string RawView::*text;
+  Shown shown;
+};
+constexpr std::array<Option, 4> kOfValue{{{"--sum", &RawView::sum, Shown::sum},
+                                          {"--avg", &RawView::average, Shown::average},
+                                          {"--min", &RawView::minimum, Shown::minimum},
+                                          {"--max", &RawView::maximum, Shown::maximum}}};
+
+usdt::Result<usdt::Expression> parse(const std::string& text, const char* option) {
+  auto expression = usdt::parse_expression(text);
+  if (!expression) return usdt::fail(expression.error().within(option));
+  return expression;
+}
+
+/// Columns over the one expression that all options of that kind have.
+usdt::Result<void> add_value(const RawView& raw, View& view, usdt::TableQuestion& question) {
+  for (const Option& option : kOfValue) {
+    const std::string& text = raw.*option.text;
+    if (text.empty()) continue;
+    if (!view.value.empty() && view.value != text)
+      return usdt::fail(
+          ErrorKind::invalid_argument,
+          fmt::format("{} {}: one trace has one value for all columns, here {}", option.name, text, view.value));
+    if (view.value.empty()) {
+      auto value = parse(text, option.name);
+      if (!value) return usdt::fail(value.error());
+      question.value = std::move(*value);
+    }
+    view.value = text;
+    view.shown.push_back(option.shown);
+    question.extremes |= option.shown == Shown::minimum || option.shown == Shown::maximum;
+  }
+  return {};
+}
+
+/// "EXPR:FROM:TO:STEP", of which the expression may have colons of its own.
+usdt::Result<void> read_linear(std::string_view text, View& view) {
+  std::array<std::int64_t, 3> numbers{};
+  for (std::size_t i = numbers.size(); i-- > 0;) {
+    const std::size_t colon = text.rfind(':');
+    const std::string_view number = colon == text.npos ? std::string_view() : text.substr(colon + 1);
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), numbers[i]);
+    if (number.empty() || error != std::errc() || end != number.data() + number.size())
+      return usdt::fail(ErrorKind::invalid_argument,
+                        "--lhist: it takes EXPR:FROM:TO:STEP with three numbers, such as 'size:0:4096:256'");
+    text = text.substr(0, colon);
+  }
+  view.value = text;
+  view.from = numbers[0];
+  view.to = numbers[1];
+  view.step = numbers[2];
+  return {};
+}
+
+usdt::Result<void> add_histogram(const RawView& raw, View& view, usdt::TableQuestion& question) {
+  if (!raw.log2.empty()) {
+    view.histogram = Histogram::log2;
+    view.value = raw.log2;
+    view.sub_bits = raw.sub_bits;
+    auto value = parse(raw.log2, "--hist");
+    if (!value) return usdt::fail(value.error());
+    question.keys.push_back(usdt::log2_buckets(std::move(*value), raw.sub_bits));
+    return {};
+  }
+  view.histogram = Histogram::linear;
+  if (auto read = read_linear(raw.linear, view); !read) return read;
+  auto value = parse(view.value, "--lhist");
+  if (!value) return usdt::fail(value.error());
+  auto buckets = usdt::linear_buckets(std::move(*value), view.from, view.to, view.step);
+  if (!buckets) return usdt::fail(buckets.error().within("--lhist"));
+  question.keys.push_back(std::move(*buckets));
+  return {};
+}
+
+usdt::Result<void> add_folded_key(const RawView& raw, View& view, usdt::TableQuestion& question) {
+  const int wanted = (raw.distinct.empty() ? 0 : 1) + (raw.log2.empty() ? 0 : 1) + (raw.linear.empty() ? 0 : 1);
+  if (wanted == 0) return {};
+  if (wanted > 1 || view.shown.size() > 1)
+    return usdt::fail(ErrorKind::invalid_argument,
+                      "--distinct, --hist and --lhist exclude each other, and --sum, --avg, --min and --max");
+  if (raw.distinct.empty()) return add_histogram(raw, view, question);
+  auto value = parse(raw.distinct, "--distinct");
+  if (!value) return usdt::fail(value.error());
+  question.keys.push_back(std::move(*value));
+  view.value = raw.distinct;
+  view.shown.push_back(Shown::distinct);
+  return {};
+}
+
+std::int64_t whole(const usdt::TableKey& key) {
+  if (const auto* number = std::get_if<std::uint64_t>(&key)) return static_cast<std::int64_t>(*number);
+  const auto* number = std::get_if<std::int64_t>(&key);
+  return number ? *number : 0;
+}
+
+usdt::Bucket bucket_of(const View& view, const usdt::TableKey& key) {
+  return view.histogram == Histogram::log2 ? usdt::Bucket::log2(whole(key), view.sub_bits)
+                                           : usdt::Bucket::linear(whole(key), view.from, view.to, view.step);
+}
+
+void fold(const View& view, const usdt::TableRow& row, ShownRow& into) {
+  into.add(row);
+  ++into.distinct;
+  if (view.histogram != Histogram::none) into.bars.push_back({bucket_of(view, row.keys.back()), row.count});
+}
+
+/// What rows are ordered by.
+usdt::Int128 weight(const View& view, const ShownRow& row) {
+  const Shown by = view.shown.size() > 1 ? view.shown[1] : Shown::count;
+  switch (by) {
+    case Shown::count:
+      return row.count;
+    case Shown::sum:
+      return row.sum;
+    case Shown::average:
+      return row.sum / static_cast<usdt::Int128>(row.count);
+    case Shown::minimum:
+      return row.minimum;
+    case Shown::maximum:
+      return row.maximum;
+    case Shown::distinct:
+      return row.distinct;
+  }
+  return 0;
+}
+
+/// "4K" where that is exact.
+std::string short_number(usdt::Int128 number) {
+  constexpr std::string_view kUnits = "KMGTPE";
+  std::string unit;
+  for (const char each : kUnits) {
+    if (number == 0 || number % 1024 != 0) break;
+    number /= 1024;
+    unit = each;
+  }
+  return fmt::format("{}{}", number, unit);
+}
+
+}  // namespace
+
+usdt::Result<View> parse_view(const RawView& raw) {
+  View view;
+  auto question = std::make_shared<usdt::TableQuestion>();
+  question->max_rows = raw.max_rows;
+  if (!raw.by.empty()) {
+    auto keys = usdt::parse_expressions(raw.by);
+    if (!keys) return usdt::fail(keys.error().within("--by"));
+    question->keys = std::move(*keys);
+  }
+  view.shown.push_back(Shown::count);
+  if (auto added = add_value(raw, view, *question); !added) return usdt::fail(added.error());
+  if (auto added = add_folded_key(raw, view, *question); !added) return usdt::fail(added.error());
+  const bool wanted = !question->keys.empty() || question->value;
+  if (!wanted && raw.top)
+    return usdt::fail(ErrorKind::invalid_argument, "--top is about a table: see --by, --sum and --hist");
+  if (raw.top) view.top = *raw.top;
+  view.interval = raw.interval;
+  if (wanted) view.question = std::move(question);
+  if (!wanted) view.shown.clear();
+  return view;
+}
+
+std::vector<ShownRow> arrange(const View& view, const std::vector<usdt::TableRow>& rows) {
+  std::map<std::vector<usdt::TableKey>, ShownRow> folded;
+  for (const usdt::TableRow& row : rows) {
+    std::vector<usdt::TableKey> keys = row.keys;
+    if (view.folds_last_key()) keys.pop_back();
+    ShownRow& into = folded[keys];
+    into.keys = std::move(keys);
+    fold(view, row, into);
+  }
+  std::vector<ShownRow> all;
+  for (auto& [keys, row] : folded) {
+    std::ranges::sort(row.bars, {}, [](const ShownRow::Bar& bar) { return bar.bucket.first; });
+    all.push_back(std::move(row));
+  }
+  std::ranges::stable_sort(all,
+                           [&](const ShownRow& a, const ShownRow& b) { return weight(view, a) > weight(view, b); });
+  return all;
+}
+
+std::string header_of(Shown shown, const View& view) {
+  switch (shown) {
+    case Shown::count:
+      return "COUNT";
+    case Shown::sum:
+      return fmt::format("SUM({})", view.value);
+    case Shown::average:
+      return fmt::format("AVG({})", view.value);
+    case Shown::minimum:
+      return fmt::format("MIN({})", view.value);
+    case Shown::maximum:
+      return fmt::format("MAX({})", view.value);
+    case Shown::distinct:
+      return fmt::format("DISTINCT({})", view.value);
+  }
+  return {};
+}
+
+std::string number_of(Shown shown, const ShownRow& row) {
+  switch (shown) {
+    case Shown::count:
+      return fmt::format("{}", row.count);
+    case Shown::sum:
+      return fmt::format("{}", row.sum);
+    case Shown::average: {
+      const usdt::Int128 count = row.count;
+      if (row.sum % count == 0) return fmt::format("{}", row.sum / count);
+      const usdt::Int128 size = row.sum < 0 ? -row.sum : row.sum;
+      return fmt::format("{}{}.{}", row.sum < 0 ? "-" : "", size / count, static_cast<int>(size % count * 10 / count));
+    }
+    case Shown::minimum:
+      return fmt::format("{}", row.minimum);
+    case Shown::maximum:
+      return fmt::format("{}", row.maximum);
+    case Shown::distinct:
+      return fmt::format("{}", row.distinct);
+  }
+  return {};
+}
+
+std::string key_text(const usdt::AttachPlan& plan, const usdt::TableColumn& column, const usdt::TableKey& key) {
+  if (const auto* text = std::get_if<usdt::TableText>(&key)) {
+    if (column.field) return text->bytes;
+    const auto whole = text->truncated ? usdt::without_partial_utf8(text->bytes) : text->bytes;
+    return usdt::tools::quoted(whole) + (text->truncated ? "..." : "");
+  }
+  if (column.field == usdt::HitField::probe)
+    return full_name(plan, plan.probes[usdt::Index<usdt::PlannedProbe>(static_cast<std::uint32_t>(whole(key)))]);
+  const auto* wide = std::get_if<std::uint64_t>(&key);
+  if (column.arg) {
+    const auto bits = static_cast<std::uint64_t>(whole(key));
+    if (const std::string_view word = usdt::enumerator_name(*column.arg, bits); !word.empty()) return std::string(word);
+    if (looks_like_address(*column.arg, bits)) return fmt::format("{:#x}", bits);
+  }
+  return wide ? fmt::format("{}", *wide) : fmt::format("{}", whole(key));
+}
+
+std::string bucket_text(const View& view, const usdt::Bucket& bucket) {
+  const bool linear = view.histogram == Histogram::linear;
+  if (linear && bucket.first == std::numeric_limits<std::int64_t>::min())
+    return fmt::format("(..., {})", short_number(bucket.last + 1));
+  if (linear && bucket.last == std::numeric_limits<std::int64_t>::max())
+    return fmt::format("[{}, ...)", short_number(bucket.first));
+  if (bucket.first == bucket.last) return fmt::format("[{}]", short_number(bucket.first));
+  // Of negative numbers the power of 2 is the other end.
+  if (!linear && bucket.last < 0)
+    return fmt::format("({}, {}]", short_number(bucket.first - 1), short_number(bucket.last));
+  return fmt::format("[{}, {})", short_number(bucket.first), short_number(bucket.last + 1));
+}
+
+}  // namespace usdt_trace

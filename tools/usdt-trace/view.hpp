@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What is shown of hits instead of each of them: rows of a table, or histograms.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "usdt/usdt.hpp"
+
+namespace usdt_trace {
+
+/// A number that is shown of each row.
+enum class Shown : std::uint8_t { count, sum, average, minimum, maximum, distinct };
+enum class Histogram : std::uint8_t { none, log2, linear };
+
+/// What the options about tables ask for.
+struct View {
+  std::shared_ptr<const usdt::TableQuestion> question;  ///< null: no table
+  std::vector<Shown> shown;                             ///< in the order of columns
+  Histogram histogram = Histogram::none;                ///< the last key is a bucket
+  unsigned sub_bits = 0;                                ///< of log2 buckets
+  std::int64_t from = 0, to = 0, step = 0;              ///< of linear ones
+  std::string value;                                    ///< the expression, as it was written
+  std::size_t top = SIZE_MAX;                           ///< rows that are shown
+  std::optional<double> interval;                       ///< seconds from one look at the table to the next
+  /// The last key is not shown, but what rows are counted by (distinct), or a bucket.
+  [[nodiscard]] bool folds_last_key() const {
+    return histogram != Histogram::none || (!shown.empty() && shown.back() == Shown::distinct);
+  }
+};
+
+/// The options as they were written.
+struct RawView {
+  std::string by, sum, average, minimum, maximum, distinct, log2, linear;
+  unsigned sub_bits = 0;
+  std::uint32_t max_rows = 4096;
+  std::optional<std::uint64_t> top;
+  std::optional<double> interval;
+};
+
+/// Errors: syntax, invalid_argument (options that do not go together).
+[[nodiscard]] usdt::Result<View> parse_view(const RawView& raw);
+
+/// A row as it is shown: what a view folds is folded.
+struct ShownRow : usdt::TableRow {
+  std::uint64_t distinct = 0;
+  struct Bar {
+    usdt::Bucket bucket;
+    std::uint64_t count = 0;
+  };
+  std::vector<Bar> bars = {};  ///< in the order of numbers, without empty ones
+};
+
+/// Rows in the order in which they are shown: those with the largest number in the first column first.
+[[nodiscard]] std::vector<ShownRow> arrange(const View& view, const std::vector<usdt::TableRow>& rows);
+
+/// "COUNT", "SUM(size)"
+[[nodiscard]] std::string header_of(Shown shown, const View& view);
+/// A number of a row, exact; an average with one decimal where it is not whole.
+[[nodiscard]] std::string number_of(Shown shown, const ShownRow& row);
+/// A key for people; text as it is, for output to make safe.
+[[nodiscard]] std::string key_text(const usdt::AttachPlan& plan, const usdt::TableColumn& column,
+                                   const usdt::TableKey& key);
+/// "[4K, 8K)", "(..., 0)", "(-16, -8]"
+[[nodiscard]] std::string bucket_text(const View& view, const usdt::Bucket& bucket);
+
+}  // namespace usdt_trace

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Tables and histograms as JSON (docs/json.md).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "view_output.hpp"
+
+namespace usdt_trace {
+namespace {
+
+using usdt::tools::json_key;
+using usdt::tools::json_text;
+using usdt::tools::JsonWriter;
+
+void number(JsonWriter& json, const std::string& digits) {
+  json.RawValue(digits.data(), digits.size(), rapidjson::kNumberType);
+}
+
+std::string_view member_of(Shown shown) {
+  switch (shown) {
+    case Shown::count:
+      return "count";
+    case Shown::sum:
+      return "sum";
+    case Shown::average:
+      return "avg";
+    case Shown::minimum:
+      return "min";
+    case Shown::maximum:
+      return "max";
+    case Shown::distinct:
+      return "distinct";
+  }
+  return {};
+}
+
+/// A number as a number, whatever it is called; a text, and the name of a probe, as a string.
+void key(JsonWriter& json, const usdt::AttachPlan& plan, const usdt::TableColumn& column, const usdt::TableKey& key) {
+  if (const auto* text = std::get_if<usdt::TableText>(&key)) return json_text(json, text->bytes);
+  if (column.field == usdt::HitField::probe) return json_text(json, key_text(plan, column, key));
+  if (const auto* wide = std::get_if<std::uint64_t>(&key)) {
+    json.Uint64(*wide);
+  } else {
+    json.Int64(std::get<std::int64_t>(key));
+  }
+}
+
+/// Which of the keys are texts that were cut.
+void truncated(JsonWriter& json, const std::vector<usdt::TableKey>& keys) {
+  bool any = false;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const auto* text = std::get_if<usdt::TableText>(&keys[i]);
+    if (text == nullptr || !text->truncated) continue;
+    if (!any) json_key(json, "truncated"), json.StartArray();
+    any = true;
+    json.Uint64(i);
+  }
+  if (any) json.EndArray();
+}
+
+void bars(JsonWriter& json, const ShownRow& row) {
+  json_key(json, "buckets"), json.StartArray();
+  for (const ShownRow::Bar& bar : row.bars) {
+    json.StartObject();
+    json_key(json, "first"), number(json, fmt::format("{}", bar.bucket.first));
+    json_key(json, "last"), number(json, fmt::format("{}", bar.bucket.last));
+    json_key(json, "count"), json.Uint64(bar.count);
+    json.EndObject();
+  }
+  json.EndArray();
+}
+
+}  // namespace
+
+void write_table(JsonWriter& json, const View& view, const usdt::AttachPlan& plan,
+                 const std::vector<usdt::TableRow>& rows) {
+  const std::vector<usdt::TableColumn>& columns = plan.table->keys;
+  const std::size_t keys = columns.size() - (view.folds_last_key() ? 1 : 0);
+  json_key(json, "by"), json.StartArray();
+  for (std::size_t i = 0; i < keys; ++i) json_text(json, columns[i].label);
+  json.EndArray();
+  if (!view.value.empty()) json_key(json, "value"), json_text(json, view.value);
+  const std::vector<ShownRow> shown = arrange(view, rows);
+  json_key(json, "rows"), json.StartArray();
+  for (std::size_t n = 0; n < std::min(shown.size(), view.top); ++n) {
+    const ShownRow& row = shown[n];
+    json.StartObject();
+    json_key(json, "key"), json.StartArray();
+    for (std::size_t i = 0; i < keys; ++i) key(json, plan, columns[i], row.keys[i]);
+    json.EndArray();
+    truncated(json, row.keys);
+    for (const Shown each : view.shown) json_key(json, member_of(each)), number(json, number_of(each, row));
+    if (view.histogram != Histogram::none) bars(json, row);
+    json.EndObject();
+  }
+  json.EndArray();
+  if (shown.size() > view.top) json_key(json, "more_rows"), json.Uint64(shown.size() - view.top);
+}
+
+}  // namespace usdt_trace

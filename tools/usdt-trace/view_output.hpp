@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/json.hpp"
+#include "view.hpp"
+
+namespace usdt_trace {
+
+/// The table as columns, or as histograms with bars for so many columns of a terminal; whatever is text of others is
+/// printable.
+[[nodiscard]] std::vector<std::string> table_lines(const View& view, const usdt::AttachPlan& plan,
+                                                   const std::vector<usdt::TableRow>& rows, std::size_t width);
+
+/// Its members of a JSON object: "by", "rows" (docs/json.md).
+void write_table(usdt::tools::JsonWriter& json, const View& view, const usdt::AttachPlan& plan,
+                 const std::vector<usdt::TableRow>& rows);
+
+}  // namespace usdt_trace
