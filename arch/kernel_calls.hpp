@@ -11,7 +11,7 @@
 
 namespace usdt::arch {
 
-/// What a type asks of a convention.
+/// What a calling convention has to know of a type.
 struct Shape {
   enum class Kind : std::uint8_t {
     unknown,    ///< void, or what type information says nothing of

@@ -13,7 +13,7 @@ extern const Arch kX86_64;
 extern const Arch kI386;
 extern const Arch kAarch64;
 
-/// uprobe_refusal() of arm64.
+/// Arch::uprobe_refusal() of arm64.
 [[nodiscard]] std::string_view aarch64_uprobe_refusal(std::span<const std::uint8_t> bytes) noexcept;
 
 /// One row of a site table. Without `mask` all bytes count.

@@ -73,7 +73,7 @@ constexpr std::array kSites = {
 constexpr auto kArguments = kRegisters.ids({"rdi", "rsi", "rdx", "rcx", "r8", "r9"});
 constexpr auto kVectors = kRegisters.first<8>(kXmm);
 
-/// Its figure 3.36.
+/// The numbers of figure 3.36 of that document.
 constexpr auto kDwarf = [] {
   auto order = no_registers<49>();
   kRegisters.place(order, 0,

@@ -12,7 +12,7 @@ int usdt_on_fork(struct bpf_raw_tracepoint_args *ctx)
 	__u64 child = task_word((void *)ctx->args[1], usdt_stock()->task_signal_offset);
 	__u8 mark = 1;
 
-	/* A thread is no new process. */
+	/* A new thread begins no new process. */
 	if (child != parent && descends())
 		bpf_map_update_elem(&usdt_descendants, &child, &mark, BPF_ANY);
 	return 0;

@@ -23,7 +23,7 @@ struct usdtp_layout {
   size_t notes;
 };
 
-/* One probe, as the notes say it. */
+/* One probe as its note describes it. */
 struct usdtp_noted {
   const char* name;
   const char* items; /* its arguments without their types */

@@ -104,7 +104,7 @@ static int try_file(struct usdtp_memory* memory, int fd) {
   return status;
 }
 
-/* What no other file would change. */
+/* Whether it is an outcome that trying another file would not change. */
 static int is_final(int status) { return status == 0 || status == -ENOMEM || status == -EMFILE || status == -EFBIG; }
 
 int usdtp_memory_make(struct usdtp_memory* memory, const char* name, size_t pages) {

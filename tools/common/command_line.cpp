@@ -48,7 +48,7 @@ std::string in_our_words(const CLI::App& app, const CLI::ParseError& error) {
   return message;
 }
 
-/// To standard output; the exit code.
+/// Prints to standard output; returns the exit code.
 int print_lines(std::string_view text, int failure) {
   Stream out(STDOUT_FILENO);
   out.lines(text);

@@ -18,7 +18,7 @@ using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
 void json_key(JsonWriter& json, std::string_view name);
 /// A string of any bytes: Stream::json() replaces what is not UTF-8.
 void json_text(JsonWriter& json, std::string_view text);
-/// `text`, or null where it is empty.
+/// Writes `text`, or null where it is empty.
 void json_text_or_null(JsonWriter& json, std::string_view text);
 /// An address or offset as the contract writes them: "0x1f40".
 void json_hex(JsonWriter& json, std::uint64_t value);

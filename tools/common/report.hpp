@@ -12,19 +12,19 @@
 
 namespace usdt::tools {
 
-/// Standard error.
+/// The stream to standard error.
 [[nodiscard]] Stream& errors();
 /// How long notices wait for a reader who is asleep; before this is called, as long as it takes.
 void set_patience(Stream::Patience patience);
 
 /// "usdt-list: message". For a syntax error in `input`, the input and a caret below its column follow.
 void print_error(std::string_view tool, const Error& error, std::string_view input = {});
-/// "usdt-list: text".
+/// Prints "usdt-list: text".
 void print_notice(std::string_view tool, std::string_view text);
-/// The text alone.
+/// Prints the text alone.
 void print_notice(std::string_view text);
 
-/// "1 site", "3 sites".
+/// Writes "1 site", "3 sites".
 [[nodiscard]] std::string counted(std::size_t n, std::string_view what);
 
 }  // namespace usdt::tools

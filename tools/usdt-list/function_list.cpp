@@ -88,7 +88,7 @@ class FunctionPrinter {
     out_.print("\n");
   }
 
-  /// In lines that fit the terminal.
+  /// Prints it in lines that fit the terminal.
   void print_below(std::string_view text, Style style) {
     constexpr std::size_t kIndent = 4;
     while (!text.empty())
@@ -134,7 +134,7 @@ void hex_or_null(JsonWriter& json, std::uint64_t value) {
   value != 0 ? json_hex(json, value) : static_cast<void>(json.Null());
 }
 
-/// Where a function of the kernel is.
+/// Writes where a function of the kernel is.
 void write_place(JsonWriter& json, const ListedFunction& each) {
   json_key(json, "module");
   json_text(json, each.module);
@@ -144,7 +144,7 @@ void write_place(JsonWriter& json, const ListedFunction& each) {
   each.of_kernel&& each.of_kernel->btf_id ? json.Uint(each.of_kernel->btf_id) : json.Null();
 }
 
-/// The same of one of a file.
+/// Writes where a function of a file is.
 void write_place(JsonWriter& json, const usdt::FunctionPoint& point, const usdt::ProbeFile& file) {
   json_key(json, "file");
   json_text(json, file.target.access.string());
@@ -223,7 +223,7 @@ std::string signature_text(const usdt::FunctionSignature& signature, bool return
   return fmt::format("{} ({})", signature.result ? type_of(*signature.result) : "void", args);
 }
 
-/// "@server.c:120" is no function.
+/// Whether the point is a line of source, as "@server.c:120" is.
 bool is_line(const usdt::FunctionPoint& point) { return point.name.starts_with('@'); }
 
 ListedFunction listed(const usdt::FunctionPoint& point, const usdt::ProbeFile& file) {

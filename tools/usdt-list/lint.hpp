@@ -13,7 +13,7 @@
 
 namespace usdt_list {
 
-/// One thing to mend, or to know.
+/// Something about a probe that its author should mend or know.
 struct Finding {
   std::string_view rule;             ///< "phantom": of docs/guide/list.md
   bool fault = true;                 ///< else merely worth knowing

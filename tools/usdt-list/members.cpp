@@ -74,7 +74,7 @@ class LayoutReader {
       return usdt::fail(usdt::ErrorKind::limit, fmt::format("'{}' nests too deep to be shown", layout_.type));
     auto members = graph_.members(type);
     if (!members) return usdt::fail(members.error());
-    // Rust orders them as it likes.
+    // Rust's debug information lists members in any order.
     std::ranges::stable_sort(*members, {}, [](const usdt::MemberInfo& each) {
       return std::tuple(each.is_virtual, each.offset, each.shift);
     });
@@ -107,7 +107,7 @@ class LayoutReader {
             .depth = depth};
   }
 
-  /// Whole bytes between two bits.
+  /// Adds the whole bytes that lie between two members.
   void add_hole(std::uint64_t end, std::uint64_t begin, unsigned depth) {
     const std::uint64_t first = (end + 7) / 8;
     if (begin / 8 <= first) return;

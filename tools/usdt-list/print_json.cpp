@@ -35,7 +35,7 @@ void hex_or_null(JsonWriter& json, std::optional<std::uint64_t> value) {
   value ? json_hex(json, *value) : static_cast<void>(json.Null());
 }
 
-/// What all sites of a file share.
+/// The keys and values that all sites of a file share.
 struct FileKeys {
   std::string path;
   std::string mapped_path;  ///< what the process calls it, where that is not `path`

@@ -48,7 +48,7 @@ class Output {
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
-  /// `around` has begun with it.
+  /// Prints it; `around` has been told of it before.
   void event(const usdt::Event& event);
   void summary(const Summary& summary) { write_summary(summary); }
   /// The rows of Flags::view so far, or in the end. Recordings have none: they are of events.

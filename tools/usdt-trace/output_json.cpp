@@ -207,7 +207,7 @@ class JsonOutput final : public Output {
     if (!has_members(arg) || !members(event, n, position)) value(event, n);
   }
 
-  /// False: none is known.
+  /// Writes the members of a value; returns false where none are known.
   bool members(const usdt::Event& event, std::size_t whole, unsigned position) {
     const bool array = event.arg_info(whole).type.kind == usdt::TypeKind::array;
     bool any = false;

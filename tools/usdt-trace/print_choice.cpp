@@ -23,7 +23,7 @@ const std::string& target_of(const usdt::PointPattern& pattern) {
   return function ? function->target : std::get<usdt::ProbePattern>(pattern).target;
 }
 
-/// By the name alone.
+/// Whether the pattern's name, without its target, means the point.
 bool means(const usdt::FunctionPattern& pattern, const usdt::PointName& point) {
   return usdt::function_prefix(pattern.moment) == point.provider && usdt::means_function(pattern, point.name);
 }

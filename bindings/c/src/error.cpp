@@ -31,7 +31,7 @@ constexpr Kind kKinds[] = {{usdt::ErrorKind::invalid_argument, USDTC_ERROR_INVAL
                            {usdt::ErrorKind::stopped, USDTC_ERROR_STOPPED},
                            {usdt::ErrorKind::verifier, USDTC_ERROR_VERIFIER}};
 
-/// By enum usdtc_error_kind.
+/// The errno of each enum usdtc_error_kind.
 constexpr int kErrno[] = {0,     EINVAL, EINVAL,     ENOENT,    EPERM,   EOPNOTSUPP, EBADMSG,        ESTALE,
                           E2BIG, EIO,    EPROTOTYPE, ECANCELED, ENOEXEC, ENOMEM,     ENOTRECOVERABLE};
 

@@ -14,7 +14,7 @@ struct usdtc_tracer {
     attachment = fmt::format("{}, {}", tracer.link().backend_text(), tracer.link().carrier_text());
   }
 
-  /// Adds what was noticed since.
+  /// Adds the notices that came up since the last look.
   void look_for_changes() {
     const std::vector<usdt::FileChange> changes = tracer.link().changes();
     for (; seen_changes < changes.size(); ++seen_changes) {

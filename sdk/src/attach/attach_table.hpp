@@ -13,7 +13,7 @@ struct AttachRow {
   Result<FileLinks> (*to_file)(const AttachTarget& target, const SiteArrays& sites) = nullptr;
   Result<FileLinks> (*to_kernel)(const KernelProgram& program, const FunctionArrays& functions) = nullptr;
 };
-/// Precondition: not automatic.
+/// `backend` must not be automatic, which has no row.
 [[nodiscard]] const AttachRow& attach_row(Backend backend) noexcept;
 
 }  // namespace usdt::backends

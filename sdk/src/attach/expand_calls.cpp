@@ -50,7 +50,7 @@ class Bytes {
     const auto* start = reinterpret_cast<const char*>(bytes_.data()) + offset;
     return {start, ::strnlen(start, bytes_.size() - static_cast<std::size_t>(offset))};
   }
-  /// Appends at a multiple of 8; where.
+  /// Appends it at a multiple of 8 bytes; returns the offset.
   std::uint64_t append(std::span<const bpf_insn> code) {
     bytes_.resize((bytes_.size() + 7) / 8 * 8);
     const std::size_t offset = bytes_.size();

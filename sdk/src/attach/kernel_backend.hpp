@@ -37,11 +37,11 @@ struct KernelProgram {
 /// One link for all functions, or a few: what the kernel refuses is split until each refused function stands alone.
 [[nodiscard]] Result<FileLinks> attach_kprobe_multi(const KernelProgram& program, const FunctionArrays& functions);
 [[nodiscard]] Result<FileLinks> attach_tracing_multi(const KernelProgram& program, const FunctionArrays& functions);
-/// One perf event and link each.
+/// Makes a perf event and a link for each function.
 [[nodiscard]] Result<FileLinks> attach_perf_kprobe(const KernelProgram& program, const FunctionArrays& functions);
 /// One program and link each: fentry, fexit, fsession, tp_btf.
 [[nodiscard]] Result<FileLinks> attach_tracing(const KernelProgram& program, const FunctionArrays& functions);
-/// One link each.
+/// Makes a link for each tracepoint.
 [[nodiscard]] Result<FileLinks> attach_raw_tp(const KernelProgram& program, const FunctionArrays& functions);
 
 /// Descriptors for `functions` links: raises the soft limit as far as the hard one allows.

@@ -28,7 +28,7 @@ class Splitter {
  public:
   explicit Splitter(const Attempt& attempt) : attempt_(attempt) {}
 
-  /// 0, or the error that ends it all.
+  /// Returns 0, or the errno that ends the whole attachment.
   int attach(std::size_t first, std::size_t count) {
     if (count == 0) return 0;
     const int fd = hopeless() ? -last_error_ : attempt_(first, count);

@@ -17,9 +17,9 @@ class LibbpfLog {
   LibbpfLog(const LibbpfLog&) = delete;
   LibbpfLog& operator=(const LibbpfLog&) = delete;
 
-  /// The last line, or `otherwise`.
+  /// The last line libbpf wrote; `otherwise` if it wrote none.
   [[nodiscard]] std::string last(std::string_view otherwise) const;
-  /// All that was said.
+  /// Everything libbpf wrote.
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
 
  private:

@@ -44,7 +44,7 @@ void write_libbpf_spec(std::span<std::byte> to, const LibbpfLayout& layout, cons
 [[nodiscard]] bool has_libbpf_specs(const ObjectCopy& object);
 /// Before the load: as many entries as the plan has specs. malformed, io.
 [[nodiscard]] Result<void> size_libbpf_specs(const ObjectCopy& object, const AttachPlan& plan);
-/// After the load.
+/// Called once the object is loaded.
 [[nodiscard]] Result<void> fill_libbpf_specs(const ObjectCopy& object, const AttachPlan& plan);
 
 }  // namespace usdt::backends

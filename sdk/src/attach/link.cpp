@@ -158,7 +158,7 @@ class Attachment {
   }
 
  private:
-  /// What became of a link.
+  /// The outcome of making one link.
   struct Done {
     bool added = false;
     std::unordered_set<std::uint32_t> refused;  ///< sites

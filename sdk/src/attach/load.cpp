@@ -93,7 +93,7 @@ Result<void> set_types(const ObjectCopy& object, const ProgramKind& kind, Backen
   return {};
 }
 
-/// LoadOptions::sleepable.
+/// Applies LoadOptions::sleepable.
 void let_sleep(const ObjectCopy& object) {
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, object.get()) {

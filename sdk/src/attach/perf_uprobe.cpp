@@ -19,7 +19,7 @@ namespace {
 int attach_site(const AttachTarget& target, const sys::ProbeSource& source, bool returns, const SiteArrays& sites,
                 std::size_t i, FileLinks& links) {
   const std::uint64_t ref_ctr = sites.ref_ctr_offsets[i];
-  // The interface has 32 bits for it.
+  // perf_event_attr::config has 32 bits for the semaphore's offset.
   if (ref_ctr >> (64 - source.ref_ctr_shift)) return EOVERFLOW;
   perf_event_attr attr{};
   attr.size = sizeof(attr);

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 using backends::is_bpf_file_system;
 using backends::no_bpf_file_system;
 
-/// 0, or a negative errno.
+/// Returns 0, or a negative errno.
 int pin_fd(int fd, const fs::path& path) {
   sys::ObjectPath attr;
   attr.path = reinterpret_cast<std::uintptr_t>(path.c_str());
@@ -49,7 +49,7 @@ bool take_number(std::string_view& text, Number& number) {
   return true;
 }
 
-/// What the file's name says.
+/// What the name of a pinned link's file says of it.
 struct PinName {
   unsigned number = 0;
   Backend backend = Backend::automatic;

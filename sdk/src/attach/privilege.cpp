@@ -79,7 +79,7 @@ bool locked_down() {
   return mode && mode->find("[confidentiality]") != std::string::npos;
 }
 
-/// How to come by what is missing.
+/// How to get the capabilities that are missing.
 std::string remedy(const std::vector<Capability>& missing) {
   if (::geteuid() != 0) {
     if (missing.front().number == CAP_SYS_ADMIN) return "run as root";

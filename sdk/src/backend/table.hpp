@@ -209,7 +209,7 @@ constexpr bool in_order() noexcept {
 }
 static_assert(in_order(), "rows are in the order of enum Backend");
 
-/// Precondition: not automatic.
+/// `backend` must not be automatic, which has no row.
 [[nodiscard]] constexpr const BackendRow& row_of(Backend backend) noexcept {
   return kBackends[static_cast<std::size_t>(backend) - 1];
 }

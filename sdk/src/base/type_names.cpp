@@ -16,7 +16,7 @@ struct NumberWords {
   unsigned longs = 0;
   bool is_unsigned = false, is_signed = false, is_short = false, is_char = false, is_int = false;
 
-  /// False: it is no such word.
+  /// False where `word` is none of those that integer types are made of.
   bool add(std::string_view word) {
     if (word == "long") return ++longs != 0;
     for (const auto& [known, seen] : {std::pair<std::string_view, bool*>{"unsigned", &is_unsigned},
@@ -27,7 +27,7 @@ struct NumberWords {
       if (word == known) return *seen = true;
     return false;
   }
-  /// Empty: none was added.
+  /// Empty where no word was added.
   [[nodiscard]] std::string text() const {
     if (!is_unsigned && !is_signed && !is_short && !is_char && !is_int && longs == 0) return {};
     if (is_char) return is_unsigned ? "unsigned char" : is_signed ? "signed char" : "char";

@@ -14,7 +14,7 @@ namespace usdt::btf {
 class Graph final : public TypeGraph {
  public:
   explicit Graph(std::shared_ptr<const Types> types) noexcept : owner_(std::move(types)), types_(*owner_) {}
-  /// Of types that outlive it.
+  /// `types` must outlive the graph.
   explicit Graph(const Types& types) noexcept : types_(types) {}
 
   [[nodiscard]] static constexpr TypeId id_of(std::uint32_t btf_id) noexcept {

@@ -50,7 +50,7 @@ struct Layout {
   bool blocks = false;          ///< it is of, or a member struct or array is of, a size other than 0, 1, 2, 4 and 8
 };
 
-/// A BTF_KIND_FUNC.
+/// A function that the types describe (BTF_KIND_FUNC).
 struct Function {
   std::uint32_t id = 0;
   std::uint32_t proto = 0;  ///< BTF_KIND_FUNC_PROTO
@@ -96,7 +96,7 @@ class Types {
   [[nodiscard]] std::vector<std::pair<std::string_view, std::uint64_t>> enumerators(std::uint32_t id) const;
   /// Byte offset of a struct's member that is no bit-field, looked for in anonymous structs and unions too. not_found.
   [[nodiscard]] Result<std::uint32_t> member_offset(std::string_view structure, std::string_view member) const;
-  /// Bytes of a struct. not_found.
+  /// The size of a struct in bytes. Errors: not_found.
   [[nodiscard]] Result<std::uint32_t> structure_size(std::string_view structure) const;
 
  private:

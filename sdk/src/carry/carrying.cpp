@@ -8,7 +8,7 @@
 namespace usdt::carry {
 namespace {
 
-/// USDT_FORM_REG of packed cookies.
+/// Whether a packed cookie says it by its shortest form, USDT_FORM_REG.
 bool packs_as_register(const usdt_arg_spec& arg) {
   return arg.kind == USDT_ARG_REG && arg.shift == 0 && (arg.flags & ~USDT_ARG_SIGNED) == 0;
 }

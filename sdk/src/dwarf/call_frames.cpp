@@ -35,7 +35,7 @@ struct Rule {
   Expression where;
 };
 
-/// What is said of one address.
+/// What the call frame information says of one address.
 struct Row {
   bool known = false;
   bool signal = false;
@@ -56,7 +56,7 @@ class Evaluation {
              std::optional<std::uint64_t> cfa)
       : registers_(registers), memory_(memory), word_size_(word_size), cfa_(cfa) {}
 
-  /// What is on top at the end.
+  /// The value on top of the stack when the expression ends.
   [[nodiscard]] std::optional<std::uint64_t> top(const Expression& all) {
     unsigned left = most_operations;
     for (std::size_t i = 0; i < all.size() && ok_; ++i) {

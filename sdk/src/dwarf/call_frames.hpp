@@ -31,7 +31,7 @@ struct FrameNumbers {
 };
 [[nodiscard]] FrameNumbers frame_numbers(Machine machine) noexcept;
 
-/// What became of a step.
+/// The outcome of a step to the caller's frame.
 enum class FrameStep : std::uint8_t {
   taken,
   outermost,   ///< the function has no caller, it says

@@ -6,7 +6,7 @@
 
 namespace usdt::dwarf {
 
-/// Of DWARF; 0: not known.
+/// The version of DWARF that the unit of `die` is written in; 0 if it cannot be told.
 [[nodiscard]] unsigned unit_version(Dwarf_Die die);
 [[nodiscard]] bool is_clang(Dwarf_Die die);
 /// By what GCC was told, or what Clang says of functions it optimises; false where that is not known.

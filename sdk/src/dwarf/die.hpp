@@ -72,7 +72,7 @@ void for_each_child(Dwarf_Die die, std::uint64_t& steps, Visit&& visit) {
 
 /// Where `die` was declared; its definition where that says otherwise.
 [[nodiscard]] SourceLine declared_at(Dwarf_Die die);
-/// Of an inlined instance: the call.
+/// The source line of the call that an inlined instance stands for.
 [[nodiscard]] SourceLine called_at(Dwarf_Die die);
 
 }  // namespace usdt::dwarf

@@ -253,7 +253,7 @@ FunctionInfo DebugInfo::Impl::describe(Dwarf_Die die) const {
 std::optional<Dwarf_Die> DebugInfo::Impl::unit_at(VirtAddr pc) const {
   Dwarf_Die unit;
   if (dwarf_addrdie(main.dwarf.get(), pc.value, &unit) != nullptr) return whole_unit(unit);
-  // Clang writes no .debug_aranges.
+  // Clang writes no .debug_aranges: the units themselves are asked.
   if (!unit_ranges) {
     unit_ranges.emplace();
     for_each_unit(main.dwarf.get(), [this](Dwarf_Die each) {

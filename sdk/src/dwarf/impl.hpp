@@ -135,7 +135,7 @@ struct DebugInfo::Impl {
 
   [[nodiscard]] DieId id_of(const Dwarf_Die& die, const Dwarf_Die& function) const;
   [[nodiscard]] std::optional<KnownDie> known(DieId id) const;
-  /// `none` for none.
+  /// The type's number; `none` where there is no type.
   [[nodiscard]] TypeId type_id(const std::optional<Dwarf_Die>& die, unsigned dimension = 0) const;
 
   [[nodiscard]] const Frames& frames() const;

@@ -13,7 +13,7 @@ namespace usdt::dwarf {
 
 class Settler {
  public:
-  /// `moment` outlives this.
+  /// `moment` must outlive the settler.
   explicit Settler(const Moment& moment) : moment_(moment), locator_(moment.arch) {}
 
   /// Makes each piece hold here; the reason why one does not.

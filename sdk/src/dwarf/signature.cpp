@@ -24,7 +24,7 @@
 namespace usdt::dwarf {
 namespace {
 
-/// What is asked of one instance.
+/// Finds the signature of one instance of a function.
 class Signer {
  public:
   Signer(const DebugInfo::Impl& impl, const FunctionInfo& function, const Instance& instance, Dwarf_Die die,

@@ -52,7 +52,7 @@ bool is_declaration(Dwarf_Die die) { return flag(own_attribute(die, DW_AT_declar
 
 }  // namespace
 
-/// Through one unit.
+/// A walk through the DIEs of one unit.
 class TypeNames::Walk {
  public:
   Walk(TypeNames& names, std::uint64_t steps, const StopToken& stop) : names_(names), steps_(steps), stop_(stop) {}

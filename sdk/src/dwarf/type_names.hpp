@@ -22,7 +22,7 @@ class TypeNames {
  public:
   /// The types of one unit; false: it leads in circles, or there are too many. `steps` are the DIEs that may be met.
   [[nodiscard]] bool add_unit(Dwarf_Die unit, std::uint64_t steps, const StopToken& stop);
-  /// After the last unit.
+  /// Called after the last unit.
   void finish();
 
   /// Those called `name` with all its scopes, else those whose own name it is; with a keyword ("struct x") only of that

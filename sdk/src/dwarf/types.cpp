@@ -539,7 +539,7 @@ std::vector<GoResult> go_results(Dwarf_Die function, const Types& types) {
     if (dwarf_tag(&child) != DW_TAG_formal_parameter || !is_go_result(child)) return true;
     std::string_view name = text(attribute(child, DW_AT_name));
     if (name.starts_with('~')) name.remove_prefix(1);
-    // Go 1.19 lists some twice.
+    // Go 1.19 lists some results twice.
     if (std::ranges::find(all, name, &GoResult::name) != all.end()) return true;
     all.push_back({child, std::string(name), offset});
     offset += (std::uint64_t{types.type(type_of(child)).size} + 7) / 8 * 8;

@@ -66,9 +66,9 @@ struct GoResult {
 /// Whether `parameter` of a Go function is one of its results.
 [[nodiscard]] bool is_go_result(Dwarf_Die parameter);
 
-/// struct, union, class.
+/// Whether a tag is that of a struct, a union or a class.
 [[nodiscard]] bool is_structure(int tag);
-/// Pointers and references.
+/// Whether a tag is that of a pointer or a reference.
 [[nodiscard]] bool is_pointer(int tag);
 /// How many elements an array has in each dimension; nothing for one that is not declared.
 [[nodiscard]] std::vector<std::optional<std::uint64_t>> dimensions(Dwarf_Die array);

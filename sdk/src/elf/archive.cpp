@@ -67,7 +67,7 @@ class ArchiveReader {
             fmt::format("archive member header at file offset {:#x} {}: the rest is not read", at, what)};
   }
 
-  /// False to stop.
+  /// Returns false to end the walk.
   bool take(const RawMember& raw, const std::function<bool(const Member&)>& visit) {
     if (raw.name == "//") {
       long_names_ = file_.bytes(raw.start, std::min(raw.size, kMaxNames));

@@ -27,7 +27,7 @@ class FunctionName {
   /// Whether find_functions() would find `function` for this name.
   [[nodiscard]] bool matches(const Function& function) const;
 
-  /// As it was given.
+  /// The pattern as it was given.
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
 
  private:

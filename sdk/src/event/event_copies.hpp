@@ -14,7 +14,7 @@ inline namespace v1 {
 
 class EventCopies {
  public:
-  /// Of one tracer: all have its plan.
+  /// All events are of one tracer, and so of one plan.
   void add(const Event& event);
   [[nodiscard]] std::vector<OwnedEvent> take() &&;
   [[nodiscard]] static OwnedEvent of(const Event& event);

@@ -97,7 +97,7 @@ struct EventFilter::Impl {
 
   Impl(std::shared_ptr<const Expression> q, const AttachPlan& p) : question(std::move(q)), plan(p) {}
 
-  /// Calls alone have a duration.
+  /// Whether the site's events are whole calls, which alone have a duration.
   [[nodiscard]] bool is_call(Index<PlannedSite> site) {
     while (calls.size() < plan.sites.size()) {
       calls.assign(plan.sites.size(), false);

@@ -186,7 +186,7 @@ class Ring::State {
     unsigned long next_;
   };
 
-  /// False: a signal came, or wake().
+  /// Returns false if a signal or wake() ended the wait.
   Result<bool> wait_once(std::chrono::milliseconds left) {
     const bool nap = asleep_ != nullptr && idle_rounds_ < kIdleRoundsBeforeSleep;
     if (nap) {

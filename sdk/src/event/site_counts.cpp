@@ -42,7 +42,7 @@ Result<SiteCounts> SiteCounts::open(const LoadedObject& object, CountRows rows) 
   auto map = object.map_fd(kMap);
   if (!map) return fail(map.error());
   const std::size_t entries = rows.entries();
-  // The program alone writes them.
+  // Only the BPF program writes the counters.
   void* start = ::mmap(nullptr, entries * sizeof(usdt_site_stats), PROT_READ, MAP_SHARED, *map, 0);
   if (start == MAP_FAILED) return fail(os_failure(ErrorKind::io, "map the counters of hits", errno));
   return SiteCounts(rows, {static_cast<usdt_site_stats*>(start), entries});

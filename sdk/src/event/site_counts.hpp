@@ -28,7 +28,7 @@ class SiteCounts {
  public:
   /// Before the load: sizes the map, and says so in the constants the program will be loaded with.
   [[nodiscard]] static Result<CountRows> size(BpfObject& object, usdt_stock_constants& constants, std::size_t sites);
-  /// After it.
+  /// Called after the load.
   [[nodiscard]] static Result<SiteCounts> open(const LoadedObject& object, CountRows rows);
   SiteCounts(SiteCounts&& other) noexcept;
   SiteCounts& operator=(SiteCounts&& other) noexcept;

@@ -16,7 +16,7 @@ tl::unexpected<Error> meaningless(fmt::format_string<Args...> text, Args&&... ar
 
 /// The kernel's own limit is a sysctl that is 127 unless someone changed it (kernel.perf_event_max_stack).
 constexpr std::uint32_t kDeepestStack = 127;
-/// Ours: what nobody reads any more.
+/// Our own limit: nobody reads longer stacks.
 constexpr std::uint32_t kMostFrames = 512;
 constexpr std::uint32_t kPage = 4096;
 constexpr std::uint32_t kMostStackBytes = 65536;

@@ -244,7 +244,7 @@ class Checker {
     return folded(node, std::move(made));
   }
 
-  /// What is known beforehand.
+  /// Replaces an operation on constants by its value.
   static Result<Node> folded(const ExpressionNode& node, Node made) {
     if (!std::ranges::all_of(made.of, [](const Node& each) { return each.op == Op::integer; })) return made;
     const auto number_of = [](const Node& each) { return expr::Number{each.bits, each.type == Type::signed_integer}; };
@@ -269,7 +269,7 @@ class Checker {
     return made;
   }
 
-  /// As a chain of comparisons.
+  /// Makes of "x in {a, b}" the chain "x == a || x == b".
   Result<Node> in(const ExpressionNode& node) {
     Result<Node> chain = truth(false);
     for (std::size_t i = 1; i < node.of.size(); ++i) {

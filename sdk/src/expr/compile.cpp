@@ -37,7 +37,7 @@ constexpr std::size_t kPiece = 16;
 static_assert(kBuffer + static_cast<int>(kPiece) + 8 <= static_cast<int>(sizeof(usdt_question)),
               "a piece of a text, its NUL, and one character more");
 
-/// A jump takes 16 bits.
+/// The distance of a jump has 16 bits.
 constexpr std::size_t kMostInstructions = 16384;
 
 // Opcodes (Documentation/bpf/standardization/instruction-set.rst), of 64 bits.
@@ -216,7 +216,7 @@ class Compiler {
     load(BPF_LDX | BPF_MEM | kDouble, to, kFrame, static_cast<int>(8 * node.bits));
   }
 
-  /// The value of `node` in r0.
+  /// Leaves the value of `node` in r0.
   void value(const Node& node) {
     if (is_leaf(node)) return leaf(node, 0);
     if (node.op == Op::field) return field(static_cast<HitField>(node.bits));
@@ -592,7 +592,7 @@ class Compiler {
     place(there);
   }
 
-  /// In r3.
+  /// Leaves in r3 the address of the text.
   void text_address(const Node& pointer, std::size_t from) {
     leaf({.op = Op::value, .bits = pointer.bits}, 3);
     if (from > 0) alu_by(BPF_ADD, 3, static_cast<std::int32_t>(from));

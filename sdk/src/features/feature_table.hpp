@@ -29,7 +29,7 @@ struct FeatureRow {
 [[nodiscard]] FeatureState probe_kernel_btf(const FeatureRow& row);
 /// A link of `attach_type`, as kprobe_multi has them.
 [[nodiscard]] FeatureState probe_kprobe_link(const FeatureRow& row, std::uint32_t attach_type);
-/// A trampoline of `attach_type`.
+/// Asks for a trampoline of `attach_type`.
 [[nodiscard]] FeatureState probe_trampoline(const FeatureRow& row, std::uint32_t attach_type);
 [[nodiscard]] FeatureState probe_tracing_multi(const FeatureRow& row);
 /// A helper, called by the instruction `call`, in fentry programs.

@@ -30,10 +30,10 @@ class RedZoneChild {
   ~RedZoneChild();
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
-  /// Of the fork that failed.
+  /// The errno of the fork, where it failed.
   [[nodiscard]] int os_error() const noexcept { return os_error_; }
 
-  /// False if the child died of it.
+  /// Returns false if the child died of the call.
   [[nodiscard]] bool call(RedZoneOutcome& outcome);
 
  private:

@@ -62,7 +62,7 @@ int look_into(dl_phdr_info* object, std::size_t, void* data) {
     const ElfW(Phdr)& segment = object->dlpi_phdr[i];
     const std::uintptr_t start = object->dlpi_addr + segment.p_vaddr;
     if (segment.p_type != PT_LOAD || search.address < start || search.address >= start + segment.p_filesz) continue;
-    // The main program has no name.
+    // In dl_iterate_phdr(3) the main program has an empty name.
     search.found.path = *object->dlpi_name != '\0' ? object->dlpi_name : "/proc/self/exe";
     search.found.offset = search.address - start + segment.p_offset;
     return 1;

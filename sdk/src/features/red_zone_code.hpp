@@ -26,7 +26,7 @@ inline constexpr bool has_red_zone_code =
     false;
 #endif
 
-/// Only where has_red_zone_code.
+/// May be called only where has_red_zone_code is true.
 [[nodiscard]] RedZoneCode red_zone_code(NopForm form) noexcept;
 
 /// A mapped address as uprobes name it.

@@ -31,7 +31,7 @@ using Signature = std::shared_ptr<const FunctionSignature>;
 /// Bytes of names as programmers wrote them, of one file.
 constexpr std::size_t kDemangled = std::size_t{16} << 20;
 
-/// "server.c:12".
+/// Writes "server.c:12".
 std::string text_of(const dwarf::SourceLine& line) {
   return line.file.empty() ? std::string("a place not known") : fmt::format("{}:{}", line.file, line.line);
 }
@@ -283,7 +283,7 @@ class FunctionFinder {
     return nothing_;
   }
 
-  /// The instruction at `pc`.
+  /// Puts the point on the instruction at `pc`.
   void place(FunctionPoint& point, VirtAddr pc) {
     point.pc = pc;
     const elf::Code code = code_.at(pc);
@@ -335,7 +335,7 @@ class FunctionFinder {
     return {};
   }
 
-  /// As symbol tables would name it.
+  /// The function as a symbol table would name it.
   Function named(const dwarf::FunctionInfo& info) {
     Function function;
     function.symbol = info.linkage_name.empty() ? info.name : info.linkage_name;

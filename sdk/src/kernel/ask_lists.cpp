@@ -94,7 +94,7 @@ class KernelMemory {
     program_ = code.load(as);
   }
 
-  /// False: not all of it can be read.
+  /// Returns false where not all bytes can be read.
   [[nodiscard]] bool read(std::uint64_t address, std::span<std::byte> out) {
     while (!out.empty()) {
       Request request{address, std::min<std::size_t>(out.size(), kPiece)};
@@ -113,7 +113,7 @@ class KernelMemory {
 
  private:
   static constexpr std::uint32_t kPiece = 32 * 1024;
-  /// The program's context.
+  /// The context that the BPF program is called with.
   struct Request {
     std::uint64_t address;
     std::uint64_t size;

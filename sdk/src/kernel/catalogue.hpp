@@ -81,7 +81,7 @@ class Catalogue {
   /// `sections`: what is on it by section.
   void read_blacklist(std::vector<AddressRange>&& sections);
   [[nodiscard]] bool is_denied(const KernelFunction& function) const;
-  /// `functions` of one module.
+  /// Gives `functions`, which are of one module, the numbers of their types.
   void name_types(std::span<KernelFunction> functions);
   void add_tracepoints(std::string_view module);
   [[nodiscard]] std::vector<std::string> modules_with_btf() const;

@@ -58,7 +58,7 @@ struct Named {
   std::uint32_t tag = 0;  ///< for the caller
 };
 
-/// By module, name and address.
+/// Sorts by module, name and address.
 void sort(std::vector<Named>& list, const ModuleNames& modules);
 
 struct AddressRange {

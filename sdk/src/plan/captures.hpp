@@ -24,7 +24,7 @@ template <class Name>
   return own ? *own : options.texts;
 }
 
-/// What is wanted as text of a site.
+/// Which arguments of a site are wanted as texts.
 struct Wanted {
   const TextOptions& texts;
   std::span<const TextAndLength> lengths = {};  ///< texts that come with their length

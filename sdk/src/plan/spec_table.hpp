@@ -20,7 +20,7 @@ class SpecTable {
  public:
   /// The number of `spec`, new or known.
   [[nodiscard]] Index<EncodedSpec> intern(EncodedSpec spec);
-  /// So many more may come.
+  /// Makes room for so many more specs.
   void reserve(std::size_t more) { by_hash_.reserve(by_hash_.size() + more); }
   [[nodiscard]] Table<EncodedSpec> take() && { return std::move(specs_); }
 

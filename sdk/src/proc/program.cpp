@@ -96,7 +96,7 @@ class Closure {
   }
 
   void add_needed(std::size_t index) {
-    // Copies: add() grows files_.
+    // They are copied, since add() may move the elements of files_.
     const std::vector<std::string> needed = files_[index].info.needed;
     const std::string interpreter = files_[index].info.interpreter;
     // A file that is missing or odd is left out; the loader would say so, listing what is there goes on.

@@ -129,7 +129,7 @@ Result<std::vector<TargetFile>> of_name(const std::string& name) {
                                                 name, near_programs(name)));
 }
 
-/// A file or directory that is there.
+/// The files of a path that exists: of a file itself, of a directory all in it.
 Result<std::vector<TargetFile>> of_existing(const std::string& path, mode_t mode, const Progress& progress,
                                             const StopToken& stop) {
   if (S_ISREG(mode)) return std::vector<TargetFile>{{path, path}};

@@ -55,7 +55,7 @@ class Follower {
     TypeId id = TypeId::none;
     unsigned pointers = 0;
   };
-  /// What a path has come to.
+  /// The object that the steps of a path have led to so far.
   struct Object {
     Place place;
     TypeRef type;

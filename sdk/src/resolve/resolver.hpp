@@ -60,13 +60,13 @@ class Resolver {
   [[nodiscard]] Location locate(const RegOperand& operand) const;
   [[nodiscard]] Location locate(const MemOperand& operand) const;
 
-  // resolve.cpp: constants, registers.
+  // These are in resolve.cpp: constants and registers.
   [[nodiscard]] Location constant(std::uint64_t bits) const;
   [[nodiscard]] Location symbol_constant(const ConstOperand& operand) const;
   [[nodiscard]] Location general_register(const arch::Register& reg) const;
   [[nodiscard]] Location register_pair(const arch::Register& reg) const;
 
-  // resolve_memory.cpp
+  // These are in resolve_memory.cpp: operands in memory.
   [[nodiscard]] tl::expected<AddressRegisters, Unreadable> registers_of(const MemOperand& operand) const;
   /// The machine's rules of an address: why `operand` breaks them; nothing with what they make of `memory`.
   [[nodiscard]] std::optional<Unreadable> x86_address(const MemOperand& operand, AddressRegisters regs,

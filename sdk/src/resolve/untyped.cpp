@@ -26,7 +26,7 @@ arch::UserShape shape_of(const Type& type, Machine machine) {
           .scalars = {{.kind = kind, .offset = 0, .size = type.size}}};
 }
 
-/// As parse_types() reads it.
+/// The name that parse_types() reads as this type.
 std::string hand_type_name(const Type& type) {
   switch (type.kind) {
     case TypeKind::text:

@@ -20,7 +20,7 @@ struct UntypedValues {
   std::optional<Arg> result;
 };
 
-/// One of them.
+/// One of these words.
 [[nodiscard]] Arg untyped_word(const arch::Arch& arch, std::string name, Location location);
 /// Those of a function of a program: its argument registers; of i386 the first words of its stack.
 [[nodiscard]] UntypedValues untyped_function(Machine machine);

@@ -23,7 +23,7 @@ namespace usdt::stack {
 /// One file. What it says is read when it is first asked, from the inode that was opened: it may be deleted meanwhile.
 class Module {
  public:
-  /// `path`: what to call it.
+  /// `path` is what people are shown as its name.
   Module(ElfFile file, std::string path, const SymbolizerOptions& options);
 
   [[nodiscard]] const ElfFile& file() const noexcept { return file_; }

@@ -38,7 +38,7 @@ class PerfMap {
     std::string_view name;
     std::uint64_t distance = 0;
   };
-  /// Good until the next call.
+  /// The answer is valid until the next call.
   [[nodiscard]] std::optional<Found> find(std::uint64_t address);
   /// Why the file is not believed; empty: it is, or there is none.
   [[nodiscard]] std::string_view why_not() const noexcept { return why_not_; }

@@ -45,7 +45,7 @@ class Modules {
   /// What `code` is of: sets the module, or the issue. `root`: the process's directory below /proc; empty: it is gone,
   /// and paths are as the kernel told them.
   void open(const proc::MappedCode& code, const std::string& root, Area& area);
-  /// The file of a plan.
+  /// The module of a file of a plan.
   [[nodiscard]] std::shared_ptr<Module> of(const PlannedFile& file);
 
  private:
@@ -71,7 +71,7 @@ class Process {
   void refresh();
   /// The area that has `address`. Reads the mappings again if none has. Null: there is none.
   [[nodiscard]] const Area* find(std::uint64_t address);
-  /// The same without reading.
+  /// The area with `address` as far as mappings were read already.
   [[nodiscard]] const Area* known(std::uint64_t address) const noexcept;
   /// Reads the mappings again, unless that was just done.
   void read_again();
@@ -100,7 +100,7 @@ class Process {
   bool complete_ = false;  ///< all that it had mapped when it was last looked at is in `areas_`
 };
 
-/// The processes seen last.
+/// Keeps the processes that were seen last.
 class ProcessTable {
  public:
   explicit ProcessTable(const SymbolizerOptions& options) : modules_(options) {}

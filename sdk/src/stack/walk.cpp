@@ -211,11 +211,12 @@ class Walk {
     *stack_pointer += arch_.entry_frame;
     return true;
   }
-  /// What a function without rules has done to them nobody knows.
+  /// Behind a function without rules nobody knows what is in them.
   void forget_registers() { registers_.values.fill(std::nullopt); }
 
   [[nodiscard]] bool keeps_frame_pointer(std::uint64_t lookup) { return base_at(lookup) == numbers_.frame_pointer; }
-  /// Only where that is certain.
+  /// Whether a walk by frame pointers leaves out this function's caller, because its frame has another base. Only where
+  /// the file's rules say so.
   [[nodiscard]] bool loses_caller(std::uint64_t lookup) {
     const auto base = base_at(lookup);
     return base && *base != numbers_.frame_pointer;

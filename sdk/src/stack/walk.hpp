@@ -27,7 +27,7 @@ struct Walked {
   FrameIssue end = FrameIssue::none;
 };
 
-/// Where the hit was.
+/// What a record says of the moment of its hit.
 struct Hit {
   Machine machine = Machine::x86_64;
   bool returns = false;   ///< a function has returned: the hit's address is the one it returned to
