@@ -247,9 +247,10 @@ bool read_user_stack(std::string_view text, Flags& flags) {
 
 /// What is about tracing does not go with a recording.
 usdt::Result<void> check_replay(const CLI::App& app, const Flags& flags) {
-  constexpr std::array<std::string_view, 11> allowed = {"--replay", "--print",  "--where",  "--strings",
-                                                        "--count",  "--format", "--output", "--max-events",
-                                                        "--strict", "--quiet",  "--verbose"};
+  constexpr std::array<std::string_view, 22> allowed = {
+      "--replay", "--print", "--where",    "--strings", "--count",       "--format",  "--output", "--max-events",
+      "--strict", "--quiet", "--verbose",  "--by",      "--sum",         "--avg",     "--min",    "--max",
+      "--hist",   "--lhist", "--distinct", "--top",     "--hist-detail", "--max-rows"};
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = option->get_single_name();
     if (option->count() > 0 && std::ranges::find(allowed, "--" + name) == allowed.end())

@@ -69,11 +69,11 @@ class JsonOutput final : public Output {
     Output::printed(1);
   }
 
-  void table(const std::vector<usdt::TableRow>& rows) override {
+  void table(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows) override {
     json_.Reset(object_);
     json_.StartObject();
     head("table");
-    write_table(json_, view_, plan_, rows);
+    write_table(json_, {view_, plan_, table, rows});
     json_.EndObject();
     put_line();
   }
@@ -148,7 +148,7 @@ class JsonOutput final : public Output {
     json_key(json_, "ring_full"), json_.Uint64(counts.ring_full);
     json_key(json_, "discarded"), json_.Uint64(counts.discarded);
     json_key(json_, "not_written"), json_.Uint64(counts.not_written);
-    if (plan_.table) json_key(json_, "table_full"), json_.Uint64(counts.table_full);
+    if (view_.question) json_key(json_, "table_full"), json_.Uint64(counts.table_full);
     if (has_calls_) {
       json_key(json_, "calls_full"), json_.Uint64(counts.calls_full);
       json_key(json_, "unfinished"), json_.Uint64(counts.unfinished);

@@ -58,9 +58,9 @@ class TextOutput final : public Output {
   }
 
   /// On a terminal the one before gives its place to it.
-  void table(const std::vector<usdt::TableRow>& rows) override {
+  void table(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows) override {
     const usdt::tools::Terminal& terminal = out_.terminal();
-    std::vector<std::string> lines = table_lines(view_, plan_, rows, terminal.width);
+    std::vector<std::string> lines = table_lines({view_, plan_, table, rows}, terminal.width);
     if (terminal.interactive && view_.interval) {
       if (table_height_ > 0) out_.erase_lines(table_height_);
       for (std::string& line : lines) line.resize(std::min(line.size(), terminal.width - 1));

@@ -60,7 +60,11 @@ class Replay {
   /// --where. What it was asked for when it was recorded counts in the account alone.
   usdt::Result<void> ask() {
     accounts_.resize(plan_.probes.size());
-    if (flags_.where) {
+    if (flags_.view.question) {
+      auto table = usdt::EventTable::make(flags_.where.get(), *flags_.view.question, plan_);
+      if (!table) return usdt::fail(table.error());
+      table_.emplace(std::move(*table));
+    } else if (flags_.where) {
       auto filter = usdt::EventFilter::make(flags_.where, plan_);
       if (!filter) return usdt::fail(filter.error().within("--where"));
       filter_.emplace(std::move(*filter));
@@ -89,6 +93,7 @@ class Replay {
   void take(const usdt::Event& event) {
     Account& account = accounts_[event.site().probe.value];
     ++account.hits;
+    if (table_) return add_to_table(event, account);
     if (filter_) {
       const auto holds = (*filter_)(event);
       if (!holds || !*holds) {
@@ -105,6 +110,15 @@ class Replay {
     if (flags_.count_only) return;
     around_.begin(event);
     sink_->output().event(event);
+  }
+
+  void add_to_table(const usdt::Event& event, Account& account) {
+    using Added = usdt::TableBuilder::Added;
+    const Added added = table_->add(event);
+    account.delivered += added == Added::row ? 1 : 0;
+    account.rejected += added == Added::rejected ? 1 : 0;
+    account.undecided += added == Added::undecided ? 1 : 0;
+    account.table_full += added == Added::table_full ? 1 : 0;
   }
 
   /// Of the hits of the trace, those that were not recorded have the reason they had then.
@@ -143,6 +157,7 @@ class Replay {
     sink_->flush(patient);
     const Ledger ledger(flags_, plan_, {.summary = summary(), .shown = shown_, .nothing_left = false});
     if (sink_->is_written()) {
+      if (table_) sink_->output().table(table_->table(), table_->rows());
       sink_->output().summary(ledger.summary());
       sink_->flush(patient);
     }
@@ -160,6 +175,7 @@ class Replay {
   Printed printed_;
   std::string recorded_where_;
   std::optional<usdt::EventFilter> filter_;
+  std::optional<usdt::EventTable> table_;
   std::optional<Sink> sink_;
   std::vector<Account> accounts_;
   std::uint64_t shown_ = 0;

@@ -220,7 +220,7 @@ class Session {
     auto rows = tracer_->table();
     if (!rows) return usdt::fail(rows.error());
     for (Sink& sink : sinks_)
-      if (sink.is_written()) sink.output().table(*rows);
+      if (sink.is_written()) sink.output().table(*plan_.table, *rows);
     return {};
   }
 

@@ -73,21 +73,21 @@ void bars(JsonWriter& json, const ShownRow& row) {
 
 }  // namespace
 
-void write_table(JsonWriter& json, const View& view, const usdt::AttachPlan& plan,
-                 const std::vector<usdt::TableRow>& rows) {
-  const std::vector<usdt::TableColumn>& columns = plan.table->keys;
+void write_table(JsonWriter& json, const ShownTable& what) {
+  const View& view = what.view;
+  const std::vector<usdt::TableColumn>& columns = what.table.keys;
   const std::size_t keys = columns.size() - (view.folds_last_key() ? 1 : 0);
   json_key(json, "by"), json.StartArray();
   for (std::size_t i = 0; i < keys; ++i) json_text(json, columns[i].label);
   json.EndArray();
   if (!view.value.empty()) json_key(json, "value"), json_text(json, view.value);
-  const std::vector<ShownRow> shown = arrange(view, rows);
+  const std::vector<ShownRow> shown = arrange(view, what.rows);
   json_key(json, "rows"), json.StartArray();
   for (std::size_t n = 0; n < std::min(shown.size(), view.top); ++n) {
     const ShownRow& row = shown[n];
     json.StartObject();
     json_key(json, "key"), json.StartArray();
-    for (std::size_t i = 0; i < keys; ++i) key(json, plan, columns[i], row.keys[i]);
+    for (std::size_t i = 0; i < keys; ++i) key(json, what.plan, columns[i], row.keys[i]);
     json.EndArray();
     truncated(json, row.keys);
     for (const Shown each : view.shown) json_key(json, member_of(each)), number(json, number_of(each, row));

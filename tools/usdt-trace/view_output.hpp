@@ -9,13 +9,19 @@
 
 namespace usdt_trace {
 
+/// Rows, and what they are.
+struct ShownTable {
+  const View& view;
+  const usdt::AttachPlan& plan;
+  const usdt::PlannedTable& table;
+  const std::vector<usdt::TableRow>& rows;
+};
+
 /// The table as columns, or as histograms with bars for so many columns of a terminal; whatever is text of others is
 /// printable.
-[[nodiscard]] std::vector<std::string> table_lines(const View& view, const usdt::AttachPlan& plan,
-                                                   const std::vector<usdt::TableRow>& rows, std::size_t width);
+[[nodiscard]] std::vector<std::string> table_lines(const ShownTable& shown, std::size_t width);
 
 /// Its members of a JSON object: "by", "rows" (docs/json.md).
-void write_table(usdt::tools::JsonWriter& json, const View& view, const usdt::AttachPlan& plan,
-                 const std::vector<usdt::TableRow>& rows);
+void write_table(usdt::tools::JsonWriter& json, const ShownTable& shown);
 
 }  // namespace usdt_trace

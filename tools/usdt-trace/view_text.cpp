@@ -29,14 +29,15 @@ std::vector<Lines> number_columns(const View& view, const std::vector<ShownRow>&
 }
 
 /// Each key of each row, with the header first; all but the last column are padded.
-std::vector<Lines> key_columns(const View& view, const usdt::AttachPlan& plan, const std::vector<ShownRow>& rows) {
-  const std::vector<usdt::TableColumn>& keys = plan.table->keys;
-  const std::size_t shown = keys.size() - (view.folds_last_key() ? 1 : 0);
+std::vector<Lines> key_columns(const ShownTable& what, const std::vector<ShownRow>& rows) {
+  const std::vector<usdt::TableColumn>& keys = what.table.keys;
+  const std::size_t shown = keys.size() - (what.view.folds_last_key() ? 1 : 0);
   std::vector<Lines> columns;
   for (std::size_t i = 0; i < shown; ++i) {
     Lines& column = columns.emplace_back();
     column.push_back(keys[i].label);
-    for (const ShownRow& row : rows) column.push_back(usdt::tools::printable(key_text(plan, keys[i], row.keys[i])));
+    for (const ShownRow& row : rows)
+      column.push_back(usdt::tools::printable(key_text(what.plan, keys[i], row.keys[i])));
     if (i + 1 == shown) break;
     std::size_t width = 0;
     for (const std::string& cell : column) width = std::max(width, cell.size());
@@ -45,9 +46,9 @@ std::vector<Lines> key_columns(const View& view, const usdt::AttachPlan& plan, c
   return columns;
 }
 
-void add_rows(Lines& lines, const View& view, const usdt::AttachPlan& plan, const std::vector<ShownRow>& rows) {
-  auto columns = number_columns(view, rows);
-  std::ranges::move(key_columns(view, plan, rows), std::back_inserter(columns));
+void add_rows(Lines& lines, const ShownTable& what, const std::vector<ShownRow>& rows) {
+  auto columns = number_columns(what.view, rows);
+  std::ranges::move(key_columns(what, rows), std::back_inserter(columns));
   for (std::size_t n = 0; n <= rows.size(); ++n) {
     std::string& line = lines.emplace_back();
     for (const Lines& column : columns) line.append(line.empty() ? "" : kGap).append(column[n]);
@@ -55,52 +56,51 @@ void add_rows(Lines& lines, const View& view, const usdt::AttachPlan& plan, cons
 }
 
 /// "pid 17, comm bash", before a histogram of its own.
-std::string title(const View& view, const usdt::AttachPlan& plan, const ShownRow& row) {
+std::string title(const ShownTable& what, const ShownRow& row) {
   std::string text;
-  for (std::size_t i = 0; i + 1 < plan.table->keys.size(); ++i)
-    text += fmt::format("{}{} {}", i > 0 ? ", " : "", plan.table->keys[i].label,
-                        key_text(plan, plan.table->keys[i], row.keys[i]));
-  return text.empty() ? view.value : fmt::format("{}: {}", text, view.value);
+  for (std::size_t i = 0; i + 1 < what.table.keys.size(); ++i)
+    text += fmt::format("{}{} {}", i > 0 ? ", " : "", what.table.keys[i].label,
+                        key_text(what.plan, what.table.keys[i], row.keys[i]));
+  return text.empty() ? what.view.value : fmt::format("{}: {}", text, what.view.value);
 }
 
-void add_histogram(Lines& lines, const View& view, const usdt::AttachPlan& plan, const ShownRow& row,
-                   std::size_t width) {
+void add_histogram(Lines& lines, const ShownTable& what, const ShownRow& row, std::size_t width) {
   std::size_t label = 0;
   std::size_t number = 0;
   std::uint64_t most = 1;
   for (const ShownRow::Bar& bar : row.bars) {
-    label = std::max(label, bucket_text(view, bar.bucket).size());
+    label = std::max(label, bucket_text(what.view, bar.bucket).size());
     number = std::max(number, fmt::format("{}", bar.count).size());
     most = std::max(most, bar.count);
   }
   constexpr std::size_t kNarrowest = 10;
   const std::size_t taken = label + number + 2 * kGap.size();
   const std::size_t room = width > taken + kNarrowest ? width - taken : kNarrowest;
-  lines.push_back(title(view, plan, row));
+  lines.push_back(title(what, row));
   const ShownRow::Bar* before = nullptr;
   for (const ShownRow::Bar& bar : row.bars) {
     if (before && before->bucket.last + 1 != bar.bucket.first) lines.push_back(fmt::format("{:>{}}", "...", label));
     before = &bar;
     const auto length = static_cast<std::size_t>(static_cast<usdt::Int128>(bar.count) * static_cast<int>(room) / most);
-    lines.push_back(fmt::format("{:<{}}{}{:>{}}{}{:@<{}}", bucket_text(view, bar.bucket), label, kGap, bar.count,
+    lines.push_back(fmt::format("{:<{}}{}{:>{}}{}{:@<{}}", bucket_text(what.view, bar.bucket), label, kGap, bar.count,
                                 number, length > 0 ? kGap : "", "", length));
   }
 }
 
 }  // namespace
 
-std::vector<std::string> table_lines(const View& view, const usdt::AttachPlan& plan,
-                                     const std::vector<usdt::TableRow>& rows, std::size_t width) {
-  std::vector<ShownRow> shown = arrange(view, rows);
+std::vector<std::string> table_lines(const ShownTable& what, std::size_t width) {
+  const View& view = what.view;
+  std::vector<ShownRow> shown = arrange(view, what.rows);
   const std::size_t left_out = shown.size() - std::min(shown.size(), view.top);
   shown.resize(shown.size() - left_out);
   Lines lines;
   if (view.histogram == Histogram::none) {
-    add_rows(lines, view, plan, shown);
+    add_rows(lines, what, shown);
   } else {
     for (const ShownRow& row : shown) {
       if (!lines.empty()) lines.emplace_back();
-      add_histogram(lines, view, plan, row, width);
+      add_histogram(lines, what, row, width);
     }
   }
   if (left_out > 0) lines.push_back(fmt::format("and {} more", left_out));

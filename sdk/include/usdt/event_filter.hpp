@@ -5,11 +5,13 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "usdt/event.hpp"
 #include "usdt/expression.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/result.hpp"
+#include "usdt/table.hpp"
 
 namespace usdt {
 inline namespace v1 {
@@ -35,6 +37,31 @@ class EventFilter {
  private:
   struct Impl;
   explicit EventFilter(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// PlanOptions::table of events that are there already: the rows that programs would have made of their hits, as far as
+/// an event has what is asked for. One thread at a time.
+class EventTable {
+ public:
+  /// Of events of `plan`, which lives as long, and may grow; `where` null: all of them. Errors: as EventFilter::make(),
+  /// limit (more bytes of keys than TableQuestion::kMostKeyBytes).
+  [[nodiscard]] static Result<EventTable> make(const Expression* where, const TableQuestion& table,
+                                               const AttachPlan& plan);
+  EventTable(EventTable&&) noexcept;
+  EventTable& operator=(EventTable&&) noexcept;
+  ~EventTable();
+
+  /// Adds an event to its row.
+  TableBuilder::Added add(const Event& event);
+  /// What the keys of the rows are.
+  [[nodiscard]] const PlannedTable& table() const noexcept;
+  /// As Tracer::table().
+  [[nodiscard]] std::vector<TableRow> rows() const;
+
+ private:
+  struct Impl;
+  explicit EventTable(std::unique_ptr<Impl> impl) noexcept;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -120,5 +120,31 @@ RowLayout row_layout(const TypedExpression::Node& row) {
   return layout;
 }
 
+Result<PlannedTable> planned_table(const TypedExpression& row, const std::vector<Arg>& args,
+                                   const TableQuestion& question) {
+  const RowLayout layout = row_layout(row.root());
+  if (layout.bytes > TableQuestion::kMostKeyBytes)
+    return fail(ErrorKind::limit,
+                fmt::format("keys of {} bytes: at most {} fit; a number takes 8, comm 16, a text 16 or more",
+                            layout.bytes, TableQuestion::kMostKeyBytes));
+  PlannedTable table{.keys = {}, .extremes = question.extremes, .max_rows = question.max_rows};
+  for (std::size_t i = 0; i < layout.keys.size(); ++i) {
+    const TypedExpression::Node& part = row.root().of[i + 1];
+    const TypedExpression::Node& key = part.of[0];
+    TableColumn& column = table.keys.emplace_back(TableColumn{
+        .label = part.text, .type = key.type, .offset = layout.keys[i].offset, .size = layout.keys[i].size});
+    if (key.op == Op::field) column.field = static_cast<HitField>(key.bits);
+    if (key.op == Op::value || key.op == Op::text_of) column.arg = args[row.args()[key.bits]];
+  }
+  if (layout.value) table.value = row.root().of.back().type;
+  return table;
+}
+
+bool same_rows(const TypedExpression::Node& row, const PlannedTable& table) {
+  for (std::size_t i = 0; i < table.keys.size(); ++i)
+    if (row.of[i + 1].type != table.keys[i].type) return false;
+  return !table.value || row.of.back().type == *table.value;
+}
+
 }  // namespace expr
 }  // namespace usdt

@@ -26,4 +26,10 @@ struct RowLayout {
 /// Of a checked row.
 [[nodiscard]] RowLayout row_layout(const TypedExpression::Node& row);
 
+/// What the keys and the value of a row are over `args`. Errors: limit (more than TableQuestion::kMostKeyBytes).
+[[nodiscard]] Result<PlannedTable> planned_table(const TypedExpression& row, const std::vector<Arg>& args,
+                                                 const TableQuestion& question);
+/// Whether a row has the types that a table has.
+[[nodiscard]] bool same_rows(const TypedExpression::Node& row, const PlannedTable& table);
+
 }  // namespace usdt::expr

@@ -22,11 +22,9 @@ std::optional<std::size_t> find_value(const std::vector<Arg>& args, const ValueP
 
 }  // namespace
 
-ValueAdder::ValueAdder(const Expression* where, const TableQuestion* table) {
+ValueAdder::ValueAdder(const Expression* where, const TableQuestion* table) : table_question_(table) {
   if (table != nullptr) {
     question_ = expr::row_of(where, *table);
-    extremes_ = table->extremes;
-    max_rows_ = table->max_rows;
   } else if (where != nullptr) {
     question_ = *where;
   }
@@ -92,46 +90,14 @@ Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::Follo
   return typed;
 }
 
-namespace {
-
-/// What the keys and the value of a row are.
-PlannedTable table_of(const TypedExpression& typed, const std::vector<Arg>& args) {
-  const TypedExpression::Node& row = typed.root();
-  const expr::RowLayout layout = expr::row_layout(row);
-  PlannedTable table;
-  for (std::size_t i = 0; i < layout.keys.size(); ++i) {
-    const TypedExpression::Node& part = row.of[i + 1];
-    const TypedExpression::Node& key = part.of[0];
-    TableColumn& column = table.keys.emplace_back(TableColumn{
-        .label = part.text, .type = key.type, .offset = layout.keys[i].offset, .size = layout.keys[i].size});
-    if (key.op == Operator::field) column.field = static_cast<HitField>(key.bits);
-    if (key.op == Operator::value || key.op == Operator::text_of) column.arg = args[typed.args()[key.bits]];
-  }
-  if (layout.value) table.value = row.of.back().type;
-  return table;
-}
-
-}  // namespace
-
 Result<void> ValueAdder::add_row(const TypedExpression& row, const std::vector<Arg>& args) {
-  PlannedTable table = table_of(row, args);
-  if (const auto bytes = expr::row_layout(row.root()).bytes; bytes > TableQuestion::kMostKeyBytes)
-    return fail(ErrorKind::limit,
-                fmt::format("keys of {} bytes: at most {} fit; a number takes 8, comm 16, a text 16 or more", bytes,
-                            TableQuestion::kMostKeyBytes));
-  if (!table_) {
-    table.extremes = extremes_;
-    table.max_rows = max_rows_;
-    table_ = std::move(table);
-    return {};
+  if (table_) {
+    if (expr::same_rows(row.root(), *table_)) return {};
+    return fail(ErrorKind::invalid_argument, "a key or the value is of another type than at the sites before");
   }
-  for (std::size_t i = 0; i < table.keys.size(); ++i) {
-    if (table.keys[i].type != table_->keys[i].type)
-      return fail(ErrorKind::invalid_argument,
-                  fmt::format("{} is of another type than at the sites before", table.keys[i].label));
-  }
-  if (table.value != table_->value)
-    return fail(ErrorKind::invalid_argument, "the value is of another type than at the sites before");
+  auto table = expr::planned_table(row, args, *table_question_);
+  if (!table) return fail(table.error());
+  table_ = std::move(*table);
   return {};
 }
 

@@ -20,7 +20,7 @@ template <class Name>
 /// Adds to the lists of arguments what is wanted beside them, and remembers which paths led somewhere.
 class ValueAdder {
  public:
-  /// PlanOptions::where and PlanOptions::table; null: every hit counts, and is an event.
+  /// PlanOptions::where and PlanOptions::table, which live as long; null: every hit counts, and is an event.
   ValueAdder(const Expression* where, const TableQuestion* table);
 
   /// What is asked about hits at the points of one list of arguments.
@@ -51,8 +51,7 @@ class ValueAdder {
   [[nodiscard]] Result<void> add_row(const TypedExpression& row, const std::vector<Arg>& args);
 
   std::optional<Expression> question_;
-  bool extremes_ = false;
-  std::uint32_t max_rows_ = 0;
+  const TableQuestion* table_question_;
   std::optional<PlannedTable> table_ = {};
   std::map<const ValuePath*, Outcome> outcomes_;
   Table<TypedExpression> filters_;

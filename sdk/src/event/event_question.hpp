@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A question about hits, asked of the events of them. Private to event/.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "usdt/event.hpp"
+#include "usdt/expression.hpp"
+#include "usdt/plan.hpp"
+
+namespace usdt::event {
+
+/// What an event tells of its hit.
+class EventFacts final : public HitFacts {
+ public:
+  /// `longest`: texts that were cut, but have more bytes than that, tell all that is asked of them.
+  EventFacts(const Event& event, std::size_t longest) : event_(event), longest_(longest) {}
+
+  [[nodiscard]] std::optional<std::uint64_t> value(std::size_t position) const override;
+  [[nodiscard]] std::optional<std::string_view> text(std::size_t position) const override;
+  [[nodiscard]] std::optional<std::uint64_t> field(HitField field) const override;
+  [[nodiscard]] std::optional<std::string_view> comm() const override { return event_.comm(); }
+
+ private:
+  const Event& event_;
+  std::size_t longest_;
+};
+
+/// The question over each list of arguments of a plan, which lives as long and may grow.
+class EventQuestion {
+ public:
+  /// Over one list of arguments.
+  struct Asked {
+    std::optional<TypedExpression> typed = {};
+    std::string refusal = {};  ///< why it cannot be asked there
+    std::size_t longest = 0;   ///< of the texts it needs
+  };
+
+  EventQuestion(Expression question, const AttachPlan& plan) : question_(std::move(question)), plan_(plan) {}
+
+  /// That some site has what it is about. Errors: invalid_argument (none has, with the first reason; it asks for what
+  /// no event has).
+  [[nodiscard]] Result<void> check();
+  /// Of the events of a site.
+  const Asked& at(Index<PlannedSite> site);
+
+ private:
+  [[nodiscard]] bool is_call(Index<PlannedSite> site);
+
+  Expression question_;
+  const AttachPlan& plan_;
+  std::vector<bool> calls_;  ///< by site
+  std::map<std::pair<std::uint32_t, bool>, Asked> asked_;
+};
+
+}  // namespace usdt::event
