@@ -45,8 +45,9 @@ struct Bucket {
   Int128 first = 0;
   Int128 last = 0;
 
-  /// That with the key `key`.
+  /// The bucket of log2_buckets() that has `key` for a key.
   [[nodiscard]] static Bucket log2(std::int64_t key, unsigned sub_bits);
+  /// The bucket of linear_buckets() that has `key` for a key.
   [[nodiscard]] static Bucket linear(std::int64_t key, std::int64_t min, std::int64_t max, std::int64_t step);
 };
 
