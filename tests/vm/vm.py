@@ -93,6 +93,7 @@ def programs(kernel, bin_dir, short):
     carriers = "'--gtest_filter=*shows_every_value*:*tells_sites*:*answers*:OwnPrograms.take*'" if short else ""
     todo = [
         checks.Program(bin_dir, "own_programs_test", carriers, limit=600),
+        checks.Program(bin_dir, "tables_test", limit=300),
         checks.Program(bin_dir, "expr_kernel_test", limit=300),
         checks.Program(bin_dir, "kernel_lists_test", "'--gtest_filter=RunningKernel.*'", limit=120),
         checks.RunTimeProbes(bin_dir),
