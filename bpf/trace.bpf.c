@@ -9,6 +9,9 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* The consumer sets it before it sleeps; the next record wakes it. */
 __u32 usdt_consumer_asleep = 0;
 
+/* The consumer finds anew what goes and comes again under the same name. */
+struct usdt_cgroup usdt_cgroups[USDT_MAX_CGROUPS] = {};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
@@ -82,7 +85,7 @@ static __always_inline __u32 for_records(const __u32 can)
 static __always_inline int capture_likely(const struct usdt_ctx *ctx, void *record, __u32 i, char *to)
 {
 	struct usdt_event_arg *args = record + sizeof(struct usdt_event);
-	__u32 site = ((struct usdt_event *)record)->site;
+	__u32 site = ((struct usdt_event *)record)->site - usdt_stock()->site_base;
 	struct usdt_misreads *misreads;
 	int length;
 
@@ -307,7 +310,7 @@ static __always_inline void fill(struct usdt_event *event, const struct usdt_ctx
 	event->pid = pid_tgid >> 32;
 	event->tid = (__u32)pid_tgid;
 	event->cpu = bpf_get_smp_processor_id();
-	event->site = site;
+	event->site = usdt_stock()->site_base + site;
 	event->ip = ctx->source == USDT_SOURCE_USER ? usdt_ip(ctx->regs) : 0;
 	event->duration = 0;
 	event->stack_size = 0;
@@ -677,6 +680,25 @@ static __always_inline void close_call(const struct usdt_ctx *ctx, struct usdt_r
 	bpf_map_delete_elem(&usdt_open_calls, &key);
 }
 
+static __always_inline bool is_in_cgroup(void)
+{
+	for (__u32 i = 0; i < USDT_MAX_CGROUPS && i < usdt_stock()->cgroups; i++) {
+		__u64 id = usdt_cgroups[i].id;
+
+		if (id && bpf_get_current_ancestor_cgroup_id(usdt_cgroups[i].level) == id)
+			return true;
+	}
+	return false;
+}
+
+/* Whether the process is one of those that are traced. */
+static __always_inline bool is_traced(void)
+{
+	if (usdt_stock()->ancestors.count && !descends())
+		return false;
+	return !usdt_stock()->cgroups || is_in_cgroup();
+}
+
 static __always_inline int trace(const struct usdt_ctx *ctx, const __u32 can)
 {
 	const bool calls = (can & MAKES_CALLS) && usdt_calls();
@@ -684,7 +706,7 @@ static __always_inline int trace(const struct usdt_ctx *ctx, const __u32 can)
 	struct usdt_site_stats *stats;
 	struct usdt_row row; /* of programs that fill a table */
 
-	if (usdt_stock()->ancestors.count && !descends())
+	if (!is_traced())
 		return 0;
 	stats = stats_of(site);
 	if (!stats || (!ctx->spec && !usdt_is_packed(ctx)))
@@ -757,7 +779,7 @@ USDT_PROGRAM(usdt_trace_count)
 {
 	struct usdt_site_stats *stats;
 
-	if (usdt_stock()->ancestors.count && !descends())
+	if (!is_traced())
 		return 0;
 	if (usdt_calls() && ctx->returns)
 		return 0;
@@ -772,7 +794,7 @@ USDT_PROGRAM(usdt_trace_count_where)
 {
 	struct usdt_site_stats *stats;
 
-	if (usdt_stock()->ancestors.count && !descends())
+	if (!is_traced())
 		return 0;
 	if (usdt_calls() && ctx->returns)
 		return 0;

@@ -105,7 +105,7 @@ def a_star_means_what_runs_and_not_the_directory_one_is_in(run):
     pattern = f"*:{PROBE}"
     names = usdt_list(run, pattern, cwd=stray.parent)
     check_equal([name for name in names if str(run.dir) in name], [f"usdt:{program}:{PROBE}"], "listed")
-    tracing = run.trace_start(pattern, cwd=stray.parent)
+    tracing = run.trace_start(pattern, "--no-follow", cwd=stray.parent)
     target.wait_attached()
     target.order("fire:7")
     subprocess.run([stray, "fire:5"], stdout=subprocess.DEVNULL, check=True)

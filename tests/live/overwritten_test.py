@@ -130,7 +130,7 @@ def who_has_the_library_open_for_writing_before_the_trace_is_seen(run):
 def a_library_replaced_by_mv_is_said_and_traced_on_where_it_runs(run):
     library = Library(run)
     call = library.start_user()
-    tracing = library.trace()
+    tracing = library.trace("--no-follow")
     fresh = library.where / "fresh"
     shutil.copy(library.newer, fresh)
     os.rename(fresh, library.path)

@@ -152,7 +152,7 @@ def listed_by_bcc(pid, provider):
 
 @scenario
 def probes_added_later_are_found(run):
-    """By everybody who looks from then on; who traces already sees what there was."""
+    """By everybody who looks from then on, and by who traces already."""
     require_root()
     program = Program(run, built(run), "later", 100)
     check_equal(listed(run, program.pid, "later"), {"first"}, "listed at first")
@@ -166,11 +166,12 @@ def probes_added_later_are_found(run):
         print(f"  {lister.__name__}: {found}")
         check(found in (both, None), f"{lister.__name__}: {found}")
     late = program.trace("later:*")
+    wait_until(lambda: "followed: " in early.stderr(), "the second one is followed")
     program.end()
     result = finish(late)
     numbers = [[n] for n in range(100)]
     check_equal(shown(result), {"first": numbers, "second": numbers}, "values")
-    check_equal(shown(finish(early)), {"first": numbers}, "values of who came before")
+    check_equal(shown(finish(early)), {"first": numbers, "second": numbers}, "values of who came before")
 
 
 @scenario

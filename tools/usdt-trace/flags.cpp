@@ -162,7 +162,24 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->type_name("MIB")
       ->capture_default_str();
   app.add_flag("--children", flags.children, "With -p: their children, and the children of those, as well");
-  app.add_flag("!--no-follow", flags.follow, "With a command: only its own process, not its children");
+  app.add_flag("!--no-follow", flags.follow,
+               "Only what is there when the trace begins: no libraries that are opened later, no probes that are made "
+               "at run time, no file that takes the place of another; with a command: only its own process, not its "
+               "children");
+  app.add_flag("--wait", flags.wait,
+               "Where nothing matches yet, wait until a file that does is there or is mapped by a process");
+  app.add_option("--cgroup", flags.cgroups,
+                 "Only processes in this cgroup (v2) and below it, whoever comes and goes: a path below where cgroups "
+                 "are mounted, or as /proc/PID/cgroup has it")
+      ->allow_extra_args(false)
+      ->type_name("PATH");
+  app.add_option("--container", flags.containers,
+                 "The same of a container of docker, podman, containerd or cri-o: its id, or how that begins")
+      ->allow_extra_args(false)
+      ->type_name("ID");
+  app.add_flag("--hold-exec", flags.hold_exec,
+               "Hold each program that the traced ones start, or with neither -p nor a command anybody, until it is "
+               "traced: none of its hits is missed. A second at most; nothing stays held when this ends");
   usdt::tools::declare(app, raw.functions);
   app.add_flag("--strict", flags.strict,
                "Exit with 3 if events were lost, hits missed, or a value asked for was unreadable");
@@ -334,6 +351,11 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
   if (flags.children && flags.pids.empty())
     return usdt::fail(usdt::ErrorKind::invalid_argument,
                       "--children goes with -p; of a command they are traced anyway");
+  if ((!flags.cgroups.empty() || !flags.containers.empty()) && (!flags.pids.empty() || !flags.command.empty()))
+    return usdt::fail(usdt::ErrorKind::invalid_argument,
+                      "--cgroup and --container go with neither -p nor a command: they say themselves which processes");
+  if (!flags.follow && (flags.wait || flags.hold_exec))
+    return usdt::fail(usdt::ErrorKind::invalid_argument, "--no-follow goes with neither --wait nor --hold-exec");
   if (!flags.pids.empty() && !flags.command.empty())
     return usdt::fail(usdt::ErrorKind::invalid_argument, "-p and a command exclude each other");
   return {};

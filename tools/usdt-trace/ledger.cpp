@@ -18,17 +18,15 @@ void say(const std::string& text) { usdt::tools::print_notice(text); }
 
 }  // namespace
 
-std::string change_text(const usdt::AttachPlan& plan, const usdt::FileChange& change) {
+std::string change_text(const usdt::AttachPlan& plan, const usdt::FileChange& change, bool followed) {
   const std::string path = plan.files[change.file].target.path.string();
   switch (change.kind) {
     case usdt::FileChangeKind::written:
       return fmt::format("{} was written to: its {} let go, since programs that start now would die of them", path,
                          counted(change.let_go, "site") + (change.let_go == 1 ? " is" : " are"));
     case usdt::FileChangeKind::replaced:
-      return fmt::format(
-          "{} names another file now: processes that have the old one mapped are traced on, those "
-          "that start from now on are not",
-          path);
+      return fmt::format("{} names another file now: processes that have the old one mapped are traced on{}", path,
+                         followed ? "" : ", those that start from now on are not");
     case usdt::FileChangeKind::removed:
       return fmt::format("{} was removed: processes that have it mapped are traced on", path);
   }
@@ -84,7 +82,7 @@ void Ledger::print_filtered(const Account& total) const {
 
 /// What the numbers above do not cover.
 void Ledger::print_changes() const {
-  for (const usdt::FileChange& change : facts_.summary.changed) say("  " + change_text(plan_, change));
+  for (const usdt::FileChange& change : facts_.summary.changed) say("  " + change_text(plan_, change, facts_.followed));
   if (facts_.nothing_left) say("  nothing is left to trace");
   if (!facts_.summary.cut.empty()) say(fmt::format("  the recording is not whole: {}", facts_.summary.cut));
 }

@@ -13,8 +13,8 @@
 
 namespace usdt_trace {
 
-/// "/usr/lib/libx.so was written to: ...".
-[[nodiscard]] std::string change_text(const usdt::AttachPlan& plan, const usdt::FileChange& change);
+/// "/usr/lib/libx.so was written to: ...". `followed`: what takes its place is traced, too.
+[[nodiscard]] std::string change_text(const usdt::AttachPlan& plan, const usdt::FileChange& change, bool followed);
 
 /// The account of a trace that has ended.
 class Ledger {
@@ -22,6 +22,7 @@ class Ledger {
   struct Facts {
     Summary summary;
     std::uint64_t shown = 0;    ///< events taken
+    bool followed = false;      ///< what takes the place of files was traced, too
     bool nothing_left = false;  ///< every site was let go, and no command runs
   };
   Ledger(const Flags& flags, const usdt::AttachPlan& plan, Facts facts)

@@ -37,7 +37,7 @@ bool has_calls(const usdt::AttachPlan& plan) {
 }
 
 Columns::Columns(const usdt::AttachPlan& plan, const Printed& printed)
-    : printed_(printed), positions_(printed.lists.size(), std::vector<Positions>(plan.args.size())) {
+    : printed_(&printed), positions_(printed.lists.size(), std::vector<Positions>(plan.args.size())) {
   for (const usdt::PlannedSite& site : plan.sites) {
     Positions& row = positions_[printed.of_probe[site.probe.value]][site.args.value];
     if (!row.empty()) continue;
@@ -82,6 +82,12 @@ std::string kernel_frame_text(const usdt::Frame& frame) {
   if (frame.function.empty()) return fmt::format("{:#x}", frame.address.value);
   return fmt::format("{}+{:#x}{}", frame.function, frame.distance,
                      frame.module.empty() ? "" : fmt::format(" [{}]", frame.module));
+}
+
+void Output::trace(const usdt::AttachPlan& plan) {
+  plan_ = &plan;
+  not_written_.resize(plan.probes.size());
+  look_up(plan);
 }
 
 void Output::event(const usdt::Event& event) {

@@ -8,6 +8,7 @@
 
 #include "common/stream.hpp"
 #include "flags.hpp"
+#include "following.hpp"
 #include "surroundings.hpp"
 #include "usdt/usdt.hpp"
 
@@ -42,14 +43,17 @@ class Output {
  public:
   using Flushed = usdt::tools::Stream::Flushed;
 
-  Output(const usdt::AttachPlan& plan, Surroundings& around, usdt::tools::Stream& out)
-      : around_(around), out_(out), not_written_(plan.probes.size()) {}
+  Output(Surroundings& around, usdt::tools::Stream& out) : around_(around), out_(out) {}
   virtual ~Output() = default;
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
+  /// What events are of from now on: the first plan, or what it has grown to.
+  void trace(const usdt::AttachPlan& plan);
   /// Prints it; `around` has been told of it before.
   void event(const usdt::Event& event);
+  /// Something that came while the trace runs.
+  void followed(const Followed& followed) { write_followed(followed); }
   void summary(const Summary& summary) { write_summary(summary); }
   /// The rows of Flags::view so far, or in the end. Recordings have none: they are of events.
   virtual void table(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows) {
@@ -67,7 +71,9 @@ class Output {
   [[nodiscard]] std::uint64_t unreadable() const noexcept { return unreadable_; }
 
  protected:
+  virtual void look_up(const usdt::AttachPlan& plan) = 0;
   virtual void write_event(const usdt::Event& event) = 0;
+  virtual void write_followed(const Followed& followed) = 0;
   virtual void write_summary(const Summary& summary) = 0;
   /// What write_event() has not printed yet, as far as it is time.
   virtual void print_due() {}
@@ -76,6 +82,8 @@ class Output {
   [[nodiscard]] std::int64_t wall_time(const usdt::Event& event) {
     return static_cast<std::int64_t>(event.timestamp()) + around_.wall_offset();
   }
+
+  [[nodiscard]] const usdt::AttachPlan& plan() const noexcept { return *plan_; }
 
   Surroundings& around_;
   usdt::tools::Stream& out_;
@@ -87,6 +95,7 @@ class Output {
     std::uint64_t end;
     std::uint32_t probe;
   };
+  const usdt::AttachPlan* plan_ = nullptr;
   std::vector<Line> lines_;
   std::size_t printed_ = 0;  ///< of them; the others have no end yet
   std::vector<std::uint64_t> not_written_;
@@ -102,15 +111,16 @@ class Output {
 /// What each item of a print list means at each site.
 class Columns {
  public:
+  Columns() = default;
   Columns(const usdt::AttachPlan& plan, const Printed& printed);
   /// Number of an argument of the event's site; nothing: it has no such argument.
   [[nodiscard]] std::optional<std::size_t> position(const usdt::Event& event, std::size_t item) const {
-    return positions_[printed_.of_probe[event.site().probe.value]][event.site().args.value][item];
+    return positions_[printed_->of_probe[event.site().probe.value]][event.site().args.value][item];
   }
 
  private:
   using Positions = std::vector<std::optional<std::size_t>>;  ///< by item
-  const Printed& printed_;
+  const Printed* printed_ = nullptr;
   std::vector<std::vector<Positions>> positions_;  ///< by list, by AttachPlan::args
 };
 

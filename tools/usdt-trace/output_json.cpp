@@ -22,17 +22,23 @@ class JsonOutput final : public Output {
  public:
   JsonOutput(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags, Surroundings& around,
              usdt::tools::Stream& out)
-      : Output(plan, around, out),
-        plan_(plan),
+      : Output(around, out),
         printed_(printed),
         stacks_(flags.kernel_stack_depth > 0),
         user_stacks_(flags.user_stack_depth > 0),
-        has_calls_(has_calls(plan) && !flags.count_only),
+        count_only_(flags.count_only),
         asks_(flags.where != nullptr || flags.view.question != nullptr),
         likely_texts_(flags.likely_texts),
-        columns_(plan, printed),
         view_(flags.view),
         json_(object_) {
+    trace(plan);
+  }
+
+  void look_up(const usdt::AttachPlan& plan) override {
+    has_calls_ = has_calls(plan) && !count_only_;
+    columns_ = Columns(plan, printed_);
+    names_.clear();
+    pcs_.clear();
     for (const usdt::PlannedProbe& probe : plan.probes) names_.push_back(full_name(plan, probe));
     args_of_.assign(plan.probes.size(), nullptr);
     for (const usdt::PlannedSite& site : plan.sites) {
@@ -73,7 +79,28 @@ class JsonOutput final : public Output {
     json_.Reset(object_);
     json_.StartObject();
     head("table");
-    write_table(json_, {view_, plan_, table, rows});
+    write_table(json_, {view_, plan(), table, rows});
+    json_.EndObject();
+    put_line();
+  }
+
+  void write_followed(const Followed& followed) override {
+    json_.Reset(object_);
+    json_.StartObject();
+    head("followed");
+    json_key(json_, "ts"), json_.Uint64(followed.time);
+    json_key(json_, "time"), time(followed.time);
+    json_key(json_, "kind"), json_text(json_, to_string(followed.kind));
+    if (followed.pid > 0) json_key(json_, "pid"), json_.Int(followed.pid);
+    json_key(json_, "file"), json_text(json_, followed.file);
+    if (followed.error.empty()) {
+      json_key(json_, "probes"), json_.Uint64(followed.probes);
+      json_key(json_, "sites"), json_.Uint64(followed.sites);
+      json_key(json_, "attached"), json_.Uint64(followed.attached);
+      json_key(json_, "after_ns"), json_.Uint64(followed.after_ns);
+    } else {
+      json_key(json_, "error"), json_text(json_, followed.error);
+    }
     json_.EndObject();
     put_line();
   }
@@ -91,7 +118,7 @@ class JsonOutput final : public Output {
       counts(summary.probes[i]);
       missed(summary.probes[i].missed);
       // A kernel function has one signature; the sites of a file's probe may differ, and usdt-list has them.
-      if (!plan_.probes[usdt::Index<usdt::PlannedProbe>(i)].file && args_of_[i]) types(*args_of_[i]);
+      if (!plan().probes[usdt::Index<usdt::PlannedProbe>(i)].file && args_of_[i]) types(*args_of_[i]);
       json_.EndObject();
     }
     json_.EndArray();
@@ -115,7 +142,7 @@ class JsonOutput final : public Output {
     json_key(json_, "changed"), json_.StartArray();
     for (const usdt::FileChange& change : changes) {
       json_.StartObject();
-      json_key(json_, "file"), json_text(json_, plan_.files[change.file].target.path.native());
+      json_key(json_, "file"), json_text(json_, plan().files[change.file].target.path.native());
       json_key(json_, "change"), json_text(json_, to_string(change.kind));
       json_key(json_, "let_go"), json_.Uint64(change.let_go);
       json_.EndObject();
@@ -186,7 +213,7 @@ class JsonOutput final : public Output {
         text(event, *position, static_cast<unsigned>(i));
       else if (item.form == PrintItem::Form::hex)
         hex(event, *position);
-      else if (described_text(plan_, event, *position))
+      else if (described_text(plan(), event, *position))
         text(event, *position, static_cast<unsigned>(i));
       else
         whole(event, *position, static_cast<unsigned>(i));
@@ -229,7 +256,7 @@ class JsonOutput final : public Output {
       if (event.arg_info(n).derived) continue;
       const auto text = event.arg_info(n).type.kind == usdt::TypeKind::text
                             ? std::nullopt
-                            : unasked_text(plan_, event, n, likely_texts_);
+                            : unasked_text(plan(), event, n, likely_texts_);
       if (!text) continue;
       if (!std::exchange(any, true)) json_key(json_, "texts"), json_.StartObject();
       json_key(json_, fmt::format("{}", n)), this->text(*text, static_cast<unsigned>(n));
@@ -361,11 +388,11 @@ class JsonOutput final : public Output {
     json_text(json_, text.truncated ? usdt::without_partial_utf8(text.bytes) : text.bytes);
   }
 
-  const usdt::AttachPlan& plan_;
   const Printed& printed_;
   bool stacks_;
   bool user_stacks_;
-  bool has_calls_;
+  bool count_only_;
+  bool has_calls_ = false;
   bool asks_;  ///< --where, or a table
   bool likely_texts_;
   Columns columns_;

@@ -22,21 +22,27 @@ class TextOutput final : public Output {
  public:
   TextOutput(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags, Surroundings& around,
              usdt::tools::Stream& out)
-      : Output(plan, around, out),
-        plan_(plan),
+      : Output(around, out),
         printed_(printed),
         count_only_(flags.count_only),
         likely_texts_(flags.likely_texts),
-        view_(flags.view),
-        columns_(plan, printed),
-        names_(short_names(plan)) {
-    const std::size_t widest = std::min(kWidestProbe, out_.room(kBeforeProbe + 1 + kSomeArguments, 0));
-    for (const std::string& name : names_) probe_width_ = std::max(probe_width_, std::min(name.size(), widest));
+        view_(flags.view) {
+    trace(plan);
     if (out_.terminal().interactive && !flags.no_events())
       out_.print("{}\n", out_.styled(fmt::format("{:<15} {:<15} {:<7} {:<{}} ARGUMENTS", "TIME", "COMMAND", "PID",
                                                  "PROBE", probe_width_),
                                      usdt::tools::Style::bold));
   }
+
+  void look_up(const usdt::AttachPlan& plan) override {
+    columns_ = Columns(plan, printed_);
+    names_ = short_names(plan);
+    const std::size_t widest = std::min(kWidestProbe, out_.room(kBeforeProbe + 1 + kSomeArguments, 0));
+    for (const std::string& name : names_) probe_width_ = std::max(probe_width_, std::min(name.size(), widest));
+  }
+
+  /// A notice says it.
+  void write_followed(const Followed& /*followed*/) override {}
 
   void write_event(const usdt::Event& event) override {
     line_ = out_.printed();
@@ -60,7 +66,7 @@ class TextOutput final : public Output {
   /// On a terminal the one before gives its place to it.
   void table(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows) override {
     const usdt::tools::Terminal& terminal = out_.terminal();
-    std::vector<std::string> lines = table_lines({view_, plan_, table, rows}, terminal.width);
+    std::vector<std::string> lines = table_lines({view_, plan(), table, rows}, terminal.width);
     if (terminal.interactive && view_.interval) {
       if (table_height_ > 0) out_.erase_lines(table_height_);
       for (std::string& line : lines) line.resize(std::min(line.size(), terminal.width - 1));
@@ -87,7 +93,7 @@ class TextOutput final : public Output {
     out_.print("{:>12}  {}\n", "HITS", "PROBE");
     for (const std::size_t i : hit)
       out_.print("{:>12}  {}\n", summary.probes[i].matched(),
-                 full_name(plan_, plan_.probes[usdt::Index<usdt::PlannedProbe>(i)]));
+                 full_name(plan(), plan().probes[usdt::Index<usdt::PlannedProbe>(i)]));
   }
 
  private:
@@ -108,7 +114,7 @@ class TextOutput final : public Output {
       show_error("no such argument");
     else if (item.form == PrintItem::Form::text)
       show_text(event, *position);
-    else if (const auto text = described_text(plan_, event, *position); text && item.form == PrintItem::Form::value)
+    else if (const auto text = described_text(plan(), event, *position); text && item.form == PrintItem::Form::value)
       show_text(*text);
     else
       show_whole(event, *position, item.form == PrintItem::Form::hex);
@@ -155,7 +161,7 @@ class TextOutput final : public Output {
       out_.print(" arg{}=", n);
     if (has_members(arg) || arg.length) return show_whole(event, n, false);
     const bool typed = arg.type.kind == usdt::TypeKind::text;
-    const auto text = unasked_text(plan_, event, n, likely_texts_);
+    const auto text = unasked_text(plan(), event, n, likely_texts_);
     if (!text || !typed) show_value(event, n, text.has_value());
     if (text && !typed) out_.print(" ");
     if (text) show_text(*text);
@@ -249,7 +255,6 @@ class TextOutput final : public Output {
     out_.print("\n");
   }
 
-  const usdt::AttachPlan& plan_;
   const Printed& printed_;
   bool count_only_;
   bool likely_texts_;

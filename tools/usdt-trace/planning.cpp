@@ -132,6 +132,11 @@ usdt::SearchScope search_scope(const Flags& flags, const Subjects& subjects) {
   scope.pids = subjects.pids;
   scope.program = subjects.program;
   scope.skip_unknown = flags.skip_unknown;
+  for (const auto& cgroup : subjects.cgroups) {
+    const auto pids = usdt::processes_of_cgroup(cgroup);
+    for (std::size_t i = 0; pids && i < pids->size(); ++i)
+      if (usdt::files_of_process((*pids)[i])) scope.pids.push_back((*pids)[i]);
+  }
   if (!flags.children) return scope;
   for (const pid_t pid : subjects.pids) {
     for (const pid_t child : usdt::descendants_of(pid))
@@ -177,6 +182,21 @@ void report_copies(const Flags& flags, const usdt::Selection& selection) {
   if (inlined == 0) return;
   const std::string rest = refused == 0 ? "" : fmt::format(", {} refused: {}", refused, why);
   notice(flags, fmt::format("places in code: {} out-of-line, {} inlined{}", out_of_line, inlined, rest));
+}
+
+bool looks_everywhere(const usdt::PointPattern& pattern) {
+  const auto* probe = std::get_if<usdt::ProbePattern>(&pattern);
+  const auto* function = std::get_if<usdt::FunctionPattern>(&pattern);
+  return (probe != nullptr && usdt::means_everything(probe->target)) ||
+         (function != nullptr && usdt::means_everything(function->target));
+}
+
+/// Nobody's files would be taken for everybody's.
+usdt::Result<void> check_cgroups(const Flags& flags, const Subjects& subjects, const usdt::SearchScope& scope) {
+  if (subjects.cgroups.empty() || !scope.pids.empty() || std::ranges::none_of(flags.patterns, looks_everywhere))
+    return {};
+  return usdt::fail(usdt::ErrorKind::not_found,
+                    fmt::format("no process that could be looked at is in {}", subjects.cgroups.front().string()));
 }
 
 usdt::Result<usdt::Selection> select(const Flags& flags, const usdt::SearchScope& scope) {
@@ -246,12 +266,8 @@ usdt::Error explained(usdt::Error error, const usdt::Selection& selection, const
   return error;
 }
 
-}  // namespace
-
-usdt::Result<PlannedTrace> plan_trace(const Flags& flags, const Subjects& subjects) {
-  const usdt::SearchScope scope = search_scope(flags, subjects);
-  auto selection = select(flags, scope);
-  if (!selection) return usdt::fail(selection.error());
+usdt::Result<PlannedTrace> plan_selection(const Flags& flags, const Subjects& subjects, const usdt::SearchScope& scope,
+                                          const usdt::Selection& selection) {
   auto options = plan_options(flags, subjects);
   if (!options) return usdt::fail(options.error());
   const PrintChoice choice(flags.print, scope);
@@ -259,13 +275,31 @@ usdt::Result<PlannedTrace> plan_trace(const Flags& flags, const Subjects& subjec
   choose_values(wanted, choice, *options);
   usdt::KernelFacts kernel = usdt::kernel_facts(flags.patterns, flags.kernel_backend);
   if (flags.backend != usdt::Backend::automatic) kernel.abilities.uprobe_session = false;  // another one is wanted
-  auto plan = usdt::plan_attach(*selection, kernel, *options);
-  if (!plan) return usdt::fail(explained(plan.error(), *selection, kernel, *options));
+  auto plan = usdt::plan_attach(selection, kernel, *options);
+  if (!plan) return usdt::fail(explained(plan.error(), selection, kernel, *options));
   PlannedTrace trace{std::move(*plan), {}};
   for (ListNumber i = 0; i < choice.count(); ++i) trace.printed.lists.push_back(choice.list(i));
   for (const usdt::PlannedProbe& probe : trace.plan.probes)
     trace.printed.of_probe.push_back(choice.of(trace.plan, probe));
-  if (auto sense = check_prints(flags, trace.plan, trace.printed); !sense) return usdt::fail(sense.error());
+  return trace;
+}
+
+}  // namespace
+
+usdt::Result<PlannedTrace> plan_more(const Flags& flags, const Subjects& subjects, usdt::ProbeFile file) {
+  usdt::Selection selection;
+  selection.files.push_back(std::move(file));
+  return plan_selection(flags, subjects, search_scope(flags, subjects), selection);
+}
+
+usdt::Result<PlannedTrace> plan_trace(const Flags& flags, const Subjects& subjects) {
+  const usdt::SearchScope scope = search_scope(flags, subjects);
+  if (auto some = check_cgroups(flags, subjects, scope); !some) return usdt::fail(some.error());
+  auto selection = select(flags, scope);
+  if (!selection) return usdt::fail(selection.error());
+  auto trace = plan_selection(flags, subjects, scope, *selection);
+  if (!trace) return trace;
+  if (auto sense = check_prints(flags, trace->plan, trace->printed); !sense) return usdt::fail(sense.error());
   return trace;
 }
 

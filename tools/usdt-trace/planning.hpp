@@ -14,8 +14,9 @@ namespace usdt_trace {
 
 /// What a trace is about, where it is not about everybody.
 struct Subjects {
-  std::vector<pid_t> pids;                       ///< those of --pid that live
-  std::optional<std::filesystem::path> program;  ///< the command's
+  std::vector<pid_t> pids;                          ///< those of --pid that live
+  std::optional<std::filesystem::path> program;     ///< the command's
+  std::vector<std::filesystem::path> cgroups = {};  ///< of --cgroup and --container: directories
 };
 
 struct PlannedTrace {
@@ -25,6 +26,10 @@ struct PlannedTrace {
 
 /// What the lists are about exists in the plan. Errors: invalid_argument.
 [[nodiscard]] usdt::Result<void> check_prints(const Flags& flags, const usdt::AttachPlan& plan, const Printed& printed);
+
+/// Plans what came while the trace runs: `file` has what the command line names. As plan_trace(), but that what a print
+/// list names need not be there.
+[[nodiscard]] usdt::Result<PlannedTrace> plan_more(const Flags& flags, const Subjects& subjects, usdt::ProbeFile file);
 
 /// Finds what the command line names, and plans it.
 [[nodiscard]] usdt::Result<PlannedTrace> plan_trace(const Flags& flags, const Subjects& subjects);

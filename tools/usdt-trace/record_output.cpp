@@ -56,10 +56,11 @@ std::uint64_t monotonic_now() {
 
 RecordOutput::RecordOutput(const usdt::Tracer& tracer, const Printed& printed, const Flags& flags, Surroundings& around,
                            usdt::tools::Stream& out)
-    : Output(tracer.plan(), around, out),
+    : Output(around, out),
       kernel_stacks_(flags.kernel_stack_depth > 0),
       user_stacks_(flags.user_stack_depth > 0),
       strict_(flags.strict) {
+  trace(tracer.plan());
   // The stream tells later whether what it was given is written.
   const auto sink = [this](const usdt::RecordedBlock& block) -> usdt::Result<void> {
     out_.bytes(block.bytes);

@@ -22,6 +22,9 @@ class RecordOutput final : public Output {
   void account(const Summary& summary);
 
  protected:
+  void look_up(const usdt::AttachPlan&) override {}
+  /// A notice says it.
+  void write_followed(const Followed&) override {}
   void write_event(const usdt::Event& event) override;
   void write_summary(const Summary& summary) override;
   void print_due() override;

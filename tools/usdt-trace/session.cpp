@@ -5,9 +5,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "attached.hpp"
@@ -15,6 +19,7 @@
 #include "common/report.hpp"
 #include "common/stream.hpp"
 #include "ending.hpp"
+#include "following.hpp"
 #include "ledger.hpp"
 #include "notice.hpp"
 #include "output.hpp"
@@ -30,6 +35,33 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::string_view tool = "usdt-trace";
 
+/// Something came: wakes who waits for it, the tracer's loop or wait().
+class Arrival {
+ public:
+  void wakes(const usdt::Tracer* tracer) { tracer_ = tracer; }
+  void wake() {
+    {
+      const std::lock_guard lock(mutex_);
+      came_ = true;
+    }
+    changed_.notify_one();
+    if (const usdt::Tracer* tracer = tracer_) tracer->wake();
+  }
+  /// For a moment at most: whoever waits has other things to look at.
+  void wait() {
+    constexpr std::chrono::milliseconds moment{50};
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, moment, [this] { return came_; });
+    came_ = false;
+  }
+
+ private:
+  std::atomic<const usdt::Tracer*> tracer_ = nullptr;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool came_ = false;
+};
+
 class Session {
  public:
   explicit Session(const Flags& flags) : flags_(flags) {}
@@ -40,17 +72,22 @@ class Session {
     if (auto opened = open_output(); !opened) return usdt::fail(opened.error());
     // Before anything else is known of them: whatever the processes do from now on is seen.
     watch_.emplace(flags_.pids);
+    if (auto opened = following_.open(); !opened) return usdt::fail(opened.error());
     if (auto held = hold_command(); !held) return usdt::fail(held.error());
     auto subjects = find_subjects();
     if (!subjects) return usdt::fail(subjects.error());
-    if (auto planned = plan(*subjects); !planned) return usdt::fail(planned.error());
+    subjects_ = std::move(*subjects);
+    if (auto found = find_cgroups(); !found) return usdt::fail(found.error());
+    if (over()) return nothing_came();
+    if (auto planned = plan(); !planned) return usdt::fail(planned.error());
+    if (plan_->sites.empty()) return nothing_came();
     if (auto attached = attach(); !attached) return usdt::fail(attached.error());
-    if (child_) {
-      if (auto released = child_->release(); !released) return usdt::fail(released.error().within(flags_.command[0]));
-    }
-    auto followed = follow();
+    if (auto begun = begin_following(plan_.get()); !begun) return usdt::fail(begun.error());
+    if (auto released = release_command(); !released) return usdt::fail(released.error());
+    end_ = deadline();
+    auto traced = trace();
     finish();
-    if (!followed) return usdt::fail(followed.error());
+    if (!traced) return usdt::fail(traced.error());
     return exit_code();
   }
 
@@ -77,7 +114,7 @@ class Session {
       sinks_.back().show_by(std::move(recorder));
     }
     if (flags_.record.empty() || !flags_.output.empty())
-      sinks_.front().show_by(line_output(plan_, printed_, flags_, *around_, sinks_.front().stream()));
+      sinks_.front().show_by(line_output(*plan_, printed_, flags_, *around_, sinks_.front().stream()));
   }
 
   /// To people, and to those who read the recording.
@@ -121,13 +158,91 @@ class Session {
     return subjects;
   }
 
-  usdt::Result<void> plan(const Subjects& subjects) {
-    pids_ = subjects.pids;
-    auto planned = plan_trace(flags_, subjects);
+  /// Of --cgroup and --container; with --wait when there are such.
+  usdt::Result<void> find_cgroups() {
+    bool told = false;
+    const auto find = [&](const std::string& name, auto&& by) -> usdt::Result<void> {
+      while (true) {
+        auto found = by(name);
+        if (found) {
+          subjects_.cgroups.push_back(std::move(*found));
+          return {};
+        }
+        if (!flags_.wait || found.error().kind != usdt::ErrorKind::not_found) return usdt::fail(found.error());
+        if (!std::exchange(told, true)) {
+          notice(flags_, fmt::format("waiting: {}", found.error().message));
+          catch_signals();
+          end_ = deadline();
+        }
+        if (over()) return {};
+        came_.wait();
+      }
+    };
+    for (const std::string& name : flags_.cgroups)
+      if (auto found = find(name, usdt::find_cgroup); !found) return found;
+    for (const std::string& id : flags_.containers)
+      if (auto found = find(id, usdt::find_container); !found) return found;
+    return {};
+  }
+
+  /// With --wait an empty plan where the trace was to end before there was anything.
+  usdt::Result<void> plan() {
+    auto planned = plan_trace(flags_, subjects_);
+    if (!planned && flags_.wait && planned.error().kind == usdt::ErrorKind::not_found)
+      planned = wait_for_something(planned.error());
     if (!planned) return usdt::fail(planned.error());
-    plan_ = std::move(planned->plan);
+    plan_ = std::make_shared<usdt::AttachPlan>(std::move(planned->plan));
     printed_ = std::move(planned->printed);
     return {};
+  }
+
+  /// The plan of the first thing that comes and has what is to be traced.
+  usdt::Result<PlannedTrace> wait_for_something(const usdt::Error& nothing_yet) {
+    notice(flags_, fmt::format("waiting: {}", nothing_yet.message));
+    catch_signals();
+    end_ = deadline();
+    if (auto begun = begin_following(nullptr); !begun) return usdt::fail(begun.error());
+    if (auto released = release_command(); !released) return usdt::fail(released.error());
+    while (!over() && !target_ended()) {
+      for (usdt::FollowEvent& event : following_.take()) {
+        if (first_) {
+          rest_.push_back(std::move(event));
+          continue;
+        }
+        auto planned = plan_more(flags_, subjects_, event.file);
+        if (!planned) {
+          tell(refused(event, planned.error()));
+          following_.done(event);
+          continue;
+        }
+        first_ = std::move(event);
+        first_plan_ = std::move(*planned);
+      }
+      if (first_) return std::move(*first_plan_);
+      came_.wait();
+    }
+    return PlannedTrace();
+  }
+
+  /// The exit code of a trace that waited, and had nothing to trace.
+  usdt::Result<int> nothing_came() {
+    notice(flags_, "nothing came that matches");
+    own_code_ = child_ ? child_->ended() : std::nullopt;
+    return end_asked_for() ? success : own_code_.value_or(success);
+  }
+
+  usdt::Result<void> begin_following(const usdt::AttachPlan* plan) {
+    const auto command = child_ ? std::optional(child_->pid()) : std::nullopt;
+    auto begun = following_.begin(subjects_, command, plan, [this] { came_.wake(); });
+    if (begun && flags_.verbose && following_.begun())
+      notice(flags_, fmt::format("following by {}", following_.source()));
+    return begun;
+  }
+
+  usdt::Result<void> release_command() {
+    if (!child_ || std::exchange(released_, true)) return {};
+    auto released = child_->release();
+    return released ? released : usdt::fail(released.error().within(flags_.command[0]));
   }
 
   usdt::Result<void> attach() {
@@ -144,23 +259,25 @@ class Session {
     options.count_only = flags_.count_only;
     options.wait_for_pages = flags_.wait_for_pages;
     options.descendants_only = child_ && flags_.follow;
-    if (child_ && !flags_.follow) plan_.scope = *usdt::OneProcess::of(child_->pid());
+    options.cgroups = subjects_.cgroups;
+    if (child_ && !flags_.follow) plan_->scope = *usdt::OneProcess::of(child_->pid());
     if (flags_.children) {
-      auto family = usdt::Processes::of(pids_);
+      auto family = usdt::Processes::of(subjects_.pids);
       if (!family) return usdt::fail(family.error());
       options.family_of = std::move(*family);
     }
     catch_signals();
-    auto tracer = usdt::Tracer::start(shared_plan_, options);
+    auto tracer = usdt::Tracer::start(plan_, options);
     if (!tracer && options.descendants_only && tracer.error().kind == usdt::ErrorKind::not_supported) {
       const std::string why = tracer.error().message;
       options.descendants_only = false;
-      plan_.scope = *usdt::OneProcess::of(child_->pid());
-      tracer = usdt::Tracer::start(shared_plan_, options);
+      plan_->scope = *usdt::OneProcess::of(child_->pid());
+      tracer = usdt::Tracer::start(plan_, options);
       if (tracer) notice(flags_, fmt::format("only the command's own process is traced, not its children: {}", why));
     }
     if (!tracer) return usdt::fail(tracer.error());
     tracer_.emplace(std::move(*tracer));
+    came_.wakes(&*tracer_);
     begin_output();
     const auto took = std::chrono::duration<double, std::milli>(Clock::now() - started_).count();
     report_skipped(flags_, *tracer_);
@@ -168,17 +285,77 @@ class Session {
         flags_.verbose ? fmt::format(", specs by {}", tracer_->link().carrier_text()) : std::string();
     tell(fmt::format("attached {}{}, after {:.1f} ms", attached_text(flags_, *tracer_), carriers, took));
     flush();  // the heading, before what the command says
+    if (first_) tell(attached(*first_, *plan_, tracer_->link().attached()));
     return {};
+  }
+
+  /// Traces what came.
+  void take_followed() {
+    if (first_) following_.done(*std::exchange(first_, std::nullopt));
+    for (const usdt::FollowEvent& event : std::exchange(rest_, {})) follow(event);
+    for (const usdt::FollowEvent& event : following_.take()) follow(event);
+  }
+
+  void follow(const usdt::FollowEvent& event) {
+    auto more = recorder_ != nullptr || flags_.view.question ? not_taken() : plan_more(flags_, subjects_, event.file);
+    more ? follow(event, std::move(*more)) : tell(refused(event, more.error()));
+    following_.done(event);
+  }
+
+  /// Recordings and tables are of one plan.
+  static usdt::Result<PlannedTrace> not_taken() {
+    return usdt::fail(usdt::ErrorKind::not_supported, "a recording or a table has what there was when it began");
+  }
+
+  void follow(const usdt::FollowEvent& event, PlannedTrace more) {
+    const usdt::AttachPlan part = more.plan;
+    more.plan.scope = plan_->scope;
+    printed_.of_probe.insert(printed_.of_probe.end(), more.printed.of_probe.begin(), more.printed.of_probe.end());
+    auto added = tracer_->add(std::move(more.plan));
+    printed_.of_probe.resize(tracer_->plan().probes.size());
+    for (Sink& sink : sinks_) sink.output().trace(tracer_->plan());
+    tell(added ? attached(event, part, added->attached) : refused(event, added.error()));
+  }
+
+  static Followed came(const usdt::FollowEvent& event) {
+    Followed followed;
+    followed.kind = event.kind;
+    followed.pid = event.pid;
+    followed.file = event.file.target.path.native();
+    followed.time = event.time;
+    return followed;
+  }
+  static Followed refused(const usdt::FollowEvent& event, const usdt::Error& error) {
+    Followed followed = came(event);
+    followed.error = error.message;
+    return followed;
+  }
+  static Followed attached(const usdt::FollowEvent& event, const usdt::AttachPlan& part, std::size_t sites) {
+    Followed followed = came(event);
+    const auto now = Clock::now().time_since_epoch();  // CLOCK_MONOTONIC, as that of events
+    const auto now_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
+    followed.after_ns = now_ns - std::min(now_ns, event.time);
+    followed.probes = part.probes.size();
+    followed.sites = part.sites.size();
+    followed.attached = sites;
+    return followed;
+  }
+
+  void tell(const Followed& followed) {
+    tell(followed_text(followed));
+    for (Sink& sink : sinks_)
+      if (tracer_) sink.output().followed(followed);
   }
 
   void report_changes() {
     const auto changes = tracer_->link().changes();
-    for (; changes_told_ < changes.size(); ++changes_told_) tell(change_text(plan_, changes[changes_told_]));
+    for (; changes_told_ < changes.size(); ++changes_told_)
+      tell(change_text(tracer_->plan(), changes[changes_told_], following_.begun()));
     nothing_left_ = changes_told_ > 0 && tracer_->link().attached() == 0;
   }
 
   [[nodiscard]] bool target_ended() {
-    return (child_ && child_->ended()) || (!pids_.empty() && watch_->living().empty());
+    return (child_ && child_->ended()) || (!subjects_.pids.empty() && watch_->living().empty());
   }
 
   [[nodiscard]] Clock::time_point deadline() const {
@@ -187,8 +364,7 @@ class Session {
            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*flags_.duration_seconds));
   }
 
-  usdt::Result<void> follow() {
-    end_ = deadline();
+  usdt::Result<void> trace() {
     constexpr std::chrono::milliseconds longest_wait{50};
     // A command goes on to its end, whether there is anything to see or not.
     while (!over() && shown_ < flags_.max_events && !target_ended() && (child_ || !nothing_left_)) {
@@ -201,6 +377,8 @@ class Session {
         written &= sink.output().flush([this](std::chrono::milliseconds) { return !over(); }) == Output::Flushed::all;
       if (!written) break;
       report_changes();
+      if (tracer_->find_cgroups()) tell("followed: a cgroup went, or came again");
+      take_followed();
       if (recorder_ != nullptr && recorder_->account_due()) recorder_->account(summary());
     }
     return {};
@@ -220,7 +398,7 @@ class Session {
     auto rows = tracer_->table();
     if (!rows) return usdt::fail(rows.error());
     for (Sink& sink : sinks_)
-      if (sink.is_written()) sink.output().table(*plan_.table, *rows);
+      if (sink.is_written()) sink.output().table(*plan_->table, *rows);
     return {};
   }
 
@@ -256,12 +434,16 @@ class Session {
     if (flags_.view.question) {
       if (auto shown = show_table(); !shown) usdt::tools::print_error(tool, shown.error());
     }
-    ledger_.emplace(flags_, plan_,
-                    Ledger::Facts{.summary = summary(), .shown = shown_, .nothing_left = nothing_left_ && !child_});
+    ledger_.emplace(flags_, tracer_->plan(),
+                    Ledger::Facts{.summary = summary(),
+                                  .shown = shown_,
+                                  .followed = following_.begun(),
+                                  .nothing_left = nothing_left_ && !child_});
     for (Sink& sink : sinks_)
       if (sink.is_written()) sink.output().summary(ledger_->summary());
     flush();
     ledger_->print();
+    if (const std::string account = following_.account(); !account.empty()) notice(flags_, account);
     if (child_) {
       own_code_ = child_->ended();
       child_->stop(std::chrono::seconds(2));
@@ -311,12 +493,17 @@ class Session {
   Clock::time_point started_;
   std::optional<std::filesystem::path> program_;
   std::optional<ProcessWatch> watch_;
-  std::vector<pid_t> pids_;  ///< those of --pid that lived
+  Subjects subjects_;
   std::optional<Child> child_;
-  std::shared_ptr<usdt::AttachPlan> shared_plan_ = std::make_shared<usdt::AttachPlan>();
-  usdt::AttachPlan& plan_ = *shared_plan_;
-  Printed printed_;
+  bool released_ = false;                     ///< the command
+  std::shared_ptr<usdt::AttachPlan> plan_;    ///< what the trace begins with
+  Printed printed_;                           ///< of the tracer's plan
+  std::optional<usdt::FollowEvent> first_;    ///< with --wait: what was waited for,
+  std::optional<PlannedTrace> first_plan_;    ///< its plan,
+  std::vector<usdt::FollowEvent> rest_ = {};  ///< and what came with it
   std::optional<usdt::Tracer> tracer_;
+  Arrival came_;
+  Following following_{flags_};  ///< its thread ends before what it wakes
   std::optional<LiveSurroundings> around_;
   std::vector<Sink> sinks_;
   RecordOutput* recorder_ = nullptr;  ///< of one of them

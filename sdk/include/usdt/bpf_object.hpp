@@ -72,6 +72,11 @@ class LoadedObject {
   /// The same for one program alone: to its sites, or to all of a plan that names no programs. not_found: there is no
   /// such program, or the plan has no sites for it.
   [[nodiscard]] Result<Link> attach(std::string_view program) const;
+  /// The same beside what `link` has attached, for sites that are added while others are traced: `whole` becomes the
+  /// plan of `link`, and has this object's plan as its last part (append_plan()). What is refused, detached and changed
+  /// is in `link` from then on. Errors as above; `link` is as it was then.
+  [[nodiscard]] Result<void> attach_to(Link& link, std::string_view program,
+                                       std::shared_ptr<const AttachPlan> whole) const;
 
   /// Address of a global variable of .data or .bss, shared with the running programs; nullptr if there is none. Valid
   /// as long as the object.
@@ -101,6 +106,7 @@ class LoadedObject {
   struct Impl;
   explicit LoadedObject(std::unique_ptr<Impl> impl) noexcept;
   [[nodiscard]] Result<Link> attach_program(std::string_view program) const;
+  [[nodiscard]] Result<Link> attach_unguarded(std::string_view program) const;
   [[nodiscard]] Result<void*> global(std::string_view name, std::size_t size) const;
   std::unique_ptr<Impl> impl_;
 };

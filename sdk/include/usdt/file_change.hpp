@@ -16,7 +16,7 @@ enum class FileChangeKind : std::uint8_t {
   /// places of whatever the file holds now, which kills programs that start from then on: its sites were let go.
   written,
   /// Its path names another file now (`mv new old`, a package upgrade). Processes that have the old one mapped are
-  /// traced as before; those that start from then on are not.
+  /// traced as before; those that start from then on have another file to be attached (Follower).
   replaced,
   /// The last name of the file is gone; processes that have it mapped are traced as before.
   removed,

@@ -43,7 +43,8 @@ class Link {
   [[nodiscard]] const std::string& carrier_text() const noexcept;
   /// Number of sites attached.
   [[nodiscard]] std::size_t attached() const noexcept;
-  /// Sites of the plan that the kernel refused, each named by bisection with its errno; all others are attached.
+  /// Sites of the plan that the kernel refused, each named by bisection with its errno; all others are attached. Valid
+  /// until more is attached (LoadedObject::attach_to()).
   [[nodiscard]] const std::vector<SkippedSite>& refused() const noexcept;
   /// Hits the kernel did not run a program for (bpf_prog_info::recursion_misses, 5.12; of kprobes 6.7, with what their
   /// links count as missed), in no other number, but that a call whose end is missed is also unfinished. Why, depends

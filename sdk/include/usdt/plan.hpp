@@ -263,6 +263,11 @@ struct ProgramPlan {
 /// a program's name, or joined already; scopes that differ), limit (more sites than can be told apart).
 [[nodiscard]] Result<AttachPlan> join_plans(std::vector<ProgramPlan> parts);
 
+/// `part` behind `whole`: what is in `whole` keeps its indices, those of `part` go on from there. For sites that are
+/// added to a trace while it runs; each part is loaded as the plan it was. Errors: invalid_argument (one of them names
+/// programs), limit (more sites than can be told apart).
+[[nodiscard]] Result<AttachPlan> append_plan(AttachPlan whole, AttachPlan part);
+
 /// A kernel function or raw tracepoint as it would be attached, for people to choose from.
 struct KernelPoint {
   std::string name;           ///< "fentry:vfs_read", "kprobe:nf_tables:nft_do_chain": pastes into usdt-trace

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -35,6 +36,9 @@ struct TraceOptions {
   /// Count only hits of these processes and of their descendants; the plan's scope then is AllProcesses. Orphans they
   /// had before the trace are nobody's.
   std::optional<Processes> family_of = std::nullopt;
+  /// Count only hits of processes in these cgroups (v2) and below them: directories, as find_cgroup() gives them, at
+  /// most eight. One need not be there yet, and may go and come again: Tracer::find_cgroups(). (Linux 5.7.)
+  std::vector<std::filesystem::path> cgroups = {};
   /// Addresses of the kernel's stack to record at each hit; 0: none, at most 127 (sysctl kernel.perf_event_max_stack).
   std::uint32_t kernel_stack_depth = 0;
   /// Frames of the process's stack at each hit; 0: none, at most 127 by frame pointers (the same sysctl), else 512.
@@ -74,8 +78,17 @@ struct ProbeCounts {
   std::optional<std::uint64_t> missed = 0;
 };
 
+/// What Tracer::add() added: where it begins in the plan, and how much of it is attached.
+struct AddedSites {
+  Index<PlannedFile> first_file = {};
+  Index<PlannedProbe> first_probe = {};
+  Index<PlannedSite> first_site = {};
+  std::size_t attached = 0;  ///< sites; the others are among Link::refused()
+};
+
 /// A trace with the stock program: attached on start, typed events out. One thread at a time, which owns the loop; for
-/// others, and at any time, are wake(), plan(), layout() and the const functions of link().
+/// others, and at any time, are wake() and layout(), and but for while add() runs, plan() and the const functions of
+/// link().
 class Tracer {
  public:
   /// Called for each event, in the order in which they were recorded.
@@ -91,11 +104,27 @@ class Tracer {
   Tracer& operator=(Tracer&&) noexcept;
   ~Tracer();
 
-  /// What it traces.
+  /// Loads and attaches what `more` plans, beside what is traced: into the same ring, under the same ledger. The
+  /// tracer's plan becomes a new one, with `more` behind what it had (append_plan()): known indices stay, and so do
+  /// events that were kept. `more` may be about other processes than the rest. Meanwhile nothing is taken out of the
+  /// ring (some 20 ms). Errors as start(); limit (kMostAdditions); not_supported (plans with a table); invalid_argument (called by a callback of poll(),
+  /// whose event would be of the old plan). After an error nothing of it is attached; where it had been for a moment,
+  /// its hits are in the ledger, and the plan has it.
+  [[nodiscard]] Result<AddedSites> add(AttachPlan more);
+  /// Additions a trace takes: each has programs, maps and descriptors of its own, and some 0.5 MB of memory.
+  static constexpr std::size_t kMostAdditions = 4096;
+
+  /// Looks for TraceOptions::cgroups again, since one may have been made (anew): hits in it count from then on. True if
+  /// one is another one than before.
+  bool find_cgroups();
+
+  /// What it traces; valid until add().
   [[nodiscard]] const AttachPlan& plan() const noexcept;
+  /// The same, to keep.
+  [[nodiscard]] const std::shared_ptr<const AttachPlan>& shared_plan() const noexcept;
   /// What is attached.
   [[nodiscard]] const Link& link() const noexcept;
-  /// How its records are laid out.
+  /// How the records of the sites it was started with are laid out; of those that were added, Event::layout() tells.
   [[nodiscard]] const EventLayout& layout() const noexcept;
 
   /// Hands over what is in the ring, then waits up to `wait` for more if there was nothing. At most `limit` events

@@ -8,6 +8,7 @@
 //   what to attach      plan.hpp, cost.hpp (what a hit will cost)
 //   this kernel         features.hpp (what it offers), red_zone.hpp (a self-test), privilege.hpp
 //   attaching           tracer.hpp (the stock program) or bpf_object.hpp and link.hpp (your own)
+//   what comes later    follow.hpp
 //   values              event.hpp; consumer.hpp for records of your own
 //   for later           recording.hpp (events in files, and back), event_filter.hpp (questions asked of them)
 //   stacks              stack.hpp (frames), symbolizer.hpp (names for them), kernel_symbols.hpp
@@ -33,6 +34,7 @@
 #include "usdt/expression.hpp"
 #include "usdt/features.hpp"
 #include "usdt/file_change.hpp"
+#include "usdt/follow.hpp"
 #include "usdt/fwd.hpp"
 #include "usdt/kernel.hpp"
 #include "usdt/kernel_symbols.hpp"

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/resource.h>
@@ -13,15 +12,19 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <future>
+#include <mutex>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "sys/blocked_signals.hpp"
 #include "sys/unique_fd.hpp"
 
 namespace usdt {
@@ -65,22 +68,6 @@ std::string self_fd(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
 /// A path below /proc goes with its process, which says nothing about the file.
 bool goes_with_a_process(const std::filesystem::path& path) { return path.native().starts_with("/proc/"); }
 
-/// Blocks every signal of the calling thread, and so of threads it starts, while it lives.
-class BlockedSignals {
- public:
-  BlockedSignals() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-
- private:
-  sigset_t before_{};
-};
-
 /// One watched file.
 struct Watched {
   explicit Watched(GuardedFile guarded) : file(std::move(guarded)) {}
@@ -103,9 +90,8 @@ struct Watched {
 }  // namespace
 
 struct FileGuard::State {
-  State(std::vector<GuardedFile> files, OnChange sink) : on_change(std::move(sink)), owner(::getpid()) {
-    for (GuardedFile& file : files) watched.emplace_back(std::move(file));
-  }
+  State(std::vector<GuardedFile> files, OnChange sink)
+      : on_change(std::move(sink)), owner(::getpid()), to_watch(std::move(files)) {}
 
   ~State() {
     if (!thread.joinable()) return;
@@ -114,9 +100,8 @@ struct FileGuard::State {
       thread.detach();
       return;
     }
-    const std::uint64_t one = 1;
-    while (::write(stop.get(), &one, sizeof(one)) < 0 && errno == EINTR) {
-    }
+    stopping = true;
+    wake();
     thread.join();
     for (const Watched& each : watched) each.end_lease();
   }
@@ -124,8 +109,8 @@ struct FileGuard::State {
   State& operator=(const State&) = delete;
 
   Result<void> open_descriptors() {
-    stop.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!stop) return fail(os_failure(ErrorKind::io, "watch the attached files", errno));
+    asked.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!asked) return fail(os_failure(ErrorKind::io, "watch the attached files", errno));
     // Without these two (their number is limited for each user) the file's times are left.
     inotify.reset(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
     sigset_t lease_break;
@@ -137,13 +122,11 @@ struct FileGuard::State {
 
   Result<void> start() {
     if (auto opened = open_descriptors(); !opened) return opened;
-    std::promise<void> armed;
     std::future<void> ready = armed.get_future();
     try {
-      const BlockedSignals blocked;
-      thread = std::thread([this, &armed] {
-        for (Watched& each : watched) arm(each);
-        armed.set_value();
+      const sys::BlockedSignals blocked;
+      thread = std::thread([this] {
+        watch_more();
         run();
       });
     } catch (const std::system_error& error) {
@@ -151,6 +134,34 @@ struct FileGuard::State {
     }
     ready.wait();
     return {};
+  }
+
+  void add(std::vector<GuardedFile> files) {
+    std::unique_lock lock(mutex);
+    to_watch = std::move(files);
+    armed = {};
+    std::future<void> ready = armed.get_future();
+    lock.unlock();
+    wake();
+    // Unless the thread has given up (poll(2): ENOMEM), at once.
+    ready.wait_for(std::chrono::seconds(2));
+  }
+
+  void wake() const {
+    const std::uint64_t one = 1;
+    while (::write(asked.get(), &one, sizeof(one)) < 0 && errno == EINTR) {
+    }
+  }
+
+  /// In the thread: those that were added.
+  void watch_more() {
+    const std::lock_guard lock(mutex);
+    if (to_watch.empty()) return;
+    const std::size_t first = watched.size();
+    for (GuardedFile& file : to_watch) watched.emplace_back(std::move(file));
+    to_watch.clear();
+    for (std::size_t i = first; i < watched.size(); ++i) arm(watched[i]);
+    armed.set_value();
   }
 
   void arm(Watched& each) const {
@@ -174,17 +185,26 @@ struct FileGuard::State {
   }
 
   void run() {
-    std::array<pollfd, 3> fds{{{stop.get(), POLLIN, 0}, {inotify.get(), POLLIN, 0}, {signals.get(), POLLIN, 0}}};
+    std::array<pollfd, 3> fds{{{asked.get(), POLLIN, 0}, {inotify.get(), POLLIN, 0}, {signals.get(), POLLIN, 0}}};
     while (true) {
       const int ready = ::poll(fds.data(), fds.size(), look_every_ms);
       if (ready < 0 && errno != EINTR) return;
-      if (ready > 0 && fds[0].revents != 0) return;
+      if (ready > 0 && fds[0].revents != 0 && !go_on()) return;
       if (ready > 0 && fds[2].revents != 0) see_leases();
       if (ready > 0 && fds[1].revents != 0) see_events();
       if (ready != 0) continue;
       see_leases();
       for (Watched& each : watched) look_at(each);
     }
+  }
+
+  /// What was asked of the thread; false: to end.
+  bool go_on() {
+    std::uint64_t times = 0;
+    [[maybe_unused]] const ssize_t n = ::read(asked.get(), &times, sizeof(times));
+    if (stopping) return false;
+    watch_more();
+    return true;
   }
 
   /// A lease that somebody waits for asks to become none.
@@ -268,10 +288,18 @@ struct FileGuard::State {
 
   OnChange on_change;
   pid_t owner;
-  std::vector<Watched> watched;
-  sys::UniqueFd stop, inotify, signals;
+  std::vector<Watched> watched;  ///< the thread's
+  std::mutex mutex;              ///< of the next two
+  std::vector<GuardedFile> to_watch;
+  std::promise<void> armed;  ///< that they are watched
+  std::atomic<bool> stopping = false;
+  sys::UniqueFd asked, inotify, signals;
   std::thread thread;
 };
+
+void FileGuard::add(std::vector<GuardedFile> files) {
+  if (!files.empty()) state_->add(std::move(files));
+}
 
 FileGuard::FileGuard(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
 FileGuard::FileGuard(FileGuard&&) noexcept = default;

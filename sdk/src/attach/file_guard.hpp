@@ -36,6 +36,10 @@ class FileGuard {
   /// (threads, descriptors).
   [[nodiscard]] static Result<FileGuard> start(std::vector<GuardedFile> files, OnChange on_change);
 
+  /// Watches these as well; their numbers go on behind those of the files before. Returns when all of them are watched.
+  /// One thread at a time.
+  void add(std::vector<GuardedFile> files);
+
   FileGuard(FileGuard&&) noexcept;
   FileGuard& operator=(FileGuard&&) noexcept;
   /// Ends the watch; on_change is not called any more.

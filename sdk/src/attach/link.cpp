@@ -435,17 +435,34 @@ Result<Link> LoadedObject::attach() const {
   return attach_program(*only);
 }
 
-Result<Link> LoadedObject::attach_program(std::string_view program) const {
+Result<Link> LoadedObject::attach_unguarded(std::string_view program) const {
   auto pids = kernel_pid_filter(*impl_->plan, impl_->backend);
   if (!pids) return fail(pids.error());
   auto attached = Attachment(*impl_, program, std::move(*pids)).run();
-  if (!attached) {
-    // A process that has ended meanwhile is the reason, whatever the kernel called it.
-    if (auto there = kernel_pid_filter(*impl_->plan, impl_->backend); !there) return fail(there.error());
-    return fail(attached.error());
-  }
-  if (auto guarded = (*attached)->guard_files(); !guarded) return fail(guarded.error());
-  return Link(std::move(*attached));
+  if (attached) return Link(std::move(*attached));
+  // A process that has ended meanwhile is the reason, whatever the kernel called it.
+  if (auto there = kernel_pid_filter(*impl_->plan, impl_->backend); !there) return fail(there.error());
+  return fail(attached.error());
+}
+
+Result<Link> LoadedObject::attach_program(std::string_view program) const {
+  auto link = attach_unguarded(program);
+  if (!link) return link;
+  if (auto guarded = link->impl_->guard_files(); !guarded) return fail(guarded.error());
+  return link;
+}
+
+Result<void> LoadedObject::attach_to(Link& link, std::string_view program,
+                                     std::shared_ptr<const AttachPlan> whole) const {
+  const AttachPlan& part = *impl_->plan;
+  if (!whole || whole->files.size() < part.files.size() || whole->probes.size() < part.probes.size())
+    return fail(ErrorKind::invalid_argument, "the whole plan lacks the part that is to be attached");
+  const auto files = static_cast<std::uint32_t>(whole->files.size() - part.files.size());
+  const auto probes = static_cast<std::uint32_t>(whole->probes.size() - part.probes.size());
+  auto more = attach_unguarded(program);
+  if (!more) return fail(more.error());
+  link.impl_->absorb(*more->impl_, std::move(whole), files, probes);
+  return link.impl_->guard_files();
 }
 
 }  // namespace v1

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A Link and the files it is attached to: what is written to is let go.
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -30,21 +31,60 @@ Result<void> Link::Impl::guard_files() {
   };
   std::ranges::for_each(event_files, take);
   std::ranges::for_each(fds, take, &backends::LinkFd::file);
+  std::unique_lock lock(mutex);
+  for (const Index<PlannedFile> number : guarded) attached_files.erase(number);
   if (attached_files.empty()) return {};
-  std::vector<Index<PlannedFile>> numbers(attached_files.begin(), attached_files.end());
+  guarded.insert(guarded.end(), attached_files.begin(), attached_files.end());
+  lock.unlock();
   std::vector<backends::GuardedFile> files;
-  for (const Index<PlannedFile> number : numbers)
+  for (const Index<PlannedFile> number : attached_files)
     files.push_back({plan->files[number].elf, plan->files[number].target.access});
   constexpr std::size_t spare = 256;
   backends::make_room_for(2 * files.size() + fds.size() + events.size() + spare);  // the file, its lease, its links
-  auto started = backends::FileGuard::start(std::move(files), [this, numbers](std::size_t i, FileChangeKind kind) {
-    const std::size_t let_go = kind == FileChangeKind::written ? detach_file(numbers[i]) : 0;
-    const std::lock_guard lock(mutex);
-    changes.push_back({numbers[i], kind, let_go});
+  if (guard) {
+    guard->add(std::move(files));
+    return {};
+  }
+  auto started = backends::FileGuard::start(std::move(files), [this](std::size_t i, FileChangeKind kind) {
+    std::unique_lock changing(mutex);
+    const Index<PlannedFile> file = guarded[i];
+    changing.unlock();
+    const std::size_t let_go = kind == FileChangeKind::written ? detach_file(file) : 0;
+    changing.lock();
+    changes.push_back({file, kind, let_go});
   });
   if (!started) return fail(started.error());
   guard = std::move(*started);
   return {};
+}
+
+void Link::Impl::absorb(Impl& other, std::shared_ptr<const AttachPlan> whole, std::uint32_t files,
+                        std::uint32_t probes) {
+  const auto move_file = [files](std::optional<Index<PlannedFile>>& file) {
+    if (file) file->value += files;
+  };
+  for (backends::LinkFd& fd : other.fds) move_file(fd.file);
+  for (auto& file : other.event_files) move_file(file);
+  for (auto* all : {&other.served_by_links, &other.served_by_programs}) {
+    for (Served& served : *all)
+      for (Index<PlannedProbe>& probe : served.probes) probe.value += probes;
+  }
+  for (SkippedSite& site : other.refused) site.probe.value += probes;
+  const auto append = [](auto& to, auto& from) { std::move(from.begin(), from.end(), std::back_inserter(to)); };
+  const std::lock_guard lock(mutex);
+  plan = std::move(whole);
+  append(fds, other.fds);
+  append(events, other.events);
+  append(event_files, other.event_files);
+  append(programs, other.programs);
+  append(served_by_links, other.served_by_links);
+  append(served_by_programs, other.served_by_programs);
+  append(refused, other.refused);
+  for (const auto& [way, sites] : other.by_backend) by_backend[way] += sites;
+  for (const auto& [file, sites] : other.sites_of_file) sites_of_file[Index<PlannedFile>(file.value + files)] += sites;
+  attached += other.attached;
+  other.fds.clear();
+  other.events.clear();
 }
 
 std::size_t Link::Impl::detach_file(Index<PlannedFile> file) {

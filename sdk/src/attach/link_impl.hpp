@@ -34,8 +34,11 @@ struct Link::Impl {
     backends::close_together(fds, events);
   }
 
-  /// Watches the attached files; from then on another thread may detach them. Errors: limit.
+  /// Watches the attached files that are not watched yet; from then on another thread may detach them. Errors: limit.
   [[nodiscard]] Result<void> guard_files();
+  /// Takes over what `other` has attached, which nothing guards yet. Its plan is a part of `whole`, whose files and
+  /// probes begin there at `files` and `probes`.
+  void absorb(Impl& other, std::shared_ptr<const AttachPlan> whole, std::uint32_t files, std::uint32_t probes);
   /// Detaches the sites of one file of the plan; how many they were.
   std::size_t detach_file(Index<PlannedFile> file);
 
@@ -56,6 +59,7 @@ struct Link::Impl {
   std::size_t attached = 0;
   std::vector<MissedHits> missed_by_links;  ///< when they were detached
   std::vector<FileChange> changes;
+  std::vector<Index<PlannedFile>> guarded;  ///< by the guard's numbers
   std::optional<backends::FileGuard> guard;
 
   /// What `links` attached to `probes`, in this order; call it before they are moved to fds and programs.

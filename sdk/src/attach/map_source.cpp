@@ -7,6 +7,7 @@
 #include <linux/bpf.h>
 
 #include <cerrno>
+#include <string_view>
 
 #include "attach/bpf_file_system.hpp"
 #include "sys/syscalls.hpp"
@@ -36,6 +37,11 @@ Result<void> check_same(const std::string& name, const bpf_map* wanted, int fd) 
   return {};
 }
 
+/// Of usdt.bpf.h, ours and libbpf's.
+bool is_filled_by_load(std::string_view map) {
+  return map == "usdt_specs" || map == "usdt_ips" || map.starts_with("__bpf_usdt");
+}
+
 /// The map that is to be taken: the descriptor given, or what is pinned; none: it is still to be made.
 Result<std::shared_ptr<const sys::UniqueFd>> existing(const Recipe::MapSource& source) {
   if (source.fd) return source.fd;
@@ -53,7 +59,7 @@ Result<std::shared_ptr<const sys::UniqueFd>> existing(const Recipe::MapSource& s
 Result<void> check_map_source(const ObjectCopy& object, const Recipe::MapSource& source) {
   const bpf_map* map = object.map(source.map.c_str());
   if (!map) return fail(ErrorKind::not_found, fmt::format("the BPF object has no map '{}'", source.map));
-  if (source.map.starts_with("usdt_") || source.map.starts_with("__bpf_usdt"))
+  if (is_filled_by_load(source.map))
     return fail(ErrorKind::invalid_argument,
                 fmt::format("map '{}': it belongs to one plan, and is filled by load()", source.map));
   auto there = existing(source);

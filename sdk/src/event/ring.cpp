@@ -36,7 +36,11 @@ class Mapping {
     if (start != MAP_FAILED) start_ = static_cast<std::byte*>(start);
   }
   Mapping(Mapping&& other) noexcept : start_(std::exchange(other.start_, nullptr)), length_(other.length_) {}
-  Mapping& operator=(Mapping&&) = delete;
+  Mapping& operator=(Mapping&& other) noexcept {
+    std::swap(start_, other.start_);
+    std::swap(length_, other.length_);
+    return *this;
+  }
   ~Mapping() {
     if (start_ != nullptr) ::munmap(start_, length_);
   }
@@ -65,11 +69,20 @@ class Ring::State {
         bytes_(bytes),
         longest_(std::min(longest, bytes)),
         ours_(map_.get(), page(), PROT_READ | PROT_WRITE, 0),
-        theirs_(map_.get(), page() + bytes + (longest_ + page() - 1) / page() * page(), PROT_READ,
-                static_cast<off_t>(page())),
+        theirs_(map_data(longest_)),
         asleep_(asleep) {}
 
   [[nodiscard]] bool is_open() const { return wake_ && ours_.get() != nullptr && theirs_.get() != nullptr; }
+
+  Result<void> expect(std::size_t longest) {
+    longest = std::min(longest, bytes_);
+    if (longest <= longest_) return {};
+    Mapping larger = map_data(longest);
+    if (larger.get() == nullptr) return fail(os_failure(ErrorKind::io, "map more of the event ring", errno));
+    theirs_ = std::move(larger);
+    longest_ = longest;
+    return {};
+  }
 
   Result<std::size_t> consume(const OnRecord& on_record, std::size_t limit) {
     if (busy_) return fail(ErrorKind::invalid_argument, "the ring is being read: by the callback that called this");
@@ -118,6 +131,12 @@ class Ring::State {
   }
 
  private:
+  /// The kernel's position and the data, for records of at most `longest` bytes.
+  [[nodiscard]] Mapping map_data(std::size_t longest) const {
+    return {map_.get(), page() + bytes_ + (longest + page() - 1) / page() * page(), PROT_READ,
+            static_cast<off_t>(page())};
+  }
+
   /// While records are handed over. However that ends, an event loop hears of what is left, and of what comes next.
   class Turn {
    public:
@@ -240,6 +259,8 @@ Result<Ring> Ring::open(int map_fd, std::uint32_t* asleep, std::size_t longest) 
   if (!state->is_open()) return fail(os_failure(ErrorKind::io, "map the event ring", errno));
   return Ring(std::move(state));
 }
+
+Result<void> Ring::expect(std::size_t longest) { return state_->expect(longest); }
 
 Result<std::size_t> Ring::consume(const OnRecord& on_record, std::size_t limit) {
   return state_->consume(on_record, limit);

@@ -5,9 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
+#include <cstring>
+#include <deque>
+#include <iterator>
 
 #include "btf/types.hpp"
+#include "event/cgroup_filter.hpp"
 #include "event/event_copies.hpp"
 #include "event/follow.hpp"
 #include "event/ring.hpp"
@@ -134,24 +139,133 @@ Error explained(Error error, const AttachPlan& plan) {
   return error.within("smallest and largest values need an atomic exchange in programs (Linux 5.12, arm64: 5.18)");
 }
 
+/// Sites that were loaded together: those the trace began with, or those of one Tracer::add().
+struct Part {
+  LoadedObject object;
+  EventLayout layout;
+  event::SiteCounts counts;
+  std::uint32_t first_site = 0;  ///< in the tracer's plan
+  std::uint32_t sites = 0;
+  std::string program;
+};
+
+/// What the parts of one trace have in common.
+struct Shared {
+  const LoadedObject* with = nullptr;  ///< null: this is the first part
+  std::uint32_t first_site = 0;
+};
+
+/// The ring, who sleeps at it, and whose descendants count.
+Result<void> share_maps(BpfObject& object, const LoadedObject& with) {
+  for (const char* map : {"usdt_events", "usdt_descendants", ".bss"}) {
+    auto fd = with.map_fd(map);
+    if (!fd) return fail(fd.error());
+    if (auto reused = object.reuse_map(map, *fd); !reused) return reused;
+  }
+  return {};
+}
+
+Result<void> set_families(BpfObject& object, usdt_stock_constants& constants, const TraceOptions& options) {
+  event::Family family;
+  if (options.family_of) family.pids = options.family_of->pids();
+  return event::keep_family_only(object, constants, family);
+}
+
+bool follows_family(const TraceOptions& options) { return options.descendants_only || options.family_of; }
+
+/// True: one of them is another one than the programs knew.
+bool set_cgroups(const LoadedObject& object, const std::vector<std::filesystem::path>& cgroups) {
+  auto* known = static_cast<usdt_cgroup*>(object.global("usdt_cgroups"));
+  bool changed = false;
+  for (std::size_t i = 0; known != nullptr && i < cgroups.size(); ++i) {
+    const usdt_cgroup now = event::cgroup_at(cgroups[i]);
+    if (known[i].id == now.id) continue;
+    changed = true;
+    const std::atomic_ref level(known[i].level);
+    level.store(UINT32_MAX);  // none is so deep, while the number is written, on 32-bit machines in halves
+    *const_cast<volatile __u64*>(&known[i].id) = now.id;
+    level.store(now.level);
+  }
+  return changed;
+}
+
+/// What is loaded, and the constants it was loaded with.
+struct Loaded {
+  Part part;
+  usdt_stock_constants constants{};
+};
+
+Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const TraceOptions& options,
+                         const Shared& common) {
+  const AttachPlan& plan = *shared;
+  auto object = BpfObject::open(trace_object(), "usdt");
+  if (!object) return fail(object.error());
+  auto laid_out = event::layout_for(plan, options, ring_size(options.ring_bytes));
+  if (!laid_out) return fail(laid_out.error());
+  const EventLayout layout = *laid_out;
+  if (auto sized = size_maps(*object, plan, layout, options); !sized) return fail(sized.error());
+  const bool sleepable = waits_for_pages(plan, options);
+  usdt_stock_constants constants = constants_of(layout);
+  constants.may_sleep = sleepable ? 1 : 0;
+  constants.site_base = common.first_site;
+  if (auto possible = event::check_cgroups(options.cgroups); !possible) return fail(possible.error());
+  constants.cgroups = static_cast<__u32>(options.cgroups.size());
+  if (layout.user_stack_depth > 0) find_replaced_returns(constants);
+  if (follows_family(options)) {
+    if (auto set = set_families(*object, constants, options); !set) return fail(set.error());
+  }
+  if (common.with) {
+    if (auto reused = share_maps(*object, *common.with); !reused) return fail(reused.error());
+  }
+  if (plan.table) {
+    if (auto sized = event::size_rows(*object, constants, *plan.table); !sized) return fail(sized.error());
+  }
+  auto rows = event::SiteCounts::size(*object, constants, plan.sites.size());
+  if (!rows) return fail(rows.error());
+  const auto sites = static_cast<std::uint32_t>(plan.sites.size());
+  if (has_likely_texts(plan)) {
+    if (auto set = object->set_max_entries("usdt_misreads", sites); !set) return fail(set.error());
+  }
+  if (auto set = object->set_constant("usdt_stock_constants", constants); !set) return fail(set.error());
+  std::string program = program_for(plan, options, sleepable);
+  const LoadOptions load{.backend = options.backend,
+                         .carrier = options.carrier,
+                         .arguments = !options.count_only || !plan.filters.empty(),
+                         .sleepable = sleepable,
+                         .max_programs = options.max_programs,
+                         .programs = {program}};
+  auto loaded = object->load(shared, load);
+  if (!loaded) return fail(explained(std::move(loaded.error()), plan));
+  auto counts = event::SiteCounts::open(*loaded, *rows);
+  if (!counts) return fail(counts.error());
+  return Loaded{.part = {std::move(*loaded), layout, std::move(*counts), common.first_site, sites, std::move(program)},
+                .constants = constants};
+}
+
 }  // namespace
 
 struct Tracer::Impl {
-  Impl(LoadedObject o, std::shared_ptr<const AttachPlan> p, Link l, EventLayout e, event::Ring r, event::SiteCounts c,
-       bool only_counts)
-      : object(std::move(o)),
-        shared_plan(std::move(p)),
-        plan(*shared_plan),
+  Impl(Part first, std::shared_ptr<const AttachPlan> p, Link l, event::Ring r, TraceOptions how)
+      : shared_plan(std::move(p)),
         link(std::move(l)),
-        layout(e),
         ring(std::move(r)),
-        site_counts(std::move(c)),
-        count_only(only_counts),
-        counts(plan.probes.size()) {}
+        options(std::move(how)),
+        counts(shared_plan->probes.size()) {
+    parts.push_back(std::move(first));
+  }
+
+  /// That of a site, by its number in the plan.
+  [[nodiscard]] const Part& part_of(std::uint32_t site) const noexcept {
+    if (parts.size() == 1) return parts.front();
+    return *std::prev(std::ranges::upper_bound(parts, site, {}, &Part::first_site));
+  }
 
   /// Gives one record to `callback` (none: discards it) and counts it.
   void deliver(std::span<const std::byte> record, const Callback& callback) {
-    auto event = Event::from(record, shared_plan, layout);
+    usdt_event head;
+    if (record.size() < sizeof(head)) return;
+    std::memcpy(&head, record.data(), sizeof(head));
+    auto event = Event::from(record, shared_plan, part_of(head.site).layout);
     if (!event) return;  // not one of ours: hits then differ from the sum of the rest, which the account shows
     ProbeCounts& probe = counts[event->site().probe.value];
     if (!callback) {
@@ -164,16 +278,14 @@ struct Tracer::Impl {
     ++probe.delivered;
   }
 
-  LoadedObject object;
+  std::deque<Part> parts;  ///< by their first sites; of the first are the ring and what else is shared
   std::shared_ptr<const AttachPlan> shared_plan;
-  const AttachPlan& plan;
   Link link;
-  EventLayout layout;
   event::Ring ring;
-  event::SiteCounts site_counts;
-  bool count_only;
+  TraceOptions options;
   event::ForkMarks marks;
   std::vector<ProbeCounts> counts;  // delivered and discarded; the rest is in the kernel
+  bool in_callback = false;
 };
 
 Tracer::Tracer(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -181,9 +293,10 @@ Tracer::Tracer(Tracer&&) noexcept = default;
 Tracer& Tracer::operator=(Tracer&&) noexcept = default;
 Tracer::~Tracer() = default;
 
-const AttachPlan& Tracer::plan() const noexcept { return impl_->plan; }
+const AttachPlan& Tracer::plan() const noexcept { return *impl_->shared_plan; }
+const std::shared_ptr<const AttachPlan>& Tracer::shared_plan() const noexcept { return impl_->shared_plan; }
 const Link& Tracer::link() const noexcept { return impl_->link; }
-const EventLayout& Tracer::layout() const noexcept { return impl_->layout; }
+const EventLayout& Tracer::layout() const noexcept { return impl_->parts.front().layout; }
 
 Result<std::vector<ProbeCounts>> trace(AttachPlan plan, const StopToken& stop, const Tracer::Callback& on_event,
                                        const TraceOptions& options) {
@@ -205,62 +318,65 @@ Result<Tracer> Tracer::start(AttachPlan plan, const TraceOptions& options) {
 
 Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const TraceOptions& options) {
   if (!shared) return fail(ErrorKind::invalid_argument, "no plan to trace");
-  const AttachPlan& plan = *shared;
-  auto object = BpfObject::open(trace_object(), "usdt");
-  if (!object) return fail(object.error());
-  auto laid_out = event::layout_for(plan, options, ring_size(options.ring_bytes));
-  if (!laid_out) return fail(laid_out.error());
-  const EventLayout layout = *laid_out;
-  if (auto sized = size_maps(*object, plan, layout, options); !sized) return fail(sized.error());
-  const bool sleepable = waits_for_pages(plan, options);
-  usdt_stock_constants constants = constants_of(layout);
-  constants.may_sleep = sleepable ? 1 : 0;
-  if (layout.user_stack_depth > 0) find_replaced_returns(constants);
-  event::Family family;
-  if (options.family_of) family.pids = options.family_of->pids();
-  const bool one_family = options.descendants_only || options.family_of;
-  if (one_family) {
-    if (auto set = event::keep_family_only(*object, constants, family); !set) return fail(set.error());
-  }
-  if (plan.table) {
-    if (auto sized = event::size_rows(*object, constants, *plan.table); !sized) return fail(sized.error());
-  }
-  auto rows = event::SiteCounts::size(*object, constants, plan.sites.size());
-  if (!rows) return fail(rows.error());
-  if (has_likely_texts(plan)) {
-    const auto sites = static_cast<std::uint32_t>(plan.sites.size());
-    if (auto set = object->set_max_entries("usdt_misreads", sites); !set) return fail(set.error());
-  }
-  if (auto set = object->set_constant("usdt_stock_constants", constants); !set) return fail(set.error());
-  const std::string program = program_for(plan, options, sleepable);
-  const LoadOptions load{.backend = options.backend,
-                         .carrier = options.carrier,
-                         .arguments = !options.count_only || !plan.filters.empty(),
-                         .sleepable = sleepable,
-                         .max_programs = options.max_programs,
-                         .programs = {program}};
-  auto loaded = object->load(shared, load);
-  if (!loaded) return fail(explained(std::move(loaded.error()), plan));
+  auto loaded = load_part(shared, options, {});
+  if (!loaded) return fail(loaded.error());
+  LoadedObject& object = loaded->part.object;
   // Where forks cannot be watched, the walk of bpf/descends.h finds descendants, and counts where it does not know.
-  auto marks = one_family ? event::ForkMarks::start(*loaded, constants) : Result<event::ForkMarks>();
-  auto events = loaded->map_fd("usdt_events");
+  auto marks =
+      follows_family(options) ? event::ForkMarks::start(object, loaded->constants) : Result<event::ForkMarks>();
+  auto events = object.map_fd("usdt_events");
   if (!events) return fail(events.error());
-  auto counts = event::SiteCounts::open(*loaded, *rows);
-  if (!counts) return fail(counts.error());
-  auto link = loaded->attach(program);
+  if (!options.cgroups.empty()) set_cgroups(object, options.cgroups);
+  auto link = object.attach(loaded->part.program);
   if (!link) return fail(link.error());
 
-  auto* asleep = static_cast<std::uint32_t*>(loaded->global("usdt_consumer_asleep"));
+  auto* asleep = static_cast<std::uint32_t*>(object.global("usdt_consumer_asleep"));
   if (!asleep) return fail(ErrorKind::io, "map the stock program's globals");
-  auto ring = event::Ring::open(*events, asleep, layout.record_size());
+  auto ring = event::Ring::open(*events, asleep, loaded->part.layout.record_size());
   if (!ring) return fail(ring.error());
-  auto impl = std::make_unique<Impl>(std::move(*loaded), std::move(shared), std::move(*link), layout, std::move(*ring),
-                                     std::move(*counts), options.count_only);
+  auto impl =
+      std::make_unique<Impl>(std::move(loaded->part), std::move(shared), std::move(*link), std::move(*ring), options);
   if (marks) impl->marks = std::move(*marks);
   return Tracer(std::move(impl));
 }
 
+Result<AddedSites> Tracer::add(AttachPlan more) {
+  if (impl_->in_callback)
+    return fail(ErrorKind::invalid_argument, "sites added by a callback of the same trace's poll()");
+  if (impl_->parts.size() > kMostAdditions)
+    return fail(ErrorKind::limit, fmt::format("{} times sites were added to this trace: no more", kMostAdditions));
+  const AttachPlan& before = *impl_->shared_plan;
+  if (before.table || more.table)
+    return fail(ErrorKind::not_supported, "a table is of the sites that there were when it began");
+  AddedSites added{before.files.next(), before.probes.next(), before.sites.next()};
+  auto part = std::make_shared<const AttachPlan>(std::move(more));
+  auto whole = append_plan(before, *part);
+  if (!whole) return fail(whole.error());
+  TraceOptions options = impl_->options;
+  if (!has_kernel_points(*part)) options.kernel_stack_depth = 0;
+  auto loaded = load_part(part, options, {&impl_->parts.front().object, added.first_site.value});
+  if (!loaded) return fail(loaded.error());
+  if (auto reached = impl_->ring.expect(loaded->part.layout.record_size()); !reached) return fail(reached.error());
+  // From here on there may be hits, whatever becomes of the rest: their records have a plan, and their counters a
+  // probe.
+  impl_->shared_plan = std::make_shared<const AttachPlan>(std::move(*whole));
+  impl_->counts.resize(impl_->shared_plan->probes.size());
+  const Part& loaded_part = impl_->parts.emplace_back(std::move(loaded->part));
+  const std::size_t before_it = impl_->link.attached();
+  if (auto done = loaded_part.object.attach_to(impl_->link, loaded_part.program, impl_->shared_plan); !done)
+    return fail(done.error());
+  added.attached = impl_->link.attached() - before_it;
+  return added;
+}
+
+bool Tracer::find_cgroups() {
+  return !impl_->options.cgroups.empty() && set_cgroups(impl_->parts.front().object, impl_->options.cgroups);
+}
+
 Result<std::size_t> Tracer::poll(const Callback& callback, std::chrono::milliseconds wait, std::size_t limit) {
+  impl_->in_callback = true;
+  const auto leave = [](bool* in_callback) { *in_callback = false; };
+  const std::unique_ptr<bool, decltype(leave)> within(&impl_->in_callback, leave);
   return impl_->ring.poll([&](std::span<const std::byte> record) { impl_->deliver(record, callback); }, wait, limit);
 }
 
@@ -303,26 +419,29 @@ std::vector<ProbeCounts> Tracer::counts() const {
   std::vector<ProbeCounts> all = impl_->counts;
   add_missed(impl_->link.missed_hits(), all);
   std::vector<std::uint64_t> ended(all.size());
-  for (const Index<PlannedSite> site : impl_->plan.sites.indices()) {
-    const std::uint32_t number = impl_->plan.sites[site].probe.value;
-    const usdt_site_stats counted = impl_->site_counts.of(site.value);
-    all[number].hits += counted.hits;
-    all[number].ring_full += counted.ring_full;
-    all[number].calls_full += counted.calls_full;
-    all[number].rejected += counted.rejected;
-    all[number].undecided += counted.undecided;
-    all[number].table_full += counted.table_full;
-    ended[number] += counted.ended;
+  const AttachPlan& plan = *impl_->shared_plan;
+  for (const Part& part : impl_->parts) {
+    for (std::uint32_t site = 0; site < part.sites; ++site) {
+      const std::uint32_t number = plan.sites[Index<PlannedSite>(part.first_site + site)].probe.value;
+      const usdt_site_stats counted = part.counts.of(site);
+      all[number].hits += counted.hits;
+      all[number].ring_full += counted.ring_full;
+      all[number].calls_full += counted.calls_full;
+      all[number].rejected += counted.rejected;
+      all[number].undecided += counted.undecided;
+      all[number].table_full += counted.table_full;
+      ended[number] += counted.ended;
+    }
   }
-  if (impl_->count_only) return all;
-  for (const AttachGroup& group : impl_->plan.groups) {
+  if (impl_->options.count_only) return all;
+  for (const AttachGroup& group : plan.groups) {
     if (group.moment != Moment::both) continue;
     for (const Index<PlannedSite> site : group.sites) {
-      const std::uint32_t number = impl_->plan.sites[site].probe.value;
+      const std::uint32_t number = plan.sites[site].probe.value;
       all[number].unfinished = all[number].hits - ended[number] - all[number].calls_full;
     }
   }
-  if (!impl_->plan.table) return all;
+  if (!plan.table) return all;
   for (ProbeCounts& probe : all)
     probe.delivered =
         probe.hits - probe.rejected - probe.undecided - probe.table_full - probe.calls_full - probe.unfinished;
@@ -330,12 +449,13 @@ std::vector<ProbeCounts> Tracer::counts() const {
 }
 
 Result<std::vector<TableRow>> Tracer::table() const {
-  if (!impl_->plan.table) return fail(ErrorKind::invalid_argument, "the plan has no table");
-  return event::read_rows(impl_->object, impl_->plan);
+  const AttachPlan& plan = *impl_->shared_plan;
+  if (!plan.table) return fail(ErrorKind::invalid_argument, "the plan has no table");
+  return event::read_rows(impl_->parts.front().object, plan);
 }
 
 std::uint64_t Tracer::undecided() const noexcept {
-  const auto* count = static_cast<const std::uint64_t*>(impl_->object.global("usdt_undecided"));
+  const auto* count = static_cast<const std::uint64_t*>(impl_->parts.front().object.global("usdt_undecided"));
   return count ? *count : 0;
 }
 

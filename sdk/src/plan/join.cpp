@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "usdt/plan.hpp"
@@ -31,7 +33,7 @@ class Renumber {
         args_(whole.args.next().value),
         filters_(whole.filters.next().value) {}
 
-  void apply(AttachPlan& part, Index<std::string> program) const {
+  void apply(AttachPlan& part, std::optional<Index<std::string>> program) const {
     for (PlannedSite& site : part.sites) {
       site.program = program;
       std::visit(*this, site.point);
@@ -73,6 +75,31 @@ Index<std::string> number_of(Table<std::string>& programs, std::string name) {
   return programs.add(std::move(name));
 }
 
+/// `part`, whose sites are for `program`, behind what `whole` has.
+void append(AttachPlan& whole, AttachPlan part, std::optional<Index<std::string>> program) {
+  Renumber(whole).apply(part, program);
+  if (has_kernel_points(part)) whole.kernel_machine = part.kernel_machine;
+  whole.files.append(std::move(part.files));
+  whole.functions.append(std::move(part.functions));
+  whole.groups.append(std::move(part.groups));
+  whole.probes.append(std::move(part.probes));
+  whole.sites.append(std::move(part.sites));
+  std::ranges::move(part.skipped, std::back_inserter(whole.skipped));
+  whole.specs.append(std::move(part.specs));
+  whole.args.append(std::move(part.args));
+  whole.filters.append(std::move(part.filters));
+  whole.max_args = std::max(whole.max_args, part.max_args);
+  whole.max_entries = std::max(whole.max_entries, part.max_entries);
+  whole.max_steps = std::max(whole.max_steps, part.max_steps);
+  whole.string_slots = std::max(whole.string_slots, part.string_slots);
+}
+
+Result<void> check_number(std::size_t sites) {
+  if (sites > USDT_MAX_SITES)
+    return fail(ErrorKind::limit, fmt::format("{} sites: at most {} can be told apart", sites, USDT_MAX_SITES));
+  return {};
+}
+
 Result<void> check(const std::vector<ProgramPlan>& parts) {
   if (parts.empty()) return fail(ErrorKind::invalid_argument, "no plan to join");
   std::size_t sites = 0;
@@ -86,33 +113,25 @@ Result<void> check(const std::vector<ProgramPlan>& parts) {
                               part.program));
     sites += part.plan.sites.size();
   }
-  if (sites > USDT_MAX_SITES)
-    return fail(ErrorKind::limit, fmt::format("{} sites: at most {} can be told apart", sites, USDT_MAX_SITES));
-  return {};
+  return check_number(sites);
 }
 
 }  // namespace
+
+Result<AttachPlan> append_plan(AttachPlan whole, AttachPlan part) {
+  if (!whole.programs.empty() || !part.programs.empty())
+    return fail(ErrorKind::invalid_argument, "a plan that names programs is joined already");
+  if (auto few = check_number(whole.sites.size() + part.sites.size()); !few) return fail(few.error());
+  append(whole, std::move(part), std::nullopt);
+  return whole;
+}
 
 Result<AttachPlan> join_plans(std::vector<ProgramPlan> parts) {
   if (auto possible = check(parts); !possible) return fail(possible.error());
   AttachPlan whole;
   whole.scope = parts.front().plan.scope;
   for (auto& [program, part] : parts) {
-    Renumber(whole).apply(part, number_of(whole.programs, std::move(program)));
-    if (has_kernel_points(part)) whole.kernel_machine = part.kernel_machine;
-    whole.files.append(std::move(part.files));
-    whole.functions.append(std::move(part.functions));
-    whole.groups.append(std::move(part.groups));
-    whole.probes.append(std::move(part.probes));
-    whole.sites.append(std::move(part.sites));
-    std::ranges::move(part.skipped, std::back_inserter(whole.skipped));
-    whole.specs.append(std::move(part.specs));
-    whole.args.append(std::move(part.args));
-    whole.filters.append(std::move(part.filters));
-    whole.max_args = std::max(whole.max_args, part.max_args);
-    whole.max_entries = std::max(whole.max_entries, part.max_entries);
-    whole.max_steps = std::max(whole.max_steps, part.max_steps);
-    whole.string_slots = std::max(whole.string_slots, part.string_slots);
+    append(whole, std::move(part), number_of(whole.programs, std::move(program)));
   }
   return whole;
 }

@@ -3,67 +3,23 @@
 
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
 #include "sys/kernel_counter.hpp"
 #include "sys/syscalls.hpp"
+#include "sys/task_records.hpp"
 
 namespace usdt::stack {
 namespace {
 
-/// The records of perf_event_open(2), as far as they are looked at. Each ends in the time, as asked for by sample_type.
-struct MmapRecord {
-  perf_event_header header;
-  std::uint32_t pid, tid;
-  std::uint64_t start, size, offset;
-  std::uint32_t major, minor;
-  std::uint64_t inode, generation;
-  std::uint32_t protection, flags;
-};
-struct CommRecord {
-  perf_event_header header;
-  std::uint32_t pid, tid;
-};
-struct ForkRecord {
-  perf_event_header header;
-  std::uint32_t pid, parent, tid, parent_tid;
-  std::uint64_t time;
-};
-
-template <class T>
-bool load(std::span<const std::byte> record, T& to) {
-  if (record.size() < sizeof(T)) return false;
-  std::memcpy(&to, record.data(), sizeof(T));
-  return true;
-}
-
-std::uint64_t time_of(std::span<const std::byte> record) {
-  std::uint64_t time = 0;
-  if (record.size() >= sizeof(time)) std::memcpy(&time, record.last(sizeof(time)).data(), sizeof(time));
-  return time;
-}
-
+/// What is newest is kept.
 perf_event_attr attributes() {
-  perf_event_attr attr{};
-  attr.size = sizeof(attr);
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_DUMMY;
-  attr.sample_type = PERF_SAMPLE_TIME;
-  attr.sample_id_all = 1;
-  attr.use_clockid = 1;
-  attr.clockid = CLOCK_MONOTONIC;
-  attr.mmap = 1;
-  attr.mmap2 = 1;
-  attr.comm = 1;
-  attr.comm_exec = 1;
-  attr.task = 1;
+  perf_event_attr attr = sys::task_record_attributes();
   attr.write_backward = 1;  // 4.7
   return attr;
 }
@@ -109,7 +65,7 @@ void MapWatch::take(Ring& ring) {
   ::ioctl(ring.event.get(), PERF_EVENT_IOC_PAUSE_OUTPUT, 0);
   for (std::span<const std::byte> rest(bytes); rest.size() >= sizeof(perf_event_header);) {
     perf_event_header header;
-    load(rest, header);
+    std::memcpy(&header, rest.data(), sizeof(header));
     if (header.size < sizeof(header) || header.size > rest.size()) break;  // the oldest one, overwritten in part
     add(rest.first(header.size));
     rest = rest.subspan(header.size);
@@ -117,27 +73,22 @@ void MapWatch::take(Ring& ring) {
 }
 
 void MapWatch::add(std::span<const std::byte> record) {
-  perf_event_header header;
-  if (!load(record, header)) return;
-  if (MmapRecord map; header.type == PERF_RECORD_MMAP2 && load(record, map)) {
-    const auto text = record.subspan(sizeof(map));
-    const std::string_view path(reinterpret_cast<const char*>(text.data()), text.size());
-    if (map.inode == 0 || !path.starts_with('/')) return;
-    add(static_cast<pid_t>(map.pid), {.time = time_of(record),
-                                      .mapping = {.start = ProcessAddr(map.start),
-                                                  .end = ProcessAddr(map.start + map.size),
-                                                  .executable = true,
-                                                  .offset = map.offset,
-                                                  .major = map.major,
-                                                  .minor = map.minor,
-                                                  .inode = map.inode,
-                                                  .path = std::string(path.substr(0, path.find('\0')))}});
-  } else if (CommRecord comm; header.type == PERF_RECORD_COMM && load(record, comm)) {
-    if ((header.misc & PERF_RECORD_MISC_COMM_EXEC) != 0)
-      add(static_cast<pid_t>(comm.pid), {.time = time_of(record), .mapping = {}});
-  } else if (ForkRecord fork; header.type == PERF_RECORD_FORK && load(record, fork)) {
-    if (fork.pid != fork.parent)  // a thread otherwise
-      add(static_cast<pid_t>(fork.pid), {.time = fork.time, .parent = static_cast<pid_t>(fork.parent), .mapping = {}});
+  const auto told = sys::parse_task_record(record);
+  if (!told) return;
+  if (told->kind == sys::TaskRecord::Kind::mapped) {
+    add(told->pid, {.time = told->time,
+                    .mapping = {.start = ProcessAddr(told->start),
+                                .end = ProcessAddr(told->start + told->size),
+                                .executable = true,
+                                .offset = told->offset,
+                                .major = told->major,
+                                .minor = told->minor,
+                                .inode = told->inode,
+                                .path = std::string(told->path)}});
+  } else if (told->kind == sys::TaskRecord::Kind::became) {
+    add(told->pid, {.time = told->time, .mapping = {}});
+  } else if (told->kind == sys::TaskRecord::Kind::forked) {
+    add(told->pid, {.time = told->time, .parent = told->parent, .mapping = {}});
   }
 }
 

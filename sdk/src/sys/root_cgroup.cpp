@@ -5,51 +5,14 @@
 #include <linux/sched.h>
 #include <sys/syscall.h>
 
-#include <algorithm>
 #include <string>
-#include <string_view>
 
+#include "sys/mounts.hpp"
 #include "sys/read.hpp"
 #include "sys/unique_fd.hpp"
 
 namespace usdt::sys {
 namespace {
-
-/// The fields of a line of /proc/self/mountinfo (proc_pid_mountinfo(5)) that are asked for here.
-struct Mount {
-  std::string_view root;
-  std::string_view place;
-  std::string_view type;
-};
-
-Mount mount_of(std::string_view line) {
-  Mount mount;
-  std::string_view* const fields[] = {nullptr, nullptr, nullptr, &mount.root, &mount.place};
-  for (std::string_view* field : fields) {
-    const std::string_view word = line.substr(0, line.find(' '));
-    if (field != nullptr) *field = word;
-    line.remove_prefix(std::min(word.size() + 1, line.size()));
-  }
-  constexpr std::string_view behind_options = " - ";
-  const std::size_t at = line.find(behind_options);
-  if (at == line.npos) return {};
-  mount.type = line.substr(at + behind_options.size());
-  mount.type = mount.type.substr(0, mount.type.find(' '));
-  return mount;
-}
-
-/// Where the whole tree of cgroup v2 is mounted; empty: nowhere.
-std::string place_of_tree() {
-  const auto mounts = read_text("/proc/self/mountinfo", 1 << 20);
-  std::string_view rest = mounts ? std::string_view(*mounts) : std::string_view();
-  while (!rest.empty()) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    const Mount mount = mount_of(line);
-    if (mount.type == "cgroup2" && mount.root == "/") return std::string(mount.place);
-  }
-  return {};
-}
 
 bool is_at_root() {
   const auto cgroups = read_text("/proc/self/cgroup", 1 << 16);
@@ -58,7 +21,7 @@ bool is_at_root() {
 
 UniqueFd open_root() {
   if (is_at_root()) return {};
-  const std::string place = place_of_tree();
+  const std::string place = cgroup_tree();
   return place.empty() ? UniqueFd() : UniqueFd(::open(place.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 

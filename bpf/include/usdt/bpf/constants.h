@@ -77,7 +77,17 @@ struct usdt_stock_constants {
 	__u32 return_next_offset;
 	__u32 table_part_mask; /* parts of a table less 1 */
 	__u64 value_bias;      /* of a table's values: the top bit where they are unsigned */
+	__u32 site_base;       /* what records add to the plan's site number, for sites that were added to a trace */
+	__u32 cgroups;	       /* entries of usdt_cgroups: only processes in one of these count; 0: all do */
 };
+
+/* A cgroup (v2) whose processes, and those of what is below it, count. */
+struct usdt_cgroup {
+	__u64 id;    /* 0: it is not there */
+	__u32 level; /* below the root of the tree, whose level is 0 */
+	__u32 reserved;
+};
+#define USDT_MAX_CGROUPS 8
 
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, source) == 28);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, windows) == 33);
@@ -87,7 +97,7 @@ USDT_STATIC_ASSERT(sizeof(struct usdt_program_constants) == 2376);
 USDT_STATIC_ASSERT(sizeof(struct usdt_kernel_constants) == 32);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors) == 28);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors_count) == 288);
-USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 360);
+USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 368);
 
 #ifdef __bpf__
 /* The variable WHAT_constants, and WHAT() to read it as the struct of that name. It is made of words, since `bpftool

@@ -24,7 +24,7 @@ struct usdt_event {
 	__u32 pid;	/* thread group, in the tracer's pid namespace */
 	__u32 tid;
 	__u32 cpu;
-	__u32 site; /* the plan's site number */
+	__u32 site; /* the site's number in the trace's plan */
 	char comm[16];
 	__u32 arg_cnt;	  /* entries of args[] that are filled */
 	__s32 stack_size; /* bytes of the stack, or a negative errno */

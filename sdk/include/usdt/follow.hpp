@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What comes to be traced while a trace runs: libraries that are opened later, programs that are started, files that
+// take the place of others, probes that a process makes at run time.
+//     auto follower = usdt::Follower::open();                    // from here on nothing is overlooked
+//     ... select, plan, Tracer::start ...
+//     follower->begin({.patterns = patterns, .scope = {.pids = {4711}}, .known = files of the plan, ...});
+//     ... wherever events are taken:
+//     for (usdt::FollowEvent& each : follower->take()) tracer.add(plan of each.file);
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "usdt/pattern.hpp"
+#include "usdt/probe_file.hpp"
+#include "usdt/result.hpp"
+
+namespace usdt {
+inline namespace v1 {
+
+/// Whose files are followed.
+struct FollowScope {
+  std::vector<pid_t> pids = {};  ///< these processes; none, and no cgroup: every process
+  bool descendants = false;      ///< of `pids`: what they have forked, and what they fork from then on, as well
+  /// Directories of cgroup v2: processes in them and below. One need not be there yet.
+  std::vector<std::filesystem::path> cgroups = {};
+  bool processes = true;  ///< false: nothing that processes map, only `FollowOptions::paths`
+};
+
+/// What a Follower looks for.
+struct FollowOptions {
+  /// As select() takes them; those of the kernel are passed over.
+  std::vector<PointPattern> patterns = {};
+  FollowScope scope = {};
+  /// Files by name: whatever takes the place of one, or is there for the first time, is looked into, whether a process
+  /// maps it or not.
+  std::vector<std::filesystem::path> paths = {};
+  std::vector<std::shared_ptr<const ElfFile>> known = {};  ///< those that need not be found
+  /// Called from a thread of the Follower when take() has something.
+  std::function<void()> on_event = {};
+  /// A program that one of the scope starts is held in execve(2), a second at most, until what it runs, and the
+  /// libraries it needs, have been looked at, and done() was called for what was found. For all others on this machine
+  /// execve(2) takes some 50 us longer. Nothing stays held when the Follower or its process ends. (fanotify(7),
+  /// FAN_OPEN_EXEC_PERM: Linux 5.0, CAP_SYS_ADMIN.)
+  bool hold_exec = false;
+};
+
+enum class FollowKind : std::uint8_t {
+  library,  ///< a process mapped another file as code
+  program,  ///< a process runs another program
+  runtime,  ///< a process made probes at run time: code in a file without a name
+  file,     ///< there is another file of a name (FollowOptions::paths)
+};
+/// "library", "program", "runtime", "file".
+[[nodiscard]] std::string_view to_string(FollowKind kind) noexcept;
+
+/// A file with points that the patterns mean, which was not there before, or which nobody had mapped.
+struct FollowEvent {
+  FollowKind kind = FollowKind::library;
+  pid_t pid = 0;  ///< who maps it, in the caller's pid namespace; 0: FollowKind::file
+  /// CLOCK_MONOTONIC, ns: when it was mapped, or was there. What ran between then and the attachment was not traced.
+  std::uint64_t time = 0;
+  ProbeFile file;
+};
+
+/// What a Follower did, since it was opened.
+struct FollowCounts {
+  std::uint64_t looked_at = 0;  ///< files that were scanned
+  /// Mappings whose file was gone before it could be looked at: of processes that lived for a moment only. Should it
+  /// be mapped again, it is looked at then.
+  std::uint64_t too_short = 0;
+  /// Records that the kernel had no room for; all processes in question were looked at instead.
+  std::uint64_t lost = 0;
+  std::uint64_t dropped = 0;  ///< events that nobody took in time
+  /// FollowOptions::hold_exec: programs that were held, those that went on after a second whatever they run, and how
+  /// long 99 of 100 were held, and the longest.
+  std::uint64_t held = 0, let_go = 0, hold_p99_ns = 0, hold_max_ns = 0;
+};
+
+/// The processes in a directory of cgroup v2 and below it, in the caller's pid namespace. not_found: it is not there.
+[[nodiscard]] Result<std::vector<pid_t>> processes_of_cgroup(const std::filesystem::path& cgroup);
+/// A directory of cgroup v2 by its path, below where that is mounted or as /proc/PID/cgroup has it. not_found.
+[[nodiscard]] Result<std::filesystem::path> find_cgroup(std::string_view name);
+/// That of a container of Docker, Podman, containerd, CRI-O or systemd-nspawn, by its id or the beginning of that (at
+/// least 6 characters), which those have in the names of their cgroups. not_found; invalid_argument (several begin so).
+[[nodiscard]] Result<std::filesystem::path> find_container(std::string_view id);
+
+/// Watches processes and files, and finds in what is new what patterns mean. A thread of its own looks; one thread at a
+/// time calls the functions.
+class Follower {
+ public:
+  /// How often processes and directories are looked at where the kernel does not tell of them.
+  static constexpr int kLookEveryMs = 250;
+
+  /// Begins to record what processes map (perf_event_open(2); CAP_PERFMON where sysctl kernel.perf_event_paranoid is
+  /// above 0). Where that may not be, processes are looked at every kLookEveryMs once it has begun: no error.
+  [[nodiscard]] static Result<Follower> open();
+  Follower(Follower&&) noexcept;
+  Follower& operator=(Follower&&) noexcept;
+  ~Follower();
+
+  /// Looks from now on, at what has happened since open() too. Errors: limit (threads, descriptors), invalid_argument
+  /// (it has begun); with hold_exec no_permission, not_supported.
+  [[nodiscard]] Result<void> begin(FollowOptions options);
+
+  /// What was found since the last call; never waits.
+  [[nodiscard]] std::vector<FollowEvent> take();
+
+  /// The file of `event` is attached, or will not be: what is held for it goes on.
+  void done(const FollowEvent& event);
+
+  [[nodiscard]] FollowCounts counts() const;
+  /// Where it knows from, in words: "perf events", "/proc, every 250 ms: ...".
+  [[nodiscard]] std::string source() const;
+
+ private:
+  struct Impl;
+  explicit Follower(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace v1
+}  // namespace usdt

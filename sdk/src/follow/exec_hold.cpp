@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "follow/exec_hold.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/fanotify.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+#include "follow/followed_processes.hpp"
+#include "sys/blocked_signals.hpp"
+#include "sys/mounts.hpp"
+#include "sys/unique_fd.hpp"
+
+namespace usdt::follow {
+namespace {
+
+std::uint64_t now() noexcept {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+/// A file as it was looked at: an inode, and when it was written to.
+using Looked = std::tuple<dev_t, ino_t, std::int64_t, std::int64_t>;
+
+std::optional<Looked> looked(int file) noexcept {
+  struct stat st {};
+  if (::fstat(file, &st) != 0) return std::nullopt;
+  return Looked(st.st_dev, st.st_ino, st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+}
+
+/// Nothing is run from these, or others decide how long a look takes.
+bool holds_programs(const sys::Mount& mount) {
+  constexpr std::string_view without[] = {"proc",    "sysfs",      "devpts",   "cgroup", "cgroup2", "debugfs",
+                                          "tracefs", "securityfs", "pstore",   "bpf",    "mqueue",  "hugetlbfs",
+                                          "autofs",  "configfs",   "efivarfs", "nsfs",   "fusectl", "binfmt_misc"};
+  return !mount.type.starts_with("fuse") && std::ranges::find(without, mount.type) == std::end(without);
+}
+
+}  // namespace
+
+struct ExecHold::State {
+  explicit State(FollowScope wanted) : scope(std::move(wanted)) {}
+  ~State() {
+    if (thread.joinable()) {
+      const std::uint64_t one = 1;
+      while (::write(stop.get(), &one, sizeof(one)) < 0 && errno == EINTR) {
+      }
+      thread.join();
+    }
+    for (auto& [id, each] : held) answer(each.file.get());
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  Result<void> open() {
+    fanotify.reset(::fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC | FAN_NONBLOCK | FAN_UNLIMITED_QUEUE,
+                                   O_RDONLY | O_CLOEXEC | O_LARGEFILE));
+    if (!fanotify) {
+      const ErrorKind kind = errno == EPERM ? ErrorKind::no_permission : ErrorKind::not_supported;
+      return fail(os_failure(kind, "hold programs at their start (fanotify, CAP_SYS_ADMIN)", errno));
+    }
+    mounts.reset(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC));
+    stop.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!stop) return fail(os_failure(ErrorKind::limit, "hold programs at their start", errno));
+    if (const int error = mark_mounts(); marked.empty())
+      return fail(
+          os_failure(ErrorKind::not_supported, "hold programs at their start (FAN_OPEN_EXEC_PERM: Linux 5.0)", error));
+    return {};
+  }
+
+  Result<void> start() {
+    try {
+      const sys::BlockedSignals blocked;
+      thread = std::thread([this] { run(); });
+    } catch (const std::system_error& error) {
+      return fail(os_failure(ErrorKind::limit, "start a thread that holds programs", error.code().value()));
+    }
+    return {};
+  }
+
+  /// Every file system that was not marked yet; the last errno of one that cannot be.
+  int mark_mounts() {
+    int last = 0;
+    for (const sys::Mount& mount : sys::mounts()) {
+      if (!holds_programs(mount) || marked.contains(mount.device)) continue;
+      if (::fanotify_mark(fanotify.get(), FAN_MARK_ADD | FAN_MARK_FILESYSTEM, FAN_OPEN_EXEC_PERM, AT_FDCWD,
+                          mount.place.c_str()) == 0)
+        marked.insert(mount.device);
+      else
+        last = errno;
+    }
+    return last;
+  }
+
+  // --- in the thread ------------------------------------------------------------------------------------------------
+
+  void run() {
+    constexpr int look_every_ms = 100;
+    std::array<pollfd, 3> fds{{{fanotify.get(), POLLIN, 0}, {stop.get(), POLLIN, 0}, {mounts.get(), POLLPRI, 0}}};
+    while (true) {
+      const int ready = ::poll(fds.data(), fds.size(), look_every_ms);
+      if (ready < 0 && errno != EINTR) return;
+      if (ready > 0 && fds[1].revents != 0) return;
+      if (ready > 0 && (fds[2].revents & (POLLPRI | POLLERR)) != 0) mark_mounts();
+      if (ready > 0 && fds[0].revents != 0) take_events();
+      let_go_of_old();
+    }
+  }
+
+  void take_events() {
+    alignas(fanotify_event_metadata) std::array<char, 8192> buffer;
+    bool any = false;
+    for (ssize_t length = 0; (length = ::read(fanotify.get(), buffer.data(), buffer.size())) > 0;) {
+      const auto* event = reinterpret_cast<const fanotify_event_metadata*>(buffer.data());
+      for (auto rest = static_cast<long>(length); FAN_EVENT_OK(event, rest); event = FAN_EVENT_NEXT(event, rest)) {
+        if (event->fd < 0) continue;
+        any |= take(sys::UniqueFd(event->fd), event->pid);
+      }
+    }
+    if (any) on_held();
+  }
+
+  /// True: it is held.
+  bool take(sys::UniqueFd file, pid_t pid) {
+    const std::uint64_t since = now();
+    const auto what = looked(file.get());
+    const std::lock_guard lock(mutex);
+    if (!what || known.contains(*what) || !is_followed(scope, pid)) {
+      answer(file.get());
+      if (what && known.contains(*what)) times.add(now() - since);
+      return false;
+    }
+    held.emplace(next, Held{std::move(file), pid, since, false});
+    ++next;
+    return true;
+  }
+
+  void let_go_of_old() {
+    const std::lock_guard lock(mutex);
+    const std::uint64_t until = now();
+    for (auto each = held.begin(); each != held.end();) {
+      if (until - each->second.since < kLongest) break;  // by their numbers they are by their times
+      answer(each->second.file.get());
+      times.add(until - each->second.since);
+      times.add_let_go();
+      each = held.erase(each);
+    }
+  }
+
+  void answer(int file) const {
+    fanotify_response response{};
+    response.fd = file;
+    response.response = FAN_ALLOW;
+    while (::write(fanotify.get(), &response, sizeof(response)) < 0 && errno == EINTR) {
+    }
+  }
+
+  struct Held {
+    sys::UniqueFd file;
+    pid_t pid;
+    std::uint64_t since;
+    bool told;
+  };
+  static constexpr std::size_t most_known = 1 << 16;
+
+  FollowScope scope;
+  std::function<void()> on_held;
+  sys::UniqueFd fanotify, mounts, stop;
+  std::set<std::string> marked;  ///< devices
+  std::thread thread;
+  mutable std::mutex mutex;  ///< of what follows
+  std::map<std::uint64_t, Held> held;
+  std::uint64_t next = 1;
+  std::set<Looked> known;
+  HoldTimes times;
+};
+
+ExecHold::ExecHold(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+ExecHold::ExecHold(ExecHold&&) noexcept = default;
+ExecHold& ExecHold::operator=(ExecHold&&) noexcept = default;
+ExecHold::~ExecHold() = default;
+
+Result<ExecHold> ExecHold::start(FollowScope scope, std::function<void()> on_held) {
+  auto state = std::make_unique<State>(std::move(scope));
+  state->on_held = std::move(on_held);
+  if (auto opened = state->open(); !opened) return fail(opened.error());
+  if (auto started = state->start(); !started) return fail(started.error());
+  return ExecHold(std::move(state));
+}
+
+std::vector<HeldExec> ExecHold::take() {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<HeldExec> out;
+  for (auto& [id, each] : state_->held) {
+    if (!std::exchange(each.told, true))
+      out.push_back({id, sys::UniqueFd(::fcntl(each.file.get(), F_DUPFD_CLOEXEC, 0)), each.pid});
+  }
+  return out;
+}
+
+void ExecHold::know(std::uint64_t id) {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->held.find(id);
+  if (found == state_->held.end()) return;
+  if (state_->known.size() >= State::most_known) state_->known.clear();
+  if (const auto what = looked(found->second.file.get())) state_->known.insert(*what);
+}
+
+void ExecHold::release(std::uint64_t id) {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->held.find(id);
+  if (found == state_->held.end()) return;
+  state_->answer(found->second.file.get());
+  state_->times.add(now() - found->second.since);
+  state_->held.erase(found);
+}
+
+HoldTimes ExecHold::times() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->times;
+}
+
+}  // namespace usdt::follow

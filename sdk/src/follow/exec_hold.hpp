@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Programs held at their start, until what they run has been looked at. Private to follow/.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "follow/hold_times.hpp"
+#include "sys/unique_fd.hpp"
+#include "usdt/follow.hpp"
+#include "usdt/result.hpp"
+
+namespace usdt::follow {
+
+/// An execve(2) that waits.
+struct HeldExec {
+  std::uint64_t id = 0;
+  sys::UniqueFd file = {};  ///< what it is about to run, open for reading
+  pid_t pid = 0;
+};
+
+/// fanotify(7): FAN_OPEN_EXEC_PERM (5.0) on every file system that is mounted here. A thread of its own answers at once
+/// for processes that are not followed and for files that have been looked at; the others wait for release(), but never
+/// longer than kLongest. The kernel lets all go that wait when the descriptor is closed: by the destructor, or by the
+/// end of this process, of whatever kind.
+class ExecHold {
+ public:
+  static constexpr std::uint64_t kLongest = 1'000'000'000;  ///< ns
+
+  /// `on_held` is called from the thread when take() has something. Errors: no_permission (CAP_SYS_ADMIN),
+  /// not_supported, limit.
+  [[nodiscard]] static Result<ExecHold> start(FollowScope scope, std::function<void()> on_held);
+  ExecHold(ExecHold&&) noexcept;
+  ExecHold& operator=(ExecHold&&) noexcept;
+  ~ExecHold();
+
+  /// Those that wait to be looked at, each once.
+  [[nodiscard]] std::vector<HeldExec> take();
+  /// Its file needs no other look: whoever runs it from now on does not wait.
+  void know(std::uint64_t id);
+  /// It goes on. One that has gone on already is nobody.
+  void release(std::uint64_t id);
+
+  [[nodiscard]] HoldTimes times() const;
+
+ private:
+  struct State;
+  explicit ExecHold(std::unique_ptr<State> state) noexcept;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace usdt::follow

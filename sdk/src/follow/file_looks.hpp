@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What patterns mean in a file, looked for once. Private to follow/.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "usdt/pattern.hpp"
+#include "usdt/probe_file.hpp"
+#include "usdt/stop.hpp"
+
+namespace usdt::follow {
+
+/// An inode.
+using FileId = std::pair<dev_t, ino_t>;
+
+/// Of a file that was scanned.
+[[nodiscard]] std::optional<FileId> id_of(const ElfFile& file) noexcept;
+
+class FileLooks {
+ public:
+  FileLooks(std::vector<PointPattern> patterns, StopToken stop);
+
+  /// Not to be found.
+  void know(FileId file) { files_[file] = std::nullopt; }
+
+  /// What the patterns mean in `file`; nothing: none of it, or it was looked at before and has not been written to
+  /// since.
+  [[nodiscard]] std::optional<ProbeFile> look(const TargetFile& file);
+  [[nodiscard]] std::uint64_t scanned() const noexcept { return scanned_; }
+
+ private:
+  static constexpr std::size_t most_files = 1 << 16;
+  [[nodiscard]] std::vector<PointPattern> patterns_for(const TargetFile& file) const;
+
+  std::vector<PointPattern> patterns_;
+  StopToken stop_;
+  /// Those that were looked at; the time of one without points of ours, which counts again once it is another.
+  std::map<FileId, std::optional<std::int64_t>> files_;
+  std::uint64_t scanned_ = 0;
+};
+
+}  // namespace usdt::follow

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <system_error>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+#include "follow/exec_hold.hpp"
+#include "follow/file_looks.hpp"
+#include "follow/followed_processes.hpp"
+#include "follow/path_watch.hpp"
+#include "follow/task_rings.hpp"
+#include "sys/blocked_signals.hpp"
+#include "sys/unique_fd.hpp"
+#include "usdt/discover.hpp"
+#include "usdt/follow.hpp"
+
+namespace usdt {
+inline namespace v1 {
+
+std::string_view to_string(FollowKind kind) noexcept {
+  switch (kind) {
+    case FollowKind::library:
+      return "library";
+    case FollowKind::program:
+      return "program";
+    case FollowKind::runtime:
+      return "runtime";
+    case FollowKind::file:
+      return "file";
+  }
+  return "unknown";
+}
+
+namespace {
+
+using follow::TaskEvent;
+using Kind = sys::TaskRecord::Kind;
+
+std::uint64_t now() noexcept {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+/// An inode as records tell it: of btrfs and overlayfs another device than stat(2) tells.
+using MappedFile = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, std::uint64_t>;
+
+MappedFile file_of(const TaskEvent& event) noexcept {
+  return {event.major, event.minor, event.inode, event.generation};
+}
+
+}  // namespace
+
+struct Follower::Impl {
+  ~Impl() {
+    hold.reset();  // before all: nobody waits for what follows
+    if (!thread.joinable()) return;
+    stop.request_stop();
+    wake();
+    thread.join();
+  }
+
+  void wake() const {
+    const std::uint64_t one = 1;
+    while (::write(asked.get(), &one, sizeof(one)) < 0 && errno == EINTR) {
+    }
+  }
+
+  Result<void> begin(FollowOptions wanted) {
+    if (thread.joinable()) return fail(ErrorKind::invalid_argument, "the follower has begun already");
+    options = std::move(wanted);
+    asked.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!asked) return fail(os_failure(ErrorKind::limit, "follow what comes", errno));
+    if (!options.scope.processes) rings.reset();
+    looks.emplace(options.patterns, stop.get_token());
+    for (const auto& file : options.known)
+      if (const auto id = follow::id_of(*file)) looks->know(*id);
+    family.insert(options.scope.pids.begin(), options.scope.pids.end());
+    paths.watch(options.paths);
+    if (options.hold_exec) {
+      auto started = follow::ExecHold::start(options.scope, [this] { wake(); });
+      if (!started) return fail(started.error());
+      hold.emplace(std::move(*started));
+    }
+    try {
+      const sys::BlockedSignals blocked;
+      thread = std::thread([this] { run(); });
+    } catch (const std::system_error& error) {
+      return fail(os_failure(ErrorKind::limit, "start a thread that follows what comes", error.code().value()));
+    }
+    return {};
+  }
+
+  // --- in the thread ------------------------------------------------------------------------------------------------
+
+  void run() {
+    // What was there before, and what came between the search of the application and this.
+    if (options.scope.descendants) find_descendants();
+    look_at_all();
+    look_at_paths();
+    std::vector<pollfd> fds{{asked.get(), POLLIN, 0}};
+    if (paths.fd() >= 0) fds.push_back({paths.fd(), POLLIN, 0});
+    if (rings) {
+      for (const int fd : rings->descriptors()) fds.push_back({fd, POLLIN, 0});
+    }
+    bool more = true;
+    while (!stop.stop_requested()) {
+      const int ready = more ? 1 : ::poll(fds.data(), fds.size(), kLookEveryMs);
+      if (ready < 0 && errno != EINTR) return;
+      std::uint64_t times = 0;
+      [[maybe_unused]] const ssize_t n = ::read(asked.get(), &times, sizeof(times));
+      more = false;
+      take_execs();
+      if (rings) take_records(more);
+      for (const std::size_t number : paths.changed()) look_at_path(options.paths[number]);
+      if (ready == 0) look_again();
+    }
+  }
+
+  /// Nothing happened that we are told of.
+  void look_again() {
+    for (const std::size_t number : paths.unwatched()) look_at_path(options.paths[number]);
+    if (!rings && options.scope.processes) {
+      if (options.scope.descendants) find_descendants();
+      look_at_all();
+    }
+    // Files that were seen before and had nothing: whether they have by now, their times tell.
+    constexpr std::uint64_t for_so_long = 60'000'000'000;
+    if (now() - seen_since < for_so_long) return;
+    seen.clear();
+    seen_since = now();
+  }
+
+  /// Programs that wait to be looked at.
+  void take_execs() {
+    if (!hold) return;
+    for (const follow::HeldExec& exec : hold->take()) {
+      const std::string descriptor = fmt::format("/proc/self/fd/{}", exec.file.get());
+      std::error_code none;
+      const std::filesystem::path path = std::filesystem::read_symlink(descriptor, none);
+      // Where its path leads to another file it is of another mount namespace, and so are its libraries.
+      const bool ours = same_file(path, descriptor);
+      auto files = ours ? files_of_program(path) : Result<std::vector<TargetFile>>(std::vector<TargetFile>());
+      if (!files || files->empty()) files = std::vector{TargetFile{path, ours ? path.string() : descriptor}};
+      std::unique_lock lock(mutex);
+      outstanding[exec.id] = 1;
+      lock.unlock();
+      for (std::size_t i = 0; i < files->size(); ++i) hold_for((*files)[i], exec, i == 0);
+      lock.lock();
+      finish_one(exec.id);
+    }
+  }
+
+  /// `exec` waits for `file`, if there is something of ours in it that is not attached yet.
+  void hold_for(const TargetFile& file, const follow::HeldExec& exec, bool is_program) {
+    struct stat st {};
+    if (::stat(file.access.c_str(), &st) != 0) return;
+    const follow::FileId id(st.st_dev, st.st_ino);
+    auto found = looks->look(file);
+    std::unique_lock lock(mutex);
+    const auto known = pending.find(id);
+    if (!found && known == pending.end()) return;
+    ++outstanding[exec.id];
+    pending[id].push_back(exec.id);
+    lock.unlock();
+    if (found) emit({is_program ? FollowKind::program : FollowKind::library, exec.pid, now(), std::move(*found)});
+  }
+
+  /// Under the mutex: one of the things that an exec waits for is done.
+  void finish_one(std::uint64_t exec) {
+    const auto found = outstanding.find(exec);
+    if (found == outstanding.end() || --found->second > 0) return;
+    outstanding.erase(found);
+    hold->know(exec);
+    hold->release(exec);
+  }
+
+  static bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
+    struct stat one {
+    }, other{};
+    return ::stat(a.c_str(), &one) == 0 && ::stat(b.c_str(), &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+  }
+
+  void find_descendants() {
+    for (const pid_t pid : options.scope.pids) {
+      for (const pid_t child : descendants_of(pid)) family.insert(child);
+    }
+  }
+
+  void look_at_all() {
+    for (const auto& cgroup : options.scope.cgroups) {
+      const auto pids = processes_of_cgroup(cgroup);
+      for (std::size_t i = 0; pids && i < pids->size() && !stop.stop_requested(); ++i) look_at((*pids)[i], {});
+    }
+    for (const pid_t pid : std::vector<pid_t>(family.begin(), family.end())) {
+      if (stop.stop_requested()) return;
+      look_at(pid, {});
+    }
+  }
+
+  void look_at_paths() {
+    for (const auto& path : options.paths) look_at_path(path);
+  }
+
+  void look_at_path(const std::filesystem::path& path) {
+    if (auto found = looks->look({path, path})) emit({FollowKind::file, 0, now(), std::move(*found)});
+  }
+
+  [[nodiscard]] bool is_followed(pid_t pid) const { return options.scope.pids.empty() || family.contains(pid); }
+
+  void take_records(bool& more) {
+    std::map<pid_t, std::vector<TaskEvent>> mapped;
+    bool any_lost = false;
+    for (TaskEvent& event : rings->take(more)) {
+      if (event.kind == Kind::lost) {
+        ++lost;
+        any_lost = true;
+      } else if (event.kind == Kind::forked) {
+        if (options.scope.descendants && family.contains(event.parent) && family.size() < most_processes)
+          family.insert(event.pid);
+      } else if (event.kind == Kind::ended) {
+        if (options.scope.descendants && std::ranges::find(options.scope.pids, event.pid) == options.scope.pids.end())
+          family.erase(event.pid);
+        became.erase(event.pid);
+      } else if (event.kind == Kind::became) {
+        if (became.size() < most_processes) became.insert(event.pid);
+      } else if (event.kind == Kind::mapped) {
+        event.is_program = became.erase(event.pid) > 0;
+        if (!is_followed(event.pid) || seen.contains(file_of(event))) continue;
+        auto& of_process = mapped[event.pid];
+        if (of_process.size() < most_mappings) of_process.push_back(std::move(event));
+      }
+    }
+    for (auto& [pid, events] : mapped) {
+      if (stop.stop_requested()) return;
+      // The first process of a storm may have told what there is to know of its file.
+      std::erase_if(events, [this](const TaskEvent& event) { return seen.contains(file_of(event)); });
+      if (!events.empty()) look_at(pid, events);
+    }
+    if (!any_lost) return;
+    if (options.scope.descendants) find_descendants();
+    const bool some = !options.scope.pids.empty() || !options.scope.cgroups.empty();
+    some ? look_at_all() : look_at_everybody();
+  }
+
+  void look_at_everybody() {
+    const auto files = files_of_all_processes();
+    for (std::size_t i = 0; files && i < files->size() && !stop.stop_requested(); ++i)
+      look_at(0, (*files)[i], now(), false);
+  }
+
+  /// What a process has mapped that nobody looked at; `events` tell since when.
+  void look_at(pid_t pid, const std::vector<TaskEvent>& events) {
+    std::vector<bool> done(events.size());
+    const auto files = files_of_process(pid);
+    for (std::size_t i = 0; files && i < files->size(); ++i) {
+      const TargetFile& file = (*files)[i];
+      std::uint64_t time = now();
+      bool is_program = events.empty() && runs(pid, file);
+      for (std::size_t k = 0; k < events.size(); ++k) {
+        if (!is_of(events[k], file)) continue;
+        done[k] = true;
+        time = std::min(time, events[k].time);
+        is_program |= events[k].is_program;
+      }
+      look_at(pid, file, time, is_program);
+    }
+    for (std::size_t k = 0; k < events.size(); ++k) {
+      // What a process that is still there has not listed is no ELF file, or unmapped.
+      if (!done[k] && !look_by_name(events[k]) && !files) {
+        ++too_short;
+        continue;
+      }
+      if (seen.size() >= most_files) seen.clear();
+      seen.insert(file_of(events[k]));
+    }
+  }
+
+  static bool is_of(const TaskEvent& event, const TargetFile& file) {
+    if (event.own_path == file.path.native()) return true;
+    struct stat st {};
+    return ::stat(file.access.c_str(), &st) == 0 && st.st_ino == event.inode;
+  }
+
+  /// The process is gone, or has unmapped the file: where it has a name that leads to it, we need neither.
+  bool look_by_name(const TaskEvent& event) {
+    struct stat st {};
+    if (::stat(event.own_path.c_str(), &st) != 0 || st.st_ino != event.inode) return false;
+    look_at(event.pid, {event.own_path, event.own_path}, event.time, event.is_program);
+    return true;
+  }
+
+  void look_at(pid_t pid, const TargetFile& file, std::uint64_t time, bool is_program) {
+    auto found = looks->look(file);
+    if (!found) return;
+    const bool runtime = file.path.native().starts_with("/memfd:");
+    const FollowKind kind = is_program ? FollowKind::program : runtime ? FollowKind::runtime : FollowKind::library;
+    emit({kind, pid, time, std::move(*found)});
+  }
+
+  static bool runs(pid_t pid, const TargetFile& file) {
+    return same_file(fmt::format("/proc/{}/exe", pid), file.access);
+  }
+
+  void emit(FollowEvent event) {
+    std::unique_lock lock(mutex);
+    scanned = looks->scanned();
+    if (waiting.size() >= most_events) {
+      ++dropped;
+      return;
+    }
+    if (const auto id = hold ? follow::id_of(*event.file.elf) : std::nullopt) pending.try_emplace(*id);
+    waiting.push_back(std::move(event));
+    lock.unlock();
+    if (options.on_event) options.on_event();
+  }
+
+  // Bounds of what others can make us keep.
+  static constexpr std::size_t most_processes = 1 << 16;
+  static constexpr std::size_t most_mappings = 4096;  ///< of a process at once
+  static constexpr std::size_t most_files = 1 << 16;
+  static constexpr std::size_t most_events = 4096;
+
+  std::optional<follow::TaskRings> rings;
+  std::string no_rings;  ///< why there are none
+  FollowOptions options;
+  StopSource stop;
+  sys::UniqueFd asked;
+  std::thread thread;
+  std::optional<follow::ExecHold> hold;  ///< its thread wakes ours
+
+  // The thread's.
+  std::optional<follow::FileLooks> looks;
+  follow::PathWatch paths;
+  std::set<pid_t> family;
+  std::set<pid_t> became;  ///< another program, of which nothing is mapped yet
+  std::set<MappedFile> seen;
+  std::uint64_t seen_since = now();
+
+  mutable std::mutex mutex;  ///< of the next three
+  std::vector<FollowEvent> waiting;
+  std::map<follow::FileId, std::vector<std::uint64_t>> pending;  ///< files not attached yet: who is held for them
+  std::map<std::uint64_t, std::size_t> outstanding;              ///< by what is held: files it waits for
+  std::atomic<std::uint64_t> scanned = 0, too_short = 0, lost = 0, dropped = 0;
+};
+
+Follower::Follower(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Follower::Follower(Follower&&) noexcept = default;
+Follower& Follower::operator=(Follower&&) noexcept = default;
+Follower::~Follower() = default;
+
+Result<Follower> Follower::open() {
+  auto impl = std::make_unique<Impl>();
+  auto rings = follow::TaskRings::open();
+  if (rings)
+    impl->rings = std::move(*rings);
+  else
+    impl->no_rings = rings.error().message;
+  return Follower(std::move(impl));
+}
+
+Result<void> Follower::begin(FollowOptions options) { return impl_->begin(std::move(options)); }
+
+std::vector<FollowEvent> Follower::take() {
+  const std::lock_guard lock(impl_->mutex);
+  return std::exchange(impl_->waiting, {});
+}
+
+void Follower::done(const FollowEvent& event) {
+  const auto id = impl_->hold ? follow::id_of(*event.file.elf) : std::nullopt;
+  if (!id) return;
+  const std::lock_guard lock(impl_->mutex);
+  const auto found = impl_->pending.find(*id);
+  if (found == impl_->pending.end()) return;
+  for (const std::uint64_t exec : found->second) impl_->finish_one(exec);
+  impl_->pending.erase(found);
+}
+
+FollowCounts Follower::counts() const {
+  FollowCounts counts{impl_->scanned, impl_->too_short, impl_->lost, impl_->dropped};
+  if (!impl_->hold) return counts;
+  const follow::HoldTimes times = impl_->hold->times();
+  counts.held = times.held();
+  counts.let_go = times.let_go();
+  counts.hold_p99_ns = times.p99();
+  counts.hold_max_ns = times.longest();
+  return counts;
+}
+
+std::string Follower::source() const {
+  if (impl_->rings) return "perf events";
+  return fmt::format("/proc, every {} ms: {}", kLookEveryMs, impl_->no_rings);
+}
+
+}  // namespace v1
+}  // namespace usdt

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What tasks of every processor do, in the order in which they did it. Private to follow/.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sys/task_records.hpp"
+#include "sys/unique_fd.hpp"
+#include "usdt/result.hpp"
+
+namespace usdt::follow {
+
+/// A record that owns its path.
+struct TaskEvent : sys::TaskRecord {
+  explicit TaskEvent(const sys::TaskRecord& record) : sys::TaskRecord(record), own_path(record.path) { path = {}; }
+  std::string own_path;
+  bool is_program = false;  ///< mapped: the first thing a process maps that became another program
+};
+
+/// perf events of every processor (perf_event_open(2)). A ring that is full loses what comes, and says so.
+class TaskRings {
+ public:
+  /// Errors: those of perf_event_open(2).
+  [[nodiscard]] static Result<TaskRings> open();
+
+  /// Readable when something was recorded.
+  [[nodiscard]] std::vector<int> descriptors() const;
+  /// What was recorded up to now, by time. What other processors may still have something before is kept for the next
+  /// call; `more` then says that there is something.
+  [[nodiscard]] std::vector<TaskEvent> take(bool& more);
+
+ private:
+  static constexpr std::size_t ring_bytes = 256 << 10;
+
+  struct Unmap {
+    std::size_t size;
+    void operator()(void* ring) const noexcept;
+  };
+  struct Ring {
+    sys::UniqueFd event;
+    std::unique_ptr<void, Unmap> memory;
+  };
+  void read(Ring& ring);
+
+  std::vector<Ring> rings_;
+  std::vector<TaskEvent> waiting_;
+};
+
+}  // namespace usdt::follow

@@ -1,0 +1,226 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What comes while a trace runs: libraries that are opened, programs that are started, files that take the place of
+others, probes that are made. The programs count themselves what they do.
+
+USDT_LONG=1: the whole storms, minutes of them."""
+
+import os
+import pathlib
+import select
+import shutil
+import signal
+import subprocess
+
+import puppet
+from harness import check, check_equal, main, require_root, scenario, wait_line, wait_until
+
+LONG = os.environ.get("USDT_LONG") == "1"
+
+
+def times(whole, short):
+    return whole if LONG else short
+
+
+class Later:
+    """later.c, with the library it may open."""
+
+    def __init__(self, run):
+        require_root()
+        self.run = run
+        self.library = run.build("liblate.so", [puppet.HERE / "later_library.c"], ["-O1", "-shared", "-fPIC"])
+        self.program = run.build("later", [puppet.HERE / "later.c"], ["-O1"], libs=["-ldl"])
+
+    def start(self):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "bufsize": 0}
+        self.process = self.run.start(self.program, **pipes)
+        self.order("close")  # it is up and mapped
+        return self.process.pid
+
+    def order(self, *words):
+        self.process.stdin.write((" ".join(str(word) for word in words) + "\n").encode())
+        return int(wait_line(self.process, timeout=120))
+
+
+def attach(run, probes, *options, **more):
+    tracing = run.trace_start(probes, *options, **more)
+    wait_until(lambda: "attached " in tracing.stderr() or not tracing.alive(), "attached")
+    check(tracing.alive(), tracing.stderr())
+    return tracing
+
+
+def wait_followed(tracing, count=1):
+    wait_until(lambda: tracing.stderr().count("followed: ") >= count or not tracing.alive(), f"followed {count} times")
+    check_equal(tracing.stderr().count("followed: "), count, f"times something was followed\n{tracing.stderr()}")
+
+
+def finish(tracing):
+    tracing.signal(signal.SIGINT)
+    result = tracing.finish()
+    result.check_code(0)
+    return result
+
+
+def followed(result):
+    return [record for record in result.records if record["type"] == "followed"]
+
+
+def numbers(result, name):
+    return [event["args"][0] for event in result.by_name().get(name, [])]
+
+
+@scenario
+def a_library_opened_later_is_traced_from_then_on(run):
+    later = Later(run)
+    pid = later.start()
+    tracing = attach(run, ["late:*"], "-p", pid)
+    check_equal(later.order("open", later.library), 0, "dlopen")
+    wait_followed(tracing)
+    check_equal(later.order("fire", 1000), 1000, "hits by the program's own count")
+    result = finish(tracing)
+    check_equal(numbers(result, "hit"), list(range(1000)), "values")
+    result.check_accounted(1000, lost=0)
+    [record] = followed(result)
+    check_equal((record["kind"], record["pid"], record["file"], record["probes"], record["sites"], record["attached"]),
+                ("library", pid, str(later.library), 1, 1, 1), "what was followed")
+    print(f"  attached {record['after_ns'] / 1e6:.1f} ms after it was mapped")
+
+
+@scenario
+def a_file_that_was_opened_again_and_again_is_attached_once(run):
+    later, count = Later(run), times(500, 100)
+    tracing = attach(run, ["late:*"], "-p", later.start())
+    later.order("open", later.library)
+    wait_followed(tracing)
+    later.order("close")
+    check_equal(later.order("cycle", count, later.library), count, "hits by the program's own count")
+    result = finish(tracing)
+    check_equal(numbers(result, "hit"), list(range(count)), "values")
+    result.check_accounted(count, lost=0)
+    check_equal(len(followed(result)), 1, "times it was followed")
+
+
+@scenario
+def nothing_is_followed_that_is_not_to_be(run):
+    later = Later(run)
+    tracing = attach(run, ["late:*"], "-p", later.start(), "--no-follow")
+    later.order("open", later.library)
+    later.order("fire", 10)
+    result = finish(tracing)
+    result.check_accounted(0)
+    check_equal(followed(result), [], "followed")
+
+
+@scenario
+def a_program_that_a_command_starts_is_traced_with_its_children(run):
+    later = Later(run)
+    other = run.dir / "other"
+    shutil.copy(later.program, other)
+    script = f"sleep 0.5; {other} 0; sleep 1; for i in 1 2 3 4 5 6 7 8 9 10; do {other} 3; done"
+    result = run.trace([f"usdt:{other}:late:own"], command=["sh", "-c", script])
+    result.check_code(0)
+    result.check_accounted(30, lost=0)
+    anywhere = run.trace(["late:own"], "--wait", command=["sh", "-c", script])
+    anywhere.check_code(0)
+    anywhere.check_accounted(30, lost=0)
+    check_equal([(each["kind"], each["file"]) for each in followed(anywhere)], [("program", str(other))], "followed")
+
+
+@scenario
+def files_that_take_the_place_of_others_are_traced(run):
+    later, count = Later(run), times(50, 12)
+    path, fresh = run.dir / "replaced", run.dir / "fresh"
+    shutil.copy(later.program, path)
+    tracing = attach(run, [f"usdt:{path}:late:own"])
+    for n in range(count):
+        shutil.copy(later.program, fresh)
+        os.rename(fresh, path)
+        wait_followed(tracing, n + 1)
+        check_equal(subprocess.run([path, "3"]).returncode, 0, "exit code of the program")
+    result = finish(tracing)
+    result.check_accounted(3 * count, lost=0)
+    after = sorted(each["after_ns"] / 1e6 for each in followed(result))
+    check_equal({each["kind"] for each in followed(result)}, {"file"}, "kinds")
+    print(f"  attached {after[0]:.1f} to {after[-1]:.1f} ms after the file was there")
+
+
+@scenario
+def a_file_that_is_not_there_yet_is_waited_for(run):
+    later = Later(run)
+    path = run.dir / "not-yet" / "program"
+    tracing = run.trace_start([f"usdt:{path}:late:own"], "--wait")
+    wait_until(lambda: "waiting: " in tracing.stderr(), "notice")
+    path.parent.mkdir()
+    shutil.copy(later.program, path)
+    wait_followed(tracing)
+    check_equal(subprocess.run([path, "3"]).returncode, 0, "exit code of the program")
+    finish(tracing).check_accounted(3, lost=0)
+
+
+@scenario
+def waiting_ends_when_it_is_asked_to(run):
+    tracing = run.trace_start(["usdt:/nowhere/at/all:late:own"], "--wait")
+    wait_until(lambda: "waiting: " in tracing.stderr(), "notice")
+    tracing.signal(signal.SIGINT)
+    result = tracing.finish(10)
+    result.check_code(0)
+    check("nothing came that matches" in result.stderr, result.describe())
+
+
+@scenario
+def short_lived_processes_exhaust_nothing(run):
+    """Each hit of the processes that began after the file was attached is delivered or counted as lost."""
+    later, count = Later(run), times(2000, 200)
+    tracing = attach(run, [f"usdt:{later.program}:late:own"])
+    descriptors = pathlib.Path(f"/proc/{tracing.process.pid}/fd")
+    later.start()
+    before = len(list(descriptors.iterdir()))
+    check_equal(later.order("run", count, later.program), count, "programs that ended well")
+    check(len(list(descriptors.iterdir())) <= before, "descriptors were used up")
+    finish(tracing).check_accounted(3 * count)
+
+
+class Children:
+    """A process that starts copies of its program, and is traced with them."""
+
+    def __init__(self, run, *options, copies=5):
+        self.later = Later(run)
+        self.copies = [run.dir / f"copy{n}" for n in range(copies)]
+        for path in self.copies:
+            shutil.copy(self.later.program, path)
+        pid = self.later.start()
+        self.tracing = attach(run, ["late:own"], "-p", pid, "--children", *options)
+
+    def run(self, count):
+        """Each copy `count` times."""
+        for path in self.copies:
+            check_equal(self.later.order("run", count, path), count, "programs that ended well")
+
+
+@scenario
+def programs_held_at_their_start_are_seen_from_their_first_instruction(run):
+    count = times(200, 40)
+    children = Children(run, "--hold-exec")
+    children.run(count)
+    result = finish(children.tracing)
+    result.check_accounted(3 * count * len(children.copies), lost=0)
+    check_equal({each["file"] for each in followed(result)}, {str(path) for path in children.copies}, "followed")
+    print(*(line for line in result.stderr.splitlines() if " held at their start" in line))
+    check("went on after a second" not in result.stderr, result.describe())
+
+
+@scenario
+def a_tracer_that_is_killed_leaves_nothing_held(run):
+    children = Children(run, "--hold-exec", copies=1)
+    children.run(1)
+    children.tracing.signal(signal.SIGSTOP)
+    order = f"run 5 {children.copies[0]}\n".encode()
+    children.later.process.stdin.write(order)
+    ready, _, _ = select.select([children.later.process.stdout], [], [], 0.2)
+    children.tracing.signal(signal.SIGKILL)
+    check_equal(ready, [], "programs that ran while who holds them did not")
+    check_equal(int(wait_line(children.later.process)), 5, "programs that ended well")
+
+
+if __name__ == "__main__":
+    main()

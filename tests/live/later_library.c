@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A library that is opened while its process is traced. */
+#include <sys/sdt.h>
+
+void late_fire(long n);
+void late_fire(long n) { DTRACE_PROBE1(late, hit, n); }

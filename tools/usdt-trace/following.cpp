@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "following.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+#include <variant>
+
+#include "common/report.hpp"
+
+namespace usdt_trace {
+namespace {
+
+/// The files a pattern names; null: it is of the kernel.
+const std::string* target_of(const usdt::PointPattern& pattern) {
+  if (const auto* probe = std::get_if<usdt::ProbePattern>(&pattern)) return &probe->target;
+  const auto* function = std::get_if<usdt::FunctionPattern>(&pattern);
+  return function ? &function->target : nullptr;
+}
+
+bool looks_everywhere(const usdt::PointPattern& pattern) {
+  const std::string* target = target_of(pattern);
+  return target != nullptr && usdt::means_everything(*target);
+}
+
+/// Paths whose next file is meant, too: those of traced files, and those that are named, whether they exist or not.
+std::vector<std::filesystem::path> paths_of(const Flags& flags, const usdt::AttachPlan* plan) {
+  std::vector<std::filesystem::path> paths;
+  if (plan != nullptr) {
+    for (const usdt::PlannedFile& file : plan->files)
+      if (!file.target.deleted && file.target.access == file.target.path) paths.push_back(file.target.path);
+  }
+  for (const usdt::PointPattern& pattern : flags.patterns) {
+    const std::string* target = target_of(pattern);
+    if (target == nullptr || target->find('/') == target->npos || usdt::has_glob(*target)) continue;
+    const std::filesystem::path path(*target);
+    if (std::ranges::find(paths, path) == paths.end()) paths.push_back(path);
+  }
+  return paths;
+}
+
+std::string what_came(const Followed& followed) {
+  switch (followed.kind) {
+    case usdt::FollowKind::library:
+      return fmt::format("process {} opened {}", followed.pid, followed.file);
+    case usdt::FollowKind::program:
+      return fmt::format("process {} runs {}", followed.pid, followed.file);
+    case usdt::FollowKind::runtime:
+      return fmt::format("process {} made probes, in {}", followed.pid, followed.file);
+    case usdt::FollowKind::file:
+      return fmt::format("{} is a new file", followed.file);
+  }
+  return followed.file;
+}
+
+}  // namespace
+
+std::string followed_text(const Followed& followed) {
+  const std::string what = what_came(followed);
+  if (!followed.error.empty()) return fmt::format("not followed: {}: {}", what, followed.error);
+  return fmt::format("followed: {}: {} of {} attached, {:.1f} ms after", what,
+                     usdt::tools::counted(followed.attached, "site"), usdt::tools::counted(followed.probes, "probe"),
+                     static_cast<double>(followed.after_ns) / 1e6);
+}
+
+usdt::Result<void> Following::open() {
+  if (!flags_.follow) return {};
+  if (std::ranges::none_of(flags_.patterns, [](const auto& each) { return target_of(each) != nullptr; })) return {};
+  auto follower = usdt::Follower::open();
+  if (!follower) return usdt::fail(follower.error());
+  follower_.emplace(std::move(*follower));
+  return {};
+}
+
+usdt::Result<void> Following::begin(const Subjects& subjects, std::optional<pid_t> command,
+                                    const usdt::AttachPlan* plan, std::function<void()> on_event) {
+  if (!follower_ || begun_) return {};
+  usdt::FollowOptions options{.patterns = flags_.patterns, .on_event = std::move(on_event)};
+  options.scope.pids = subjects.pids;
+  options.scope.cgroups = subjects.cgroups;
+  if (command) options.scope.pids.push_back(*command);
+  options.hold_exec = flags_.hold_exec;
+  options.scope.descendants = command || flags_.children;
+  const bool of_processes = !options.scope.pids.empty() || !options.scope.cgroups.empty();
+  // Of everybody's: where it was left open which files are meant.
+  options.scope.processes =
+      of_processes || flags_.wait || flags_.hold_exec || std::ranges::any_of(flags_.patterns, looks_everywhere);
+  // The next file of a name is one of a process only once that maps it.
+  if (subjects.pids.empty()) options.paths = paths_of(flags_, plan);
+  if (plan != nullptr) {
+    for (const usdt::PlannedFile& file : plan->files) options.known.push_back(file.elf);
+  }
+  begun_ = true;
+  return follower_->begin(std::move(options));
+}
+
+std::vector<usdt::FollowEvent> Following::take() {
+  return begun_ ? follower_->take() : std::vector<usdt::FollowEvent>();
+}
+
+void Following::done(const usdt::FollowEvent& event) { follower_->done(event); }
+
+std::string Following::account() const {
+  if (!begun_) return {};
+  const usdt::FollowCounts counts = follower_->counts();
+  std::string text;
+  if (counts.too_short > 0)
+    text += fmt::format("  {} of processes too short-lived to be looked at\n",
+                        usdt::tools::counted(counts.too_short, "mapping"));
+  if (counts.lost > 0)
+    text += fmt::format("  {} times the kernel had no room to tell what was mapped; everybody was looked at then\n",
+                        counts.lost);
+  if (counts.dropped > 0) text += fmt::format("  {} files came too fast to be followed\n", counts.dropped);
+  if (counts.held > 0)
+    text += fmt::format("  {} held at their start: 99 of 100 for at most {:.3f} ms, the longest {:.3f} ms\n",
+                        usdt::tools::counted(counts.held, "program"), static_cast<double>(counts.hold_p99_ns) / 1e6,
+                        static_cast<double>(counts.hold_max_ns) / 1e6);
+  if (counts.let_go > 0) text += fmt::format("  {} of them went on after a second, traced or not\n", counts.let_go);
+  if (!text.empty()) text.pop_back();
+  return text;
+}
+
+}  // namespace usdt_trace

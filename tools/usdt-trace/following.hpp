@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What comes while a trace runs, and is traced from then on.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flags.hpp"
+#include "planning.hpp"
+#include "usdt/usdt.hpp"
+
+namespace usdt_trace {
+
+/// One thing that came, and what became of it.
+struct Followed {
+  usdt::FollowKind kind = usdt::FollowKind::library;
+  pid_t pid = 0;               ///< 0: nobody's
+  std::string file;            ///< its path
+  std::uint64_t time = 0;      ///< FollowEvent::time
+  std::uint64_t after_ns = 0;  ///< from then on until it was attached
+  std::size_t probes = 0, sites = 0, attached = 0;
+  std::string error;  ///< why it is not traced; empty: it is
+};
+
+/// "followed: process 4711 opened /usr/lib/libx.so: 3 sites of 2 probes attached, 12.3 ms after".
+[[nodiscard]] std::string followed_text(const Followed& followed);
+
+/// Watches what the command line is about.
+class Following {
+ public:
+  explicit Following(const Flags& flags) : flags_(flags) {}
+
+  /// Before anything is looked for, so that nothing comes unseen between that and begin().
+  usdt::Result<void> open();
+  /// `plan`: what is traced already; null: nothing yet. `on_event` is called from another thread.
+  usdt::Result<void> begin(const Subjects& subjects, std::optional<pid_t> command, const usdt::AttachPlan* plan,
+                           std::function<void()> on_event);
+  [[nodiscard]] bool begun() const noexcept { return begun_; }
+  [[nodiscard]] std::vector<usdt::FollowEvent> take();
+  /// It is traced, or will not be.
+  void done(const usdt::FollowEvent& event);
+  /// What it cannot say of each, at the end; empty: nothing.
+  [[nodiscard]] std::string account() const;
+  /// Where it knows from.
+  [[nodiscard]] std::string source() const { return follower_ ? follower_->source() : std::string(); }
+
+ private:
+  const Flags& flags_;
+  std::optional<usdt::Follower> follower_;
+  bool begun_ = false;
+};
+
+}  // namespace usdt_trace
