@@ -13,7 +13,7 @@ import signal
 import subprocess
 
 import puppet
-from harness import check, check_equal, main, require_root, scenario, wait_line, wait_until
+from harness import Skip, check, check_equal, main, require_root, scenario, wait_line, wait_until
 
 LONG = os.environ.get("USDT_LONG") == "1"
 
@@ -178,6 +178,72 @@ def short_lived_processes_exhaust_nothing(run):
     check_equal(later.order("run", count, later.program), count, "programs that ended well")
     check(len(list(descriptors.iterdir())) <= before, "descriptors were used up")
     finish(tracing).check_accounted(3 * count)
+
+
+CONTAINER = "0123456789abcdef" * 4
+
+
+class Cgroup:
+    """A cgroup (v2) in which programs can be run."""
+
+    def __init__(self, name):
+        mounts = [line.split() for line in pathlib.Path("/proc/mounts").read_text().splitlines()]
+        trees = [words[1] for words in mounts if words[2] == "cgroup2"]
+        if not trees or not os.access(trees[0], os.W_OK):
+            raise Skip("no cgroup v2 that could be written to")
+        if os.stat("/proc/self/ns/cgroup").st_ino != 0xEFFFFFFB:
+            raise Skip("a cgroup namespace, in which it cannot be told how deep a cgroup is")
+        self.name, self.path = name, pathlib.Path(trees[0]) / name
+
+    def make(self):
+        self.path.mkdir()
+
+    def remove(self):
+        wait_until(lambda: not (self.path / "cgroup.procs").read_text(), f"{self.path} without processes")
+        self.path.rmdir()
+
+    def run(self, program, count):
+        """The program in the cgroup."""
+        enter = f"echo $$ > {self.path}/cgroup.procs && exec {program} {count}"
+        check_equal(subprocess.run(["sh", "-c", enter]).returncode, 0, "exit code of the program")
+
+
+def trace_cgroup(run, name, *options):
+    """Hits of a program in a cgroup and outside, in one below it, and in another one made under the same name."""
+    require_root()
+    later, cgroup = Later(run), Cgroup(name)
+    cgroup.make()
+    inner = Cgroup(f"{name}/inner")
+    try:
+        tracing = attach(run, [f"usdt:{later.program}:late:own"], *options)
+        subprocess.run([later.program, "100"], check=True)
+        cgroup.run(later.program, 3)
+        inner.make()
+        inner.run(later.program, 4)
+        inner.remove()
+        cgroup.remove()
+        wait_followed(tracing, 1)
+        cgroup.make()
+        wait_followed(tracing, 2)
+        cgroup.run(later.program, 5)
+        result = finish(tracing)
+    finally:
+        for each in (inner, cgroup):
+            if each.path.exists():
+                each.remove()
+    result.check_accounted(3 + 4 + 5, lost=0)
+
+
+@scenario
+def processes_of_a_cgroup_are_traced_also_when_it_comes_again(run):
+    name = f"usdt-test-{os.getpid()}"
+    trace_cgroup(run, name, "--cgroup", name)
+
+
+@scenario
+def a_container_is_found_by_the_beginning_of_its_id(run):
+    identifier = f"{os.getpid():012x}{CONTAINER}"[:64]
+    trace_cgroup(run, f"docker-{identifier}.scope", "--container", identifier[:12])
 
 
 class Children:

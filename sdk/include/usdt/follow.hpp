@@ -67,7 +67,7 @@ struct FollowEvent {
   pid_t pid = 0;  ///< who maps it, in the caller's pid namespace; 0: FollowKind::file
   /// CLOCK_MONOTONIC, ns: when it was mapped, or was there. What ran between then and the attachment was not traced.
   std::uint64_t time = 0;
-  ProbeFile file;
+  ProbeFile file;  ///< with what the patterns mean in it
 };
 
 /// What a Follower did, since it was opened.
@@ -116,6 +116,7 @@ class Follower {
   /// The file of `event` is attached, or will not be: what is held for it goes on.
   void done(const FollowEvent& event);
 
+  /// What it did so far.
   [[nodiscard]] FollowCounts counts() const;
   /// Where it knows from, in words: "perf events", "/proc, every 250 ms: ...".
   [[nodiscard]] std::string source() const;
