@@ -7,6 +7,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import time
 
 import puppet
 import where_hits
@@ -146,6 +147,44 @@ def a_tracer_that_is_killed_leaves_all_but_the_last_second(run):
     check("midst of a block" in cut.summary["cut"], f"summary: {cut.summary}")
 
 
+def flight(run, target, file, *options):
+    return run.start(run.tool, "-p", target.pid, probe_of(run.dir / "puppet"), "--record", file, "--last", *options,
+                     stderr=subprocess.PIPE, text=True)
+
+
+def expect_the_last(result, hits, oldest):
+    """Beats without a gap from at most `oldest` to the last one; those before are discarded."""
+    seen = beats(result)
+    check(seen != [] and seen[0] <= oldest, f"{len(seen)} events from {seen[:1]}, {oldest} should be kept")
+    check_equal(seen, list(range(seen[0], hits)), "beats")
+    check_equal((result.summary["hits"], result.summary["lost"]["discarded"]), (hits, seen[0]), "hits and discarded")
+    return seen[0]
+
+
+@scenario
+def the_last_while_is_kept_until_something_happens(run):
+    program = puppet.build(run)
+    file = run.dir / "recording"
+    for dump_on in ([], ["--dump-on", "signal"], ["--dump-on", "arg0 == 2999"]):
+        target = Puppet(run, program)
+        tracing = flight(run, target, file, "300ms", *dump_on)
+        target.wait_attached()
+        target.order("fire:1000")
+        time.sleep(1.5)
+        target.order("fire:1000")
+        check_equal(file.stat().st_size, 0, "bytes in the file before the end")
+        target.order("fire:1000")
+        if "arg0 == 2999" not in dump_on:
+            tracing.send_signal(signal.SIGUSR1 if dump_on else signal.SIGINT)
+        _, said = tracing.communicate(timeout=20)
+        check_equal(tracing.returncode, 0, f"exit code\n{said}")
+        result = tool(run, "--replay", file, "-f", "json")
+        # What was fired long before is forgotten, what was fired last is there.
+        first = expect_the_last(result, 3000, 2000)
+        check(first >= 1000, f"beat {first} is too old")
+        target.process.kill()
+
+
 @scenario
 def a_recording_that_cannot_be_written_is_a_failure(run):
     program = where_hits.build(run)
@@ -153,6 +192,9 @@ def a_recording_that_cannot_be_written_is_a_failure(run):
                   check_code=1)
     check("No space left on device" in result.stderr, result.stderr)
     check(re.search(r"\b0 events of 500 hits.* 500 not_written", result.stderr) is not None, result.stderr)
+    kept = tool(run, PROBE.format(program), "--record", "/dev/full", "--last", "10s", "--", "sh", "-c",
+                f"{program} > /dev/null", check_code=1)
+    check(re.search(r"\b0 events of 500 hits.* 500 not_written", kept.stderr) is not None, kept.stderr)
     missing = tool(run, PROBE.format(program), "--record", run.dir / "no" / "where", "--", "true", check_code=1)
     check("No such file" in missing.stderr, missing.stderr)
 

@@ -54,6 +54,8 @@ struct RawFlags {
   std::vector<std::string> probes;
   std::vector<std::string> prints;
   std::string where;
+  std::string last;
+  std::string dump_on;
   std::string strings;
   std::string user_stack;
   std::vector<std::string> backends;
@@ -146,6 +148,15 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
          "Write the events to FILE, compressed, instead of showing them (with -o both): --replay shows them, in "
          "any way they could have been shown, on any machine; what was written can be read however it ends")
       ->type_name("FILE");
+  app.add_option("--last", raw.last,
+                 "With --record: keep only the events of the last while (10s), in at most 256 MiB of memory, and write "
+                 "them when the trace ends")
+      ->type_name("TIME");
+  app.add_option("--dump-on", raw.dump_on,
+                 "With --last: end the trace when this holds for an event (as --where has it), or on SIGUSR1 (signal); "
+                 "exit: not before it ends by itself")
+      ->allow_extra_args(false)
+      ->type_name("EXPR|signal|exit");
   app.add_option("--replay", flags.replay,
                  "Show what --record wrote to FILE, as if it happened now: with --print, --where, --count, --format, "
                  "--max-events")
@@ -262,6 +273,28 @@ bool read_user_stack(std::string_view text, Flags& flags) {
          flags.user_stack_depth <= (frame_pointers ? most_by_frame_pointers : most);
 }
 
+/// --last and --dump-on.
+usdt::Result<void> interpret_last(Flags& flags, const RawFlags& raw) {
+  const auto wrong = [](std::string why) { return usdt::fail(usdt::ErrorKind::invalid_argument, std::move(why)); };
+  if (raw.last.empty()) {
+    if (!raw.dump_on.empty()) return wrong("--dump-on goes with --last");
+    return {};
+  }
+  if (flags.record.empty()) return wrong("--last goes with --record FILE, which is written at the end");
+  auto time = usdt::parse_expression(raw.last);
+  constexpr std::uint64_t most = 1'000'000'000ULL * 60 * 60 * 24;
+  if (!time || time->root.op != usdt::Operator::integer || time->root.bits == 0 || time->root.bits > most ||
+      raw.last.find_first_not_of("0123456789") == std::string::npos)
+    return wrong("--last: \"" + raw.last + "\" is no time up to 24h, such as 10s, 500ms or 5m");
+  flags.last = std::chrono::nanoseconds(time->root.bits);
+  flags.dump_on_signal = raw.dump_on == "signal";
+  if (raw.dump_on.empty() || raw.dump_on == "exit" || flags.dump_on_signal) return {};
+  auto dump_on = usdt::parse_expression(raw.dump_on);
+  if (!dump_on) return usdt::fail(dump_on.error().within("--dump-on"));
+  flags.dump_on = std::make_shared<const usdt::Expression>(std::move(*dump_on));
+  return {};
+}
+
 /// What is about tracing does not go with a recording.
 usdt::Result<void> check_replay(const CLI::App& app, const Flags& flags) {
   constexpr std::array<std::string_view, 22> allowed = {
@@ -296,6 +329,7 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
     if (!where) return usdt::fail(where.error().within("--where"));
     flags.where = std::make_shared<const usdt::Expression>(std::move(*where));
   }
+  if (auto last = interpret_last(flags, raw); !last) return last;
   for (const std::string& name : raw.disabled) {
     auto feature = usdt::feature_by_name(name);
     if (!feature) return usdt::fail(feature.error());

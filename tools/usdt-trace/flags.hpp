@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -28,9 +29,12 @@ struct Flags {
   std::uint64_t max_events = UINT64_MAX;
   std::optional<double> duration_seconds;
   Format format = Format::text;
-  std::string output;  ///< a file; empty: standard output
-  std::string record;  ///< a file for the events themselves; empty: none
-  std::string replay;  ///< such a file, to be shown instead of a trace
+  std::string output;                               ///< a file; empty: standard output
+  std::string record;                               ///< a file for the events themselves; empty: none
+  std::optional<std::chrono::nanoseconds> last;     ///< only events of the last while are recorded
+  std::shared_ptr<const usdt::Expression> dump_on;  ///< which are written, too, once it holds for an event
+  bool dump_on_signal = false;                      ///< or once SIGUSR1 came
+  std::string replay;                               ///< such a file, to be shown instead of a trace
   std::uint32_t string_size = 200;
   std::uint32_t ring_megabytes = 32;
   usdt::Backend backend = usdt::Backend::automatic;  ///< of files

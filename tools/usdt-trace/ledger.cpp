@@ -108,6 +108,7 @@ void Ledger::hint_at_children() const {
 
 /// Why there are fewer events than hits where that was asked for.
 std::string Ledger::limit_text(const Account& total) const {
+  if (flags_.last) return " (those of the last while; what was before is discarded)";
   if (facts_.shown < flags_.max_events) return {};
   return fmt::format(" (the {} asked for; {} came before all was detached)", flags_.max_events,
                      fmt::format("{} more", total.discarded));
@@ -119,7 +120,7 @@ void Ledger::print_losers() const {
   std::vector<std::pair<std::uint64_t, std::size_t>> losers;
   for (std::size_t i = 0; i < facts_.summary.probes.size(); ++i) {
     std::uint64_t lost = facts_.summary.probes[i].lost() + facts_.summary.probes[i].missed.value_or(0);
-    if (facts_.shown >= flags_.max_events) lost -= facts_.summary.probes[i].discarded;  // as asked for
+    if (facts_.shown >= flags_.max_events || flags_.last) lost -= facts_.summary.probes[i].discarded;  // as asked for
     if (lost > 0) losers.emplace_back(lost, i);
   }
   std::stable_sort(losers.begin(), losers.end(), [](const auto& a, const auto& b) { return a.first > b.first; });

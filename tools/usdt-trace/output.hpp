@@ -51,7 +51,7 @@ class Output {
   /// What events are of from now on: the first plan, or what it has grown to.
   void trace(const usdt::AttachPlan& plan);
   /// Prints it; `around` has been told of it before.
-  void event(const usdt::Event& event);
+  virtual void event(const usdt::Event& event);
   /// Something that came while the trace runs.
   void followed(const Followed& followed) { write_followed(followed); }
   void summary(const Summary& summary) { write_summary(summary); }
@@ -64,9 +64,11 @@ class Output {
   /// Hands them to the kernel.
   [[nodiscard]] Flushed flush(const usdt::tools::Stream::Patience& patience);
   /// Nothing will be written any more: events that are not yet, and all that come, are lost.
-  void give_up();
+  virtual void give_up();
   /// Events whose lines are lost, by probe of the plan. Exact after a flush.
   [[nodiscard]] const std::vector<std::uint64_t>& not_written() const noexcept { return not_written_; }
+  /// Events taken, by probe of the plan, that nobody wants any more; empty: none.
+  [[nodiscard]] virtual std::vector<std::uint64_t> forgotten() { return {}; }
   /// Values asked for that were typed errors so far.
   [[nodiscard]] std::uint64_t unreadable() const noexcept { return unreadable_; }
 
@@ -88,6 +90,7 @@ class Output {
   Surroundings& around_;
   usdt::tools::Stream& out_;
   std::uint64_t unreadable_ = 0;
+  std::vector<std::uint64_t> not_written_;
 
  private:
   /// An event in the buffer, and where its line ends.
@@ -98,7 +101,6 @@ class Output {
   const usdt::AttachPlan* plan_ = nullptr;
   std::vector<Line> lines_;
   std::size_t printed_ = 0;  ///< of them; the others have no end yet
-  std::vector<std::uint64_t> not_written_;
   bool given_up_ = false;
 };
 

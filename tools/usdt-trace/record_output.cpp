@@ -5,8 +5,12 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
+#include <chrono>
 #include <ctime>
+#include <optional>
 #include <utility>
+
+#include "common/report.hpp"
 
 namespace usdt_trace {
 namespace {
@@ -52,47 +56,133 @@ std::uint64_t monotonic_now() {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
+class RecordOutput final : public Recorder {
+ public:
+  RecordOutput(const usdt::Tracer& tracer, const Printed& printed, const Flags& flags, Surroundings& around,
+               usdt::tools::Stream& out)
+      : Recorder(flags, around, out) {
+    // The stream tells later whether what it was given is written.
+    const auto sink = [this](const usdt::RecordedBlock& block) -> usdt::Result<void> {
+      out_.bytes(block.bytes);
+      Output::printed(block.events);
+      return {};
+    };
+    auto writer = usdt::RecordingWriter::start(sink, tracer.plan(), tracer.layout(), info_of(printed, flags));
+    if (writer) writer_.emplace(std::move(*writer));
+    trace(tracer.plan());
+  }
+
+  void notice(const std::string& text) override {
+    static_cast<void>(writer_->notice({.timestamp = monotonic_now(), .text = text}));
+  }
+  bool account_due() const override { return Clock::now() - accounted_ >= std::chrono::seconds(10); }
+  void account(const Summary& summary) override {
+    static_cast<void>(writer_->ledger(ledger_of(summary)));
+    accounted_ = Clock::now();
+  }
+
+ protected:
+  void look_up(const usdt::AttachPlan& plan) override { static_cast<void>(writer_->plan(plan)); }
+  void write_event(const usdt::Event& event) override {
+    static_cast<void>(writer_->event(event, around_.wall_offset(), stacks(event)));
+    count_unreadable(event);
+  }
+  void write_summary(const Summary& summary) override { static_cast<void>(writer_->finish(ledger_of(summary))); }
+  void print_due() override { static_cast<void>(writer_->flush_if_due()); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point accounted_ = Clock::now();
+  std::optional<usdt::RecordingWriter> writer_;
+};
+
+/// --last: what is kept reaches the file at the end.
+class FlightOutput final : public Recorder {
+ public:
+  FlightOutput(const usdt::Tracer& tracer, const Printed& printed, const Flags& flags, Surroundings& around,
+               usdt::tools::Stream& out)
+      : Recorder(flags, around, out),
+        recorder_(usdt::FlightRecorder::start(tracer.plan(), tracer.layout(), info_of(printed, flags),
+                                              {.time = *flags.last})),
+        quiet_(flags.quiet) {
+    trace(tracer.plan());
+  }
+
+  void event(const usdt::Event& event) override {
+    ++taken_[event.site().probe.value];
+    recorder_.event(event, around_.wall_offset(), stacks(event));
+    count_unreadable(event);
+  }
+  void notice(const std::string& text) override { recorder_.notice({.timestamp = monotonic_now(), .text = text}); }
+
+  std::vector<std::uint64_t> forgotten() override {
+    std::vector<std::uint64_t> forgotten = taken_;
+    const std::vector<std::uint64_t> kept = recorder_.kept().events;
+    for (std::size_t n = 0; n < kept.size(); ++n) forgotten[n] -= kept[n];
+    return forgotten;
+  }
+
+  void dump(const Summary& summary) override {
+    const usdt::FlightRecorder::Kept kept = recorder_.kept();
+    static_cast<void>(recorder_.write(
+        [this](const usdt::RecordedBlock& block) -> usdt::Result<void> {
+          out_.bytes(block.bytes);
+          return {};
+        },
+        ledger_of(summary)));
+    written_at_ = out_.printed();
+    if (quiet_) return;
+    usdt::tools::print_notice(fmt::format(
+        "kept the last {:.1f} s in {:.1f} MiB{}", static_cast<double>(kept.last - kept.first) / 1e9,
+        static_cast<double>(kept.bytes) / (1 << 20), kept.out_of_room ? ": there was no room for more" : ""));
+  }
+  /// A file that is not whole may be read as far as it goes, but nobody has promised how far.
+  void give_up() override {
+    Output::give_up();
+    if (out_.written() >= written_at_) return;
+    const std::vector<std::uint64_t> kept = recorder_.kept().events;
+    for (std::size_t n = 0; n < kept.size(); ++n) not_written_[n] = kept[n];
+  }
+
+ protected:
+  void look_up(const usdt::AttachPlan& plan) override {
+    recorder_.plan(plan);
+    taken_.resize(plan.probes.size());
+  }
+  void write_event(const usdt::Event&) override {}
+  void write_summary(const Summary&) override {}
+
+ private:
+  usdt::FlightRecorder recorder_;
+  bool quiet_;
+  std::vector<std::uint64_t> taken_;  ///< events, by probe
+  std::uint64_t written_at_ = 0;      ///< where the recording ends in the stream
+};
+
 }  // namespace
 
-RecordOutput::RecordOutput(const usdt::Tracer& tracer, const Printed& printed, const Flags& flags, Surroundings& around,
-                           usdt::tools::Stream& out)
+Recorder::Recorder(const Flags& flags, Surroundings& around, usdt::tools::Stream& out)
     : Output(around, out),
       kernel_stacks_(flags.kernel_stack_depth > 0),
       user_stacks_(flags.user_stack_depth > 0),
-      strict_(flags.strict) {
-  trace(tracer.plan());
-  // The stream tells later whether what it was given is written.
-  const auto sink = [this](const usdt::RecordedBlock& block) -> usdt::Result<void> {
-    out_.bytes(block.bytes);
-    Output::printed(block.events);
-    return {};
-  };
-  auto writer = usdt::RecordingWriter::start(sink, tracer.plan(), tracer.layout(), info_of(printed, flags));
-  if (writer) writer_.emplace(std::move(*writer));
-}
+      strict_(flags.strict) {}
 
-void RecordOutput::write_event(const usdt::Event& event) {
+usdt::EventStacks Recorder::stacks(const usdt::Event& event) {
   usdt::EventStacks stacks;
   if (kernel_stacks_ && !event.probe().file) stacks.kernel = &around_.kernel_stack();
   if (user_stacks_) stacks.user = &around_.user_stack();
-  static_cast<void>(writer_->event(event, around_.wall_offset(), stacks));
+  return stacks;
+}
+
+void Recorder::count_unreadable(const usdt::Event& event) {
   for (std::size_t n = 0; strict_ && n < event.arg_count(); ++n)
     if (!event.arg_info(n).hidden && std::holds_alternative<usdt::ArgError>(event.value(n))) ++unreadable_;
 }
 
-void RecordOutput::write_summary(const Summary& summary) { static_cast<void>(writer_->finish(ledger_of(summary))); }
-
-void RecordOutput::print_due() { static_cast<void>(writer_->flush_if_due()); }
-
-void RecordOutput::notice(const std::string& text) {
-  static_cast<void>(writer_->notice({.timestamp = monotonic_now(), .text = text}));
-}
-
-bool RecordOutput::account_due() const { return Clock::now() - accounted_ >= std::chrono::seconds(10); }
-
-void RecordOutput::account(const Summary& summary) {
-  static_cast<void>(writer_->ledger(ledger_of(summary)));
-  accounted_ = Clock::now();
+std::unique_ptr<Recorder> make_recorder(const usdt::Tracer& tracer, const Printed& printed, const Flags& flags,
+                                        Surroundings& around, usdt::tools::Stream& out) {
+  if (flags.last) return std::make_unique<FlightOutput>(tracer, printed, flags, around, out);
+  return std::make_unique<RecordOutput>(tracer, printed, flags, around, out);
 }
 
 namespace {

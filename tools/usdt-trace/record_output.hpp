@@ -2,41 +2,40 @@
 // Events in a recording instead of lines.
 #pragma once
 
-#include <chrono>
-#include <optional>
+#include <memory>
 #include <string>
 
 #include "output.hpp"
 
 namespace usdt_trace {
 
-class RecordOutput final : public Output {
+class Recorder : public Output {
  public:
-  RecordOutput(const usdt::Tracer& tracer, const Printed& printed, const Flags& flags, Surroundings& around,
-               usdt::tools::Stream& out);
-
   /// What was said to people.
-  void notice(const std::string& text);
+  virtual void notice(const std::string& text) = 0;
   /// An account now and then, for those who read what is left of a recording that was cut. Due every ten seconds.
-  [[nodiscard]] bool account_due() const;
-  void account(const Summary& summary);
+  [[nodiscard]] virtual bool account_due() const { return false; }
+  virtual void account(const Summary&) {}
+  /// Everything that is not yet on its way to the file, with an account of it.
+  virtual void dump(const Summary&) {}
 
  protected:
-  void look_up(const usdt::AttachPlan&) override {}
   /// A notice says it.
   void write_followed(const Followed&) override {}
-  void write_event(const usdt::Event& event) override;
-  void write_summary(const Summary& summary) override;
-  void print_due() override;
+  Recorder(const Flags& flags, Surroundings& around, usdt::tools::Stream& out);
+  /// Those that are wanted with the event at hand.
+  [[nodiscard]] usdt::EventStacks stacks(const usdt::Event& event);
+  void count_unreadable(const usdt::Event& event);
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   bool kernel_stacks_, user_stacks_;
   bool strict_;
-  Clock::time_point accounted_ = Clock::now();
-  std::optional<usdt::RecordingWriter> writer_;
 };
+
+/// Records all of a trace, or what was last of it (--last).
+[[nodiscard]] std::unique_ptr<Recorder> make_recorder(const usdt::Tracer& tracer, const Printed& printed,
+                                                      const Flags& flags, Surroundings& around,
+                                                      usdt::tools::Stream& out);
 
 /// What a recording has of how its maker showed events, for a replay that is not told otherwise.
 struct RecordedView {

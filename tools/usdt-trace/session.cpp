@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <ctime>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -109,7 +110,7 @@ class Session {
   void begin_output() {
     around_.emplace(flags_);
     if (!flags_.record.empty()) {
-      auto recorder = std::make_unique<RecordOutput>(*tracer_, printed_, flags_, *around_, sinks_.back().stream());
+      auto recorder = make_recorder(*tracer_, printed_, flags_, *around_, sinks_.back().stream());
       recorder_ = recorder.get();
       sinks_.back().show_by(std::move(recorder));
     }
@@ -124,7 +125,7 @@ class Session {
   }
 
   /// Nobody waits for this trace to go on: its time is over, or a signal came.
-  [[nodiscard]] bool over() const { return end_asked_for() || Clock::now() >= end_; }
+  [[nodiscard]] bool over() const { return end_asked_for() || dump_asked_ || Clock::now() >= end_; }
 
   /// Whether to wait for a reader who takes nothing. While the trace shall go on, of course; then a second, in which
   /// one who is only slow takes what there is.
@@ -266,7 +267,13 @@ class Session {
       if (!family) return usdt::fail(family.error());
       options.family_of = std::move(*family);
     }
+    if (flags_.dump_on) {
+      auto filter = usdt::EventFilter::make(flags_.dump_on, plan_);
+      if (!filter) return usdt::fail(filter.error().within("--dump-on"));
+      dump_on_.emplace(std::move(*filter));
+    }
     catch_signals();
+    if (flags_.dump_on_signal) catch_dump_signal();
     auto tracer = usdt::Tracer::start(plan_, options);
     if (!tracer && options.descendants_only && tracer.error().kind == usdt::ErrorKind::not_supported) {
       const std::string why = tracer.error().message;
@@ -369,8 +376,9 @@ class Session {
     // A command goes on to its end, whether there is anything to see or not.
     while (!over() && shown_ < flags_.max_events && !target_ended() && (child_ || !nothing_left_)) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(end_ - Clock::now());
-      if (auto events = take(std::clamp(left, std::chrono::milliseconds(0), longest_wait)); !events)
-        return usdt::fail(events.error());
+      auto events = take(std::clamp(left, std::chrono::milliseconds(0), longest_wait));
+      if (!events) return usdt::fail(events.error());
+      pause_while_recording(*events);
       if (auto shown = show_table_so_far(); !shown) return shown;
       bool written = true;
       for (Sink& sink : sinks_)
@@ -402,12 +410,23 @@ class Session {
     return {};
   }
 
+  /// Nobody sees what is only recorded: it is taken in larger portions, since most of the work is to look so often. The
+  /// ring has room for far more than what comes meanwhile.
+  void pause_while_recording(std::size_t events) const {
+    constexpr std::size_t few = 2048, enough = 100'000;
+    const std::size_t room = (std::size_t{flags_.ring_megabytes} << 20) / tracer_->layout().record_size();
+    if (recorder_ == nullptr || sinks_.size() > 1 || events == 0 || events >= few || room < enough) return;
+    const timespec pause{.tv_sec = 0, .tv_nsec = 10'000'000};
+    ::nanosleep(&pause, nullptr);  // a signal ends it
+  }
+
   /// Takes events out of the ring into the output.
   usdt::Result<std::size_t> take(std::chrono::milliseconds wait) {
     constexpr std::uint64_t batch = 4096;
     constexpr std::uint64_t much = 1 << 20;
     const auto show = [this](const usdt::Event& event) {
       around_->begin(event);
+      if (dump_on_ && !dump_asked_) dump_asked_ = (*dump_on_)(event).value_or(false);
       for (Sink& sink : sinks_) {
         sink.output().event(event);
         if (sink.output().pending() > much)
@@ -434,6 +453,8 @@ class Session {
     if (flags_.view.question) {
       if (auto shown = show_table(); !shown) usdt::tools::print_error(tool, shown.error());
     }
+    if (recorder_ != nullptr) recorder_->dump(summary());
+    flush();
     ledger_.emplace(flags_, tracer_->plan(),
                     Ledger::Facts{.summary = summary(),
                                   .shown = shown_,
@@ -466,11 +487,16 @@ class Session {
   /// What the tracer counted, less what was not written everywhere.
   [[nodiscard]] std::vector<Account> accounts() const {
     std::vector<Account> all;
+    const auto forgotten = recorder_ != nullptr ? recorder_->forgotten() : std::vector<std::uint64_t>();
     for (const usdt::ProbeCounts& counts : tracer_->counts()) {
       Account& account = all.emplace_back();
       static_cast<usdt::ProbeCounts&>(account) = counts;
       for (const Sink& sink : sinks_)
         account.not_written = std::max(account.not_written, sink.output().not_written()[all.size() - 1]);
+      if (all.size() <= forgotten.size()) {
+        account.delivered -= forgotten[all.size() - 1];
+        account.discarded += forgotten[all.size() - 1];
+      }
       account.delivered -= account.not_written;
     }
     return all;
@@ -506,7 +532,9 @@ class Session {
   Following following_{flags_};  ///< its thread ends before what it wakes
   std::optional<LiveSurroundings> around_;
   std::vector<Sink> sinks_;
-  RecordOutput* recorder_ = nullptr;  ///< of one of them
+  Recorder* recorder_ = nullptr;  ///< of one of them
+  std::optional<usdt::EventFilter> dump_on_;
+  bool dump_asked_ = false;
   std::optional<Ledger> ledger_;
   std::uint64_t shown_ = 0;
   std::size_t changes_told_ = 0;

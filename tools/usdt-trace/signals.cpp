@@ -17,6 +17,11 @@ void on_signal(int number) {
   ::raise(number);
 }
 
+void on_dump(int) {
+  int none = 0;
+  signals_seen.compare_exchange_strong(none, 1);
+}
+
 /// A signal that means something else to the tool than to the command it starts.
 struct Changed {
   int number;
@@ -28,8 +33,12 @@ struct Changed {
 
 // nohup(1) ignores SIGHUP so that its program survives the terminal. SIGINT is taken even where it was ignored: shells
 // do that to every background job of a script, and `kill -INT` is how such a trace is told to end.
-std::array<Changed, 5> all{
-    {{SIGINT, on_signal}, {SIGTERM, on_signal}, {SIGHUP, on_signal, true}, {SIGPIPE, SIG_IGN}, {SIGXFSZ, SIG_IGN}}};
+std::array<Changed, 6> all{{{SIGUSR1, on_dump},
+                            {SIGINT, on_signal},
+                            {SIGTERM, on_signal},
+                            {SIGHUP, on_signal, true},
+                            {SIGPIPE, SIG_IGN},
+                            {SIGXFSZ, SIG_IGN}}};
 
 void change(void (*handler)(int)) {
   for (Changed& each : all) {
@@ -47,6 +56,8 @@ void change(void (*handler)(int)) {
 void ignore_write_signals() { change(SIG_IGN); }
 
 void catch_signals() { change(on_signal); }
+
+void catch_dump_signal() { change(on_dump); }
 
 bool end_asked_for() noexcept { return signals_seen.load() > 0; }
 

@@ -10,6 +10,8 @@ void ignore_write_signals();
 /// links). To be called when there is something to detach: until then, while files are read and planned for, the first
 /// one ends the program, however long somebody else's file makes that; a command held back until then ends with us.
 void catch_signals();
+/// From here on SIGUSR1 asks for an end, however often it comes.
+void catch_dump_signal();
 /// True once one came.
 [[nodiscard]] bool end_asked_for() noexcept;
 /// In a child before exec: as these two found them, ignored ones included. Async-signal-safe.

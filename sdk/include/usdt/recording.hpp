@@ -82,6 +82,8 @@ class RecordingWriter {
   /// What is not in a block yet is lost.
   ~RecordingWriter();
 
+  /// What is traced has grown to `plan` (Tracer::add()), which lives from here on as long. Errors: the sink's.
+  [[nodiscard]] Result<void> plan(const AttachPlan& plan);
   /// Adds an event. `wall_offset`: what the time of day is more than CLOCK_MONOTONIC then, ns. Errors: the sink's.
   [[nodiscard]] Result<void> event(const Event& event, std::int64_t wall_offset, const EventStacks& stacks = {});
   /// Adds what people were told. Errors: the sink's, as below.
@@ -124,6 +126,8 @@ class FlightRecorder {
   FlightRecorder& operator=(FlightRecorder&&) noexcept;
   ~FlightRecorder();
 
+  /// As RecordingWriter::plan().
+  void plan(const AttachPlan& plan);
   /// Adds an event, as RecordingWriter::event(), and forgets what is too old.
   void event(const Event& event, std::int64_t wall_offset, const EventStacks& stacks = {});
   /// Notices are all kept.

@@ -22,23 +22,33 @@ RecordingInfo with_system(RecordingInfo info) {
 }  // namespace
 
 BlockStream::BlockStream(const AttachPlan& plan, const EventLayout& layout, const RecordingInfo& info)
-    : plan_(plan), events_(plan, layout) {
+    : plan_(&plan), string_size_(layout.string_size) {
   definitions_.info(with_system(info), layout, plan.kernel_machine);
   definitions_.plan(plan);
 }
 
 Result<void> BlockStream::event(const Event& event, std::int64_t wall_offset, const EventStacks& stacks,
                                 const Emit& emit) {
-  if (definitions_.has_grown(plan_)) {
-    definitions_.plan(plan_);
+  if (&event.plan() != plan_ || definitions_.has_grown(*plan_)) {
+    if (auto grown = plan(event.plan(), emit); !grown) return grown;
+  }
+  if (event.layout().string_size > string_size_) {
+    string_size_ = event.layout().string_size;
+    definitions_.string_size(string_size_);
     if (auto flushed = flush(emit); !flushed) return flushed;
   }
   if (events_.events() == 0) oldest_ = Clock::now();
   events_.add(event, wall_offset, stacks);
   const std::uint32_t probe = event.site().probe.value;
-  if (probe >= of_probe_.size()) of_probe_.resize(plan_.probes.size());
+  if (probe >= of_probe_.size()) of_probe_.resize(plan_->probes.size());
   if (of_probe_[probe]++ == 0) probes_.push_back(probe);
   return events_.size() < kEnough ? Result<void>() : flush(emit);
+}
+
+Result<void> BlockStream::plan(const AttachPlan& plan, const Emit& emit) {
+  plan_ = &plan;
+  definitions_.plan(plan);
+  return definitions_.empty() ? Result<void>() : flush(emit);
 }
 
 Result<void> BlockStream::notice(const RecordedNotice& notice, const Emit& emit) {
@@ -47,7 +57,7 @@ Result<void> BlockStream::notice(const RecordedNotice& notice, const Emit& emit)
 }
 
 Result<void> BlockStream::ledger(const RecordedLedger& ledger, const Emit& emit) {
-  definitions_.plan(plan_);
+  definitions_.plan(*plan_);
   definitions_.ledger(ledger);
   return flush(emit);
 }

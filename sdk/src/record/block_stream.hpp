@@ -33,6 +33,7 @@ class BlockStream {
   BlockStream(const AttachPlan& plan, const EventLayout& layout, const RecordingInfo& info);
 
   // All of these hand finished blocks to `emit`, whose errors they pass on.
+  [[nodiscard]] Result<void> plan(const AttachPlan& plan, const Emit& emit);
   [[nodiscard]] Result<void> event(const Event& event, std::int64_t wall_offset, const EventStacks& stacks,
                                    const Emit& emit);
   [[nodiscard]] Result<void> notice(const RecordedNotice& notice, const Emit& emit);
@@ -40,13 +41,18 @@ class BlockStream {
   [[nodiscard]] Result<void> flush(const Emit& emit);
   [[nodiscard]] Result<void> flush_if_due(const Emit& emit);
   [[nodiscard]] Result<void> end(const Emit& emit);
+  /// How long before `timestamp` the oldest event was that is in no block yet, ns.
+  [[nodiscard]] std::uint64_t waiting(std::uint64_t timestamp) const noexcept {
+    return events_.events() > 0 && timestamp > events_.first() ? timestamp - events_.first() : 0;
+  }
 
  private:
   using Clock = std::chrono::steady_clock;
   [[nodiscard]] Result<void> emit_definitions(const Emit& emit);
   [[nodiscard]] Result<void> emit_events(const Emit& emit);
 
-  const AttachPlan& plan_;
+  const AttachPlan* plan_;
+  std::uint32_t string_size_;  ///< that readers know of
   DefinitionWriter definitions_;
   EventEncoder events_;
   Packer packer_;

@@ -17,6 +17,7 @@ constexpr std::size_t kEnough = 256U << 10;
 // What is said of an argument.
 constexpr unsigned kResult = 1, kDerived = 2, kHidden = 4, kSigned = 8, kPartOf = 16, kLength = 32, kUnreadable = 64,
                    kDeclared = 128, kConstant = 256;
+constexpr std::uint32_t kMostStringSize = 65536 + 2;  ///< of TraceOptions::string_size
 /// What a site's place is.
 enum PlaceKind : std::uint8_t { kInFile = 0, kAtFunction = 1, kAtTracepoint = 2 };
 
@@ -71,6 +72,11 @@ void DefinitionWriter::info(const RecordingInfo& info, const EventLayout& layout
     entry_.text(text);
     end(Tag::property);
   }
+}
+
+void DefinitionWriter::string_size(std::uint32_t bytes) {
+  entry_.varint(bytes);
+  end(Tag::string_size);
 }
 
 void DefinitionWriter::plan(const AttachPlan& plan) {
@@ -249,11 +255,13 @@ bool Definitions::entry(Tag tag, ByteReader& in) {
       info.made_by = in.text();
       info.machine = in.text();
       info.kernel = in.text();
-      constexpr std::uint32_t most = 65536 + 2;  // TraceOptions::string_size
-      string_size = static_cast<std::uint32_t>(in.up_to(most));
+      string_size = static_cast<std::uint32_t>(in.up_to(kMostStringSize));
       plan.kernel_machine = machine_by_name(in.text()).value_or(Machine::x86_64);
       return true;
     }
+    case Tag::string_size:
+      string_size = std::max(string_size, static_cast<std::uint32_t>(in.up_to(kMostStringSize)));
+      return true;
     case Tag::property: {
       std::string name(in.text());
       info.properties.emplace_back(std::move(name), in.text());

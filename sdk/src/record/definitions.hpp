@@ -32,12 +32,15 @@ enum class Tag : std::uint8_t {
   skipped = 14,
   change = 15,
   ledger_end = 16,  ///< it is complete
+  string_size = 17,
 };
 
 /// Entries on their way into blocks.
 class DefinitionWriter {
  public:
   void info(const RecordingInfo& info, const EventLayout& layout, Machine kernel);
+  /// Texts are longer from here on than `info` said.
+  void string_size(std::uint32_t bytes);
   /// Whatever of `plan` was not written yet.
   void plan(const AttachPlan& plan);
   /// Whether there is any.

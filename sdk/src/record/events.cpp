@@ -63,10 +63,12 @@ void EventEncoder::clear() {
   frames_.clear();
 }
 
-const StringSlots& EventEncoder::slots_of(Index<EncodedSpec> spec) {
-  while (slots_.size() <= spec.value)
-    slots_.push_back(string_slots(plan_.specs[Index<EncodedSpec>(slots_.size())], layout_.string_slots));
-  return slots_[spec.value];
+const StringSlots& EventEncoder::slots_of(const Event& event) {
+  const std::uint32_t spec = event.site().spec.value;
+  if (spec >= slots_.size()) slots_.resize(spec + std::size_t{1});
+  if (slots_[spec].empty())
+    slots_[spec] = string_slots(event.plan().specs[event.site().spec], event.layout().string_slots);
+  return slots_[spec];
 }
 
 void EventEncoder::clock(std::int64_t wall_offset) {
@@ -116,14 +118,14 @@ void EventEncoder::add(const Event& event, std::int64_t wall_offset, const Event
     site.bits[n] = args[n].bits;
   }
   if (notes) {
-    const StringSlots& slots = slots_of(event.site().spec);
+    const StringSlots& slots = slots_of(event);
     const char* const strings = reinterpret_cast<const char*>(event.record().data()) + strings_at(event.layout());
     for (std::size_t n = 0; n < count; ++n) {
       out_.zigzag(args[n].error);
       out_.zigzag(args[n].text);
       if (args[n].error != 0 || args[n].text <= 0 || n >= slots.size() || !slots[n]) continue;
-      const char* const start = strings + *slots[n] * std::size_t{layout_.string_size};
-      out_.raw(start, captured_bytes(args[n], layout_));
+      const char* const start = strings + *slots[n] * std::size_t{event.layout().string_size};
+      out_.raw(start, captured_bytes(args[n], event.layout()));
     }
   }
   if (stacks.kernel || stacks.user) {

@@ -52,8 +52,6 @@ using StringSlots = std::vector<std::optional<std::uint32_t>>;
 
 class EventEncoder {
  public:
-  explicit EventEncoder(const AttachPlan& plan, const EventLayout& layout) : plan_(plan), layout_(layout) {}
-
   /// Begins a block.
   void clear();
   /// `wall_offset`: of the time of day, at this event.
@@ -81,10 +79,9 @@ class EventEncoder {
   void thread(const usdt_event& header);
   void stack(const Result<Stack>* stack);
   void frame(const Frame& frame);
-  const StringSlots& slots_of(Index<EncodedSpec> spec);
+  /// Indices keep their meaning while a plan grows.
+  const StringSlots& slots_of(const Event& event);
 
-  const AttachPlan& plan_;
-  EventLayout layout_;
   ByteWriter out_;
   std::size_t events_ = 0;
   std::uint64_t first_ = 0, last_ = 0;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <algorithm>
 #include <deque>
 #include <utility>
 
@@ -10,15 +11,17 @@ inline namespace v1 {
 
 struct FlightRecorder::Impl {
   Impl(const AttachPlan& p, const EventLayout& layout, const RecordingInfo& info, const Limits& l)
-      : plan(p), limits(l), stream(p, layout, info), in_blocks(p.probes.size()) {}
+      : limits(l), stream(p, layout, info), in_blocks(p.probes.size()) {}
 
   Result<void> keep(record::Block block) {
     if (block.kind != record::BlockKind::events) {
       definitions.push_back(std::move(block));
       return {};
     }
-    in_blocks.resize(plan.probes.size());
-    for (const auto& [probe, events] : block.by_probe) in_blocks[probe] += events;
+    for (const auto& [probe, events] : block.by_probe) {
+      if (probe >= in_blocks.size()) in_blocks.resize(probe + std::size_t{1});
+      in_blocks[probe] += events;
+    }
     bytes += block.bytes.size();
     blocks.push_back(std::move(block));
     forget_old();
@@ -38,7 +41,6 @@ struct FlightRecorder::Impl {
     }
   }
 
-  const AttachPlan& plan;
   Limits limits;
   record::BlockStream stream;
   std::vector<record::Block> definitions;
@@ -60,8 +62,16 @@ FlightRecorder FlightRecorder::start(const AttachPlan& plan, const EventLayout& 
 }
 
 // Nothing that keeps a block in memory fails.
+void FlightRecorder::plan(const AttachPlan& plan) {
+  static_cast<void>(impl_->stream.plan(plan, impl_->emit));
+  impl_->in_blocks.resize(plan.probes.size());
+}
+
 void FlightRecorder::event(const Event& event, std::int64_t wall_offset, const EventStacks& stacks) {
-  static_cast<void>(impl_->stream.flush_if_due(impl_->emit));
+  // What is forgotten is whole blocks: of an eighth of the while, but for those that are long.
+  const auto longest =
+      static_cast<std::uint64_t>(std::min<std::int64_t>(impl_->limits.time.count() / 8, 1'000'000'000));
+  if (impl_->stream.waiting(event.timestamp()) > longest) static_cast<void>(impl_->stream.flush(impl_->emit));
   static_cast<void>(impl_->stream.event(event, wall_offset, stacks, impl_->emit));
 }
 

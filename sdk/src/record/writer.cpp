@@ -61,6 +61,7 @@ Result<RecordingWriter> RecordingWriter::create(const std::filesystem::path& fil
                std::move(info));
 }
 
+Result<void> RecordingWriter::plan(const AttachPlan& plan) { return impl_->stream.plan(plan, impl_->emit); }
 Result<void> RecordingWriter::event(const Event& event, std::int64_t wall_offset, const EventStacks& stacks) {
   return impl_->stream.event(event, wall_offset, stacks, impl_->emit);
 }
