@@ -84,6 +84,25 @@ TEST(Recording, gives_every_event_as_it_was) {
   EXPECT_THAT(recording->cut(), IsEmpty());
 }
 
+TEST(Recording, has_texts_with_a_length_whole) {
+  AttachPlan plan = testing::synthetic_plan("p", "n", Machine::x86_64, "8@%rdi 8@%rsi", {0});
+  plan.specs[0].args[0].capture = USDT_CAPTURE_BY(1);
+  const File file;
+  auto writer = writer_to(file, plan);
+  std::vector<std::string> were;
+  for (const std::string_view text :
+       {std::string_view("ab\0cd\0", 6), std::string_view("", 0), std::string_view("\0", 1)}) {
+    const auto record = *testing::EventBuilder(plan, kStringSize).arg(0, 1).arg(1, text.size()).text(0, text).build();
+    were.push_back(told(event_of(record, plan)));
+    ASSERT_TRUE(writer.event(event_of(record, plan), 0));
+  }
+  EXPECT_THAT(were[0], HasSubstr(std::string("'ab\0cd\0'", 8)));
+  ASSERT_TRUE(writer.finish({}));
+  auto recording = Recording::open(file.path());
+  ASSERT_TRUE(recording) << recording.error().message;
+  for (const std::string& was : were) EXPECT_EQ(told(*recording->next().value()), was);
+}
+
 TEST(Recording, knows_what_was_traced) {
   AttachPlan plan = plan_of_three_sites();
   plan.args[0][0].declaration = std::make_shared<const Declaration>(
