@@ -268,7 +268,7 @@ class Session {
       options.family_of = std::move(*family);
     }
     if (flags_.dump_on) {
-      auto filter = usdt::EventFilter::make(flags_.dump_on, plan_);
+      auto filter = usdt::EventFilter::make(flags_.dump_on, *plan_);
       if (!filter) return usdt::fail(filter.error().within("--dump-on"));
       dump_on_.emplace(std::move(*filter));
     }
