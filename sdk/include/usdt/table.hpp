@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -73,7 +74,11 @@ struct PlannedTable {
 struct TableText {
   std::string bytes;
   bool truncated = false;
-  friend auto operator<=>(const TableText&, const TableText&) = default;
+  friend bool operator==(const TableText&, const TableText&) = default;
+  /// In the order of their bytes. (libc++ 14 has no <=> of texts.)
+  friend bool operator<(const TableText& a, const TableText& b) {
+    return std::tie(a.bytes, a.truncated) < std::tie(b.bytes, b.truncated);
+  }
 };
 /// A number, by its column's type, or a text. Of HitField::probe the number of the probe in the plan.
 using TableKey = std::variant<std::int64_t, std::uint64_t, TableText>;
