@@ -318,7 +318,8 @@ const auto end_part = [](auto& ctx) {
 };
 const auto part_def = x3::raw[whole][end_part];
 
-BOOST_SPIRIT_DEFINE(primary, unary, product, sum, shift, order, equality, bit_and, bit_xor, bit_or, all, any, whole, part)
+BOOST_SPIRIT_DEFINE(primary, unary, product, sum, shift, order, equality, bit_and, bit_xor, bit_or, all, any, whole,
+                    part)
 
 Error syntax_error(std::string_view text, std::string_view expected, const char* at) {
   const auto column = static_cast<std::uint32_t>(at - text.data());

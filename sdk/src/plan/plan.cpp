@@ -121,7 +121,10 @@ struct KeyHash {
 class Planner {
  public:
   Planner(const KernelFacts& kernel, const PlanOptions& options, bool several_files)
-      : kernel_(kernel), options_(options), several_files_(several_files), values_(options.where.get(), options.table.get()) {
+      : kernel_(kernel),
+        options_(options),
+        several_files_(several_files),
+        values_(options.where.get(), options.table.get()) {
     plan_.scope = options.scope;
   }
 
