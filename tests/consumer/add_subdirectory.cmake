@@ -2,8 +2,9 @@
 # add_subdirectory() of the sources: the consumer gets usdt::usdt and usdt_add_bpf(), and none of our tools, tests,
 # benchmarks or install rules.
 include(${CMAKE_CURRENT_LIST_DIR}/common.cmake)
-# With the flags of our own build, whose objects ccache has.
-configure_and_build(${PROJECT_DIR}/add_subdirectory consumer ${SAME_BUILD} -DUSDT_SOURCE_DIR=${USDT_SOURCE_DIR})
+# With the flags and include roots of our own build, whose objects ccache has.
+configure_and_build(${PROJECT_DIR}/add_subdirectory consumer ${SAME_BUILD} -DUSDT_SOURCE_DIR=${USDT_SOURCE_DIR}
+                    -DUSDT_ROOMS=${USDT_BINARY_DIR}/rooms)
 expect_probes(${WORK_DIR}/build/consumer)
 run(${CMAKE_COMMAND} --build ${WORK_DIR}/build --target help)
 if(output MATCHES "_test|_bench|usdt-list|usdt-trace|example_")

@@ -57,7 +57,8 @@ class Output {
   void summary(const Summary& summary) { write_summary(summary); }
   /// The rows of Flags::view so far, or in the end. Recordings have none: they are of events.
   virtual void table(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows) {
-    static_cast<void>(table), static_cast<void>(rows);
+    static_cast<void>(table);
+    static_cast<void>(rows);
   }
   /// Bytes that are buffered.
   [[nodiscard]] std::uint64_t pending() const noexcept { return out_.printed() - out_.written(); }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "common/escape.hpp"
 #include "view_output.hpp"
@@ -18,12 +19,12 @@ constexpr std::string_view kGap = "  ";
 std::vector<Lines> number_columns(const View& view, const std::vector<ShownRow>& rows) {
   std::vector<Lines> columns;
   for (const Shown shown : view.shown) {
-    Lines& column = columns.emplace_back();
-    column.push_back(header_of(shown, view));
+    Lines column{header_of(shown, view)};
     for (const ShownRow& row : rows) column.push_back(number_of(shown, row));
     std::size_t width = 0;
     for (const std::string& cell : column) width = std::max(width, cell.size());
     for (std::string& cell : column) cell = fmt::format("{:>{}}", cell, width);
+    columns.push_back(std::move(column));
   }
   return columns;
 }
@@ -34,14 +35,14 @@ std::vector<Lines> key_columns(const ShownTable& what, const std::vector<ShownRo
   const std::size_t shown = keys.size() - (what.view.folds_last_key() ? 1 : 0);
   std::vector<Lines> columns;
   for (std::size_t i = 0; i < shown; ++i) {
-    Lines& column = columns.emplace_back();
-    column.push_back(keys[i].label);
+    Lines column{keys[i].label};
     for (const ShownRow& row : rows)
       column.push_back(usdt::tools::printable(key_text(what.plan, keys[i], row.keys[i])));
-    if (i + 1 == shown) break;
     std::size_t width = 0;
     for (const std::string& cell : column) width = std::max(width, cell.size());
-    for (std::string& cell : column) cell.resize(width, ' ');
+    if (i + 1 < shown)
+      for (std::string& cell : column) cell.resize(width, ' ');
+    columns.push_back(std::move(column));
   }
   return columns;
 }

@@ -28,7 +28,7 @@ class ByteWriter {
     bytes_[size_++] = static_cast<std::uint8_t>(value);
   }
   void zigzag(std::int64_t value) {
-    varint(static_cast<std::uint64_t>(value) << 1 ^ static_cast<std::uint64_t>(value >> 63));
+    varint(static_cast<std::uint64_t>(value) << 1 ^ (value < 0 ? ~std::uint64_t{0} : 0));
   }
   void raw(const void* data, std::size_t size) {
     make_room(size);
