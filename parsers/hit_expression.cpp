@@ -396,10 +396,10 @@ Result<Expression> parse_expression(std::string_view text) {
 Result<std::vector<Expression>> parse_expressions(std::string_view text) {
   auto draft = parse_whole(text, part > *(',' > part));
   if (!draft) return fail(std::move(draft.error()));
-  std::vector<Expression> all;
+  std::vector<Expression> parsed;
   for (std::size_t i = 0; i < draft->stack.size(); ++i)
-    all.push_back({std::string(without_blanks(draft->parts[i])), std::move(draft->stack[i]), draft->values});
-  return all;
+    parsed.push_back({std::string(without_blanks(draft->parts[i])), std::move(draft->stack[i]), draft->values});
+  return parsed;
 }
 
 }  // namespace v1
