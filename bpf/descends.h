@@ -6,9 +6,7 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
-#include <usdt/bpf/constants.h>
-
-USDT_CONSTANTS(usdt_stock)
+#include "stock.h"
 
 /* Hits of processes that may descend from it or not: too many generations, and none of the marks below. */
 __u64 usdt_undecided = 0;

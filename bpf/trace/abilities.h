@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* What sets one stock program apart from another. */
+#ifndef USDT_TRACE_ABILITIES_H
+#define USDT_TRACE_ABILITIES_H
+
+#include <usdt/bpf/usdt.bpf.h>
+#include <usdt/bpf/event.h>
+#include "../stock.h"
+
+/* What a program can do besides handing over the numbers of a hit. The kernel reads all of a program before it finds
+ * out what its constants leave of it, so that those that do less are attached sooner. */
+enum abilities {
+	COPIES_MEMORY = 1, /* texts and the stack of the process; it waits for pages */
+	MAKES_CALLS = 2,   /* of both ends one event */
+	TAKES_STEPS = 4,   /* to members */
+	FILLS_TABLE = 8,   /* hits become rows instead of events */
+	BEGINS_SPANS = 32, /* hits of one place are paired with those of another: */
+	ENDS_SPANS = 64,   /* of both one event */
+	HAS_EXTREMES = 16, /* with the smallest and the largest value: instructions of Linux 5.12 */
+};
+
+/* Of what a program can do, what it needs for a record's arguments: rows have neither texts nor stacks of records. */
+static __always_inline __u32 for_records(const __u32 can)
+{
+	return can & FILLS_TABLE ? can & TAKES_STEPS : can;
+}
+
+/* Where a record has the arguments of the site that is hit: of an end of spans behind those of their beginning. */
+static __always_inline struct usdt_event_arg *own_args(void *record, const __u32 can)
+{
+	const __u32 first = can & ENDS_SPANS ? usdt_program()->first_arg : 0;
+
+	return record + sizeof(struct usdt_event) + first * sizeof(struct usdt_event_arg);
+}
+
+static __always_inline __u32 args_of_record(const __u32 can)
+{
+	return can & (BEGINS_SPANS | ENDS_SPANS) ? usdt_stock()->record_args : usdt_program()->max_args;
+}
+
+static __always_inline bool may_wait(const __u32 can)
+{
+	return (can & COPIES_MEMORY) && usdt_stock()->may_sleep && usdt_source() == USDT_SOURCE_USER;
+}
+
+#endif /* USDT_TRACE_ABILITIES_H */

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Calls: what is known where they begin waits for where they end. */
+#ifndef USDT_TRACE_CALLS_H
+#define USDT_TRACE_CALLS_H
+
+#include <usdt/bpf/usdt.bpf.h>
+#include <usdt/bpf/event.h>
+#include "abilities.h"
+#include "counts.h"
+#include "hits.h"
+#include "record.h"
+#include "wanted.h"
+
+/* Records of calls that have not ended; the loader gives it the size of a record. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(struct usdt_call_key));
+	__uint(value_size, sizeof(struct usdt_event));
+} usdt_open_calls SEC(".maps");
+
+/* One record of zeros, what a new entry of usdt_open_calls is made from. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct usdt_event));
+} usdt_blank SEC(".maps");
+
+/* Sessions of trampolines: arguments are still known at the end, so that the entry leaves nothing but the time. */
+static __always_inline bool keeps_arguments(const struct usdt_ctx *ctx)
+{
+	return usdt_in_slots(ctx) && usdt_program()->moment == (USDT_AT_ENTRY | USDT_AT_RETURN);
+}
+
+static __always_inline bool is_session(void)
+{
+	return usdt_program()->moment == (USDT_AT_ENTRY | USDT_AT_RETURN);
+}
+
+/* Calls that begin at one time, by the clock, and are of one thread. Two that are within each other are, where the
+ * clock ticks slowly; and any number of them of the idle tasks, which are thread 0 on all processors. */
+#define MOST_CALLS_AT_ONCE 8
+
+/* A blank record for the call of a session that begins now; `key` becomes one that no other call has. */
+static __always_inline long add_session(struct usdt_call_key *key, const struct usdt_event *blank)
+{
+	long error = 0;
+
+	key->frame = bpf_ktime_get_ns();
+	for (__u32 i = 0; i < MOST_CALLS_AT_ONCE; i++, key->frame++) {
+		error = bpf_map_update_elem(&usdt_open_calls, key, blank, BPF_NOEXIST);
+		if (error != -USDT_EEXIST)
+			break;
+	}
+	return error;
+}
+
+/* The same of a call whose ends are two programs. A record that its stack pointer has left is of a call whose end never
+ * came. */
+static __always_inline long add_call(struct usdt_call_key *key, const struct usdt_event *blank)
+{
+	return bpf_map_update_elem(&usdt_open_calls, key, blank, BPF_ANY);
+}
+
+/* What tells the call apart whose end or beginning this is; of sessions that begin, not yet. False: nothing does. */
+static __always_inline bool find_key(const struct usdt_ctx *ctx, struct usdt_call_key *key)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+
+	key->tid = (__u32)pid_tgid;
+	if (is_session()) {
+		if (ctx->returns)
+			key->frame = *usdt_session_cookie(ctx);
+		return true;
+	}
+	if (usdt_program()->return_by == USDT_RETURN_BY_GOROUTINE_RET) {
+		key->tid = pid_tgid >> 32;
+		return usdt_goroutine(ctx, &key->goroutine, &key->frame);
+	}
+	key->frame = usdt_frame(ctx);
+	return true;
+}
+
+static __always_inline void open_call(const struct usdt_ctx *ctx, const __u32 can, __u32 site,
+				      struct usdt_site_stats *stats)
+{
+	struct usdt_call_key key = {.site = site};
+	__u32 zero = 0;
+	struct usdt_event *event;
+	long error;
+
+	if (keeps_arguments(ctx)) {
+		*usdt_session_cookie(ctx) = bpf_ktime_get_ns();
+		return;
+	}
+	event = bpf_map_lookup_elem(&usdt_blank, &zero);
+	if (!event || !find_key(ctx, &key))
+		return;
+	if (is_session()) {
+		error = add_session(&key, event);
+		*usdt_session_cookie(ctx) = error ? 0 : key.frame;
+	} else {
+		error = add_call(&key, event);
+	}
+	if (error) {
+		__sync_fetch_and_add(&stats->calls_full, 1);
+		return;
+	}
+	event = bpf_map_lookup_elem(&usdt_open_calls, &key);
+	if (!event)
+		return;
+	for (__u32 look = 0; look < 2; look++) {
+		fill(event, ctx, for_records(can), site, usdt_pid_tgid());
+		if (!may_wait(can) || look == 1 || !is_paged_out(event, can))
+			break;
+		page_in(ctx, can);
+	}
+}
+
+static __always_inline void close_call(const struct usdt_ctx *ctx, struct usdt_row *row, const __u32 can, __u32 site,
+				       struct usdt_site_stats *stats)
+{
+	struct usdt_call_key key = {.site = site};
+	struct usdt_event *event;
+
+	if (!find_key(ctx, &key))
+		return;
+	if (keeps_arguments(ctx)) {
+		if (!key.frame) /* it began before the trace, or did not count */
+			return;
+		__sync_fetch_and_add(&stats->ended, 1);
+		record_hit(ctx, row, can, site, stats, key.frame);
+		return;
+	}
+	event = bpf_map_lookup_elem(&usdt_open_calls, &key);
+	if (!event)
+		return;
+	__sync_fetch_and_add(&stats->ended, 1);
+	event->duration = bpf_ktime_get_ns() - event->ts;
+	fill_args(event, ctx, for_records(can), true);
+	if (is_call_wanted(ctx, row, can, event, stats) &&
+	    bpf_ringbuf_output(&usdt_events, event, usdt_stock()->record_size, wake_flags()))
+		count_lost(stats);
+	bpf_map_delete_elem(&usdt_open_calls, &key);
+}
+
+#endif /* USDT_TRACE_CALLS_H */

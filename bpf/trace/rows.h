@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* The rows of a table, which hits are added to instead of becoming records. */
+#ifndef USDT_TRACE_ROWS_H
+#define USDT_TRACE_ROWS_H
+
+#include <usdt/bpf/usdt.bpf.h>
+#include <usdt/bpf/event.h>
+#include "../stock.h"
+#include "abilities.h"
+#include "counts.h"
+
+/* The table's rows, of which the loader gives the size of the keys. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u64));
+	__uint(value_size, sizeof(struct usdt_tally));
+} usdt_rows SEC(".maps");
+
+/* How often two processors can change an extreme between each other's looks. */
+#define MOST_TRIES 64
+
+/* Makes `*extreme` the larger of itself and `value`; of `flip` ~0 the smaller. False: others were always faster. */
+static __always_inline bool raise(__u64 *extreme, __u64 value, const __u64 flip)
+{
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < MOST_TRIES; i++) {
+		__u64 known = *(volatile __u64 *)extreme;
+
+		if ((__s64)(known ^ flip) >= (__s64)(value ^ flip) ||
+		    __sync_val_compare_and_swap(extreme, known, value) == known)
+			return true;
+	}
+	return false;
+}
+
+/* Adds a hit to its row, which its first hit makes: from a tally where the question was. */
+static __always_inline void tally(struct usdt_row *row, struct usdt_question *question, const __u32 can,
+				  struct usdt_site_stats *stats)
+{
+	const __u64 bias = usdt_stock()->value_bias, value = question->values[0], biased = value ^ bias;
+	const __u64 low = value & ((1ull << USDT_TALLY_LOW_BITS) - 1);
+	const __u64 high = bias ? value >> USDT_TALLY_LOW_BITS : (__u64)((__s64)value >> USDT_TALLY_LOW_BITS);
+	struct usdt_tally *first = (struct usdt_tally *)question, *known;
+
+	row->part = bpf_get_smp_processor_id() & usdt_stock()->table_part_mask;
+	known = bpf_map_lookup_elem(&usdt_rows, row);
+	if (!known) {
+		*first = (struct usdt_tally){1, low, high, biased, biased};
+		if (!bpf_map_update_elem(&usdt_rows, row, first, BPF_NOEXIST))
+			return;
+		known = bpf_map_lookup_elem(&usdt_rows, row);
+		if (!known) {
+			count_unrowed(stats);
+			return;
+		}
+	}
+	if ((can & HAS_EXTREMES) && (!raise(&known->maximum, biased, 0) || !raise(&known->minimum, biased, ~0ull))) {
+		count_unrowed(stats);
+		return;
+	}
+	__sync_fetch_and_add(&known->count, 1);
+	__sync_fetch_and_add(&known->low, low);
+	__sync_fetch_and_add(&known->high, high);
+}
+
+#endif /* USDT_TRACE_ROWS_H */

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Spans: from a hit at one place to one at another, which have the same key. What the first one says waits for the
+ * second, which makes one event of both. */
+#ifndef USDT_TRACE_SPANS_H
+#define USDT_TRACE_SPANS_H
+
+#include <usdt/bpf/usdt.bpf.h>
+#include <usdt/bpf/event.h>
+#include "abilities.h"
+#include "calls.h"
+#include "counts.h"
+#include "record.h"
+#include "wanted.h"
+
+/* usdt_open_calls has the records of spans that have not ended, too. A value is a record and
+ * one word, in which the outermost of them has their number: written when its record is complete. */
+static __always_inline __u64 *open_spans(void *outermost)
+{
+	return outermost + usdt_stock()->record_size;
+}
+
+static __always_inline bool find_span_key(const struct usdt_ctx *ctx, struct usdt_span_key *key, const __u32 can)
+{
+	const volatile __u8 *args = usdt_program()->pair_args;
+	struct usdt_question *question = usdt_question_about(ctx, args, usdt_program()->pair_values);
+	__u64 answer;
+
+	if (may_wait(can) && question->unread) {
+		((struct usdt_ctx *)ctx)->sleepable = true;
+		question = usdt_question_about(ctx, args, usdt_program()->pair_values);
+		((struct usdt_ctx *)ctx)->sleepable = false;
+	}
+	*key = (struct usdt_span_key){};
+	answer = usdt_compiled_pair(question, (struct usdt_row *)key);
+	usdt_end_question(ctx);
+	return answer == USDT_YES;
+}
+
+/* Adds to the number of open spans with these keys, if there are any. */
+static __always_inline void change_open(struct usdt_span_key *key, __s64 by)
+{
+	void *outermost;
+
+	key->part = 0;
+	outermost = bpf_map_lookup_elem(&usdt_open_calls, key);
+	if (outermost)
+		__sync_fetch_and_add(open_spans(outermost), by);
+}
+
+static __always_inline void begin_span(const struct usdt_ctx *ctx, struct usdt_span_key *key, const __u32 can,
+				       __u32 site, struct usdt_site_stats *stats)
+{
+	void *outermost = bpf_map_lookup_elem(&usdt_open_calls, key);
+	struct usdt_event *event;
+	__u32 zero = 0;
+
+	if (outermost)
+		key->part = *open_spans(outermost);
+	event = bpf_map_lookup_elem(&usdt_blank, &zero);
+	if (!event || bpf_map_update_elem(&usdt_open_calls, key, event, BPF_NOEXIST)) {
+		__sync_fetch_and_add(&stats->calls_full, 1);
+		return;
+	}
+	event = bpf_map_lookup_elem(&usdt_open_calls, key);
+	if (!event)
+		return;
+	for (__u32 look = 0; look < 2; look++) {
+		fill(event, ctx, for_records(can), site, usdt_pid_tgid());
+		if (!may_wait(can) || look == 1 || !is_paged_out(event, can))
+			break;
+		page_in(ctx, can);
+	}
+	change_open(key, 1);
+}
+
+/* Of two ends that find the same beginning, one gets it. */
+static __always_inline bool take_span(struct usdt_span_key *key, __u32 begin, struct usdt_site_stats *stats)
+{
+	struct usdt_site_stats *begins = stats_of(begin);
+
+	if (bpf_map_delete_elem(&usdt_open_calls, key))
+		return false;
+	if (key->part)
+		change_open(key, -1);
+	if (begins)
+		__sync_fetch_and_add(&begins->ended, 1);
+	__sync_fetch_and_add(&stats->ended, 1);
+	return true;
+}
+
+/* The innermost span with these keys; `key` becomes its own. */
+static __always_inline struct usdt_event *find_span(struct usdt_span_key *key)
+{
+	void *found = bpf_map_lookup_elem(&usdt_open_calls, key);
+	__u64 open;
+
+	if (!found)
+		return NULL;
+	open = *open_spans(found);
+	if (!open)
+		return NULL;
+	if (open == 1)
+		return found;
+	key->part = open - 1;
+	return bpf_map_lookup_elem(&usdt_open_calls, key);
+}
+
+/* A span that ends. */
+struct ended_span {
+	__u32 begin; /* the site where it began, */
+	__u32 end;   /* and where it ends */
+	__u64 duration;
+};
+
+/* Its number in the plan. */
+static __always_inline __u32 pair_of(const struct ended_span *span)
+{
+	const __u32 begins = usdt_stock()->span_begins, ends = usdt_stock()->span_ends;
+
+	return begins + ends + span->begin * ends + (span->end - begins);
+}
+
+/* The question about a span: of what it needs, the beginning's is in the record. */
+static __always_inline struct usdt_question *
+question_about_span(const struct usdt_ctx *ctx, const struct usdt_event *event, const struct ended_span *span)
+{
+	struct usdt_question *question = (struct usdt_question *)ctx->window;
+	const struct usdt_event_arg *args = (const void *)event + sizeof(*event);
+	const __u32 first = usdt_program()->first_arg;
+	__u32 unread = 0;
+
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < USDT_FILTER_VALUES; i++) {
+		__u32 n = usdt_program()->filter_args[i];
+		__u64 value = 0;
+		bool failed;
+
+		if (i >= usdt_program()->filter_values)
+			break;
+		asm volatile("" : "+r"(n));
+		if (n < first) {
+			value = args[n].bits;
+			failed = args[n].error;
+		} else {
+			failed = usdt_filter_value(ctx, n - first, &value);
+		}
+		if (failed)
+			unread |= 1u << i;
+		usdt_put_value(question, i, value);
+	}
+	question->unread = usdt_unknown(unread);
+	question->site = pair_of(span);
+	question->duration = span->duration;
+	return question;
+}
+
+/* The record of the beginning goes to the ring, with what the end has to say. That there is room is looked at once:
+ * verifiers before Linux 5.11 do not know that a second look finds the same. */
+static __always_inline void record_span(const struct usdt_ctx *ctx, const struct usdt_event *begun,
+					struct usdt_span_key *key, const __u32 can, const struct ended_span *span,
+					struct usdt_site_stats *stats)
+{
+	struct usdt_event *event;
+
+	for (__u32 look = 0; look < 2; look++) {
+		event = bpf_ringbuf_reserve(&usdt_events, usdt_stock()->record_size, 0);
+		if (!event) {
+			if (take_span(key, span->begin, stats))
+				count_lost(stats);
+			return;
+		}
+		bpf_probe_read_kernel(event, usdt_stock()->record_size, begun);
+		event->site = usdt_stock()->site_base + span->end; /* whose texts these are */
+		event->arg_cnt = usdt_program()->first_arg + usdt_arg_cnt(ctx);
+		fill_args(event, ctx, can, false);
+		if (!may_wait(can) || look == 1 || !is_paged_out(event, can))
+			break;
+		bpf_ringbuf_discard(event, BPF_RB_NO_WAKEUP);
+		page_in(ctx, can);
+	}
+	if (!take_span(key, span->begin, stats)) {
+		bpf_ringbuf_discard(event, BPF_RB_NO_WAKEUP);
+		return;
+	}
+	event->duration = span->duration;
+	event->site = usdt_stock()->site_base + pair_of(span);
+	bpf_ringbuf_submit(event, wake_flags());
+}
+
+static __always_inline void end_span(const struct usdt_ctx *ctx, struct usdt_span_key *key, const __u32 can, __u32 site,
+				     struct usdt_site_stats *stats)
+{
+	struct ended_span span = {.end = site, .duration = bpf_ktime_get_ns()};
+	struct usdt_event *event = find_span(key);
+	struct usdt_question *question;
+	__u64 answer;
+
+	if (!event)
+		return;
+	span.begin = event->site - usdt_stock()->site_base;
+	span.duration -= event->ts;
+	if (can & FILLS_TABLE) {
+		question = question_about_span(ctx, event, &span);
+		if (take_span(key, span.begin, stats))
+			is_wanted(question, (struct usdt_row *)key, can, stats);
+		return;
+	}
+	if (usdt_program()->filtered) {
+		answer = usdt_compiled_answer(question_about_span(ctx, event, &span));
+		usdt_end_question(ctx);
+		if (answer != USDT_YES) {
+			if (take_span(key, span.begin, stats))
+				leaves_out(answer, stats);
+			return;
+		}
+	}
+	record_span(ctx, event, key, can, &span, stats);
+}
+
+static __always_inline void trace_span(const struct usdt_ctx *ctx, struct usdt_span_key *key, const __u32 can,
+				       __u32 site, struct usdt_site_stats *stats)
+{
+	if (!find_span_key(ctx, key, can))
+		__sync_fetch_and_add(&stats->unpaired, 1);
+	else if (can & BEGINS_SPANS)
+		begin_span(ctx, key, can, site, stats);
+	else
+		end_span(ctx, key, can, site, stats);
+}
+
+#endif /* USDT_TRACE_SPANS_H */

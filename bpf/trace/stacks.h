@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Stacks of the kernel and of the process. */
+#ifndef USDT_TRACE_STACKS_H
+#define USDT_TRACE_STACKS_H
+
+#include <usdt/bpf/usdt.bpf.h>
+#include <usdt/bpf/event.h>
+#include "../stock.h"
+
+/* Whom a function returns to, at its first instruction, where unwinding by frames does not see it: the function has no
+ * frame yet. 0: it is seen (x86-64, which unwinds by tables). */
+static __always_inline __u64 direct_caller(const struct usdt_ctx *ctx)
+{
+	__u64 caller = 0;
+#if defined(__TARGET_ARCH_arm64)
+	USDT_LOAD_REG(caller, ctx->regs, USDT_ARM64_CALLER_OFFSET);
+#elif defined(__TARGET_ARCH_i386)
+	__u64 top;
+
+	USDT_LOAD_REG(top, ctx->regs, USDT_I386_FRAME_OFFSET);
+	bpf_probe_read_kernel(&caller, sizeof(__u32), (const void *)top);
+#endif
+	return caller;
+}
+
+/* The kernel's stack, innermost first; its bytes or a negative errno. */
+static __always_inline long take_stack(const struct usdt_ctx *ctx, __u64 *stack)
+{
+	const __u32 size = usdt_stock()->stack_depth * sizeof(*stack);
+	__u64 caller = 0;
+	long taken;
+
+	if (usdt_source() == USDT_SOURCE_KERNEL && !ctx->returns && size > sizeof(*stack))
+		caller = direct_caller(ctx);
+	if (!caller)
+		return bpf_get_stack(ctx->regs, stack, size, 0);
+	taken = bpf_get_stack(ctx->regs, stack + 1, size - sizeof(*stack), 0);
+	if (taken < (long)sizeof(*stack))
+		return taken;
+	stack[0] = stack[1];
+	stack[1] = caller;
+	return taken + sizeof(*stack);
+}
+
+/* The registers of the process: of the hit, or those with which it entered the kernel (bpf_task_pt_regs(): 5.15). */
+static __always_inline void take_user_registers(const struct usdt_ctx *ctx, __u64 *to)
+{
+	void *regs = ctx->regs;
+	__u64 value;
+
+	if (usdt_source() != USDT_SOURCE_USER)
+		regs = (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
+#define USDT_STORE(word, offset)            \
+	USDT_LOAD_REG(value, regs, offset); \
+	to[word] = value;
+	USDT_TARGET(PT_REGS)(USDT_STORE)
+#undef USDT_STORE
+}
+
+/* What is on the stack: up to a multiple of a piece, which no page's end is within, and then piece by piece as far as
+ * there is memory. Bytes. */
+static __always_inline __u32 copy_stack(char *to, __u64 from)
+{
+	const __u32 piece = usdt_stock()->user_copy_piece;
+	__u64 size = piece - (from & (piece - 1));
+
+	/* As in capture() of texts.h. */
+	asm volatile("" : "+r"(size));
+	if (size > piece || bpf_probe_read_user(to, size, (const void *)from))
+		return 0;
+	for (__u32 i = 0; i < usdt_stock()->user_copy_pieces; i++) {
+		if (bpf_probe_read_user(to + size, piece, (const void *)(from + size)))
+			break;
+		size += piece;
+	}
+	return size;
+}
+
+/* What return probes replaced on the stack, as the kernel keeps it for each thread (struct return_instance of
+ * include/linux/uprobes.h). */
+static __always_inline void take_replaced_returns(struct usdt_replaced_return *to)
+{
+	const volatile struct usdt_stock_constants *offsets = usdt_stock();
+	void *at = (void *)bpf_get_current_task() + offsets->task_utask_offset;
+	__u32 i;
+
+	to[0].address = 0;
+	if (!offsets->task_utask_offset || bpf_probe_read_kernel(&at, sizeof(at), at) || !at ||
+	    bpf_probe_read_kernel(&at, sizeof(at), at + offsets->utask_returns_offset))
+		return;
+	for (i = 0; i < USDT_REPLACED_RETURNS; i++) {
+		to[i].address = 0;
+		if (!at || bpf_probe_read_kernel(&to[i].address, 8, at + offsets->return_address_offset))
+			return;
+		bpf_probe_read_kernel(&to[i].stack, 8, at + offsets->return_stack_offset);
+		if (bpf_probe_read_kernel(&at, sizeof(at), at + offsets->return_next_offset))
+			at = NULL;
+	}
+}
+
+/* Threads of the kernel have no process: nothing is found by frame pointers, not even where it entered the kernel. */
+static __always_inline void take_user_stack(const struct usdt_ctx *ctx, void *record)
+{
+	struct usdt_user_stack *stack = record + usdt_stock()->user_stack_at;
+	const __u32 size = usdt_stock()->user_stack_depth * sizeof(__u64);
+	void *addresses = (void *)stack + sizeof(*stack);
+
+	stack->size = 0;
+	stack->copied = 0;
+	if (size)
+		stack->size = bpf_get_stack(ctx->regs, addresses, size, BPF_F_USER_STACK);
+	if (usdt_source() != USDT_SOURCE_USER && stack->size <= 0)
+		return;
+	take_user_registers(ctx, stack->regs);
+	take_replaced_returns(stack->returns);
+	stack->copied = copy_stack(addresses + size, stack->regs[USDT_TARGET(STACK_WORD)]);
+}
+
+#endif /* USDT_TRACE_STACKS_H */
