@@ -2,34 +2,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs with the probes of <usdt/probe.h>, traced: what arrives is what the program says it passed."""
 
-import collections
 import re
-import struct
 import subprocess
 
-from builds import ROOT, build_probes, compile_and_link
+from builds import ROOT, build_probes, check_by_gdb, compile_and_link
 from harness import check, check_equal, main, require_m32, require_program, require_root, require_x86_64, scenario
+from static_log import check_shown, said
 
 ROUNDS = 7
-TEXTS = {"some text", "text", "some"}
-
-
-def said(log):
-    """What a program says it passed: values of each probe in order."""
-    probes = collections.defaultdict(list)
-    for line in log.read_text().splitlines():
-        name, *values = line.split()
-        probes[name].append([int(value) for value in values])
-    return probes
-
-
-def same(shown, passed):
-    """What was logged are signed 64-bit numbers, of floats the bits, of texts the address."""
-    if isinstance(shown, float):
-        return passed in (struct.unpack("<q", struct.pack("<d", shown))[0],
-                          struct.unpack("<I", struct.pack("<f", shown))[0])
-    return shown in (passed, passed % 2**64) if isinstance(shown, int) else shown in TEXTS
-
 
 def check_values(run, compiler, flags):
     require_root()
@@ -41,15 +21,8 @@ def check_values(run, compiler, flags):
     result = run.trace(f"usdt:{program}:c*:*", command=[program, ROUNDS, log])
     result.check_code(0)
     check_equal(sum(result.summary["lost"].values()), 0, "lost")
-    expected = said(log)
     events = result.by_name()
-    check(len(expected) > 25 and sum(map(len, expected.values())) > 150, f"only {len(expected)} probes were logged")
-    for name, lines in expected.items():
-        shown = [event["args"] for event in events.get(name, [])]
-        check_equal(len(shown), len(lines), f"hits of {name}")
-        for args, values in zip(shown, lines):
-            values = [] if name.endswith("none") else values
-            check(len(args) == len(values) and all(map(same, args, values)), f"{name}: shown {args}, passed {values}")
+    check_shown({name: [event["args"] for event in hits] for name, hits in events.items()}, log)
     for name in ("stub_twin_one", "stub_twin_two", "temporary"):
         check_equal(len(events[name]), ROUNDS, f"hits of {name}")
 
@@ -127,22 +100,7 @@ def gdb_reads_the_same_values(run):
     require_x86_64()
     require_program("gdb")
     program = build_probes(run, "gcc", ["-O2"])
-    log = run.dir / "said"
-    names = ("integers", "stub_integers", "twelve")
-    words = ["gdb", "-batch", "-nx", "-ex", "set width 0", "-ex", "set startup-with-shell off"]
-    for name in names:  # gdb counts the semaphore up while the program stands at its breakpoint
-        words += ["-ex", f"break -probe-stap c:{name}"]
-    words += ["-ex", f"run 1 {log}"]
-    for name in names:
-        count = 12 if name == "twelve" else 8
-        words += ["-ex", f"printf \"{name} {'%ld ' * count}\\n\", " +
-                  ", ".join(f"(long)$_probe_arg{n}" for n in range(count)), "-ex", "continue"]
-    done = subprocess.run([*words, program], capture_output=True, text=True, timeout=60)
-    shown = {line.split()[0]: [int(value) for value in line.split()[1:]] for line in done.stdout.splitlines()
-             if line.split(" ")[0] in names and len(line.split()) > 8}
-    check(set(shown) == set(names), f"{done.stdout[-1500:]}{done.stderr[-500:]}")
-    for name in names:
-        check_equal(shown[name], said(log)[name][0], f"values of {name}")
+    check_by_gdb(program, run.dir / "said")
 
 
 @scenario

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from builds import ROOT, compile_and_link
+from builds import HERE, INCLUDE, ROOT, compile_and_link
 from harness import (Skip, check, check_equal, main, require_m32, require_program, require_root, require_x86_64, scenario,
                      wait_line, wait_until)
 from runtime_log import said, shown
@@ -292,6 +292,29 @@ def _sanitized(name, sanitizer):
 
 _sanitized("asan", "address,undefined")
 _sanitized("tsan", "thread")
+
+
+def _unloaded(name, *sanitizer):
+    def unloaded(run):
+        require_x86_64()
+        require_program("gcc")
+        flags = ["-O1", "-g", "-fPIC", "-D_GNU_SOURCE", f"-I{INCLUDE}", *sanitizer]
+        library = run.dir / "libprovider.so"
+        linked = ["-shared", "-Wl,-z,nodelete", f"-Wl,--version-script={ROOT}/provider/provider.map"]  # as CMakeLists.txt has it
+        program = run.dir / "unload"
+        for argv in ([*LIBRARY, *linked, "-o", library], [HERE / "runtime_unload.c", "-o", program]):
+            done = subprocess.run(["gcc", "-std=gnu11", "-pthread", *flags, *argv], capture_output=True, text=True)
+            check_equal(done.returncode, 0, done.stderr)
+        done = subprocess.run([program, library], capture_output=True, text=True, timeout=100)
+        check(done.returncode == 0 and not done.stderr, f"exit {done.returncode}\n{done.stderr[-3000:]}")
+
+    unloaded.__name__ = f"four_threads_fire_while_the_library_is_unloaded{name}"
+    scenario(unloaded)
+
+
+_unloaded("")
+_unloaded("_under_asan", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+_unloaded("_under_tsan", "-fsanitize=thread")
 
 
 # --- systems that refuse --------------------------------------------------------------------------------------------

@@ -118,6 +118,31 @@ int main(int argc, char** argv) {
                          [("provider", False)])
         self.assertEqual(self.rules(site("x", "my_app", "one") + site("y", "MyApp", "two"), 0), [("provider", False)])
 
+    def signs(self, args, *flags):
+        """What is said of a probe with `args` in f(int a, unsigned b, short c), by the debug information of a compiler."""
+        note = site("place", "app", "probe", args, code="").replace("%", "%%")
+        base = HEAD[HEAD.index(".pushsection .stapsdt.base"):HEAD.index(".section .note.GNU")]
+        text = f"""
+int __attribute__((noinline)) f(int a, unsigned b, short c) {{
+  __asm__ volatile(R"(place: nop
+{note})" : : "r"(a), "r"(b), "r"(c));
+  return a;
+}}
+int main(void) {{ return f(1, 2, 3); }}
+__asm__(R"({base})");
+"""
+        self.build(text, "c", ["-std=gnu11", "-O2", *flags])
+        return [(finding["rule"], finding["fault"], finding["text"]) for finding in self.lint(0)]
+
+    def test_signs_are_those_of_the_source(self):
+        self.assertEqual(self.signs("-4@%edi 4@%esi -2@%dx", "-g"), [])
+        (unsigned, signed) = self.signs("4@%edi -4@%esi", "-g")
+        self.assertEqual(unsigned[:2], ("sign", False))
+        self.assertIn("arg0 (4@%edi) is unsigned, and the variable that is there, int a, is not", unsigned[2])
+        self.assertIn("arg1 (-4@%esi) is signed, and the variable that is there, unsigned int b, is not", signed[2])
+        self.assertEqual(self.signs("8@%rdi 1@%sil", "-g"), [], "other sizes are other values")
+        self.assertEqual(self.signs("4@%edi -4@%esi"), [], "without debug information nothing is known")
+
     def test_it_is_about_probes_of_files(self):
         for words in (["--lint", "kfunc:vfs_read"], ["--lint", "--doctor"], ["--lint"]):
             done = subprocess.run([TOOL, *words], capture_output=True, text=True)

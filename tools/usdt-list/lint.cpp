@@ -7,6 +7,7 @@
 #include <cctype>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "common/json.hpp"
@@ -49,6 +50,24 @@ bool is_nop5(const Site& site) {
   return site.site_class == usdt::SiteClass::nop5 || site.site_class == usdt::SiteClass::nop_nop5;
 }
 
+/// Both are the whole, or the lowest bytes, of one register, or the same memory.
+bool is_same_place(const usdt::Location& one, const usdt::Location& other, usdt::Machine machine) {
+  const auto same = [machine](usdt::RegisterId a, usdt::RegisterId b) {
+    const usdt::RegisterInfo left = usdt::register_info(machine, a);
+    const usdt::RegisterInfo right = usdt::register_info(machine, b);
+    return left.canon == right.canon && left.shift == right.shift;
+  };
+  const auto* a = std::get_if<usdt::Register>(&one);
+  const auto* b = std::get_if<usdt::Register>(&other);
+  if (a && b) return same(a->id, b->id) && same(a->high, b->high);
+  const auto* memory = std::get_if<usdt::Memory>(&one);
+  const auto* beside = std::get_if<usdt::Memory>(&other);
+  if (!memory || !beside || !same(memory->base, beside->base)) return false;
+  usdt::Memory based = *memory;
+  based.base = beside->base;
+  return based == *beside;
+}
+
 /// Looks at the sites of one file, one by one and beside each other.
 class Linter {
  public:
@@ -60,6 +79,7 @@ class Linter {
       look_at_arguments(site);
       look_at_semaphore(site);
     }
+    look_at_signs();
     look_at_probes();
     look_at_providers();
     return std::move(findings_);
@@ -110,6 +130,36 @@ class Linter {
     const bool described = std::ranges::any_of(args, [](const auto& arg) { return arg.declaration != nullptr; });
     if (site.description && !args.empty() && !described)
       add("description", site, "its provider describes other arguments than the note has", false);
+  }
+
+  /// Against what the source declares, where debug information tells. A cast makes the same of it as a mistake.
+  void look_at_signs() {
+    constexpr std::size_t kMost = 1000;  // sites: each reads a unit of the debug information
+    const auto sites = std::span(file_.sites).first(std::min(kMost, file_.sites.size()));
+    const auto variables = usdt::site_variables(*file_.elf, sites);
+    for (std::size_t i = 0; variables && i < sites.size(); ++i) {
+      const std::vector<usdt::Arg> args = decoder_.decode(file_.sites[i]);
+      for (std::size_t n = 0; n < args.size(); ++n) look_at_sign(file_.sites[i], n, args[n], (*variables)[i]);
+    }
+  }
+
+  void look_at_sign(const Site& site, std::size_t n, const usdt::Arg& arg, const std::vector<usdt::Arg>& variables) {
+    if (arg.type.kind != usdt::TypeKind::integer) return;
+    const auto there = [&](const usdt::Arg& variable) {
+      return variable.type.kind == usdt::TypeKind::integer && variable.type.size == arg.type.size &&
+             variable.steps.empty() && is_same_place(variable.location, arg.location, decoder_.machine());
+    };
+    const auto other_sign = [&](const usdt::Arg& variable) { return variable.type.is_signed != arg.type.is_signed; };
+    const auto found = std::ranges::find_if(variables, there);
+    // What several variables have in one place may be any of them.
+    if (found == variables.end() || !std::ranges::all_of(variables, [&](const usdt::Arg& variable) {
+          return !there(variable) || other_sign(variable);
+        }))
+      return;
+    add("sign", site,
+        fmt::format("arg{} ({}) is {}, and the variable that is there, {} {}, is not", n, arg.source,
+                    arg.type.is_signed ? "signed" : "unsigned", found->c_type(), found->name()),
+        false);
   }
 
   void look_at_semaphore(const Site& site) {
