@@ -53,6 +53,8 @@ export interface Event {
   truncated?: number[];
   /** CLOCK_MONOTONIC, ns: that of process.hrtime.bigint(). */
   time: bigint;
+  /** The time of day, ns since 1970. */
+  wallTime: bigint;
   /** Of calls, ns. */
   duration?: bigint;
   pid: number;
@@ -62,7 +64,44 @@ export interface Event {
   site: number;
 }
 
-export interface TraceOptions {
+/** Rows instead of events: the kernel adds hits up whose keys are equal (docs/tables.md). */
+export interface Table {
+  /** Expressions with commas between them: "comm, arg0 % 16"; none: one row for all hits. */
+  by?: string;
+  /** An integer of which rows have the sum. */
+  value?: string;
+  /** And the smallest and the largest. */
+  extremes?: boolean;
+  /** An integer of which rows have how many were in each range. */
+  histogram?: string;
+  /** Ranges from one power of 2 to the next are divided in 2**detail, at most 2**4. */
+  detail?: number;
+  /** Ranges of equal width: from, to, step. */
+  linear?: [number, number, number];
+  maxRows?: number;
+}
+
+/** Hits with the same keys. Numbers of keys are bigint. */
+export interface Row {
+  keys: Value[];
+  count: number;
+  sum: bigint | null;
+  average: number | null;
+  minimum: bigint | null;
+  maximum: bigint | null;
+  /** Of the histogram: those that are not empty, in order, with both ends. */
+  ranges: {first: bigint; last: bigint; count: number}[];
+}
+
+export interface Question {
+  /** Only hits for which it holds: 'rows > 10 && comm != "cat"'. */
+  where?: string;
+  table?: Table;
+}
+
+export interface TraceOptions extends Question {
+  /** Events that are taken are written to this file as well. */
+  record?: string;
   targets?: OneOrMore<string>;
   pids?: OneOrMore<number>;
   family?: OneOrMore<number>;
@@ -84,6 +123,9 @@ export interface Counts {
   discarded: number;
   unfinished: number;
   missed: number | null;
+  rejected: number;
+  unanswered: number;
+  tableFull: number;
 }
 
 export class Tracer implements AsyncIterable<Event> {
@@ -95,7 +137,18 @@ export class Tracer implements AsyncIterable<Event> {
   detach(): void;
   close(): void;
   counts(): Counts;
+  rows(): Row[];
   notices(): string[];
+}
+
+export class Recording implements Iterable<Event> {
+  constructor(file: string, options?: Question);
+  take(limit?: number): Event[];
+  [Symbol.iterator](): Iterator<Event>;
+  rows(): Row[];
+  counts(): Counts;
+  info(): {madeBy: string; kernel: string; machine: string; cut: string | null};
+  close(): void;
 }
 
 export function checkPrivilege(): void;

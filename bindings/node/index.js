@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Lists and traces USDT probes of any process, functions of programs and of the kernel (docs/node.md), and makes probes of
-// this process. The addons are beside this file, or where USDT_NODE_ADDONS says.
+// this process. The addons are beside this file, in build/Release, or where USDT_NODE_ADDONS says.
 'use strict';
 
 const {AsyncLocalStorage} = require('node:async_hooks');
+const fs = require('node:fs');
 const path = require('node:path');
 
 const addons = {};
+const built = path.join(__dirname, 'build/Release');
+const directory = process.env.USDT_NODE_ADDONS || (fs.existsSync(built) ? built : __dirname);
 // Each is loaded when it is first needed: to have probes takes no tracer.
-const addon = (name) => (addons[name] ??= require(path.join(process.env.USDT_NODE_ADDONS || __dirname, `${name}.node`)));
+const addon = (name) => (addons[name] ??= require(path.join(directory, `${name}.node`)));
 const tracing = () => addon('usdt_tracing');
 
 const listOf = (oneOrMore) => (oneOrMore === undefined || oneOrMore === null ? [] : Array.isArray(oneOrMore) ? oneOrMore : [oneOrMore]);
@@ -39,6 +42,24 @@ function textBits(texts) {
   }, 0);
 }
 
+const EXTREMES = 1;
+
+/** What native code takes of {where, table}. */
+function questionOf({where = null, table = null}) {
+  if (!table) return {where, table: null};
+  const {by = null, value = null, extremes = false, histogram = null, detail = 0, linear, maxRows = 4096} = table;
+  const [from, to, step] = linear ?? [0, 0, 0];
+  if (linear && !step) throw new TypeError('linear: ranges of the width 0');
+  return {where, table: {by, value, flags: extremes ? EXTREMES : 0, histogram, detail, maxRows, from, to, step}};
+}
+
+/** Rows with what the table asks for, and no more. */
+function rowsOf(rows, {value = null, extremes = false}) {
+  return rows.map(({keys, count, sum, minimum, maximum, ranges}) => ({
+    keys, count, ranges, sum: value ? sum : null, average: value ? Number(sum) / count : null,
+    minimum: extremes ? minimum : null, maximum: extremes ? maximum : null}));
+}
+
 /** Traces probes, functions and points of the kernel: `for await (const event of tracer)` until stop(). */
 class Tracer {
   #handle = null;
@@ -47,19 +68,23 @@ class Tracer {
   #detached = false;
   #counts = null;
   #notices = [];
+  #table;
+  #rows = [];
 
-  constructor(handle) {
+  constructor(handle, table) {
     this.#handle = handle;
+    this.#table = table;
   }
 
   /** Attaches. Errors have a `kind` ("not_found", "no_permission") and an `errno`. */
   static async start(patterns, options = {}) {
     const {texts = 'auto', textArgs, values, openStructs = false, stringSize = 200, ringBytes = 32 << 20, countOnly = false,
-           descendants = false} = options;
+           descendants = false, record = null} = options;
     return new Tracer(await tracing().start({
+      ...questionOf(options), record,
       ...searchOf({...options, patterns}), texts: textBits(texts), textArgs: listOf(textArgs), values: listOf(values),
       planFlags: openStructs ? OPEN : 0, traceFlags: (countOnly ? COUNT_ONLY : 0) | (descendants ? DESCENDANTS : 0),
-      stringSize, ringBytes}));
+      stringSize, ringBytes}), options.table);
   }
 
   /** The events that are there, at most `limit` (0: all), without waiting. */
@@ -95,12 +120,22 @@ class Tracer {
     this.#detached = true;
   }
 
-  /** Detaches; what nobody took counts as discarded. counts() and notices() stay. */
+  /** Detaches; what nobody took counts as discarded. counts(), rows() and notices() stay. Throws what went wrong with
+   * `record`. */
   close() {
-    if (!this.#handle) return;
+    const handle = this.#handle;
+    if (!handle) return;
+    tracing().discard(handle);
     this.#notices = this.notices();
-    this.#counts = tracing().close(this.#handle);
+    this.#counts = this.counts();
+    if (this.#table) this.#rows = this.rows();
     this.#handle = null;
+    tracing().close(handle);
+  }
+
+  /** Those of `table` as they are now, in the order of their keys; exact once the trace is over. */
+  rows() {
+    return this.#handle ? rowsOf(tracing().rows(this.#handle), this.#table ?? {}) : this.#rows;
   }
 
   /** hits === delivered + lost + unfinished + discarded, once the trace is over. */
@@ -116,6 +151,46 @@ class Tracer {
   #open() {
     if (!this.#handle) throw new Error('usdt: the tracer is closed');
     return this.#handle;
+  }
+}
+
+/** Events of a trace that was recorded (`usdt-trace --record`, or `record` of a Tracer): `for (const event of recording)`. */
+class Recording {
+  #handle;
+  #table;
+
+  /** `where`: only events for which it holds; `table`: rows() instead of events. */
+  constructor(file, options = {}) {
+    this.#table = options.table;
+    this.#handle = tracing().openRecording(String(file), questionOf(options));
+  }
+
+  /** The next events, at most `limit` (0: all that are left); none: there are no more. */
+  take(limit = 0) {
+    return tracing().recordingTake(this.#handle, limit);
+  }
+
+  *[Symbol.iterator]() {
+    for (let events; (events = this.take(1024)).length > 0;) yield* events;
+  }
+
+  /** Those of `table`, over all events of the file. */
+  rows() {
+    return rowsOf(tracing().recordingRows(this.#handle), this.#table ?? {});
+  }
+
+  /** What became of all hits when it was recorded. */
+  counts() {
+    return tracing().recordingCounts(this.#handle);
+  }
+
+  /** Who made it, where, and whether it is `cut`. */
+  info() {
+    return tracing().recordingInfo(this.#handle);
+  }
+
+  close() {
+    tracing().recordingClose(this.#handle);
   }
 }
 
@@ -260,4 +335,4 @@ function inSpan(pair, action) {
   return result.then((value) => (end(false), value), (error) => { end(true); throw error; });
 }
 
-module.exports = {list, Tracer, checkPrivilege, Provider};
+module.exports = {list, Tracer, Recording, checkPrivilege, Provider};

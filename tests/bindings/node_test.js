@@ -8,6 +8,7 @@
 const assert = require('node:assert/strict');
 const {execFileSync, spawn} = require('node:child_process');
 const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
 const readline = require('node:readline');
 const {test} = require('node:test');
@@ -186,6 +187,78 @@ if (!live) {
     assert.deepEqual({hits, delivered, discarded, lost}, {hits: 8, delivered: 3, discarded: 5, lost: 0});
     assert.throws(() => tracer.take(), /closed/);
     provider.close();
+  });
+
+  // What passing n = -500 ... 499 comes to: remainders have the sign of n, as in C.
+  const TABLE = {by: 'n % 3, str(word)', value: 'n', extremes: true, histogram: 'n'};
+  function assertRows(rows) {
+    const byKey = new Map();
+    for (let n = -500; n < 500; ++n) {
+      const key = `${(n % 3) + 0} ${n < 0 ? 'below' : 'above'}`;
+      byKey.set(key, [...(byKey.get(key) ?? []), n]);
+    }
+    assert.deepEqual(rows.map(({keys}) => `${keys[0]} ${keys[1]}`).sort(), [...byKey.keys()].sort());
+    for (const row of rows) {
+      const numbers = byKey.get(`${row.keys[0]} ${row.keys[1]}`);
+      assert.equal(row.count, numbers.length);
+      assert.equal(row.sum, BigInt(numbers.reduce((sum, n) => sum + n, 0)));
+      assert.equal(row.average, Number(row.sum) / row.count);
+      assert.deepEqual([row.minimum, row.maximum], [BigInt(Math.min(...numbers)), BigInt(Math.max(...numbers))]);
+      let counted = 0;
+      for (const {first, last, count} of row.ranges) {
+        assert.equal(count, numbers.filter((n) => first <= n && n <= last).length);
+        counted += count;
+      }
+      assert.equal(counted, row.count);
+    }
+  }
+
+  test('the kernel asks questions and fills tables', async () => {
+    const provider = new usdt.Provider('jtable', {required: true});
+    const probe = provider.probe('hit', 'i32 n, str word');
+    const hit = () => { for (let n = -500; n < 500; ++n) probe(n, n < 0 ? 'below' : 'above'); };
+    const tracer = await usdt.Tracer.start('jtable:hit', {pids: process.pid, table: TABLE});
+    hit();
+    assert.deepEqual(tracer.take(), []);
+    assertRows(tracer.rows());
+    tracer.close();
+    assertRows(tracer.rows());  // outlive the trace
+    assert.equal(tracer.counts().delivered, 1000);
+    const asked = await usdt.Tracer.start('jtable:hit', {pids: process.pid, where: 'n >= 497'});
+    hit();
+    assert.deepEqual(asked.take().map(({args}) => args), [[497, 'above'], [498, 'above'], [499, 'above']]);
+    asked.close();
+    assert.deepEqual([asked.counts().hits, asked.counts().rejected], [1000, 997]);
+    await assert.rejects(usdt.Tracer.start('jtable:hit', {pids: process.pid, where: 'n >'}), kind('syntax'));
+    await assert.rejects(usdt.Tracer.start('jtable:hit', {pids: process.pid, table: {}}), kind('invalid_argument'));
+    provider.close();
+  });
+
+  test('a recording has the events that were taken', async () => {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'usdt-node-'));
+    const record = path.join(directory, 'hits.rec');
+    const provider = new usdt.Provider('jrecord', {required: true});
+    const probe = provider.probe('hit', 'i32 n, str word');
+    const tracer = await usdt.Tracer.start('jrecord:hit', {pids: process.pid, record});
+    for (let n = -500; n < 500; ++n) probe(n, n < 0 ? 'below' : 'above');
+    const events = tracer.take();
+    tracer.close();
+    assert.equal(events.length, 1000);
+    const recording = new usdt.Recording(record);
+    // The file of the probes has a name in this process alone.
+    const lasting = ({probe, ...event}) => event;
+    assert.deepEqual([...recording].map(lasting), events.map(lasting));
+    assert.deepEqual(recording.counts(), tracer.counts());
+    assert.deepEqual([recording.info().kernel, recording.info().cut], [os.release(), null]);
+    assert.ok(Math.abs(Number(events[0].wallTime / 1000000n) - Date.now()) < 60000);
+    recording.close();
+    assert.throws(() => recording.take(), /closed/);
+    assertRows(new usdt.Recording(record, {table: TABLE}).rows());
+    assert.equal(new usdt.Recording(record, {where: 'n < -490'}).take().length, 10);
+    assert.throws(() => new usdt.Recording('/no/such/file'), kind('not_found'));
+    await assert.rejects(usdt.Tracer.start('jrecord:hit', {record: '/no/such/directory/file'}), kind('not_found'));
+    provider.close();
+    fs.rmSync(directory, {recursive: true});
   });
 
   test('a worker that is ended in the midst of a trace leaves nothing', async () => {

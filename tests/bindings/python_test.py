@@ -6,6 +6,7 @@ Usage: python_test.py CLASS      USDT_LIBRARY names libusdt-c.so; exit code 77: 
 """
 
 import asyncio
+import collections
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -301,6 +303,94 @@ class Live(unittest.TestCase):
             said = self.child.do(50)
             self.assertEqual(tracer.take(0), [])
         self.assertGreaterEqual(tracer.counts().hits, len(said))
+
+    def own(self):
+        """The question whether a hit is of the child's script."""
+        return f'str(arg0) == "{self.child.script}" && str(arg1) != "note"'
+
+    def assert_rows(self, rows, said):
+        """Rows by function over the lines of its returns, with a range of numbers for each four lines."""
+        lines = {}
+        for name, line in said:
+            lines.setdefault(name, []).append(line)
+        self.assertEqual({row.keys: (row.count, row.sum, row.minimum, row.maximum) for row in rows},
+                         {(name,): (len(all), sum(all), min(all), max(all)) for name, all in lines.items()})
+        for row in rows:
+            self.assertEqual(row.average, row.sum / row.count)
+            counted = [(range.first // 4, range.count) for range in row.ranges]
+            self.assertEqual(counted, sorted(collections.Counter(line // 4 for line in lines[row.keys[0]]).items()))
+            self.assertEqual({range.last - range.first for range in row.ranges}, {3})
+
+    BY_FUNCTION = usdt.Table(by="str(arg1)", value="arg2", extremes=True, histogram="arg2", linear=(0, 400, 4))
+
+    def test_the_kernel_fills_a_table(self):
+        with self.tracer(where=self.own(), table=self.BY_FUNCTION) as tracer:
+            said = self.child.do(200)
+            self.assertEqual(tracer.take(0), [])
+            self.assert_rows(tracer.rows(), said)
+        self.assert_rows(tracer.rows(), said)  # it outlives the trace
+        counts = tracer.counts()
+        self.assertEqual((counts.delivered, counts.hits - counts.rejected, counts.lost), (len(said), len(said), 0))
+        self.assertGreater(counts.rejected, 0)
+
+    def test_a_question_is_asked_in_the_kernel(self):
+        with self.tracer(where=self.own() + ' && str(arg1) == "leaf"') as tracer:
+            said = self.child.do(20)
+            tracer.stop()
+            events = list(tracer)
+        self.assertEqual([list(event.args[1:]) for event in events], [each for each in said if each[0] == "leaf"])
+        with self.assertRaises(usdt.SyntaxFault):
+            self.tracer(where="arg0 ==").start()
+        with self.assertRaises(usdt.InvalidArgument):
+            self.tracer(table=usdt.Table()).start()
+
+    def test_a_recording_has_the_events_that_were_taken(self):
+        path = self.child.script.parent / "calls.rec"
+        with self.tracer(record=path) as tracer:
+            said = self.child.do(100)
+            tracer.stop()
+            events = list(tracer)
+        with usdt.Recording(path) as recording:
+            self.assertEqual(list(recording), events)
+            self.assertEqual(recording.counts(), tracer.counts())
+            self.assertEqual(recording.probes, tracer.probes)
+            self.assertEqual((recording.kernel, recording.cut), (os.uname().release, None))
+        with self.assertRaises(ValueError):
+            recording.take()
+        recording.close()
+        self.assertEqual(self.child.returns(events), said)
+        self.assertLess(abs(events[-1].wall_time - time.time_ns()), 60e9)
+        with usdt.Recording(path, where=self.own(), table=self.BY_FUNCTION) as recording:
+            self.assert_rows(recording.rows(), said)
+        with self.assertRaises(usdt.NotFound):
+            usdt.Recording("/no/such/file")
+        with self.assertRaises(OSError):  # where the file cannot be written, the tracer does not start
+            self.tracer(record="/no/such/directory/file").start()
+
+    def test_usdt_trace_and_the_package_read_each_others_recordings(self):
+        tool = os.environ.get("USDT_TRACE")
+        if not tool:
+            self.skipTest("usdt-trace is not built")
+        ours, its = self.child.script.parent / "ours.rec", self.child.script.parent / "its.rec"
+        pattern = "python:function__return"
+        tracing = subprocess.Popen([tool, pattern, "-p", str(self.child.pid), "--print", "str(arg0), str(arg1), arg2", "--record", its],
+                                   stderr=subprocess.PIPE, text=True)
+        while "attached" not in (line := tracing.stderr.readline()):
+            self.assertNotEqual(line, "", "usdt-trace ended")
+        with self.tracer(record=ours) as tracer:
+            said = self.child.do(30)
+            tracer.stop()
+            list(tracer)
+        tracing.send_signal(signal.SIGINT)
+        self.assertEqual(tracing.wait(30), 0, tracing.stderr.read())
+        tracing.stderr.close()
+        with usdt.Recording(its) as recording:
+            self.assertEqual(self.child.returns(recording), said)
+            self.assertTrue(recording.made_by.startswith("usdt-trace "), recording.made_by)
+        replay = subprocess.run([tool, "--replay", ours, "--print", "str(arg0), str(arg1), arg2", "--format", "json"], check=True,
+                                capture_output=True, text=True)
+        shown = [event["args"] for event in map(json.loads, replay.stdout.splitlines()) if event["type"] == "event"]
+        self.assertEqual([args[1:] for args in shown if args[0] == str(self.child.script) and args[1] != "note"], said)
 
     def test_texts_are_cut_where_they_are_told_to(self):
         with self.tracer(string_size=8, texts=None, text_args=["arg0", "arg1"]) as tracer:

@@ -35,6 +35,7 @@ usdtc_event_info info_of(const usdtc_event& owner) {
   info.file = probe.file ? owner.planned->files[probe.file->value].c_str() : nullptr;
   info.provider = probe.provider.c_str();
   info.name = probe.name.c_str();
+  info.wall_time = event.timestamp() + static_cast<std::uint64_t>(owner.wall_offset);
   return info;
 }
 
@@ -43,22 +44,13 @@ void set_unreadable(usdtc_value& value, std::string_view why) {
   value.text = text_of(why);
 }
 
-void set_text(usdtc_value& value, const usdt::Text& text) {
-  // A cut may be in the midst of a character, which then goes.
-  const std::string_view whole = text.truncated ? usdt::without_partial_utf8(text.bytes) : text.bytes;
-  const bool utf8 = is_utf8(whole);
-  value.kind = utf8 ? USDTC_VALUE_TEXT : USDTC_VALUE_BYTES;
-  value.flags = text.truncated ? USDTC_VALUE_TRUNCATED : 0;
-  value.text = text_of(utf8 ? whole : text.bytes);
-}
-
 /// The text of an argument for which one was captured. What is only likely to be one stays a number where it is none.
 void choose_text(const usdtc_event& owner, std::size_t n, usdtc_value& value) {
   const usdt::Event& event = owner.event();
   const usdt::EncodedSpec& spec = event.plan().specs[event.site().spec];
   if (!usdt::string_slot(spec, n)) return;
   auto text = event.text(n);
-  if (text) return set_text(value, *text);
+  if (text) return set_text(value, text->bytes, text->truncated);
   if (spec.args[n].capture == USDT_CAPTURE_LIKELY) return;
   if (value.number.u == 0) value.flags = USDTC_VALUE_NULL;
   set_unreadable(value, owner.planned->keep(std::move(text.error().message)));
@@ -87,6 +79,16 @@ usdtc_value value_of(const usdtc_event& owner, std::size_t n) {
 }
 
 }  // namespace
+
+void set_text(usdtc_value& value, std::string_view bytes, bool truncated) noexcept {
+  // A cut may be in the midst of a character, which then goes.
+  const std::string_view whole = truncated ? usdt::without_partial_utf8(bytes) : bytes;
+  const bool utf8 = is_utf8(whole);
+  value.kind = utf8 ? USDTC_VALUE_TEXT : USDTC_VALUE_BYTES;
+  value.flags = truncated ? USDTC_VALUE_TRUNCATED : 0;
+  value.text = text_of(utf8 ? whole : bytes);
+}
+
 }  // namespace usdtc
 
 extern "C" {
@@ -101,7 +103,8 @@ int usdtc_event_copy(const usdtc_event* event, usdtc_event** copy, usdtc_error**
   if (copy) *copy = nullptr;
   return usdtc::guarded(error, [&]() -> usdt::Result<void> {
     if (!event || !copy) return usdtc::invalid("the event, or the place for its copy, is NULL");
-    *copy = new usdtc_event{event->planned, nullptr, event->own ? *event->own : usdt::OwnedEvent(event->event())};
+    *copy = new usdtc_event{event->planned, event->wall_offset, nullptr,
+                            event->own ? *event->own : usdt::OwnedEvent(event->event())};
     return {};
   });
 }

@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -114,9 +115,25 @@ struct Notice {
 };
 usdt::Result<void> write_notice(const Notice* notice, std::size_t n, std::size_t count, usdtc_notice* out);
 
+/// What usdtc_table asks for: the question, of which the last key is a bucket of the histogram if there is one.
+struct AskedTable {
+  enum class Histogram : std::uint8_t { none, log2, linear };
+
+  [[nodiscard]] usdt::Bucket bucket(const usdt::TableKey& key) const;
+
+  std::shared_ptr<const usdt::TableQuestion> question = {};  ///< null: no table
+  Histogram histogram = Histogram::none;
+  unsigned detail = 0;
+  std::int64_t from = 0, to = 0, step = 0;
+};
+/// `given` null: no table. Errors: invalid_argument, syntax.
+usdt::Result<AskedTable> read_table(const usdtc_table* given);
+/// `given` null: no question.
+usdt::Result<std::shared_ptr<const usdt::Expression>> read_where(const char* given);
+
 /// A plan with the texts that events and tracers hand out of it.
 struct Planned {
-  explicit Planned(usdt::AttachPlan&& made);
+  explicit Planned(std::shared_ptr<const usdt::AttachPlan> made);
   /// Texts that a plan does not keep live here, each once: reasons, which are few.
   std::string_view keep(std::string&& reason) const;
 
@@ -124,12 +141,21 @@ struct Planned {
   std::vector<std::string> full_names;  ///< by probe
   std::vector<std::string> files;       ///< by file
   std::vector<Notice> skipped;
+  AskedTable table = {};
+  bool recorded = false;  ///< of a recording: nothing of it can be attached
 
  private:
   mutable std::mutex mutex_;
   mutable std::set<std::string, std::less<>> reasons_;
 };
 Notice notice_of(const Planned& planned, const usdt::SkippedSite& site, std::uint32_t kind);
+/// A text, of which the end may be missing, as UTF-8 or bytes.
+void set_text(usdtc_value& value, std::string_view bytes, bool truncated) noexcept;
+
+/// What the time of day is more than CLOCK_MONOTONIC now, ns.
+std::int64_t wall_offset_now() noexcept;
+/// 0: no limit.
+inline std::size_t limit_of(std::size_t limit) noexcept { return limit == 0 ? SIZE_MAX : limit; }
 
 /// The sizes that the structs had in the first version, up to what was their last member; they never change.
 #define USDTC_UP_TO(type, member) (offsetof(type, member) + sizeof(type::member))
@@ -142,6 +168,11 @@ constexpr std::size_t kTraceOptions = USDTC_UP_TO(usdtc_trace_options, family_co
 constexpr std::size_t kCounts = USDTC_UP_TO(usdtc_counts, undecided);
 constexpr std::size_t kEventInfo = USDTC_UP_TO(usdtc_event_info, name);
 constexpr std::size_t kValue = USDTC_UP_TO(usdtc_value, enumerator);
+constexpr std::size_t kTable = USDTC_UP_TO(usdtc_table, step);
+constexpr std::size_t kRow = USDTC_UP_TO(usdtc_row, range_count);
+constexpr std::size_t kRange = USDTC_UP_TO(usdtc_range, count);
+constexpr std::size_t kReplayOptions = USDTC_UP_TO(usdtc_replay_options, table);
+constexpr std::size_t kRecordingInfo = USDTC_UP_TO(usdtc_recording_info, cut);
 #undef USDTC_UP_TO
 
 }  // namespace usdtc
@@ -155,6 +186,7 @@ struct usdtc_event {
   const usdt::Event& event() const noexcept { return view ? *view : **own; }
 
   std::shared_ptr<const usdtc::Planned> planned;
+  std::int64_t wall_offset = 0;
   const usdt::Event* view = nullptr;
   std::optional<usdt::OwnedEvent> own = {};
 };
@@ -162,3 +194,16 @@ struct usdtc_event {
 struct usdtc_batch {
   std::vector<usdtc_event> events;
 };
+
+struct usdtc_ledger {
+  usdtc_counts total = {};
+  std::vector<usdtc_counts> probes = {};
+};
+
+namespace usdtc {
+usdtc_ledger ledger_of(std::span<const usdt::ProbeCounts> probes, std::optional<std::uint64_t> missed,
+                       std::uint64_t undecided);
+/// The rows of a table with the texts of its plan, for the caller; `table` says what their keys are.
+usdtc_rows* rows_of(const std::shared_ptr<const Planned>& planned, const AskedTable& asked,
+                    const usdt::PlannedTable& table, std::vector<usdt::TableRow>&& rows);
+}  // namespace usdtc

@@ -92,6 +92,9 @@ usdt::Result<usdt::PlanOptions> options_of(const usdtc_plan_options& options) {
   auto values = values_of(options);
   if (!values) return usdt::fail(std::move(values.error()));
   out.values = std::move(*values);
+  auto where = read_where(options.where);
+  if (!where) return usdt::fail(std::move(where.error()));
+  out.where = std::move(*where);
   return out;
 }
 
@@ -118,11 +121,16 @@ usdt::Result<void> check_texts(const usdt::AttachPlan& plan, const usdt::TextOpt
 usdt::Result<std::unique_ptr<usdtc_plan>> make(const usdtc_selection& selection, const usdtc_plan_options& given) {
   auto options = options_of(given);
   if (!options) return usdt::fail(std::move(options.error()));
+  auto table = read_table(given.table);
+  if (!table) return usdt::fail(std::move(table.error()));
+  options->table = table->question;
   auto plan = usdt::plan_attach(selection.selection, usdt::kernel_facts(selection.patterns), *options);
   if (!plan) return usdt::fail(std::move(plan.error()));
   if (auto sense = check_texts(*plan, options->texts); !sense) return usdt::fail(std::move(sense.error()));
+  auto planned = std::make_shared<Planned>(std::make_shared<const usdt::AttachPlan>(std::move(*plan)));
+  planned->table = std::move(*table);
   auto made = std::make_unique<usdtc_plan>();
-  made->planned = std::make_shared<const Planned>(std::move(*plan));
+  made->planned = std::move(planned);
   return made;
 }
 
@@ -133,7 +141,7 @@ Notice notice_of(const Planned& planned, const usdt::SkippedSite& site, std::uin
   return {kind, site.probe.value, fmt::format("{}{}: {}", planned.full_names[site.probe.value], where, site.reason)};
 }
 
-Planned::Planned(usdt::AttachPlan&& made) : plan(std::make_shared<const usdt::AttachPlan>(std::move(made))) {
+Planned::Planned(std::shared_ptr<const usdt::AttachPlan> made) : plan(std::move(made)) {
   for (const usdt::PlannedProbe& probe : plan->probes) full_names.push_back(usdt::full_name(*plan, probe));
   for (const usdt::PlannedFile& file : plan->files) files.push_back(file.target.path.string());
   for (const usdt::SkippedSite& site : plan->skipped) skipped.push_back(notice_of(*this, site, USDTC_NOTICE_SKIPPED));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <chrono>
+#include <ctime>
 #include <deque>
 #include <utility>
 
@@ -26,20 +27,29 @@ struct usdtc_tracer {
     }
   }
 
+  /// Writes the event to the recording, if there is one. What fails is told by end_recording().
+  void record(const usdt::Event& event, std::int64_t wall_offset) {
+    if (recorder && written) written = recorder->event(event, wall_offset);
+  }
+  /// What has waited for a second is written.
+  void flush_recording() {
+    if (recorder && written) written = recorder->flush_if_due();
+  }
+  usdt::Result<void> end_recording();
+
   usdt::Tracer tracer;
   std::shared_ptr<const usdtc::Planned> planned;
   std::deque<usdtc::Notice> notices = {};  // their texts stay where they are
   std::size_t seen_changes = 0;
   std::string attachment = {};
-};
-
-struct usdtc_ledger {
-  usdtc_counts total = {};
-  std::vector<usdtc_counts> probes = {};
+  std::optional<usdt::RecordingWriter> recorder = {};
+  usdt::Result<void> written = {};  // of the recording, so far
 };
 
 namespace usdtc {
 namespace {
+
+constexpr const char* kMadeBy = "libusdt-c " USDTC_VERSION;
 
 usdt::Result<void> choose_family(const usdtc_trace_options& given, usdt::TraceOptions& options) {
   auto pids = read_pids(given.family, given.family_count, "family");
@@ -70,24 +80,67 @@ usdt::Result<usdt::TraceOptions> options_of(const usdtc_trace_options& given) {
 std::chrono::milliseconds wait_of(int timeout_ms) {
   return timeout_ms < 0 ? std::chrono::milliseconds(std::chrono::hours(24)) : std::chrono::milliseconds(timeout_ms);
 }
-std::size_t limit_of(std::size_t limit) { return limit == 0 ? SIZE_MAX : limit; }
 
 usdtc_counts counts_of(const usdt::ProbeCounts& counted) {
   usdtc_counts out{};
   out.hits = counted.hits;
   out.delivered = counted.delivered;
-  out.lost = counted.ring_full + counted.calls_full;
+  out.lost = counted.ring_full + counted.calls_full + counted.table_full;
   out.ring_full = counted.ring_full;
   out.calls_full = counted.calls_full;
   out.unfinished = counted.unfinished;
   out.discarded = counted.discarded;
   out.missed = counted.missed.value_or(UINT64_MAX);
+  out.rejected = counted.rejected;
+  out.unanswered = counted.undecided;
+  out.table_full = counted.table_full;
   return out;
 }
 
-usdtc_ledger ledger_of(const usdt::Tracer& tracer) {
+usdt::RecordedLedger recorded_ledger(const usdt::Tracer& tracer) {
+  usdt::RecordedLedger ledger{.probes = tracer.counts(),
+                              .missed = tracer.missed(),
+                              .missed_hits = tracer.missed_hits(),
+                              .undecided = tracer.undecided(),
+                              .skipped = tracer.plan().skipped,
+                              .changes = tracer.link().changes()};
+  for (const usdt::SkippedSite& site : tracer.link().refused()) ledger.skipped.push_back(site);
+  return ledger;
+}
+
+/// Calls what takes events with their time of day, found when the first one is there.
+template <class Take>
+auto with_wall_offset(Take&& take) {
+  return [take = std::forward<Take>(take), offset = std::optional<std::int64_t>()](const usdt::Event& event) mutable {
+    if (!offset) offset = wall_offset_now();
+    take(event, *offset);
+  };
+}
+
+usdt::Result<std::unique_ptr<usdtc_tracer>> start(const usdtc_plan& plan, const usdtc_trace_options& given) {
+  auto options = options_of(given);
+  if (!options) return usdt::fail(std::move(options.error()));
+  if (plan.planned->recorded) return invalid("the plan is that of a recording, which cannot be attached");
+  auto tracer = usdt::Tracer::start(plan.planned->plan, *options);
+  if (!tracer) return usdt::fail(std::move(tracer.error()));
+  return std::make_unique<usdtc_tracer>(std::move(*tracer), plan.planned);
+}
+
+}  // namespace
+
+std::int64_t wall_offset_now() noexcept {
+  const auto nanoseconds = [](clockid_t clock) {
+    timespec now{};
+    ::clock_gettime(clock, &now);
+    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  };
+  return nanoseconds(CLOCK_REALTIME) - nanoseconds(CLOCK_MONOTONIC);
+}
+
+usdtc_ledger ledger_of(std::span<const usdt::ProbeCounts> probes, std::optional<std::uint64_t> missed,
+                       std::uint64_t undecided) {
   usdtc_ledger ledger;
-  for (const usdt::ProbeCounts& counted : tracer.counts()) {
+  for (const usdt::ProbeCounts& counted : probes) {
     const usdtc_counts& probe = ledger.probes.emplace_back(counts_of(counted));
     ledger.total.hits += probe.hits;
     ledger.total.delivered += probe.delivered;
@@ -96,22 +149,22 @@ usdtc_ledger ledger_of(const usdt::Tracer& tracer) {
     ledger.total.calls_full += probe.calls_full;
     ledger.total.unfinished += probe.unfinished;
     ledger.total.discarded += probe.discarded;
+    ledger.total.rejected += probe.rejected;
+    ledger.total.unanswered += probe.unanswered;
+    ledger.total.table_full += probe.table_full;
   }
-  ledger.total.missed = tracer.missed().value_or(UINT64_MAX);
-  ledger.total.undecided = tracer.undecided();
+  ledger.total.missed = missed.value_or(UINT64_MAX);
+  ledger.total.undecided = undecided;
   return ledger;
 }
 
-usdt::Result<std::unique_ptr<usdtc_tracer>> start(const usdtc_plan& plan, const usdtc_trace_options& given) {
-  auto options = options_of(given);
-  if (!options) return usdt::fail(std::move(options.error()));
-  auto tracer = usdt::Tracer::start(plan.planned->plan, *options);
-  if (!tracer) return usdt::fail(std::move(tracer.error()));
-  return std::make_unique<usdtc_tracer>(std::move(*tracer), plan.planned);
-}
-
-}  // namespace
 }  // namespace usdtc
+
+usdt::Result<void> usdtc_tracer::end_recording() {
+  if (written) written = recorder->finish(usdtc::recorded_ledger(tracer));
+  recorder.reset();
+  return std::exchange(written, usdt::Result<void>());
+}
 
 extern "C" {
 
@@ -137,7 +190,12 @@ int usdtc_tracer_take(usdtc_tracer* tracer, int timeout_ms, size_t limit, usdtc_
     auto events = tracer->tracer.take(usdtc::wait_of(timeout_ms), usdtc::limit_of(limit));
     if (!events) return usdt::fail(std::move(events.error()));
     out->events.reserve(events->size());
-    for (usdt::OwnedEvent& event : *events) out->events.push_back({tracer->planned, nullptr, std::move(event)});
+    const std::int64_t wall_offset = usdtc::wall_offset_now();
+    for (usdt::OwnedEvent& event : *events) {
+      tracer->record(*event, wall_offset);
+      out->events.push_back({tracer->planned, wall_offset, nullptr, std::move(event)});
+    }
+    tracer->flush_recording();
     *batch = out.release();
     return {};
   });
@@ -147,14 +205,17 @@ int usdtc_tracer_poll(usdtc_tracer* tracer, usdtc_on_event on_event, void* user,
                       size_t* handed, usdtc_error** error) {
   if (handed) *handed = 0;
   return usdtc::guarded(error, [&]() -> usdt::Result<void> {
-    if (!tracer || !on_event) return usdtc::invalid("the tracer, or its callback, is NULL");
+    if (!tracer || (!on_event && !tracer->recorder)) return usdtc::invalid("the tracer, or its callback, is NULL");
     usdtc_event view{tracer->planned};
-    const auto show = [&](const usdt::Event& event) {
+    const auto show = usdtc::with_wall_offset([&](const usdt::Event& event, std::int64_t wall_offset) {
+      tracer->record(event, wall_offset);
+      view.wall_offset = wall_offset;
       view.view = &event;
-      on_event(&view, user);
-    };
+      if (on_event) on_event(&view, user);
+    });
     auto polled = tracer->tracer.poll(show, usdtc::wait_of(timeout_ms), usdtc::limit_of(limit));
     if (!polled) return usdt::fail(std::move(polled.error()));
+    tracer->flush_recording();
     if (handed) *handed = *polled;
     return {};
   });
@@ -201,13 +262,51 @@ const char* usdtc_tracer_attachment(const usdtc_tracer* tracer) {
   return tracer ? tracer->attachment.c_str() : nullptr;
 }
 
-void usdtc_tracer_free(usdtc_tracer* tracer) { delete tracer; }
+void usdtc_tracer_free(usdtc_tracer* tracer) {
+  if (tracer && tracer->recorder) {
+    tracer->tracer.detach();
+    usdtc_tracer_record_end(tracer, nullptr);
+  }
+  delete tracer;
+}
+
+int usdtc_tracer_record(usdtc_tracer* tracer, const char* path, usdtc_error** error) {
+  return usdtc::guarded(error, [&]() -> usdt::Result<void> {
+    if (!tracer || !path) return usdtc::invalid("the tracer, or the path of the recording, is NULL");
+    if (tracer->recorder) return usdtc::invalid("this tracer is being recorded already");
+    auto recorder = usdt::RecordingWriter::create(path, tracer->tracer.plan(), tracer->tracer.layout(),
+                                                  {.made_by = usdtc::kMadeBy});
+    if (!recorder) return usdt::fail(std::move(recorder.error()));
+    tracer->recorder.emplace(std::move(*recorder));
+    return {};
+  });
+}
+
+int usdtc_tracer_record_end(usdtc_tracer* tracer, usdtc_error** error) {
+  return usdtc::guarded(error, [&]() -> usdt::Result<void> {
+    if (!tracer || !tracer->recorder) return usdtc::invalid("no tracer, or one that is not being recorded");
+    return tracer->end_recording();
+  });
+}
+
+int usdtc_tracer_rows(const usdtc_tracer* tracer, usdtc_rows** rows, usdtc_error** error) {
+  if (rows) *rows = nullptr;
+  return usdtc::guarded(error, [&]() -> usdt::Result<void> {
+    if (!tracer || !rows) return usdtc::invalid("the tracer, or the place for the rows, is NULL");
+    auto table = tracer->tracer.table();
+    if (!table) return usdt::fail(std::move(table.error()));
+    const usdtc::Planned& planned = *tracer->planned;
+    *rows = usdtc::rows_of(tracer->planned, planned.table, *planned.plan->table, std::move(*table));
+    return {};
+  });
+}
 
 int usdtc_tracer_ledger(const usdtc_tracer* tracer, usdtc_ledger** ledger, usdtc_error** error) {
   if (ledger) *ledger = nullptr;
   return usdtc::guarded(error, [&]() -> usdt::Result<void> {
     if (!tracer || !ledger) return usdtc::invalid("the tracer, or the place for the ledger, is NULL");
-    *ledger = new usdtc_ledger(usdtc::ledger_of(tracer->tracer));
+    const usdt::Tracer& of = tracer->tracer;
+    *ledger = new usdtc_ledger(usdtc::ledger_of(of.counts(), of.missed(), of.undecided()));
     return {};
   });
 }

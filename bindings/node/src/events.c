@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tracing.h"
 
-static napi_value value_of(napi_env env, const struct usdtc_value* value, const struct usdtc_arg* arg) {
+napi_value value_value(napi_env env, const struct usdtc_value* value, bool wide, bool boolean) {
   napi_value out = NULL;
   switch (value->kind) {
     case USDTC_VALUE_SIGNED:
-      if (arg->bytes == 8)
+      if (wide)
         napi_create_bigint_int64(env, value->number.i, &out);
       else
         napi_create_int64(env, value->number.i, &out);
       return out;
     case USDTC_VALUE_UNSIGNED:
-      if (arg->kind == USDTC_TYPE_BOOLEAN) return boolean_value(env, value->number.u != 0);
-      return arg->bytes == 8 ? u64_value(env, value->number.u) : number_value(env, (double)value->number.u);
+      if (boolean) return boolean_value(env, value->number.u != 0);
+      return wide ? u64_value(env, value->number.u) : number_value(env, (double)value->number.u);
     case USDTC_VALUE_FLOAT:
       return number_value(env, value->number.f);
     case USDTC_VALUE_TEXT:
@@ -43,7 +43,7 @@ static void add_values(napi_env env, const usdtc_event* event, const struct usdt
     struct usdtc_value value = {.size = sizeof(value)};
     if (usdtc_event_arg(event, n, &arg, NULL) != 0 || usdtc_event_value(event, n, &value, NULL) != 0) continue;
     if (arg.flags & USDTC_ARG_HIDDEN) continue;
-    const napi_value shown = value_of(env, &value, &arg);
+    const napi_value shown = value_value(env, &value, arg.bytes == 8, arg.kind == USDTC_TYPE_BOOLEAN);
     if (arg.flags & USDTC_ARG_DERIVED) {
       if (!values) napi_create_object(env, &values);
       set(env, values, arg.name ? arg.name : "", shown);
@@ -64,7 +64,8 @@ static void add_values(napi_env env, const usdtc_event* event, const struct usdt
   if (truncated) set(env, object, "truncated", truncated);
 }
 
-napi_value event_value(napi_env env, const usdtc_event* event, const struct usdtc_event_info* info, bool with_names) {
+static napi_value event_value(napi_env env, const usdtc_event* event, const struct usdtc_event_info* info,
+                              bool with_names) {
   napi_value object = NULL, comm = NULL;
   TRY(napi_create_object(env, &object));
   napi_create_string_utf8(env, info->comm.data, info->comm.length, &comm);
@@ -72,6 +73,7 @@ napi_value event_value(napi_env env, const usdtc_event* event, const struct usdt
   set(env, object, "provider", text_value(env, info->provider));
   set(env, object, "name", text_value(env, info->name));
   set(env, object, "time", u64_value(env, info->time));
+  set(env, object, "wallTime", u64_value(env, info->wall_time));
   set(env, object, "pid", number_value(env, info->pid));
   set(env, object, "tid", number_value(env, info->tid));
   set(env, object, "cpu", number_value(env, info->cpu));
@@ -80,6 +82,25 @@ napi_value event_value(napi_env env, const usdtc_event* event, const struct usdt
   if (info->duration) set(env, object, "duration", u64_value(env, info->duration));
   add_values(env, event, info, object, with_names);
   return object;
+}
+
+napi_value events_value(napi_env env, usdtc_batch* batch, bool (*with_names)(void* user, uint32_t site), void* user) {
+  napi_value events = NULL;
+  const size_t taken = usdtc_batch_count(batch);
+  napi_create_array_with_length(env, taken, &events);
+  for (size_t i = 0; i < taken; ++i) {
+    napi_handle_scope scope = NULL;
+    napi_open_handle_scope(env, &scope);
+    const usdtc_event* taken_event = usdtc_batch_event(batch, i);
+    struct usdtc_event_info event_info = {.size = sizeof(event_info)};
+    usdtc_event_read(taken_event, &event_info, NULL);
+    const bool names = !with_names || with_names(user, event_info.site);
+    const napi_value event = event_value(env, taken_event, &event_info, names);
+    if (event) napi_set_element(env, events, (uint32_t)i, event);
+    napi_close_handle_scope(env, scope);
+  }
+  usdtc_batch_free(batch);
+  return events;
 }
 
 napi_value counts_value(napi_env env, const struct usdtc_counts* counts) {
@@ -93,5 +114,8 @@ napi_value counts_value(napi_env env, const struct usdtc_counts* counts) {
   napi_value missed = text_value(env, NULL);
   if (counts->missed != UINT64_MAX) missed = number_value(env, (double)counts->missed);
   set(env, value, "missed", missed);
+  set(env, value, "rejected", number_value(env, (double)counts->rejected));
+  set(env, value, "unanswered", number_value(env, (double)counts->unanswered));
+  set(env, value, "tableFull", number_value(env, (double)counts->table_full));
   return value;
 }

@@ -46,6 +46,56 @@ static bool read_number(napi_env env, napi_value object, const char* name, uint3
          napi_get_value_uint32(env, value, number) == napi_ok;
 }
 
+/* A text or null; false: neither. */
+static bool read_text(napi_env env, napi_value object, const char* name, char** text) {
+  napi_value value = NULL;
+  napi_valuetype type = napi_undefined;
+  if (napi_get_named_property(env, object, name, &value) != napi_ok) return false;
+  napi_typeof(env, value, &type);
+  if (type == napi_null || type == napi_undefined) return true;
+  *text = text_of(env, value);
+  return *text != NULL;
+}
+
+static bool read_signed(napi_env env, napi_value object, const char* name, int64_t* number) {
+  napi_value value = NULL;
+  return napi_get_named_property(env, object, name, &value) == napi_ok &&
+         napi_get_value_int64(env, value, number) == napi_ok;
+}
+
+bool read_question(napi_env env, napi_value object, struct question* question) {
+  napi_value table = NULL;
+  napi_valuetype type = napi_undefined;
+  struct usdtc_table* out = &question->table;
+  if (!read_text(env, object, "where", &question->where) ||
+      napi_get_named_property(env, object, "table", &table) != napi_ok)
+    return false;
+  napi_typeof(env, table, &type);
+  if (type == napi_null || type == napi_undefined) return true;
+  out->size = sizeof(*out);
+  if (!read_text(env, table, "by", &question->by) || !read_text(env, table, "value", &question->value) ||
+      !read_text(env, table, "histogram", &question->histogram) || !read_number(env, table, "flags", &out->flags) ||
+      !read_number(env, table, "maxRows", &out->max_rows) ||
+      !read_number(env, table, "detail", &out->histogram_detail) || !read_signed(env, table, "from", &out->from) ||
+      !read_signed(env, table, "to", &out->to) || !read_signed(env, table, "step", &out->step))
+    return false;
+  out->by = question->by;
+  out->value = question->value;
+  out->histogram = question->histogram;
+  return true;
+}
+
+void free_question(struct question* question) {
+  free(question->where);
+  free(question->by);
+  free(question->value);
+  free(question->histogram);
+}
+
+const struct usdtc_table* table_of(const struct question* question) {
+  return question->table.size != 0 ? &question->table : NULL;
+}
+
 bool read_search(napi_env env, napi_value object, struct wanted* wanted) {
   napi_value program = NULL;
   napi_valuetype type = napi_undefined;
@@ -67,6 +117,7 @@ bool read_trace(napi_env env, napi_value object, struct wanted* wanted) {
          read_number(env, object, "texts", &wanted->plan.texts) &&
          read_number(env, object, "planFlags", &wanted->plan.flags) &&
          read_number(env, object, "traceFlags", &wanted->trace.flags) &&
+         read_question(env, object, &wanted->question) && read_text(env, object, "record", &wanted->record) &&
          read_number(env, object, "stringSize", &wanted->trace.string_size) &&
          read_number(env, object, "ringBytes", &wanted->trace.ring_bytes);
 }
@@ -80,6 +131,8 @@ void free_wanted(struct wanted* wanted) {
   free(wanted->scope);
   free(wanted->family);
   free(wanted->program);
+  free(wanted->record);
+  free_question(&wanted->question);
 }
 
 int select_wanted(const struct wanted* wanted, usdtc_selection** selection, usdtc_error** error) {

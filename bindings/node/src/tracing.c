@@ -14,6 +14,7 @@ struct tracer {
   napi_deferred waiting; /* the promise of readable(); NULL: nobody waits */
   napi_async_context context;
   napi_async_cleanup_hook_handle at_end; /* of the environment, a worker's perhaps: the poll handle goes first */
+  bool recorded;                         /* into a file, which is finished at the end */
   bool* seen;                            /* by site: whether its names were handed out */
   uint32_t seen_count;
 };
@@ -79,12 +80,20 @@ static void attach(napi_env env, void* data) {
   wanted->plan.text_arg_count = wanted->text_args.count;
   wanted->plan.values = (const char* const*)wanted->values.all;
   wanted->plan.value_count = wanted->values.count;
+  wanted->plan.where = wanted->question.where;
+  wanted->plan.table = table_of(&wanted->question);
   wanted->trace.size = sizeof(wanted->trace);
   wanted->trace.family = wanted->family;
   wanted->trace.family_count = wanted->family_count;
   start->result = select_wanted(wanted, &selection, &start->error);
   if (start->result == 0) start->result = usdtc_plan_make(selection, &wanted->plan, &plan, &start->error);
   if (start->result == 0) start->result = usdtc_tracer_start(plan, &wanted->trace, &start->tracer, &start->error);
+  if (start->result == 0 && wanted->record)
+    start->result = usdtc_tracer_record(start->tracer, wanted->record, &start->error);
+  if (start->result != 0) {
+    usdtc_tracer_free(start->tracer);
+    start->tracer = NULL;
+  }
   usdtc_plan_free(plan);
   usdtc_selection_free(selection);
 }
@@ -101,7 +110,7 @@ static uv_poll_t* poll_of(napi_env env, usdtc_tracer* tracer) {
   return NULL;
 }
 
-static napi_value wrap_tracer(napi_env env, usdtc_tracer* started) {
+static napi_value wrap_tracer(napi_env env, usdtc_tracer* started, bool recorded) {
   struct tracer* tracer = calloc(1, sizeof(*tracer));
   uv_poll_t* poll = tracer ? poll_of(env, started) : NULL;
   if (!poll) {
@@ -112,6 +121,7 @@ static napi_value wrap_tracer(napi_env env, usdtc_tracer* started) {
   poll->data = tracer;
   tracer->env = env;
   tracer->tracer = started;
+  tracer->recorded = recorded;
   tracer->poll = poll;
   napi_value handle = handle_value(env, tracer, &kTracer, finalize_tracer);
   if (!handle) { /* the environment ends */
@@ -127,7 +137,7 @@ static napi_value wrap_tracer(napi_env env, usdtc_tracer* started) {
 static void attached(napi_env env, napi_status status, void* data) {
   (void)status;
   struct start* start = data;
-  napi_value handle = start->result == 0 ? wrap_tracer(env, start->tracer) : NULL;
+  napi_value handle = start->result == 0 ? wrap_tracer(env, start->tracer, start->wanted.record != NULL) : NULL;
   if (handle)
     napi_resolve_deferred(env, start->deferred, handle);
   else
@@ -207,7 +217,8 @@ static napi_value readable(napi_env env, napi_callback_info info) {
 }
 
 /* Whether this is the first event of its site, whose names index.js keeps. */
-static bool first_of_site(struct tracer* tracer, uint32_t site) {
+static bool first_of_site(void* user, uint32_t site) {
+  struct tracer* tracer = user;
   if (site >= tracer->seen_count) {
     const uint32_t count = site + 64;
     bool* seen = realloc(tracer->seen, count * sizeof(bool));
@@ -223,7 +234,7 @@ static bool first_of_site(struct tracer* tracer, uint32_t site) {
 
 /* take(tracer, limit) -> events that are there */
 static napi_value take(napi_env env, napi_callback_info info) {
-  napi_value arguments[2], events = NULL;
+  napi_value arguments[2];
   size_t count = 2;
   uint32_t limit = 0;
   TRY(napi_get_cb_info(env, info, &count, arguments, NULL, NULL));
@@ -234,20 +245,17 @@ static napi_value take(napi_env env, napi_callback_info info) {
   usdtc_error* error = NULL;
   const int result = usdtc_tracer_take(tracer->tracer, 0, limit, &batch, &error);
   if (result != 0) return throw_error(env, error, result);
-  const size_t taken = usdtc_batch_count(batch);
-  napi_create_array_with_length(env, taken, &events);
-  for (size_t i = 0; i < taken; ++i) {
-    napi_handle_scope scope = NULL;
-    napi_open_handle_scope(env, &scope);
-    const usdtc_event* taken_event = usdtc_batch_event(batch, i);
-    struct usdtc_event_info event_info = {.size = sizeof(event_info)};
-    usdtc_event_read(taken_event, &event_info, NULL);
-    const napi_value event = event_value(env, taken_event, &event_info, first_of_site(tracer, event_info.site));
-    if (event) napi_set_element(env, events, (uint32_t)i, event);
-    napi_close_handle_scope(env, scope);
-  }
-  usdtc_batch_free(batch);
-  return events;
+  return events_value(env, batch, first_of_site, tracer);
+}
+
+/* rows(tracer) -> those of its table */
+static napi_value rows(napi_env env, napi_callback_info info) {
+  struct tracer* tracer = tracer_argument(env, info);
+  if (!tracer) return NULL;
+  usdtc_rows* all = NULL;
+  usdtc_error* error = NULL;
+  const int result = usdtc_tracer_rows(tracer->tracer, &all, &error);
+  return result == 0 ? rows_value(env, all) : throw_error(env, error, result);
 }
 
 /* counts(tracer) */
@@ -276,30 +284,39 @@ static napi_value notices(napi_env env, napi_callback_info info) {
   return all;
 }
 
-/* detach(tracer), wake(tracer) */
-static napi_value on_tracer(napi_env env, napi_callback_info info, bool detach) {
+/* detach(tracer), discard(tracer), wake(tracer) */
+static napi_value detach(napi_env env, napi_callback_info info) {
   struct tracer* tracer = tracer_argument(env, info);
   if (!tracer) return NULL;
-  if (detach)
-    usdtc_tracer_detach(tracer->tracer);
-  else
-    usdtc_tracer_wake(tracer->tracer);
+  usdtc_tracer_detach(tracer->tracer);
   return undefined_value(env);
 }
-static napi_value detach(napi_env env, napi_callback_info info) { return on_tracer(env, info, true); }
-static napi_value wake(napi_env env, napi_callback_info info) { return on_tracer(env, info, false); }
 
-/* close(tracer) -> its last counts; what nobody took counts as discarded */
-static napi_value close_tracer(napi_env env, napi_callback_info info) {
+static napi_value discard(napi_env env, napi_callback_info info) {
   struct tracer* tracer = tracer_argument(env, info);
   if (!tracer) return NULL;
   usdtc_tracer_discard(tracer->tracer);
-  napi_value last = counts(env, info);
+  return undefined_value(env);
+}
+
+static napi_value wake(napi_env env, napi_callback_info info) {
+  struct tracer* tracer = tracer_argument(env, info);
+  if (!tracer) return NULL;
+  usdtc_tracer_wake(tracer->tracer);
+  return undefined_value(env);
+}
+
+/* close(tracer). Throws what went wrong with its recording. */
+static napi_value close_tracer(napi_env env, napi_callback_info info) {
+  struct tracer* tracer = tracer_argument(env, info);
+  if (!tracer) return NULL;
   napi_deferred waiting = tracer->waiting;
   tracer->waiting = NULL;
   if (waiting) napi_resolve_deferred(env, waiting, undefined_value(env));
+  usdtc_error* error = NULL;
+  const int result = tracer->recorded ? usdtc_tracer_record_end(tracer->tracer, &error) : 0;
   end_tracer(tracer);
-  return last;
+  return result == 0 ? undefined_value(env) : throw_error(env, error, result);
 }
 
 /* checkPrivilege() */
@@ -311,10 +328,23 @@ static napi_value check_privilege(napi_env env, napi_callback_info info) {
 }
 
 NAPI_MODULE_INIT() {
-  static const struct exported all[] = {{"list", list},          {"start", start},
-                                        {"readable", readable},  {"take", take},
-                                        {"counts", counts},      {"notices", notices},
-                                        {"detach", detach},      {"wake", wake},
-                                        {"close", close_tracer}, {"checkPrivilege", check_privilege}};
+  static const struct exported all[] = {{"list", list},
+                                        {"start", start},
+                                        {"readable", readable},
+                                        {"take", take},
+                                        {"counts", counts},
+                                        {"notices", notices},
+                                        {"detach", detach},
+                                        {"wake", wake},
+                                        {"discard", discard},
+                                        {"close", close_tracer},
+                                        {"checkPrivilege", check_privilege},
+                                        {"rows", rows},
+                                        {"openRecording", open_recording},
+                                        {"recordingTake", recording_take},
+                                        {"recordingRows", recording_rows},
+                                        {"recordingCounts", recording_counts},
+                                        {"recordingInfo", recording_info},
+                                        {"recordingClose", recording_close}};
   return export_all(env, exports, all, sizeof(all) / sizeof(all[0]));
 }

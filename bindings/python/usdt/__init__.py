@@ -8,6 +8,9 @@
         for event in tracer:
             print(event.args)
 
+    for event in usdt.Recording("pg.rec"):  # of usdt-trace --record, or of Tracer(record="pg.rec")
+        print(event.args)
+
     provider = usdt.Provider("shop")  # probes of this process, by libusdt-provider.so.1
     sold = provider.probe("sold", item=str, price=float)
     sold("lamp", 49.9)
@@ -21,8 +24,10 @@ from ._errors import (Error, InvalidArgument, LimitReached, NoPermission, NotFou
 from ._events import EnumValue, Event, TruncatedBytes, TruncatedText, Unreadable, Value
 from ._points import Arg, Notice, Point, list  # noqa: A004 - usdt.list() is what it does
 from ._provider import Probe, Provider, Span
+from ._recording import Recording
+from ._tables import Range, Row, Table
 from ._tracer import Counts, Tracer, check_privilege, version
 
 __all__ = ["Arg", "Counts", "EnumValue", "Error", "Event", "InvalidArgument", "LimitReached", "NoPermission", "NotFound",
-           "NotSupported", "Notice", "Point", "Probe", "Provider", "Span", "SyntaxFault", "Tracer", "TruncatedBytes", "TruncatedText", "Unreadable",
-           "Value", "VerifierRefused", "check_privilege", "list", "version"]
+           "NotSupported", "Notice", "Point", "Probe", "Provider", "Range", "Recording", "Row", "Span", "SyntaxFault", "Table", "Tracer", "TruncatedBytes",
+           "TruncatedText", "Unreadable", "Value", "VerifierRefused", "check_privilege", "list", "version"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+from ctypes import c_void_p
 from typing import Any, Callable, NamedTuple, Union
 
 from . import _library
@@ -70,6 +71,7 @@ class Event(NamedTuple):
     duration: int = 0  #: of calls ("ucall:", "fsession:"): from entry to return, ns
     address: int = 0  #: of the site, in the process
     user_cookie: int = 0
+    wall_time: int = 0  #: the time of day, ns since 1970: that of time.time_ns()
 
     def arg(self, name: str) -> Value:
         """The argument, or other value, of that name. KeyError: this event has none."""
@@ -122,25 +124,37 @@ class Reader:
                      tuple([self._value_of(handle, n, shape) for n in shape.plain]), info.time, info.pid, info.tid,
                      info.comm.bytes().decode(errors="backslashreplace"), info.cpu, shape.file,
                      results[0] if results else None, derived, shape.names, info.duration, info.address,
-                     info.user_cookie)
+                     info.user_cookie, info.wall_time)
+
+    def batch(self, batch: c_void_p) -> list[Event]:
+        """Its events; frees it."""
+        try:
+            event_at = library().usdtc_batch_event
+            return [self.event(event_at(batch, n)) for n in range(library().usdtc_batch_count(batch))]
+        finally:
+            library().usdtc_batch_free(batch)
 
     def _value_of(self, handle: int, n: int, shape: _Shape) -> Value:
-        value: Any = self._value
         self._get(handle, n, self._value_at, None)
-        kind = value.kind
-        if kind == _SIGNED or kind == _UNSIGNED:
-            number = value.i if kind == _SIGNED else value.u
-            if value.enumerator.length:
-                return EnumValue(number, value.enumerator.bytes().decode(errors="backslashreplace"))
-            return bool(number) if n in shape.booleans else number
-        if kind == _FLOAT:
-            return value.f
-        if value.flags & _NULL:
-            return None
-        raw = value.text.bytes()
-        cut = value.flags & _TRUNCATED
-        if kind == _TEXT:
-            return TruncatedText(raw.decode()) if cut else raw.decode()
-        if kind == _BYTES:
-            return TruncatedBytes(raw) if cut else raw
-        return Unreadable(raw.decode(errors="backslashreplace") if kind == _UNREADABLE else f"value of kind {kind}")
+        return value_of(self._value, n in shape.booleans)
+
+
+def value_of(value: Any, boolean: bool = False) -> Value:
+    """What a usdtc_value has."""
+    kind = value.kind
+    if kind == _SIGNED or kind == _UNSIGNED:
+        number = value.i if kind == _SIGNED else value.u
+        if value.enumerator.length:
+            return EnumValue(number, value.enumerator.bytes().decode(errors="backslashreplace"))
+        return bool(number) if boolean else number
+    if kind == _FLOAT:
+        return value.f
+    if value.flags & _NULL:
+        return None
+    raw = value.text.bytes()
+    cut = value.flags & _TRUNCATED
+    if kind == _TEXT:
+        return TruncatedText(raw.decode()) if cut else raw.decode()
+    if kind == _BYTES:
+        return TruncatedBytes(raw) if cut else raw
+    return Unreadable(raw.decode(errors="backslashreplace") if kind == _UNREADABLE else f"value of kind {kind}")

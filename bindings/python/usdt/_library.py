@@ -52,11 +52,42 @@ class Notice(_Sized):
     _fields_ = [("size", c_size_t), ("kind", c_uint32), ("probe", c_uint32), ("message", c_char_p)]
 
 
+class Table(_Sized):
+    _fields_ = [("size", c_size_t), ("by", c_char_p), ("value", c_char_p), ("histogram", c_char_p), ("flags", c_uint32),
+                ("max_rows", c_uint32), ("histogram_detail", c_uint32), ("reserved", c_uint32), ("first", c_int64),
+                ("to", c_int64), ("step", c_int64)]
+
+
+class Wide(ctypes.Structure):
+    _fields_ = [("low", c_uint64), ("high", c_int64)]
+
+    def __int__(self) -> int:
+        return (self.high << 64) + self.low
+
+
+class Row(_Sized):
+    _fields_ = [("size", c_size_t), ("count", c_uint64), ("sum", Wide), ("minimum", Wide), ("maximum", Wide),
+                ("key_count", c_uint32), ("range_count", c_uint32)]
+
+
+class Range(_Sized):
+    _fields_ = [("size", c_size_t), ("first", Wide), ("last", Wide), ("count", c_uint64)]
+
+
+class ReplayOptions(_Sized):
+    _fields_ = [("size", c_size_t), ("where", c_char_p), ("table", POINTER(Table))]
+
+
+class RecordingInfo(_Sized):
+    _fields_ = [("size", c_size_t), ("made_by", c_char_p), ("kernel", c_char_p), ("machine", c_char_p),
+                ("cut", c_char_p)]
+
+
 class PlanOptions(_Sized):
     _fields_ = [("size", c_size_t), ("pids", POINTER(c_int32)), ("pid_count", c_size_t), ("user_cookie", c_uint64),
                 ("texts", c_uint32), ("flags", c_uint32), ("text_args", POINTER(c_char_p)),
                 ("text_arg_count", c_size_t), ("values", POINTER(c_char_p)), ("value_count", c_size_t),
-                ("stop", c_void_p)]
+                ("stop", c_void_p), ("where", c_char_p), ("table", POINTER(Table))]
 
 
 class TraceOptions(_Sized):
@@ -67,7 +98,8 @@ class TraceOptions(_Sized):
 class Counts(_Sized):
     _fields_ = [("size", c_size_t), ("hits", c_uint64), ("delivered", c_uint64), ("lost", c_uint64),
                 ("ring_full", c_uint64), ("calls_full", c_uint64), ("unfinished", c_uint64), ("discarded", c_uint64),
-                ("missed", c_uint64), ("undecided", c_uint64)]
+                ("missed", c_uint64), ("undecided", c_uint64), ("rejected", c_uint64), ("unanswered", c_uint64),
+                ("table_full", c_uint64)]
 
 
 class EventInfo(_Sized):
@@ -75,7 +107,7 @@ class EventInfo(_Sized):
                 ("arg_count", c_uint32), ("time", c_uint64), ("duration", c_uint64), ("pid", c_uint32),
                 ("tid", c_uint32), ("cpu", c_uint32), ("reserved", c_uint32), ("address", c_uint64),
                 ("user_cookie", c_uint64), ("comm", Text), ("full_name", c_char_p), ("file", c_char_p),
-                ("provider", c_char_p), ("name", c_char_p)]
+                ("provider", c_char_p), ("name", c_char_p), ("wall_time", c_uint64)]
 
 
 class _Number(ctypes.Union):
@@ -105,6 +137,17 @@ _FALLIBLE = {
     "usdtc_tracer_fd": (c_void_p, POINTER(c_int)),
     "usdtc_tracer_notice": (c_void_p, c_size_t, POINTER(Notice)),
     "usdtc_tracer_ledger": (c_void_p, HANDLE_OUT),
+    "usdtc_tracer_rows": (c_void_p, HANDLE_OUT),
+    "usdtc_tracer_record": (c_void_p, c_char_p),
+    "usdtc_tracer_record_end": (c_void_p,),
+    "usdtc_rows_row": (c_void_p, c_size_t, POINTER(Row)),
+    "usdtc_rows_key": (c_void_p, c_size_t, c_size_t, POINTER(Value)),
+    "usdtc_rows_range": (c_void_p, c_size_t, c_size_t, POINTER(Range)),
+    "usdtc_recording_open": (c_char_p, POINTER(ReplayOptions), HANDLE_OUT),
+    "usdtc_recording_read": (c_void_p, POINTER(RecordingInfo)),
+    "usdtc_recording_take": (c_void_p, c_size_t, HANDLE_OUT),
+    "usdtc_recording_rows": (c_void_p, HANDLE_OUT),
+    "usdtc_recording_ledger": (c_void_p, HANDLE_OUT),
     "usdtc_ledger_total": (c_void_p, POINTER(Counts)),
     "usdtc_ledger_probe": (c_void_p, c_size_t, POINTER(Counts)),
     "usdtc_event_read": (c_void_p, POINTER(EventInfo)),
@@ -135,6 +178,11 @@ _PLAIN = {
     "usdtc_batch_count": (c_size_t, c_void_p),
     "usdtc_batch_event": (c_void_p, c_void_p, c_size_t),
     "usdtc_batch_free": (None, c_void_p),
+    "usdtc_rows_count": (c_size_t, c_void_p),
+    "usdtc_rows_key_name": (c_char_p, c_void_p, c_size_t),
+    "usdtc_rows_free": (None, c_void_p),
+    "usdtc_recording_plan": (c_void_p, c_void_p),
+    "usdtc_recording_free": (None, c_void_p),
 }
 
 

@@ -16,6 +16,7 @@ from . import _library
 from ._events import Event, Reader
 from ._library import call, each_of, library, made, numbers_of, text, texts_of, words_of
 from ._points import Notice, Selection, Words, notices_of
+from ._tables import Row, Table, question_of, rows_of
 
 _TEXTS = {"described": 1, "typed": 2, "likely": 4}
 _OPEN, _UNSAFE_NOP5 = 1, 2
@@ -24,17 +25,21 @@ _COUNT_ONLY, _DESCENDANTS, _WAIT_FOR_PAGES, _NEVER_WAIT = 1, 2, 4, 8
 
 @dataclasses.dataclass(frozen=True)
 class Counts:
-    """What became of hits: hits == delivered + lost + unfinished + discarded, once the trace is over."""
+    """What became of hits: hits == delivered + lost + unfinished + discarded + rejected + unanswered, once the trace is
+    over."""
 
     hits: int = 0  #: the program ran for a process that counts
-    delivered: int = 0  #: became an Event
-    lost: int = 0  #: ring_full + calls_full
+    delivered: int = 0  #: became an Event, or is in a Row
+    lost: int = 0  #: ring_full + calls_full + table_full
     ring_full: int = 0  #: the consumer was too slow for the ring
     calls_full: int = 0  #: calls beyond max_open_calls
     unfinished: int = 0  #: calls that have not ended
     discarded: int = 0  #: still in the ring when the tracer was closed
     missed: int | None = 0  #: hits the kernel ran no program for, in no other number; None: it does not count them
     undecided: int = 0  #: hits not counted because it could not be told whose descendant the process is
+    rejected: int = 0  #: `where` says no
+    unanswered: int = 0  #: neither yes nor no, or in no row: something that was asked for could not be read
+    table_full: int = 0  #: there was no row for them (Table.max_rows)
 
 
 class Tracer:
@@ -51,6 +56,7 @@ class Tracer:
                  program: str | os.PathLike[str] | None = None, family: int | Iterable[int] = (),
                  descendants: bool = False, texts: str | Iterable[str] | None = "auto",
                  text_args: str | Iterable[str] = (), values: str | Iterable[str] = (), open_structs: bool = False,
+                 where: str | None = None, table: Table | None = None, record: str | os.PathLike[str] | None = None,
                  string_size: int = 200, ring_bytes: int = 32 << 20, max_open_calls: int = 8192,
                  count_only: bool = False, wait_for_pages: bool | None = None, allow_unsafe_nop5: bool = False,
                  user_cookie: int = 0) -> None:
@@ -63,6 +69,8 @@ class Tracer:
         `texts`: which pointers are followed: "auto" for all that are known to be text or plainly look like it; any of
         "described", "typed", "likely"; None. `text_args`: those that are texts for certain, "arg0" or by name;
         "arg0,arg1": as long as the second says. `values`: members and what pointers point to, "req->peer.port".
+        `where`: only hits for which it holds, which the kernel asks: 'rows > 10 && comm != "cat"'. `table`: rows() instead
+        of events. `record`: events that are taken are written to this file as well (Recording reads it).
         `wait_for_pages`: whether the traced program waits for memory that is paged out; None: where `pids` are given."""
         self._patterns = words_of(patterns)
         self._pids, self._family = each_of(pids), each_of(family)
@@ -75,6 +83,8 @@ class Tracer:
             self._flags |= _WAIT_FOR_PAGES if wait_for_pages else _NEVER_WAIT
         self._sizes = {"string_size": string_size, "ring_bytes": ring_bytes, "max_open_calls": max_open_calls}
         self._user_cookie = user_cookie
+        self._where, self._table, self._record = where, table, record
+        self._rows: list[Row] = []
         self._handle: c_void_p | None = None
         self._lock = threading.Lock()  # of the handle, against stop() in other threads
         self._in_use = threading.Lock()
@@ -103,16 +113,21 @@ class Tracer:
             options = _library.PlanOptions(
                 pids=numbers_of(self._pids), pid_count=len(self._pids), user_cookie=self._user_cookie, texts=self._texts,
                 flags=self._plan_flags, text_args=texts_of(self._text_args), text_arg_count=len(self._text_args),
-                values=texts_of(self._values), value_count=len(self._values))
+                values=texts_of(self._values), value_count=len(self._values), **question_of(self._where, self._table))
             plan = made("usdtc_plan_make", selection.handle, ctypes.byref(options))
         try:
             wanted = _library.TraceOptions(flags=self._flags, family=numbers_of(self._family),
                                            family_count=len(self._family), **self._sizes)
             handle = made("usdtc_tracer_start", plan, ctypes.byref(wanted))
-            count = library().usdtc_plan_probe_count(plan)
-            self._probes = [text(library().usdtc_plan_probe_name(plan, n)) or "" for n in range(count)]
+            self._probes = probes_of(plan)
         finally:
             library().usdtc_plan_free(plan)
+        if self._record is not None:
+            try:
+                call("usdtc_tracer_record", handle, os.fsencode(self._record))
+            except BaseException:
+                library().usdtc_tracer_free(handle)
+                raise
         self._reader = Reader()
         self._stopping = self._detached = False
         self._attachment = text(library().usdtc_tracer_attachment(handle)) or ""
@@ -136,16 +151,23 @@ class Tracer:
                     self._lock.release()
 
     def close(self) -> None:
-        """Detaches; what nobody took counts as discarded. counts() and notices() stay. `with` does it, too."""
+        """Detaches; what nobody took counts as discarded. counts(), rows() and notices() stay. `with` does it, too. Raises
+        what went wrong with `record`."""
         if self._handle is None:
             return
         with self._use() as handle:
             library().usdtc_tracer_discard(handle)
             self._ledger = self._read_ledger(handle)
             self._notices = notices_of("usdtc_tracer_notice", handle)
+            if self._table is not None:
+                self._rows = self._read_rows(handle)
             with self._lock:
                 self._handle = None
-            library().usdtc_tracer_free(handle)
+            try:
+                if self._record is not None:
+                    call("usdtc_tracer_record_end", handle)
+            finally:
+                library().usdtc_tracer_free(handle)
 
     def __enter__(self) -> Tracer:
         return self.start()
@@ -171,12 +193,7 @@ class Tracer:
         there are some). Empty: time is up, a signal came, or wake() or stop() was called."""
         wait = -1 if timeout is None else min(math.ceil(max(timeout, 0) * 1000), 2**31 - 1)
         with self._use() as handle:
-            batch = made("usdtc_tracer_take", handle, wait, limit)
-            try:
-                event_at, read = library().usdtc_batch_event, self._reader.event
-                return [read(event_at(batch, n)) for n in range(library().usdtc_batch_count(batch))]
-            finally:
-                library().usdtc_batch_free(batch)
+            return self._reader.batch(made("usdtc_tracer_take", handle, wait, limit))
 
     def detach(self) -> None:
         """No hit from here on; events that were recorded can still be taken."""
@@ -231,6 +248,18 @@ class Tracer:
             call("usdtc_tracer_fd", handle, ctypes.byref(descriptor))
         return descriptor.value
 
+    # ---- tables
+
+    def rows(self) -> list[Row]:
+        """Those of `table` as they are now, in the order of their keys; exact once the trace is over."""
+        if self._handle is None:
+            return self._rows
+        with self._use() as handle:
+            return self._read_rows(handle)
+
+    def _read_rows(self, handle: c_void_p) -> list[Row]:
+        return rows_of(made("usdtc_tracer_rows", handle), self._table or Table())
+
     # ---- accounts
 
     @property
@@ -265,17 +294,7 @@ class Tracer:
             return self._read_ledger(handle)
 
     def _read_ledger(self, handle: c_void_p) -> tuple[Counts, dict[str, Counts]]:
-        ledger = made("usdtc_tracer_ledger", handle)
-        try:
-            total, probe = _library.Counts(), _library.Counts()
-            call("usdtc_ledger_total", ledger, ctypes.byref(total))
-            by_probe = {}
-            for n, name in enumerate(self._probes):
-                call("usdtc_ledger_probe", ledger, n, ctypes.byref(probe))
-                by_probe[name] = _counts_of(probe)
-            return _counts_of(total), by_probe
-        finally:
-            library().usdtc_ledger_free(ledger)
+        return read_ledger(made("usdtc_tracer_ledger", handle), self._probes)
 
 
 class _Use:
@@ -297,6 +316,25 @@ def _counts_of(raw: Any) -> Counts:
     fields = {field.name: getattr(raw, field.name) for field in dataclasses.fields(Counts)}
     fields["missed"] = None if raw.missed == _library.NONE else raw.missed
     return Counts(**fields)
+
+
+def read_ledger(ledger: c_void_p, probes: list[str]) -> tuple[Counts, dict[str, Counts]]:
+    """Of all probes together, and of each; frees the handle."""
+    try:
+        total, probe = _library.Counts(), _library.Counts()
+        call("usdtc_ledger_total", ledger, ctypes.byref(total))
+        by_probe = {}
+        for n, name in enumerate(probes):
+            call("usdtc_ledger_probe", ledger, n, ctypes.byref(probe))
+            by_probe[name] = _counts_of(probe)
+        return _counts_of(total), by_probe
+    finally:
+        library().usdtc_ledger_free(ledger)
+
+
+def probes_of(plan: c_void_p) -> list[str]:
+    """Full names."""
+    return [text(library().usdtc_plan_probe_name(plan, n)) or "" for n in range(library().usdtc_plan_probe_count(plan))]
 
 
 def check_privilege() -> None:

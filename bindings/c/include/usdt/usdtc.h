@@ -6,6 +6,8 @@
  *   usdtc_plan_make()       selection -> plan: what will be attached, and what not and why
  *   usdtc_tracer_start()    plan -> tracer: attached; events come out of it
  *   usdtc_tracer_take()     tracer -> batch of events, which can be kept;   usdtc_tracer_poll(): the same by a callback
+ *   usdtc_tracer_rows()     tracer -> rows of a table that the kernel fills instead, if usdtc_plan_options.table asks
+ *   usdtc_tracer_record()   events go into a file, too;   usdtc_recording_open(): out of it again, on any machine
  *
  * Functions that can fail return 0, or the negative errno of the error's kind (enum usdtc_error_kind). Their last
  * parameter, which may be NULL, receives the error itself: NULL on success, else one the caller frees. Nothing throws,
@@ -15,10 +17,10 @@
  * 0 in one the caller fills in means the default. A program built with an older header works with a newer library; one
  * built with a newer header works with an older library as long as what that does not know is 0.
  *
- * A tracer belongs to one thread at a time, but for usdtc_tracer_wake(), which is for all, and for signal handlers.
- * Selections, plans, batches, events and ledgers do not change: several threads may read them at once. Freeing NULL
- * does nothing. Texts live as long as the handle they were asked of; a `const char *` ends in a NUL and is NULL where
- * there is none; struct usdtc_text is text that others wrote, any bytes.
+ * A tracer belongs to one thread at a time, but for usdtc_tracer_wake(), which is for all, and for signal handlers; so
+ * does a recording. Selections, plans, batches, events, rows and ledgers do not change: several threads may read them
+ * at once. Freeing NULL does nothing. Texts live as long as the handle they were asked of; a `const char *` ends in a
+ * NUL and is NULL where there is none; struct usdtc_text is text that others wrote, any bytes.
  */
 #ifndef USDTC_H
 #define USDTC_H
@@ -38,6 +40,8 @@ typedef struct usdtc_tracer usdtc_tracer;
 typedef struct usdtc_batch usdtc_batch;
 typedef struct usdtc_event usdtc_event;
 typedef struct usdtc_ledger usdtc_ledger;
+typedef struct usdtc_rows usdtc_rows;
+typedef struct usdtc_recording usdtc_recording;
 
 /* Bytes that others wrote; no NUL behind them. */
 struct usdtc_text {
@@ -176,10 +180,11 @@ struct usdtc_arg {
 
 /* What a search, a plan or a trace has to say beside its result. */
 enum usdtc_notice_kind {
-  USDTC_NOTICE_UNREADABLE = 1,  /* a file that could not be read */
-  USDTC_NOTICE_SKIPPED = 2,     /* a point that will not be attached */
-  USDTC_NOTICE_REFUSED = 3,     /* a point that the kernel refused */
-  USDTC_NOTICE_FILE_CHANGED = 4 /* a traced file was written to (and let go), replaced or removed */
+  USDTC_NOTICE_UNREADABLE = 1,   /* a file that could not be read */
+  USDTC_NOTICE_SKIPPED = 2,      /* a point that will not be attached */
+  USDTC_NOTICE_REFUSED = 3,      /* a point that the kernel refused */
+  USDTC_NOTICE_FILE_CHANGED = 4, /* a traced file was written to (and let go), replaced or removed */
+  USDTC_NOTICE_RECORDED = 5      /* what was said when a recording was made */
 };
 struct usdtc_notice {
   size_t size;
@@ -215,6 +220,23 @@ enum usdtc_plan_flags {
   USDTC_PLAN_UNSAFE_NOP5 = 2 /* also where Linux 6.18 may corrupt the traced program */
 };
 
+enum usdtc_table_flags {
+  USDTC_TABLE_EXTREMES = 1 /* rows have the smallest and the largest value: Linux 5.12, arm64 5.18 */
+};
+
+/* Hits in rows: those whose keys are equal are one. The kernel adds them up, no event is written (docs/tables.md). */
+struct usdtc_table {
+  size_t size;
+  const char* by;            /* keys, expressions with commas between them: "comm, str(arg0)"; NULL: one row for all */
+  const char* value;         /* an integer of which rows have the sum: "retval"; NULL: none */
+  const char* histogram;     /* an integer of which rows have how many were in each range; NULL: none */
+  uint32_t flags;            /* enum usdtc_table_flags */
+  uint32_t max_rows;         /* there is room for so many at least; hits beyond: table_full; 0: 4096 */
+  uint32_t histogram_detail; /* ranges from one power of 2 to the next are divided in 2^this, at most 2^4 */
+  uint32_t reserved;
+  int64_t from, to, step; /* `step` not 0: ranges of this width from `from` up to `to`, one below and one above */
+};
+
 struct usdtc_plan_options {
   size_t size;
   /* Whose hits count, of at most 64 processes. None: everybody's. */
@@ -230,6 +252,11 @@ struct usdtc_plan_options {
   const char* const* values;
   size_t value_count;
   const usdtc_stop* stop;
+  /* A question to each hit, which the kernel asks (docs/expressions.md): "arg1 > 4KiB && comm != \"cat\"". Only hits
+   * count for which it holds. NULL: all do. */
+  const char* where;
+  /* Rows instead of events: usdtc_tracer_rows(). NULL: events. */
+  const struct usdtc_table* table;
 };
 
 /* Plans the attachment of what was selected to the running kernel; `options` may be NULL. Errors: NOT_SUPPORTED (no
@@ -278,9 +305,11 @@ int usdtc_tracer_start(const usdtc_plan* plan, const struct usdtc_trace_options*
  * (0: does not; negative: for a day). The batch may be empty: time is up, a signal came, or usdtc_tracer_wake(). */
 int usdtc_tracer_take(usdtc_tracer* tracer, int timeout_ms, size_t limit, usdtc_batch** batch, usdtc_error** error);
 
-/* Sees an event, which is valid until it returns (usdtc_event_copy()). It must not call functions of this tracer. */
+/* Sees an event, which is valid until it returns (usdtc_event_copy()). It must not call functions of what has it: this
+ * tracer, this recording. */
 typedef void (*usdtc_on_event)(const usdtc_event* event, void* user);
-/* The same without copies: `on_event` is called for each. `handed` (may be NULL): for how many. */
+/* The same without copies: `on_event` is called for each. `handed` (may be NULL): for how many. While events are
+ * recorded, `on_event` may be NULL. */
 int usdtc_tracer_poll(usdtc_tracer* tracer, usdtc_on_event on_event, void* user, int timeout_ms, size_t limit,
                       size_t* handed, usdtc_error** error);
 
@@ -307,18 +336,29 @@ const char* usdtc_tracer_attachment(const usdtc_tracer* tracer);
 /* Detaches, and forgets what is still in the ring. Batches and events live on. */
 void usdtc_tracer_free(usdtc_tracer* tracer);
 
-/* What became of hits: hits = delivered + lost + unfinished + discarded, once all was taken. */
+/* From here on the events that take() and poll() hand out are written to a file as well, which is made, or made empty;
+ * whatever was written can be read, however the tracer ends (docs/recording.md). A tracer has one recording at a time.
+ * Errors: NO_PERMISSION, IO. */
+int usdtc_tracer_record(usdtc_tracer* tracer, const char* path, usdtc_error** error);
+/* Writes the account and closes the file. Errors: IO: something could not be written, now or before. Without this call
+ * usdtc_tracer_free() does it, and cannot say what went wrong. */
+int usdtc_tracer_record_end(usdtc_tracer* tracer, usdtc_error** error);
+
+/* What became of hits: hits = delivered + lost + unfinished + discarded + rejected + unanswered, once all was taken. */
 struct usdtc_counts {
   size_t size;
   uint64_t hits;       /* the program ran for a process that counts */
-  uint64_t delivered;  /* taken, or a callback saw it */
-  uint64_t lost;       /* ring_full + calls_full */
+  uint64_t delivered;  /* taken, or a callback saw it; or it is in a row */
+  uint64_t lost;       /* ring_full + calls_full + table_full */
   uint64_t ring_full;  /* the consumer was too slow for the ring */
   uint64_t calls_full; /* calls beyond max_open_calls */
   uint64_t unfinished; /* calls that have not ended */
   uint64_t discarded;  /* recorded, but given up, or the callback threw */
   uint64_t missed;     /* hits the kernel ran no program for, in no other number; UINT64_MAX: it does not count them */
   uint64_t undecided;  /* of the total alone: hits not counted because it could not be told whose descendant it was */
+  uint64_t rejected;   /* usdtc_plan_options.where says no */
+  uint64_t unanswered; /* neither yes nor no, or in no row: something that was asked for could not be read */
+  uint64_t table_full; /* there was no row for them: usdtc_table.max_rows */
 };
 
 /* The counts as they are now; exact once detached and taken. */
@@ -363,6 +403,7 @@ struct usdtc_event_info {
   const char* file;       /* NULL: of the kernel */
   const char* provider;
   const char* name;
+  uint64_t wall_time; /* the time of day, ns since 1970 */
 };
 int usdtc_event_read(const usdtc_event* event, struct usdtc_event_info* info, usdtc_error** error);
 
@@ -396,6 +437,82 @@ struct usdtc_value {
 };
 /* The value of argument `n` at this hit. NOT_FOUND: there are fewer arguments. */
 int usdtc_event_value(const usdtc_event* event, size_t n, struct usdtc_value* value, usdtc_error** error);
+
+/* ---- tables -------------------------------------------------------------------------------------------------- */
+
+/* The integer high * 2^64 + low: wide enough for the sum of any number of values. */
+struct usdtc_wide {
+  uint64_t low;
+  int64_t high;
+};
+
+struct usdtc_row {
+  size_t size;
+  uint64_t count; /* hits */
+  struct usdtc_wide sum;
+  struct usdtc_wide minimum; /* USDTC_TABLE_EXTREMES; else 0 */
+  struct usdtc_wide maximum;
+  uint32_t key_count;
+  uint32_t range_count; /* of the histogram: those that are not empty */
+};
+
+/* Numbers from `first` to `last`, both of them. The outermost of usdtc_table.step end at INT64_MIN and INT64_MAX. */
+struct usdtc_range {
+  size_t size;
+  struct usdtc_wide first;
+  struct usdtc_wide last;
+  uint64_t count; /* hits */
+};
+
+/* The rows as they are now, in the order of their keys; exact once detached. INVALID_ARGUMENT: no table was asked for.
+ */
+int usdtc_tracer_rows(const usdtc_tracer* tracer, usdtc_rows** rows, usdtc_error** error);
+size_t usdtc_rows_count(const usdtc_rows* rows);
+/* How key `key` was written: "str(arg0)"; NULL: there are fewer. */
+const char* usdtc_rows_key_name(const usdtc_rows* rows, size_t key);
+/* Row `n`. NOT_FOUND: there are fewer. */
+int usdtc_rows_row(const usdtc_rows* rows, size_t n, struct usdtc_row* row, usdtc_error** error);
+/* Key `key` of row `n`: a number, or a text, which is cut where USDTC_VALUE_TRUNCATED says so. Of the key "probe" the
+ * text is the probe's full name, and number.u its number in the plan. */
+int usdtc_rows_key(const usdtc_rows* rows, size_t n, size_t key, struct usdtc_value* value, usdtc_error** error);
+/* Range `range` of row `n`, in the order of their numbers. */
+int usdtc_rows_range(const usdtc_rows* rows, size_t n, size_t range, struct usdtc_range* out, usdtc_error** error);
+void usdtc_rows_free(usdtc_rows* rows);
+
+/* ---- recordings ---------------------------------------------------------------------------------------------- */
+
+struct usdtc_replay_options {
+  size_t size;
+  const char* where;               /* only events for which it holds, as if the kernel had been asked */
+  const struct usdtc_table* table; /* rows instead of events: usdtc_recording_rows() */
+};
+
+struct usdtc_recording_info {
+  size_t size;
+  const char* made_by; /* "usdt-trace 0.1.0" */
+  const char* kernel;  /* its release */
+  const char* machine; /* "x86_64" */
+  const char* cut;     /* where it ends before its end, and why; NULL: it is whole, as far as it was read */
+};
+
+/* Reads what usdtc_tracer_record() or `usdt-trace --record` wrote; wants neither privilege nor what was traced.
+ * `options` may be NULL. One thread at a time. Errors: NOT_FOUND, NO_PERMISSION, IO, MALFORMED, NOT_SUPPORTED, LIMIT;
+ * SYNTAX, INVALID_ARGUMENT (a question about what was not recorded). */
+int usdtc_recording_open(const char* path, const struct usdtc_replay_options* options, usdtc_recording** recording,
+                         usdtc_error** error);
+int usdtc_recording_read(const usdtc_recording* recording, struct usdtc_recording_info* info, usdtc_error** error);
+/* What was traced: names of probes, and notices. It cannot be attached. Lives as long as the recording. */
+const usdtc_plan* usdtc_recording_plan(const usdtc_recording* recording);
+/* The next events, at most `limit` (0: all). None: there are no more. Errors: IO, MALFORMED. */
+int usdtc_recording_take(usdtc_recording* recording, size_t limit, usdtc_batch** batch, usdtc_error** error);
+/* The same by a callback. */
+int usdtc_recording_poll(usdtc_recording* recording, usdtc_on_event on_event, void* user, size_t limit, size_t* handed,
+                         usdtc_error** error);
+/* The rows of all events of the file. INVALID_ARGUMENT: no table was asked for. */
+int usdtc_recording_rows(usdtc_recording* recording, usdtc_rows** rows, usdtc_error** error);
+/* What became of all hits when it was recorded. NOT_FOUND: the file ends before any account. */
+int usdtc_recording_ledger(const usdtc_recording* recording, usdtc_ledger** ledger, usdtc_error** error);
+void usdtc_recording_free(usdtc_recording* recording);
 
 #ifdef __cplusplus
 }

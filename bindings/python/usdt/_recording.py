@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Recordings of `usdt-trace --record` and of Tracer(record=...), read again."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import weakref
+from ctypes import c_void_p
+from typing import Iterator
+
+from . import _library
+from ._events import Event, Reader
+from ._library import library, made, text
+from ._points import Notice, notices_of
+from ._tables import Row, Table, question_of, rows_of
+from ._tracer import Counts, probes_of, read_ledger
+
+
+class Recording:
+    """Events of a trace that was recorded, on any machine; wants no privilege.
+
+        with usdt.Recording("pg.rec", where="arg1 > 1000") as recording:
+            for event in recording:
+                print(event.wall_time, event.args)
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, where: str | None = None, table: Table | None = None) -> None:
+        """`where`: only events for which it holds, as if the kernel had been asked. `table`: rows() instead of events."""
+        options = _library.ReplayOptions(**question_of(where, table))
+        self._handle = made("usdtc_recording_open", os.fsencode(path), ctypes.byref(options))
+        self._free = weakref.finalize(self, library().usdtc_recording_free, self._handle)
+        self._table = table
+        self._reader = Reader()
+        self._rows: list[Row] | None = None
+
+    def close(self) -> None:
+        """Events that were taken stay."""
+        self._free()
+
+    def __enter__(self) -> Recording:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _open(self) -> c_void_p:
+        if not self._free.alive:
+            raise ValueError("the recording is closed")
+        return self._handle
+
+    def take(self, limit: int = 0) -> list[Event]:
+        """The next events, at most `limit` (0: all that are left). Empty: there are no more."""
+        return self._reader.batch(made("usdtc_recording_take", self._open(), limit))
+
+    def __iter__(self) -> Iterator[Event]:
+        while events := self.take(1024):
+            yield from events
+
+    def rows(self) -> list[Row]:
+        """Those of `table`, over all events of the file."""
+        if self._rows is None:
+            self._rows = rows_of(made("usdtc_recording_rows", self._open()), self._table or Table())
+        return self._rows
+
+    def counts(self) -> Counts:
+        """What became of all hits when it was recorded. Raises NotFound where the file ends before any account."""
+        return self._accounts()[0]
+
+    def counts_by_probe(self) -> dict[str, Counts]:
+        """The same of each, by its full name."""
+        return self._accounts()[1]
+
+    def _accounts(self) -> tuple[Counts, dict[str, Counts]]:
+        return read_ledger(made("usdtc_recording_ledger", self._open()), self.probes)
+
+    @property
+    def probes(self) -> list[str]:
+        """Full names of what was traced."""
+        return probes_of(library().usdtc_recording_plan(self._open()))
+
+    def notices(self) -> list[Notice]:
+        """What was said when it was recorded."""
+        return notices_of("usdtc_plan_notice", library().usdtc_recording_plan(self._open()))
+
+    def _info(self) -> _library.RecordingInfo:
+        info = _library.RecordingInfo()
+        _library.call("usdtc_recording_read", self._open(), ctypes.byref(info))
+        return info
+
+    @property
+    def made_by(self) -> str:
+        """"usdt-trace 0.1.0"."""
+        return text(self._info().made_by) or ""
+
+    @property
+    def kernel(self) -> str:
+        """The release of the kernel there."""
+        return text(self._info().kernel) or ""
+
+    @property
+    def machine(self) -> str:
+        """"x86_64"."""
+        return text(self._info().machine) or ""
+
+    @property
+    def cut(self) -> str | None:
+        """Where the file ends before its end, and why; None: it is whole, as far as it was read."""
+        return text(self._info().cut)

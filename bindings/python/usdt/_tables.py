@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tables: hits put together in rows."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+from ctypes import c_void_p
+from typing import Any, NamedTuple
+
+from . import _library
+from ._events import Value, value_of
+from ._library import call, library
+
+_EXTREMES = 1
+
+
+class Range(NamedTuple):
+    """Numbers from `first` to `last`, both of them, and how many hits had one."""
+
+    first: int
+    last: int
+    count: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """Hits with the same keys."""
+
+    keys: tuple[Value, ...]
+    count: int
+    sum: int | None  #: of the values, exact; None: the table has none
+    minimum: int | None  #: None: no extremes were asked for
+    maximum: int | None
+    ranges: tuple[Range, ...]  #: of the histogram: those that are not empty, in order
+
+    @property
+    def average(self) -> float | None:
+        return None if self.sum is None else self.sum / self.count
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Rows instead of events: the kernel adds hits up whose keys are equal (docs/tables.md).
+
+        with usdt.Tracer("db:query", table=usdt.Table(by="comm, str(sql)", value="duration")) as tracer:
+            time.sleep(10)
+            for row in tracer.rows():
+                print(row.keys, row.count, row.average)
+    """
+
+    by: str | None = None  #: expressions with commas between them: "comm, arg0 % 16"; None: one row for all hits
+    value: str | None = None  #: an integer of which rows have the sum
+    extremes: bool = False  #: and the smallest and the largest (Linux 5.12, arm64 5.18)
+    histogram: str | None = None  #: an integer of which rows have how many were in each range
+    detail: int = 0  #: ranges from one power of 2 to the next are divided in 2**detail, at most 2**4
+    linear: tuple[int, int, int] | None = None  #: ranges of equal width: from, to, step
+    max_rows: int = 4096  #: there is room for so many at least; Counts.table_full are the hits beyond
+
+    def _wanted(self) -> _library.Table:
+        first, to, step = self.linear or (0, 0, 0)
+        if self.linear and step == 0:
+            raise ValueError("linear: ranges of the width 0")
+        return _library.Table(by=_encoded(self.by), value=_encoded(self.value), histogram=_encoded(self.histogram),
+                              flags=_EXTREMES if self.extremes else 0, max_rows=self.max_rows,
+                              histogram_detail=self.detail, first=first, to=to, step=step)
+
+
+def _encoded(words: str | None) -> bytes | None:
+    return None if words is None else words.encode()
+
+
+def question_of(where: str | None, table: Table | None) -> dict[str, Any]:
+    """Fields of options that ask one."""
+    return {"where": _encoded(where), "table": None if table is None else ctypes.pointer(table._wanted())}
+
+
+def rows_of(rows: c_void_p, table: Table) -> list[Row]:
+    """All of them; frees the handle."""
+    try:
+        return [_row_of(rows, n, table) for n in range(library().usdtc_rows_count(rows))]
+    finally:
+        library().usdtc_rows_free(rows)
+
+
+def _row_of(rows: c_void_p, n: int, table: Table) -> Row:
+    row, key, found = _library.Row(), _library.Value(), _library.Range()
+    call("usdtc_rows_row", rows, n, ctypes.byref(row))
+    keys, ranges = [], []
+    for number in range(row.key_count):
+        call("usdtc_rows_key", rows, n, number, ctypes.byref(key))
+        keys.append(value_of(key))
+    for number in range(row.range_count):
+        call("usdtc_rows_range", rows, n, number, ctypes.byref(found))
+        ranges.append(Range(int(found.first), int(found.last), found.count))
+    has_value, has_extremes = table.value is not None, table.extremes
+    return Row(tuple(keys), row.count, int(row.sum) if has_value else None,
+               int(row.minimum) if has_extremes else None, int(row.maximum) if has_extremes else None, tuple(ranges))

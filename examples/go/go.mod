@@ -1,0 +1,3 @@
+module example.org/trace
+
+go 1.19
