@@ -61,6 +61,8 @@ Escape read_escape(std::string_view text) noexcept {
   const char c = text[1];
   if (c == 'n') return {'\n', 2};
   if (c == 't') return {'\t', 2};
+  if (c == 'r') return {'\r', 2};
+  if (c == '0') return {'\0', 2};
   std::uint8_t number = 0;
   if (c == 'x' && text.size() >= 4) {
     const auto [end, error] = std::from_chars(text.data() + 2, text.data() + 4, number, 16);

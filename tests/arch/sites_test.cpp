@@ -100,7 +100,7 @@ TEST(Uprobes, on_x86_64_are_taken_on_what_compilers_put_there) {
                                                  {0x55},                                // push %rbp
                                                  {0x48, 0x89, 0xe5},                    // mov %rsp,%rbp
                                                  {0x64, 0x48, 0x8b, 0x04, 0x25},        // mov %fs:...,%rax
-                                                 {0xc5, 0xf8, 0x77},                    // vzeroupper
+                                                 {0xc5, 0xf8, 0x57, 0xc0},              // vxorps %xmm0,%xmm0,%xmm0
                                                  {0xc5, 0xf8, 0x29, 0x04, 0x24},        // vmovaps %xmm0,(%rsp)
                                                  {0x62, 0xf1, 0x7c, 0x48, 0x10, 0x07},  // vmovups (%rdi),%zmm0
                                                  {0x8f, 0xc0}}) {                       // pop %rax
@@ -114,13 +114,19 @@ TEST(Uprobes, on_x86_64_are_refused_with_the_reason) {
     std::string_view reason;
   };
   for (const Row& row : {Row{{0xcc}, "breakpoint"},
-                         {{0xf0, 0x48, 0xff, 0x00}, "lock"},              // lock incq (%rax)
-                         {{0x2e, 0x90}, "segment"},                       // cs nop
-                         {{0xc5, 0xf9, 0xd4, 0xc1}, "VEX"},               // vpaddq %xmm1,%xmm0,%xmm0
-                         {{0xc5, 0xfd, 0x6f, 0x07}, "VEX"},               // vmovdqa (%rdi),%ymm0
-                         {{0x62, 0xf1, 0xfd, 0x48, 0x6f, 0x07}, "EVEX"},  // vmovdqa64 (%rdi),%zmm0
-                         {{0xc4, 0xe3, 0x79, 0x69, 0xc0, 0x10}, "FMA4"},  // vfmaddpd
-                         {{0x8f, 0xe9, 0x78, 0x9a, 0xc0}, "XOP"},         // vpshad
+                         {{0xf0, 0x48, 0xff, 0x00}, "lock"},                   // lock incq (%rax)
+                         {{0x2e, 0x90}, "segment"},                            // cs nop
+                         {{0xc5, 0xf9, 0xd4, 0xc1}, "VEX"},                    // vpaddq %xmm1,%xmm0,%xmm0
+                         {{0xc5, 0xfd, 0x6f, 0x07}, "VEX"},                    // vmovdqa (%rdi),%ymm0
+                         {{0x62, 0xf1, 0xfd, 0x48, 0x6f, 0x07}, "EVEX"},       // vmovdqa64 (%rdi),%zmm0
+                         {{0xc5, 0xf9, 0x70, 0xc1, 0x1b}, "as a jump"},        // vpshufd $27,%xmm1,%xmm0
+                         {{0xc5, 0xf9, 0x7f, 0x07}, "as a jump"},              // vmovdqa %xmm0,(%rdi)
+                         {{0xc5, 0xf8, 0x77}, "as a jump"},                    // vzeroupper
+                         {{0xc5, 0xf1, 0xeb, 0xc0}, "as a jump"},              // vpor %xmm0,%xmm1,%xmm0
+                         {{0xc5, 0xf8, 0xc2, 0xc1, 0x00}, "a return"},         // vcmpeqps %xmm1,%xmm0,%xmm0
+                         {{0x62, 0xe2, 0x7d, 0x28, 0x7a, 0xce}, "as a jump"},  // vpbroadcastb %esi,%ymm17
+                         {{0xc4, 0xe3, 0x79, 0x69, 0xc0, 0x10}, "FMA4"},       // vfmaddpd
+                         {{0x8f, 0xe9, 0x78, 0x9a, 0xc0}, "XOP"},              // vpshad
                          {{0xf2, 0x0f, 0x79, 0xc1}, "SSE4a"},
                          {{0x8e, 0xd0}, "stack segment"},       // mov %eax,%ss
                          {{0x66, 0xe9, 0x00, 0x00}, "16-bit"},  // jmpw

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -134,13 +135,17 @@ double processor_ms() {
 TEST(RunningKernel, tells_what_a_glob_means_in_half_the_time_that_its_lists_take) {
   if (const std::string why = why_not_asked(); !why.empty()) GTEST_SKIP() << why;
   const std::vector patterns = {test::pattern("kprobe:pc*")};
-  const double start = processor_ms();
-  ASSERT_TRUE(Catalogue::load({}, patterns));
-  const double between = processor_ms();
-  ASSERT_TRUE(Catalogue::load(lists(), patterns));
-  const double end = processor_ms();
-  fmt::print("  asked {:.0f} ms, lists {:.0f} ms\n", between - start, end - between);
-  EXPECT_LT((between - start) * 2, end - between);
+  double asked = INFINITY, listed = INFINITY;  // of three rounds the shortest, which nobody else disturbed
+  for (int round = 0; round < 3; ++round) {
+    const double start = processor_ms();
+    ASSERT_TRUE(Catalogue::load({}, patterns));
+    const double between = processor_ms();
+    ASSERT_TRUE(Catalogue::load(lists(), patterns));
+    asked = std::min(asked, between - start);
+    listed = std::min(listed, processor_ms() - between);
+  }
+  fmt::print("  asked {:.0f} ms, lists {:.0f} ms\n", asked, listed);
+  EXPECT_LT(asked * 2, listed);
 }
 
 TEST(RunningKernel, a_function_every_kernel_has_is_selected) {

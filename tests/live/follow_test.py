@@ -7,6 +7,7 @@ USDT_LONG=1: the whole storms, minutes of them."""
 
 import os
 import pathlib
+import re
 import select
 import shutil
 import signal
@@ -286,6 +287,20 @@ def a_tracer_that_is_killed_leaves_nothing_held(run):
     children.tracing.signal(signal.SIGKILL)
     check_equal(ready, [], "programs that ran while who holds them did not")
     check_equal(int(wait_line(children.later.process)), 5, "programs that ended well")
+
+
+@scenario
+def ctrl_z_does_not_stop_who_holds_programs(run):
+    children = Children(run, "--hold-exec", copies=1)
+    children.run(1)
+    # A process group without a parent in its session is stopped by no terminal, so that sending it may show nothing.
+    status = pathlib.Path(f"/proc/{children.tracing.process.pid}/status").read_text()
+    ignored = int(re.search(r"^SigIgn:\s*(\w+)", status, re.M).group(1), 16)
+    for number in (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
+        check(ignored >> (number - 1) & 1, f"{number.name} would stop it")
+    children.tracing.signal(signal.SIGTSTP)
+    children.run(5)
+    finish(children.tracing).check_accounted(3 * 6, lost=0)
 
 
 if __name__ == "__main__":

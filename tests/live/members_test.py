@@ -110,6 +110,29 @@ def structs_are_shown_with_their_members(run):
 
 
 @scenario
+def of_a_large_struct_as_much_is_shown_as_a_verifier_takes(run):
+    require_root()
+    members = ", ".join(f"m{i}" for i in range(200))
+    source = run.dir / "large.c"
+    source.write_text(f"""
+        struct large {{ long {members}; }};
+        __attribute__((noinline)) void take(struct large *all) {{ asm volatile("" : : "r"(all) : "memory"); }}
+        int main(void) {{
+          static struct large all;
+          for (int i = 0; i < 200; i++) (&all.m0)[i] = 1000 + i;
+          take(&all);
+        }}""")
+    program = run.build("large", [], ["-g", "-O1", str(source)])
+    result = run.trace(f"uprobe:{program}:take", "--print", "*all", command=[program])
+    result.check_code(0)
+    shown = result.events[0]["args"][0]
+    left_out = shown.pop("...")["error"]
+    check(len(shown) > 40, result.describe())
+    check_equal(shown, {f"m{i}": 1000 + i for i in range(len(shown))}, "members")
+    check_equal(left_out, f"{200 - len(shown)} more", "left out")
+
+
+@scenario
 def bytes_are_numbers_and_only_arrays_of_char_are_texts(run):
     """A NUL among bytes ends nothing."""
     source = run.dir / "bytes.c"

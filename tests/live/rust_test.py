@@ -38,5 +38,15 @@ def values_are_those_that_the_program_says(run):
         print(f"  opt-level={level}: {sum(unreadable.values())}", *sorted(unreadable), sep="\n    ")
 
 
+@scenario
+def texts_are_asked_about_by_their_length(run):
+    program = build(run, "1")
+    for i in range(3):  # there is no NUL behind them
+        result = run.trace(f"uprobe:{program}:values::members", "--where", f'request->path == "/a/path/{i}"', "--print",
+                           "request->path", command=said.quiet(program))
+        result.check_code(0)
+        check_equal([event["args"] for event in result.events], [[f"/a/path/{i}"]], "calls with this text")
+
+
 if __name__ == "__main__":
     main()

@@ -7,8 +7,10 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "probed.hpp"
+#include "usdt/probe.h"
 #include "usdt/usdt.hpp"
 
 namespace usdt {
@@ -26,8 +28,8 @@ class Tables : public testing::TestWithParam<Carrier> {
       GTEST_SKIP() << "no attach cookies on this kernel";
   }
 
-  static Result<Tracer> start(TableQuestion table, const char* where = nullptr) {
-    auto selection = select({*ProbePattern::parse("own:typed")}, {.targets = {}, .pids = {::getpid()}, .program = {}});
+  static Result<Tracer> start(TableQuestion table, const char* where = nullptr, const char* probe = "own:typed") {
+    auto selection = select({*ProbePattern::parse(probe)}, {.targets = {}, .pids = {::getpid()}, .program = {}});
     if (!selection) return tl::unexpected(selection.error());
     PlanOptions options;
     options.scope = *OneProcess::of(::getpid());
@@ -99,6 +101,30 @@ TEST_P(Tables, have_extremes_where_the_kernel_can_exchange_atomically) {
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_TRUE(rows.begin()->second.minimum == -2'000'000'000);
   EXPECT_TRUE(rows.begin()->second.maximum == 2'000'000'000);
+}
+
+TEST_P(Tables, have_texts_as_long_as_they_are_said_to_be) {
+  auto tracer =
+      start({.keys = *parse_expressions("what, number")}, R"(what != "a\0b" && what =~ "a*")", "own:measured");
+  ASSERT_TRUE(tracer) << tracer.error().message;
+  using namespace std::string_view_literals;
+  constexpr std::string_view all = "a\0b and so on, for more than there is room for in a key of a table"sv;
+  const std::int64_t number = 7;
+  Rows wanted;
+  for (std::size_t length = 0; length < all.size(); ++length) {
+    const std::string_view what = all.substr(0, length);
+    USDT_PROBE(own, measured, what, number);
+    if (length > 0 && length != 3) ++wanted[{std::string(what.substr(0, 55)), number}].count;
+  }
+  tracer->detach();
+  const Rows rows = rows_of(*tracer);
+  EXPECT_EQ(rows.size(), wanted.size());
+  for (const auto& [keys, row] : wanted) {
+    ASSERT_TRUE(rows.contains(keys)) << keys.first;
+    EXPECT_EQ(rows.at(keys).count, row.count) << keys.first;
+  }
+  EXPECT_EQ(tracer->counts().front().rejected, 2U);
+  EXPECT_EQ(tracer->counts().front().undecided, 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(EachCarrier, Tables,

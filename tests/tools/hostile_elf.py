@@ -336,9 +336,16 @@ def version_definitions_on_each_other(size):
     return elf.build()
 
 
+XZ_HEADERS = 24  # of the stream and of its one block
+
+
 def packed_zeroes(size):
+    """Zeroes without end. Of two MiB each xz makes a piece of some 300 bytes, the same every time but the first."""
+    packed = lzma.compress(bytes(8 << 20), preset=0)
+    first = XZ_HEADERS + 6 + int.from_bytes(packed[XZ_HEADERS + 3:XZ_HEADERS + 5], "big") + 1
+    piece = packed[first:first + 5 + int.from_bytes(packed[first + 3:first + 5], "big") + 1]
+    packed = (packed[:first] + piece * (size // len(piece)))[:size]
     elf = Elf().sound()
-    packed = lzma.compress(bytes(4000 * size), preset=0)[:size]
     elf.section(b".gnu_debugdata", SHT_PROGBITS, elf.store(packed), len(packed))
     return elf.build()
 

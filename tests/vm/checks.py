@@ -21,6 +21,7 @@ from elf_view import notes
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "provider"))
 import runtime_log
+from static_log import check_shown
 
 
 @dataclasses.dataclass
@@ -152,6 +153,27 @@ class Truth:
         except (harness.Failure, OSError) as failure:
             return {self.name: Cell("FAIL", f"{mode}: {failure}")}
         return {self.name: Cell(f"{hits} hits, {values} values ({_seconds(outcomes)})")}
+
+
+class StaticProbes:
+    """A program with the probes of <usdt/probe.h> (tests/provider), traced; what was seen is compared here with its own log."""
+
+    name = "probes of probe.h"
+
+    def __init__(self, bin_dir):
+        self.files = {f"lab/{name}": bin_dir / name for name in ("usdt-trace", "static-probes")}
+        self.steps = [(120, "usdt-trace 'usdt:/lab/static-probes:c*:*' --format json -- static-probes 5 /out/static.log "
+                            ">/out/static.json 2>/out/static.err")]
+
+    def judge(self, outcomes, out, _rows):
+        try:
+            result = harness.Result(outcomes[0].status, *[(out / f"static.{kind}").read_text() for kind in ("json", "err")])
+            result.check_code(0)
+            check_shown({name: [event["args"] for event in events] for name, events in result.by_name().items()},
+                        out / "static.log")
+        except (harness.Failure, OSError) as failure:
+            return {self.name: Cell("FAIL", f"{failure}\n{_tail(outcomes[0].output)}")}
+        return {self.name: Cell(f"{len(result.events)} hits ({_seconds(outcomes)})")}
 
 
 class RunTimeProbes:

@@ -96,6 +96,7 @@ def programs(kernel, bin_dir, short):
         checks.Program(bin_dir, "tables_test", limit=300),
         checks.Program(bin_dir, "expr_kernel_test", limit=300),
         checks.Program(bin_dir, "kernel_lists_test", "'--gtest_filter=RunningKernel.*'", limit=120),
+        checks.StaticProbes(bin_dir),
         checks.RunTimeProbes(bin_dir),
         checks.Program(bin_dir, "kernel_test", f"'--gtest_filter={kernel_tests(kernel, short)}'", limit=900),
     ]

@@ -5,8 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "notice.hpp"
@@ -54,10 +56,14 @@ std::string attached_text(const Flags& flags, const usdt::Tracer& tracer) {
     if (!flags.verbose) parts.push_back(counted(count, what));
   if (!plan.files.empty()) {
     const auto probes = std::count_if(plan.probes.begin(), plan.probes.end(),
-                                      [](const usdt::PlannedProbe& probe) { return probe.file.has_value(); });
+                                      [](const usdt::PlannedProbe& probe) { return probe.file && !probe.span; });
+    // Both sides of spans may be in one.
+    std::set<std::filesystem::path> files;
+    for (const usdt::PlannedFile& file : plan.files) files.insert(file.target.access);
     parts.insert(parts.begin(), fmt::format("{} of {} in {}{}", counted(in_files, "site"),
                                             counted(static_cast<std::size_t>(probes), "probe"),
-                                            counted(plan.files.size(), "file"), by(flags, tracer.link().backend())));
+                                            counted(plan.spans ? files.size() : plan.files.size(), "file"),
+                                            by(flags, tracer.link().backend())));
   }
   return fmt::format("{}", fmt::join(parts, ", and "));
 }

@@ -29,6 +29,7 @@ constexpr const char* description =
     "kprobe, fentry; at its return: kretfunc, kretprobe, fexit; both in one event: kcall, ksession, "
     "fsession (kfunc, kretfunc and kcall by whatever is cheapest here). Raw tracepoints: raw_tp, "
     "tp_btf.\n"
+    "A span, 'PROBE ~~ PROBE', is one event from a hit of the first to one of the second, with how long it took.\n"
     "usdt-list prints names that can be pasted here.";
 
 constexpr const char* examples =
@@ -43,6 +44,7 @@ constexpr const char* examples =
     "  usdt-trace 'kfunc:tcp_*' --count --duration 5\n"
     "  usdt-trace 'postgresql:*' --record pg.rec; usdt-trace --replay pg.rec --where 'pid == 1234'\n"
     "  usdt-trace kcall:vfs_read --hist duration --by comm -- cat /etc/hostname\n"
+    "  usdt-trace 'python:gc__start ~~ python:gc__done' --where 'duration > 1ms'\n"
     "A command runs under the tracer, and its children are traced with it. When it ends, so does the "
     "trace, with its exit code. Where the trace ends first (-M, -d, Ctrl-C, nobody reads its output), "
     "the command and all processes it started are ended: SIGTERM, after 2 seconds SIGKILL.\n"
@@ -54,6 +56,7 @@ struct RawFlags {
   std::vector<std::string> probes;
   std::vector<std::string> prints;
   std::string where;
+  std::string pair_by;
   std::string last;
   std::string dump_on;
   std::string strings;
@@ -92,6 +95,9 @@ void declare_view(CLI::App& app, RawView& raw) {
   app.add_option("--lhist", raw.linear, "The same in ranges of equal width: 'size:0:4096:256'")
       ->type_name("EXPR:FROM:TO:STEP")
       ->allow_extra_args(false);
+  app.add_flag("--latency", raw.latency,
+               "Of spans and calls: how many, the percentiles of their durations (at most 1/16 too large) and the "
+               "largest; with --by by its keys");
   app.add_option("--top", raw.top, "Only the N rows with the largest numbers")
       ->check(whole_number(1, UINT32_MAX))
       ->type_name("N");
@@ -127,6 +133,11 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
          "(==, !=, =~ \"begin*\"), in {1, 2}")
       ->allow_extra_args(false)
       ->type_name("EXPR");
+  app.add_option("--pair-by", raw.pair_by,
+                 "What a hit that ends a span and the one that begins it have in common: expressions as --where has "
+                 "them, with commas, for both or 'KEYS ~~ KEYS'. Default: tid, the thread")
+      ->allow_extra_args(false)
+      ->type_name("KEYS");
   app.add_option("--depth", flags.depth, "Structs within structs shown with their members (default 1)")
       ->check(whole_number(0, 8))
       ->allow_extra_args(false)
@@ -297,10 +308,10 @@ usdt::Result<void> interpret_last(Flags& flags, const RawFlags& raw) {
 
 /// What is about tracing does not go with a recording.
 usdt::Result<void> check_replay(const CLI::App& app, const Flags& flags) {
-  constexpr std::array<std::string_view, 22> allowed = {
-      "--replay", "--print", "--where",    "--strings", "--count",       "--format",  "--output", "--max-events",
-      "--strict", "--quiet", "--verbose",  "--by",      "--sum",         "--avg",     "--min",    "--max",
-      "--hist",   "--lhist", "--distinct", "--top",     "--hist-detail", "--max-rows"};
+  constexpr std::array<std::string_view, 23> allowed = {
+      "--replay", "--print", "--where",    "--strings", "--count",       "--format",   "--output", "--max-events",
+      "--strict", "--quiet", "--verbose",  "--by",      "--sum",         "--avg",      "--min",    "--max",
+      "--hist",   "--lhist", "--distinct", "--top",     "--hist-detail", "--max-rows", "--latency"};
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = option->get_single_name();
     if (option->count() > 0 && std::ranges::find(allowed, "--" + name) == allowed.end())
@@ -313,14 +324,101 @@ usdt::Result<void> check_replay(const CLI::App& app, const Flags& flags) {
   return {};
 }
 
-usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
-  name_once(flags.pids);
+/// "A ~~ B", or "A" "~~" "B": what is before it and behind it, blanks at the ends left out.
+constexpr std::string_view kTo = "~~";
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  return first == text.npos ? std::string_view() : text.substr(first, text.find_last_not_of(' ') + 1 - first);
+}
+
+/// Where it stands alone; npos: nowhere.
+std::size_t find_to(std::string_view text) {
+  for (std::size_t at = text.find(kTo); at != text.npos; at = text.find(kTo, at + 1)) {
+    const std::size_t behind = at + kTo.size();
+    if ((at == 0 || text[at - 1] == ' ') && (behind == text.size() || text[behind] == ' ')) return at;
+  }
+  return text.npos;
+}
+
+/// The names of where spans begin and of where they end; without spans all are among the first.
+usdt::Result<std::pair<std::vector<std::string>, std::vector<std::string>>> split_probes(
+    const std::vector<std::string>& words) {
+  std::pair<std::vector<std::string>, std::vector<std::string>> sides;
+  bool behind = false;
+  const auto add = [&](std::string_view word) {
+    if (!word.empty()) (behind ? sides.second : sides.first).emplace_back(word);
+  };
+  for (const std::string& word : words) {
+    const std::size_t at = find_to(word);
+    if (at == word.npos) {
+      (behind ? sides.second : sides.first).push_back(word);
+      continue;
+    }
+    if (behind || find_to(word.substr(at + kTo.size())) != word.npos)
+      return usdt::fail(usdt::ErrorKind::invalid_argument, "'~~' twice: one trace has spans of one kind, 'A ~~ B'");
+    add(trimmed(std::string_view(word).substr(0, at)));
+    behind = true;
+    add(trimmed(std::string_view(word).substr(at + kTo.size())));
+  }
+  if (behind && (sides.first.empty() || sides.second.empty()))
+    return usdt::fail(usdt::ErrorKind::invalid_argument, "a span is 'A ~~ B': a probe is missing on one side");
+  return sides;
+}
+
+usdt::Result<std::vector<usdt::PointPattern>> patterns_of(const std::vector<std::string>& names, const RawFlags& raw) {
+  auto patterns = usdt::parse_patterns(names);
+  if (!patterns) return patterns;
+  if (auto applied = usdt::tools::apply(raw.functions, *patterns); !applied) return usdt::fail(applied.error());
+  return patterns;
+}
+
+/// "KEYS", "KEYS ~~ KEYS".
+usdt::Result<usdt::SpanPairing> parse_pairing(const std::string& text) {
+  usdt::SpanPairing pairing;
+  const std::size_t at = find_to(text);
+  auto begin = usdt::parse_expressions(std::string_view(text).substr(0, std::min(at, text.size())));
+  if (!begin) return usdt::fail(begin.error().within("--pair-by"));
+  pairing.begin = std::move(*begin);
+  if (at == text.npos) return pairing;
+  auto end = usdt::parse_expressions(std::string_view(text).substr(at + kTo.size()));
+  if (!end) return usdt::fail(end.error().within("--pair-by"));
+  pairing.end = std::move(*end);
+  return pairing;
+}
+
+/// What does not go with spans yet, or makes no sense of them.
+usdt::Result<void> check_spans(const Flags& flags, const RawFlags& raw) {
+  const auto wrong = [](const char* why) { return usdt::fail(usdt::ErrorKind::invalid_argument, why); };
+  if (flags.ends.empty())
+    return raw.pair_by.empty() ? usdt::Result<void>() : wrong("--pair-by is about spans: 'A ~~ B'");
+  if (flags.count_only) return wrong("--count is of hits: of spans '--sum duration' has the number, too");
+  if (!flags.print.for_probes.empty()) return wrong("--print: a span has one list, of what both its ends have");
+  if (flags.wait) return wrong("--wait does not go with spans, whose probes have to be there when the trace begins");
+  return {};
+}
+
+usdt::Result<void> interpret_probes(Flags& flags, const RawFlags& raw) {
   if (raw.probes.empty() && flags.replay.empty())
     return usdt::fail(usdt::ErrorKind::invalid_argument, "name a probe to trace; usdt-list shows which there are");
-  auto patterns = usdt::parse_patterns(raw.probes);
+  auto sides = split_probes(raw.probes);
+  if (!sides) return usdt::fail(sides.error());
+  auto patterns = patterns_of(sides->first, raw);
   if (!patterns) return usdt::fail(patterns.error());
   flags.patterns = std::move(*patterns);
-  if (auto applied = usdt::tools::apply(raw.functions, flags.patterns); !applied) return usdt::fail(applied.error());
+  auto ends = patterns_of(sides->second, raw);
+  if (!ends) return usdt::fail(ends.error());
+  flags.ends = std::move(*ends);
+  if (raw.pair_by.empty()) return {};
+  auto pairing = parse_pairing(raw.pair_by);
+  if (!pairing) return usdt::fail(pairing.error());
+  flags.pairing = std::move(*pairing);
+  return {};
+}
+
+usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
+  name_once(flags.pids);
+  if (auto named = interpret_probes(flags, raw); !named) return named;
   auto prints = parse_prints(raw.prints);
   if (!prints) return usdt::fail(prints.error());
   flags.print = std::move(*prints);
@@ -377,6 +475,7 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
     return usdt::fail(usdt::ErrorKind::invalid_argument, "--record is of events, and a table has none");
   if (flags.view.interval && !flags.view.question)
     return usdt::fail(usdt::ErrorKind::invalid_argument, "--interval is about a table: see --by, --sum and --hist");
+  if (auto sense = check_spans(flags, raw); !sense) return sense;
   if (flags.kernel_stack_depth > 0 && std::ranges::none_of(flags.patterns, is_of_kernel))
     return usdt::fail(
         usdt::ErrorKind::invalid_argument,

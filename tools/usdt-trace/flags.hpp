@@ -21,8 +21,10 @@ enum class Format : std::uint8_t { text, json };
 /// The command line, parsed and checked for sense.
 struct Flags {
   std::vector<usdt::PointPattern> patterns;
-  std::vector<pid_t> pids;           ///< each once; empty: every process, or the command
-  std::vector<std::string> command;  ///< after "--"
+  std::vector<usdt::PointPattern> ends;  ///< of spans, which begin at `patterns`; empty: hits are events of their own
+  usdt::SpanPairing pairing;             ///< of spans
+  std::vector<pid_t> pids;               ///< each once; empty: every process, or the command
+  std::vector<std::string> command;      ///< after "--"
   Prints print;
   std::shared_ptr<const usdt::Expression> where;  ///< null: every hit counts
   View view;                                      ///< what is shown instead of events, if anything

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "common/report.hpp"
+#include "signals.hpp"
 
 namespace usdt_trace {
 namespace {
@@ -93,6 +94,7 @@ usdt::Result<void> Following::begin(const Subjects& subjects, std::optional<pid_
     for (const usdt::PlannedFile& file : plan->files) options.known.push_back(file.elf);
   }
   begun_ = true;
+  if (flags_.hold_exec) ignore_stop_signals();
   return follower_->begin(std::move(options));
 }
 

@@ -64,15 +64,26 @@ std::string Ledger::headline(const Account& total) const {
                        counted(static_cast<std::size_t>(silent), "probe"));
   }
   const std::string all = counted(total.hits, "hit");
+  if (flags_.view.question && plan_.spans)
+    return fmt::format("{} of {} in the table; lost: {}", total.delivered, counted(total.paired, "span"),
+                       lost_text(total));
   if (flags_.view.question)
     return fmt::format("{} of {} in the table; lost: {}", total.delivered, all, lost_text(total));
+  if (plan_.spans)
+    return fmt::format("{} of {}{}; lost: {}", counted(total.delivered, "event"), counted(total.paired, "span"),
+                       limit_text(total), lost_text(total));
   return fmt::format("{} of {}{}; lost: {}", counted(total.delivered, "event"), all, limit_text(total),
                      lost_text(total));
 }
 
 void Ledger::print_filtered(const Account& total) const {
+  if (plan_.spans)
+    say(fmt::format("  of {}: {} paired, {} in flight, {} that ended nothing{}", counted(total.hits, "hit"),
+                    2 * total.paired, total.unfinished, total.unmatched,
+                    total.unpaired == 0 ? "" : fmt::format(", {} whose pair could not be told", total.unpaired)));
   if (flags_.where != nullptr)
-    say(fmt::format("  --where held for {} of {}", total.matched(), counted(total.hits, "hit")));
+    say(fmt::format("  --where held for {} of {}", total.matched(plan_.spans.has_value()),
+                    plan_.spans ? counted(total.paired, "span") : counted(total.hits, "hit")));
   if (total.undecided > 0)
     say(
         fmt::format("  {} left out without an answer: something that is asked for could not be read there, or was "
@@ -120,6 +131,7 @@ void Ledger::print_losers() const {
   std::vector<std::pair<std::uint64_t, std::size_t>> losers;
   for (std::size_t i = 0; i < facts_.summary.probes.size(); ++i) {
     std::uint64_t lost = facts_.summary.probes[i].lost() + facts_.summary.probes[i].missed.value_or(0);
+    if (plan_.spans) lost -= facts_.summary.probes[i].unfinished;  // they are in flight
     if (facts_.shown >= flags_.max_events || flags_.last) lost -= facts_.summary.probes[i].discarded;  // as asked for
     if (lost > 0) losers.emplace_back(lost, i);
   }
@@ -134,6 +146,7 @@ void Ledger::print_losers() const {
 
 std::string Ledger::lost_text(const Account& counts) const {
   std::string text = fmt::format("{} ring_full, {} discarded", counts.ring_full, counts.discarded);
+  if (plan_.spans) text += fmt::format(", {} calls_full", counts.calls_full);
   if (has_calls(plan_)) text += fmt::format(", {} calls_full, {} unfinished", counts.calls_full, counts.unfinished);
   if (counts.table_full > 0) text += fmt::format(", {} table_full", counts.table_full);
   if (counts.not_written > 0) text += fmt::format(", {} not_written", counts.not_written);

@@ -21,8 +21,22 @@ Account Summary::total() const {
     sum.discarded += probe.discarded;
     sum.not_written += probe.not_written;
     sum.table_full += probe.table_full;
+    sum.paired += probe.paired;
+    sum.unmatched += probe.unmatched;
+    sum.unpaired += probe.unpaired;
   }
   return sum;
+}
+
+std::uint32_t account_of(const usdt::AttachPlan& plan, std::uint32_t probe) {
+  const auto& span = plan.probes[usdt::Index<usdt::PlannedProbe>(probe)].span;
+  return span ? span->end.value : probe;
+}
+
+std::vector<std::uint64_t> by_account(const usdt::AttachPlan& plan, const std::vector<std::uint64_t>& events) {
+  std::vector<std::uint64_t> all(events.size());
+  for (std::uint32_t probe = 0; probe < events.size(); ++probe) all[account_of(plan, probe)] += events[probe];
+  return all;
 }
 
 bool looks_like_address(const usdt::Arg& arg, std::uint64_t value) {

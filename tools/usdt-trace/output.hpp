@@ -21,9 +21,17 @@ struct Account : usdt::ProbeCounts {
   [[nodiscard]] std::uint64_t lost() const noexcept {
     return ring_full + calls_full + unfinished + discarded + not_written + table_full;
   }
-  /// Hits for which --where holds.
-  [[nodiscard]] std::uint64_t matched() const noexcept { return hits - rejected - undecided; }
+  /// Hits, or spans, for which --where holds.
+  [[nodiscard]] std::uint64_t matched(bool spans = false) const noexcept {
+    return (spans ? paired : hits) - rejected - undecided;
+  }
 };
+
+/// In whose account an event is: of a span in that of the probe that ends it.
+[[nodiscard]] std::uint32_t account_of(const usdt::AttachPlan& plan, std::uint32_t probe);
+/// Numbers of events by probe, in the accounts where they are.
+[[nodiscard]] std::vector<std::uint64_t> by_account(const usdt::AttachPlan& plan,
+                                                    const std::vector<std::uint64_t>& events);
 
 /// The final account of a trace.
 struct Summary {

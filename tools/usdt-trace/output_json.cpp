@@ -50,7 +50,8 @@ class JsonOutput final : public Output {
   void write_event(const usdt::Event& event) override {
     json_.Reset(object_);
     json_.StartObject();
-    head("event");
+    const bool span = event.site().span.has_value();
+    head(span ? "span" : "event");
     json_key(json_, "ts"), json_.Uint64(event.timestamp());
     json_key(json_, "time"), time(wall_time(event));
     json_key(json_, "cpu"), json_.Uint(event.cpu());
@@ -59,6 +60,7 @@ class JsonOutput final : public Output {
     json_key(json_, "comm"), json_text(json_, event.comm());
     json_key(json_, "probe"), json_text(json_, names_[event.site().probe.value]);
     json_key(json_, "pc"), json_text_or_null(json_, pcs_[event.site_number()]);
+    if (span) json_key(json_, "end_pc"), json_text_or_null(json_, pcs_[event.site().span->end.value]);
     json_key(json_, "args"), args(event);
     returned(event);
     texts(event);
@@ -113,6 +115,7 @@ class JsonOutput final : public Output {
     missed(summary.missed);
     json_key(json_, "probes"), json_.StartArray();
     for (std::size_t i = 0; i < summary.probes.size(); ++i) {
+      if (plan().probes[usdt::Index<usdt::PlannedProbe>(i)].span) continue;  // the accounts are those of its ends
       json_.StartObject();
       json_key(json_, "probe"), json_text(json_, names_[i]);
       counts(summary.probes[i]);
@@ -176,11 +179,17 @@ class JsonOutput final : public Output {
     json_key(json_, "discarded"), json_.Uint64(counts.discarded);
     json_key(json_, "not_written"), json_.Uint64(counts.not_written);
     if (view_.question) json_key(json_, "table_full"), json_.Uint64(counts.table_full);
+    if (plan().spans) json_key(json_, "calls_full"), json_.Uint64(counts.calls_full);
     if (has_calls_) {
       json_key(json_, "calls_full"), json_.Uint64(counts.calls_full);
       json_key(json_, "unfinished"), json_.Uint64(counts.unfinished);
     }
     json_.EndObject();
+    if (!plan().spans) return;
+    json_key(json_, "paired"), json_.Uint64(counts.paired);
+    json_key(json_, "in_flight"), json_.Uint64(counts.unfinished);
+    json_key(json_, "unmatched"), json_.Uint64(counts.unmatched);
+    json_key(json_, "unpaired"), json_.Uint64(counts.unpaired);
   }
 
   /// RFC 3339, UTC.
@@ -200,10 +209,7 @@ class JsonOutput final : public Output {
     truncated_.clear();
     json_.StartArray();
     const PrintList& list = printed_.of(event.site());
-    if (list.empty()) {
-      for (std::size_t n = 0; n < event.arg_count(); ++n)
-        if (!event.arg_info(n).result && !event.arg_info(n).derived) unasked(event, n);
-    }
+    if (list.empty()) unasked_of(event, false);
     for (std::size_t i = 0; i < list.size(); ++i) {
       const PrintItem& item = list[i];
       const auto position = columns_.position(event, i);
@@ -219,12 +225,32 @@ class JsonOutput final : public Output {
         whole(event, *position, static_cast<unsigned>(i));
     }
     json_.EndArray();
+    if (!event.site().span || !list.empty()) return;
+    json_key(json_, "end_args"), json_.StartArray();
+    unasked_of(event, true);
+    json_.EndArray();
+  }
+
+  /// The arguments of one end of a span, or of another hit.
+  void unasked_of(const usdt::Event& event, bool end) {
+    for (std::size_t n = 0; n < event.arg_count(); ++n) {
+      const usdt::Arg& arg = event.arg_info(n);
+      if (arg.of_end == end && !arg.result && !arg.derived) unasked(event, n);
+    }
+  }
+
+  /// Its number among those that are shown: of a span's end they are counted on behind those of the beginning.
+  static unsigned number_of(const usdt::Event& event, std::size_t n) {
+    if (!event.arg_info(n).of_end) return static_cast<unsigned>(n);
+    unsigned before = 0;
+    for (std::size_t i = 0; i < n; ++i) before += event.arg_info(i).derived || event.arg_info(i).result ? 0 : 1;
+    return before;
   }
 
   /// An argument nobody asked for by name: pointers to characters as their text, if that could be had.
   void unasked(const usdt::Event& event, std::size_t n) {
-    event.arg_info(n).type.kind == usdt::TypeKind::text&& event.text(n) ? text(event, n, static_cast<unsigned>(n))
-                                                                        : whole(event, n, static_cast<unsigned>(n));
+    event.arg_info(n).type.kind == usdt::TypeKind::text&& event.text(n) ? text(event, n, number_of(event, n))
+                                                                        : whole(event, n, number_of(event, n));
   }
 
   /// A value with its members: an object, or an array. `position`: of what it belongs to, among "args".
@@ -259,7 +285,8 @@ class JsonOutput final : public Output {
                             : unasked_text(plan(), event, n, likely_texts_);
       if (!text) continue;
       if (!std::exchange(any, true)) json_key(json_, "texts"), json_.StartObject();
-      json_key(json_, fmt::format("{}", n)), this->text(*text, static_cast<unsigned>(n));
+      const unsigned number = number_of(event, n);
+      json_key(json_, fmt::format("{}", number)), this->text(*text, number);
     }
     if (any) json_.EndObject();
   }

@@ -68,6 +68,7 @@ std::string what_there_is(const usdt::AttachPlan& plan, const Printed& printed, 
   std::vector<std::string> shown;
   bool numbers = false;
   for (const usdt::PlannedSite& site : plan.sites) {
+    if (plan.spans && !site.span) continue;
     if (printed.of_probe[site.probe.value] != number || !seen.insert(site.args.value).second || shown.size() == most)
       continue;
     const usdt::PlannedProbe& probe = plan.probes[site.probe];
@@ -83,7 +84,7 @@ usdt::Result<void> check_list(const usdt::AttachPlan& plan, const Printed& print
   for (const PrintItem& item : printed.lists[number]) {
     const bool exists = std::ranges::any_of(plan.sites, [&](const usdt::PlannedSite& site) {
       const auto& args = plan.args[site.args];
-      return printed.of_probe[site.probe.value] == number && position_of(item, args) &&
+      return (!plan.spans || site.span) && printed.of_probe[site.probe.value] == number && position_of(item, args) &&
              (!item.length || usdt::find_arg(args, *item.length));
     });
     if (!exists)
@@ -156,8 +157,9 @@ bool has_one_of(const usdt::PointPattern& pattern, const usdt::ProbeFile& file) 
 }
 
 /// A pattern that means nothing is a mistake that those beside it would hide.
-void report_unmatched(const Flags& flags, const usdt::Selection& selection) {
-  for (const usdt::PointPattern& pattern : flags.patterns) {
+void report_unmatched(const Flags& flags, const std::vector<usdt::PointPattern>& patterns,
+                      const usdt::Selection& selection) {
+  for (const usdt::PointPattern& pattern : patterns) {
     if (std::holds_alternative<usdt::KernelPattern>(pattern)) continue;
     if (std::ranges::none_of(selection.files, [&](const usdt::ProbeFile& file) { return has_one_of(pattern, file); }))
       notice(flags, fmt::format("nothing matches '{}'", to_string(pattern)));
@@ -199,10 +201,11 @@ usdt::Result<void> check_cgroups(const Flags& flags, const Subjects& subjects, c
                     fmt::format("no process that could be looked at is in {}", subjects.cgroups.front().string()));
 }
 
-usdt::Result<usdt::Selection> select(const Flags& flags, const usdt::SearchScope& scope) {
-  auto selection = usdt::select(flags.patterns, scope);
+usdt::Result<usdt::Selection> select(const Flags& flags, const std::vector<usdt::PointPattern>& patterns,
+                                     const usdt::SearchScope& scope) {
+  auto selection = usdt::select(patterns, scope);
   if (!selection) return selection;
-  report_unmatched(flags, *selection);
+  report_unmatched(flags, patterns, *selection);
   report_copies(flags, *selection);
   for (const usdt::ProbeFile& file : selection->files) {
     for (const usdt::ScanWarning& warning : file.warnings)
@@ -253,13 +256,13 @@ void choose_values(const Wanted& wanted, const PrintChoice& choice, usdt::PlanOp
 }
 
 /// What --where or a table could not be asked of is shown beside the reason.
-usdt::Error explained(usdt::Error error, const usdt::Selection& selection, const usdt::KernelFacts& kernel,
-                      usdt::PlanOptions options) {
+template <class Plan>
+usdt::Error explained(usdt::Error error, const Plan& plan, usdt::PlanOptions options) {
   if (error.kind != usdt::ErrorKind::invalid_argument || (!options.where && !options.table)) return error;
   const std::string_view about = options.table ? "" : "--where ";
   options.where = nullptr;
   options.table = nullptr;
-  const auto without = usdt::plan_attach(selection, kernel, options);
+  const auto without = plan(options);
   if (!without) return error;  // it is not about that
   const Printed all{.lists = {}, .of_probe = std::vector<ListNumber>(without->probes.size())};
   error.message = fmt::format("{}{}: {}", about, error.message, what_there_is(*without, all, 0));
@@ -267,16 +270,22 @@ usdt::Error explained(usdt::Error error, const usdt::Selection& selection, const
 }
 
 usdt::Result<PlannedTrace> plan_selection(const Flags& flags, const Subjects& subjects, const usdt::SearchScope& scope,
-                                          const usdt::Selection& selection) {
+                                          const usdt::Selection& selection, const usdt::Selection* ends = nullptr) {
   auto options = plan_options(flags, subjects);
   if (!options) return usdt::fail(options.error());
   const PrintChoice choice(flags.print, scope);
   const Wanted wanted = wanted_by(choice, flags);
   choose_values(wanted, choice, *options);
-  usdt::KernelFacts kernel = usdt::kernel_facts(flags.patterns, flags.kernel_backend);
+  auto patterns = flags.patterns;
+  patterns.insert(patterns.end(), flags.ends.begin(), flags.ends.end());
+  usdt::KernelFacts kernel = usdt::kernel_facts(patterns, flags.kernel_backend);
   if (flags.backend != usdt::Backend::automatic) kernel.abilities.uprobe_session = false;  // another one is wanted
-  auto plan = usdt::plan_attach(selection, kernel, *options);
-  if (!plan) return usdt::fail(explained(plan.error(), selection, kernel, *options));
+  const auto plan_with = [&](const usdt::PlanOptions& how) {
+    return ends ? usdt::plan_spans(selection, *ends, kernel, how, flags.pairing)
+                : usdt::plan_attach(selection, kernel, how);
+  };
+  auto plan = plan_with(*options);
+  if (!plan) return usdt::fail(explained(plan.error(), plan_with, *options));
   PlannedTrace trace{std::move(*plan), {}};
   for (ListNumber i = 0; i < choice.count(); ++i) trace.printed.lists.push_back(choice.list(i));
   for (const usdt::PlannedProbe& probe : trace.plan.probes)
@@ -295,9 +304,15 @@ usdt::Result<PlannedTrace> plan_more(const Flags& flags, const Subjects& subject
 usdt::Result<PlannedTrace> plan_trace(const Flags& flags, const Subjects& subjects) {
   const usdt::SearchScope scope = search_scope(flags, subjects);
   if (auto some = check_cgroups(flags, subjects, scope); !some) return usdt::fail(some.error());
-  auto selection = select(flags, scope);
+  auto selection = select(flags, flags.patterns, scope);
   if (!selection) return usdt::fail(selection.error());
-  auto trace = plan_selection(flags, subjects, scope, *selection);
+  usdt::Selection ends;
+  if (!flags.ends.empty()) {
+    auto selected = select(flags, flags.ends, scope);
+    if (!selected) return usdt::fail(selected.error());
+    ends = std::move(*selected);
+  }
+  auto trace = plan_selection(flags, subjects, scope, *selection, flags.ends.empty() ? nullptr : &ends);
   if (!trace) return trace;
   if (auto sense = check_prints(flags, trace->plan, trace->printed); !sense) return usdt::fail(sense.error());
   return trace;

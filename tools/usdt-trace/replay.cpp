@@ -91,7 +91,7 @@ class Replay {
   }
 
   void take(const usdt::Event& event) {
-    Account& account = accounts_[event.site().probe.value];
+    Account& account = accounts_[account_of(plan_, event.site().probe.value)];
     ++account.hits;
     if (table_) return add_to_table(event, account);
     if (filter_) {
@@ -134,10 +134,11 @@ class Replay {
       for (std::size_t n = 0; n < summary.probes.size() && summary.cut.empty(); ++n)
         add(summary.probes[n], ledger->probes[n]);
     }
+    const auto not_written = by_account(plan_, sink_->output().not_written());
     for (std::size_t n = 0; n < summary.probes.size(); ++n) {
       Account& account = summary.probes[n];
-      account.not_written += sink_->output().not_written()[n];
-      account.delivered -= sink_->output().not_written()[n];
+      account.not_written += not_written[n];
+      account.delivered -= not_written[n];
     }
     return summary;
   }
@@ -149,6 +150,9 @@ class Replay {
     account.rejected += then.rejected;
     account.undecided += then.undecided;
     account.discarded += then.discarded;
+    account.paired = then.paired;
+    account.unmatched = then.unmatched;
+    account.unpaired = then.unpaired;
     account.missed = then.missed;
   }
 

@@ -304,14 +304,17 @@ class Session {
   }
 
   void follow(const usdt::FollowEvent& event) {
-    auto more = recorder_ != nullptr || flags_.view.question ? not_taken() : plan_more(flags_, subjects_, event.file);
+    auto more = recorder_ != nullptr || flags_.view.question || !flags_.ends.empty()
+                    ? not_taken()
+                    : plan_more(flags_, subjects_, event.file);
     more ? follow(event, std::move(*more)) : tell(refused(event, more.error()));
     following_.done(event);
   }
 
-  /// Recordings and tables are of one plan.
+  /// Recordings, tables and spans are of one plan.
   static usdt::Result<PlannedTrace> not_taken() {
-    return usdt::fail(usdt::ErrorKind::not_supported, "a recording or a table has what there was when it began");
+    return usdt::fail(usdt::ErrorKind::not_supported,
+                      "a recording, a table or a span has what there was when it began");
   }
 
   void follow(const usdt::FollowEvent& event, PlannedTrace more) {
@@ -487,12 +490,16 @@ class Session {
   /// What the tracer counted, less what was not written everywhere.
   [[nodiscard]] std::vector<Account> accounts() const {
     std::vector<Account> all;
-    const auto forgotten = recorder_ != nullptr ? recorder_->forgotten() : std::vector<std::uint64_t>();
+    const usdt::AttachPlan& plan = tracer_->plan();
+    const auto forgotten =
+        recorder_ != nullptr ? by_account(plan, recorder_->forgotten()) : std::vector<std::uint64_t>();
+    std::vector<std::vector<std::uint64_t>> not_written;
+    for (const Sink& sink : sinks_) not_written.push_back(by_account(plan, sink.output().not_written()));
     for (const usdt::ProbeCounts& counts : tracer_->counts()) {
       Account& account = all.emplace_back();
       static_cast<usdt::ProbeCounts&>(account) = counts;
-      for (const Sink& sink : sinks_)
-        account.not_written = std::max(account.not_written, sink.output().not_written()[all.size() - 1]);
+      for (const auto& of_sink : not_written)
+        account.not_written = std::max(account.not_written, of_sink[all.size() - 1]);
       if (all.size() <= forgotten.size()) {
         account.delivered -= forgotten[all.size() - 1];
         account.discarded += forgotten[all.size() - 1];

@@ -12,9 +12,11 @@ void ignore_write_signals();
 void catch_signals();
 /// From here on SIGUSR1 asks for an end, however often it comes.
 void catch_dump_signal();
+/// From here on no terminal stops the tool (Ctrl-Z): it holds programs, which nobody else lets go on.
+void ignore_stop_signals();
 /// True once one came.
 [[nodiscard]] bool end_asked_for() noexcept;
-/// In a child before exec: as these two found them, ignored ones included. Async-signal-safe.
+/// In a child before exec: as these found them, ignored ones included. Async-signal-safe.
 void restore_signals() noexcept;
 
 }  // namespace usdt_trace

@@ -95,12 +95,30 @@ usdt::Result<void> add_histogram(const RawView& raw, View& view, usdt::TableQues
   return {};
 }
 
+/// Buckets a sixteenth as wide as their power of 2.
+constexpr unsigned kLatencySubBits = 4;
+
+usdt::Result<void> add_latency(View& view, usdt::TableQuestion& question) {
+  view.latency = true;
+  view.value = "duration";
+  view.shown = {Shown::count, Shown::p50, Shown::p90, Shown::p99, Shown::p999, Shown::maximum};
+  auto duration = parse(view.value, "--latency");
+  if (!duration) return usdt::fail(duration.error());
+  question.value = *duration;
+  question.extremes = true;
+  question.keys.push_back(usdt::log2_buckets(std::move(*duration), kLatencySubBits));
+  return {};
+}
+
 usdt::Result<void> add_folded_key(const RawView& raw, View& view, usdt::TableQuestion& question) {
-  const int wanted = (raw.distinct.empty() ? 0 : 1) + (raw.log2.empty() ? 0 : 1) + (raw.linear.empty() ? 0 : 1);
+  const int wanted = (raw.distinct.empty() ? 0 : 1) + (raw.log2.empty() ? 0 : 1) + (raw.linear.empty() ? 0 : 1) +
+                     (raw.latency ? 1 : 0);
   if (wanted == 0) return {};
   if (wanted > 1 || view.shown.size() > 1)
-    return usdt::fail(ErrorKind::invalid_argument,
-                      "--distinct, --hist and --lhist exclude each other, and --sum, --avg, --min and --max");
+    return usdt::fail(
+        ErrorKind::invalid_argument,
+        "--distinct, --hist, --lhist and --latency exclude each other, and --sum, --avg, --min and --max");
+  if (raw.latency) return add_latency(view, question);
   if (raw.distinct.empty()) return add_histogram(raw, view, question);
   auto value = parse(raw.distinct, "--distinct");
   if (!value) return usdt::fail(value.error());
@@ -117,6 +135,7 @@ std::int64_t whole(const usdt::TableKey& key) {
 }
 
 usdt::Bucket bucket_of(const View& view, const usdt::TableKey& key) {
+  if (view.latency) return usdt::Bucket::log2(whole(key), kLatencySubBits);
   return view.histogram == Histogram::log2 ? usdt::Bucket::log2(whole(key), view.sub_bits)
                                            : usdt::Bucket::linear(whole(key), view.from, view.to, view.step);
 }
@@ -124,7 +143,43 @@ usdt::Bucket bucket_of(const View& view, const usdt::TableKey& key) {
 void fold(const View& view, const usdt::TableRow& row, ShownRow& into) {
   into.add(row);
   ++into.distinct;
-  if (view.histogram != Histogram::none) into.bars.push_back({bucket_of(view, row.keys.back()), row.count});
+  if (view.has_buckets()) into.bars.push_back({bucket_of(view, row.keys.back()), row.count});
+}
+
+/// Of 1000 durations so many are at most that.
+usdt::Int128 quantile(const ShownRow& row, unsigned permille) {
+  const usdt::Int128 rank = (static_cast<usdt::Int128>(row.count) * permille + 999) / 1000;
+  usdt::Int128 passed = 0;
+  for (const ShownRow::Bar& bar : row.bars) {
+    passed += bar.count;
+    if (passed >= rank) return std::min(bar.bucket.last, row.maximum);
+  }
+  return row.maximum;
+}
+
+/// Of a percentile; 0: it is none.
+unsigned permille_of(Shown shown) {
+  switch (shown) {
+    case Shown::p50:
+      return 500;
+    case Shown::p90:
+      return 900;
+    case Shown::p99:
+      return 990;
+    case Shown::p999:
+      return 999;
+    default:
+      return 0;
+  }
+}
+
+/// "850ns", "12.3us", "1.50s"
+std::string duration_text(usdt::Int128 ns) {
+  const auto number = static_cast<double>(ns);
+  if (ns < 1000) return decimal(ns) + "ns";
+  if (ns < 1'000'000) return fmt::format("{:.1f}us", number / 1e3);
+  if (ns < 1'000'000'000) return fmt::format("{:.2f}ms", number / 1e6);
+  return fmt::format("{:.3f}s", number / 1e9);
 }
 
 /// What rows are ordered by.
@@ -143,6 +198,11 @@ usdt::Int128 weight(const View& view, const ShownRow& row) {
       return row.maximum;
     case Shown::distinct:
       return row.distinct;
+    case Shown::p50:
+    case Shown::p90:
+    case Shown::p99:
+    case Shown::p999:
+      return quantile(row, permille_of(by));
   }
   return 0;
 }
@@ -156,7 +216,7 @@ std::string short_number(usdt::Int128 number) {
     number /= 1024;
     unit = each;
   }
-  return fmt::format("{}{}", number, unit);
+  return decimal(number) + unit;
 }
 
 }  // namespace
@@ -213,11 +273,27 @@ std::string header_of(Shown shown, const View& view) {
     case Shown::minimum:
       return fmt::format("MIN({})", view.value);
     case Shown::maximum:
-      return fmt::format("MAX({})", view.value);
+      return view.latency ? "MAX" : fmt::format("MAX({})", view.value);
     case Shown::distinct:
       return fmt::format("DISTINCT({})", view.value);
+    case Shown::p50:
+      return "P50";
+    case Shown::p90:
+      return "P90";
+    case Shown::p99:
+      return "P99";
+    case Shown::p999:
+      return "P99.9";
   }
   return {};
+}
+
+std::string decimal(const usdt::Int128& number) {
+#ifdef __SIZEOF_INT128__
+  return fmt::format("{}", number);
+#else
+  return number.str();
+#endif
 }
 
 std::string number_of(Shown shown, const ShownRow& row) {
@@ -225,21 +301,33 @@ std::string number_of(Shown shown, const ShownRow& row) {
     case Shown::count:
       return fmt::format("{}", row.count);
     case Shown::sum:
-      return fmt::format("{}", row.sum);
+      return decimal(row.sum);
     case Shown::average: {
       const usdt::Int128 count = row.count;
-      if (row.sum % count == 0) return fmt::format("{}", row.sum / count);
+      if (row.sum % count == 0) return decimal(row.sum / count);
       const usdt::Int128 size = row.sum < 0 ? -row.sum : row.sum;
-      return fmt::format("{}{}.{}", row.sum < 0 ? "-" : "", size / count, static_cast<int>(size % count * 10 / count));
+      return fmt::format("{}{}.{}", row.sum < 0 ? "-" : "", decimal(size / count),
+                         static_cast<int>(size % count * 10 / count));
     }
     case Shown::minimum:
-      return fmt::format("{}", row.minimum);
+      return decimal(row.minimum);
     case Shown::maximum:
-      return fmt::format("{}", row.maximum);
+      return decimal(row.maximum);
     case Shown::distinct:
       return fmt::format("{}", row.distinct);
+    case Shown::p50:
+    case Shown::p90:
+    case Shown::p99:
+    case Shown::p999:
+      return decimal(quantile(row, permille_of(shown)));
   }
   return {};
+}
+
+std::string shown_number(Shown shown, const View& view, const ShownRow& row) {
+  if (view.latency && permille_of(shown) > 0) return duration_text(quantile(row, permille_of(shown)));
+  if (view.latency && shown == Shown::maximum) return duration_text(row.maximum);
+  return number_of(shown, row);
 }
 
 std::string key_text(const usdt::AttachPlan& plan, const usdt::TableColumn& column, const usdt::TableKey& key) {

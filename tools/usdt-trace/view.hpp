@@ -13,7 +13,7 @@
 namespace usdt_trace {
 
 /// A number that is shown of each row.
-enum class Shown : std::uint8_t { count, sum, average, minimum, maximum, distinct };
+enum class Shown : std::uint8_t { count, sum, average, minimum, maximum, distinct, p50, p90, p99, p999 };
 enum class Histogram : std::uint8_t { none, log2, linear };
 
 /// What the options about tables ask for.
@@ -21,14 +21,16 @@ struct View {
   std::shared_ptr<const usdt::TableQuestion> question;  ///< null: no table
   std::vector<Shown> shown;                             ///< in the order of columns
   Histogram histogram = Histogram::none;                ///< the last key is a bucket
+  bool latency = false;                                 ///< it is one of durations, of which percentiles are shown
   unsigned sub_bits = 0;                                ///< of log2 buckets
   std::int64_t from = 0, to = 0, step = 0;              ///< of linear ones
   std::string value;                                    ///< the expression, as it was written
   std::size_t top = SIZE_MAX;                           ///< rows that are shown
   std::optional<double> interval;                       ///< seconds from one look at the table to the next
+  [[nodiscard]] bool has_buckets() const { return histogram != Histogram::none || latency; }
   /// The last key is not shown, but what rows are counted by (distinct), or a bucket.
   [[nodiscard]] bool folds_last_key() const {
-    return histogram != Histogram::none || (!shown.empty() && shown.back() == Shown::distinct);
+    return has_buckets() || (!shown.empty() && shown.back() == Shown::distinct);
   }
 };
 
@@ -36,6 +38,7 @@ struct View {
 struct RawView {
   std::string by, sum, average, minimum, maximum, distinct, log2, linear;
   unsigned sub_bits = 0;
+  bool latency = false;
   std::uint32_t max_rows = 4096;
   std::optional<std::uint64_t> top;
   std::optional<double> interval;
@@ -59,8 +62,13 @@ struct ShownRow : usdt::TableRow {
 
 /// "COUNT", "SUM(size)"
 [[nodiscard]] std::string header_of(Shown shown, const View& view);
-/// A number of a row, exact; an average with one decimal where it is not whole.
+/// Its digits.
+[[nodiscard]] std::string decimal(const usdt::Int128& number);
+/// A number of a row, exact; an average with one decimal where it is not whole. A percentile is at most 1/16 above the
+/// duration that it is.
 [[nodiscard]] std::string number_of(Shown shown, const ShownRow& row);
+/// The same for people: durations with their unit.
+[[nodiscard]] std::string shown_number(Shown shown, const View& view, const ShownRow& row);
 /// A key for people; text as it is, for output to make safe.
 [[nodiscard]] std::string key_text(const usdt::AttachPlan& plan, const usdt::TableColumn& column,
                                    const usdt::TableKey& key);

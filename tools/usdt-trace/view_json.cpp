@@ -31,6 +31,14 @@ std::string_view member_of(Shown shown) {
       return "max";
     case Shown::distinct:
       return "distinct";
+    case Shown::p50:
+      return "p50";
+    case Shown::p90:
+      return "p90";
+    case Shown::p99:
+      return "p99";
+    case Shown::p999:
+      return "p99.9";
   }
   return {};
 }
@@ -63,8 +71,8 @@ void bars(JsonWriter& json, const ShownRow& row) {
   json_key(json, "buckets"), json.StartArray();
   for (const ShownRow::Bar& bar : row.bars) {
     json.StartObject();
-    json_key(json, "first"), number(json, fmt::format("{}", bar.bucket.first));
-    json_key(json, "last"), number(json, fmt::format("{}", bar.bucket.last));
+    json_key(json, "first"), number(json, decimal(bar.bucket.first));
+    json_key(json, "last"), number(json, decimal(bar.bucket.last));
     json_key(json, "count"), json.Uint64(bar.count);
     json.EndObject();
   }
@@ -91,7 +99,7 @@ void write_table(JsonWriter& json, const ShownTable& what) {
     json.EndArray();
     truncated(json, row.keys);
     for (const Shown each : view.shown) json_key(json, member_of(each)), number(json, number_of(each, row));
-    if (view.histogram != Histogram::none) bars(json, row);
+    if (view.has_buckets()) bars(json, row);
     json.EndObject();
   }
   json.EndArray();

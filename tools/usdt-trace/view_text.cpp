@@ -20,7 +20,7 @@ std::vector<Lines> number_columns(const View& view, const std::vector<ShownRow>&
   std::vector<Lines> columns;
   for (const Shown shown : view.shown) {
     Lines column{header_of(shown, view)};
-    for (const ShownRow& row : rows) column.push_back(number_of(shown, row));
+    for (const ShownRow& row : rows) column.push_back(shown_number(shown, view, row));
     std::size_t width = 0;
     for (const std::string& cell : column) width = std::max(width, cell.size());
     for (std::string& cell : column) cell = fmt::format("{:>{}}", cell, width);

@@ -62,6 +62,7 @@ struct Arg {
   /// Of a text that has one: the position in its list of its length in bytes.
   std::optional<std::uint8_t> length = {};
   bool hidden = false;  ///< read for another one's sake, such as a length that nobody asked for
+  bool of_end = false;  ///< of a span: of the hit that ends it, and named "end.NAME"
 
   /// A value can be fetched at a hit; else why_unreadable() says why not.
   [[nodiscard]] bool readable() const noexcept { return !std::holds_alternative<Unreadable>(location); }

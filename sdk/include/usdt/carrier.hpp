@@ -50,11 +50,13 @@ struct ProgramKind {
   ReturnBy returns = ReturnBy::probe;                 ///< usdt_program_constants::return_by
   std::optional<Index<std::string>> program = {};     ///< in AttachPlan::programs; none: any
   std::optional<Index<TypedExpression>> filter = {};  ///< in AttachPlan::filters; none: every hit counts
+  std::optional<Index<TypedExpression>> pair = {};    ///< PlannedSite::pair
+  usdt_span_side span = USDT_NO_SPAN;                 ///< usdt_program_constants::span_side
   friend bool operator==(const ProgramKind&, const ProgramKind&) = default;
   /// An order for maps. (libc++ 14 has no three-way comparison of std::optional.)
   friend bool operator<(const ProgramKind& a, const ProgramKind& b) noexcept {
-    return std::tie(a.backend, a.source, a.moment, a.calls, a.returns, a.program, a.filter) <
-           std::tie(b.backend, b.source, b.moment, b.calls, b.returns, b.program, b.filter);
+    return std::tie(a.backend, a.source, a.moment, a.calls, a.returns, a.program, a.filter, a.pair, a.span) <
+           std::tie(b.backend, b.source, b.moment, b.calls, b.returns, b.program, b.filter, b.pair, b.span);
   }
 };
 

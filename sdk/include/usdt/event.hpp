@@ -103,7 +103,7 @@ class Event {
   [[nodiscard]] ProcessAddr ip() const noexcept {
     return ProcessAddr(header_->ip ? header_->ip : pc_of(*plan_, *site_).value_or(VirtAddr()).value);
   }
-  /// Calls of kernel functions (Moment::both): from entry to return, ns; else 0.
+  /// Calls (Moment::both) and spans: from the beginning to the end, ns; else 0.
   [[nodiscard]] std::uint64_t duration() const noexcept { return header_->duration; }
   /// Addresses of the kernel's stack, innermost first (TraceOptions::kernel_stack_depth), without those of the program
   /// and of what called it: at the entry the traced function comes first, at the return its caller. Empty: none was

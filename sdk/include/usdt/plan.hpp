@@ -68,7 +68,8 @@ using Scope = std::variant<AllProcesses, OneProcess, Processes>;
 /// Their numbers, as they were given; none: every process.
 [[nodiscard]] std::vector<pid_t> pids_of(const Scope& scope);
 
-/// Position of an argument in a site's list.
+/// Position of an argument in a site's list; of a span's, what is named "end.NAME", or is not of the beginning, is the
+/// end's.
 [[nodiscard]] std::optional<std::size_t> find_arg(const std::vector<Arg>& args, const ArgName& name);
 
 /// Text that need not end in a NUL: as many bytes as argument `length` says, NULs among them.
@@ -140,6 +141,13 @@ struct PlanOptions {
   std::shared_ptr<const TableQuestion> table = {};
 };
 
+/// What an end of a span and its beginning have in common: values of both, which are equal. Of several that have begun
+/// with the same ones and not ended, the last one is ended: spans can be within each other.
+struct SpanPairing {
+  std::vector<Expression> begin = {};  ///< over what is known where it begins: at most four integers; none: the thread
+  std::vector<Expression> end = {};    ///< as many, over what is known where it ends; none: those of `begin`
+};
+
 /// One file of the plan.
 struct PlannedFile {
   TargetFile target;
@@ -154,6 +162,13 @@ struct PlannedFunction {
   std::uint32_t btf_id = 0;
 };
 
+/// From one thing to another.
+template <class T>
+struct FromTo {
+  Index<T> begin = {};
+  Index<T> end = {};
+};
+
 /// One provider:name of one file, whose sites may differ in signature; the functions of one name in one file, at one
 /// moment; or one kernel function.
 struct PlannedProbe {
@@ -162,6 +177,8 @@ struct PlannedProbe {
   std::string name = {};                        ///< of the kernel: "vfs_read", "nf_tables:nft_do_chain" in a module
   std::optional<Moment> function = {};          ///< of a file's functions: when; none: a USDT probe, or of the kernel
   std::uint64_t distance = 0;                   ///< FunctionPoint::distance
+  /// A span, from a hit of one probe to one of another, whose provider and name are those of both.
+  std::optional<FromTo<PlannedProbe>> span = {};
 };
 
 /// An encoded spec, deduplicated over all sites of the plan.
@@ -198,6 +215,11 @@ struct PlannedSite {
   std::optional<Index<std::string>> program = {};     ///< in AttachPlan::programs; none: for any program
   std::optional<Index<TypedExpression>> filter = {};  ///< in AttachPlan::filters; none: every hit counts
   std::uint8_t tracer_frames = 0;  ///< innermost frames of its kernel stacks that are the program's and trampoline's
+  /// Of ends of spans, in AttachPlan::filters: the row whose keys pair them. Their `filter` is about the whole span.
+  std::optional<Index<TypedExpression>> pair = {};
+  /// A span: nothing is attached there, but to both of these. It has the place of the first; its arguments are those of
+  /// both, which for the second are named "end.NAME".
+  std::optional<FromTo<PlannedSite>> span = {};
 };
 
 /// A site that will not be attached, and why.
@@ -226,6 +248,18 @@ struct AttachGroup {
   std::vector<Index<PlannedSite>> sites = {};
 };
 
+/// AttachPlan::sites of plan_spans(): those that begin spans, those that end them, and for each pair of these one that
+/// is the span (PlannedSite::span), those of the first beginning first.
+struct PlannedSpans {
+  std::uint32_t begins = 0;
+  std::uint32_t ends = 0;
+  std::uint32_t specs = 0;       ///< AttachPlan::specs of places; those behind them are of spans
+  std::uint32_t args = 0;        ///< of any span
+  std::uint32_t first_arg = 0;   ///< of the end among them
+  std::uint32_t first_text = 0;  ///< the same of its string slots
+  std::uint32_t key_bytes = 0;   ///< of what pairs the ends
+};
+
 /// Everything attaching needs, computed from files alone: print it, test it, attach it.
 struct AttachPlan {
   Scope scope;
@@ -245,6 +279,12 @@ struct AttachPlan {
   Table<TypedExpression> filters = {};  ///< PlanOptions::where, and the table's row, over each kind of site
   std::optional<PlannedTable> table = {};
   Table<std::string> programs = {};  ///< of one BPF object, each for sites of its own (join_plans())
+  std::optional<PlannedSpans> spans = {};
+
+  /// How many of the sites are places, to which something is attached: the first so many.
+  [[nodiscard]] std::size_t places() const noexcept { return spans ? spans->begins + spans->ends : sites.size(); }
+  /// How many of the specs are read by programs: the first so many.
+  [[nodiscard]] std::size_t read_specs() const noexcept { return spans ? spans->specs : specs.size(); }
 };
 
 /// Plans the attachment of all that was selected to `kernel`. Errors: invalid_argument where a path of PlanOptions
@@ -252,6 +292,17 @@ struct AttachPlan {
 /// skipped is an error (not_supported, naming the first reason), as is an empty input (not_found).
 [[nodiscard]] Result<AttachPlan> plan_attach(const Selection& selection, const KernelFacts& kernel,
                                              const PlanOptions& options = {});
+
+/// Plans spans, each from a hit of what was selected as `begins` to one of what was selected as `ends`, in whatever
+/// thread or process: an event has the arguments of both, and how long it took (Event::duration()). Points may be of
+/// any kind but calls, which are spans themselves. Options are about the whole span: what is called "end.NAME"
+/// ("end.arg1", "end.req->port") is the end's, and so is what the beginnings do not have. Only Tracer traces such a
+/// plan. Errors as plan_attach(), and: invalid_argument (calls; a point on both sides; what pairs is not of the same
+/// types on both; a value asked about differs in type between beginnings; texts of beginnings, and what is known of a
+/// hit beside duration, nsecs and probe, in `where` and `table`), limit (more than 65,536 pairs of sites, more
+/// arguments than fit).
+[[nodiscard]] Result<AttachPlan> plan_spans(const Selection& begins, const Selection& ends, const KernelFacts& kernel,
+                                            const PlanOptions& options = {}, const SpanPairing& pairing = {});
 
 /// A program of a BPF object, and the sites it is for.
 struct ProgramPlan {

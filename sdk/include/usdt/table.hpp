@@ -13,13 +13,11 @@
 
 #include "usdt/arg.hpp"
 #include "usdt/expression.hpp"
+#include "usdt/int128.hpp"
 #include "usdt/result.hpp"
 
 namespace usdt {
 inline namespace v1 {
-
-/// Wide enough for the sum of any number of values.
-__extension__ using Int128 = __int128;
 
 /// Hits put together in rows, in the kernel: those whose keys are equal are one row. A plain value.
 struct TableQuestion {

@@ -54,25 +54,30 @@ struct TraceOptions {
   std::optional<bool> wait_for_pages = std::nullopt;
   /// No events: hits are only counted.
   bool count_only = false;
-  /// Calls of kernel functions that can be under way at once, where their entries must be kept until they end.
+  /// Calls that can be under way at once, where their entries must be kept until they end, and spans.
   std::uint32_t max_open_calls = 8192;
 };
 
 /// What became of the hits of one probe. hits == delivered + ring_full + calls_full + unfinished + discarded, always;
 /// of a trace that only counts, the hits alone. Of one that fills a table `delivered` are those that are in its rows,
-/// and `table_full` those for which there was no room.
+/// and `table_full` those for which there was no room. Of spans, `delivered` and what else can become of them is
+/// counted at the probe that ends them: there hits == delivered + ... + unmatched + unpaired; at the one that begins
+/// them hits == paired + calls_full + unfinished + unpaired.
 struct ProbeCounts {
   std::uint64_t hits = 0;        ///< the program ran for a process that counts
   std::uint64_t delivered = 0;   ///< a callback took the event
   std::uint64_t ring_full = 0;   ///< lost: the consumer was too slow for the ring
-  std::uint64_t calls_full = 0;  ///< lost: calls beyond TraceOptions::max_open_calls
-  std::uint64_t unfinished = 0;  ///< calls that had not ended when the trace did
+  std::uint64_t calls_full = 0;  ///< lost: calls and spans beyond TraceOptions::max_open_calls
+  std::uint64_t unfinished = 0;  ///< calls and spans that have not ended: by now, or when the trace did
   /// PlanOptions::where says no to them; and those for which it has no answer, since something could not be read.
   std::uint64_t rejected = 0, undecided = 0;
   /// Of a trace that fills a table: beyond TableQuestion::max_rows.
   std::uint64_t table_full = 0;
   /// Recorded, but not taken: the consumer had stopped taking events (--max-events), or its callback threw.
   std::uint64_t discarded = 0;
+  std::uint64_t paired = 0;     ///< beginnings of spans whose end came
+  std::uint64_t unmatched = 0;  ///< ends of spans that had not begun
+  std::uint64_t unpaired = 0;   ///< of spans: what pairs them could not be read
   /// Link::missed_hits() of this probe, in no other number; nothing where the kernel does not count them, or only those
   /// of several probes together.
   std::optional<std::uint64_t> missed = 0;

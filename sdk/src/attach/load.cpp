@@ -146,9 +146,10 @@ Result<void> load_object(const ObjectCopy& object) {
   return {};
 }
 
-/// `bytes` with the plan's filter in the program.
-Result<std::vector<std::byte>> with_filter(std::span<const std::byte> bytes, const TypedExpression& filter,
-                                           const ProgramKind& kind, Machine kernel, bool sleepable) {
+/// `bytes` with a question of the plan in the program.
+Result<std::vector<std::byte>> with_question(std::span<const std::byte> bytes, usdt_patch placeholder,
+                                             const TypedExpression& question, const ProgramKind& kind, Machine kernel,
+                                             bool sleepable) {
   expr::Surroundings surroundings{.may_wait = sleepable && kind.source == USDT_SOURCE_USER};
   if (kind.source != USDT_SOURCE_USER)
     surroundings.kernel_half = kernel == Machine::i386 ? USDT_I386_KERNEL_HALF : USDT_X86_KERNEL_HALF;
@@ -158,9 +159,9 @@ Result<std::vector<std::byte>> with_filter(std::span<const std::byte> bytes, con
     surroundings.pidns_dev = (*nested)->device;
     surroundings.pidns_ino = (*nested)->inode;
   }
-  auto code = expr::compile(filter, surroundings);
+  auto code = expr::compile(question, surroundings);
   if (!code) return fail(code.error());
-  auto expanded = expand_calls(bytes, USDT_PATCH_FILTER, *code);
+  auto expanded = expand_calls(bytes, placeholder, *code);
   if (!expanded && expanded.error().kind == ErrorKind::not_found)
     return fail(
         ErrorKind::invalid_argument,
@@ -178,11 +179,13 @@ Result<std::vector<std::byte>> code_for(std::span<const std::byte> bytes, const 
     code = std::move(*special);
   }
   // After that, since numbers of the question could look like placeholders.
-  if (program.kind.filter) {
-    auto filtered = with_filter(code.empty() ? bytes : code, plan.filters[*program.kind.filter], program.kind,
+  for (const auto& [question, placeholder] :
+       {std::pair(program.kind.filter, USDT_PATCH_FILTER), {program.kind.pair, USDT_PATCH_PAIR}}) {
+    if (!question) continue;
+    auto asking = with_question(code.empty() ? bytes : code, placeholder, plan.filters[*question], program.kind,
                                 plan.kernel_machine, sleepable);
-    if (!filtered) return filtered;
-    code = std::move(*filtered);
+    if (!asking) return asking;
+    code = std::move(*asking);
   }
   if (program.kind.moment != Moment::both) return code;
   auto session = call_session_kfuncs(code.empty() ? bytes : code);

@@ -53,6 +53,12 @@ Result<void> size_map(const ObjectCopy& object, const char* name, std::size_t va
   return {};
 }
 
+/// The arguments that a question reads; how many.
+std::uint8_t put_numbers(const std::vector<std::uint8_t>& args, __u8 (&numbers)[USDT_FILTER_VALUES]) {
+  for (std::size_t i = 0; i < std::min<std::size_t>(args.size(), USDT_FILTER_VALUES); ++i) numbers[i] = args[i];
+  return static_cast<std::uint8_t>(args.size());
+}
+
 /// What the program is that carries its part of the plan.
 usdt_program_constants constants_of(const AttachPlan& plan, const CarrierPlan& carriers,
                                     const PlannedProgram& program) {
@@ -69,15 +75,18 @@ usdt_program_constants constants_of(const AttachPlan& plan, const CarrierPlan& c
   out.moment = static_cast<std::uint8_t>(program.kind.moment);
   out.calls = static_cast<std::uint8_t>(program.kind.calls);
   out.return_by = static_cast<std::uint8_t>(program.kind.returns);
-  out.one_site = static_cast<std::uint8_t>(plan.sites.size() == 1 && carriers.site_bits == 0);
+  out.one_site = static_cast<std::uint8_t>(plan.places() == 1 && carriers.site_bits == 0);
   out.packed_regs = static_cast<std::uint8_t>(program.packed_regs);
   out.windows = static_cast<std::uint8_t>(carriers.windows);
   if (program.kind.filter) {
-    const std::vector<std::uint8_t>& args = plan.filters[*program.kind.filter].args();
     out.filtered = 1;
-    out.filter_values = static_cast<std::uint8_t>(args.size());
-    for (std::size_t i = 0; i < std::min<std::size_t>(args.size(), USDT_FILTER_VALUES); ++i)
-      out.filter_args[i] = args[i];
+    out.filter_values = put_numbers(plan.filters[*program.kind.filter].args(), out.filter_args);
+  }
+  if (program.kind.pair) out.pair_values = put_numbers(plan.filters[*program.kind.pair].args(), out.pair_args);
+  out.span_side = static_cast<std::uint8_t>(program.kind.span);
+  if (program.kind.span == USDT_SPAN_END) {
+    out.first_arg = static_cast<std::uint8_t>(plan.spans->first_arg);
+    out.first_text = static_cast<std::uint8_t>(plan.spans->first_text);
   }
   if ((program.carriers & USDT_CARRIER_BIT(USDT_CARRIER_LINK)) != 0) {
     out.values_by_site = program.values_by_site;
@@ -124,7 +133,7 @@ Result<Carrier> carrier_for(const ObjectCopy& object, Carrier wanted, bool attac
 Result<void> size_specs(const ObjectCopy& object, const AttachPlan& plan, const CarrierPlan& carriers) {
   if (is_libbpf(object)) return size_libbpf_specs(object, plan);
   if (auto checked = check_version(object); !checked) return checked;
-  if (auto sized = size_map(object, kTable, entry_size(plan), carriers.needs_table ? plan.specs.size() : 1); !sized)
+  if (auto sized = size_map(object, kTable, entry_size(plan), carriers.needs_table ? plan.read_specs() : 1); !sized)
     return sized;
   return size_map(object, kAddresses, sizeof(std::uint64_t), carriers.ips.size());
 }
@@ -159,11 +168,9 @@ Result<void> fill_specs(const ObjectCopy& object, const AttachPlan& plan, const 
   }
   if (!carriers.needs_table) return {};
   const std::size_t size = entry_size(plan);
-  return object.write_map(kTable, size * plan.specs.size(), [&](std::byte* to) {
-    for (const EncodedSpec& spec : plan.specs) {
-      carry::write_spec(to, spec);
-      to += size;
-    }
+  return object.write_map(kTable, size * plan.read_specs(), [&](std::byte* to) {
+    for (std::size_t i = 0; i < plan.read_specs(); ++i, to += size)
+      carry::write_spec(to, plan.specs[Index<EncodedSpec>(i)]);
   });
 }
 

@@ -29,7 +29,7 @@ Result<void> carry_by_address(Carrying& carrying) {
   CarrierPlan& out = carrying.out;
   std::map<ProgramKind, Taken> taken;
   std::uint32_t groups = 0;
-  for (const Index<PlannedSite> site : sites.plan().sites.indices()) {
+  for (const Index<PlannedSite> site : sites.sites()) {
     // A site at several addresses is told by its attach cookie.
     const auto* place = std::get_if<FilePlace>(&sites.plan().sites[site].point);
     if (sites.is_fixed(site) || (place != nullptr && !place->rets.empty())) {

@@ -36,7 +36,7 @@ std::string shape_of(const EncodedSpec& spec) {
 /// Each spec alone if there are few, else by shape; the most used first. `whole`: all specs are in some group.
 std::vector<SpecGroup> group_specs(const CarrierSites& sites, bool& whole) {
   std::map<KindAndSpec, std::size_t> uses;
-  for (const Index<PlannedSite> site : sites.plan().sites.indices()) {
+  for (const Index<PlannedSite> site : sites.sites()) {
     if (!sites.is_fixed(site)) ++uses[{sites.kind_of(site), sites.spec_of(site)}];
   }
   const bool by_shape = uses.size() > sites.options().max_programs;
@@ -92,7 +92,7 @@ void carry_by_programs(Carrying& carrying) {
     carrying.out.needs_table |= carrying.out.programs[program].values_by_site != 0;
     for (const Index<EncodedSpec> spec : group.specs) program_of[{group.kind, spec}] = program;
   }
-  for (const Index<PlannedSite> site : sites.plan().sites.indices()) {
+  for (const Index<PlannedSite> site : sites.sites()) {
     const auto own =
         sites.is_fixed(site) ? program_of.end() : program_of.find({sites.kind_of(site), sites.spec_of(site)});
     if (own != program_of.end()) {

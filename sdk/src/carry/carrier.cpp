@@ -26,7 +26,7 @@ constexpr std::size_t kFewSpecs = 16;
 
 /// Texts, steps and calls of two ends multiply what may become of an argument.
 bool is_long_to_verify(const AttachPlan& plan) {
-  return plan.string_slots > 0 || plan.max_steps > 0 ||
+  return plan.string_slots > 0 || plan.max_steps > 0 || plan.spans ||
          std::ranges::find(plan.groups, Moment::both, &AttachGroup::moment) != plan.groups.end();
 }
 

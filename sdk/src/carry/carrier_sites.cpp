@@ -45,7 +45,7 @@ CarrierSites::CarrierSites(const AttachPlan& plan, const CarrierOptions& options
     : plan_(plan),
       options_(options),
       specs_(options.arguments ? &plan.specs : &no_arguments()),
-      site_bits_(options.site_numbers ? static_cast<unsigned>(std::bit_width(plan.sites.size() - 1)) : 0),
+      site_bits_(options.site_numbers ? static_cast<unsigned>(std::bit_width(plan.places() - 1)) : 0),
       same_user_cookie_(std::ranges::all_of(
           *specs_, [&](const EncodedSpec& spec) { return spec.user_cookie == specs_->front().user_cookie; })),
       group_of_(plan.sites.size()),

@@ -15,6 +15,10 @@ class CarrierSites {
 
   [[nodiscard]] const AttachPlan& plan() const noexcept { return plan_; }
   [[nodiscard]] const CarrierOptions& options() const noexcept { return options_; }
+  /// The sites that something is attached to.
+  [[nodiscard]] Indices<PlannedSite> sites() const noexcept {
+    return Indices<PlannedSite>(Index<PlannedSite>(plan_.places()));
+  }
   /// The plan's, or one for all where programs read no arguments.
   [[nodiscard]] const Table<EncodedSpec>& specs() const noexcept { return *specs_; }
   [[nodiscard]] Index<EncodedSpec> spec_of(Index<PlannedSite> site) const noexcept {
@@ -24,6 +28,8 @@ class CarrierSites {
   [[nodiscard]] ProgramKind kind_of(Index<PlannedSite> site) const noexcept {
     ProgramKind kind = groups_[group_of_[site.value].value].kind;
     kind.filter = plan_.sites[site].filter;
+    kind.pair = plan_.sites[site].pair;
+    if (plan_.spans) kind.span = site.value < plan_.spans->begins ? USDT_SPAN_BEGIN : USDT_SPAN_END;
     return kind;
   }
   /// The site has no attach cookie, and a program of its own anyway, which can know it.

@@ -75,14 +75,14 @@ Result<void> carry_by_cookie_and_table(Carrying& carrying) {
   const bool must = options.carrier == Carrier::cookie;
   bool pack = carrying.out.carrier == Carrier::cookie;
   if (pack && (must || options.max_programs == 1)) {
-    for (const Index<PlannedSite> site : sites.plan().sites.indices()) {
+    for (const Index<PlannedSite> site : sites.sites()) {
       if (sites.packed(site) && !sites.is_fixed(site)) continue;
       if (must) return fail(does_not_fit(sites, site));
       pack = false;
       break;
     }
   }
-  for (const Index<PlannedSite> site : sites.plan().sites.indices())
+  for (const Index<PlannedSite> site : sites.sites())
     pack ? carrying.by_cookie_or_table(site) : carrying.by_table(site);
   return {};
 }

@@ -52,6 +52,7 @@ Result<EventTable> EventTable::make(const Expression* where, const TableQuestion
   auto impl = std::make_unique<Impl>(expr::row_of(where, table), plan);
   if (auto sense = impl->question.check(); !sense) return fail(sense.error());
   for (const Index<PlannedSite> site : plan.sites.indices()) {
+    if (plan.spans && !plan.sites[site].span) continue;
     const auto& typed = impl->question.at(site).typed;
     if (!typed) continue;
     auto planned = expr::planned_table(*typed, plan.args[plan.sites[site].args], table);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "expr/row.hpp"
+#include "plan/find_value.hpp"
 #include "usdt/table.hpp"
 
 namespace usdt::event {
@@ -16,26 +17,6 @@ std::size_t longest_text(const TypedExpression::Node& node) {
   std::size_t longest = node.op == Operator::row ? TableQuestion::kMostKeyBytes : node.text.size();
   for (const TypedExpression::Node& each : node.of) longest = std::max(longest, longest_text(each));
   return longest;
-}
-
-/// Where in `args` what `path` leads to was read; nothing: it was not.
-std::optional<std::size_t> find_value(const std::vector<Arg>& args, const ValuePath& path) {
-  if (path.steps.empty()) return find_arg(args, path.root);
-  const auto found = std::ranges::find_if(args, [&](const Arg& arg) { return arg.derived && arg.name() == path.text; });
-  return found == args.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - args.begin()));
-}
-
-Result<TypedExpression> typed_over(const Expression& question, const std::vector<Arg>& args) {
-  std::vector<std::size_t> places;
-  for (const ValuePath& path : question.values) {
-    const auto place = find_value(args, path);
-    if (!place)
-      return fail(ErrorKind::invalid_argument,
-                  fmt::format("{}: {}", path.text,
-                              path.steps.empty() ? "there is no such argument" : "it is not among what was recorded"));
-    places.push_back(*place);
-  }
-  return TypedExpression::check(question, args, places);
 }
 
 }  // namespace
@@ -76,14 +57,14 @@ std::optional<std::uint64_t> EventFacts::field(HitField field) const {
   return std::nullopt;
 }
 
-/// Whether the site's events are whole calls, which alone have a duration.
+/// Whether the site's events are whole calls or spans, which alone have a duration.
 bool EventQuestion::is_call(Index<PlannedSite> site) {
   while (calls_.size() < plan_.sites.size()) {
     calls_.assign(plan_.sites.size(), false);
     for (const AttachGroup& group : plan_.groups)
       for (const Index<PlannedSite> each : group.sites) calls_[each.value] = group.moment == Moment::both;
   }
-  return calls_[site.value];
+  return calls_[site.value] || plan_.sites[site].span;
 }
 
 const EventQuestion::Asked& EventQuestion::at(Index<PlannedSite> site) {
@@ -91,7 +72,7 @@ const EventQuestion::Asked& EventQuestion::at(Index<PlannedSite> site) {
   const auto [known, is_new] = asked_.try_emplace(key);
   Asked& made = known->second;
   if (!is_new) return made;
-  auto typed = typed_over(question_, plan_.args[plan_.sites[site].args]);
+  auto typed = plan::typed_over(question_, plan_.args[plan_.sites[site].args]);
   if (!typed) {
     made.refusal = typed.error().message;
   } else if (typed->asks(HitField::duration) && !key.second) {
@@ -107,6 +88,7 @@ Result<void> EventQuestion::check() {
   std::string_view first;
   bool any = plan_.sites.empty();
   for (const Index<PlannedSite> site : plan_.sites.indices()) {
+    if (plan_.spans && !plan_.sites[site].span) continue;
     const Asked& asked = at(site);
     if (asked.typed) {
       any = true;

@@ -28,19 +28,17 @@ std::uint32_t key_size(const PlannedTable& table) {
   return static_cast<std::uint32_t>(offsetof(usdt_row, key)) + keys;
 }
 
-TableText text_of(const char* bytes, std::uint32_t size) {
-  const std::size_t length = ::strnlen(bytes, size);
-  // A name of a task is never longer; of any other text that fills its bytes there may be more.
-  return {std::string(bytes, length), length + 1 >= size};
+/// Of an argument the last byte says how many there are, and of one that fills its bytes there may be more.
+TableText text_of(const char* bytes, const TableColumn& column) {
+  if (column.field) return {std::string(bytes, ::strnlen(bytes, column.size)), false};  // the name of a task
+  const std::size_t most = column.size - 1;
+  const std::size_t length = std::min<std::size_t>(static_cast<unsigned char>(bytes[most]), most);
+  return {std::string(bytes, length), length == most};
 }
 
 TableKey key_of(const TableColumn& column, const usdt_row& row, const AttachPlan& plan) {
   const auto* at = reinterpret_cast<const char*>(row.key) + column.offset;
-  if (column.type == ExpressionType::text) {
-    TableText text = text_of(at, column.size);
-    if (column.field) text.truncated = false;
-    return text;
-  }
+  if (column.type == ExpressionType::text) return text_of(at, column);
   std::uint64_t bits = 0;
   std::memcpy(&bits, at, sizeof(bits));
   if (column.field == HitField::probe)

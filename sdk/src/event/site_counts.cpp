@@ -71,6 +71,7 @@ usdt_site_stats SiteCounts::of(std::uint32_t site) const noexcept {
     sum.rejected += sys::load_kernel_counter(entry.rejected);
     sum.undecided += sys::load_kernel_counter(entry.undecided);
     sum.table_full += sys::load_kernel_counter(entry.table_full);
+    sum.unpaired += sys::load_kernel_counter(entry.unpaired);
   }
   return sum;
 }

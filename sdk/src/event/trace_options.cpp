@@ -42,6 +42,8 @@ Result<void> check(const AttachPlan& plan, const TraceOptions& options) {
   const std::uint32_t bytes = options.user_stack_bytes;
   if (options.user_stack_depth > 0 && !frame_pointers && (bytes == 0 || bytes % kPage != 0 || bytes > kMostStackBytes))
     return meaningless("{} bytes of stacks: a multiple of {}, at most {}", bytes, kPage, kMostStackBytes);
+  if (options.count_only && plan.spans)
+    return meaningless("hits that are only counted are not paired: spans are counted by a table");
   if (options.string_size == 0 && plan.string_slots > 0) return meaningless("strings of 0 bytes");
   if (options.descendants_only && options.family_of)
     return meaningless("descendants of the caller, and the family of {}: one of them", names_of(*options.family_of));
@@ -71,7 +73,7 @@ void lay_out_user_stack(EventLayout& layout, const AttachPlan& plan, const Trace
 
 Result<EventLayout> layout_for(const AttachPlan& plan, const TraceOptions& options, std::uint32_t ring_bytes) {
   if (auto sense = check(plan, options); !sense) return fail(sense.error());
-  EventLayout layout{plan.max_args, plan.string_slots, 0};
+  EventLayout layout{plan.spans ? plan.spans->args : plan.max_args, plan.string_slots, 0};
   layout.stack_shown = options.kernel_stack_depth;
   // Raw tracepoints have up to five frames of their own.
   constexpr std::uint32_t most_tracer_frames = 8;

@@ -20,6 +20,7 @@
 #include "event/site_counts.hpp"
 #include "event/trace_options.hpp"
 #include "trace.bpf.hpp"
+#include "usdt/bpf/filter.h"
 #include "usdt/bpf_object.hpp"
 #include "usdt/features.hpp"
 
@@ -33,19 +34,25 @@ std::uint32_t ring_size(std::uint32_t wanted) {
 }
 
 /// Room for the records of calls that have not ended, where their entries and returns are two programs or leave no
-/// arguments at the return.
+/// arguments at the return, or of spans.
 Result<void> set_open_calls(BpfObject& object, const AttachPlan& plan, const EventLayout& layout,
                             const TraceOptions& options) {
-  const bool any = !options.count_only && std::ranges::any_of(plan.groups, [](const AttachGroup& group) {
-    return group.moment == Moment::both && !(group.session && group.source == USDT_SOURCE_SLOTS);
-  });
+  const bool any = plan.spans || (!options.count_only && std::ranges::any_of(plan.groups, [](const AttachGroup& group) {
+                     return group.moment == Moment::both && !(group.session && group.source == USDT_SOURCE_SLOTS);
+                   }));
   if (!any) return {};
   // The kernel keeps room for all of them: with stacks in their records that has to end somewhere.
   constexpr std::uint32_t most_bytes = 64U << 20;
   const std::uint32_t calls = std::min(options.max_open_calls, std::max(most_bytes / layout.record_size(), 1U));
   if (auto set = object.set_max_entries("usdt_open_calls", calls); !set) return set;
-  if (auto set = object.set_value_size("usdt_open_calls", layout.record_size()); !set) return set;
-  return object.set_value_size("usdt_blank", layout.record_size());
+  std::uint32_t size = layout.record_size();
+  if (plan.spans) {
+    size += sizeof(std::uint64_t);  // how many are open (bpf/trace/spans.h)
+    const auto key = static_cast<std::uint32_t>(offsetof(usdt_row, key)) + plan.spans->key_bytes;
+    if (auto set = object.set_key_size("usdt_open_calls", key); !set) return set;
+  }
+  if (auto set = object.set_value_size("usdt_open_calls", size); !set) return set;
+  return object.set_value_size("usdt_blank", size);
 }
 
 Result<void> size_maps(BpfObject& object, const AttachPlan& plan, const EventLayout& layout,
@@ -210,6 +217,11 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
   constants.site_base = common.first_site;
   if (auto possible = event::check_cgroups(options.cgroups); !possible) return fail(possible.error());
   constants.cgroups = static_cast<__u32>(options.cgroups.size());
+  constants.record_args = layout.max_args;
+  if (plan.spans) {
+    constants.span_begins = plan.spans->begins;
+    constants.span_ends = plan.spans->ends;
+  }
   if (layout.user_stack_depth > 0) find_replaced_returns(constants);
   if (follows_family(options)) {
     if (auto set = set_families(*object, constants, options); !set) return fail(set.error());
@@ -220,20 +232,20 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
   if (plan.table) {
     if (auto sized = event::size_rows(*object, constants, *plan.table); !sized) return fail(sized.error());
   }
-  auto rows = event::SiteCounts::size(*object, constants, plan.sites.size());
+  auto rows = event::SiteCounts::size(*object, constants, plan.places());
   if (!rows) return fail(rows.error());
-  const auto sites = static_cast<std::uint32_t>(plan.sites.size());
+  const auto sites = static_cast<std::uint32_t>(plan.places());
   if (has_likely_texts(plan)) {
     if (auto set = object->set_max_entries("usdt_misreads", sites); !set) return fail(set.error());
   }
   if (auto set = object->set_constant("usdt_stock_constants", constants); !set) return fail(set.error());
-  std::string program = program_for(plan, options, sleepable);
+  std::string program = plan.spans ? "" : program_for(plan, options, sleepable);  // the plan names those of spans
   const LoadOptions load{.backend = options.backend,
                          .carrier = options.carrier,
                          .arguments = !options.count_only || !plan.filters.empty(),
                          .sleepable = sleepable,
                          .max_programs = options.max_programs,
-                         .programs = {program}};
+                         .programs = plan.spans ? std::vector<std::string>() : std::vector{program}};
   auto loaded = object->load(shared, load);
   if (!loaded) return fail(explained(std::move(loaded.error()), plan));
   auto counts = event::SiteCounts::open(*loaded, *rows);
@@ -267,7 +279,8 @@ struct Tracer::Impl {
     std::memcpy(&head, record.data(), sizeof(head));
     auto event = Event::from(record, shared_plan, part_of(head.site).layout);
     if (!event) return;  // not one of ours: hits then differ from the sum of the rest, which the account shows
-    ProbeCounts& probe = counts[event->site().probe.value];
+    const auto& span = event->probe().span;
+    ProbeCounts& probe = counts[(span ? span->end : event->site().probe).value];
     if (!callback) {
       ++probe.discarded;
       return;
@@ -327,7 +340,7 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   auto events = object.map_fd("usdt_events");
   if (!events) return fail(events.error());
   if (!options.cgroups.empty()) set_cgroups(object, options.cgroups);
-  auto link = object.attach(loaded->part.program);
+  auto link = shared->spans ? object.attach() : object.attach(loaded->part.program);
   if (!link) return fail(link.error());
 
   auto* asleep = static_cast<std::uint32_t*>(object.global("usdt_consumer_asleep"));
@@ -346,8 +359,8 @@ Result<AddedSites> Tracer::add(AttachPlan more) {
   if (impl_->parts.size() > kMostAdditions)
     return fail(ErrorKind::limit, fmt::format("{} times sites were added to this trace: no more", kMostAdditions));
   const AttachPlan& before = *impl_->shared_plan;
-  if (before.table || more.table)
-    return fail(ErrorKind::not_supported, "a table is of the sites that there were when it began");
+  if (before.table || more.table || before.spans || more.spans)
+    return fail(ErrorKind::not_supported, "tables and spans are of the sites that there were when they began");
   AddedSites added{before.files.next(), before.probes.next(), before.sites.next()};
   auto part = std::make_shared<const AttachPlan>(std::move(more));
   auto whole = append_plan(before, *part);
@@ -413,6 +426,24 @@ void add_missed(const std::vector<MissedHits>& counters, std::vector<ProbeCounts
   }
 }
 
+/// What became of the ends of spans, one of `ended` being a hit that was paired.
+void add_pairs(const AttachPlan& plan, const std::vector<std::uint64_t>& ended, std::vector<ProbeCounts>& all) {
+  std::vector<bool> seen(all.size());
+  for (const Index<PlannedSite> site : Indices<PlannedSite>(Index<PlannedSite>(plan.places()))) {
+    const std::uint32_t number = plan.sites[site].probe.value;
+    if (seen[number]) continue;
+    seen[number] = true;
+    ProbeCounts& probe = all[number];
+    const std::uint64_t rest = probe.hits - std::min(probe.hits, ended[number] + probe.unpaired + probe.calls_full);
+    if (site.value < plan.spans->begins) {
+      probe.paired = ended[number];
+      probe.unfinished = rest;
+    } else {
+      probe.unmatched = rest;
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<ProbeCounts> Tracer::counts() const {
@@ -430,10 +461,12 @@ std::vector<ProbeCounts> Tracer::counts() const {
       all[number].rejected += counted.rejected;
       all[number].undecided += counted.undecided;
       all[number].table_full += counted.table_full;
+      all[number].unpaired += counted.unpaired;
       ended[number] += counted.ended;
     }
   }
   if (impl_->options.count_only) return all;
+  if (plan.spans) add_pairs(plan, ended, all);
   for (const AttachGroup& group : plan.groups) {
     if (group.moment != Moment::both) continue;
     for (const Index<PlannedSite> site : group.sites) {
@@ -443,8 +476,8 @@ std::vector<ProbeCounts> Tracer::counts() const {
   }
   if (!plan.table) return all;
   for (ProbeCounts& probe : all)
-    probe.delivered =
-        probe.hits - probe.rejected - probe.undecided - probe.table_full - probe.calls_full - probe.unfinished;
+    probe.delivered = probe.hits - probe.rejected - probe.undecided - probe.table_full - probe.calls_full -
+                      probe.unfinished - probe.paired - probe.unmatched - probe.unpaired;
   return all;
 }
 

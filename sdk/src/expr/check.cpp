@@ -109,14 +109,15 @@ class Checker {
   Result<Node> text_literal(const ExpressionNode& node) {
     if (node.text.size() > kLongestLiteral)
       return wrong(node, fmt::format("a text of more than {} bytes", kLongestLiteral));
-    if (node.text.find('\0') != node.text.npos) return wrong(node, "a text with a NUL, which ends every text");
     return Node{.op = Op::text, .type = Type::text, .text = node.text};
   }
 
   Result<Node> value(const ExpressionNode& node) {
-    const std::size_t position = places_[node.bits];
+    return argument(places_[node.bits], expression_.values[node.bits].text, node);
+  }
+
+  Result<Node> argument(std::size_t position, const std::string& name, const ExpressionNode& node) {
     const Arg& arg = args_[position];
-    const std::string& name = expression_.values[node.bits].text;
     if (!arg.readable()) return wrong(node, fmt::format("{}: {}", name, arg.why_unreadable()));
     Node made{.op = Op::value};
     if (arg.type.kind == TypeKind::structure || arg.type.kind == TypeKind::array)
@@ -144,12 +145,34 @@ class Checker {
     return type.kind == TypeKind::pointer || type.kind == TypeKind::text || unsigned_word;
   }
 
+  /// How many characters an array of them has room for.
+  static std::optional<std::uint64_t> room_of(const Arg& length) {
+    const auto* constant = std::get_if<Constant>(&length.location);
+    return length.hidden && constant != nullptr ? std::optional(constant->bits) : std::nullopt;
+  }
+
   Result<Node> text_of(const ExpressionNode& node) {
     const ExpressionNode& pointer = node.of[0];
     auto checked = check(pointer);
     if (!checked) return checked;
     if (!points(pointer)) return wrong(pointer, fmt::format("{} is no pointer to a text", name_of(pointer)));
-    return Node{.op = Op::text_of, .type = Type::text, .bits = checked->bits};
+    return text_at(pointer, checked->bits);
+  }
+
+  /// The text that a pointer, value `bits`, points to; below it its length, where that is known: a value, or of an
+  /// array of characters a literal, how many there is room for before a NUL.
+  Result<Node> text_at(const ExpressionNode& pointer, std::uint64_t bits) {
+    Node made{.op = Op::text_of, .type = Type::text, .bits = bits};
+    const auto length = args_[places_[pointer.bits]].length;
+    if (!length) return made;
+    if (const auto room = room_of(args_[*length])) {
+      made.of.push_back(Node{.op = Op::integer, .bits = *room});
+      return made;
+    }
+    auto of = argument(*length, fmt::format("the length of {}", name_of(pointer)), pointer);
+    if (!of) return of;
+    made.of.push_back(std::move(*of));
+    return made;
   }
 
   /// A signed number, whatever it is a bucket of.
@@ -311,12 +334,15 @@ class Checker {
       return wrong(with, literal.type == Type::text ? "a text is compared with a literal, \"in quotes\""
                                                     : "a text is compared with a number");
     if (subject.op == Op::value && points(at)) {
-      subject.op = Op::text_of;
-      subject.type = Type::text;
+      auto text = text_at(at, subject.bits);
+      if (!text) return text;
+      subject = std::move(*text);
     }
     if (subject.op != Op::text_of && subject.op != Op::field)
       return wrong(at, fmt::format("{} is no text", name_of(at)));
     if (subject.type != Type::text) return wrong(at, "a number is compared with a text");
+    if (expr::ends_at_nul(subject) && literal.text.find('\0') != literal.text.npos)
+      return wrong(with, "a text with a NUL, which ends every text whose length is not known");
     Node made{.op = Op::matches, .text = literal.text};
     if (op == Op::matches) {
       const std::size_t star = literal.text.find('*');

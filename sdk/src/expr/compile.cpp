@@ -147,6 +147,9 @@ class Compiler {
   void store(std::uint8_t base, int offset, std::uint8_t from) {
     emit(BPF_STX | BPF_MEM | kDouble, base, from, offset, 0);
   }
+  void store_byte(std::uint8_t base, int offset, std::uint8_t from) {
+    emit(BPF_STX | BPF_MEM | BPF_B, base, from, offset, 0);
+  }
   void call(std::int32_t helper) { emit(BPF_JMP | BPF_CALL, 0, 0, 0, helper); }
   void set(std::uint8_t to, std::uint64_t bits) {
     if (fits_immediate(bits)) return alu_by(kMove, to, static_cast<std::int32_t>(bits));
@@ -280,12 +283,39 @@ class Compiler {
     store(kFrame, offsetof(usdt_question, values), 0);  // nothing is read any more
   }
 
-  /// What is behind a text is 0 beforehand.
+  /// What is behind a text is 0 beforehand. An argument's last byte says how many bytes of it there are: two texts
+  /// that differ by NULs at their ends are two keys.
   void text_key(const Node& key, int at, std::uint32_t size) {
-    if (key.op == Op::text_of) return read_text(key, 0, size, at);
-    frame_address(1, at);
-    set(2, size);
-    call(BPF_FUNC_get_current_comm);
+    if (key.op != Op::text_of) {
+      frame_address(1, at);
+      set(2, size);
+      return call(BPF_FUNC_get_current_comm);
+    }
+    if (ends_at_nul(key)) {
+      const std::uint64_t room = key.of.empty() ? size : key.of[0].bits + 1;
+      read_text(key, 0, static_cast<std::size_t>(std::min<std::uint64_t>(size, room)), at);
+      alu_by(BPF_SUB, 0, 1);
+    } else {
+      read_key(key, at, static_cast<std::int32_t>(size - 1));
+    }
+    store_byte(kFrame, at + static_cast<int>(size) - 1, 0);
+  }
+
+  /// Of a text whose length is known at most `most` bytes; r0: how many.
+  void read_key(const Node& key, int at, std::int32_t most) {
+    const auto count = [&](std::uint8_t to) {
+      const Label fits = label();
+      length_of(key, to);
+      jump_if_is(kJumpLessEqual, to, most, fits);
+      set(to, static_cast<std::uint64_t>(most));
+      place(fits);
+    };
+    const Label done = label();
+    count(0);
+    jump_if_is(BPF_JEQ, 0, 0, done);
+    read_memory(key, 0, at, kBytes, [&] { count(2); });
+    count(0);
+    place(done);
   }
 
   /// As log2_bucket() of numbers.cpp, of what is in r0.
@@ -532,6 +562,8 @@ class Compiler {
       compare_buffer(node.text, prefix ? node.text.size() : node.text.size() + 1, no);
       return jump(yes);
     }
+    if (!ends_at_nul(node.of[0])) return matches_with_length(node, yes, no);
+    if (!node.of[0].of.empty()) return matches_array(node, yes, no);
     std::string_view rest = node.text;
     std::size_t from = 0;
     while (rest.size() > kPiece) {
@@ -548,12 +580,64 @@ class Compiler {
     jump(yes);
   }
 
+  /// Of a text whose length is known that comes first, and nothing behind it is read.
+  void matches_with_length(const Node& node, Label yes, Label no) {
+    length_of(node.of[0], 0);
+    jump_if_is(node.bits != 0 ? kJumpLess : kJumpNotEqual, 0, static_cast<std::int32_t>(node.text.size()), no);
+    compare_bytes(node.of[0], node.text, no);
+    jump(yes);
+  }
+
+  /// Of an array of characters: a text that fills it has no NUL.
+  void matches_array(const Node& node, Label yes, Label no) {
+    const std::uint64_t room = node.of[0].of[0].bits;
+    if (node.text.size() > room) return jump(no);
+    std::string bytes = node.text;
+    if (node.bits == 0 && bytes.size() < room) bytes.push_back('\0');
+    compare_bytes(node.of[0], bytes, no);
+    jump(yes);
+  }
+
+  void compare_bytes(const Node& subject, std::string_view bytes, Label no) {
+    for (std::size_t from = 0; from < bytes.size(); from += kPiece) {
+      const std::string_view piece = bytes.substr(from, kPiece);
+      read_memory(subject, from, kBuffer, kBytes, [&] { set(2, piece.size()); });
+      compare_buffer(piece, piece.size(), no);
+    }
+  }
+
+  /// As capture_bytes() of bpf/trace.bpf.c: one below 0 is none.
+  void length_of(const Node& text, std::uint8_t to) {
+    leaf(text.of[0], to);
+    jump_if_is(kJumpSignedLess, to, 0, undecided_);
+  }
+
   /// At most `size` bytes with the closing NUL of what `pointer` points to, less `from`, to the frame; r0: how many.
   void read_text(const Node& pointer, std::size_t from, std::size_t size, int to = kBuffer) {
+    read_memory(pointer, from, to, kStrings, [&] { set(2, size); });
+    // For an empty text 6.1 says 0 and newer kernels 1.
+    const Label counted = label();
+    jump_if_is(kJumpNotEqual, 0, 0, counted);
+    set(0, 1);
+    place(counted);
+  }
+
+  /// Helpers that read memory of the process, and of the kernel.
+  struct Readers {
+    std::int32_t of_process;
+    std::int32_t of_kernel;
+  };
+  static constexpr Readers kStrings{BPF_FUNC_probe_read_user_str, BPF_FUNC_probe_read_kernel_str};
+  static constexpr Readers kBytes{BPF_FUNC_probe_read_user, BPF_FUNC_probe_read_kernel};
+
+  /// What `pointer` points to, less `from`, to the frame. `set_size` puts into r2 how much, and changes nothing else;
+  /// r0: what the helper says of it.
+  template <class SetSize>
+  void read_memory(const Node& pointer, std::size_t from, int to, const Readers& readers, const SetSize& set_size) {
     const Label done = label();
     const auto read = [&](std::int32_t helper) {
       frame_address(1, to);
-      set(2, size);
+      set_size();
       text_address(pointer, from);
       call(helper);
     };
@@ -562,19 +646,14 @@ class Compiler {
       text_address(pointer, from);
       set(2, surroundings_.kernel_half);
       jump_if(kJumpLess, 3, 2, of_process);
-      read(BPF_FUNC_probe_read_kernel_str);
+      read(readers.of_kernel);
       jump_if_is(kJumpSignedLess, 0, 0, undecided_);
       jump(done);
       place(of_process);
     }
-    read(BPF_FUNC_probe_read_user_str);
-    const Label empty = label();
-    if (surroundings_.kernel_half == 0) wait_for_page(pointer, from, to, read);
+    read(readers.of_process);
+    if (surroundings_.kernel_half == 0) wait_for_page(pointer, from, to, [&] { read(readers.of_process); });
     jump_if_is(kJumpSignedLess, 0, 0, undecided_);
-    // For an empty text 6.1 says 0 and newer kernels 1.
-    jump_if_is(kJumpNotEqual, 0, 0, empty);
-    set(0, 1);
-    place(empty);
     place(done);
   }
 
@@ -588,7 +667,7 @@ class Compiler {
     set(2, 1);
     text_address(pointer, from);
     call(BPF_FUNC_copy_from_user);
-    read(BPF_FUNC_probe_read_user_str);
+    read();
     place(there);
   }
 

@@ -98,12 +98,12 @@ class Evaluator {
     return expr::holds(op, a < b ? -1 : a > b ? 1 : 0);
   }
 
-  /// Up to a NUL, as the kernel compares them. Node::bits: whether the literal is only what the text begins with.
+  /// As the kernel compares them. Node::bits: whether the literal is only what the text begins with.
   [[nodiscard]] std::optional<std::uint64_t> text_matches(const Node& node) const {
     const Node& subject = node.of[0];
     auto text = subject.op == Op::field ? facts_.comm() : facts_.text(expression_.args()[subject.bits]);
     if (!text) return std::nullopt;
-    text = text->substr(0, text->find('\0'));
+    if (expr::ends_at_nul(subject)) text = text->substr(0, text->find('\0'));
     return (node.bits != 0 ? text->starts_with(node.text) : *text == node.text) ? 1 : 0;
   }
 

@@ -60,6 +60,10 @@ bool holds(Operator comparison, int order) noexcept {
   return (order == 0) == (comparison == Operator::equal);
 }
 
+bool ends_at_nul(const TypedExpression::Node& text) noexcept {
+  return text.of.empty() || text.of[0].op == Operator::integer;
+}
+
 bool is_comparison(Operator op) noexcept { return op >= Operator::less && op <= Operator::not_equal; }
 
 double real_of(ExpressionType type, std::uint64_t bits) noexcept {

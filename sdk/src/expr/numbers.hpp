@@ -25,6 +25,8 @@ struct Number {
 [[nodiscard]] bool holds(Operator comparison, int order) noexcept;
 /// Whether it is one of "<", "<=", ">", ">=", "==" and "!=".
 [[nodiscard]] bool is_comparison(Operator op) noexcept;
+/// Whether a text, an argument or a field, is as far as its first NUL: no length is known, or only that of its array.
+[[nodiscard]] bool ends_at_nul(const TypedExpression::Node& text) noexcept;
 /// A real of `type` by its bits.
 [[nodiscard]] double real_of(ExpressionType type, std::uint64_t bits) noexcept;
 

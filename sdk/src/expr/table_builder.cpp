@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "expr/numbers.hpp"
 #include "expr/row.hpp"
 #include "usdt/table.hpp"
 
@@ -11,21 +12,16 @@ namespace {
 
 using Node = TypedExpression::Node;
 
-/// As many bytes as a key of the kernel's has, with the NUL behind them.
-TableText cut(std::string_view text, std::uint32_t size) {
-  text = text.substr(0, text.find('\0'));
-  return {std::string(text.substr(0, size - 1)), text.size() + 1 >= size};
-}
-
 std::optional<TableKey> key_of(const Node& key, std::uint32_t size, const TypedExpression& question,
                                const HitFacts& facts) {
   if (key.type == ExpressionType::text) {
     const bool name = key.op == Operator::field;
-    const auto text = name ? facts.comm() : facts.text(question.args()[key.bits]);
+    auto text = name ? facts.comm() : facts.text(question.args()[key.bits]);
     if (!text) return std::nullopt;
-    TableText made = cut(*text, size);
-    if (name) made.truncated = false;  // a task's name is never longer
-    return made;
+    if (expr::ends_at_nul(key)) text = text->substr(0, text->find('\0'));
+    if (name) return TableText{std::string(*text), false};
+    // As the kernel's keys, whose last byte says how many there are.
+    return TableText{std::string(text->substr(0, size - 1)), text->size() + 1 >= size};
   }
   const auto bits = evaluate(question, key, facts);
   if (!bits) return std::nullopt;

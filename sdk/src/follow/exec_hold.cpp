@@ -6,7 +6,6 @@
 #include <sys/eventfd.h>
 #include <sys/fanotify.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +23,7 @@
 #include <tuple>
 #include <utility>
 
+#include "follow/clock.hpp"
 #include "follow/followed_processes.hpp"
 #include "sys/blocked_signals.hpp"
 #include "sys/mounts.hpp"
@@ -31,12 +31,6 @@
 
 namespace usdt::follow {
 namespace {
-
-std::uint64_t now() noexcept {
-  timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
-}
 
 /// A file as it was looked at: an inode, and when it was written to.
 using Looked = std::tuple<dev_t, ino_t, std::int64_t, std::int64_t>;

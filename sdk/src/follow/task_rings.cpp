@@ -2,29 +2,19 @@
 #include "follow/task_rings.hpp"
 
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <iterator>
 #include <utility>
 
+#include "follow/clock.hpp"
+#include "sys/kernel_counter.hpp"
 #include "sys/syscalls.hpp"
 
 namespace usdt::follow {
-namespace {
-
-std::uint64_t now() noexcept {
-  timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
-}
-
-}  // namespace
-
 void TaskRings::Unmap::operator()(void* ring) const noexcept { ::munmap(ring, size); }
 
 Result<TaskRings> TaskRings::open() {
@@ -56,7 +46,7 @@ std::vector<int> TaskRings::descriptors() const {
 void TaskRings::read(Ring& ring) {
   auto* page = static_cast<perf_event_mmap_page*>(ring.memory.get());
   const auto* data = static_cast<const std::byte*>(ring.memory.get()) + ::sysconf(_SC_PAGESIZE);
-  const std::uint64_t head = std::atomic_ref(page->data_head).load(std::memory_order_acquire);
+  const std::uint64_t head = sys::load_kernel_counter(page->data_head);
   std::uint64_t tail = page->data_tail;
   std::vector<std::byte> record;
   while (tail < head) {
@@ -73,7 +63,7 @@ void TaskRings::read(Ring& ring) {
     if (const auto told = sys::parse_task_record(record)) waiting_.emplace_back(*told);
     tail += header.size;
   }
-  std::atomic_ref(page->data_tail).store(head, std::memory_order_release);
+  sys::store_kernel_counter(page->data_tail, head);
 }
 
 std::vector<TaskEvent> TaskRings::take(bool& more) {

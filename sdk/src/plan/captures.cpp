@@ -7,25 +7,6 @@
 
 #include "usdt/bpf/event.h"
 
-namespace usdt {
-inline namespace v1 {
-
-std::optional<std::size_t> find_arg(const std::vector<Arg>& args, const ArgName& name) {
-  const auto* number = std::get_if<std::uint8_t>(&name);
-  std::optional<std::size_t> found;
-  for (std::size_t n = 0; n < args.size(); ++n) {
-    if (args[n].result && !args[n].derived) {
-      if (!number && std::get<std::string>(name) == "retval") return n;
-    } else if (number ? *number == n : args[n].name() == std::get<std::string>(name)) {
-      found = n;
-    }
-  }
-  return found;
-}
-
-}  // namespace v1
-}  // namespace usdt
-
 namespace usdt::plan {
 namespace {
 
@@ -107,7 +88,7 @@ std::span<const TextAndLength> known_lengths(std::string_view provider, std::str
   return {texts.begin(), std::ranges::find_if(texts, [](const TextAndLength& each) { return each.length == 0; })};
 }
 
-std::uint32_t assign_captures(std::vector<usdt_arg_spec>& encoded, const std::vector<Arg>& args, unsigned pointer_size,
+std::uint32_t assign_captures(std::vector<usdt_arg_spec>& encoded, std::vector<Arg>& args, unsigned pointer_size,
                               const Wanted& wanted) {
   std::uint32_t texts = 0;
   for (std::size_t i = 0; i < encoded.size(); ++i) {
@@ -116,6 +97,8 @@ std::uint32_t assign_captures(std::vector<usdt_arg_spec>& encoded, const std::ve
         arg.kind != USDT_ARG_UNREADABLE && arg.size == pointer_size && (arg.flags & USDT_ARG_FLOAT) == 0;
     const bool may_be_text = arg.kind != USDT_ARG_CONST && (arg.flags & USDT_ARG_SIGNED) == 0 && i < USDT_LIKELY_ARGS;
     if (pointer) arg.capture = capture_of(args, i, may_be_text, wanted);
+    if (arg.capture >= USDT_CAPTURE_LENGTH)
+      args[i].length = static_cast<std::uint8_t>(arg.capture - USDT_CAPTURE_LENGTH);
     texts += arg.capture != USDT_CAPTURE_NONE;
   }
   return texts;

@@ -31,8 +31,9 @@ struct Wanted {
   bool described = false;                       ///< by its provider
 };
 
-/// Marks what is `wanted` as text and can be a pointer (usdt_arg_spec::capture). Returns the number of texts.
-std::uint32_t assign_captures(std::vector<usdt_arg_spec>& encoded, const std::vector<Arg>& args, unsigned pointer_size,
+/// Marks what is `wanted` as text and can be a pointer (usdt_arg_spec::capture), and at each argument the length it is
+/// captured by. Returns the number of texts.
+std::uint32_t assign_captures(std::vector<usdt_arg_spec>& encoded, std::vector<Arg>& args, unsigned pointer_size,
                               const Wanted& wanted);
 
 }  // namespace usdt::plan

@@ -310,7 +310,7 @@ Planner::Texts Planner::texts_of(const Site& site, Current& current) const {
     if (fresh) lengths->second = resolve::described_lengths(*description, current.decoder.parse(site.args_text).size());
     return {&wanted, lengths->second, values, description};
   }
-  const bool any = wanted.likely || !wanted.numbers.empty();
+  const bool any = wanted.likely || !wanted.numbers.empty() || options_.where || options_.table;
   return {&wanted, any ? plan::known_lengths(site.provider, site.name) : std::span<const plan::TextAndLength>(),
           values};
 }
@@ -348,7 +348,7 @@ std::uint32_t Planner::make_template(std::string_view text, const Texts& texts, 
   resolve::TypedArgs values{current.decoder.decode(parsed)};
   if (texts.description) describe(values.args, *texts.description);
   reject_surplus(values.args, parsed);
-  auto filter = values_.add(values, nullptr, current.decoder.machine(), *texts.values);
+  auto filter = values_.add(values, nullptr, current.decoder.machine(), *texts.values, texts.known);
   const auto at = plan_.args.add(std::move(values.args));
   const std::uint32_t number = encode_template(at, std::move(filter), texts, Moment::entry, current.decoder.machine());
   if (shared && !depends_on_file(plan_.args[at])) shared_templates_.emplace(key, number);
@@ -453,6 +453,9 @@ Error nothing_to_attach(const AttachPlan& plan) {
 }  // namespace
 
 std::string full_name(const AttachPlan& plan, const PlannedProbe& probe) {
+  if (probe.span)
+    return fmt::format("{} ~~ {}", full_name(plan, plan.probes[probe.span->begin]),
+                       full_name(plan, plan.probes[probe.span->end]));
   if (!probe.file) return fmt::format("{}:{}", probe.provider, probe.name);
   const TargetFile& file = plan.files[*probe.file].target;
   if (!probe.function) return probe_name(file, probe.provider, probe.name);

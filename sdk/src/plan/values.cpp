@@ -31,12 +31,12 @@ ValueAdder::ValueAdder(const Expression* where, const TableQuestion* table) : ta
 }
 
 ValueAdder::Filter ValueAdder::add(resolve::TypedArgs& list, const TypeGraph* types, Machine machine,
-                                   const ValueOptions& options) {
+                                   const ValueOptions& options, std::span<const resolve::TextAndLength> lengths) {
   if (!options.open && options.paths.empty() && !question_) return {};
   resolve::Follower follower(list, types, machine, {.structures = options.depth});
   add_wanted(list, follower, options);
   if (!question_) return {};
-  auto typed = ask(list, follower);
+  auto typed = ask(list, follower, lengths);
   if (typed) {
     asked_ = true;
     return {.number = intern(std::move(*typed))};
@@ -71,7 +71,8 @@ void ValueAdder::add_wanted(resolve::TypedArgs& list, resolve::Follower& followe
 }
 
 /// What it is about is read without being shown.
-Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::Follower& follower) {
+Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::Follower& follower,
+                                        std::span<const resolve::TextAndLength> lengths) {
   const std::size_t shown = list.args.size();
   std::vector<std::size_t> places;
   for (const ValuePath& path : question_->values) {
@@ -81,10 +82,16 @@ Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::Follo
       place = find_value(list.args, path);
     }
     if (!place) return fail(ErrorKind::invalid_argument, fmt::format("{}: there is no such argument", path.text));
+    if (path.steps.empty()) follower.open(*place);  // a text that is a struct, such as std::string_view
     places.push_back(*place);
   }
   for (std::size_t n = shown; n < list.args.size(); ++n) list.args[n].hidden = true;
-  auto typed = TypedExpression::check(*question_, list.args, places);
+  std::vector<Arg> asked = list.args;
+  for (const resolve::TextAndLength& each : lengths) {
+    if (each.text < asked.size() && each.length < asked.size() && !asked[each.text].length)
+      asked[each.text].length = each.length;
+  }
+  auto typed = TypedExpression::check(*question_, asked, places);
   if (!typed || typed->root().op != Operator::row) return typed;
   if (auto same = add_row(*typed, list.args); !same) return fail(same.error());
   return typed;

@@ -4,7 +4,9 @@
 
 #include <map>
 #include <optional>
+#include <span>
 
+#include "resolve/describe.hpp"
 #include "resolve/follow.hpp"
 #include "usdt/plan.hpp"
 
@@ -30,7 +32,9 @@ class ValueAdder {
   };
 
   /// Where a path has a fault at this point, an unreadable argument of its name says so.
-  Filter add(resolve::TypedArgs& list, const TypeGraph* types, Machine machine, const ValueOptions& options);
+  /// `lengths`: texts among the arguments themselves that come with one.
+  Filter add(resolve::TypedArgs& list, const TypeGraph* types, Machine machine, const ValueOptions& options,
+             std::span<const resolve::TextAndLength> lengths = {});
   /// Paths that led nowhere at any point where their argument is: the first fault of one. Errors: invalid_argument.
   [[nodiscard]] Result<void> check() const;
   /// What is asked, typed for each kind of point.
@@ -44,7 +48,8 @@ class ValueAdder {
     std::optional<Error> fault = {};
   };
   void add_wanted(resolve::TypedArgs& list, resolve::Follower& follower, const ValueOptions& options);
-  [[nodiscard]] Result<TypedExpression> ask(resolve::TypedArgs& list, resolve::Follower& follower);
+  [[nodiscard]] Result<TypedExpression> ask(resolve::TypedArgs& list, resolve::Follower& follower,
+                                            std::span<const resolve::TextAndLength> lengths);
   [[nodiscard]] Index<TypedExpression> intern(TypedExpression filter);
 
   /// The same keys and value as everywhere else.

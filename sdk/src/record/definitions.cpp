@@ -16,7 +16,7 @@ constexpr std::size_t kEnough = 256U << 10;
 
 // What is said of an argument.
 constexpr unsigned kResult = 1, kDerived = 2, kHidden = 4, kSigned = 8, kPartOf = 16, kLength = 32, kUnreadable = 64,
-                   kDeclared = 128, kConstant = 256;
+                   kDeclared = 128, kConstant = 256, kOfEnd = 512;
 constexpr std::uint32_t kMostStringSize = 65536 + 2;  ///< of TraceOptions::string_size
 /// What a site's place is.
 enum PlaceKind : std::uint8_t { kInFile = 0, kAtFunction = 1, kAtTracepoint = 2 };
@@ -38,6 +38,21 @@ void put(ByteWriter& out, std::optional<std::uint64_t> number) { out.varint(numb
 std::optional<std::uint64_t> get(ByteReader& in) {
   const std::uint64_t number = in.varint();
   return number == 0 ? std::nullopt : std::optional(number - 1);
+}
+
+/// What is at both ends of a span, if it is one.
+template <class T>
+void put(ByteWriter& out, const std::optional<FromTo<T>>& span) {
+  if (!span) return;
+  out.varint(span->begin.value);
+  out.varint(span->end.value);
+}
+/// Each below `limit`; false: they are not.
+template <class T>
+bool get_span(ByteReader& in, std::size_t limit, std::optional<FromTo<T>>& span) {
+  if (in.at_end()) return true;
+  span = {Index<T>(in.below(limit)), Index<T>(in.below(limit))};
+  return !in.failed();
 }
 
 }  // namespace
@@ -112,6 +127,7 @@ void DefinitionWriter::probe(const PlannedProbe& probe) {
   entry_.text(probe.name);
   entry_.u8(probe.function ? static_cast<std::uint8_t>(*probe.function) : 0);
   entry_.varint(probe.distance);
+  put(entry_, probe.span);
   end(Tag::probe);
 }
 
@@ -125,7 +141,8 @@ void DefinitionWriter::argument(const Arg& arg) {
   const auto* constant = std::get_if<Constant>(&arg.location);
   entry_.varint((arg.result ? kResult : 0U) | (arg.derived ? kDerived : 0U) | (arg.hidden ? kHidden : 0U) |
                 (arg.type.is_signed ? kSigned : 0U) | (arg.part_of ? kPartOf : 0U) | (arg.length ? kLength : 0U) |
-                (arg.readable() ? 0U : kUnreadable) | (arg.declaration ? kDeclared : 0U) | (constant ? kConstant : 0U));
+                (arg.readable() ? 0U : kUnreadable) | (arg.declaration ? kDeclared : 0U) | (constant ? kConstant : 0U) |
+                (arg.of_end ? kOfEnd : 0U));
   entry_.u8(static_cast<std::uint8_t>(arg.type.kind));
   entry_.varint(arg.type.size);
   entry_.text(arg.source);
@@ -184,6 +201,7 @@ void DefinitionWriter::site(const PlannedSite& site, std::uint32_t group) {
     entry_.u8(kAtTracepoint);
     entry_.varint(std::get<TracepointPlace>(site.point).tracepoint.value);
   }
+  put(entry_, site.span);
   end(Tag::site);
 }
 
@@ -199,6 +217,7 @@ void DefinitionWriter::counts(std::uint32_t probe, const ProbeCounts& counts) {
                                     counts.unfinished, counts.rejected, counts.undecided, counts.discarded})
     entry_.varint(count);
   put(entry_, counts.missed);
+  for (const std::uint64_t count : {counts.paired, counts.unmatched, counts.unpaired}) entry_.varint(count);
   end(Tag::counts);
 }
 
@@ -328,6 +347,7 @@ bool Definitions::read_probe(ByteReader& in) {
   if (moment > static_cast<std::uint8_t>(Moment::both)) return false;
   if (moment != 0) probe.function = static_cast<Moment>(moment);
   probe.distance = in.varint();
+  if (!get_span(in, plan.probes.size(), probe.span)) return false;
   plan.probes.add(std::move(probe));
   return true;
 }
@@ -356,6 +376,7 @@ bool read_argument(ByteReader& in, Arg& arg) {
   arg.result = (flags & kResult) != 0;
   arg.derived = (flags & kDerived) != 0;
   arg.hidden = (flags & kHidden) != 0;
+  arg.of_end = (flags & kOfEnd) != 0;
   arg.type.is_signed = (flags & kSigned) != 0;
   arg.type.kind = static_cast<TypeKind>(in.below(static_cast<std::size_t>(TypeKind::array) + 1));
   arg.type.size = in.u32();
@@ -455,8 +476,13 @@ bool Definitions::read_site(ByteReader& in) {
     else
       return false;
   }
-  if (in.failed()) return false;
-  plan.groups[group].sites.push_back(plan.sites.add(std::move(site)));
+  if (!get_span(in, plan.sites.size(), site.span) || in.failed()) return false;
+  if (!site.span) {
+    plan.groups[group].sites.push_back(plan.sites.add(std::move(site)));
+    return true;
+  }
+  if (!plan.spans) plan.spans.emplace().begins = static_cast<std::uint32_t>(plan.sites.size());
+  plan.sites.add(std::move(site));
   return true;
 }
 
@@ -475,6 +501,8 @@ bool Definitions::read_account(Tag tag, ByteReader& in) {
                                    &counts.unfinished, &counts.rejected, &counts.undecided, &counts.discarded})
         *count = in.varint();
       counts.missed = get(in);
+      if (in.at_end()) return true;  // of a version without spans
+      for (std::uint64_t* count : {&counts.paired, &counts.unmatched, &counts.unpaired}) *count = in.varint();
       return true;
     }
     case Tag::missed: {

@@ -25,4 +25,17 @@ inline __u64 load_kernel_counter(const __u64& counter) noexcept {
   }
 }
 
+/// The same the other way: the kernel reads it, and whatever was done before was done by then.
+inline void store_kernel_counter(__u64& counter, __u64 value) noexcept {
+  if constexpr (sizeof(long) == sizeof(counter)) {
+    std::atomic_ref(counter).store(value, std::memory_order_release);
+  } else {
+    // Kernels of 32-bit machines place what they write by its low half alone.
+    std::atomic_thread_fence(std::memory_order_release);
+    auto* halves = reinterpret_cast<volatile __u32*>(&counter);
+    halves[1] = static_cast<__u32>(value >> 32);
+    halves[0] = static_cast<__u32>(value);
+  }
+}
+
 }  // namespace usdt::sys

@@ -30,8 +30,13 @@ struct usdt_program_constants {
 	/* per-link: the spec itself, a struct usdt_spec with USDT_LINK_ENTRIES arguments and steps */
 	__u64 link_spec[(sizeof(struct usdt_spec) + USDT_LINK_ENTRIES * sizeof(struct usdt_arg_spec)) / 8];
 	struct usdt_processes scope;	      /* hits of others do not count; none: all do */
-	__u8 filter_args[USDT_FILTER_VALUES]; /* their numbers */
-	__u8 reserved_too[6];
+	__u8 filter_args[USDT_FILTER_VALUES]; /* their numbers; of an end of spans among the span's */
+	__u8 pair_args[USDT_FILTER_VALUES];   /* of spans: the same of what pairs them, among the site's own */
+	__u8 pair_values;
+	__u8 span_side;	 /* enum usdt_span_side */
+	__u8 first_arg;	 /* of its site in the record: of an end of spans behind those of the beginning */
+	__u8 first_text; /* the same of its string slots */
+	__u8 reserved_too[4];
 };
 
 /* What the kernel is. Of each program that includes usdt.bpf.h. */
@@ -79,6 +84,12 @@ struct usdt_stock_constants {
 	__u64 value_bias;      /* of a table's values: the top bit where they are unsigned */
 	__u32 site_base;       /* what records add to the plan's site number, for sites that were added to a trace */
 	__u32 cgroups;	       /* entries of usdt_cgroups: only processes in one of these count; 0: all do */
+	__u32 record_args;     /* entries of args[] in a record */
+	/* Sites of the plan: the first so many begin spans, the next so many end them, and behind them there is one for
+	 * each pair of those, the ends of the first beginning first. */
+	__u32 span_begins;
+	__u32 span_ends;
+	__u32 reserved;
 };
 
 /* A cgroup (v2) whose processes, and those of what is below it, count. */
@@ -93,11 +104,11 @@ USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, source) == 
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, windows) == 33);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, link_spec) == 40);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, scope) == 2104);
-USDT_STATIC_ASSERT(sizeof(struct usdt_program_constants) == 2376);
+USDT_STATIC_ASSERT(sizeof(struct usdt_program_constants) == 2384);
 USDT_STATIC_ASSERT(sizeof(struct usdt_kernel_constants) == 32);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors) == 28);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors_count) == 288);
-USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 368);
+USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 384);
 
 #ifdef __bpf__
 /* The variable WHAT_constants, and WHAT() to read it as the struct of that name. It is made of words, since `bpftool

@@ -2,7 +2,7 @@
 /* The record the stock program writes for one hit: one layout for the BPF program and its consumer.
  *
  *     struct usdt_event        header
- *     struct usdt_event_arg    [max_args of the plan]
+ *     struct usdt_event_arg    [max_args of the plan; of spans those of the beginning, then those of the end]
  *     __u64                    [stack depth of the trace]    addresses in the kernel, innermost first
  *     char                     [string slots of the plan][string capacity of the plan]
  * and where the stack of the process is wanted, from a multiple of 8 on,
@@ -18,13 +18,13 @@
 #include "types.h"
 
 struct usdt_event {
-	__u64 ts; /* CLOCK_MONOTONIC, ns; calls: of their entry */
+	__u64 ts; /* CLOCK_MONOTONIC, ns; calls and spans: of their beginning, as all else that is here */
 	__u64 ip; /* address of the breakpoint in the process; 0 at kernel functions, whose address the plan has */
-	__u64 duration; /* ns; calls of kernel functions, else 0 */
+	__u64 duration; /* ns; calls and spans, else 0 */
 	__u32 pid;	/* thread group, in the tracer's pid namespace */
 	__u32 tid;
 	__u32 cpu;
-	__u32 site; /* the site's number in the trace's plan */
+	__u32 site; /* the site's number in the trace's plan; of a span that of its pair of sites */
 	char comm[16];
 	__u32 arg_cnt;	  /* entries of args[] that are filled */
 	__s32 stack_size; /* bytes of the stack, or a negative errno */
@@ -61,12 +61,12 @@ struct usdt_user_stack {
 struct usdt_site_stats {
 	__u64 hits;
 	__u64 ring_full;
-	__u64 calls_full; /* more calls at once than there is room for */
-	__u64 ended;	  /* calls */
+	__u64 calls_full; /* more calls or spans at once than there is room for */
+	__u64 ended;	  /* calls; of both sites of spans those that ended */
 	__u64 rejected;	  /* by the filter (filter.h) */
 	__u64 undecided;  /* the filter had no answer */
 	__u64 table_full; /* hits for which there was no row */
-	__u64 reserved;
+	__u64 unpaired;	  /* what pairs the ends of spans could not be read */
 };
 
 /* What is told of the hits of one row (struct usdt_row of filter.h). The sum is that of both halves, and fits them for
@@ -93,6 +93,13 @@ struct usdt_call_key {
 	__u64 goroutine; /* of Go; `frame` is the depth of its stack then, and `tid` the process */
 	__u32 tid;
 	__u32 site;
+};
+
+/* The same of spans, as it begins in a row (filter.h): so many of the words of keys pair their ends. */
+#define USDT_PAIR_WORDS 4
+struct usdt_span_key {
+	__u64 part; /* how many spans with these keys had begun and not ended when this one did */
+	__u64 key[USDT_PAIR_WORDS];
 };
 
 #ifdef __cplusplus

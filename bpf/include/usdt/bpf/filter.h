@@ -51,6 +51,21 @@ static __always_inline __u64 usdt_compiled_row(struct usdt_question *question, s
 	return answer;
 }
 
+/* The same of what pairs the ends of spans, whose keys become those of a row. */
+static __always_inline __u64 usdt_compiled_pair(struct usdt_question *question, struct usdt_row *row)
+{
+	__u64 answer;
+
+	asm volatile("r0 = *(u64 *)%1\n"
+		     "r0 = *(u64 *)%2\n"
+		     "call %3\n"
+		     "%0 = r0"
+		     : "=r"(answer)
+		     : "m"(*question), "m"(*row), "i"(USDT_PATCH_PAIR)
+		     : "r0", "r1", "r2", "r3", "r4", "r5", "memory");
+	return answer;
+}
+
 /* The same of an answer alone. */
 static __always_inline __u64 usdt_compiled_answer(struct usdt_question *question)
 {
@@ -78,9 +93,10 @@ static __always_inline void usdt_put_value(struct usdt_question *question, __u32
 	question->values[i] = usdt_unknown(value);
 }
 
-/* A question about this hit, with the values it needs. It takes the place of the windows, which usdt_end_question()
- * makes anew. */
-static __always_inline struct usdt_question *usdt_begin_question(const struct usdt_ctx *ctx)
+/* A question about this hit, with the values it needs: the first `count` of `args`. It takes the place of the windows,
+ * which usdt_end_question() makes anew. */
+static __always_inline struct usdt_question *usdt_question_about(const struct usdt_ctx *ctx, const volatile __u8 *args,
+								 __u32 count)
 {
 	struct usdt_question *question = (struct usdt_question *)ctx->window;
 	__u32 unread = 0;
@@ -91,14 +107,19 @@ static __always_inline struct usdt_question *usdt_begin_question(const struct us
 	for (__u32 i = 0; i < USDT_FILTER_VALUES; i++) {
 		__u64 value;
 
-		if (i >= usdt_program()->filter_values)
+		if (i >= count)
 			break;
-		if (usdt_filter_value(ctx, usdt_program()->filter_args[i], &value))
+		if (usdt_filter_value(ctx, args[i], &value))
 			unread |= 1u << i;
 		usdt_put_value(question, i, value);
 	}
 	question->unread = usdt_unknown(unread);
 	return question;
+}
+
+static __always_inline struct usdt_question *usdt_begin_question(const struct usdt_ctx *ctx)
+{
+	return usdt_question_about(ctx, usdt_program()->filter_args, usdt_program()->filter_values);
 }
 
 static __always_inline void usdt_end_question(const struct usdt_ctx *ctx)

@@ -7,7 +7,7 @@
 
 #include "types.h"
 
-#define USDT_SPEC_VERSION 7
+#define USDT_SPEC_VERSION 8
 
 /* What an argument is. */
 enum usdt_arg_kind {
@@ -71,6 +71,13 @@ enum usdt_return_by {
 	USDT_RETURN_BY_PROBE = 0,	  /* the return address is replaced: the function has returned */
 	USDT_RETURN_BY_RET = 1,		  /* a probe on its RET instruction, which has not run yet */
 	USDT_RETURN_BY_GOROUTINE_RET = 2, /* the same of Go: calls are told apart by goroutine and depth of its stack */
+};
+
+/* Of spans, from a hit at one place to one at another: where the program sits. A constant of each program. */
+enum usdt_span_side {
+	USDT_NO_SPAN = 0,
+	USDT_SPAN_BEGIN = 1,
+	USDT_SPAN_END = 2,
 };
 
 struct usdt_arg_spec {
@@ -166,12 +173,14 @@ enum usdt_patched_kind {
  *     r = COOKIE ll                                          USDT_CARRIER_FIXED: the cookie
  *     r0 = *(u64 *)(r10 - N); r0 = *(u64 *)(r10 - M); call FILTER
  *                                                            the instructions of a question (filter.h) at r10 - N, with
- *                                                            a row at r10 - M */
+ *                                                            a row at r10 - M
+ *     the same and call PAIR                                 those of what pairs the ends of spans, as a row's keys */
 enum usdt_patch {
 	USDT_PATCH_IS_RETURN = 0x7d5e0001,
 	USDT_PATCH_SESSION_COOKIE = 0x7d5e0002,
 	USDT_PATCH_COOKIE = 0x7d5e0003,
 	USDT_PATCH_FILTER = 0x7d5e0004,
+	USDT_PATCH_PAIR = 0x7d5e0005,
 };
 
 /* Arguments that one question reads, at most, and the words its instructions have to work in (filter.h). */

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Questions over lists of arguments that are there. Private to the library.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "usdt/expression.hpp"
+#include "usdt/value_path.hpp"
+
+namespace usdt::plan {
+
+/// What names of what is at the end of a span begin with.
+inline constexpr std::string_view kEndPrefix = "end.";
+
+/// Where in `args` is what `path` leads to; nothing: it is not there.
+[[nodiscard]] std::optional<std::size_t> find_value(const std::vector<Arg>& args, const ValuePath& path);
+
+/// `question` over `args`, which have all that it is about. Errors: invalid_argument (they have not, or not so typed).
+[[nodiscard]] Result<TypedExpression> typed_over(const Expression& question, const std::vector<Arg>& args);
+
+}  // namespace usdt::plan

@@ -1,0 +1,263 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Spans: what the kernel pairs is what the program began and ended by its own words."""
+
+import json
+import math
+import os
+import subprocess
+
+from puppet import HERE
+from harness import check, check_equal, main, require_root, scenario
+
+SPAN = ["usdt:{0}:spans:begin", "~~", "usdt:{0}:spans:end"]
+# 10^6 pairs on 8 threads; in CI a tenth of them.
+PAIRS_EACH = 125_000 if os.environ.get("USDT_LONG_TESTS") else 12_500
+THREADS = 8
+
+
+def build(run):
+    require_root()
+    return run.build("spans", [HERE / "spans.c"], ["-O2", "-g"], libs=["-lpthread"])
+
+
+class Traced:
+    """What one run told: events, tables, the summary; and what the program said."""
+
+    def __init__(self, done, said):
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        self.spans = [line for line in lines if line["type"] == "span"]
+        self.tables = [line for line in lines if line["type"] == "table"]
+        self.summary = lines[-1]
+        self.notices = done.stderr
+        self.said = [list(map(int, line.split())) for line in said.splitlines()]
+        self.begin, self.end = self.summary["probes"] if "probes" in self.summary else (None, None)
+
+    def rows(self):
+        return {tuple(row["key"]): row for row in self.tables[-1]["rows"]}
+
+
+def traced(run, program, mode, *options, probes=None, code=0):
+    log = run.dir / "said"
+    names = [name.format(program) for name in probes or SPAN]
+    done = subprocess.run([run.tool, *names, "-f", "json", *map(str, options), "--", "sh", "-c",
+                           f"exec {program} {mode} > {log}"], capture_output=True, text=True, timeout=120)
+    check_equal(done.returncode, code, done.stderr)
+    return Traced(done, log.read_text()) if code == 0 else done
+
+
+def recorded(run, program, mode):
+    """A recording of one run, and the lines that were shown meanwhile."""
+    file, shown = run.dir / "recording", run.dir / "shown"
+    names = [name.format(program) for name in SPAN]
+    done = subprocess.run([run.tool, *names, "-f", "json", "--record", file, "-o", shown, "--", program, *mode.split()],
+                          capture_output=True, text=True, timeout=120)
+    check_equal(done.returncode, 0, done.stderr)
+    return file, [json.loads(line) for line in shown.read_text().splitlines()]
+
+
+def replayed(run, file, *options):
+    done = subprocess.run([run.tool, "--replay", file, "-f", "json", *options], capture_output=True, text=True, timeout=120)
+    check_equal(done.returncode, 0, done.stderr)
+    return Traced(done, "")
+
+
+def accounts_add_up(trace):
+    """Each hit is in one number of its probe's account."""
+    begin, end = trace.begin, trace.end
+    check_equal(begin["hits"], begin["paired"] + begin["lost"]["calls_full"] + begin["in_flight"] + begin["unpaired"],
+                f"hits that begin: {begin}")
+    lost = sum(end["lost"].values())
+    check_equal(end["hits"], end["events"] + end.get("rejected", 0) + end.get("undecided", 0) + lost + end["unmatched"] +
+                end["unpaired"], f"hits that end: {end}")
+
+
+@scenario
+def each_span_has_what_both_its_ends_said(run):
+    trace = traced(run, build(run), "pairs 2 300")
+    check_equal(len(trace.spans), 600, "spans")
+    for span in trace.spans:
+        work, thread = span["args"]
+        check_equal(span["end_args"], [work, work % 10_000_000 % 1000 - 300], f"the end of {span}")
+        check_equal(work // 10_000_000, thread, "the thread of the work")
+        check(0 < span["duration_ns"] < 10_000_000_000, f"a duration: {span}")
+        check(span["pc"] != span["end_pc"], f"places: {span}")
+        check(" ~~ " in span["probe"], span["probe"])
+    check_equal(len({span["tid"] for span in trace.spans}), 2, "threads")
+    accounts_add_up(trace)
+    check_equal((trace.begin["paired"], trace.begin["in_flight"], trace.end["unmatched"]), (600, 0, 0), "accounts")
+
+
+@scenario
+def count_sum_and_largest_of_many_pairs_on_eight_threads_are_exact(run):
+    program = build(run)
+    trace = traced(run, program, f"pairs {THREADS} {PAIRS_EACH}", "--by", "arg1", "--sum", "end.arg1")
+    rows = trace.rows()
+    for thread, pairs, total, _ in trace.said:
+        check_equal((rows[(thread,)]["count"], rows[(thread,)]["sum"]), (pairs, total), f"thread {thread}")
+    check_equal(len(rows), THREADS, "rows")
+    check_equal(trace.begin["paired"], THREADS * PAIRS_EACH, "pairs")
+    accounts_add_up(trace)
+    largest = traced(run, program, f"pairs 4 {PAIRS_EACH // 10}", "--by", "arg1", "--max", "arg0 + end.arg1")
+    for thread, _, _, most in largest.said:
+        check_equal(largest.rows()[(thread,)]["max"], most, f"largest of thread {thread}")
+
+
+@scenario
+def spans_within_each_other_end_the_innermost(run):
+    trace = traced(run, build(run), "nested 60 20")
+    check_equal(len(trace.spans), 60 * 20, "spans")
+    ended = {}
+    for span in trace.spans:
+        work, depth = span["args"]
+        check_equal(span["end_args"], [work, depth * (depth + 1) // 2], f"the end of {span}")
+        ended[work] = (span["ts"], span["ts"] + span["duration_ns"])
+    for work, (begin, end) in ended.items():
+        if work % 1000 > 0:
+            outer = ended[work - 1]
+            check(outer[0] < begin and end < outer[1], f"{work} is within the one around it")
+    accounts_add_up(trace)
+    check_equal(trace.begin["in_flight"] + trace.end["unmatched"], 0, "unpaired")
+
+
+@scenario
+def ends_without_beginning_and_beginnings_without_end_are_counted_exactly(run):
+    program = build(run)
+    # Paired by the work's number nothing but that pairs them; a beginning whose end never comes stays in flight.
+    trace = traced(run, program, "unmatched 3000", "--pair-by", "arg0")
+    begins, ends, paired = trace.said[0]
+    check_equal(len(trace.spans), paired, "spans")
+    check_equal((trace.begin["hits"], trace.begin["paired"], trace.begin["in_flight"]), (begins, paired, begins - paired),
+                "beginnings")
+    check_equal((trace.end["hits"], trace.end["unmatched"]), (ends, ends - paired), "ends")
+    accounts_add_up(trace)
+    check(f"{begins - paired} in flight, {ends - paired} that ended nothing" in trace.notices, trace.notices)
+
+
+@scenario
+def spans_for_which_there_is_no_room_are_counted(run):
+    trace = traced(run, build(run), "unmatched 60000", "--pair-by", "arg0")
+    begins, ends, paired = trace.said[0]
+    full = trace.begin["lost"]["calls_full"]
+    check(full > 0, f"beginnings without room: {trace.begin}")
+    check_equal(trace.begin["hits"], begins, "beginnings")
+    check_equal(trace.end["hits"], ends, "ends")
+    accounts_add_up(trace)
+    check_equal(len(trace.spans), trace.begin["paired"], "spans")
+
+
+@scenario
+def one_thread_ends_what_another_began(run):
+    trace = traced(run, build(run), "across 2000", "--pair-by", "arg0 ~~ arg0")
+    check_equal(sorted(span["args"][0] for span in trace.spans), list(range(2000)), "spans")
+    for span in trace.spans:
+        work = span["args"][0]
+        check_equal((span["args"][1], span["end_args"]), (2 * work, [work, 3 * work]), f"{span}")
+    accounts_add_up(trace)
+    by_thread = traced(run, build(run), "across 200")
+    check_equal((by_thread.begin["paired"], by_thread.end["unmatched"]), (0, 200), "paired by thread")
+
+
+@scenario
+def texts_are_those_of_their_own_moment(run):
+    program = build(run)
+    probes = ["usdt:{0}:spans:ask ~~ usdt:{0}:spans:answer"]
+    trace = traced(run, program, "texts 200", "--print", "str(arg0), end.arg0, str(end.arg1)", probes=probes)
+    check_equal(len(trace.spans), 200, "spans")
+    for n, span in enumerate(trace.spans):
+        check_equal(span["args"], [f"question {n} of the beginning", n, f"answer {n} of the end"], "texts")
+    wanted = traced(run, program, "texts 200", "--where", 'str(end.arg1) =~ "answer 1*"', probes=probes)
+    check_equal([span["end_args"][0] for span in wanted.spans], [n for n in range(200) if str(n)[0] == "1"], "answers")
+
+
+WHERES = [
+    ("end.arg1 > 100", lambda span: span["end_args"][1] > 100),
+    ("arg1 == 1 && end.arg1 < 0", lambda span: span["args"][1] == 1 and span["end_args"][1] < 0),
+    ("arg0 == end.arg0", lambda span: True),
+    ("duration > 1h", lambda span: False),
+]
+VIEWS = [["--by", "arg1, end.arg1 % 3", "--sum", "end.arg1"], ["--hist", "end.arg1"], ["--by", "probe"]]
+
+
+@scenario
+def questions_are_answered_alike_by_the_kernel_and_by_a_replay(run):
+    program = build(run)
+    file, shown = recorded(run, program, "pairs 2 500")
+    again = replayed(run, file)
+    events = again.spans
+    check_equal(len(events), 1000, "recorded spans")
+    check_equal(events, shown[:-1], "what is replayed")
+    check_equal(again.summary["probes"], shown[-1]["probes"], "the accounts of a replay")
+    for where, holds in WHERES:
+        wanted = [span["args"] + span["end_args"] for span in events if holds(span)]
+        live = traced(run, program, "pairs 2 500", "--where", where)
+        again = replayed(run, file, "--where", where)
+        for trace in (live, again):
+            check_equal(sorted(span["args"] + span["end_args"] for span in trace.spans), sorted(wanted), where)
+            check_equal(trace.end["rejected"], len(events) - len(wanted), f"rejected by {where}")
+        accounts_add_up(live)
+    for view in VIEWS:
+        live = traced(run, program, "pairs 2 500", *view)
+        again = replayed(run, file, *view)
+        check_equal(again.tables[-1]["rows"], live.tables[-1]["rows"], f"rows of {view}")
+
+
+def rank(durations, permille):
+    return sorted(durations)[math.ceil(len(durations) * permille / 1000) - 1]
+
+
+@scenario
+def percentiles_are_within_a_sixteenth_and_the_largest_is_exact(run):
+    program = build(run)
+    file, _ = recorded(run, program, "pairs 2 4000")
+    durations = [span["duration_ns"] for span in replayed(run, file).spans]
+    row = replayed(run, file, "--latency").rows()[()]
+    check_equal((row["count"], row["max"]), (len(durations), max(durations)), "count and largest")
+    for name, permille in (("p50", 500), ("p90", 900), ("p99", 990), ("p99.9", 999)):
+        exact = rank(durations, permille)
+        check(exact <= row[name] <= exact * 17 / 16, f"{name}: {row[name]}, exactly {exact}")
+    live = traced(run, program, "pairs 2 4000", "--latency", "--by", "arg1").rows()
+    check_equal({key: row["count"] for key, row in live.items()}, {(0,): 4000, (1,): 4000}, "spans by thread")
+    for row in live.values():
+        check(0 < row["p50"] <= row["p90"] <= row["p99"] <= row["p99.9"] <= row["max"], f"{row}")
+
+
+@scenario
+def points_of_different_kinds_begin_and_end(run):
+    program = build(run)
+    for probes in (["usdt:{0}:spans:begin ~~ uretprobe:{0}:nested"], ["uprobe:{0}:nested ~~ usdt:{0}:spans:end"],
+                   ["uprobe:{0}:nested ~~ uretprobe:{0}:nested"]):
+        trace = traced(run, program, "nested 5 40", probes=probes)
+        check_equal(trace.begin["paired"], 200, f"{probes}: {trace.summary}")
+        accounts_add_up(trace)
+    trace = traced(run, program, "nested 5 40", probes=["raw_tp:sys_enter ~~ raw_tp:sys_exit"])
+    check(trace.begin["paired"] > 10, f"system calls: {trace.begin}")
+    for span in trace.spans:
+        check("end.ret" not in span, "positions")
+    accounts_add_up(trace)
+
+
+WRONG = [
+    (["usdt:{0}:spans:begin ~~ usdt:{0}:spans:begin"], [], "both begins and ends"),
+    (["usdt:{0}:spans:begin ~~"], [], "missing on one side"),
+    (["a:b ~~ c:d ~~ e:f"], [], "'~~' twice"),
+    (SPAN, ["--pair-by", "arg7"], "arg7: there is no such argument"),
+    (SPAN, ["--pair-by", "arg0 ~~ comm"], "not of the same types"),
+    (SPAN, ["--where", "end.arg9 == 1"], "there is no such argument"),
+    (SPAN, ["--where", "uid == 0"], "uid"),
+    (SPAN, ["--count"], "--count is of hits"),
+    (["ucall:{0}:nested ~~ usdt:{0}:spans:end"], [], "a call is a span itself"),
+    (["usdt:{0}:spans:begin"], ["--pair-by", "arg0"], "--pair-by is about spans"),
+]
+
+
+@scenario
+def what_makes_no_span_is_refused_with_the_reason(run):
+    program = build(run)
+    for probes, options, reason in WRONG:
+        done = traced(run, program, "pairs 1 1", *options, probes=probes, code=2)
+        check(reason in done.stderr, f"{probes} {options}: {done.stderr}")
+
+
+if __name__ == "__main__":
+    main()
