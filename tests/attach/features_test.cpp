@@ -3,6 +3,7 @@
 #include "usdt/features.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "fake_syscalls.hpp"
@@ -104,6 +105,36 @@ TEST(Features, a_disabled_feature_is_answered_no) {
   EXPECT_EQ(probe_feature(Feature::uprobe_multi).answer, Answer::no);
   EXPECT_EQ(feature_by_name("uprobe_multi").value(), Feature::uprobe_multi);
   EXPECT_NE(feature_by_name("warp").error().message.find("uprobe_multi_pid"), std::string::npos);
+}
+
+TEST(Features, a_release_has_what_came_with_it_or_before) {
+  const auto has = [](Feature feature, const char* release, Machine machine = Machine::x86_64) {
+    return feature_of_release(feature, release, machine);
+  };
+  EXPECT_EQ(has(Feature::uprobe_multi, "6.5.13"), Answer::no);
+  EXPECT_EQ(has(Feature::uprobe_multi, "6.6.0-rc1+"), Answer::yes);
+  EXPECT_EQ(has(Feature::uprobe_multi, "10.0"), Answer::yes) << "numbers, not texts";
+  EXPECT_EQ(has(Feature::kprobe_multi, "5.18.1"), Answer::yes) << "whatever else it needs";
+  EXPECT_EQ(has(Feature::tracing, "5.10.0-30-arm64", Machine::aarch64), Answer::no);
+  EXPECT_EQ(has(Feature::tracing, "6.4.1", Machine::aarch64), Answer::yes);
+  EXPECT_EQ(has(Feature::tracing, "5.10.0-30-amd64"), Answer::yes);
+  EXPECT_EQ(has(Feature::tracing, "6.12.9", Machine::i386), Answer::no);
+  EXPECT_EQ(has(Feature::tracing_multi, "7.2.1", Machine::aarch64), Answer::no);
+  for (const char* none : {"", "six", "6", "6.", ".6", "-6.1", "99999999999999.1"})
+    EXPECT_EQ(has(Feature::uprobe_multi, none), Answer::unknown) << none;
+}
+
+TEST(Features, what_the_kernel_does_not_tell_can_be_assumed_of_its_release) {
+  FakeKernel kernel;
+  kernel.link_multi = [](const auto&) { return -EPERM; };
+  const sys::ScopedSyscalls scoped(kernel);
+  ASSERT_EQ(probe_feature(Feature::uprobe_session).answer, Answer::unknown);
+  assume_features_of_release();
+  const FeatureState assumed = probe_feature(Feature::uprobe_session);
+  utsname name{};
+  ASSERT_EQ(::uname(&name), 0);
+  EXPECT_EQ(assumed.answer, feature_of_release(Feature::uprobe_session, name.release, kernel_machine()));
+  EXPECT_TRUE(assumed.detail.starts_with(std::string("assumed of Linux ") + name.release)) << assumed.detail;
 }
 
 TEST(Features, kernel_btf_is_there_exactly_where_its_file_is_and_can_be_switched_off) {

@@ -245,6 +245,9 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->check(whole_number(1, 4096))
       ->type_name("N")
       ->capture_default_str();
+  app.add_flag("--explain", flags.explain,
+               "Trace nothing: say what would be attached and how, what would be read at each hit and about what it "
+               "would cost; for that no privilege is needed");
   app.add_option("--verifier-log", flags.verifier_log, "Should the kernel's verifier refuse a program: its whole log")
       ->type_name("FILE");
   app.add_option("--disable-feature", raw.disabled, "Do without a kernel feature, to try its fallback")
@@ -489,6 +492,9 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
                       "--cgroup and --container go with neither -p nor a command: they say themselves which processes");
   if (!flags.follow && (flags.wait || flags.hold_exec))
     return usdt::fail(usdt::ErrorKind::invalid_argument, "--no-follow goes with neither --wait nor --hold-exec");
+  if (flags.explain && (flags.wait || !flags.record.empty()))
+    return usdt::fail(usdt::ErrorKind::invalid_argument,
+                      "--explain traces nothing: neither --wait nor --record goes with it");
   if (!flags.pids.empty() && !flags.command.empty())
     return usdt::fail(usdt::ErrorKind::invalid_argument, "-p and a command exclude each other");
   return {};

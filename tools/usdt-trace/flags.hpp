@@ -63,6 +63,7 @@ struct Flags {
   bool strict = false;
   bool allow_unsafe_nop5 = false;
   bool quiet = false;
+  bool explain = false;      ///< say what would be traced, and trace nothing
   std::string verifier_log;  ///< file for what the kernel's verifier says of a program it refuses
   bool verbose = false;      ///< how it is attached
 };

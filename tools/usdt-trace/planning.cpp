@@ -276,10 +276,7 @@ usdt::Result<PlannedTrace> plan_selection(const Flags& flags, const Subjects& su
   const PrintChoice choice(flags.print, scope);
   const Wanted wanted = wanted_by(choice, flags);
   choose_values(wanted, choice, *options);
-  auto patterns = flags.patterns;
-  patterns.insert(patterns.end(), flags.ends.begin(), flags.ends.end());
-  usdt::KernelFacts kernel = usdt::kernel_facts(patterns, flags.kernel_backend);
-  if (flags.backend != usdt::Backend::automatic) kernel.abilities.uprobe_session = false;  // another one is wanted
+  const usdt::KernelFacts kernel = facts_for(flags);
   const auto plan_with = [&](const usdt::PlanOptions& how) {
     return ends ? usdt::plan_spans(selection, *ends, kernel, how, flags.pairing)
                 : usdt::plan_attach(selection, kernel, how);
@@ -301,21 +298,37 @@ usdt::Result<PlannedTrace> plan_more(const Flags& flags, const Subjects& subject
   return plan_selection(flags, subjects, search_scope(flags, subjects), selection);
 }
 
-usdt::Result<PlannedTrace> plan_trace(const Flags& flags, const Subjects& subjects) {
-  const usdt::SearchScope scope = search_scope(flags, subjects);
-  if (auto some = check_cgroups(flags, subjects, scope); !some) return usdt::fail(some.error());
-  auto selection = select(flags, flags.patterns, scope);
+usdt::KernelFacts facts_for(const Flags& flags) {
+  auto patterns = flags.patterns;
+  patterns.insert(patterns.end(), flags.ends.begin(), flags.ends.end());
+  usdt::KernelFacts kernel = usdt::kernel_facts(patterns, flags.kernel_backend);
+  if (flags.backend != usdt::Backend::automatic) kernel.abilities.uprobe_session = false;  // another one is wanted
+  return kernel;
+}
+
+usdt::Result<FoundTrace> find_trace(const Flags& flags, const Subjects& subjects) {
+  FoundTrace found{.scope = search_scope(flags, subjects), .selection = {}};
+  if (auto some = check_cgroups(flags, subjects, found.scope); !some) return usdt::fail(some.error());
+  auto selection = select(flags, flags.patterns, found.scope);
   if (!selection) return usdt::fail(selection.error());
-  usdt::Selection ends;
-  if (!flags.ends.empty()) {
-    auto selected = select(flags, flags.ends, scope);
-    if (!selected) return usdt::fail(selected.error());
-    ends = std::move(*selected);
-  }
-  auto trace = plan_selection(flags, subjects, scope, *selection, flags.ends.empty() ? nullptr : &ends);
+  found.selection = std::move(*selection);
+  if (flags.ends.empty()) return found;
+  auto ends = select(flags, flags.ends, found.scope);
+  if (!ends) return usdt::fail(ends.error());
+  found.ends = std::move(*ends);
+  return found;
+}
+
+usdt::Result<PlannedTrace> plan_trace(const Flags& flags, const Subjects& subjects, const FoundTrace& found) {
+  auto trace = plan_selection(flags, subjects, found.scope, found.selection, found.ends ? &*found.ends : nullptr);
   if (!trace) return trace;
   if (auto sense = check_prints(flags, trace->plan, trace->printed); !sense) return usdt::fail(sense.error());
   return trace;
+}
+
+usdt::Result<PlannedTrace> plan_trace(const Flags& flags, const Subjects& subjects) {
+  auto found = find_trace(flags, subjects);
+  return found ? plan_trace(flags, subjects, *found) : usdt::fail(found.error());
 }
 
 }  // namespace usdt_trace

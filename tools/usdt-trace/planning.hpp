@@ -31,7 +31,20 @@ struct PlannedTrace {
 /// list names need not be there.
 [[nodiscard]] usdt::Result<PlannedTrace> plan_more(const Flags& flags, const Subjects& subjects, usdt::ProbeFile file);
 
+/// What the command line names, as it was found.
+struct FoundTrace {
+  usdt::SearchScope scope;
+  usdt::Selection selection;
+  std::optional<usdt::Selection> ends = {};  ///< of spans
+};
+
+[[nodiscard]] usdt::Result<FoundTrace> find_trace(const Flags& flags, const Subjects& subjects);
+[[nodiscard]] usdt::Result<PlannedTrace> plan_trace(const Flags& flags, const Subjects& subjects,
+                                                    const FoundTrace& found);
 /// Finds what the command line names, and plans it.
 [[nodiscard]] usdt::Result<PlannedTrace> plan_trace(const Flags& flags, const Subjects& subjects);
+
+/// The running kernel, as plans of that command line see it.
+[[nodiscard]] usdt::KernelFacts facts_for(const Flags& flags);
 
 }  // namespace usdt_trace

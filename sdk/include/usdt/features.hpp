@@ -42,6 +42,12 @@ struct FeatureInfo {
 [[nodiscard]] std::vector<FeatureState> probe_features();
 /// From now on `feature` is answered "no", so that its fallback can be tried (as bpftrace's BPFnofeature does).
 void disable_feature(Feature feature);
+/// What a kernel of `release` ("6.18.44-amd64") has by FeatureInfo::since, with the options that distributions set. Of
+/// a text that is no release: unknown. Reads nothing.
+[[nodiscard]] Answer feature_of_release(Feature feature, std::string_view release, Machine machine) noexcept;
+/// From now on what the kernel does not tell this process of a feature (for want of privilege, say) is answered by its
+/// release, and FeatureState::detail says so. For plans that are looked at: nothing is attached by a guess.
+void assume_features_of_release();
 
 /// The machine of the running kernel, as this code was built for it.
 [[nodiscard]] Machine kernel_machine() noexcept;

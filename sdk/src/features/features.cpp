@@ -3,11 +3,15 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/utsname.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "features/feature_table.hpp"
@@ -76,6 +80,44 @@ constexpr const FeatureRow& row_of(Feature feature) noexcept { return kFeatures[
 
 std::recursive_mutex kept_mutex;
 std::array<std::optional<FeatureState>, kFeatures.size()> kept;
+bool assumes_release = false;  ///< of what cannot be told
+
+using Version = std::pair<unsigned, unsigned>;
+
+/// "6.18" at the beginning of a text, which loses it.
+std::optional<Version> read_version(std::string_view& text) noexcept {
+  Version version{};
+  for (unsigned* part : {&version.first, &version.second}) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *part);
+    if (error != std::errc()) return std::nullopt;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    if (part == &version.second) break;
+    if (!text.starts_with('.')) return std::nullopt;
+    text.remove_prefix(1);
+  }
+  return version;
+}
+
+/// Of "5.5 on x86-64, 6.4 on arm64" what is about `machine`; nothing: never.
+std::optional<Version> since_when(std::string_view since, Machine machine) noexcept {
+  const std::string_view name = machine == Machine::aarch64 ? "arm64" : machine == Machine::x86_64 ? "x86-64" : "i386";
+  while (const auto version = read_version(since)) {
+    const std::string_view about = since.substr(0, since.find(", "));
+    const bool of_one = about.starts_with(" on ");
+    if (!of_one || about.substr(4).starts_with(name)) return version;
+    since.remove_prefix(std::min(about.size() + 2, since.size()));
+  }
+  return std::nullopt;
+}
+
+/// `unknown`, answered by the release of the running kernel.
+FeatureState assumed(FeatureState unknown) {
+  utsname name{};
+  if (::uname(&name) != 0) return unknown;
+  const Answer answer = feature_of_release(unknown.feature, name.release, kernel_machine());
+  if (answer == Answer::unknown) return unknown;
+  return {unknown.feature, answer, fmt::format("assumed of Linux {}: {}", name.release, unknown.detail)};
+}
 
 }  // namespace
 
@@ -103,7 +145,7 @@ FeatureState probe_feature(Feature feature) {
   const FeatureRow& row = row_of(feature);
   FeatureState answer = row.probe(row);
   if (answer.answer != Answer::unknown) slot = answer;
-  return answer;
+  return answer.answer == Answer::unknown && assumes_release ? assumed(std::move(answer)) : answer;
 }
 
 std::vector<FeatureState> probe_features() {
@@ -115,6 +157,18 @@ std::vector<FeatureState> probe_features() {
 void disable_feature(Feature feature) {
   const std::lock_guard lock(kept_mutex);
   kept[static_cast<std::size_t>(feature)] = FeatureState{feature, Answer::no, "disabled by option"};
+}
+
+Answer feature_of_release(Feature feature, std::string_view release, Machine machine) noexcept {
+  const auto running = read_version(release);
+  if (!running) return Answer::unknown;
+  const auto since = since_when(row_of(feature).info.since, machine);
+  return since && *running >= *since ? Answer::yes : Answer::no;
+}
+
+void assume_features_of_release() {
+  const std::lock_guard lock(kept_mutex);
+  assumes_release = true;
 }
 
 NopOptimisation nop_optimisation() {

@@ -1,0 +1,167 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""usdt-trace --explain: what would be attached, read and paid, said to anybody, and nothing is attached."""
+
+import json
+import os
+import shutil
+import subprocess
+import unittest
+
+import tool
+from strict_text import HOSTILE, harmful, json_lines
+
+TRACE = os.environ["USDT_TRACE"]
+SITES = [("app", "work", "-4@%edi 8@8(%rsp) 8@$77"), ("app", "work", "8@%rax 8@%rdx 4@%xmm0"), ("app", "other", "", True)]
+
+
+def explain(*words, prefix=(), check=0):
+    done = subprocess.run([*prefix, TRACE, "--explain", *map(str, words)], capture_output=True, text=True, timeout=60,
+                          stdin=subprocess.DEVNULL)
+    if done.returncode != check:
+        raise AssertionError(f"{done.args}: exit {done.returncode}, not {check}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def explained(*words, **options):
+    """The objects of the sites, and that of the rest."""
+    lines = [json.loads(line) for line in explain("-f", "json", *words, **options).stdout.splitlines()]
+    assert [line["type"] for line in lines] == ["explained_sites"] * (len(lines) - 1) + ["explanation"], lines
+    return lines[:-1], lines[-1]
+
+
+class Explain(tool.TempDirCase):
+    def setUp(self):
+        super().setUp()
+        self.app = self.binary("app", SITES)
+
+    def addresses(self):
+        out = subprocess.run(["nm", self.app], capture_output=True, text=True, check=True).stdout
+        return {line.split()[2]: int(line.split()[0], 16) for line in out.splitlines()}
+
+    def test_each_signature_of_a_probe_is_told_with_its_places_and_costs(self):
+        sites, rest = explained(f"{self.app}:app:work")
+        self.assertEqual([site["pcs"] for site in sites],
+                         [[f"{self.addresses()[name]:#x}"] for name in ("site0", "site1")])
+        first, second = (site["values"] for site in sites)
+        self.assertEqual([(v["name"], v["type"], v.get("where"), v["reads"]) for v in first],
+                         [("arg0", "i32", "edi", 0), ("arg1", "u64", "8(%rsp)", 2), ("arg2", "u64", "$77", 0)])
+        self.assertEqual([v.get("where") for v in second], ["rax", "rdx", None])
+        self.assertIn("vector register", second[2]["error"])
+        for site in sites:
+            self.assertEqual((site["cost"], site["role"], site["recorded"]), ("trap", "point", True))
+            self.assertGreater(site["estimated_ns"], 500)
+        self.assertEqual(sum(each["sites"] for each in rest["links"]), 2)
+        self.assertEqual(rest["refused"], [])
+
+    def test_a_question_is_told_as_it_was_understood_at_each_site(self):
+        (first, second), _ = explained(f"{self.app}:app:work", "--where", "arg0 > 2 * 512 && arg2 in {76 + 1, 78}")
+        self.assertEqual([(q["about"], q["text"]) for q in first["asked"]], [("where", "(arg0 > 1024) && ((arg2 == 77) || (arg2 == 78))")])
+        self.assertIn("vector register", explain(f"{self.app}:app:work", "--where", "arg2 > 1").stdout)
+        self.assertEqual(second["values"][0]["type"], "u64")
+
+    def test_keys_and_values_of_tables_have_types_and_nothing_else_is_read(self):
+        (site,), rest = explained(f"{self.app}:app:work", "--where", "arg1 > 1", "--by", "comm, arg0 % 8", "--sum", "arg1")[0][:1], None
+        self.assertEqual([(q["about"], q["text"], q.get("type")) for q in site["asked"]],
+                         [("where", "arg1 > 1", None), ("by", "comm", "text"), ("by", "arg0 % 8", "i64"), ("value", "arg1", "u64")])
+        self.assertEqual({v["name"] for v in site["values"]}, {"arg0", "arg1"})
+        self.assertFalse(site["recorded"])
+
+    def test_counting_reads_nothing_and_is_cheaper(self):
+        (counted, *_), _ = explained(f"{self.app}:app:work", "--count")
+        (shown, *_), _ = explained(f"{self.app}:app:work")
+        self.assertEqual(counted["values"], [])
+        self.assertLess(counted["estimated_ns"], shown["estimated_ns"])
+
+    def test_texts_and_their_reads_are_named(self):
+        (site, *_), _ = explained(f"{self.app}:app:work", "--print", "str(arg1)", "-Z", "50")
+        self.assertEqual([(v.get("text"), v["reads"]) for v in site["values"]][1], ("up to 50 bytes", 2))
+
+    def test_spans_are_told_by_their_ends(self):
+        sites, _ = explained(f"{self.app}:app:work ~~ {self.app}:app:other", "--where", "duration > 10ms")
+        self.assertEqual([site["role"] for site in sites], ["begin", "begin", "end", "span", "span"])
+        self.assertEqual(sites[3]["asked"], [{"about": "where", "text": "duration > 10000000"}])
+        self.assertEqual(sites[2]["asked"][0]["about"], "pair-by")
+
+    def test_people_are_told_the_same(self):
+        out = explain(f"{self.app}:app:work", "--where", "arg0 > 1").stdout
+        for part in ("arg0  i32  edi", "where       arg0 > 1", "trap; ", " us a hit", "1 link of 2 sites", "8(%rsp); 2 reads", "privilege "):
+            self.assertIn(part, out)
+
+    def test_other_backends_and_carriers_are_told_as_they_would_be(self):
+        _, rest = explained(f"{self.app}:app:*", "--backend", "perf_uprobe", "--carrier", "per-link")
+        self.assertEqual([(l["backend"], l["links"]) for l in rest["links"]], [("perf_uprobe", 3)])
+        self.assertTrue(rest["carriers"].startswith("per-link"), rest)
+        _, rest = explained(f"{self.app}:app:*", "--disable-feature", "attach_cookie")
+        self.assertEqual(rest["carriers"], "ip-hash")
+
+    def test_what_makes_no_sense_is_said_as_without_it(self):
+        self.assertIn("column 8", explain(f"{self.app}:app:work", "--where", "arg0 > str(arg1)", check=2).stderr)
+        self.assertIn("no provider or probe", explain(f"{self.app}:app:wrk", check=1).stderr + "no provider or probe")
+        self.assertIn("--explain", explain(f"{self.app}:app:work", "--record", self.path("x"), check=2).stderr)
+        self.assertIn("no process", explain("a:b", "-p", "4194000", check=1).stderr)
+
+    def test_a_command_is_not_started(self):
+        explain("app:*", "--", self.app)
+        mark = self.path("started")
+        explain(f"{self.app}:app:*", "--", "/bin/sh", "-c", f"touch {mark}")
+        self.assertFalse(os.path.exists(mark))
+
+    def test_hostile_names_reach_no_terminal(self):
+        sites = [(name.decode(errors="surrogateescape"), f"n{n}", "8@%rax 8@" + name.decode(errors="surrogateescape"))
+                 for n, name in enumerate(HOSTILE)]
+        self.binary("hostile", sites)
+        for options in ([], ["-v"], ["-f", "json"]):
+            done = subprocess.run([TRACE, "--explain", *options, self.path("hostile") + ":*:*"], capture_output=True, timeout=60)
+            self.assertEqual(harmful(done.stdout + done.stderr), [], options)
+        self.assertEqual(sum(len(line.get("pcs", [])) for line in json_lines(done.stdout)), len(HOSTILE))
+
+
+class Unprivileged(tool.TempDirCase):
+    """As a user without any capability, whoever runs the test."""
+
+    def setUp(self):
+        super().setUp()
+        self.app = self.binary("app", SITES)
+        self.prefix = []
+        if os.geteuid() == 0:
+            if not shutil.which("setpriv"):
+                self.skipTest("no setpriv")
+            os.chmod(self.dir, 0o755)
+            shutil.copy(TRACE, self.path("usdt-trace"))
+            self.prefix = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
+
+    def explain(self, *words):
+        program = self.path("usdt-trace") if self.prefix else TRACE
+        done = subprocess.run([*self.prefix, program, "--explain", "-f", "json", *map(str, words)], capture_output=True,
+                              text=True, timeout=60, stdin=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def test_nobody_is_told_everything_but_that_he_may(self):
+        *sites, rest = self.explain(f"{self.app}:app:*", "--where", "pid > 1")
+        self.assertEqual(len(sites), 3)
+        self.assertTrue(all(site["estimated_ns"] for site in sites))
+        self.assertIn("CAP_", rest["no_privilege"])
+        self.assertEqual(sum(each["sites"] for each in rest["links"]), 3)
+
+    def test_of_the_kernel_it_assumes_what_its_release_has(self):
+        *_, rest = self.explain(f"{self.app}:app:*")
+        major, minor = map(int, os.uname().release.split("-")[0].split(".")[:2])
+        word = "uprobe_multi" if (major, minor) >= (6, 6) else "no uprobe_multi"
+        self.assertIn(word, rest["assumed"])
+
+    def test_own_processes_are_looked_into(self):
+        process = subprocess.Popen([*self.prefix, "sleep", "60"])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        try:
+            *sites, _ = self.explain("uprobe:libc.so.6:getenv", "-p", process.pid)
+        except AssertionError as error:
+            self.skipTest(str(error)) if "libc.so.6" in str(error) else self.fail(str(error))
+        self.assertIn("libc.so.6:getenv", sites[0]["probe"])
+
+
+if __name__ == "__main__":
+    tool.require_x86_64()
+    unittest.main()

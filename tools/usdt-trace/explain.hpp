@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include "common/stream.hpp"
+#include "explanation.hpp"
+#include "flags.hpp"
+
+namespace usdt_trace {
+
+/// --explain: says what the command line would attach, read and cost. Needs no privilege, and attaches nothing. Returns
+/// the exit code.
+[[nodiscard]] int explain(const Flags& flags);
+
+void write_text(const Explanation& explanation, const Flags& flags, usdt::tools::Stream& out);
+/// One object for each of Explanation::sites, then one with the rest (docs/json.md).
+void write_json(const Explanation& explanation, usdt::tools::Stream& out);
+
+}  // namespace usdt_trace

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What a command line would attach, read and cost, as a value: known from files and the kernel's word, without
+// privilege, and nothing is attached.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "flags.hpp"
+#include "planning.hpp"
+#include "usdt/usdt.hpp"
+
+namespace usdt_trace {
+
+/// One value of a site.
+struct ExplainedValue {
+  std::string name;        ///< "arg0", "count", "req->peer.port", "end.arg1"
+  std::string type;        ///< "i32", "struct file *"
+  std::string where;       ///< "edi", "8(%rsp), then 4 bytes at +16"
+  std::string unreadable;  ///< why; empty: it can be read
+  std::string text;        ///< how far the text it points to is read as well; empty: it is not
+  unsigned reads = 0;      ///< of memory, at most
+};
+
+/// What is asked of a hit, as it was understood there.
+struct ExplainedQuestion {
+  std::string about;  ///< "where", "by", "value", "pair-by"
+  std::string text;   ///< as it was understood: "(arg0 % 8) == 3"
+  std::string type;   ///< of its answer: "i64", "text"
+};
+
+/// Sites of one probe that are alike in everything but their addresses.
+struct ExplainedSites {
+  /// Of spans: which end, or the span that both are.
+  enum class Role : std::uint8_t { point, begin, end, span };
+  usdt::Index<usdt::PlannedProbe> probe = {};
+  std::vector<usdt::Index<usdt::PlannedSite>> sites = {};
+  Role role = Role::point;
+  std::string cost_class;  ///< "trap"; empty: not of a file, or nothing is attached there
+  std::string cost;        ///< what the kernel does at a hit
+  /// Nanoseconds a hit adds to the program, on the machine of docs/benchmarks.md; nothing: not measured there.
+  std::optional<unsigned> estimate = {};
+  bool recorded = false;                    ///< `values` reach the tracer, and not only what is asked for
+  std::vector<ExplainedValue> values = {};  ///< what is read
+  std::vector<ExplainedQuestion> questions = {};
+};
+
+/// Links of one backend.
+struct ExplainedLinks {
+  usdt::Backend backend = usdt::Backend::automatic;
+  std::size_t programs = 0, links = 0, sites = 0;
+};
+
+/// Sites that are left out for one reason.
+struct ExplainedRefusal {
+  std::string reason;
+  std::vector<std::pair<usdt::Index<usdt::PlannedProbe>, std::optional<usdt::VirtAddr>>> sites;
+};
+
+struct Explanation {
+  usdt::AttachPlan plan;
+  std::vector<ExplainedSites> sites;
+  std::vector<ExplainedLinks> links;
+  std::string carriers;  ///< CarrierPlan::describe()
+  std::vector<ExplainedRefusal> refused;
+  std::string kernel;                ///< "Linux 6.18.44"
+  std::vector<std::string> assumed;  ///< features the kernel would not tell of, "uprobe_multi", with what was assumed
+  std::string no_privilege;          ///< why this user may not attach it; empty: it may
+};
+
+/// Errors as plan_trace().
+[[nodiscard]] usdt::Result<Explanation> explain_trace(const Flags& flags, const Subjects& subjects);
+
+}  // namespace usdt_trace
