@@ -45,7 +45,7 @@ class Explain(tool.TempDirCase):
                          [[f"{self.addresses()[name]:#x}"] for name in ("site0", "site1")])
         first, second = (site["values"] for site in sites)
         self.assertEqual([(v["name"], v["type"], v.get("where"), v["reads"]) for v in first],
-                         [("arg0", "i32", "edi", 0), ("arg1", "u64", "8(%rsp)", 2), ("arg2", "u64", "$77", 0)])
+                         [("arg0", "i32", "edi", 0), ("arg1", "u64", "8(%rsp)", 1), ("arg2", "u64", "$77", 0)])
         self.assertEqual([v.get("where") for v in second], ["rax", "rdx", None])
         self.assertIn("vector register", second[2]["error"])
         for site in sites:
@@ -55,10 +55,18 @@ class Explain(tool.TempDirCase):
         self.assertEqual(rest["refused"], [])
 
     def test_a_question_is_told_as_it_was_understood_at_each_site(self):
-        (first, second), _ = explained(f"{self.app}:app:work", "--where", "arg0 > 2 * 512 && arg2 in {76 + 1, 78}")
-        self.assertEqual([(q["about"], q["text"]) for q in first["asked"]], [("where", "(arg0 > 1024) && ((arg2 == 77) || (arg2 == 78))")])
-        self.assertIn("vector register", explain(f"{self.app}:app:work", "--where", "arg2 > 1").stdout)
-        self.assertEqual(second["values"][0]["type"], "u64")
+        (first, second), _ = explained(f"{self.app}:app:work", "--where", "arg0 > 2 * 512 && arg1 in {76 + 1, 78}")
+        for site in (first, second):
+            self.assertEqual([(q["about"], q["text"]) for q in site["asked"]],
+                             [("where", "(arg0 > 1024) && ((arg1 == 77) || (arg1 == 78))")])
+        self.assertEqual((first["values"][0]["type"], second["values"][0]["type"]), ("i32", "u64"))
+
+    def test_sites_that_cannot_be_asked_are_refused_with_the_reason(self):
+        (site,), rest = explained(f"{self.app}:app:work", "--where", "arg2 == 77")
+        self.assertEqual(site["asked"][0]["text"], "arg2 == 77")
+        (refusal,) = rest["refused"]
+        self.assertEqual((refusal["pc"], "vector register" in refusal["reason"]), (f"{self.addresses()['site1']:#x}", True))
+        self.assertIn("refused", explain(f"{self.app}:app:work", "--where", "arg2 == 77").stdout)
 
     def test_keys_and_values_of_tables_have_types_and_nothing_else_is_read(self):
         (site,), rest = explained(f"{self.app}:app:work", "--where", "arg1 > 1", "--by", "comm, arg0 % 8", "--sum", "arg1")[0][:1], None
@@ -85,7 +93,7 @@ class Explain(tool.TempDirCase):
 
     def test_people_are_told_the_same(self):
         out = explain(f"{self.app}:app:work", "--where", "arg0 > 1").stdout
-        for part in ("arg0  i32  edi", "where       arg0 > 1", "trap; ", " us a hit", "1 link of 2 sites", "8(%rsp); 2 reads", "privilege "):
+        for part in ("arg0  i32  edi", "where       arg0 > 1", "trap; ", " us a hit", "2 links of 2 sites", "8(%rsp); 2 reads", "privilege "):
             self.assertIn(part, out)
 
     def test_other_backends_and_carriers_are_told_as_they_would_be(self):
@@ -96,8 +104,8 @@ class Explain(tool.TempDirCase):
         self.assertEqual(rest["carriers"], "ip-hash")
 
     def test_what_makes_no_sense_is_said_as_without_it(self):
-        self.assertIn("column 8", explain(f"{self.app}:app:work", "--where", "arg0 > str(arg1)", check=2).stderr)
-        self.assertIn("no provider or probe", explain(f"{self.app}:app:wrk", check=1).stderr + "no provider or probe")
+        self.assertIn("app:work(i32, u64, u64)", explain(f"{self.app}:app:work", "--where", "arg0 > str(arg1)", check=2).stderr)
+        self.assertIn("app:work", explain(f"{self.app}:app:wrk", check=1).stderr, "what may have been meant")
         self.assertIn("--explain", explain(f"{self.app}:app:work", "--record", self.path("x"), check=2).stderr)
         self.assertIn("no process", explain("a:b", "-p", "4194000", check=1).stderr)
 

@@ -98,6 +98,26 @@ void Stream::break_line(std::uint64_t at) {
   std::copy(kBreak.begin(), kBreak.end(), buffer_.data() + from);
 }
 
+void Stream::fit(std::uint64_t at, std::size_t least, std::size_t most, bool left) {
+  const auto from = static_cast<std::size_t>(at - before_);
+  const auto begins_character = [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) != 0x80U; };
+  std::size_t characters = 0;
+  for (std::size_t i = from; i < buffer_.size(); ++i) {
+    if (!begins_character(buffer_[i])) continue;
+    if (characters == most) {
+      buffer_.resize(i);
+      break;
+    }
+    ++characters;
+  }
+  if (characters >= least) return;
+  const std::size_t size = buffer_.size();
+  const std::size_t spaces = least - characters;
+  buffer_.resize(size + spaces);
+  if (!left) std::copy_backward(buffer_.data() + from, buffer_.data() + size, buffer_.data() + buffer_.size());
+  std::fill_n(buffer_.data() + (left ? size : from), spaces, ' ');
+}
+
 /// To a pipe whole lines of at most PIPE_BUF bytes, each of which the kernel takes whole or not at all (pipe(7)): a
 /// reader never sees half of one when writing ends.
 std::string_view Stream::piece() const {

@@ -107,6 +107,10 @@ class Stream {
   /// Begins a new line before what was printed from `at` on, a value of printed().
   void break_line(std::uint64_t at);
 
+  /// Makes what was printed from `at` on, text of one line, at least `least` characters wide, by spaces before it or
+  /// (`left`) behind it, and leaves at most `most` characters of it.
+  void fit(std::uint64_t at, std::size_t least, std::size_t most, bool left);
+
   /// Writes what is buffered. Without patience it waits as long as it takes. What is printed then is for a terminal as
   /// wide as it is then.
   [[nodiscard]] Flushed flush(const Patience& patience = nullptr);

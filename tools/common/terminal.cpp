@@ -22,6 +22,16 @@ std::string_view code_of(Style style) {
       return "33";
     case Style::bad:
       return "31";
+    case Style::heat1:
+      return "38;5;61";
+    case Style::heat2:
+      return "38;5;97";
+    case Style::heat3:
+      return "38;5;168";
+    case Style::heat4:
+      return "38;5;208";
+    case Style::heat5:
+      return "38;5;226";
   }
   return {};
 }
@@ -42,6 +52,17 @@ void Terminal::measure(int fd) {
   if (::ioctl(fd, TIOCGWINSZ, &size) != 0) return;
   if (size.ws_col > 0) width = size.ws_col;
   if (size.ws_row > 0) height = size.ws_row;
+}
+
+bool is_utf8_locale() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;  // the next one counts
+    const std::string_view locale(value);
+    return locale.find("UTF-8") != locale.npos || locale.find("utf8") != locale.npos ||
+           locale.find("UTF8") != locale.npos || locale.find("utf-8") != locale.npos;
+  }
+  return false;
 }
 
 std::string_view next_line(std::string_view& text, std::size_t width) noexcept {

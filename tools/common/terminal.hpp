@@ -18,10 +18,14 @@ struct Terminal {
   void measure(int fd);
 };
 
+/// Whether the user's terminal shows UTF-8, by LC_ALL, LC_CTYPE or LANG (locale(7)).
+[[nodiscard]] bool is_utf8_locale();
+
 /// Takes from `text` what fits `width` columns, up to a space.
 [[nodiscard]] std::string_view next_line(std::string_view& text, std::size_t width) noexcept;
 
-enum class Style { plain, bold, dim, name, mark, bad };
+/// `heat1` to `heat5`: colder and hotter, of 256 colours.
+enum class Style { plain, bold, dim, name, mark, bad, heat1, heat2, heat3, heat4, heat5 };
 /// What stands between ESC [ and m for a style; empty for plain.
 [[nodiscard]] std::string_view code_of(Style style);
 

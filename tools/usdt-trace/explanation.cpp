@@ -188,8 +188,10 @@ class Explainer {
   void ask(const usdt::PlannedSite& site, ExplainedSites& made) const {
     const ValueNames names = names_of(plan_.args[site.args]);
     if (site.pair) add_row(plan_.filters[*site.pair], names, "pair-by", made);
-    if (!site.filter) return;
-    const usdt::TypedExpression& question = plan_.filters[*site.filter];
+    // What is asked of a whole span is asked where it ends.
+    const auto& filter = site.span ? plan_.sites[site.span->end].filter : site.filter;
+    if (!filter || made.role == Role::begin || made.role == Role::end) return;
+    const usdt::TypedExpression& question = plan_.filters[*filter];
     if (question.root().op == usdt::Operator::row) return add_row(question, names, "by", made);
     made.questions.push_back({"where", expression_text(question, question.root(), names), {}});
   }
@@ -223,7 +225,7 @@ class Explainer {
     if (made.role == Role::span) return;  // its ends read
     const auto& args = plan_.args[site.args];
     const ValueNames names = names_of(args);
-    const bool everything = !flags_.no_events();
+    const bool everything = !flags_.no_events() || plan_.spans;  // a span's beginning is kept until it ends
     const std::set<std::size_t> positions = everything ? std::set<std::size_t>() : asked(site);
     for (std::size_t n = 0; n < args.size(); ++n)
       if (everything || positions.contains(n)) made.values.push_back(value(site, n, names[n]));
@@ -254,7 +256,8 @@ class Explainer {
 
   /// Whether the text that a value points to is compared or a key.
   [[nodiscard]] bool asks_text(const usdt::PlannedSite& site, std::size_t n) const {
-    return std::ranges::any_of(std::array{site.filter, site.pair}, [&](const auto& question) {
+    const auto& filter = plan_.spans ? site.pair : site.filter;
+    return std::ranges::any_of(std::array{filter, site.pair}, [&](const auto& question) {
       return question && reads_text(plan_.filters[*question], plan_.filters[*question].root(), n);
     });
   }

@@ -55,6 +55,7 @@ constexpr const char* examples =
 struct RawFlags {
   std::vector<std::string> probes;
   std::vector<std::string> prints;
+  std::string format_string;
   std::string where;
   std::string pair_by;
   std::string last;
@@ -89,12 +90,15 @@ void declare_view(CLI::App& app, RawView& raw) {
   value("--max", raw.maximum, "The same of its largest value");
   value("--distinct", raw.distinct, "How many different values an expression has");
   value("--hist", raw.log2, "How often an expression was in each range from one power of 2 to the next");
-  app.add_option("--hist-detail", raw.sub_bits, "Ranges of --hist for each power of 2, as a power of 2 of their own")
+  app.add_option("--hist-detail", raw.sub_bits,
+                 "Ranges of --hist and --heatmap for each power of 2, as a power of 2 of their own")
       ->check(whole_number(0, 4))
       ->type_name("N");
   app.add_option("--lhist", raw.linear, "The same in ranges of equal width: 'size:0:4096:256'")
       ->type_name("EXPR:FROM:TO:STEP")
       ->allow_extra_args(false);
+  value("--heatmap", raw.heat_map,
+        "The same as --hist by time, a stretch of --interval (1) beside the other: as a picture, or JSON rows");
   app.add_flag("--latency", raw.latency,
                "Of spans and calls: how many, the percentiles of their durations (at most 1/16 too large) and the "
                "largest; with --by by its keys");
@@ -126,6 +130,13 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
          "sizeof(struct foo)); PROBE=LIST: of these probes. Default: every argument")
       ->allow_extra_args(false)
       ->type_name("[PROBE=]LIST");
+  app.add_option(
+         "--format-string", raw.format_string,
+         "Lines of your own: printf's directives, which take the values of --print in their order ('%s took %d'), "
+         "%{NAME} for time, nsecs, pid, tid, cpu, comm, probe and duration, or for a value in place "
+         "('%-16{comm} %{str(arg0)}')")
+      ->allow_extra_args(false)
+      ->type_name("FORMAT");
   app.add_option(
          "--where", raw.where,
          "Only hits for which this holds, which the kernel finds out: C's operators over arguments and what "
@@ -311,10 +322,11 @@ usdt::Result<void> interpret_last(Flags& flags, const RawFlags& raw) {
 
 /// What is about tracing does not go with a recording.
 usdt::Result<void> check_replay(const CLI::App& app, const Flags& flags) {
-  constexpr std::array<std::string_view, 23> allowed = {
-      "--replay", "--print", "--where",    "--strings", "--count",       "--format",   "--output", "--max-events",
-      "--strict", "--quiet", "--verbose",  "--by",      "--sum",         "--avg",      "--min",    "--max",
-      "--hist",   "--lhist", "--distinct", "--top",     "--hist-detail", "--max-rows", "--latency"};
+  constexpr std::array<std::string_view, 26> allowed = {
+      "--replay",     "--print",   "--where",         "--strings", "--count",    "--format", "--output",
+      "--max-events", "--strict",  "--quiet",         "--verbose", "--by",       "--sum",    "--avg",
+      "--min",        "--max",     "--hist",          "--lhist",   "--distinct", "--top",    "--hist-detail",
+      "--max-rows",   "--latency", "--format-string", "--heatmap", "--interval"};
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = option->get_single_name();
     if (option->count() > 0 && std::ranges::find(allowed, "--" + name) == allowed.end())
@@ -419,12 +431,27 @@ usdt::Result<void> interpret_probes(Flags& flags, const RawFlags& raw) {
   return {};
 }
 
-usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
-  name_once(flags.pids);
-  if (auto named = interpret_probes(flags, raw); !named) return named;
+/// --print and --format-string.
+usdt::Result<void> interpret_prints(Flags& flags, const RawFlags& raw) {
   auto prints = parse_prints(raw.prints);
   if (!prints) return usdt::fail(prints.error());
   flags.print = std::move(*prints);
+  if (raw.format_string.empty()) return {};
+  const auto wrong = [](const char* why) { return usdt::fail(usdt::ErrorKind::invalid_argument, why); };
+  if (raw.format == "json") return wrong("--format-string is of text: --format json has every value by itself");
+  auto format = parse_format_string(raw.format_string);
+  if (!format) return usdt::fail(format.error());
+  if (!format->list.empty() && !flags.print.empty())
+    return wrong("--format-string names its values in place (%{arg0}): --print does not go with that");
+  if (!format->list.empty()) flags.print.rest = format->list;
+  flags.format_string = std::move(*format);
+  return {};
+}
+
+usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
+  name_once(flags.pids);
+  if (auto named = interpret_probes(flags, raw); !named) return named;
+  if (auto printed = interpret_prints(flags, raw); !printed) return printed;
   if (!raw.where.empty()) {
     auto where = usdt::parse_expression(raw.where);
     if (!where) return usdt::fail(where.error().within("--where"));
@@ -465,6 +492,9 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
     return usdt::fail(
         usdt::ErrorKind::invalid_argument,
         "--count shows no events: --print, --strings, --kstack, --ustack and --max-events do not go with it");
+  if (!flags.replay.empty() && raw.view.interval && raw.view.heat_map.empty())
+    return usdt::fail(usdt::ErrorKind::invalid_argument,
+                      "--interval does not go with --replay but for --heatmap: a table of it is of all of a recording");
   auto view = parse_view(raw.view);
   if (!view) return usdt::fail(view.error());
   flags.view = std::move(*view);
@@ -474,6 +504,8 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
     return usdt::fail(usdt::ErrorKind::invalid_argument,
                       "--count and tables show no events: --print, --strings, --kstack, --ustack and --max-events do "
                       "not go with them");
+  if (flags.no_events() && !flags.format_string.empty())
+    return usdt::fail(usdt::ErrorKind::invalid_argument, "--format-string is of events: --count and tables show none");
   if (flags.view.question && !flags.record.empty())
     return usdt::fail(usdt::ErrorKind::invalid_argument, "--record is of events, and a table has none");
   if (flags.view.interval && !flags.view.question)

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "format_string.hpp"
 #include "print_choice.hpp"
 #include "usdt/usdt.hpp"
 #include "view.hpp"
@@ -26,6 +27,7 @@ struct Flags {
   std::vector<pid_t> pids;               ///< each once; empty: every process, or the command
   std::vector<std::string> command;      ///< after "--"
   Prints print;
+  FormatString format_string;                     ///< of lines of events; empty: ours
   std::shared_ptr<const usdt::Expression> where;  ///< null: every hit counts
   View view;                                      ///< what is shown instead of events, if anything
   std::uint64_t max_events = UINT64_MAX;

@@ -9,6 +9,7 @@
 #include "common/stream.hpp"
 #include "flags.hpp"
 #include "following.hpp"
+#include "heat_map.hpp"
 #include "surroundings.hpp"
 #include "usdt/usdt.hpp"
 
@@ -67,6 +68,11 @@ class Output {
   virtual void table(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows) {
     static_cast<void>(table);
     static_cast<void>(rows);
+  }
+  /// With --heatmap instead of that: what came since the slice before. `last`: there will be no further one.
+  virtual void heat(const HeatSlice& slice, bool last) {
+    static_cast<void>(slice);
+    static_cast<void>(last);
   }
   /// Bytes that are buffered.
   [[nodiscard]] std::uint64_t pending() const noexcept { return out_.printed() - out_.written(); }

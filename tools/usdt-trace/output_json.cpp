@@ -86,6 +86,18 @@ class JsonOutput final : public Output {
     put_line();
   }
 
+  void heat(const HeatSlice& slice, bool /*last*/) override {
+    json_.Reset(object_);
+    json_.StartObject();
+    head("heat");
+    json_key(json_, "value"), json_text(json_, view_.value);
+    json_key(json_, "from"), time(slice.from);
+    json_key(json_, "to"), time(slice.to);
+    write_slice(json_, view_, slice);
+    json_.EndObject();
+    put_line();
+  }
+
   void write_followed(const Followed& followed) override {
     json_.Reset(object_);
     json_.StartObject();

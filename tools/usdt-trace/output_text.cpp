@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <ctime>
 
 #include "common/meaning.hpp"
@@ -26,9 +27,10 @@ class TextOutput final : public Output {
         printed_(printed),
         count_only_(flags.count_only),
         likely_texts_(flags.likely_texts),
+        format_(flags.format_string),
         view_(flags.view) {
     trace(plan);
-    if (out_.terminal().interactive && !flags.no_events())
+    if (out_.terminal().interactive && !flags.no_events() && format_.empty())
       out_.print("{}\n", out_.styled(fmt::format("{:<15} {:<15} {:<7} {:<{}} ARGUMENTS", "TIME", "COMMAND", "PID",
                                                  "PROBE", probe_width_),
                                      usdt::tools::Style::bold));
@@ -45,6 +47,13 @@ class TextOutput final : public Output {
   void write_followed(const Followed& /*followed*/) override {}
 
   void write_event(const usdt::Event& event) override {
+    format_.empty() ? show_line(event) : show_formatted(event);
+    show_frames(around_.kernel_stack());
+    show_frames(around_.user_stack());
+    Output::printed(1);
+  }
+
+  void show_line(const usdt::Event& event) {
     line_ = out_.printed();
     show_time(wall_time(event));
     out_.print(" {:<15} {:<7} {:<{}}", event.comm(), event.pid(), names_[event.site().probe.value],
@@ -58,9 +67,6 @@ class TextOutput final : public Output {
     if (event.duration() > 0)
       show_piece([&] { out_.print(" took={:.3f}us", static_cast<double>(event.duration()) / 1000); });
     out_.print("\n");
-    show_frames(around_.kernel_stack());
-    show_frames(around_.user_stack());
-    Output::printed(1);
   }
 
   /// On a terminal the one before gives its place to it.
@@ -74,11 +80,35 @@ class TextOutput final : public Output {
       table_height_ = lines.size();
     } else if (view_.interval) {
       timespec now{};
-      ::clock_gettime(CLOCK_MONOTONIC, &now);
-      show_time(static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec));
+      ::clock_gettime(CLOCK_REALTIME, &now);
+      show_time(now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec);
       out_.print("\n");
     }
     for (const std::string& line : lines) out_.print("{}\n", line);
+  }
+
+  /// On a terminal a picture of as much as it is wide for, again and again; elsewhere one of all in the end.
+  void heat(const HeatSlice& slice, bool last) override {
+    heat_map_.add(slice);
+    const usdt::tools::Terminal& terminal = out_.terminal();
+    if (!terminal.interactive && !last) return;
+    HeatFrame frame{.width = terminal.width, .from = heat_map_.slices().front().from, .to = slice.to};
+    if (terminal.interactive) {
+      constexpr std::size_t label = 12;
+      frame.width -= 1;
+      frame.height = terminal.height;
+      frame.blocks = usdt::tools::is_utf8_locale();
+      const double shown = static_cast<double>(frame.width - std::min(frame.width, label)) * *view_.interval * 1e9;
+      if (static_cast<double>(frame.to) - static_cast<double>(frame.from) > shown)
+        frame.from = frame.to - static_cast<std::int64_t>(shown);
+      if (table_height_ > 0) out_.erase_lines(table_height_);
+    }
+    const auto lines = draw(heat_map_, view_, frame);
+    table_height_ = lines.size();
+    for (const auto& line : lines) {
+      for (const HeatPart& part : line) out_.print("{}", out_.styled(part.text, style_of(part.level)));
+      out_.print("\n");
+    }
   }
 
   /// With --count: probes that were hit, most hits first.
@@ -97,6 +127,13 @@ class TextOutput final : public Output {
   }
 
  private:
+  static usdt::tools::Style style_of(unsigned level) {
+    using usdt::tools::Style;
+    constexpr std::array<Style, kHeatLevels + 1> kStyles{Style::plain, Style::heat1, Style::heat2,
+                                                         Style::heat3, Style::heat4, Style::heat5};
+    return kStyles[level];
+  }
+
   /// Shows what `piece` prints; on a terminal below the line so far, where that has no room for it.
   template <class Piece>
   void show_piece(const Piece& piece) {
@@ -107,8 +144,86 @@ class TextOutput final : public Output {
     line_ = at + 1;
   }
 
+  /// A line as --format-string has it.
+  void show_formatted(const usdt::Event& event) {
+    const PrintList& list = printed_.of(event.site());
+    std::size_t next = 0;
+    for (const FormatPiece& piece : format_.pieces) {
+      if (piece.kind == FormatPiece::Kind::text) {
+        show_own(piece.text);
+        continue;
+      }
+      const std::uint64_t at = out_.printed();
+      if (piece.kind == FormatPiece::Kind::field)
+        show_field(event, piece.field);
+      else if (next < list.size())
+        show_as(piece, event, list[next], next);
+      next += piece.kind == FormatPiece::Kind::value ? 1 : 0;
+      const bool cuts = piece.precision && piece.conversion == 's';
+      out_.fit(at, piece.width, cuts ? *piece.precision : SIZE_MAX, piece.left);
+    }
+    out_.print("\n");
+  }
+
+  /// Of the format: line feeds and tabs are meant.
+  void show_own(std::string_view text) {
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find_first_of("\n\t"), text.size());
+      out_.print("{}", text.substr(0, end));
+      if (end == text.size()) return;
+      text[end] == '\n' ? out_.print("\n") : out_.print("\t");
+      text.remove_prefix(end + 1);
+    }
+  }
+
+  void show_field(const usdt::Event& event, EventField field) {
+    switch (field) {
+      case EventField::time:
+        return show_time(wall_time(event));
+      case EventField::nsecs:
+        return out_.print("{}", event.timestamp());
+      case EventField::pid:
+        return out_.print("{}", event.pid());
+      case EventField::tid:
+        return out_.print("{}", event.tid());
+      case EventField::cpu:
+        return out_.print("{}", event.cpu());
+      case EventField::comm:
+        return out_.print("{}", event.comm());
+      case EventField::probe:
+        return out_.print("{}", names_[event.site().probe.value]);
+      case EventField::duration:
+        return event.duration() > 0 ? out_.print("{:.3f}us", static_cast<double>(event.duration()) / 1000)
+                                    : out_.print("-");
+    }
+  }
+
+  /// A value by a directive: a text without the quotes it has among others, a number as it says.
+  void show_as(const FormatPiece& piece, const usdt::Event& event, const PrintItem& item, std::size_t i) {
+    const auto position = columns_.position(event, i);
+    if (!position) return show_error("no such argument");
+    const usdt::Arg& arg = event.arg_info(*position);
+    const auto described =
+        item.form == PrintItem::Form::value ? described_text(plan(), event, *position) : std::nullopt;
+    if (piece.conversion == 's') {
+      if (item.form != PrintItem::Form::text && !arg.length && !described) return show_value_of(event, item, i);
+      const auto text = described ? usdt::Result<usdt::Text>(*described) : event.text(*position);
+      if (!text) return show_error(text.error().message);
+      const auto whole = text->truncated ? usdt::without_partial_utf8(text->bytes) : text->bytes;
+      return out_.print("{}{}", whole, text->truncated ? "..." : "");
+    }
+    const usdt::Value value = event.value(*position);
+    if (const auto* error = std::get_if<usdt::ArgError>(&value)) return show_error(error->reason);
+    if (const auto* real = std::get_if<double>(&value)) return out_.print("{}", real_text(piece, *real));
+    out_.print("{}", integer_text(piece, value, arg.type.size));
+  }
+
   void show_item(const usdt::Event& event, const PrintItem& item, std::size_t i) {
     out_.print(" {}=", item.label);
+    show_value_of(event, item, i);
+  }
+
+  void show_value_of(const usdt::Event& event, const PrintItem& item, std::size_t i) {
     const auto position = columns_.position(event, i);
     if (!position)
       show_error("no such argument");
@@ -258,8 +373,10 @@ class TextOutput final : public Output {
   const Printed& printed_;
   bool count_only_;
   bool likely_texts_;
+  const FormatString& format_;
   const View& view_;
   std::size_t table_height_ = 0;  ///< lines of the last table, on a terminal
+  HeatMap heat_map_;
   Columns columns_;
   std::vector<std::string> names_;
   std::uint64_t line_ = 0;  ///< Stream::printed() at the beginning of this line

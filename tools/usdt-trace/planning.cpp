@@ -122,7 +122,7 @@ usdt::Result<void> check_prints(const Flags& flags, const usdt::AttachPlan& plan
                       flags.print.for_probes[number - 1].probe, names_of_probes(plan)));
     }
   }
-  return {};
+  return flags.format_string.empty() ? usdt::Result<void>() : check_format(flags.format_string, plan, printed);
 }
 
 namespace {

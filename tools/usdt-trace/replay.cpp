@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -49,7 +50,8 @@ class Replay {
     flags_.user_stack_depth = view->user_stack_depth;
     recorded_where_ = view->where;
     printed_ = std::move(view->printed);
-    if (flags_.print.empty()) return {};
+    if (flags_.print.empty())
+      return flags_.format_string.empty() ? usdt::Result<void>() : check_format(flags_.format_string, plan_, printed_);
     const PrintChoice choice(flags_.print);
     printed_ = {};
     for (ListNumber n = 0; n < choice.count(); ++n) printed_.lists.push_back(choice.list(n));
@@ -113,12 +115,39 @@ class Replay {
   }
 
   void add_to_table(const usdt::Event& event, Account& account) {
+    if (flags_.view.heat_map) cut_before(event);
     using Added = usdt::TableBuilder::Added;
     const Added added = table_->add(event);
     account.delivered += added == Added::row ? 1 : 0;
     account.rejected += added == Added::rejected ? 1 : 0;
     account.undecided += added == Added::undecided ? 1 : 0;
     account.table_full += added == Added::table_full ? 1 : 0;
+  }
+
+  /// With --heatmap: the events so far are shown, should this one be of a later stretch of time.
+  void cut_before(const usdt::Event& event) {
+    constexpr std::int64_t most = std::int64_t{1} << 60;  // of times a recording claims
+    const auto offset = static_cast<std::uint64_t>(around_.wall_offset());
+    const auto at = std::clamp(static_cast<std::int64_t>(event.timestamp() + event.duration() + offset),
+                               std::int64_t{0}, std::int64_t{2} * most);
+    const auto interval =
+        static_cast<std::int64_t>(std::clamp(*flags_.view.interval * 1e9, 1e6, static_cast<double>(most)));
+    if (!slicer_) {
+      begin_ = at;
+      slicer_.emplace(at);
+    }
+    latest_ = std::max(latest_, at);
+    if (at < end_of_slice(interval)) return;
+    sink_->output().heat(slicer_->cut(table_->rows(), end_of_slice(interval)), false);
+    slice_ = (at - begin_) / interval;
+    slicer_->begin(begin_ + slice_ * interval);
+  }
+  [[nodiscard]] std::int64_t end_of_slice(std::int64_t interval) const { return begin_ + (slice_ + 1) * interval; }
+
+  void show_table() {
+    if (!flags_.view.heat_map) return sink_->output().table(table_->table(), table_->rows());
+    if (!slicer_) slicer_.emplace(0);
+    sink_->output().heat(slicer_->cut(table_->rows(), latest_), true);
   }
 
   /// Of the hits of the trace, those that were not recorded have the reason they had then.
@@ -161,7 +190,7 @@ class Replay {
     sink_->flush(patient);
     const Ledger ledger(flags_, plan_, {.summary = summary(), .shown = shown_, .nothing_left = false});
     if (sink_->is_written()) {
-      if (table_) sink_->output().table(table_->table(), table_->rows());
+      if (table_) show_table();
       sink_->output().summary(ledger.summary());
       sink_->flush(patient);
     }
@@ -180,6 +209,9 @@ class Replay {
   std::string recorded_where_;
   std::optional<usdt::EventFilter> filter_;
   std::optional<usdt::EventTable> table_;
+  std::optional<HeatSlicer> slicer_;     ///< from the first event on,
+  std::int64_t begin_ = 0, latest_ = 0;  ///< whose time is `begin_`
+  std::int64_t slice_ = 0;               ///< the one at hand
   std::optional<Sink> sink_;
   std::vector<Account> accounts_;
   std::uint64_t shown_ = 0;

@@ -395,19 +395,31 @@ class Session {
     return {};
   }
 
-  /// With --interval, when it is time.
+  /// With --interval, when it is time; where some were missed, the next one is not late for them.
   usdt::Result<void> show_table_so_far() {
-    if (!flags_.view.interval || Clock::now() < next_table_) return {};
+    const auto now = Clock::now();
+    if (!flags_.view.interval || now < next_table_) return {};
     const auto interval =
         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*flags_.view.interval));
     const bool first = next_table_ == Clock::time_point();
-    next_table_ = Clock::now() + interval;
-    return first ? usdt::Result<void>() : show_table();
+    next_table_ = first || now - next_table_ > interval ? now + interval : next_table_ + interval;
+    if (first) slicer_ = HeatSlicer(wall_time());
+    return first ? usdt::Result<void>() : show_table(false);
   }
 
-  usdt::Result<void> show_table() {
+  static std::int64_t wall_time() {
+    return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
+  }
+
+  usdt::Result<void> show_table(bool last) {
     auto rows = tracer_->table();
     if (!rows) return usdt::fail(rows.error());
+    if (flags_.view.heat_map) {
+      const HeatSlice slice = slicer_.cut(*rows, wall_time());
+      for (Sink& sink : sinks_)
+        if (sink.is_written()) sink.output().heat(slice, last);
+      return {};
+    }
     for (Sink& sink : sinks_)
       if (sink.is_written()) sink.output().table(*plan_->table, *rows);
     return {};
@@ -454,7 +466,7 @@ class Session {
     }
     tracer_->drain(nullptr);
     if (flags_.view.question) {
-      if (auto shown = show_table(); !shown) usdt::tools::print_error(tool, shown.error());
+      if (auto shown = show_table(true); !shown) usdt::tools::print_error(tool, shown.error());
     }
     if (recorder_ != nullptr) recorder_->dump(summary());
     flush();
@@ -548,6 +560,7 @@ class Session {
   bool nothing_left_ = false;  ///< every site was let go
   Clock::time_point end_ = Clock::time_point::max();
   Clock::time_point next_table_;
+  HeatSlicer slicer_{wall_time()};
   std::optional<Clock::time_point> last_patience_;
   std::optional<int> own_code_;  ///< of the command, where it ended by itself
 };

@@ -75,6 +75,22 @@ usdt::Result<void> read_linear(std::string_view text, View& view) {
   return {};
 }
 
+/// A histogram, again and again.
+usdt::Result<void> add_heat_map(const RawView& raw, View& view, usdt::TableQuestion& question) {
+  if (!question.keys.empty() || raw.top)
+    return usdt::fail(ErrorKind::invalid_argument,
+                      "--heatmap is one for all hits: neither --by nor --top goes with it");
+  auto value = parse(raw.heat_map, "--heatmap");
+  if (!value) return usdt::fail(value.error());
+  view.heat_map = true;
+  view.histogram = Histogram::log2;
+  view.value = raw.heat_map;
+  view.sub_bits = raw.sub_bits;
+  view.interval = raw.interval.value_or(1);
+  question.keys.push_back(usdt::log2_buckets(std::move(*value), raw.sub_bits));
+  return {};
+}
+
 usdt::Result<void> add_histogram(const RawView& raw, View& view, usdt::TableQuestion& question) {
   if (!raw.log2.empty()) {
     view.histogram = Histogram::log2;
@@ -112,13 +128,14 @@ usdt::Result<void> add_latency(View& view, usdt::TableQuestion& question) {
 
 usdt::Result<void> add_folded_key(const RawView& raw, View& view, usdt::TableQuestion& question) {
   const int wanted = (raw.distinct.empty() ? 0 : 1) + (raw.log2.empty() ? 0 : 1) + (raw.linear.empty() ? 0 : 1) +
-                     (raw.latency ? 1 : 0);
+                     (raw.latency ? 1 : 0) + (raw.heat_map.empty() ? 0 : 1);
   if (wanted == 0) return {};
   if (wanted > 1 || view.shown.size() > 1)
     return usdt::fail(
         ErrorKind::invalid_argument,
-        "--distinct, --hist, --lhist and --latency exclude each other, and --sum, --avg, --min and --max");
+        "--distinct, --hist, --lhist, --heatmap and --latency exclude each other, and --sum, --avg, --min and --max");
   if (raw.latency) return add_latency(view, question);
+  if (!raw.heat_map.empty()) return add_heat_map(raw, view, question);
   if (raw.distinct.empty()) return add_histogram(raw, view, question);
   auto value = parse(raw.distinct, "--distinct");
   if (!value) return usdt::fail(value.error());
@@ -231,13 +248,13 @@ usdt::Result<View> parse_view(const RawView& raw) {
     question->keys = std::move(*keys);
   }
   view.shown.push_back(Shown::count);
+  view.interval = raw.interval;
   if (auto added = add_value(raw, view, *question); !added) return usdt::fail(added.error());
   if (auto added = add_folded_key(raw, view, *question); !added) return usdt::fail(added.error());
   const bool wanted = !question->keys.empty() || question->value;
   if (!wanted && raw.top)
     return usdt::fail(ErrorKind::invalid_argument, "--top is about a table: see --by, --sum and --hist");
   if (raw.top) view.top = *raw.top;
-  view.interval = raw.interval;
   if (wanted) view.question = std::move(question);
   if (!wanted) view.shown.clear();
   return view;

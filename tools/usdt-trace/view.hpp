@@ -22,6 +22,7 @@ struct View {
   std::vector<Shown> shown;                             ///< in the order of columns
   Histogram histogram = Histogram::none;                ///< the last key is a bucket
   bool latency = false;                                 ///< it is one of durations, of which percentiles are shown
+  bool heat_map = false;                                ///< it is shown by time
   unsigned sub_bits = 0;                                ///< of log2 buckets
   std::int64_t from = 0, to = 0, step = 0;              ///< of linear ones
   std::string value;                                    ///< the expression, as it was written
@@ -36,7 +37,7 @@ struct View {
 
 /// The options as they were written.
 struct RawView {
-  std::string by, sum, average, minimum, maximum, distinct, log2, linear;
+  std::string by, sum, average, minimum, maximum, distinct, log2, linear, heat_map;
   unsigned sub_bits = 0;
   bool latency = false;
   std::uint32_t max_rows = 4096;

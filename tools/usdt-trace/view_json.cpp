@@ -81,6 +81,16 @@ void bars(JsonWriter& json, const ShownRow& row) {
 
 }  // namespace
 
+void write_slice(JsonWriter& json, const View& view, const HeatSlice& slice) {
+  ShownRow row;
+  for (const auto& [key, count] : slice.counts) {
+    row.bars.push_back({usdt::Bucket::log2(key, view.sub_bits), count});
+    row.count += count;
+  }
+  json_key(json, "count"), json.Uint64(row.count);
+  bars(json, row);
+}
+
 void write_table(JsonWriter& json, const ShownTable& what) {
   const View& view = what.view;
   const std::vector<usdt::TableColumn>& columns = what.table.keys;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/json.hpp"
+#include "heat_map.hpp"
 #include "view.hpp"
 
 namespace usdt_trace {
@@ -23,5 +24,7 @@ struct ShownTable {
 
 /// Its members of a JSON object: "by", "rows" (docs/json.md).
 void write_table(usdt::tools::JsonWriter& json, const ShownTable& shown);
+/// The same of a stretch of time: "count", "buckets".
+void write_slice(usdt::tools::JsonWriter& json, const View& view, const HeatSlice& slice);
 
 }  // namespace usdt_trace

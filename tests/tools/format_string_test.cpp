@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "usdt-trace/format_string.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include "common/stream.hpp"
+
+namespace usdt_trace {
+namespace {
+
+using Kind = FormatPiece::Kind;
+
+TEST(FormatString, takes_directives_of_printf_names_and_values_in_place) {
+  const auto format = parse_format_string("%-16{comm} %5d%%\\t%#llx %.3s %{str(arg1)}");
+  ASSERT_FALSE(format) << "values by --print and in place";
+  const auto listed = parse_format_string("%-16{comm} %5d%%\\t%#llx %.3s");
+  ASSERT_TRUE(listed) << listed.error().message;
+  ASSERT_EQ(listed->pieces.size(), 7U);
+  EXPECT_EQ(listed->pieces[0].field, EventField::comm);
+  EXPECT_TRUE(listed->pieces[0].left);
+  EXPECT_EQ(listed->pieces[0].width, 16U);
+  EXPECT_EQ(listed->pieces[2].conversion, 'd');
+  EXPECT_EQ(listed->pieces[2].column, 12U);
+  EXPECT_EQ(listed->pieces[3].text, "%\t");
+  EXPECT_EQ(listed->pieces[4].conversion, 'x');
+  EXPECT_TRUE(listed->pieces[4].prefix);
+  EXPECT_EQ(listed->pieces[6].precision, 3U);
+  EXPECT_EQ(listed->values(), 3U);
+  const auto placed = parse_format_string("%{time} %{str(arg1)} took %{duration}");
+  ASSERT_TRUE(placed) << placed.error().message;
+  ASSERT_EQ(placed->list.size(), 1U);
+  EXPECT_EQ(placed->list[0].label, "str(arg1)");
+}
+
+TEST(FormatString, says_where_it_does_not_understand) {
+  struct Bad {
+    const char* text;
+    std::uint32_t column;
+  };
+  for (const Bad& bad : {Bad{"", 0},
+                         {"%", 0},
+                         {"a %y", 2},
+                         {"%5", 0},
+                         {"% d", 0},
+                         {"%9999d", 1},
+                         {"%{comm", 1},
+                         {"%{}", 2},
+                         {"%{a b}", 4},
+                         {"%{arg0, arg1}", 2},
+                         {"a\\q", 1},
+                         {"%99999999999999999999d", 1}}) {
+    const auto format = parse_format_string(bad.text);
+    ASSERT_FALSE(format) << bad.text;
+    EXPECT_EQ(format.error().column, bad.column) << bad.text << ": " << format.error().message;
+  }
+}
+
+/// What printf makes of it.
+template <class T>
+std::string judged(const std::string& format, T value) {
+  char text[400];
+  std::snprintf(text, sizeof text, format.c_str(), value);
+  return text;
+}
+
+FormatPiece piece_of(const std::string& directive) { return parse_format_string(directive)->pieces[0]; }
+
+TEST(FormatString, numbers_are_what_printf_makes_of_them) {
+  const std::int64_t signeds[] = {
+      0, 1, -1, 42, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()};
+  for (const char* directive : {"%d", "%i", "%05d", "%+d", "%+06i"})
+    for (const std::int64_t value : signeds)
+      EXPECT_EQ(integer_text(piece_of(directive), value, 8),
+                judged(std::string(directive).insert(std::string(directive).size() - 1, "ll"), value))
+          << directive;
+  for (const char* directive : {"%u", "%x", "%X", "%#x", "%o", "%016x", "%#010x"})
+    for (const std::uint64_t value : {1ULL, 255ULL, 0xffffffffffffffffULL})
+      EXPECT_EQ(integer_text(piece_of(directive), value, 8),
+                judged(std::string(directive).insert(std::string(directive).size() - 1, "ll"), value))
+          << directive;
+  for (const char* directive : {"%f", "%.2f", "%e", "%g", "%010.3f", "%.0f", "%+.1f"})
+    for (const double value : {0.0, 1.5, -1234567.875, 1e-7, 1e300})
+      EXPECT_EQ(real_text(piece_of(directive), value), judged(directive, value)) << directive;
+  EXPECT_EQ(real_text(piece_of("%f"), std::nan("")), "nan");
+}
+
+TEST(FormatString, an_integer_keeps_its_value_and_its_own_width_whatever_the_directive) {
+  EXPECT_EQ(integer_text(piece_of("%u"), std::int64_t{-5}, 4), "-5");
+  EXPECT_EQ(integer_text(piece_of("%d"), ~std::uint64_t{0}, 8), "18446744073709551615");
+  EXPECT_EQ(integer_text(piece_of("%x"), std::int64_t{-1}, 2), "ffff");
+  EXPECT_EQ(integer_text(piece_of("%p"), std::uint64_t{16}, 8), "0x10");
+}
+
+TEST(Stream, fits_text_into_columns_by_characters) {
+  const std::string path = ::testing::TempDir() + "fit_test." + std::to_string(::getpid());
+  {
+    auto out = usdt::tools::Stream::create(path);
+    ASSERT_TRUE(out);
+    const auto fitted = [&](const char* text, std::size_t least, std::size_t most, bool left) {
+      const std::uint64_t at = out->printed();
+      out->print("{}", text);
+      out->fit(at, least, most, left);
+      out->print("|");
+    };
+    fitted("abc", 5, SIZE_MAX, false);
+    fitted("abc", 5, SIZE_MAX, true);
+    fitted("äöü", 4, 2, false);
+    fitted("abcdef", 0, 3, true);
+    fitted("", 2, 0, true);
+    fitted("abc", 3, 3, true);
+    EXPECT_EQ(out->flush(nullptr), usdt::tools::Stream::Flushed::all);
+  }
+  std::ostringstream written;
+  written << std::ifstream(path).rdbuf();
+  EXPECT_EQ(written.str(), "  abc|abc  |  äö|abc|  |abc|");
+  ::unlink(path.c_str());
+}
+
+}  // namespace
+}  // namespace usdt_trace

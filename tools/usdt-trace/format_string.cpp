@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "format_string.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+namespace usdt_trace {
+namespace {
+
+using Kind = FormatPiece::Kind;
+
+constexpr std::array<std::pair<std::string_view, EventField>, 8> kFields{{{"time", EventField::time},
+                                                                          {"nsecs", EventField::nsecs},
+                                                                          {"pid", EventField::pid},
+                                                                          {"tid", EventField::tid},
+                                                                          {"cpu", EventField::cpu},
+                                                                          {"comm", EventField::comm},
+                                                                          {"probe", EventField::probe},
+                                                                          {"duration", EventField::duration}}};
+constexpr std::string_view kConversions = "diuxXocfegsp";
+constexpr std::string_view kReals = "feg";
+/// Nobody has so wide a terminal; it bounds what a line takes.
+constexpr std::size_t kWidest = 1024;
+
+usdt::Error wrong(std::string_view source, std::size_t column, std::string_view why) {
+  return {usdt::ErrorKind::syntax, fmt::format("--format-string: {} at column {} of '{}'", why, column + 1, source), 0,
+          static_cast<std::uint32_t>(column)};
+}
+
+/// Reads a format from left to right.
+class Parser {
+ public:
+  explicit Parser(std::string_view source) : source_(source) { made_.source = source; }
+
+  usdt::Result<FormatString> parse() {
+    while (at_ < source_.size()) {
+      if (auto read = source_[at_] == '%' ? directive() : character(); !read) return usdt::fail(read.error());
+    }
+    if (made_.pieces.empty()) return usdt::fail(wrong(source_, 0, "nothing to print"));
+    if (made_.values() > made_.list.size() && !made_.list.empty())
+      return usdt::fail(usdt::ErrorKind::invalid_argument,
+                        "--format-string: values are those of --print (%s, %d), or named in place (%{arg0}): not both");
+    return std::move(made_);
+  }
+
+ private:
+  /// Of the text between directives; "\n", "\t" and "\\" as in C.
+  usdt::Result<void> character() {
+    char next = source_[at_++];
+    if (next == '\\' && at_ < source_.size()) {
+      constexpr std::string_view kEscapes = "nt\\\"", kMeant = "\n\t\\\"";
+      const std::size_t which = kEscapes.find(source_[at_]);
+      if (which == kEscapes.npos) return usdt::fail(wrong(source_, at_ - 1, "only \\n, \\t, \\\" and \\\\ are known,"));
+      next = kMeant[which];
+      ++at_;
+    }
+    add_text(next);
+    return {};
+  }
+
+  void add_text(char character) {
+    if (made_.pieces.empty() || made_.pieces.back().kind != Kind::text)
+      made_.pieces.push_back({.column = static_cast<std::uint32_t>(at_ - 1)});
+    made_.pieces.back().text += character;
+  }
+
+  /// "%[flags][width][.precision]CONVERSION", "%[flags][width]{NAME}", "%%".
+  usdt::Result<void> directive() {
+    const std::size_t begin = at_++;
+    if (skip('%')) {
+      add_text('%');
+      return {};
+    }
+    FormatPiece piece{.kind = Kind::value, .column = static_cast<std::uint32_t>(begin)};
+    flags(piece);
+    if (auto read = number(piece.width); !read) return read;
+    if (skip('.')) {
+      if (auto read = number(piece.precision.emplace()); !read) return read;
+    }
+    if (skip('{')) return named(std::move(piece));
+    while (at_ < source_.size() && std::string_view("hljzt").find(source_[at_]) != std::string_view::npos) ++at_;
+    if (at_ == source_.size() || kConversions.find(source_[at_]) == kConversions.npos)
+      return usdt::fail(wrong(source_, begin,
+                              fmt::format("a directive is %s, %d or another one of %{}, %{{NAME}}, or %% for a percent "
+                                          "sign: there is none",
+                                          fmt::join(kConversions, " %"))));
+    piece.conversion = source_[at_++];
+    made_.pieces.push_back(std::move(piece));
+    return {};
+  }
+
+  void flags(FormatPiece& piece) {
+    for (;; ++at_) {
+      const char flag = at_ < source_.size() ? source_[at_] : '\0';
+      if (flag == '-')
+        piece.left = true;
+      else if (flag == '0')
+        piece.zeros = true;
+      else if (flag == '+')
+        piece.plus = true;
+      else if (flag == '#')
+        piece.prefix = true;
+      else
+        return;
+    }
+  }
+
+  usdt::Result<void> number(std::size_t& number) {
+    const std::string_view rest = source_.substr(at_);
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+    if (error == std::errc::result_out_of_range || number > kWidest)
+      return usdt::fail(wrong(source_, at_, fmt::format("a number above {}", kWidest)));
+    at_ += static_cast<std::size_t>(end - rest.data());
+    return {};
+  }
+
+  /// What is between "{" and "}".
+  usdt::Result<void> named(FormatPiece piece) {
+    const std::size_t begin = at_;
+    const std::size_t end = source_.find('}', begin);
+    if (end == source_.npos) return usdt::fail(wrong(source_, begin - 1, "no } for the {"));
+    const std::string_view name = source_.substr(begin, end - begin);
+    at_ = end + 1;
+    const auto* field = std::ranges::find(kFields, name, [](const auto& each) { return each.first; });
+    if (field != kFields.end()) {
+      piece.kind = Kind::field;
+      piece.field = field->second;
+    } else if (auto added = add_value(name, begin); !added) {
+      return added;
+    }
+    made_.pieces.push_back(std::move(piece));
+    return {};
+  }
+
+  usdt::Result<void> add_value(std::string_view text, std::size_t begin) {
+    auto list = parse_print_list(text);
+    if (!list || list->size() != 1) {
+      const std::size_t column = begin + (list ? 0 : list.error().column.value_or(0));
+      return usdt::fail(wrong(source_, column,
+                              "neither a value as --print has it (arg0, str(arg1), req->size) nor time, nsecs, pid, "
+                              "tid, cpu, comm, probe or duration"));
+    }
+    made_.list.push_back(std::move(list->front()));
+    return {};
+  }
+
+  bool skip(char wanted) {
+    if (at_ == source_.size() || source_[at_] != wanted) return false;
+    ++at_;
+    return true;
+  }
+
+  std::string_view source_;
+  std::size_t at_ = 0;
+  FormatString made_;
+};
+
+/// What `piece` cannot show of such a value, in words; empty: it can.
+std::string_view mismatch(const FormatPiece& piece, const PrintItem& item, const usdt::Arg& arg) {
+  if (piece.conversion == 's' || !arg.readable()) return {};
+  if (item.form == PrintItem::Form::text || arg.length) return "a text, for which there is %s";
+  if (arg.type.kind == usdt::TypeKind::structure || arg.type.kind == usdt::TypeKind::array)
+    return "no number, for which there is %s";
+  const bool real = kReals.find(piece.conversion) != kReals.npos;
+  if (arg.type.is_float() && !real) return "a real, for which there are %f, %e, %g and %s";
+  if (!arg.type.is_float() && real) return "an integer, for which there are %d, %u, %x and %s";
+  return {};
+}
+
+usdt::Result<void> check_count(const FormatString& format, const PrintList& list) {
+  if (format.values() == list.size()) return {};
+  const auto says = [](std::size_t n) { return fmt::format("{} value{}", n, n == 1 ? "" : "s"); };
+  return usdt::fail(usdt::ErrorKind::invalid_argument,
+                    list.empty() ? fmt::format("--format-string '{}' takes {}: --print says which", format.source,
+                                               says(format.values()))
+                                 : fmt::format("--format-string '{}' takes {}, and --print has {}", format.source,
+                                               says(format.values()), says(list.size())));
+}
+
+}  // namespace
+
+std::size_t FormatString::values() const noexcept {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(pieces, [](const FormatPiece& piece) { return piece.kind == Kind::value; }));
+}
+
+usdt::Result<FormatString> parse_format_string(std::string_view source) { return Parser(source).parse(); }
+
+usdt::Result<void> check_format(const FormatString& format, const usdt::AttachPlan& plan, const Printed& printed) {
+  for (const usdt::PlannedSite& site : plan.sites) {
+    if (plan.spans && !site.span) continue;
+    const PrintList& list = printed.of(site);
+    if (auto count = check_count(format, list); !count) return count;
+    std::size_t next = 0;
+    for (const FormatPiece& piece : format.pieces) {
+      if (piece.kind != Kind::value) continue;
+      const PrintItem& item = list[next++];
+      const auto position = position_of(item, plan.args[site.args]);
+      const std::string_view why =
+          position ? mismatch(piece, item, plan.args[site.args][*position]) : std::string_view();
+      if (!why.empty())
+        return usdt::fail(
+            usdt::ErrorKind::invalid_argument,
+            fmt::format("--format-string: %{} at column {} of '{}': {} of {} is {}", piece.conversion, piece.column + 1,
+                        format.source, item.label, full_name(plan, plan.probes[site.probe]), why));
+    }
+  }
+  return {};
+}
+
+std::string integer_text(const FormatPiece& piece, const usdt::Value& value, std::size_t size) {
+  const auto* whole = std::get_if<std::int64_t>(&value);
+  const bool negative = whole != nullptr && *whole < 0;
+  std::uint64_t bits = whole != nullptr ? static_cast<std::uint64_t>(*whole) : std::get<std::uint64_t>(value);
+  const bool decimal = std::string_view("oxXpc").find(piece.conversion) == std::string_view::npos;
+  if (piece.conversion == 'c') return std::string(1, static_cast<char>(bits));
+  if (decimal && negative) bits = 0 - bits;
+  if (!decimal && size < 8) bits &= (std::uint64_t{1} << (8 * size)) - 1;
+  const std::string digits = decimal                   ? fmt::format("{}", bits)
+                             : piece.conversion == 'o' ? fmt::format("{:o}", bits)
+                             : piece.conversion == 'X' ? fmt::format("{:X}", bits)
+                                                       : fmt::format("{:x}", bits);
+  const bool hex = piece.conversion == 'p' || (piece.prefix && (piece.conversion | 0x20) == 'x');
+  const std::string sign = decimal && negative ? "-" : decimal && piece.plus ? "+" : hex ? "0x" : "";
+  const std::size_t taken = sign.size() + digits.size();
+  const std::size_t zeros = piece.zeros && !piece.left && piece.width > taken ? piece.width - taken : 0;
+  return sign + std::string(zeros, '0') + digits;
+}
+
+std::string real_text(const FormatPiece& piece, double value) {
+  const auto precision = static_cast<int>(piece.precision.value_or(6));
+  const std::size_t width = piece.zeros && !piece.left ? piece.width : 0;
+  const std::string sign = piece.plus && value >= 0 ? "+" : "";
+  const std::size_t room = width > sign.size() ? width - sign.size() : 0;
+  if (piece.conversion == 'e') return sign + fmt::format("{:0{}.{}e}", value, room, precision);
+  if (piece.conversion == 'g') return sign + fmt::format("{:0{}.{}g}", value, room, precision);
+  return sign + fmt::format("{:0{}.{}f}", value, room, precision);
+}
+
+}  // namespace usdt_trace
