@@ -65,11 +65,20 @@ std::string behind(const std::string& text, bool is_sum, std::string_view rest) 
 }  // namespace
 
 Result<TypeInfo> Follower::info(TypeRef type) const {
+  if (type.pointers == 0 && type.basic != nullptr) {
+    const BasicType& basic = *type.basic;
+    TypeInfo info;
+    info.type = {.size = arch_.word_size, .is_signed = basic.is_signed, .kind = basic.kind};
+    if (basic.size != 0) info.type.size = basic.size;
+    info.text = basic.name;
+    info.is_char = basic.is_char;
+    return info;
+  }
   if (type.pointers == 0) {
     if (types_ == nullptr || type.id == TypeId::none) return TypeInfo{};
     return types_->info(type.id);
   }
-  auto target = info({type.id, type.pointers - 1});
+  auto target = info({type.id, type.pointers - 1, type.basic});
   if (!target) return target;
   TypeInfo pointer;
   const bool text = type.pointers == 1 && target->is_char;
@@ -77,6 +86,19 @@ Result<TypeInfo> Follower::info(TypeRef type) const {
   pointer.text = fmt::format("{}{}*", target->text, target->text.ends_with('*') ? "" : " ");
   pointer.target = type.id;
   return pointer;
+}
+
+Follower::TypeRef Follower::target_of(const TypeRef& type, const TypeInfo& known) noexcept {
+  return type.pointers > 0 ? TypeRef{type.id, type.pointers - 1, type.basic} : TypeRef{known.target};
+}
+
+/// What the program or kernel itself calls so comes first: "char" is of four bytes in Rust.
+Result<Follower::TypeRef> Follower::named(const std::string& name) const {
+  Result<TypeId> found = fail(ErrorKind::not_found, fmt::format("({}): no types are known here but C's own", name));
+  if (types_ != nullptr) found = types_->find(name);
+  if (found) return TypeRef{*found};
+  if (const BasicType* basic = find_basic_type(name); basic != nullptr) return TypeRef{.basic = basic};
+  return fail(std::move(found.error()));
 }
 
 Result<std::vector<MemberInfo>> Follower::members_of(TypeId type) const {
@@ -138,7 +160,7 @@ Result<Follower::Object> Follower::take(Object object, const PathStep& step) con
   auto referred = without_reference(std::move(object));
   if (!referred) return referred;
   object = std::move(*referred);
-  if (object.type.id == TypeId::none && object.type.pointers == 0)
+  if (!object.type.is_known() && object.type.pointers == 0)
     return refuse(fmt::format("the type of {} is not known: cast it, as in ((struct NAME *){})->MEMBER", object.text,
                               object.text),
                   step);
@@ -186,8 +208,7 @@ Result<Follower::Object> Follower::take_member(Object object, const PathStep& st
     return refuse(fmt::format("{} is a pointer ({}): write {}->{}", object.text, type->text, object.text, step.name),
                   step);
   if (arrow) {
-    const TypeRef target =
-        object.type.pointers > 0 ? TypeRef{object.type.id, object.type.pointers - 1} : TypeRef{type->target};
+    const TypeRef target = target_of(object.type, *type);
     object = dereferenced(std::move(object), target);
     type = info(object.type);
     if (!type) return fail(std::move(type.error()));
@@ -225,8 +246,7 @@ Result<Follower::Object> Follower::take_element(Object object, const PathStep& s
   const bool array = type->type.kind == TypeKind::array;
   if (!array && type->type.kind != TypeKind::pointer && type->type.kind != TypeKind::text)
     return refuse(fmt::format("{} is no pointer{} but {}", object.text, star ? "" : " or array", type->text), step);
-  const TypeRef target =
-      object.type.pointers > 0 ? TypeRef{object.type.id, object.type.pointers - 1} : TypeRef{type->target};
+  const TypeRef target = target_of(object.type, *type);
   auto element = info(target);
   if (!element) return fail(std::move(element.error()));
   if (element->type.size == 0 && (step.index != 0 || element->text.empty()))
@@ -251,15 +271,13 @@ Result<Follower::Object> Follower::take_cast(Object object, const PathStep& step
   if (pointers == 0) return refuse(fmt::format("({}): casts are to pointers", step.name), step);
   auto type = info(object.type);
   if (!type) return fail(std::move(type.error()));
-  const bool known = object.type.id != TypeId::none;
-  if (known && (type->type.size != arch_.word_size || type->type.is_float()))
+  if (object.type.is_known() && (type->type.size != arch_.word_size || type->type.is_float()))
     return refuse(fmt::format("{} is {}, not of a pointer's size", object.text, type->text), step);
   TypeRef target{TypeId::none, pointers};
   if (name != "void") {
-    if (types_ == nullptr) return refuse(fmt::format("({}): no types are known", step.name), step);
-    auto found = types_->find(name);
+    auto found = named(name);
     if (!found) return refuse(found.error().message, step);
-    target.id = *found;
+    target = {found->id, pointers, found->basic};
   }
   object.place = number_at(object.place, arch_.word_size, object.range, object.text, arch_);
   object.type = target;
@@ -323,7 +341,7 @@ Result<void> Follower::append_size(const ValuePath& path) {
     const auto [name, pointers] = split_pointers(std::get<std::string>(path.root));
     auto found = types_->find(name);
     if (!found) return fail(std::move(found.error()));
-    type = {*found, pointers};
+    type = {.id = *found, .pointers = pointers};
   } else {
     return fail(std::move(object.error()));
   }

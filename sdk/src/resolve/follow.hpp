@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "resolve/basic_types.hpp"
 #include "resolve/place.hpp"
 #include "usdt/arg.hpp"
 #include "usdt/bpf/spec.h"
@@ -56,6 +57,9 @@ class Follower {
   struct TypeRef {
     TypeId id = TypeId::none;
     unsigned pointers = 0;
+    const BasicType* basic = nullptr;  ///< the type, where `id` is none
+
+    [[nodiscard]] bool is_known() const noexcept { return id != TypeId::none || basic != nullptr; }
   };
   /// The object that the steps of a path have led to so far.
   struct Object {
@@ -71,6 +75,9 @@ class Follower {
   [[nodiscard]] Result<Object> root_of(const ValuePath& path) const;
   [[nodiscard]] Object object_of(std::size_t n) const;
   [[nodiscard]] Result<TypeInfo> info(TypeRef type) const;
+  /// What `type`, of which `known` is the info, points to, or is an array of.
+  [[nodiscard]] static TypeRef target_of(const TypeRef& type, const TypeInfo& known) noexcept;
+  [[nodiscard]] Result<TypeRef> named(const std::string& name) const;
   [[nodiscard]] Result<std::vector<MemberInfo>> members_of(TypeId type) const;
   [[nodiscard]] Result<Object> take(Object object, const PathStep& step) const;
   [[nodiscard]] Result<Object> take_member(Object object, const PathStep& step) const;
