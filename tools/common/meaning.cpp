@@ -27,14 +27,6 @@ std::optional<double> nanoseconds_in(std::string_view unit) {
   return std::nullopt;
 }
 
-std::string duration_text(double nanoseconds) {
-  const double size = std::abs(nanoseconds);
-  if (size < 1e3) return fmt::format("{}ns", nanoseconds);
-  if (size < 1e6) return fmt::format("{:.6g}us", nanoseconds / 1e3);
-  if (size < 1e9) return fmt::format("{:.6g}ms", nanoseconds / 1e6);
-  return fmt::format("{:.6g}s", nanoseconds / 1e9);
-}
-
 struct Number {
   std::string text;
   double size;
@@ -51,6 +43,14 @@ Number number_of(const Value& value) {
 }
 
 }  // namespace
+
+std::string duration_text(double nanoseconds) {
+  const double size = std::abs(nanoseconds);
+  if (size < 1e3) return fmt::format("{}ns", nanoseconds);
+  if (size < 1e6) return fmt::format("{:.6g}us", nanoseconds / 1e3);
+  if (size < 1e9) return fmt::format("{:.6g}ms", nanoseconds / 1e6);
+  return fmt::format("{:.6g}s", nanoseconds / 1e9);
+}
 
 std::optional<std::string> text_by_meaning(const Arg& arg, const Value& value) {
   if (!arg.declaration || std::holds_alternative<ArgError>(value)) return std::nullopt;

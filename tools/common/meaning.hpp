@@ -13,4 +13,7 @@ namespace usdt::tools {
 /// The unit is the provider's own text.
 [[nodiscard]] std::optional<std::string> text_by_meaning(const Arg& arg, const Value& value);
 
+/// "850ns", "12.345us", "3.75ms", "1.5s".
+[[nodiscard]] std::string duration_text(double nanoseconds);
+
 }  // namespace usdt::tools

@@ -65,7 +65,7 @@ class TextOutput final : public Output {
     }
     for (std::size_t i = 0; i < list.size(); ++i) show_piece([&] { show_item(event, list[i], i); });
     if (event.duration() > 0)
-      show_piece([&] { out_.print(" took={:.3f}us", static_cast<double>(event.duration()) / 1000); });
+      show_piece([&] { out_.print(" took={}", usdt::tools::duration_text(static_cast<double>(event.duration()))); });
     out_.print("\n");
   }
 
