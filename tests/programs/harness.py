@@ -249,7 +249,10 @@ class Run:
 
     def start(self, *argv, **popen):
         """Starts a program that lives as long as the scenario."""
-        process = subprocess.Popen([word if isinstance(word, bytes) else str(word) for word in argv], **popen)
+        return self.adopt(subprocess.Popen([word if isinstance(word, bytes) else str(word) for word in argv], **popen))
+
+    def adopt(self, process):
+        """A process that ends with the scenario at the latest."""
         self._processes.append(process)
         return process
 
@@ -260,7 +263,7 @@ class Run:
 
     def trace_start(self, probes, *options, command=None, **popen):
         tracing = Tracing(self.tool_argv(probes, options, command), self.dir, **popen)
-        self._processes.append(tracing.process)
+        self.adopt(tracing.process)
         return tracing
 
     def trace(self, probes, *options, command=None, timeout=60, **popen):

@@ -19,6 +19,7 @@ import time
 import traceback
 
 import checks
+import cookbook
 import debian
 import guest
 import report
@@ -98,6 +99,7 @@ def programs(kernel, bin_dir, short):
         checks.Program(bin_dir, "kernel_lists_test", "'--gtest_filter=RunningKernel.*'", limit=120),
         checks.StaticProbes(bin_dir),
         checks.RunTimeProbes(bin_dir),
+        *([cookbook.Cookbook(bin_dir)] if kernel.arch != "i386" and (not short or kernel.version == "7.2") else []),
         checks.Program(bin_dir, "kernel_test", f"'--gtest_filter={kernel_tests(kernel, short)}'", limit=900),
     ]
     if str(kernel) == "7.2:amd64" and not short:
