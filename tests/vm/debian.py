@@ -18,10 +18,12 @@ KEYRING = pathlib.Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 LISTS_LAST = 10 * 3600  # seconds; sid's pool drops a package soon after the list that names it
 TRIPLES = {"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu", "i386": "i386-linux-gnu"}
 MODULES = ("dummy",)
-# What the project is built and linked against; Boost is headers only, which the machine has.
+# What the project is built and linked against; HEADERS are headers only, which the machine has.
 SYSROOT = """libc6 libc6-dev linux-libc-dev libcrypt-dev libgcc-s1 libgcc-12-dev libstdc++6 libstdc++-12-dev libbpf-dev
              libelf-dev libdw-dev libiberty-dev liblzma-dev libzstd-dev libbz2-dev zlib1g-dev libfmt-dev libgtest-dev libgmock-dev libexpected-dev
              libcli11-dev rapidjson-dev""".split()
+
+HEADERS = ("boost", "toml++")
 
 
 class Unavailable(Exception):
@@ -162,6 +164,7 @@ def sysroot(arch):
     home = CACHE / f"sysroot-{arch}"
     contents = " ".join(SYSROOT)
     if home.exists() and (home / "contents").read_text() == contents:
+        _link_headers(home)
         return home
     archive = Archive("bookworm", arch)
     print(f"vm: making {home}", flush=True)
@@ -170,11 +173,18 @@ def sysroot(arch):
         root = scratch / "root"
         _unpack(archive.download(SYSROOT, scratch), root)
         _make_links_relative(root)
-        (root / "usr/include/boost").symlink_to("/usr/include/boost")
+        _link_headers(root)
         (root / "contents").write_text(contents)
         shutil.rmtree(home, ignore_errors=True)
         root.rename(home)
     return home
+
+
+def _link_headers(root):
+    for name in HEADERS:
+        link = root / "usr/include" / name
+        if not link.is_symlink():
+            link.symlink_to(f"/usr/include/{name}")
 
 
 def _make_links_relative(root):

@@ -91,6 +91,16 @@ std::optional<int> parse_command_line(CLI::App& app, std::vector<std::string> wo
   return std::nullopt;
 }
 
+std::optional<std::string> complaint_of(CLI::App& app, std::vector<std::string> words) {
+  std::reverse(words.begin(), words.end());
+  try {
+    app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    return in_our_words(app, error);
+  }
+  return std::nullopt;
+}
+
 CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
   const auto judge = [=](const std::string& text) {
     std::uint64_t number = 0;

@@ -18,6 +18,9 @@ namespace usdt::tools {
 /// --help, --version, --manual or --completion, which are printed, `usage_error` after a complaint.
 [[nodiscard]] std::optional<int> parse_command_line(CLI::App& app, std::vector<std::string> words, int usage_error);
 
+/// The same without any output, and without --manual and --completion: what is wrong with the words, if something is.
+[[nodiscard]] std::optional<std::string> complaint_of(CLI::App& app, std::vector<std::string> words);
+
 /// A whole number within the limits, digits alone.
 [[nodiscard]] CLI::Validator whole_number(std::uint64_t least, std::uint64_t most);
 /// A number of seconds such as 5 or 0.25, at most a century.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -45,15 +46,23 @@ usdt::Result<Explanation> explained(const Flags& flags) {
 
 }  // namespace
 
-int explain(const Flags& flags) {
+int explain(const std::vector<Flags>& questions) {
   ignore_write_signals();
-  const auto explanation = explained(flags);
-  if (!explanation) return complain(explanation.error(), flags);
-  auto sink = Sink::open(flags.output);
-  if (!sink) return complain(sink.error(), flags);
+  auto sink = Sink::open(questions.front().output);
+  if (!sink) return complain(sink.error(), questions.front());
   usdt::tools::Stream& out = sink->stream();
-  flags.format == Format::json ? write_json(*explanation, out) : write_text(*explanation, flags, out);
-  return out.flush() == usdt::tools::Stream::Flushed::all || out.error() == EPIPE ? success : run_time_failure;
+  int worst = success;
+  for (const Flags& flags : questions) {
+    const auto explanation = explained(flags);
+    if (!explanation) {
+      const usdt::Error& error = explanation.error();
+      worst = std::max(worst, complain(flags.question.empty() ? error : error.within(flags.question_place), flags));
+      continue;
+    }
+    flags.format == Format::json ? write_json(*explanation, flags, out) : write_text(*explanation, flags, out);
+  }
+  const bool written = out.flush() == usdt::tools::Stream::Flushed::all || out.error() == EPIPE;
+  return written ? worst : run_time_failure;
 }
 
 }  // namespace usdt_trace

@@ -29,7 +29,8 @@ std::string_view role_text(ExplainedSites::Role role) noexcept {
 
 class JsonExplanation {
  public:
-  JsonExplanation(const Explanation& what, usdt::tools::Stream& out) : what_(what), out_(out), json_(object_) {}
+  JsonExplanation(const Explanation& what, const Flags& flags, usdt::tools::Stream& out)
+      : what_(what), flags_(flags), out_(out), json_(object_) {}
 
   void write() {
     for (const ExplainedSites& each : what_.sites) {
@@ -49,6 +50,7 @@ class JsonExplanation {
     json_.StartObject();
     json_key(json_, "v"), json_.Uint(1);
     json_key(json_, "type"), json_text(json_, type);
+    if (!flags_.question.empty()) text("question", flags_.question);
   }
 
   void end() {
@@ -137,6 +139,7 @@ class JsonExplanation {
   }
 
   const Explanation& what_;
+  const Flags& flags_;
   usdt::tools::Stream& out_;
   rapidjson::StringBuffer object_;
   JsonWriter json_;
@@ -144,6 +147,8 @@ class JsonExplanation {
 
 }  // namespace
 
-void write_json(const Explanation& explanation, usdt::tools::Stream& out) { JsonExplanation(explanation, out).write(); }
+void write_json(const Explanation& explanation, const Flags& flags, usdt::tools::Stream& out) {
+  JsonExplanation(explanation, flags, out).write();
+}
 
 }  // namespace usdt_trace

@@ -43,6 +43,7 @@ class TextExplanation {
       : what_(what), flags_(flags), out_(out) {}
 
   void write() {
+    if (!flags_.question.empty()) out_.print("== {}\n\n", flags_.question);
     constexpr std::size_t few = 40;
     const std::size_t shown = flags_.verbose ? what_.sites.size() : std::min(what_.sites.size(), few);
     for (std::size_t i = 0; i < shown; ++i) write(what_.sites[i]);
@@ -55,6 +56,7 @@ class TextExplanation {
                                                        what_.kernel, fmt::join(what_.assumed, ", ")));
     line("privilege", what_.no_privilege.empty() ? "this user may attach it"
                                                  : fmt::format("not enough to attach it: {}", what_.no_privilege));
+    if (!flags_.question.empty()) out_.print("\n");
   }
 
  private:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "flags.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -8,6 +10,8 @@
 
 #include "common/command_line.hpp"
 #include "common/report.hpp"
+#include "raw_flags.hpp"
+#include "script_flags.hpp"
 
 namespace usdt_trace {
 namespace {
@@ -52,29 +56,6 @@ constexpr const char* examples =
     "output that could not be written included; 2 wrong usage; 3 with --strict when events were lost or "
     "a value was unreadable.";
 
-struct RawFlags {
-  std::vector<std::string> probes;
-  std::vector<std::string> prints;
-  std::string format_string;
-  std::string where;
-  std::string pair_by;
-  std::string last;
-  std::string dump_on;
-  std::string strings;
-  std::string user_stack;
-  std::vector<std::string> backends;
-  std::string carrier = "auto";
-  std::string format = "text";
-  std::vector<std::string> disabled;
-  bool wait_for_pages = false;
-  bool no_wait_for_pages = false;
-  usdt::tools::FunctionFlags functions;
-  bool inlined = true;
-  bool ret_probes = false;
-  std::string args;
-  RawView view;
-};
-
 /// What is made of hits in the kernel, so that none of them becomes an event.
 void declare_view(CLI::App& app, RawView& raw) {
   app.add_option("--by", raw.by,
@@ -113,6 +94,8 @@ void declare_view(CLI::App& app, RawView& raw) {
       ->check(seconds())
       ->type_name("SECS");
 }
+
+}  // namespace
 
 void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.footer(examples);
@@ -182,6 +165,11 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_option("--replay", flags.replay,
                  "Show what --record wrote to FILE, as if it happened now: with --print, --where, --count, --format, "
                  "--max-events")
+      ->type_name("FILE");
+  app.add_option(
+         "--script", flags.script,
+         "Ask the questions of a TOML file, all at once (docs/scripts.md); beside it only options that are about "
+         "all of them: -p, -d, -f, -o, --replay, --explain and their like")
       ->type_name("FILE");
   app.add_option("-f,--format", raw.format, "text or json (one object a line)")
       ->check(one_of({"text", "json"}))
@@ -267,6 +255,8 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
                "Attach to bare nop5 sites although this kernel may then corrupt the program's red zone");
 }
 
+namespace {
+
 bool is_of_kernel(const usdt::PointPattern& pattern) { return std::holds_alternative<usdt::KernelPattern>(pattern); }
 
 /// A process named twice is meant once.
@@ -320,16 +310,23 @@ usdt::Result<void> interpret_last(Flags& flags, const RawFlags& raw) {
   return {};
 }
 
+}  // namespace
+
+bool goes_with_replay(std::string_view name) {
+  static constexpr std::array<std::string_view, 27> allowed = {
+      "replay",   "print",   "where",       "strings",  "count",   "format",        "output",  "max-events", "strict",
+      "quiet",    "verbose", "by",          "sum",      "avg",     "min",           "max",     "hist",       "lhist",
+      "distinct", "top",     "hist-detail", "max-rows", "latency", "format-string", "heatmap", "interval",   "script"};
+  return std::ranges::find(allowed, name) != allowed.end();
+}
+
+namespace {
+
 /// What is about tracing does not go with a recording.
 usdt::Result<void> check_replay(const CLI::App& app, const Flags& flags) {
-  constexpr std::array<std::string_view, 26> allowed = {
-      "--replay",     "--print",   "--where",         "--strings", "--count",    "--format", "--output",
-      "--max-events", "--strict",  "--quiet",         "--verbose", "--by",       "--sum",    "--avg",
-      "--min",        "--max",     "--hist",          "--lhist",   "--distinct", "--top",    "--hist-detail",
-      "--max-rows",   "--latency", "--format-string", "--heatmap", "--interval"};
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = option->get_single_name();
-    if (option->count() > 0 && std::ranges::find(allowed, "--" + name) == allowed.end())
+    if (option->count() > 0 && !goes_with_replay(name))
       return usdt::fail(usdt::ErrorKind::invalid_argument,
                         (name == "probe" ? std::string("a probe") : "--" + name) +
                             " does not go with --replay, which shows all of a recording; --where chooses events");
@@ -438,13 +435,15 @@ usdt::Result<void> interpret_prints(Flags& flags, const RawFlags& raw) {
   flags.print = std::move(*prints);
   if (raw.format_string.empty()) return {};
   const auto wrong = [](const char* why) { return usdt::fail(usdt::ErrorKind::invalid_argument, why); };
-  if (raw.format == "json") return wrong("--format-string is of text: --format json has every value by itself");
+  // A script does not know how it will be shown.
+  const bool json = raw.format == "json";
+  if (json && flags.script.empty()) return wrong("--format-string is of text: --format json has every value by itself");
   auto format = parse_format_string(raw.format_string);
   if (!format) return usdt::fail(format.error());
   if (!format->list.empty() && !flags.print.empty())
     return wrong("--format-string names its values in place (%{arg0}): --print does not go with that");
   if (!format->list.empty()) flags.print.rest = format->list;
-  flags.format_string = std::move(*format);
+  if (!json) flags.format_string = std::move(*format);
   return {};
 }
 
@@ -536,7 +535,8 @@ bool is_number(std::string_view word) {
   return !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// "--kstack PROBE", "--ustack PROBE": the value may be left out, and what is none is not taken for it.
+}  // namespace
+
 void complete_stacks(std::vector<std::string>& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view next = i + 1 < words.size() ? std::string_view(words[i + 1]) : std::string_view();
@@ -546,36 +546,58 @@ void complete_stacks(std::vector<std::string>& words) {
   }
 }
 
+namespace {
+
+CommandLine split(int argc, char** argv) {
+  CommandLine line{.own = {argv + 1, argv + argc}, .command = {}};
+  if (const auto dashes = std::find(line.own.begin(), line.own.end(), "--"); dashes != line.own.end()) {
+    line.command.assign(dashes + 1, line.own.end());
+    line.empty_command = line.command.empty();
+    line.own.erase(dashes, line.own.end());
+  }
+  complete_stacks(line.own);
+  return line;
+}
+
+/// "-f FILE.toml"
+bool is_script_for_format(const std::vector<std::string>& words) {
+  const auto option = std::ranges::find(words, "-f");
+  return option != words.end() && option + 1 != words.end() && (option + 1)->ends_with(".toml");
+}
+
 }  // namespace
 
-std::optional<Flags> parse_flags(int argc, char** argv, int& exit_code) {
+usdt::Result<void> interpret(const CLI::App& app, Flags& flags, const RawFlags& raw) {
+  if (!flags.replay.empty())
+    if (auto sense = check_replay(app, flags); !sense) return sense;
+  return interpret(flags, raw);
+}
+
+std::optional<std::vector<Flags>> parse_flags(int argc, char** argv, int& exit_code) {
+  const auto complain = [&](std::string_view why) {
+    usdt::tools::print_notice("usdt-trace", fmt::format("{}; see --help", why));
+    exit_code = usage_error;
+    return std::nullopt;
+  };
+  CommandLine line = split(argc, argv);
   Flags flags;
   RawFlags raw;
-  // What follows "--" is the command, untouched by our own options.
-  std::vector<std::string> own(argv + 1, argv + argc);
-  bool empty_command = false;
-  if (const auto dashes = std::find(own.begin(), own.end(), "--"); dashes != own.end()) {
-    flags.command.assign(dashes + 1, own.end());
-    empty_command = flags.command.empty();
-    own.erase(dashes, own.end());
-  }
-  complete_stacks(own);
+  flags.command = line.command;
   CLI::App app(description, "usdt-trace");
   declare(app, flags, raw);
-  if (const auto end = usdt::tools::parse_command_line(app, std::move(own), usage_error)) {
+  if (is_script_for_format(line.own)) return complain("-f is --format, text or json; a script is --script FILE");
+  if (const auto end = usdt::tools::parse_command_line(app, line.own, usage_error)) {
     exit_code = *end;
     return std::nullopt;
   }
-  auto sense = flags.replay.empty() ? usdt::Result<void>() : check_replay(app, flags);
-  if (sense) sense = interpret(flags, raw);
-  if (sense && empty_command)
-    sense = usdt::fail(usdt::ErrorKind::invalid_argument, "no command behind --: it would trace every process");
-  if (!sense) {
-    usdt::tools::print_notice("usdt-trace", sense.error().message + "; see --help");
-    exit_code = usage_error;
-    return std::nullopt;
+  if (line.empty_command) return complain("no command behind --: it would trace every process");
+  if (!flags.script.empty()) {
+    auto questions = questions_of_script(app, flags, line);
+    if (!questions) return complain(questions.error().message);
+    return std::move(*questions);
   }
-  return flags;
+  if (auto sense = interpret(app, flags, raw); !sense) return complain(sense.error().message);
+  return std::vector{std::move(flags)};
 }
 
 }  // namespace usdt_trace

@@ -19,8 +19,13 @@ namespace usdt_trace {
 
 enum class Format : std::uint8_t { text, json };
 
-/// The command line, parsed and checked for sense.
+/// The command line, or one question of a script, parsed and checked for sense.
 struct Flags {
+  std::string script;           ///< its file; empty: none
+  std::string question = {};    ///< its name in the script; empty: it is the command line's
+  std::string question_place;   ///< "gc.toml:7:1 (pauses)"
+  std::size_t label_width = 0;  ///< of the longest name of a question
+  bool first_question = true;   ///< of those that show what they find
   std::vector<usdt::PointPattern> patterns;
   std::vector<usdt::PointPattern> ends;  ///< of spans, which begin at `patterns`; empty: hits are events of their own
   usdt::SpanPairing pairing;             ///< of spans
@@ -70,8 +75,8 @@ struct Flags {
   bool verbose = false;      ///< how it is attached
 };
 
-/// Parses argv; prints help, version or a usage error itself. Returns the exit code in `exit_code` and nothing when the
-/// program shall end.
-[[nodiscard]] std::optional<Flags> parse_flags(int argc, char** argv, int& exit_code);
+/// Parses argv, and a script that it names; prints help, version or a usage error itself. Returns the questions,
+/// without a script one; nothing when the program shall end, with the exit code in `exit_code`.
+[[nodiscard]] std::optional<std::vector<Flags>> parse_flags(int argc, char** argv, int& exit_code);
 
 }  // namespace usdt_trace

@@ -43,7 +43,8 @@ bool Ledger::has_losses() const {
 
 void Ledger::print() const {
   const Account total = facts_.summary.total();
-  say(headline(total) + missed_text(facts_.summary.missed_hits));
+  say((flags_.question.empty() ? "" : flags_.question + ": ") + headline(total) +
+      missed_text(facts_.summary.missed_hits));
   print_filtered(total);
   print_losers();
   print_changes();

@@ -8,8 +8,8 @@
 int main(int argc, char** argv) {
   usdt::tools::reserve_standard_streams();
   int exit_code = 0;
-  const auto flags = usdt_trace::parse_flags(argc, argv, exit_code);
-  if (!flags) return exit_code;
-  if (flags->explain) return usdt_trace::explain(*flags);
-  return flags->replay.empty() ? usdt_trace::run(*flags) : usdt_trace::replay(*flags);
+  const auto questions = usdt_trace::parse_flags(argc, argv, exit_code);
+  if (!questions) return exit_code;
+  if (questions->front().explain) return usdt_trace::explain(*questions);
+  return questions->front().replay.empty() ? usdt_trace::run(*questions) : usdt_trace::replay(*questions);
 }

@@ -10,7 +10,7 @@ namespace usdt_trace {
 
 /// What is said unless --quiet.
 inline void notice(const Flags& flags, const std::string& text) {
-  if (!flags.quiet) usdt::tools::print_notice(text);
+  if (!flags.quiet) usdt::tools::print_notice(flags.question.empty() ? text : flags.question + ": " + text);
 }
 
 }  // namespace usdt_trace

@@ -30,6 +30,7 @@ class JsonOutput final : public Output {
         asks_(flags.where != nullptr || flags.view.question != nullptr),
         likely_texts_(flags.likely_texts),
         view_(flags.view),
+        question_(flags.question),
         json_(object_) {
     trace(plan);
   }
@@ -177,6 +178,7 @@ class JsonOutput final : public Output {
   void head(std::string_view type) {
     json_key(json_, "v"), json_.Uint(1);
     json_key(json_, "type"), json_text(json_, type);
+    if (!question_.empty()) json_key(json_, "question"), json_text(json_, question_);
   }
 
   void counts(const Account& counts) {
@@ -436,6 +438,7 @@ class JsonOutput final : public Output {
   bool likely_texts_;
   Columns columns_;
   const View& view_;
+  const std::string& question_;  ///< empty: of no script
   std::vector<std::string> names_;
   std::vector<const std::vector<usdt::Arg>*> args_of_;  ///< by probe; null: none of its sites is attached
   std::vector<std::string> pcs_;

@@ -28,12 +28,15 @@ class TextOutput final : public Output {
         count_only_(flags.count_only),
         likely_texts_(flags.likely_texts),
         format_(flags.format_string),
-        view_(flags.view) {
+        view_(flags.view),
+        question_(flags.question),
+        label_(label_of(flags)) {
     trace(plan);
-    if (out_.terminal().interactive && !flags.no_events() && format_.empty())
-      out_.print("{}\n", out_.styled(fmt::format("{:<15} {:<15} {:<7} {:<{}} ARGUMENTS", "TIME", "COMMAND", "PID",
-                                                 "PROBE", probe_width_),
-                                     usdt::tools::Style::bold));
+    if (out_.terminal().interactive && !flags.no_events() && format_.empty() && flags.first_question)
+      out_.print("{:<{}}{}\n", "", label_.size(),
+                 out_.styled(fmt::format("{:<15} {:<15} {:<7} {:<{}} ARGUMENTS", "TIME", "COMMAND", "PID", "PROBE",
+                                         probe_width_),
+                             usdt::tools::Style::bold));
   }
 
   void look_up(const usdt::AttachPlan& plan) override {
@@ -55,6 +58,7 @@ class TextOutput final : public Output {
 
   void show_line(const usdt::Event& event) {
     line_ = out_.printed();
+    out_.print("{}", label_);
     show_time(wall_time(event));
     out_.print(" {:<15} {:<7} {:<{}}", event.comm(), event.pid(), names_[event.site().probe.value],
                out_.terminal().interactive ? probe_width_ : 0);
@@ -73,12 +77,13 @@ class TextOutput final : public Output {
   void table(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows) override {
     const usdt::tools::Terminal& terminal = out_.terminal();
     std::vector<std::string> lines = table_lines({view_, plan(), table, rows}, terminal.width);
-    if (terminal.interactive && view_.interval) {
+    if (redraws()) {
       if (table_height_ > 0) out_.erase_lines(table_height_);
       for (std::string& line : lines) line.resize(std::min(line.size(), terminal.width - 1));
       if (lines.size() + 2 > terminal.height) lines.resize(std::max<std::size_t>(terminal.height, 4) - 2);
       table_height_ = lines.size();
-    } else if (view_.interval) {
+    } else if (view_.interval || !question_.empty()) {
+      out_.print("{}", label_);
       timespec now{};
       ::clock_gettime(CLOCK_REALTIME, &now);
       show_time(now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec);
@@ -91,7 +96,8 @@ class TextOutput final : public Output {
   void heat(const HeatSlice& slice, bool last) override {
     heat_map_.add(slice);
     const usdt::tools::Terminal& terminal = out_.terminal();
-    if (!terminal.interactive && !last) return;
+    if (!redraws() && !last) return;
+    if (!question_.empty()) out_.print("{}:\n", question_);
     HeatFrame frame{.width = terminal.width, .from = heat_map_.slices().front().from, .to = slice.to};
     if (terminal.interactive) {
       constexpr std::size_t label = 12;
@@ -120,6 +126,7 @@ class TextOutput final : public Output {
     std::stable_sort(hit.begin(), hit.end(), [&](std::size_t a, std::size_t b) {
       return summary.probes[a].matched() > summary.probes[b].matched();
     });
+    if (!question_.empty()) out_.print("{}:\n", question_);
     out_.print("{:>12}  {}\n", "HITS", "PROBE");
     for (const std::size_t i : hit)
       out_.print("{:>12}  {}\n", summary.probes[i].matched(),
@@ -127,6 +134,17 @@ class TextOutput final : public Output {
   }
 
  private:
+  /// Before lines of a script's question.
+  static std::string label_of(const Flags& flags) {
+    return flags.question.empty() ? std::string()
+                                  : fmt::format("{:<{}}  ", usdt::tools::printable(flags.question), flags.label_width);
+  }
+
+  /// A table takes the place of the one before. Those of a script would take each other's.
+  [[nodiscard]] bool redraws() const {
+    return out_.terminal().interactive && view_.interval.has_value() && question_.empty();
+  }
+
   static usdt::tools::Style style_of(unsigned level) {
     using usdt::tools::Style;
     constexpr std::array<Style, kHeatLevels + 1> kStyles{Style::plain, Style::heat1, Style::heat2,
@@ -147,6 +165,7 @@ class TextOutput final : public Output {
   /// A line as --format-string has it.
   void show_formatted(const usdt::Event& event) {
     const PrintList& list = printed_.of(event.site());
+    out_.print("{}", label_);
     std::size_t next = 0;
     for (const FormatPiece& piece : format_.pieces) {
       if (piece.kind == FormatPiece::Kind::text) {
@@ -375,6 +394,8 @@ class TextOutput final : public Output {
   bool likely_texts_;
   const FormatString& format_;
   const View& view_;
+  const std::string& question_;  ///< empty: of no script
+  std::string label_;
   std::size_t table_height_ = 0;  ///< lines of the last table, on a terminal
   HeatMap heat_map_;
   Columns columns_;

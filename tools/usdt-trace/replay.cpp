@@ -23,12 +23,11 @@ namespace {
 /// One run from a recording to its exit code.
 class Replay {
  public:
-  Replay(const Flags& flags, usdt::Recording recording) : flags_(flags), recording_(std::move(recording)) {}
+  Replay(const Flags& flags, usdt::Recording recording, Sink sink)
+      : flags_(flags), recording_(std::move(recording)), sink_(std::move(sink)) {}
 
   usdt::Result<int> run() {
-    auto sink = Sink::open(flags_.output);
-    if (!sink) return usdt::fail(sink.error());
-    sink_.emplace(std::move(*sink));
+    if (auto chosen = choose_probes(); !chosen) return usdt::fail(chosen.error());
     if (auto viewed = choose_view(); !viewed) return usdt::fail(viewed.error());
     if (auto asked = ask(); !asked) return usdt::fail(asked.error());
     sink_->show_by(line_output(plan_, printed_, flags_, around_, sink_->stream()));
@@ -42,6 +41,35 @@ class Replay {
   }
 
  private:
+  /// Those a question of a script is about; without a script all.
+  usdt::Result<void> choose_probes() {
+    if (flags_.patterns.empty()) return {};
+    const auto named = [](const std::vector<usdt::PointPattern>& patterns) {
+      Prints prints;
+      for (const usdt::PointPattern& pattern : patterns) prints.for_probes.push_back({{}, pattern, {}});
+      return prints;
+    };
+    const Prints begins = named(flags_.patterns);
+    const Prints ends = named(flags_.ends);
+    const PrintChoice at_begin(begins);
+    const PrintChoice at_end(ends);
+    chosen_.assign(plan_.probes.size(), false);
+    bool any = false;
+    for (std::uint32_t n = 0; n < plan_.probes.size(); ++n) {
+      const usdt::PlannedProbe& probe = plan_.probes[usdt::Index<usdt::PlannedProbe>(n)];
+      if (flags_.ends.empty() == probe.span.has_value()) continue;
+      if (!probe.span) {
+        chosen_[n] = at_begin.of(plan_, probe) > 0;
+      } else if (at_begin.of(plan_, plan_.probes[probe.span->begin]) > 0 &&
+                 at_end.of(plan_, plan_.probes[probe.span->end]) > 0) {
+        chosen_[n] = chosen_[probe.span->begin.value] = chosen_[probe.span->end.value] = true;
+      }
+      any |= chosen_[n];
+    }
+    if (any) return {};
+    return usdt::fail(usdt::ErrorKind::not_found, fmt::format("{} has none of its probes", flags_.replay));
+  }
+
   /// What is shown of events: what was asked for, else what was asked for when they were recorded.
   usdt::Result<void> choose_view() {
     auto view = recorded_view(recording_);
@@ -93,6 +121,7 @@ class Replay {
   }
 
   void take(const usdt::Event& event) {
+    if (!chosen_.empty() && !chosen_[event.site().probe.value]) return;
     Account& account = accounts_[account_of(plan_, event.site().probe.value)];
     ++account.hits;
     if (table_) return add_to_table(event, account);
@@ -161,7 +190,7 @@ class Replay {
       summary.undecided = ledger->undecided;
       summary.missed = ledger->missed;
       for (std::size_t n = 0; n < summary.probes.size() && summary.cut.empty(); ++n)
-        add(summary.probes[n], ledger->probes[n]);
+        if (chosen_.empty() || chosen_[n]) add(summary.probes[n], ledger->probes[n]);
     }
     const auto not_written = by_account(plan_, sink_->output().not_written());
     for (std::size_t n = 0; n < summary.probes.size(); ++n) {
@@ -213,19 +242,27 @@ class Replay {
   std::int64_t begin_ = 0, latest_ = 0;  ///< whose time is `begin_`
   std::int64_t slice_ = 0;               ///< the one at hand
   std::optional<Sink> sink_;
+  std::vector<bool> chosen_;  ///< by probe; empty: all are
   std::vector<Account> accounts_;
   std::uint64_t shown_ = 0;
 };
 
 }  // namespace
 
-int replay(const Flags& flags) {
+int replay(const std::vector<Flags>& questions) {
   ignore_write_signals();
-  auto recording = usdt::Recording::open(flags.replay);
-  if (!recording) return complain(recording.error(), flags);
-  Replay replay(flags, std::move(*recording));
-  auto code = replay.run();
-  return code ? *code : complain(code.error(), flags);
+  auto sink = Sink::open(questions.front().output);
+  if (!sink) return complain(sink.error(), questions.front());
+  int worst = success;
+  for (const Flags& flags : questions) {
+    auto recording = usdt::Recording::open(flags.replay);
+    if (!recording) return complain(recording.error(), flags);
+    Replay replay(flags, std::move(*recording), sink->sibling());
+    auto code = replay.run();
+    if (!code && !flags.question.empty()) code = usdt::fail(code.error().within(flags.question_place));
+    worst = std::max(worst, code ? *code : complain(code.error(), flags));
+  }
+  return worst;
 }
 
 }  // namespace usdt_trace

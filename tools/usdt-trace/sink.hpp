@@ -15,6 +15,8 @@ class Sink {
   /// A file; empty: standard output.
   [[nodiscard]] static usdt::Result<Sink> open(const std::string& file);
 
+  /// Another one that writes there.
+  [[nodiscard]] Sink sibling() const { return Sink(name_, stream_); }
   [[nodiscard]] usdt::tools::Stream& stream() noexcept { return *stream_; }
   /// From here on there is an output, which writes to stream().
   void show_by(std::unique_ptr<Output> output) { output_ = std::move(output); }
@@ -28,11 +30,11 @@ class Sink {
   [[nodiscard]] bool failed() const;
 
  private:
-  Sink(std::string name, std::unique_ptr<usdt::tools::Stream> stream)
+  Sink(std::string name, std::shared_ptr<usdt::tools::Stream> stream)
       : name_(std::move(name)), stream_(std::move(stream)) {}
 
   std::string name_;
-  std::unique_ptr<usdt::tools::Stream> stream_;
+  std::shared_ptr<usdt::tools::Stream> stream_;
   std::unique_ptr<Output> output_;
   bool written_ = true;
 };

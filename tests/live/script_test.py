@@ -1,0 +1,214 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""--script: several questions of one run, each with an answer and an account of its own, which are those it has alone."""
+
+import collections
+import json
+import re
+import signal
+import subprocess
+import time
+
+from puppet import HERE
+from harness import check, check_equal, main, require_file, scenario
+from where_hits import Hit, build
+
+EXAMPLES = HERE.parents[1] / "examples/scripts"
+
+SCRIPT = """
+[question.rows]
+probes = ["usdt:{0}:where:numbers"]
+by = "arg2 % 3"
+sum = "arg0"
+
+[question.few]
+probes = ["usdt:{0}:where:numbers"]
+where = "arg0 in {{-250, 0, 249}}"
+print = "arg0, str(arg3)"
+
+[question.calls]
+probes = ["ucall:{0}:serve"]
+by = "step"
+
+[question.spans]
+probes = ["usdt:{0}:where:numbers ~~ uretprobe:{0}:serve"]
+by = "end.retval % 2"
+
+[question.first]
+probes = ["usdt:{0}:where:numbers"]
+max-events = 4
+format-string = "%{{arg0}}"
+"""
+
+
+def scripted(run, text, *options, command=None, code=0):
+    file = run.dir / "script.toml"
+    file.write_text(text)
+    done = subprocess.run([run.tool, "--script", file, *options, *(["--", *command] if command else [])], capture_output=True, text=True,
+                          timeout=120)
+    check_equal(done.returncode, code, done.stderr)
+    return done
+
+
+def answers(stdout):
+    """The objects of each question."""
+    told = collections.defaultdict(list)
+    for line in stdout.splitlines():
+        if line.startswith("{"):
+            record = json.loads(line)
+            told[record["question"]].append(record)
+    return told
+
+
+def check_answers(told, hits):
+    rows = {row["key"][0]: (row["count"], row["sum"]) for row in told["rows"][0]["rows"]}
+    check_equal(rows, {rest: (sum(h.byte % 3 == rest for h in hits), sum(h.short for h in hits if h.byte % 3 == rest)) for rest in range(3)},
+                "rows")
+    check_equal([event["args"] for event in told["few"][:-1]], [[h.short, h.name] for h in hits if h.short in (-250, 0, 249)], "events")
+    check_equal(told["few"][-1]["rejected"], 497, "hits that few rejects")
+    check_equal({row["key"][0]: row["count"] for row in told["calls"][0]["rows"]}, dict(collections.Counter(h.step for h in hits)), "calls")
+    check_equal({row["key"][0]: row["count"] for row in told["spans"][0]["rows"]},
+                dict(collections.Counter((abs(h.result) % 2) * (1 if h.result >= 0 else -1) for h in hits)), "spans")
+    check_equal([event["args"] for event in told["first"][:-1]], [[h.short] for h in hits[:4]], "the first events")
+    for name, events in (("rows", 500), ("few", 3), ("calls", 500), ("spans", 500), ("first", 4)):
+        summary = told[name][-1]
+        check_equal((summary["type"], summary["events"]), ("summary", events), name)
+
+
+@scenario
+def each_question_has_the_answer_it_has_alone(run):
+    program = build(run)
+    log = run.dir / "said"
+    done = scripted(run, SCRIPT.format(program), "-f", "json", command=["sh", "-c", f"exec {program} > {log}"])
+    hits = [Hit(number, line) for number, line in enumerate(log.read_text().splitlines())]
+    check_equal(len(hits), 500, "lines of the program")
+    check_answers(answers(done.stdout), hits)
+
+
+@scenario
+def people_see_whose_line_it_is(run):
+    program = build(run)
+    done = scripted(run, SCRIPT.format(program), command=["sh", "-c", f"exec {program} > /dev/null"])
+    lines = done.stdout.splitlines()
+    check_equal(sum(bool(re.match(r"few    \d\d:\d\d:\d\d\.\d{6} where-O2 .* where:numbers arg0=-?\d+ str\(arg3\)=", line)) for line in lines), 3, "few")
+    check_equal([line for line in lines if line.startswith("first  ")], [f"first  {n}" for n in range(-250, -246)], "lines of its own")
+    for name in ("rows", "calls", "spans"):
+        check_equal(sum(bool(re.match(rf"{name:5}  \d\d:\d\d:\d\d\.\d{{6}}$", line)) for line in lines), 1, f"heading of {name}")
+    for name, words in (("rows", "500 of 500 hits in the table"), ("few", "3 events of 500 hits"), ("first", "4 events of")):
+        check(f"\n{name}: {words}" in "\n" + done.stderr, f"{name}: {done.stderr}")
+        check(f"{name}: attached " in done.stderr, done.stderr)
+
+
+@scenario
+def a_recording_answers_the_questions_it_has_the_probes_of(run):
+    program = build(run)
+    log, file = run.dir / "said", run.dir / "recording"
+    done = subprocess.run([run.tool, f"usdt:{program}:where:numbers", f"ucall:{program}:serve", "--record", file, "--",
+                           "sh", "-c", f"exec {program} > {log}"], capture_output=True, text=True, timeout=60)
+    check_equal(done.returncode, 0, done.stderr)
+    hits = [Hit(number, line) for number, line in enumerate(log.read_text().splitlines())]
+    text = SCRIPT.format(program)
+    text = text[:text.index("[question.spans]")] + text[text.index("[question.first]"):]
+    told = answers(scripted(run, "duration = 5\n" + text.replace('"arg0, str(arg3)"', '"arg0"'), "-f", "json", "--replay", file).stdout)
+    rows = {row["key"][0]: row["sum"] for row in told["rows"][0]["rows"]}
+    check_equal(rows, {rest: sum(h.short for h in hits if h.byte % 3 == rest) for rest in range(3)}, "rows")
+    check_equal([event["args"] for event in told["few"][:-1]], [[h.short] for h in hits if h.short in (-250, 0, 249)], "events")
+    check_equal(sum(row["count"] for row in told["calls"][0]["rows"]), 500, "calls")
+    check_equal([told[name][-1]["hits"] for name in ("rows", "few", "calls", "first")], [500] * 4, "hits of their own probes")
+    other = scripted(run, "[question.a]\nprobes = ['no:such']\n", "--replay", file, code=1)
+    check("has none of its probes" in other.stderr, other.stderr)
+
+
+@scenario
+def a_signal_and_the_duration_end_all_of_it(run):
+    program = build(run)
+    run_file = run.dir / "script.toml"
+    run_file.write_text(SCRIPT.format(program) + "\n")
+    done = scripted(run, "duration = 0.3\n" + SCRIPT.format(program))
+    check_equal(done.stderr.count(" in the table"), 3, done.stderr)
+    run_file.write_text(SCRIPT.format(program))
+    process = subprocess.Popen([run.tool, "--script", run_file], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for _ in range(5):
+        while "attached" not in process.stderr.readline():
+            pass
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    check_equal(process.returncode, 0, errors)
+    check_equal(errors.count(" in the table"), 3, errors)
+
+
+@scenario
+def one_file_takes_what_all_of_them_find(run):
+    program = build(run)
+    shown = run.dir / "shown"
+    scripted(run, SCRIPT.format(program), "-f", "json", "-o", shown, command=["sh", "-c", f"exec {program} > /dev/null"])
+    told = answers(shown.read_text())
+    check_equal({name: told[name][-1]["type"] for name in ("rows", "few", "calls", "spans", "first")},
+                dict.fromkeys(("rows", "few", "calls", "spans", "first"), "summary"), "summaries")
+    check_equal(len(told["few"]), 4, "events of few, and its summary")
+
+
+@scenario
+def a_question_that_cannot_be_asked_is_named_with_its_place(run):
+    program = build(run)
+    text = "\n[question.good]\nprobes = ['usdt:{0}:where:numbers']\n\n[question.bad]\nprobes = ['usdt:{0}:where:numbers']\nwhere = 'str(arg0) == 1'\n"
+    done = scripted(run, text.format(program), code=2)
+    check("script.toml:5:11: bad: " in done.stderr, done.stderr)
+    check("where:numbers(" in done.stderr, done.stderr)
+
+
+def example(run, name, *options, command):
+    done = subprocess.run([run.tool, "--script", EXAMPLES / name, "-f", "json", *options, "--", *map(str, command)], capture_output=True,
+                          text=True, timeout=120)
+    check_equal(done.returncode, 0, done.stderr)
+    return answers(done.stdout)
+
+
+@scenario
+def the_example_about_python_tells_what_a_program_did(run):
+    require_file("/usr/bin/python3.11")
+    program = run.dir / "work.py"
+    program.write_text("import gc\nimport colorsys\n"
+                       "for _ in range(7):\n    gc.collect()\n")
+    told = example(run, "python.toml", command=["/usr/bin/python3.11", "-I", program])
+    check(told["collections"][-1]["events"] >= 7, told["collections"][-1])
+    imports = [row["key"][0] for row in told["imports"][0]["rows"]]
+    check("colorsys" in imports, f"imports: {imports}")
+
+
+@scenario
+def the_example_about_memory_tells_how_much_was_asked_for(run):
+    source = run.dir / "asks.c"
+    source.write_text("#include <stdlib.h>\nint main(void) {\n  for (int i = 0; i < 100; i++) { void *volatile p = malloc(3000); free(p); }\n"
+                      "  void *volatile q = malloc(5 << 20); free(q); return 0;\n}\n")
+    program = run.build("asks", [source], ["-O1"])
+    told = example(run, "memory.toml", command=[program])
+    bars = {bar["first"]: bar["count"] for bar in told["sizes"][0]["rows"][0]["buckets"]}
+    check(bars[2048] >= 100 and bars[4 << 20] >= 1, bars)
+    check(any(event["args"] == [5 << 20] for event in told["large"][:-1]), told["large"])
+    slices = [record for record in told["sizes-by-time"] if record["type"] == "heat"]
+    check_equal(sum(record["count"] for record in slices), sum(bars.values()), "hits of both")
+    check(told["times"][0]["rows"][0]["count"] >= 101, told["times"][0])
+
+
+@scenario
+def the_example_about_exceptions_tells_who_threw(run):
+    source = run.dir / "throws.cpp"
+    source.write_text("#include <stdexcept>\n[[gnu::noinline]] void fails(int n) { throw std::runtime_error(n % 2 ? \"odd\" : \"even\"); }\n"
+                      "int main() {\n  int caught = 0;\n  for (int i = 0; i < 25; i++) try { fails(i); } catch (const std::exception&) { ++caught; }\n"
+                      "  return caught == 25 ? 0 : 1;\n}\n")
+    program = run.dir / "throws"
+    done = subprocess.run(["g++", "-O1", "-g", source, "-o", program], capture_output=True, text=True)
+    check_equal(done.returncode, 0, done.stderr)
+    told = example(run, "exceptions.toml", command=[program])
+    rows = told["thrown"][0]["rows"]
+    check_equal([(row["key"][0], row["count"]) for row in rows], [("throws", 25)], "exceptions")
+    check_equal(told["caught"][-1]["events"], 25, "spans")
+    first = [record for record in told["first"] if record["type"] == "event"]
+    check_equal(len(first), 3, "events")
+    check(all(any(frame.get("function") == "fails(int)" for frame in event["ustack"]) for event in first), first[0]["ustack"])
+
+
+if __name__ == "__main__":
+    main()

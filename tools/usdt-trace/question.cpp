@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "question.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "attached.hpp"
+#include "common/report.hpp"
+#include "notice.hpp"
+#include "output.hpp"
+#include "signals.hpp"
+
+namespace usdt_trace {
+namespace {
+
+constexpr std::string_view tool = "usdt-trace";
+
+std::int64_t wall_time() {
+  return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+/// Recordings, tables and spans are of one plan.
+usdt::Result<PlannedTrace> not_taken() {
+  return usdt::fail(usdt::ErrorKind::not_supported, "a recording, a table or a span has what there was when it began");
+}
+
+Followed came(const usdt::FollowEvent& event) {
+  Followed followed;
+  followed.kind = event.kind;
+  followed.pid = event.pid;
+  followed.file = event.file.target.path.native();
+  followed.time = event.time;
+  return followed;
+}
+Followed refused(const usdt::FollowEvent& event, const usdt::Error& error) {
+  Followed followed = came(event);
+  followed.error = error.message;
+  return followed;
+}
+Followed attached(const usdt::FollowEvent& event, const usdt::AttachPlan& part, std::size_t sites) {
+  Followed followed = came(event);
+  const auto now = Clock::now().time_since_epoch();  // CLOCK_MONOTONIC, as that of events
+  const auto now_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
+  followed.after_ns = now_ns - std::min(now_ns, event.time);
+  followed.probes = part.probes.size();
+  followed.sites = part.sites.size();
+  followed.attached = sites;
+  return followed;
+}
+
+}  // namespace
+
+/// What is recorded is shown only where that is asked for.
+usdt::Result<void> Question::open(const Sink* shown) {
+  if (flags_.record.empty() || !flags_.output.empty()) {
+    auto sink = shown ? usdt::Result<Sink>(shown->sibling()) : Sink::open(flags_.output);
+    if (!sink) return usdt::fail(sink.error());
+    sinks_.push_back(std::move(*sink));
+  }
+  if (!flags_.record.empty()) {
+    auto recorded = Sink::open(flags_.record);
+    if (!recorded) return usdt::fail(recorded.error());
+    sinks_.push_back(std::move(*recorded));
+  }
+  return following_.open();
+}
+
+const Sink* Question::shown() const {
+  return flags_.record.empty() || !flags_.output.empty() ? &sinks_.front() : nullptr;
+}
+
+void Question::begin_output() {
+  around_.emplace(flags_);
+  if (!flags_.record.empty()) {
+    auto recorder = make_recorder(*tracer_, printed_, flags_, *around_, sinks_.back().stream());
+    recorder_ = recorder.get();
+    sinks_.back().show_by(std::move(recorder));
+  }
+  if (flags_.record.empty() || !flags_.output.empty())
+    sinks_.front().show_by(line_output(*plan_, printed_, flags_, *around_, sinks_.front().stream()));
+}
+
+/// To people, and to those who read the recording.
+void Question::tell(const std::string& text) {
+  notice(flags_, text);
+  if (recorder_ != nullptr) recorder_->notice(text);
+}
+
+usdt::Result<bool> Question::plan() {
+  auto planned = plan_trace(flags_, run_.subjects());
+  if (!planned && flags_.wait && planned.error().kind == usdt::ErrorKind::not_found)
+    planned = wait_for_something(planned.error());
+  if (!planned) return usdt::fail(planned.error());
+  plan_ = std::make_shared<usdt::AttachPlan>(std::move(planned->plan));
+  printed_ = std::move(planned->printed);
+  return !plan_->sites.empty();
+}
+
+/// The plan of the first thing that comes and has what is to be traced.
+usdt::Result<PlannedTrace> Question::wait_for_something(const usdt::Error& nothing_yet) {
+  notice(flags_, fmt::format("waiting: {}", nothing_yet.message));
+  catch_signals();
+  run_.begin_time();
+  if (auto begun = begin_following(nullptr); !begun) return usdt::fail(begun.error());
+  if (auto released = run_.release_command(); !released) return usdt::fail(released.error());
+  while (!run_.over() && !run_.target_ended()) {
+    for (usdt::FollowEvent& event : following_.take()) {
+      if (first_) {
+        rest_.push_back(std::move(event));
+        continue;
+      }
+      auto planned = plan_more(flags_, run_.subjects(), event.file);
+      if (!planned) {
+        tell(refused(event, planned.error()));
+        following_.done(event);
+        continue;
+      }
+      first_ = std::move(event);
+      first_plan_ = std::move(*planned);
+    }
+    if (first_) return std::move(*first_plan_);
+    run_.arrival().wait();
+  }
+  return PlannedTrace();
+}
+
+usdt::Result<void> Question::begin_following(const usdt::AttachPlan* plan) {
+  auto begun = following_.begin(run_.subjects(), run_.command(), plan, [&run = run_] { run.arrival().wake(); });
+  if (begun && flags_.verbose && following_.begun())
+    notice(flags_, fmt::format("following by {}", following_.source()));
+  return begun;
+}
+
+usdt::Result<void> Question::begin_following() { return begin_following(plan_.get()); }
+
+usdt::TraceOptions Question::options() const {
+  usdt::TraceOptions options;
+  options.backend = flags_.backend;
+  options.carrier = flags_.carrier;
+  options.max_programs = flags_.max_programs;
+  options.string_size = flags_.string_size;
+  options.ring_bytes = flags_.ring_megabytes << 20;
+  options.kernel_stack_depth = flags_.kernel_stack_depth;
+  options.user_stack_depth = flags_.user_stack_depth;
+  options.user_stack_method = flags_.user_stack_method;
+  options.user_stack_bytes = flags_.user_stack_kilobytes << 10;
+  options.count_only = flags_.count_only;
+  options.wait_for_pages = flags_.wait_for_pages;
+  options.descendants_only = run_.command() && flags_.follow;
+  options.cgroups = run_.subjects().cgroups;
+  return options;
+}
+
+usdt::Result<void> Question::prepare_dump() {
+  if (flags_.dump_on) {
+    auto filter = usdt::EventFilter::make(flags_.dump_on, *plan_);
+    if (!filter) return usdt::fail(filter.error().within("--dump-on"));
+    dump_on_.emplace(std::move(*filter));
+  }
+  if (flags_.dump_on_signal) catch_dump_signal();
+  return {};
+}
+
+/// Where a kernel cannot tell whose children processes are, only the command's own process is traced.
+usdt::Result<usdt::Tracer> Question::start(usdt::TraceOptions options) {
+  auto tracer = usdt::Tracer::start(plan_, options);
+  if (tracer || !options.descendants_only || tracer.error().kind != usdt::ErrorKind::not_supported) return tracer;
+  const std::string why = tracer.error().message;
+  options.descendants_only = false;
+  plan_->scope = *usdt::OneProcess::of(*run_.command());
+  tracer = usdt::Tracer::start(plan_, options);
+  if (tracer) notice(flags_, fmt::format("only the command's own process is traced, not its children: {}", why));
+  return tracer;
+}
+
+usdt::Result<void> Question::attach() {
+  usdt::TraceOptions options = this->options();
+  if (run_.command() && !flags_.follow) plan_->scope = *usdt::OneProcess::of(*run_.command());
+  if (flags_.children) {
+    auto family = usdt::Processes::of(run_.subjects().pids);
+    if (!family) return usdt::fail(family.error());
+    options.family_of = std::move(*family);
+  }
+  if (auto prepared = prepare_dump(); !prepared) return prepared;
+  catch_signals();
+  auto tracer = start(std::move(options));
+  if (!tracer) return usdt::fail(tracer.error());
+  tracer_.emplace(std::move(*tracer));
+  begin_output();
+  const auto took = std::chrono::duration<double, std::milli>(Clock::now() - run_.started()).count();
+  report_skipped(flags_, *tracer_);
+  const std::string carriers =
+      flags_.verbose ? fmt::format(", specs by {}", tracer_->link().carrier_text()) : std::string();
+  tell(fmt::format("attached {}{}, after {:.1f} ms", attached_text(flags_, *tracer_), carriers, took));
+  flush();  // the heading, before what the command says
+  if (first_) tell(attached(*first_, *plan_, tracer_->link().attached()));
+  return {};
+}
+
+/// Traces what came.
+void Question::take_followed() {
+  if (first_) following_.done(*std::exchange(first_, std::nullopt));
+  for (const usdt::FollowEvent& event : std::exchange(rest_, {})) follow(event);
+  for (const usdt::FollowEvent& event : following_.take()) follow(event);
+}
+
+void Question::follow(const usdt::FollowEvent& event) {
+  auto more = recorder_ != nullptr || flags_.view.question || !flags_.ends.empty()
+                  ? not_taken()
+                  : plan_more(flags_, run_.subjects(), event.file);
+  more ? follow(event, std::move(*more)) : tell(refused(event, more.error()));
+  following_.done(event);
+}
+
+void Question::follow(const usdt::FollowEvent& event, PlannedTrace more) {
+  const usdt::AttachPlan part = more.plan;
+  more.plan.scope = plan_->scope;
+  printed_.of_probe.insert(printed_.of_probe.end(), more.printed.of_probe.begin(), more.printed.of_probe.end());
+  auto added = tracer_->add(std::move(more.plan));
+  printed_.of_probe.resize(tracer_->plan().probes.size());
+  for (Sink& sink : sinks_) sink.output().trace(tracer_->plan());
+  tell(added ? attached(event, part, added->attached) : refused(event, added.error()));
+}
+
+void Question::tell(const Followed& followed) {
+  tell(followed_text(followed));
+  for (Sink& sink : sinks_)
+    if (tracer_) sink.output().followed(followed);
+}
+
+void Question::report_changes() {
+  const auto changes = tracer_->link().changes();
+  for (; changes_told_ < changes.size(); ++changes_told_)
+    tell(change_text(tracer_->plan(), changes[changes_told_], following_.begun()));
+  nothing_left_ = changes_told_ > 0 && tracer_->link().attached() == 0;
+}
+
+usdt::Result<std::size_t> Question::step(std::chrono::milliseconds wait) {
+  auto events = take(wait);
+  if (!events) return events;
+  pause_while_recording(*events);
+  if (auto shown = show_table_so_far(); !shown) return usdt::fail(shown.error());
+  for (Sink& sink : sinks_)
+    written_ &= sink.output().flush([this](std::chrono::milliseconds) { return !run_.over(); }) == Output::Flushed::all;
+  if (!written_) return events;
+  report_changes();
+  if (tracer_->find_cgroups()) tell("followed: a cgroup went, or came again");
+  take_followed();
+  if (recorder_ != nullptr && recorder_->account_due()) recorder_->account(summary());
+  return events;
+}
+
+/// With --interval, when it is time; where some were missed, the next one is not late for them.
+usdt::Result<void> Question::show_table_so_far() {
+  const auto now = Clock::now();
+  if (!flags_.view.interval || now < next_table_) return {};
+  const auto interval =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*flags_.view.interval));
+  const bool first = next_table_ == Clock::time_point();
+  next_table_ = first || now - next_table_ > interval ? now + interval : next_table_ + interval;
+  if (first) slicer_ = HeatSlicer(wall_time());
+  return first ? usdt::Result<void>() : show_table(false);
+}
+
+usdt::Result<void> Question::show_table(bool last) {
+  auto rows = tracer_->table();
+  if (!rows) return usdt::fail(rows.error());
+  if (flags_.view.heat_map) {
+    const HeatSlice slice = slicer_.cut(*rows, wall_time());
+    for (Sink& sink : sinks_)
+      if (sink.is_written()) sink.output().heat(slice, last);
+    return {};
+  }
+  for (Sink& sink : sinks_)
+    if (sink.is_written()) sink.output().table(*plan_->table, *rows);
+  return {};
+}
+
+/// Nobody sees what is only recorded: it is taken in larger portions, since most of the work is to look so often. The
+/// ring has room for far more than what comes meanwhile.
+void Question::pause_while_recording(std::size_t events) const {
+  constexpr std::size_t few = 2048, enough = 100'000;
+  const std::size_t room = (std::size_t{flags_.ring_megabytes} << 20) / tracer_->layout().record_size();
+  if (recorder_ == nullptr || sinks_.size() > 1 || events == 0 || events >= few || room < enough) return;
+  const timespec pause{.tv_sec = 0, .tv_nsec = 10'000'000};
+  ::nanosleep(&pause, nullptr);  // a signal ends it
+}
+
+/// Takes events out of the ring into the output.
+usdt::Result<std::size_t> Question::take(std::chrono::milliseconds wait) {
+  constexpr std::uint64_t batch = 4096;
+  constexpr std::uint64_t much = 1 << 20;
+  const auto show = [this](const usdt::Event& event) {
+    around_->begin(event);
+    if (dump_on_ && !dumped_ && (dumped_ = (*dump_on_)(event).value_or(false))) run_.end();
+    for (Sink& sink : sinks_) {
+      sink.output().event(event);
+      if (sink.output().pending() > much)
+        static_cast<void>(sink.output().flush([this](std::chrono::milliseconds) { return run_.patient(); }));
+    }
+  };
+  const auto most = static_cast<std::size_t>(std::min(batch, flags_.max_events - shown_));
+  auto events = tracer_->poll(show, wait, most);
+  if (events) shown_ += *events;
+  return events;
+}
+
+void Question::finish() {
+  report_changes();
+  tracer_->detach();
+  flush();
+  while (shown_ < flags_.max_events) {
+    auto events = take(std::chrono::milliseconds(0));
+    if (!events || *events == 0) break;
+    flush();
+  }
+  tracer_->drain(nullptr);
+  if (flags_.view.question) {
+    if (auto shown = show_table(true); !shown) usdt::tools::print_error(tool, shown.error());
+  }
+  if (recorder_ != nullptr) recorder_->dump(summary());
+  flush();
+  ledger_.emplace(flags_, tracer_->plan(),
+                  Ledger::Facts{.summary = summary(),
+                                .shown = shown_,
+                                .followed = following_.begun(),
+                                .nothing_left = nothing_left_ && !run_.command()});
+  for (Sink& sink : sinks_)
+    if (sink.is_written()) sink.output().summary(ledger_->summary());
+  flush();
+  ledger_->print();
+  if (const std::string account = following_.account(); !account.empty()) notice(flags_, account);
+}
+
+void Question::flush() {
+  for (Sink& sink : sinks_) sink.flush([this](std::chrono::milliseconds) { return run_.patient(); });
+}
+
+Summary Question::summary() const {
+  return {.probes = accounts(),
+          .skipped = skipped_sites(*tracer_),
+          .missed = tracer_->missed(),
+          .changed = tracer_->link().changes(),
+          .missed_hits = tracer_->missed_hits(),
+          .undecided = tracer_->undecided()};
+}
+
+/// What the tracer counted, less what was not written everywhere.
+std::vector<Account> Question::accounts() const {
+  std::vector<Account> all;
+  const usdt::AttachPlan& plan = tracer_->plan();
+  const auto forgotten = recorder_ != nullptr ? by_account(plan, recorder_->forgotten()) : std::vector<std::uint64_t>();
+  std::vector<std::vector<std::uint64_t>> not_written;
+  for (const Sink& sink : sinks_) not_written.push_back(by_account(plan, sink.output().not_written()));
+  for (const usdt::ProbeCounts& counts : tracer_->counts()) {
+    Account& account = all.emplace_back();
+    static_cast<usdt::ProbeCounts&>(account) = counts;
+    for (const auto& of_sink : not_written)
+      account.not_written = std::max(account.not_written, of_sink[all.size() - 1]);
+    if (all.size() <= forgotten.size()) {
+      account.delivered -= forgotten[all.size() - 1];
+      account.discarded += forgotten[all.size() - 1];
+    }
+    account.delivered -= account.not_written;
+  }
+  return all;
+}
+
+bool Question::failed() const {
+  bool any = false;
+  for (const Sink& sink : sinks_) any |= sink.failed();
+  return any;
+}
+
+bool Question::has_losses() const {
+  std::uint64_t unreadable = 0;
+  for (const Sink& sink : sinks_) unreadable += sink.output().unreadable();
+  return ledger_->has_losses() || unreadable > 0;
+}
+
+}  // namespace usdt_trace

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// One question of a run: what it traces, its output and its account.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flags.hpp"
+#include "following.hpp"
+#include "heat_map.hpp"
+#include "ledger.hpp"
+#include "planning.hpp"
+#include "record_output.hpp"
+#include "run.hpp"
+#include "sink.hpp"
+#include "surroundings.hpp"
+#include "usdt/usdt.hpp"
+
+namespace usdt_trace {
+
+/// Used in this order: open(), plan(), attach(), begin_following(), step() again and again, finish().
+class Question {
+ public:
+  Question(const Flags& flags, Run& run) : flags_(flags), run_(run) {}
+  Question(const Question&) = delete;
+  Question& operator=(const Question&) = delete;
+  ~Question() = default;
+
+  /// Opens what it writes to, and begins to watch for what comes, before anything is looked for. `shown`: where another
+  /// question shows what it finds; null: nobody does yet.
+  usdt::Result<void> open(const Sink* shown);
+  /// False: --wait waited in vain.
+  usdt::Result<bool> plan();
+  usdt::Result<void> attach();
+  usdt::Result<void> begin_following();
+
+  /// Takes what has come, waiting for it for at most `wait`, and shows it. Returns how many events there were.
+  usdt::Result<std::size_t> step(std::chrono::milliseconds wait);
+  /// It has all the events that were asked for, nowhere to write to, or nothing left to trace.
+  [[nodiscard]] bool has_enough() const noexcept { return shown_ >= flags_.max_events || !written_; }
+  [[nodiscard]] bool nothing_left() const noexcept { return nothing_left_; }
+  /// Detaches, hands over what is still in the ring, and accounts for every hit.
+  void finish();
+  [[nodiscard]] bool finished() const noexcept { return ledger_.has_value(); }
+
+  /// Where events are shown; null: they are only recorded.
+  [[nodiscard]] const Sink* shown() const;
+  [[nodiscard]] usdt::Tracer& tracer() { return *tracer_; }
+  [[nodiscard]] const Flags& flags() const noexcept { return flags_; }
+  /// After finish(): what it ended with.
+  [[nodiscard]] bool failed() const;
+  [[nodiscard]] bool has_losses() const;
+
+ private:
+  void begin_output();
+  void tell(const std::string& text);
+  void tell(const Followed& followed);
+  usdt::Result<void> begin_following(const usdt::AttachPlan* plan);
+  usdt::Result<PlannedTrace> wait_for_something(const usdt::Error& nothing_yet);
+  [[nodiscard]] usdt::TraceOptions options() const;
+  usdt::Result<usdt::Tracer> start(usdt::TraceOptions options);
+  usdt::Result<void> prepare_dump();
+  void take_followed();
+  void follow(const usdt::FollowEvent& event);
+  void follow(const usdt::FollowEvent& event, PlannedTrace more);
+  void report_changes();
+  usdt::Result<std::size_t> take(std::chrono::milliseconds wait);
+  void pause_while_recording(std::size_t events) const;
+  usdt::Result<void> show_table_so_far();
+  usdt::Result<void> show_table(bool last);
+  void flush();
+  [[nodiscard]] Summary summary() const;
+  [[nodiscard]] std::vector<Account> accounts() const;
+
+  const Flags& flags_;
+  Run& run_;
+  std::shared_ptr<usdt::AttachPlan> plan_;    ///< what the trace begins with
+  Printed printed_;                           ///< of the tracer's plan
+  std::optional<usdt::FollowEvent> first_;    ///< with --wait: what was waited for,
+  std::optional<PlannedTrace> first_plan_;    ///< its plan,
+  std::vector<usdt::FollowEvent> rest_ = {};  ///< and what came with it
+  std::optional<usdt::Tracer> tracer_;
+  Following following_{flags_};
+  std::optional<LiveSurroundings> around_;
+  std::vector<Sink> sinks_;
+  Recorder* recorder_ = nullptr;  ///< of one of them
+  std::optional<usdt::EventFilter> dump_on_;
+  bool dumped_ = false;  ///< it held
+  std::optional<Ledger> ledger_;
+  std::uint64_t shown_ = 0;
+  bool written_ = true;  ///< all of it so far
+  std::size_t changes_told_ = 0;
+  bool nothing_left_ = false;  ///< every site was let go
+  Clock::time_point next_table_;
+  HeatSlicer slicer_{0};
+};
+
+}  // namespace usdt_trace

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "run.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/report.hpp"
+#include "notice.hpp"
+#include "signals.hpp"
+
+namespace usdt_trace {
+
+void Arrival::wakes(const usdt::Tracer* tracer) {
+  const std::lock_guard lock(mutex_);
+  tracer_ = tracer;
+}
+
+void Arrival::wake() {
+  const std::lock_guard lock(mutex_);  // the tracer does not go meanwhile
+  came_ = true;
+  changed_.notify_one();
+  if (tracer_) tracer_->wake();
+}
+
+void Arrival::wait() {
+  constexpr std::chrono::milliseconds moment{50};
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, moment, [this] { return came_; });
+  came_ = false;
+}
+
+usdt::Result<void> Run::hold_command() {
+  if (flags_.command.empty()) return {};
+  auto program = usdt::find_program(flags_.command[0]);
+  if (!program) return usdt::fail(program.error());
+  program_ = *program;
+  auto child = Child::fork(flags_.command);
+  if (!child) return usdt::fail(child.error());
+  child_.emplace(std::move(*child));
+  return {};
+}
+
+/// A process that has ended is no reason not to trace the others.
+usdt::Result<void> Run::find_subjects() {
+  subjects_ = {.pids = watch_.living(), .program = program_};
+  if (subjects_.pids.empty() && !flags_.pids.empty())
+    return usdt::fail(usdt::ErrorKind::not_found, fmt::format("no process {}", fmt::join(flags_.pids, ", ")));
+  for (const pid_t pid : flags_.pids) {
+    if (std::ranges::find(subjects_.pids, pid) == subjects_.pids.end())
+      usdt::tools::print_notice("usdt-trace", fmt::format("no process {}: only the others are traced", pid));
+  }
+  return find_cgroups();
+}
+
+/// Of --cgroup and --container; with --wait when there are such.
+usdt::Result<void> Run::find_cgroups() {
+  bool told = false;
+  const auto find = [&](const std::string& name, auto&& by) -> usdt::Result<void> {
+    while (true) {
+      auto found = by(name);
+      if (found) {
+        subjects_.cgroups.push_back(std::move(*found));
+        return {};
+      }
+      if (!flags_.wait || found.error().kind != usdt::ErrorKind::not_found) return usdt::fail(found.error());
+      if (!std::exchange(told, true)) {
+        notice(flags_, fmt::format("waiting: {}", found.error().message));
+        catch_signals();
+        begin_time();
+      }
+      if (over()) return {};
+      arrival_.wait();
+    }
+  };
+  for (const std::string& name : flags_.cgroups)
+    if (auto found = find(name, usdt::find_cgroup); !found) return found;
+  for (const std::string& id : flags_.containers)
+    if (auto found = find(id, usdt::find_container); !found) return found;
+  return {};
+}
+
+usdt::Result<void> Run::release_command() {
+  if (!child_ || std::exchange(released_, true)) return {};
+  auto released = child_->release();
+  return released ? released : usdt::fail(released.error().within(flags_.command[0]));
+}
+
+void Run::begin_time() {
+  if (!flags_.duration_seconds) return;
+  end_ = Clock::now() +
+         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*flags_.duration_seconds));
+}
+
+bool Run::over() const { return end_asked_for() || ended_ || Clock::now() >= end_; }
+
+bool Run::patient() {
+  constexpr std::chrono::seconds grace{1};
+  if (!over()) return true;
+  if (!last_patience_) last_patience_ = Clock::now() + grace;
+  return Clock::now() < *last_patience_;
+}
+
+bool Run::target_ended() { return (child_ && child_->ended()) || (!subjects_.pids.empty() && watch_.living().empty()); }
+
+}  // namespace usdt_trace

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "script.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#define TOML_EXCEPTIONS 0
+#define TOML_ENABLE_FORMATTERS 0
+#include <toml++/toml.h>
+
+namespace usdt_trace {
+namespace {
+
+constexpr std::size_t kMostQuestions = 64;
+
+ScriptPlace place_of(const toml::source_region& source) { return {source.begin.line, source.begin.column}; }
+ScriptPlace place_of(const toml::node& node) { return place_of(node.source()); }
+
+std::string_view kind_of(const toml::node& node) {
+  switch (node.type()) {
+    case toml::node_type::none:
+      break;
+    case toml::node_type::table:
+      return "a table";
+    case toml::node_type::array:
+      return "an array";
+    case toml::node_type::string:
+      return "a text";
+    case toml::node_type::integer:
+      return "a whole number";
+    case toml::node_type::floating_point:
+      return "a number";
+    case toml::node_type::boolean:
+      return "a truth value";
+    case toml::node_type::date:
+      return "a date";
+    case toml::node_type::time:
+      return "a time";
+    case toml::node_type::date_time:
+      return "a date and time";
+  }
+  return "nothing";
+}
+
+/// Makes a script of what TOML says.
+class Reader {
+ public:
+  explicit Reader(std::string file) { script_.file = std::move(file); }
+
+  usdt::Result<Script> read(const toml::table& root) {
+    for (const auto& [key, node] : root)
+      if (auto read = top(key, node); !read) return usdt::fail(read.error());
+    if (script_.questions.empty()) return usdt::fail(script_.wrong({1, 1}, "no question: [question.NAME] begins one"));
+    // Tables are in the order of their names; people think in that of the file.
+    std::ranges::stable_sort(script_.questions, {}, [](const ScriptQuestion& question) {
+      return std::pair(question.place.line, question.place.column);
+    });
+    return std::move(script_);
+  }
+
+ private:
+  usdt::Result<void> top(const toml::key& key, const toml::node& node) {
+    if (key.str() == "title") {
+      auto title = text(node, "title");
+      if (!title) return usdt::fail(title.error());
+      script_.title = std::move(*title);
+      return {};
+    }
+    if (key.str() == "needs") return needs(node);
+    if (key.str() == "question") return questions(node);
+    auto option = this->option(key, node);
+    if (!option) return usdt::fail(option.error());
+    script_.shared.push_back(std::move(*option));
+    return {};
+  }
+
+  usdt::Result<void> needs(const toml::node& node) {
+    auto all = texts(node, "needs");
+    if (!all) return usdt::fail(all.error());
+    const toml::array* array = node.as_array();
+    for (std::size_t i = 0; i < all->size(); ++i)
+      script_.needs.push_back({std::move((*all)[i]), array ? place_of((*array)[i]) : place_of(node)});
+    return {};
+  }
+
+  usdt::Result<void> questions(const toml::node& node) {
+    const toml::table* all = node.as_table();
+    if (all == nullptr) return wrong(node, "question is a table of questions: [question.NAME] begins one");
+    for (const auto& [key, each] : *all) {
+      if (script_.questions.size() == kMostQuestions)
+        return wrong(each, fmt::format("more than {} questions", kMostQuestions));
+      if (auto read = question(key, each); !read) return read;
+    }
+    return {};
+  }
+
+  usdt::Result<void> question(const toml::key& key, const toml::node& node) {
+    const toml::table* table = node.as_table();
+    if (table == nullptr)
+      return wrong(node,
+                   fmt::format("'{}' is {}, and no question: [question.NAME] begins one", key.str(), kind_of(node)));
+    if (key.str().empty()) return wrong(node, "a question without a name");
+    ScriptQuestion& question = script_.questions.emplace_back();
+    question.name = key.str();
+    question.place = place_of(key.source());
+    for (const auto& [name, value] : *table) {
+      if (name.str() == "probes") {
+        auto probes = texts(value, "probes");
+        if (!probes) return usdt::fail(probes.error());
+        for (const std::string& probe : *probes)
+          if (probe.starts_with('-')) return wrong(value, fmt::format("'{}' is no probe", probe));
+        question.probes = std::move(*probes);
+        continue;
+      }
+      auto option = this->option(name, value);
+      if (!option) return usdt::fail(option.error());
+      question.options.push_back(std::move(*option));
+    }
+    if (question.probes.empty())
+      return usdt::fail(script_.wrong(
+          question.place, fmt::format("question '{}' has no probes: probes = [\"PROVIDER:NAME\"]", question.name)));
+    return {};
+  }
+
+  usdt::Result<ScriptOption> option(const toml::key& key, const toml::node& node) {
+    ScriptOption option{.name = std::string(key.str()), .value = {}, .place = place_of(key.source())};
+    if (const auto flag = node.value_exact<bool>()) {
+      option.value = *flag;
+      return option;
+    }
+    auto values = texts(node, option.name);
+    if (!values) return usdt::fail(values.error());
+    option.value = std::move(*values);
+    return option;
+  }
+
+  /// A value, or several in an array.
+  usdt::Result<std::vector<std::string>> texts(const toml::node& node, std::string_view name) {
+    std::vector<std::string> all;
+    const toml::array* array = node.as_array();
+    if (array == nullptr) {
+      auto one = text(node, name);
+      if (!one) return usdt::fail(one.error());
+      all.push_back(std::move(*one));
+      return all;
+    }
+    for (const toml::node& each : *array) {
+      auto one = text(each, name);
+      if (!one) return usdt::fail(one.error());
+      all.push_back(std::move(*one));
+    }
+    if (all.empty()) return wrong(node, fmt::format("{} is empty", name));
+    return all;
+  }
+
+  /// As it would be written behind an option.
+  usdt::Result<std::string> text(const toml::node& node, std::string_view name) {
+    std::string text;
+    if (const auto string = node.value_exact<std::string>())
+      text = *string;
+    else if (const auto whole = node.value_exact<std::int64_t>())
+      text = fmt::format("{}", *whole);
+    else if (const auto number = node.value_exact<double>())
+      text = fmt::format("{}", *number);
+    else
+      return wrong(node, fmt::format("{} is {}, and takes a text or a number", name, kind_of(node)));
+    if (text.empty()) return wrong(node, fmt::format("{} is empty", name));
+    if (text.find('\0') != text.npos) return wrong(node, fmt::format("{} has a NUL in it", name));
+    return text;
+  }
+
+  tl::unexpected<usdt::Error> wrong(const toml::node& node, std::string_view why) const {
+    return usdt::fail(script_.wrong(place_of(node), why));
+  }
+
+  Script script_;
+};
+
+usdt::Result<std::string> read_text(const std::string& file) {
+  constexpr std::size_t most = 1 << 20;
+  const auto trouble = [&] {
+    return usdt::fail(usdt::os_failure(usdt::ErrorKind::io, fmt::format("read {}", file), errno));
+  };
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return trouble();
+  std::string text(most + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.bad()) return trouble();
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  if (text.size() > most) return usdt::fail(usdt::ErrorKind::limit, fmt::format("{}: more than 1 MiB of script", file));
+  return text;
+}
+
+using Version = std::vector<unsigned>;
+
+/// "6.1.12-amd64": its numbers; nothing: it does not begin with one.
+std::optional<Version> version_of(std::string_view text) {
+  Version version;
+  while (true) {
+    unsigned number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc()) return version.empty() ? std::nullopt : std::optional(version);
+    version.push_back(number);
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    if (!text.starts_with('.')) return version;
+    text.remove_prefix(1);
+  }
+}
+
+/// What is missing, in words; empty: it is there; nothing: no such need is known.
+std::optional<std::string> missing(std::string_view kind, const std::string& what) {
+  if (kind == "usdt-trace" || kind == "linux") {
+    const auto wanted = version_of(what);
+    if (!wanted) return std::nullopt;
+    utsname kernel{};
+    if (::uname(&kernel) != 0) return std::string();
+    const std::string_view have = kind == "linux" ? kernel.release : USDT_VERSION;
+    return version_of(have) >= wanted ? std::string() : fmt::format("this is {} {}", kind, have);
+  }
+  if (kind == "feature") {
+    const auto feature = usdt::feature_by_name(what);
+    if (!feature) return std::nullopt;
+    const usdt::FeatureState state = usdt::probe_feature(*feature);
+    return state.answer == usdt::Answer::no ? state.detail : std::string();
+  }
+  if (kind == "program") {
+    const auto program = usdt::find_program(what);
+    return program ? std::string() : program.error().message;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+usdt::Error Script::wrong(ScriptPlace place, std::string_view why) const {
+  return {usdt::ErrorKind::invalid_argument, fmt::format("{}:{}:{}: {}", file, place.line, place.column, why)};
+}
+
+usdt::Result<Script> read_script(const std::string& file) {
+  auto text = read_text(file);
+  if (!text) return usdt::fail(text.error());
+  const toml::parse_result parsed = toml::parse(*text, file);
+  if (parsed) return Reader(file).read(parsed.table());
+  const toml::parse_error& error = parsed.error();
+  const ScriptPlace place = place_of(error.source());
+  return usdt::fail(usdt::ErrorKind::syntax,
+                    fmt::format("{}:{}:{}: {}", file, place.line, place.column, error.description()));
+}
+
+usdt::Result<void> check_needs(const Script& script) {
+  std::vector<std::string> all;
+  for (const ScriptNeed& need : script.needs) {
+    const std::size_t space = std::min(need.text.find(' '), need.text.size());
+    const std::string_view kind = std::string_view(need.text).substr(0, space);
+    const auto why = missing(kind, need.text.substr(std::min(space + 1, need.text.size())));
+    if (!why)
+      return usdt::fail(script.wrong(need.place, fmt::format("'{}' is no need: there are 'usdt-trace VERSION', 'linux "
+                                                             "VERSION', 'feature NAME' and 'program NAME'",
+                                                             need.text)));
+    if (!why->empty()) all.push_back(script.wrong(need.place, fmt::format("needs {}: {}", need.text, *why)).message);
+  }
+  if (all.empty()) return {};
+  return usdt::fail(usdt::ErrorKind::not_supported, fmt::format("{}", fmt::join(all, "; ")));
+}
+
+std::string nearest(std::string_view word, const std::vector<std::string>& names) {
+  std::string best;
+  std::size_t least = word.size() / 3 + 2;  // more changes than that make another word
+  for (const std::string& name : names) {
+    std::vector<std::size_t> row(name.size() + 1);
+    std::iota(row.begin(), row.end(), 0);
+    for (std::size_t i = 0; i < word.size(); ++i) {
+      std::size_t diagonal = std::exchange(row[0], i + 1);
+      for (std::size_t j = 0; j < name.size(); ++j)
+        diagonal =
+            std::exchange(row[j + 1], std::min({row[j] + 1, row[j + 1] + 1, diagonal + (word[i] == name[j] ? 0 : 1)}));
+    }
+    if (row.back() >= least) continue;
+    least = row.back();
+    best = name;
+  }
+  return best;
+}
+
+}  // namespace usdt_trace

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Scripts: several named questions of one session in a TOML file (docs/scripts.md).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "usdt/usdt.hpp"
+
+namespace usdt_trace {
+
+/// Where something is in a script; counted from 1.
+struct ScriptPlace {
+  std::uint32_t line = 0, column = 0;
+};
+
+/// A key of a script, which is called as the option of the command line it stands for.
+struct ScriptOption {
+  std::string name;  ///< without the dashes
+  std::variant<bool, std::vector<std::string>> value =
+      {};  ///< of a flag; what is given to others, perhaps again and again
+  ScriptPlace place = {};
+};
+
+/// One question.
+struct ScriptQuestion {
+  std::string name;
+  ScriptPlace place = {};
+  std::vector<std::string> probes = {};
+  std::vector<ScriptOption> options = {};
+};
+
+/// What it says has to be there: "linux 6.1", "feature kernel_btf".
+struct ScriptNeed {
+  std::string text;
+  ScriptPlace place = {};
+};
+
+struct Script {
+  std::string file;
+  std::string title = {};
+  std::vector<ScriptNeed> needs = {};
+  std::vector<ScriptOption> shared = {};  ///< of all questions
+  std::vector<ScriptQuestion> questions = {};
+
+  /// "gc.toml:7:3: ...". An error about that place.
+  [[nodiscard]] usdt::Error wrong(ScriptPlace place, std::string_view why) const;
+};
+
+/// Reads a file of at most 1 MiB. What its keys mean is not looked at. Errors: not_found, no_permission, io; syntax and
+/// invalid_argument with the place (no TOML, values of other types than options have, no question, no probes).
+[[nodiscard]] usdt::Result<Script> read_script(const std::string& file);
+
+/// What of its needs this machine does not have, all of them. Errors: not_supported; invalid_argument (a need that is
+/// none).
+[[nodiscard]] usdt::Result<void> check_needs(const Script& script);
+
+/// That of `names` which `word` may have been meant to be; empty: none is near.
+[[nodiscard]] std::string nearest(std::string_view word, const std::vector<std::string>& names);
+
+}  // namespace usdt_trace
