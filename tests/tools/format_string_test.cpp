@@ -27,7 +27,7 @@ TEST(FormatString, takes_directives_of_printf_names_and_values_in_place) {
   EXPECT_TRUE(listed->pieces[0].left);
   EXPECT_EQ(listed->pieces[0].width, 16U);
   EXPECT_EQ(listed->pieces[2].conversion, 'd');
-  EXPECT_EQ(listed->pieces[2].column, 12U);
+  EXPECT_EQ(listed->pieces[2].column, 11U);
   EXPECT_EQ(listed->pieces[3].text, "%\t");
   EXPECT_EQ(listed->pieces[4].conversion, 'x');
   EXPECT_TRUE(listed->pieces[4].prefix);

@@ -101,8 +101,6 @@ std::string where_text(const usdt::Arg& arg, usdt::Machine machine) {
 
 ValueNames names_of(const std::vector<usdt::Arg>& args) {
   ValueNames names;
-  std::size_t before_end = 0;
-  for (const usdt::Arg& arg : args) before_end += arg.of_end ? 0 : 1;
   std::size_t number = 0;
   std::size_t of_end = 0;
   for (const usdt::Arg& arg : args) {

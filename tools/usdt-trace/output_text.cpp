@@ -212,8 +212,9 @@ class TextOutput final : public Output {
       case EventField::probe:
         return out_.print("{}", names_[event.site().probe.value]);
       case EventField::duration:
-        return event.duration() > 0 ? out_.print("{:.3f}us", static_cast<double>(event.duration()) / 1000)
-                                    : out_.print("-");
+        return event.duration() > 0
+                   ? out_.print("{}", usdt::tools::duration_text(static_cast<double>(event.duration())))
+                   : out_.print("-");
     }
   }
 
