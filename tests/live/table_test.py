@@ -6,6 +6,7 @@ import collections
 import json
 import os
 import pty
+import re
 import subprocess
 
 from puppet import HERE
@@ -215,6 +216,29 @@ def a_terminal_shows_the_table_again_and_again_in_its_place(run):
     times = shown.count(b"COUNT")
     check(times >= 3, f"shown {times} times: {shown!r}")
     check_equal(shown.count(b"\x1b[J"), times - 1, "times the one before was taken away")
+
+
+UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
+
+
+@scenario
+def durations_have_units_for_people_and_are_nanoseconds_for_programs(run):
+    program = build(run)
+    events = run.dir / "calls"
+    subprocess.run([run.tool, f"ucall:{program}:serve", "--record", events, "--", program], check=True, timeout=60,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for view in ("--sum", "--avg", "--min", "--max"):
+        shown, exact = [subprocess.run([run.tool, "--replay", events, "--by", "step", view, "duration", "-f", form], check=True,
+                                       capture_output=True, text=True, timeout=60).stdout.splitlines()
+                        for form in ("text", "json")]
+        rows = {row["key"][0]: row[view[2:]] for row in json.loads(exact[0])["rows"]}
+        check_equal(len(shown), 1 + len(rows), f"lines of {shown}")
+        for line in shown[1:]:
+            _, text, step = line.split()
+            number, unit = re.fullmatch(r"([\d.]+)(ns|us|ms|s)", text).groups()
+            check(abs(float(number) * UNITS[unit] - rows[int(step)]) <= 0.05 * rows[int(step)], f"{view}: {line}, {rows}")
+    plain = subprocess.run([run.tool, "--replay", events, "--sum", "duration + 0"], check=True, capture_output=True, text=True)
+    check(plain.stdout.split()[-1].isdigit(), f"what is made of a duration may be anything: {plain.stdout}")
 
 
 VIEWS = [

@@ -238,6 +238,13 @@ std::string short_number(usdt::Int128 number) {
 
 }  // namespace
 
+bool View::is_about_durations() const {
+  if (latency) return true;
+  if (!question || !question->value) return false;
+  const usdt::ExpressionNode& node = question->value->root;
+  return node.op == usdt::Operator::field && static_cast<usdt::HitField>(node.bits) == usdt::HitField::duration;
+}
+
 usdt::Result<View> parse_view(const RawView& raw) {
   View view;
   auto question = std::make_shared<usdt::TableQuestion>();
@@ -342,9 +349,26 @@ std::string number_of(Shown shown, const ShownRow& row) {
 }
 
 std::string shown_number(Shown shown, const View& view, const ShownRow& row) {
-  if (view.latency && permille_of(shown) > 0) return duration_text(quantile(row, permille_of(shown)));
-  if (view.latency && shown == Shown::maximum) return duration_text(row.maximum);
-  return number_of(shown, row);
+  if (!view.is_about_durations()) return number_of(shown, row);
+  switch (shown) {
+    case Shown::count:
+    case Shown::distinct:
+      return number_of(shown, row);
+    case Shown::sum:
+      return duration_text(row.sum);
+    case Shown::average:
+      return duration_text(row.sum / static_cast<usdt::Int128>(row.count));
+    case Shown::minimum:
+      return duration_text(row.minimum);
+    case Shown::maximum:
+      return duration_text(row.maximum);
+    case Shown::p50:
+    case Shown::p90:
+    case Shown::p99:
+    case Shown::p999:
+      return duration_text(quantile(row, permille_of(shown)));
+  }
+  return {};
 }
 
 std::string key_text(const usdt::AttachPlan& plan, const usdt::TableColumn& column, const usdt::TableKey& key) {

@@ -29,6 +29,8 @@ struct View {
   std::size_t top = SIZE_MAX;                           ///< rows that are shown
   std::optional<double> interval;                       ///< seconds from one look at the table to the next
   [[nodiscard]] bool has_buckets() const { return histogram != Histogram::none || latency; }
+  /// Its numbers are nanoseconds: those of --latency, and of `duration` itself.
+  [[nodiscard]] bool is_about_durations() const;
   /// The last key is not shown, but what rows are counted by (distinct), or a bucket.
   [[nodiscard]] bool folds_last_key() const {
     return has_buckets() || (!shown.empty() && shown.back() == Shown::distinct);

@@ -66,7 +66,8 @@ def latency_of_a_function_by_its_argument_is_what_the_program_times(run):
         row = result.rows[(kind,)]
         check_equal(row["count"], calls, f"calls for kind {kind}")
         check(row["max"] <= longest, f"its clock is around the call: {row['max']} ns of {longest} ns")
-        check_near(row["max"] / 1e9, longest / 1e9, 0.002, f"the longest of kind {kind}")
+        check(row["p50"] >= kind * 700_000, f"it sleeps {kind} times 0.7 ms: {row}")
+        check_near(row["max"] / 1e9, longest / 1e9, f"the longest of kind {kind}")
 
 
 def log2_range(number):
@@ -92,7 +93,7 @@ def waits_for_a_mutex_are_as_long_as_the_program_times(run):
     check_equal(row["count"], waits, "waits for the mutex that is held")
     check_equal(len(result.rows), 1, "mutexes that are waited for")
     check(row["max"] <= longest, f"{row['max']} ns of {longest} ns")
-    check_near(row["max"] / 1e9, longest / 1e9, 0.002, f"the longest of {waited} ns in all")
+    check_near(row["max"] / 1e9, longest / 1e9, f"the longest of {waited} ns in all")
 
 
 LOOK_UP = """\
@@ -120,7 +121,7 @@ def names_that_are_looked_up_are_those_the_program_asked_for(run):
     check_equal([event["args"] for event in result.events], [[name, error] for name, error, _ in said], "names, and results")
     for event, (name, _, took) in zip(result.events, said):
         check(event["duration_ns"] <= took, f"{name}: {event['duration_ns']} ns of {took} ns")
-        check_near(event["duration_ns"] / 1e9, took / 1e9, 0.005, name)
+        check_near(event["duration_ns"] / 1e9, took / 1e9, name)
 
 
 if __name__ == "__main__":

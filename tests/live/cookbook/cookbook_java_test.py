@@ -51,7 +51,7 @@ def pauses_for_garbage_are_those_of_the_log(run):
         row = result.rows[(full,)]
         check_equal((row["count"], len(theirs) >= 3), (len(theirs), True), f"pauses, full: {full}")
         check(row["max"] / 1e9 <= max(theirs), f"what is logged is around the probes: {row['max']} ns, {max(theirs)} s")
-        check_near(row["max"] / 1e9, max(theirs), 0.01, "the longest pause")
+        check_near(row["max"] / 1e9, max(theirs), "the longest pause")
 
 
 @scenario
@@ -62,7 +62,7 @@ def waits_for_monitors_are_those_the_threads_were_blocked(run):
     result = recipe.stop()
     row = result.rows[("App$Ledger",)]
     check_equal((row["count"], blocked), (4, 4), "waits, and those the threads count")
-    check_near(row["sum"] / 1e9, milliseconds / 1000, 0.02, "time blocked")
+    check_near(row["sum"] / 1e9, milliseconds / 1000, "time blocked")
 
 
 @scenario

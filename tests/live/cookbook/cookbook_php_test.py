@@ -41,9 +41,9 @@ def requests_take_as_long_as_the_script_says(run):
     result = recipe.stop()
     slow = [(uri, took) for uri, took in said if took > 0.02]
     check_equal([span["args"] for span in result.spans], [["GET", uri] for uri, _ in slow], "slow requests")
-    check_equal(len(slow), 3, "of which there are")
+    check(len(slow) >= 3, f"those that sleep are among them: {slow}")
     for span, (uri, took) in zip(result.spans, slow):
-        check_near(span["duration_ns"] / 1e9, took, 0.01, uri)
+        check_near(span["duration_ns"] / 1e9, took, uri)
 
 
 FUNCTIONS = """\
@@ -71,7 +71,7 @@ def functions_take_as_long_as_the_script_says(run):
     [took] = json.loads(result.program_said()[-1])
     check_equal((result.counts()[("parse",)], result.counts()[("render",)]), (20, 40), "calls")
     # render is called by parse, too: there its own clock does not see it.
-    check_near(result.rows[("parse",)]["sum"] / 1e9, took["parse"] / 1e9, 0.01, "parse")
+    check_near(result.rows[("parse",)]["sum"] / 1e9, took["parse"] / 1e9, "parse")
     check(took["render"] < result.rows[("render",)]["sum"] < took["parse"] + took["render"], f"render: {result.rows}, {took}")
 
 

@@ -10,8 +10,6 @@ from recipes import Recipe, check_near
 from harness import check, check_equal, main, scenario, wait_until
 from postgres import POSTGRES_BIN, Postgres
 
-CLOSE = 0.02  # seconds between two clocks: the server's own are read before and behind its probes
-
 
 def logged(server, pattern, many):
     """What the server wrote to its log since it runs; it may write later than it answers."""
@@ -39,16 +37,16 @@ def slow_statements_are_those_that_the_server_logs_as_slow(run):
     said = [(text, float(ms) / 1000) for ms, text in logged(server, r"duration: ([\d.]+) ms  statement: (.*)$", 8)]
     expected = [(text, took) for text, took in said if took > 0.05]
     check_equal([span["args"][0] for span in slow.spans], [text for text, _ in expected], "slow statements")
-    check_equal(len(expected), 4, "of which there are")
+    check(len(expected) >= 4, f"those that sleep are among them: {expected}")
     for span, (text, took) in zip(slow.spans, expected):
-        check_near(span["duration_ns"] / 1e9, took, CLOSE, text)
+        check_near(span["duration_ns"] / 1e9, took, text)
     check_equal(slow.summary["probes"][0]["in_flight"], 1, "the statement that failed")
 
     check_equal(sum(times.counts().values()), len(said), "statements")
     for text in SLEEPS:
         row, theirs = times.rows[(text,)], [took for each, took in said if each == text]
         check_equal(row["count"], len(theirs), text)
-        check_near(row["max"] / 1e9, max(theirs), CLOSE, f"the longest {text}")
+        check_near(row["max"] / 1e9, max(theirs), f"the longest {text}")
     check_equal(times.counts()[("SELECT 1",)], 2, "a quick one")
 
 
@@ -75,7 +73,7 @@ def lock_waits_are_as_long_as_the_server_logs(run):
     for span, (pid, table, base, ms) in zip(result.spans, said):
         check_equal((span["pid"], *span["args"]), (int(pid), int(base), int(table), row_exclusive), "process, database, table, mode")
         check_equal((int(table), int(base)), (relation, database), "the ones that were meant")
-        check_near(span["duration_ns"] / 1e9, float(ms) / 1000, CLOSE, "the wait")
+        check_near(span["duration_ns"] / 1e9, float(ms) / 1000, "the wait")
 
 
 @scenario
@@ -89,7 +87,7 @@ def checkpoints_are_as_long_and_as_large_as_the_server_logs(run):
     check_equal(len(result.spans), 2, "checkpoints")
     for span, (wrote, added, total) in zip(result.spans, said):
         check_equal(span["args"], [int(wrote), int(added)], "buffers written, files of the log added")
-        check_near(span["duration_ns"] / 1e9, float(total), CLOSE, "a checkpoint")
+        check_near(span["duration_ns"] / 1e9, float(total), "a checkpoint")
 
 
 @scenario

@@ -21,6 +21,7 @@ from harness import Failure, Result, Skip, Tracing, check, require_root, wait_un
 
 DOCUMENT = ROOT / "docs/cookbook.md"
 ANY_PROCESS = "4711"
+CLOSE = 0.02
 # Programs of the distribution, not of a version manager in somebody's home.
 ENVIRONMENT = {**os.environ, "PATH": f"/usr/bin:/bin:{os.environ.get('PATH', '')}", "LC_ALL": "C.UTF-8"}
 
@@ -67,6 +68,18 @@ class Recipe:
         self.words = known[question][at + 1:]
         self.shown = bool(os.environ.get("COOKBOOK_SHOW"))
 
+    STARTED = []  # by this process, which runs one scenario after the other
+
+    def show_all(self):
+        """What people see of this line, and of others that run beside it."""
+        for each in self.STARTED:
+            if each is not self:
+                each.tracing.signal(signal.SIGINT)
+            result = each.tracing.finish()
+            print(f"### {each.question}\n{result.stderr}{result.stdout}")
+        self.STARTED.clear()
+        raise Skip("shown, not compared")
+
     def start(self, pid=None, **environment):
         """Starts the line; with the number of a process returns when it is attached."""
         words = [str(pid) if word == ANY_PROCESS and pid is not None else word for word in self.words]
@@ -75,6 +88,7 @@ class Recipe:
         tracing = Tracing(argv, self.run.dir, cwd=self.run.dir, env={**ENVIRONMENT, **self.environment, **environment})
         self.run.adopt(tracing.process)
         self.tracing = tracing
+        self.STARTED.append(self)
         if pid is not None:
             wait_until(lambda: "attached" in tracing.stderr() or not tracing.alive(), "attached")
             if not tracing.alive():
@@ -88,16 +102,16 @@ class Recipe:
 
     def finish(self, timeout=60):
         """When the line ends by itself, since its command or process does."""
-        result = self.tracing.finish(timeout)
         if self.shown:
-            print(f"### {self.question}\n{result.stderr}{result.stdout}")
-            raise Skip("shown, not compared")
+            self.show_all()
+        result = self.tracing.finish(timeout)
         traced = Traced(result.code, result.stdout, result.stderr)
         traced.check_code(0)
         print(next((line for line in traced.stderr.splitlines() if "attached" in line), "nothing attached"))
         return traced
 
 
-def check_near(ours, theirs, allowed, what):
-    """Two durations in seconds, of the same thing by different clocks."""
-    check(abs(ours - theirs) <= allowed, f"{what}: {ours:.6f} s, the program says {theirs:.6f} s, more than {allowed} s apart")
+def check_near(ours, theirs, what):
+    """Two durations in seconds, of the same thing by different clocks: between a look at one and at the other the processor
+    may be given to somebody else for a while."""
+    check(abs(ours - theirs) <= CLOSE, f"{what}: {ours:.6f} s, the program says {theirs:.6f} s, more than {CLOSE} s apart")

@@ -47,7 +47,7 @@ static void* hold(void* barrier) {
   for (int i = 0; i < 5; ++i) {
     pthread_mutex_lock(&contended);
     pthread_barrier_wait(barrier);
-    usleep(5000);
+    usleep(20000);
     pthread_mutex_unlock(&contended);
     pthread_barrier_wait(barrier);
   }
