@@ -169,6 +169,27 @@ def of_a_large_struct_as_much_is_shown_as_a_verifier_takes(run):
 
 
 @scenario
+def several_large_structs_of_a_function_are_shown_at_once(run):
+    require_root()
+    members = ", ".join(f"m{i}" for i in range(48))
+    source = run.dir / "several.c"
+    source.write_text(f"""
+        struct large {{ long {members}; }};
+        __attribute__((noinline)) void take(struct large *a, struct large *b, struct large *c)
+        {{ asm volatile("" : : "r"(a), "r"(b), "r"(c) : "memory"); }}
+        int main(void) {{
+          static struct large all[3];
+          for (int n = 0; n < 3; n++) for (int i = 0; i < 48; i++) (&all[n].m0)[i] = 1000 * n + i;
+          take(&all[0], &all[1], &all[2]);
+        }}""")
+    program = run.build("several", [], ["-g", "-O1", str(source)])
+    result = run.trace(f"uprobe:{program}:take", "--print", "*a, *b, *c", command=[program])
+    result.check_code(0)
+    for number, shown in enumerate(result.events[0]["args"]):
+        check_equal(shown, {f"m{i}": 1000 * number + i for i in range(48)}, f"struct {number}")
+
+
+@scenario
 def bytes_are_numbers_and_only_arrays_of_char_are_texts(run):
     """A NUL among bytes ends nothing."""
     source = run.dir / "bytes.c"

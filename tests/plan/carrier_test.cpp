@@ -249,9 +249,8 @@ TEST(Carriers, look_up_addresses_where_there_are_no_cookies) {
   EXPECT_EQ(carried.describe(), "ip-hash");
 }
 
-TEST(Carriers, have_no_program_for_one_spec_of_129_arguments) {
-  EXPECT_EQ(carry(PlanOf().site(Args(128, reg(1)))).carrier, Carrier::per_link);
-  EXPECT_EQ(carry(PlanOf().site(Args(129, reg(1)))).carrier, Carrier::table);
+TEST(Carriers, have_a_program_for_one_spec_however_long) {
+  EXPECT_EQ(carry(PlanOf().site(Args(USDT_MAX_ARGS, reg(1)))).carrier, Carrier::per_link);
 }
 
 TEST(Carriers, are_forced_by_name) {
@@ -413,15 +412,6 @@ TEST(PerLink, uses_the_whole_limit) {
   EXPECT_EQ(carry(plan, {.carrier = Carrier::per_link, .max_programs = 4}).in_program, 4U);
   EXPECT_EQ(carry(plan, {.carrier = Carrier::per_link, .max_programs = 3}).in_program, 1U)
       << "one program for cookies, and one for the table";
-}
-
-TEST(PerLink, shares_the_program_of_specs_that_are_too_long) {
-  const auto plan = PlanOf().site({reg(1)}).sites(2, Args(129, reg(1))).site({reg(2)});
-  const CarrierPlan carried = carry(plan, {.carrier = Carrier::per_link});
-  ASSERT_THAT(carried.programs, SizeIs(3));
-  EXPECT_EQ(carried.programs[2].carriers, kTable);
-  EXPECT_EQ(carried.in_program, 2U);
-  EXPECT_EQ(carry(plan, {.carrier = Carrier::per_link, .max_programs = 3}).in_program, 1U);
 }
 
 TEST(PerLink, is_not_what_one_program_for_many_specs_is_called) {

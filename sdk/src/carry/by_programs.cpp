@@ -33,22 +33,17 @@ std::string shape_of(const EncodedSpec& spec) {
   return shape;
 }
 
-/// Each spec alone if there are few, else by shape; the most used first. `whole`: all specs are in some group.
-std::vector<SpecGroup> group_specs(const CarrierSites& sites, bool& whole) {
+/// Each spec alone if there are few, else by shape; the most used first.
+std::vector<SpecGroup> group_specs(const CarrierSites& sites) {
   std::map<KindAndSpec, std::size_t> uses;
   for (const Index<PlannedSite> site : sites.sites()) {
     if (!sites.is_fixed(site)) ++uses[{sites.kind_of(site), sites.spec_of(site)}];
   }
   const bool by_shape = uses.size() > sites.options().max_programs;
   std::map<std::pair<ProgramKind, std::string>, SpecGroup> groups;
-  whole = true;
   for (const auto& [what, count] : uses) {
     const auto& [kind, number] = what;
     const EncodedSpec& spec = sites.specs()[number];
-    if (!fits_program(spec)) {
-      whole = false;
-      continue;
-    }
     SpecGroup& group = groups[{kind, by_shape ? shape_of(spec) : fmt::format("{:08x}", number.value)}];
     group.kind = kind;
     group.specs.push_back(number);
@@ -75,17 +70,12 @@ PlannedProgram program_for(const Table<EncodedSpec>& specs, const SpecGroup& gro
 
 }  // namespace
 
-bool fits_program(const EncodedSpec& spec) noexcept {
-  return spec.args.size() + spec.steps.size() <= USDT_LINK_ENTRIES;
-}
-
 void carry_by_programs(Carrying& carrying) {
   const CarrierSites& sites = carrying.sites;
   const std::uint32_t most = sites.options().max_programs;
-  bool whole = false;
-  std::vector<SpecGroup> groups = group_specs(sites, whole);
+  std::vector<SpecGroup> groups = group_specs(sites);
   carrying.out.limited = groups.size() > most;
-  if (!whole || groups.size() > most) groups.resize(std::min<std::size_t>(groups.size(), most > 2 ? most - 2 : 0));
+  if (groups.size() > most) groups.resize(most > 2 ? most - 2 : 0);
   std::map<KindAndSpec, Index<PlannedProgram>> program_of;
   for (const SpecGroup& group : groups) {
     const Index<PlannedProgram> program = carrying.add_program(program_for(sites.specs(), group));

@@ -23,6 +23,9 @@ constexpr std::uint32_t kNoSiteBits = 31;
 /// Programs for each of so many specs are verified sooner than one that knows none of them, where that one is long to
 /// verify: 8 functions of up to 8 arguments, with texts: 94 ms instead of 676, whole calls of them 204 instead of 871.
 constexpr std::size_t kFewSpecs = 16;
+/// Where a program would have to be ready for specs of so many entries, members of structs most often, verifiers give
+/// up soon after (17,000 instructions a value, of a million): then there is a program for each as long as there may be.
+constexpr std::uint32_t kManyEntries = 40;
 
 /// Texts, steps and calls of two ends multiply what may become of an argument.
 bool is_long_to_verify(const AttachPlan& plan) {
@@ -32,9 +35,10 @@ bool is_long_to_verify(const AttachPlan& plan) {
 
 Carrier choose(const CarrierSites& sites) {
   if (!sites.options().attach_cookies) return Carrier::ip_hash;
-  const bool one = sites.specs().size() == 1 && carry::fits_program(sites.specs().front());
-  const bool few = sites.specs().size() <= kFewSpecs && is_long_to_verify(sites.plan());
-  return one || few ? Carrier::per_link : Carrier::cookie;
+  const std::size_t specs = sites.specs().size();
+  const std::size_t few = sites.plan().max_entries > kManyEntries ? sites.options().max_programs : kFewSpecs;
+  const bool programs = specs == 1 || (specs <= few && is_long_to_verify(sites.plan()));
+  return programs ? Carrier::per_link : Carrier::cookie;
 }
 
 /// What most sites came to have; of equal numbers the cheapest at a hit.

@@ -48,8 +48,6 @@ class Carrying {
 /// Carrier::cookie (out.carrier) and what does not fit one by the table, or all by it. Errors: limit, not_supported
 /// (a site that does not fit, where cookies are asked for).
 [[nodiscard]] Result<void> carry_by_cookie_and_table(Carrying& carrying);
-/// Whether a program has room for it among its constants.
-[[nodiscard]] bool fits_program(const EncodedSpec& spec) noexcept;
 /// Carrier::per_link: a program for each spec or shape of spec; where the programs run out, the rest shares two, and
 /// one of them the table.
 void carry_by_programs(Carrying& carrying);

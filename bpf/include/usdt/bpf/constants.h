@@ -103,8 +103,8 @@ struct usdt_cgroup {
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, source) == 28);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, windows) == 33);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, link_spec) == 40);
-USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, scope) == 2104);
-USDT_STATIC_ASSERT(sizeof(struct usdt_program_constants) == 2384);
+USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_program_constants, scope) == 8248);
+USDT_STATIC_ASSERT(sizeof(struct usdt_program_constants) == 8528);
 USDT_STATIC_ASSERT(sizeof(struct usdt_kernel_constants) == 32);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors) == 28);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors_count) == 288);

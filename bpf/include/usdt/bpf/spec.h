@@ -7,7 +7,7 @@
 
 #include "types.h"
 
-#define USDT_SPEC_VERSION 8
+#define USDT_SPEC_VERSION 9
 
 /* What an argument is. */
 enum usdt_arg_kind {
@@ -135,9 +135,9 @@ enum usdt_carrier {
 #define USDT_MAX_SITES (1u << 30)
 /* A spec's arg_cnt and an argument's number fit a byte; arguments beyond are unreadable. */
 #define USDT_MAX_ARGS 255
-/* Entries, arguments and steps, of a spec that can be a program's constant, and how many of its first arguments can
- * have placeholders, and values of each site's own. */
-#define USDT_LINK_ENTRIES 128
+/* Entries of a spec, arguments and steps, at most (both are numbered by a byte); and how many of its first arguments can
+ * have placeholders, and values of each site's own, where the spec is a program's constant. */
+#define USDT_LINK_ENTRIES 512
 #define USDT_LINK_ARGS 32
 
 /* Placeholders in the instructions of a program, which the loader of a per-link one patches with what the spec of
