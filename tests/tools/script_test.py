@@ -87,6 +87,8 @@ class Scripts(tool.TempDirCase):
         ("[question.a]\nprobes = ['{app}:app:work']\ntop = 0\nby = 'pid'", ":3:1: a: --top"),
         ("[question.a]\nprobes = ['--output=/tmp/x']", ":2:10: '--output=/tmp/x' is no probe"),
         ("[question.a]\nprobes = ['usdt::']", ":1:11: a: empty probe name"),
+        ("[question.a]\nprobes = ['{app}:app:work']\nrecord = '/dev/null'\n[question.b]\nprobes = ['{app}:app:work']\nrecord = '/dev/null'",
+         ":4:11: b: another question records to /dev/null, too"),
         ("question = 3", ":1:12: question is a table of questions"),
         ("[question]\na = 3", ":2:5: 'a' is a whole number, and no question"),
         ("needs = ['linux 999']\n[question.a]\nprobes = ['{app}:app:work']", ":1:10: needs linux 999: this is linux"),

@@ -122,13 +122,21 @@ class TextExplanation {
   }
 
   void write_refused() {
-    for (const ExplainedRefusal& refusal : what_.refused) {
+    constexpr std::size_t few = 10;
+    std::size_t left_out = 0;
+    for (std::size_t i = 0; i < what_.refused.size(); ++i) {
+      const ExplainedRefusal& refusal = what_.refused[i];
+      if (i >= few && !flags_.verbose) {
+        left_out += refusal.sites.size();
+        continue;
+      }
       const auto& [probe, pc] = refusal.sites.front();
       const std::string more =
           refusal.sites.size() > 1 ? fmt::format(" and {} more", refusal.sites.size() - 1) : std::string();
       line("refused", fmt::format("{}{}{}: {}", full_name(what_.plan, what_.plan.probes[probe]),
                                   pc ? fmt::format(" at {:#x}", pc->value) : "", more, refusal.reason));
     }
+    if (left_out > 0) line("refused", fmt::format("{} more, for other reasons: -v shows them", left_out));
   }
 
   /// On a terminal further lines are below the text, `indent` columns into it.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <tuple>
@@ -327,9 +328,20 @@ std::vector<std::string> assumed_features(const usdt::AttachPlan& plan) {
   if (!plan.files.empty())
     asked = {usdt::Feature::uprobe_multi, usdt::Feature::attach_cookie, usdt::Feature::uprobe_session,
              usdt::Feature::nop5, usdt::Feature::nop10};
-  if (has_kernel_points(plan))
-    asked.insert(asked.end(), {usdt::Feature::kprobe_multi, usdt::Feature::kprobe_session, usdt::Feature::tracing,
-                               usdt::Feature::tracing_multi, usdt::Feature::raw_tp_cookie});
+  const auto add_where = [&](auto&& is_meant, std::initializer_list<usdt::Feature> features) {
+    if (std::ranges::any_of(plan.groups, is_meant)) asked.insert(asked.end(), features);
+  };
+  const auto by = [](usdt::Backend backend) {
+    return [backend](const usdt::AttachGroup& group) { return group.backend == backend; };
+  };
+  add_where(by(usdt::Backend::raw_tp), {usdt::Feature::raw_tp_cookie});
+  add_where(by(usdt::Backend::tp_btf), {usdt::Feature::tp_btf_func_arg});
+  add_where(
+      [](const usdt::AttachGroup& group) {
+        return usdt::backend_info(group.backend).points == usdt::PointKind::kernel_function;
+      },
+      {usdt::Feature::kprobe_multi, usdt::Feature::kprobe_session, usdt::Feature::tracing,
+       usdt::Feature::tracing_multi});
   std::vector<std::string> assumed;
   for (const usdt::Feature feature : asked) {
     const usdt::FeatureState state = usdt::probe_feature(feature);

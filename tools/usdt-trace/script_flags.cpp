@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <span>
 #include <utility>
 
 #include "script.hpp"
@@ -151,7 +152,14 @@ usdt::Result<std::vector<Flags>> questions_of_script(const CLI::App& app, const 
     width = std::max(width, question.name.size());
     questions.push_back(std::move(*made));
   }
-  for (Flags& each : questions) each.label_width = width;
+  for (std::size_t n = 0; n < questions.size(); ++n) {
+    Flags& each = questions[n];
+    each.label_width = width;
+    const auto others = std::span(questions).first(n);
+    if (!each.record.empty() && std::ranges::find(others, each.record, &Flags::record) != others.end())
+      return usdt::fail(script->wrong(script->questions[n].place, fmt::format("{}: another question records to {}, too",
+                                                                              each.question, each.record)));
+  }
   return questions;
 }
 

@@ -105,8 +105,9 @@ namespace {
 FeatureState probe_helper(const FeatureRow& row, std::uint64_t call, TrivialProgram as) {
   const bool tracing = as.type == sys::bpf_prog_type_tracing;
   if (tracing && as.btf_id == 0) return no(row, "no type information (BTF)");
-  const sys::UniqueFd plain(load_trivial_program(insn_move_r0, as));
-  if (!plain) return no(row, "the kernel does not load such programs");
+  const int plain = load_trivial_program(insn_move_r0, as);
+  if (plain < 0) return refused(row, "a program of that kind", -plain);
+  const sys::UniqueFd plain_owner(plain);
   const int prog = load_trivial_program(call, as);
   if (prog < 0) return refused(row, "a program that calls the helper", -prog);
   const sys::UniqueFd owner(prog);
