@@ -106,11 +106,12 @@ class Explain(tool.TempDirCase):
     def test_what_makes_no_sense_is_said_as_without_it(self):
         self.assertIn("app:work(i32, u64, u64)", explain(f"{self.app}:app:work", "--where", "arg0 > str(arg1)", check=2).stderr)
         self.assertIn("app:work", explain(f"{self.app}:app:wrk", check=1).stderr, "what may have been meant")
-        self.assertIn("--explain", explain(f"{self.app}:app:work", "--record", self.path("x"), check=2).stderr)
         self.assertIn("no process", explain("a:b", "-p", "4194000", check=1).stderr)
 
-    def test_a_command_is_not_started(self):
+    def test_nothing_is_started_recorded_or_waited_for(self):
         explain("app:*", "--", self.app)
+        explain(f"{self.app}:app:work", "--wait", "--record", self.path("recording"))
+        self.assertFalse(os.path.exists(self.path("recording")))
         mark = self.path("started")
         explain(f"{self.app}:app:*", "--", "/bin/sh", "-c", f"touch {mark}")
         self.assertFalse(os.path.exists(mark))

@@ -262,7 +262,7 @@ class Explainer {
   }
   static bool reads_text(const usdt::TypedExpression& question, const usdt::TypedExpression::Node& node,
                          std::size_t n) {
-    if (node.op == usdt::Operator::text_of && question.args()[node.bits] == n) return true;
+    if (node.op == usdt::Operator::text_of && question.args()[static_cast<std::size_t>(node.bits)] == n) return true;
     return std::ranges::any_of(node.of, [&](const auto& each) { return reads_text(question, each, n); });
   }
 

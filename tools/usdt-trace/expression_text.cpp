@@ -90,7 +90,9 @@ class Writer {
     return one ? text(node) : fmt::format("({})", text(node));
   }
 
-  [[nodiscard]] const std::string& name(std::uint64_t value) const { return names_[expression_.args()[value]]; }
+  [[nodiscard]] const std::string& name(std::uint64_t value) const {
+    return names_[expression_.args()[static_cast<std::size_t>(value)]];
+  }
 
   const usdt::TypedExpression& expression_;
   const ValueNames& names_;

@@ -523,9 +523,6 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
                       "--cgroup and --container go with neither -p nor a command: they say themselves which processes");
   if (!flags.follow && (flags.wait || flags.hold_exec))
     return usdt::fail(usdt::ErrorKind::invalid_argument, "--no-follow goes with neither --wait nor --hold-exec");
-  if (flags.explain && (flags.wait || !flags.record.empty()))
-    return usdt::fail(usdt::ErrorKind::invalid_argument,
-                      "--explain traces nothing: neither --wait nor --record goes with it");
   if (!flags.pids.empty() && !flags.command.empty())
     return usdt::fail(usdt::ErrorKind::invalid_argument, "-p and a command exclude each other");
   return {};
