@@ -135,6 +135,13 @@ USDT_PROG(take_typed, const char* pointer, int number, __u16 word) {
   return 0;
 }
 
+USDT_PROG(take_twelve, int a, int b, int c, int d, int e, int f, int g, int h, int i, int j, int k, int l) {
+  values[0] = (__u64)((((((a * 2 + b) * 2 + c) * 2 + d) * 2 + e) * 2 + f) * 2 + g);
+  values[1] = (__u64)((((h * 2 + i) * 2 + j) * 2 + k) * 2 + l);
+  hits++;
+  return 0;
+}
+
 USDT_PROG(take_nothing) {
   hits++;
   return 0;

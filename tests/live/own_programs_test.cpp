@@ -8,11 +8,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <numeric>
 #include <thread>
 
 #include "bpf_directory.hpp"
@@ -189,6 +191,18 @@ TEST_P(EachCarrier, runs_a_typed_program_with_true_values_only) {
   for (int i = 0; i < 3; ++i) probed::partly(kText, 7);
   EXPECT_EQ(on.seen("hits"), 0U);
   EXPECT_EQ(on.seen("usdt_unread_hits"), 3U);
+}
+
+TEST_P(EachCarrier, runs_a_typed_program_of_twelve_parameters) {
+  Attached on("take_twelve", plan_of("twelve"), {.carrier = GetParam()});
+  constexpr std::array numbers{-9, 8, 7, 6, -5, 4, 3, 2, -1, 0, 1000, 2};
+  const auto folded = [&](std::size_t from, std::size_t to) {
+    return std::accumulate(numbers.begin() + from, numbers.begin() + to, 0, [](int sum, int n) { return sum * 2 + n; });
+  };
+  probed::twelve(numbers.data());
+  EXPECT_EQ(on.seen("hits"), 1U);
+  EXPECT_EQ(on.seen<std::int64_t>("values", 0), folded(0, 7));
+  EXPECT_EQ(on.seen<std::int64_t>("values", 1), folded(7, 12));
 }
 
 TEST_P(EachCarrier, reads_in_a_loop) {

@@ -74,6 +74,16 @@ void floats(float narrow, double wide) {
   asm volatile(SITE("floats", "4f@w0 8f@x1") : : "r"(w0), "r"(x1));
 }
 
+void twelve(const int* numbers) {
+  IN(const int*, x0, "x0", numbers);
+  asm volatile(SITE("twelve",
+                    "-4@[x0, 0] -4@[x0, 4] -4@[x0, 8] -4@[x0, 12] -4@[x0, 16] -4@[x0, 20] -4@[x0, 24] -4@[x0, 28] "
+                    "-4@[x0, 32] -4@[x0, 36] -4@[x0, 40] -4@[x0, 44]")
+               :
+               : "r"(x0)
+               : "memory");
+}
+
 #else  // x86
 
 #ifdef __i386__
@@ -114,6 +124,14 @@ void floats(float narrow, double wide) {
                :
                : "D"(std::bit_cast<std::uint32_t>(narrow)), "S"(std::bit_cast<std::uint64_t>(wide)));
 #endif
+}
+
+void twelve(const int* numbers) {
+  asm volatile(SITE("twelve", "-4@0(" DI ") -4@4(" DI ") -4@8(" DI ") -4@12(" DI ") -4@16(" DI ") -4@20(" DI
+                              ") -4@24(" DI ") -4@28(" DI ") -4@32(" DI ") -4@36(" DI ") -4@40(" DI ") -4@44(" DI ")")
+               :
+               : "D"(numbers)
+               : "memory");
 }
 
 #endif

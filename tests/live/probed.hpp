@@ -18,5 +18,7 @@ void memory(const std::uint64_t* number, const char* text);
 
 /// own:floats, a float and a double in general registers (on i386 the double in memory).
 void floats(float narrow, double wide);
+/// own:twelve: twelve neighbouring numbers in memory.
+void twelve(const int* numbers);
 
 }  // namespace probed

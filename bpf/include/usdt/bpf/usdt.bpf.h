@@ -239,8 +239,24 @@ static __always_inline __u32 usdt_site(const struct usdt_ctx *ctx)
 #define USDT_VALUES_10(v) USDT_VALUES_9(v), v[9]
 #define USDT_VALUES_11(v) USDT_VALUES_10(v), v[10]
 #define USDT_VALUES_12(v) USDT_VALUES_11(v), v[11]
+/* Whether one of the first n cannot be read. Written out, since the number of an argument is a constant then, which
+ * per-link programs need to find it in their instructions: a loop is left one by compilers that find it too long. */
+#define USDT_READS_0(ctx, v) ((void)(v), 0)
+#define USDT_READS_1(ctx, v) USDT_READS_0(ctx, v) || usdt_arg_bits(ctx, 0, &v[0])
+#define USDT_READS_2(ctx, v) USDT_READS_1(ctx, v) || usdt_arg_bits(ctx, 1, &v[1])
+#define USDT_READS_3(ctx, v) USDT_READS_2(ctx, v) || usdt_arg_bits(ctx, 2, &v[2])
+#define USDT_READS_4(ctx, v) USDT_READS_3(ctx, v) || usdt_arg_bits(ctx, 3, &v[3])
+#define USDT_READS_5(ctx, v) USDT_READS_4(ctx, v) || usdt_arg_bits(ctx, 4, &v[4])
+#define USDT_READS_6(ctx, v) USDT_READS_5(ctx, v) || usdt_arg_bits(ctx, 5, &v[5])
+#define USDT_READS_7(ctx, v) USDT_READS_6(ctx, v) || usdt_arg_bits(ctx, 6, &v[6])
+#define USDT_READS_8(ctx, v) USDT_READS_7(ctx, v) || usdt_arg_bits(ctx, 7, &v[7])
+#define USDT_READS_9(ctx, v) USDT_READS_8(ctx, v) || usdt_arg_bits(ctx, 8, &v[8])
+#define USDT_READS_10(ctx, v) USDT_READS_9(ctx, v) || usdt_arg_bits(ctx, 9, &v[9])
+#define USDT_READS_11(ctx, v) USDT_READS_10(ctx, v) || usdt_arg_bits(ctx, 10, &v[10])
+#define USDT_READS_12(ctx, v) USDT_READS_11(ctx, v) || usdt_arg_bits(ctx, 11, &v[11])
 #define USDT_JOIN(a, b) a##b
 #define USDT_VALUES(n, v) USDT_JOIN(USDT_VALUES_, n)(v)
+#define USDT_READS(n, ctx, v) USDT_JOIN(USDT_READS_, n)(ctx, v)
 
 #define USDT_PROG_IN(section, name, may_sleep, params...)                             \
 	static __always_inline int name##_body(const struct usdt_ctx *ctx, ##params); \
@@ -248,11 +264,9 @@ static __always_inline __u32 usdt_site(const struct usdt_ctx *ctx)
 	{                                                                             \
 		__u64 values[12];                                                     \
                                                                                       \
-		for (__u32 i = 0; i < USDT_COUNT(params); i++) {                      \
-			if (usdt_arg_bits(ctx, i, &values[i])) {                      \
-				__sync_fetch_and_add(&usdt_unread_hits, 1);           \
-				return 0;                                             \
-			}                                                             \
+		if (USDT_READS(USDT_COUNT(params), ctx, values)) {                    \
+			__sync_fetch_and_add(&usdt_unread_hits, 1);                   \
+			return 0;                                                     \
 		}                                                                     \
 		_Pragma("GCC diagnostic push");                                       \
 		_Pragma("GCC diagnostic ignored \"-Wint-conversion\"");               \
