@@ -81,7 +81,8 @@ def memory_behind_arguments_is_read_by_types_of_c_where_no_others_are_known(run)
     for flags in ((), ("-m32", "-idirafter", "/usr/include/x86_64-linux-gnu")):
         word, real = (4, 16) if flags else (8, 32)
         small = 3 * word
-        asked = {"*(long *)arg0": -5, "str(((char **)arg0)[1])": "first", "*((char **)arg0)[1]": ord("f"),
+        asked = {"*(long *)arg0": -5, "str(((char **)arg0)[1])": "first", "str(((const char **)arg0)[1])": "first",
+                 "*((volatile int const *)arg0)": -5, "*((char **)arg0)[1]": ord("f"),
                  "((unsigned long int *)arg0)[0]": 2 ** (8 * word) - 5, "*((long **)arg0)[2]": -5,
                  f"((short *)arg0)[{small // 2}]": -7, f"((u16 *)arg0)[{small // 2}]": 2**16 - 7,
                  f"((uint8_t *)arg0)[{small + 2}]": 200, f"((signed char *)arg0)[{small + 2}]": 200 - 256,

@@ -58,6 +58,18 @@ std::pair<std::string, unsigned> split_pointers(std::string_view text) {
   return {std::string(text), pointers};
 }
 
+/// "const char" and "char const": qualifiers change nothing about what is read.
+std::string_view without_qualifiers(std::string_view name) {
+  for (const std::string_view word : {"const", "volatile", "const"}) {
+    if (name.starts_with(word) && name.substr(word.size()).starts_with(' ')) name.remove_prefix(word.size() + 1);
+    if (name.ends_with(word) && name.substr(0, name.size() - word.size()).ends_with(' '))
+      name.remove_suffix(word.size() + 1);
+    while (name.starts_with(' ')) name.remove_prefix(1);
+    while (name.ends_with(' ')) name.remove_suffix(1);
+  }
+  return name;
+}
+
 std::string behind(const std::string& text, bool is_sum, std::string_view rest) {
   return is_sum ? fmt::format("({}){}", text, rest) : text + std::string(rest);
 }
@@ -267,7 +279,8 @@ Result<Follower::Object> Follower::take_element(Object object, const PathStep& s
 }
 
 Result<Follower::Object> Follower::take_cast(Object object, const PathStep& step) const {
-  const auto [name, pointers] = split_pointers(step.name);
+  const auto [qualified, pointers] = split_pointers(step.name);
+  const std::string name(without_qualifiers(qualified));
   if (pointers == 0) return refuse(fmt::format("({}): casts are to pointers", step.name), step);
   auto type = info(object.type);
   if (!type) return fail(std::move(type.error()));

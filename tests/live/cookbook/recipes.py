@@ -38,6 +38,11 @@ def recipes():
     return found
 
 
+def plain_key(part):
+    """Of a stack the functions' names."""
+    return tuple(frame.get("function", "") for frame in part) if isinstance(part, list) else part
+
+
 class Traced(Result):
     """What a recipe's run said: also its spans, and the rows of its table by their keys."""
 
@@ -45,7 +50,7 @@ class Traced(Result):
         super().__post_init__()
         self.spans = [record for record in self.records if record["type"] == "span"]
         tables = [record for record in self.records if record["type"] == "table"]
-        self.rows = {tuple(row["key"]): row for row in tables[-1]["rows"]} if tables else {}
+        self.rows = {tuple(map(plain_key, row["key"])): row for row in tables[-1]["rows"]} if tables else {}
 
     def counts(self):
         return {key: row["count"] for key, row in self.rows.items()}
