@@ -9,6 +9,7 @@ import sys
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "live/cookbook"))
 import recipes  # finds the harness
 import harness
+from checks import Cell
 
 READ = "Which processes read files, and in which sizes?"
 FILES = "Which files are read, and how much of each?"
@@ -93,7 +94,6 @@ class Cookbook:
         self.steps = [(90, question.step()) for question in QUESTIONS]
 
     def judge(self, outcomes, out, _rows):
-        from checks import Cell
         for question, outcome in zip(QUESTIONS, outcomes):
             try:
                 question.judged(outcome.status, out)
