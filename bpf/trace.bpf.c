@@ -6,6 +6,7 @@
 #include "trace/abilities.h"
 #include "trace/calls.h"
 #include "trace/counts.h"
+#include "trace/guards.h"
 #include "trace/hits.h"
 #include "trace/spans.h"
 #include "trace/wanted.h"
@@ -53,6 +54,12 @@ static __always_inline int trace(const struct usdt_ctx *ctx, const __u32 can)
 	}
 	/* Atomic although per CPU: another task's hit may preempt this one. */
 	__sync_fetch_and_add(&stats->hits, 1);
+	if (!(can & (BEGINS_SPANS | ENDS_SPANS)) && !is_sampled()) {
+		count_unsampled(stats);
+		if (calls)
+			pass_over_call(ctx, site);
+		return 0;
+	}
 	if (calls)
 		open_call(ctx, can, site, stats);
 	else if (can & FILLS_TABLE && can & ENDS_SPANS)
@@ -162,6 +169,9 @@ USDT_PROGRAM(usdt_trace_count_where)
 	if (!stats)
 		return 0;
 	__sync_fetch_and_add(&stats->hits, 1);
-	is_hit_wanted(ctx, NULL, COPIES_MEMORY, stats, 0);
+	if (is_sampled())
+		is_hit_wanted(ctx, NULL, COPIES_MEMORY, stats, 0);
+	else
+		count_unsampled(stats);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <usdt/bpf/event.h>
 #include "abilities.h"
 #include "counts.h"
+#include "guards.h"
 #include "hits.h"
 #include "record.h"
 #include "wanted.h"
@@ -118,6 +119,18 @@ static __always_inline void open_call(const struct usdt_ctx *ctx, const __u32 ca
 	}
 }
 
+/* The end of a call that begins now is not looked at. A record that an earlier one left, whose end never came, is not
+ * of this one. */
+static __always_inline void pass_over_call(const struct usdt_ctx *ctx, __u32 site)
+{
+	struct usdt_call_key key = {.site = site};
+
+	if (is_session())
+		*usdt_session_cookie(ctx) = 0;
+	else if (find_key(ctx, &key))
+		bpf_map_delete_elem(&usdt_open_calls, &key);
+}
+
 static __always_inline void close_call(const struct usdt_ctx *ctx, struct usdt_row *row, const __u32 can, __u32 site,
 				       struct usdt_site_stats *stats)
 {
@@ -139,9 +152,12 @@ static __always_inline void close_call(const struct usdt_ctx *ctx, struct usdt_r
 	__sync_fetch_and_add(&stats->ended, 1);
 	event->duration = bpf_ktime_get_ns() - event->ts;
 	fill_args(event, ctx, for_records(can), true);
-	if (is_call_wanted(ctx, row, can, event, stats) &&
-	    bpf_ringbuf_output(&usdt_events, event, usdt_stock()->record_size, wake_flags()))
-		count_lost(stats);
+	if (is_call_wanted(ctx, row, can, event, stats)) {
+		if (!may_pass())
+			count_held_back(stats);
+		else if (bpf_ringbuf_output(&usdt_events, event, usdt_stock()->record_size, wake_flags()))
+			count_lost(stats);
+	}
 	bpf_map_delete_elem(&usdt_open_calls, &key);
 }
 

@@ -51,4 +51,14 @@ static __always_inline void count_unrowed(struct usdt_site_stats *stats)
 	__sync_fetch_and_add(&stats->table_full, 1);
 }
 
+static __always_inline void count_unsampled(struct usdt_site_stats *stats)
+{
+	__sync_fetch_and_add(&stats->not_sampled, 1);
+}
+
+static __always_inline void count_held_back(struct usdt_site_stats *stats)
+{
+	__sync_fetch_and_add(&stats->held_back, 1);
+}
+
 #endif /* USDT_TRACE_COUNTS_H */

@@ -7,6 +7,7 @@
 #include <usdt/bpf/event.h>
 #include "abilities.h"
 #include "counts.h"
+#include "guards.h"
 #include "record.h"
 #include "wanted.h"
 
@@ -20,6 +21,10 @@ static __always_inline void record_hit(const struct usdt_ctx *ctx, struct usdt_r
 
 	if (!is_hit_wanted(ctx, row, can, stats, start) || (can & FILLS_TABLE))
 		return;
+	if (!may_pass()) {
+		count_held_back(stats);
+		return;
+	}
 	for (__u32 look = 0; look < 2; look++) {
 		event = bpf_ringbuf_reserve(&usdt_events, usdt_stock()->record_size, 0);
 		if (!event) {

@@ -9,11 +9,13 @@
 #include "abilities.h"
 #include "calls.h"
 #include "counts.h"
+#include "guards.h"
 #include "record.h"
 #include "wanted.h"
 
 /* usdt_open_calls has the records of spans that have not ended, too. A value is a record and
- * one word, in which the outermost of them has their number: written when its record is complete. */
+ * one word, in which the outermost of them has their number: written when its record is complete. Of a span that is not
+ * sampled the record stays blank, so that its end is not taken for that of the one around it. */
 static __always_inline __u64 *open_spans(void *outermost)
 {
 	return outermost + usdt_stock()->record_size;
@@ -51,6 +53,7 @@ static __always_inline void begin_span(const struct usdt_ctx *ctx, struct usdt_s
 				       __u32 site, struct usdt_site_stats *stats)
 {
 	void *outermost = bpf_map_lookup_elem(&usdt_open_calls, key);
+	const bool sampled = is_sampled();
 	struct usdt_event *event;
 	__u32 zero = 0;
 
@@ -64,7 +67,9 @@ static __always_inline void begin_span(const struct usdt_ctx *ctx, struct usdt_s
 	event = bpf_map_lookup_elem(&usdt_open_calls, key);
 	if (!event)
 		return;
-	for (__u32 look = 0; look < 2; look++) {
+	if (!sampled)
+		count_unsampled(stats);
+	for (__u32 look = 0; sampled && look < 2; look++) {
 		fill(event, ctx, for_records(can), site, usdt_pid_tgid());
 		if (!may_wait(can) || look == 1 || !is_paged_out(event, can))
 			break;
@@ -74,14 +79,21 @@ static __always_inline void begin_span(const struct usdt_ctx *ctx, struct usdt_s
 }
 
 /* Of two ends that find the same beginning, one gets it. */
-static __always_inline bool take_span(struct usdt_span_key *key, __u32 begin, struct usdt_site_stats *stats)
+static __always_inline bool take_out(struct usdt_span_key *key)
 {
-	struct usdt_site_stats *begins = stats_of(begin);
-
 	if (bpf_map_delete_elem(&usdt_open_calls, key))
 		return false;
 	if (key->part)
 		change_open(key, -1);
+	return true;
+}
+
+static __always_inline bool take_span(struct usdt_span_key *key, __u32 begin, struct usdt_site_stats *stats)
+{
+	struct usdt_site_stats *begins = stats_of(begin);
+
+	if (!take_out(key))
+		return false;
 	if (begins)
 		__sync_fetch_and_add(&begins->ended, 1);
 	__sync_fetch_and_add(&stats->ended, 1);
@@ -197,6 +209,11 @@ static __always_inline void end_span(const struct usdt_ctx *ctx, struct usdt_spa
 
 	if (!event)
 		return;
+	if (usdt_stock()->sample && !event->ts) {
+		if (take_out(key))
+			count_unsampled(stats);
+		return;
+	}
 	span.begin = event->site - usdt_stock()->site_base;
 	span.duration -= event->ts;
 	if (can & FILLS_TABLE) {
@@ -214,7 +231,10 @@ static __always_inline void end_span(const struct usdt_ctx *ctx, struct usdt_spa
 			return;
 		}
 	}
-	record_span(ctx, event, key, can, &span, stats);
+	if (may_pass())
+		record_span(ctx, event, key, can, &span, stats);
+	else if (take_span(key, span.begin, stats))
+		count_held_back(stats);
 }
 
 static __always_inline void trace_span(const struct usdt_ctx *ctx, struct usdt_span_key *key, const __u32 can,

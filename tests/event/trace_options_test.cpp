@@ -63,6 +63,11 @@ TEST(TraceOptions, that_mean_nothing_are_refused_each_with_its_reason) {
     EXPECT_THAT(refusal(plan, {.user_stack_depth = 4, .user_stack_bytes = bytes}), HasSubstr("bytes of stacks"));
   EXPECT_THAT(refusal(plan, {.kernel_stack_depth = 128}), HasSubstr("at most 127"));
   EXPECT_THAT(refusal(plan, {.descendants_only = true, .family_of = *OneProcess::of(1)}), HasSubstr("one of them"));
+  EXPECT_THAT(refusal(plan, {.sample = 0}), HasSubstr("a sample of one in 0"));
+  EXPECT_THAT(refusal(plan, {.sample = 1'000'001}), HasSubstr("one in 1 to 1000000"));
+  EXPECT_THAT(refusal(plan, {.count_only = true, .sample = 2}), HasSubstr("each is counted"));
+  EXPECT_THAT(refusal(plan, {.max_rate = 10'000'001}), HasSubstr("the most that can be asked for"));
+  EXPECT_THAT(refusal(plan, {.count_only = true, .max_rate = 1}), HasSubstr("are no events"));
   AttachPlan one = plan_with_text();
   one.scope = *OneProcess::of(1);
   EXPECT_THAT(refusal(one, {.family_of = *OneProcess::of(1)}), HasSubstr("one process alone"));

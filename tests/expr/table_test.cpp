@@ -151,5 +151,36 @@ TEST(TableBuilder, puts_hits_into_the_rows_of_their_keys) {
   }
 }
 
+TEST(TableBuilder, counts_a_hit_as_often_as_it_weighs) {
+  const TypedExpression question = a_question();
+  TableBuilder once(PlannedTable{.keys = {}, .value = ExpressionType::signed_integer, .max_rows = 99});
+  TableBuilder weighed(PlannedTable{.keys = {}, .value = ExpressionType::signed_integer, .max_rows = 99});
+  for (int i = 0; i < 1000; ++i) {
+    TextHit hit;
+    hit.numbers = {static_cast<std::uint64_t>(i % 7), static_cast<std::uint64_t>(i % 50), 1, 0, 0, 0};
+    hit.said = i % 2 == 0 ? "even" : "odd";
+    const auto added = once.add(question, hit);
+    EXPECT_EQ(weighed.add(question, hit, 2.5), added);
+  }
+  const auto rows = weighed.rows();
+  ASSERT_EQ(rows.size(), once.rows().size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const TableRow row = once.rows()[i];
+    EXPECT_EQ(rows[i].count, (row.count * 5 + 1) / 2);
+    EXPECT_TRUE(rows[i].sum == (row.sum * 5 + 1) / 2);
+    EXPECT_TRUE(rows[i].maximum == row.maximum);
+  }
+}
+
+TEST(TableRow, tells_of_so_many_times_as_many_hits_when_it_is_scaled) {
+  TableRow row{.count = 7, .sum = -15, .minimum = -9, .maximum = 4};
+  row.scale(1000);
+  EXPECT_EQ(row.count, 7000U);
+  EXPECT_TRUE(row.sum == -15000);
+  row.scale(1.5);
+  EXPECT_EQ(row.count, 10500U);
+  EXPECT_TRUE(row.sum == -22500 && row.minimum == -9 && row.maximum == 4);
+}
+
 }  // namespace
 }  // namespace usdt::test

@@ -46,6 +46,8 @@ SHOWN = [
     (PROBE, ["--print", "str(arg3), arg4"], ["-f", "json"]),
     (PROBE, ["-Z", "5", "--where", "arg0 > 0"], []),
     (PROBE, ["-Z", "5", "--where", "arg0 > 0"], ["-f", "json", "--strings", "auto"]),
+    (PROBE, ["--sample", "1/2", "--max-rate", "100/s"], ["-f", "json"]),
+    ("ucall:{}:serve", ["--sample", "1/2", "--where", "retval != 0"], []),
     (PROBE, ["--ustack=fp,8"], []),
     (PROBE, ["--ustack=8"], ["-f", "json"]),
     ("ucall:{}:serve", [], []),

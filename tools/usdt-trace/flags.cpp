@@ -49,6 +49,7 @@ constexpr const char* examples =
     "  usdt-trace 'postgresql:*' --record pg.rec; usdt-trace --replay pg.rec --where 'pid == 1234'\n"
     "  usdt-trace kcall:vfs_read --hist duration --by comm -- cat /etc/hostname\n"
     "  usdt-trace 'python:gc__start ~~ python:gc__done' --where 'duration > 1ms'\n"
+    "  usdt-trace ucall:libc.so.6:malloc --hist arg0 --sample 1/100 -- ls\n"
     "A command runs under the tracer, and its children are traced with it. When it ends, so does the "
     "trace, with its exit code. Where the trace ends first (-M, -d, Ctrl-C, nobody reads its output), "
     "the command and all processes it started are ended: SIGTERM, after 2 seconds SIGKILL.\n"
@@ -147,6 +148,12 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_option("-d,--duration", flags.duration_seconds, "Stop after SECS seconds")
       ->check(seconds())
       ->type_name("SECS");
+  app.add_option("--sample", raw.sample,
+                 "Look at one in N hits only, chosen by chance; counts and sums are multiplied by N, and are estimates "
+                 "then. Of calls and spans it is decided at their beginning")
+      ->type_name("1/N");
+  app.add_option("--max-rate", raw.max_rate, "At most N events a second; how many were held back is told at the end")
+      ->type_name("N/s");
   app.add_option("-o,--output", flags.output, "Write to FILE instead of standard output")->type_name("FILE");
   app.add_option(
          "--record", flags.record,
@@ -286,6 +293,39 @@ bool read_user_stack(std::string_view text, Flags& flags) {
   const bool frame_pointers = flags.user_stack_method == usdt::StackMethod::frame_pointers;
   return error == std::errc() && end == number.data() + number.size() && flags.user_stack_depth > 0 &&
          flags.user_stack_depth <= (frame_pointers ? most_by_frame_pointers : most);
+}
+
+/// The whole number that `text` is between `before` and `after`, from 1 to `most`.
+std::optional<std::uint32_t> number_within(std::string_view text, std::string_view before, std::string_view after,
+                                           std::uint32_t most) {
+  if (!text.starts_with(before)) return std::nullopt;
+  text.remove_prefix(before.size());
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (error != std::errc() || rest != after || number == 0 || number > most) return std::nullopt;
+  return number;
+}
+
+/// --sample and --max-rate.
+usdt::Result<void> interpret_guards(Flags& flags, const RawFlags& raw) {
+  const auto wrong = [](std::string why) { return usdt::fail(usdt::ErrorKind::invalid_argument, std::move(why)); };
+  if (!raw.sample.empty()) {
+    const auto sample = number_within(raw.sample, "1/", "", usdt::TraceOptions::kMostSampled);
+    if (!sample) return wrong("--sample: \"" + raw.sample + "\" is not 1/N, N up to 1000000, such as 1/100");
+    flags.sample = *sample;
+  }
+  if (!raw.max_rate.empty()) {
+    const auto rate = number_within(raw.max_rate, "", "/s", usdt::TraceOptions::kMostRate);
+    if (!rate) return wrong("--max-rate: \"" + raw.max_rate + "\" is not N/s, N up to 10000000, such as 1000/s");
+    flags.max_rate = *rate;
+  }
+  if (flags.sample > 1 && flags.count_only && !flags.where)
+    return wrong(
+        "--sample does not go with --count alone, which counts every hit: to choose among them would cost more");
+  if (flags.max_rate > 0 && flags.no_events())
+    return wrong("--max-rate is about events, which --count and tables have none of; --sample makes those cheaper");
+  return {};
 }
 
 /// --last and --dump-on.
@@ -503,6 +543,7 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
     return usdt::fail(usdt::ErrorKind::invalid_argument,
                       "--count and tables show no events: --print, --strings, --kstack, --ustack and --max-events do "
                       "not go with them");
+  if (auto sense = interpret_guards(flags, raw); !sense) return sense;
   if (flags.no_events() && !flags.format_string.empty())
     return usdt::fail(usdt::ErrorKind::invalid_argument, "--format-string is of events: --count and tables show none");
   if (flags.view.question && !flags.record.empty())

@@ -37,6 +37,8 @@ struct Flags {
   View view;                                      ///< what is shown instead of events, if anything
   std::uint64_t max_events = UINT64_MAX;
   std::optional<double> duration_seconds;
+  std::uint32_t sample = 1;    ///< of the hits one in so many is looked at
+  std::uint32_t max_rate = 0;  ///< events a second; 0: any number
   Format format = Format::text;
   std::string output;                               ///< a file; empty: standard output
   std::string record;                               ///< a file for the events themselves; empty: none

@@ -45,6 +45,7 @@ void Ledger::print() const {
   const Account total = facts_.summary.total();
   say((flags_.question.empty() ? "" : flags_.question + ": ") + headline(total) +
       missed_text(facts_.summary.missed_hits));
+  print_guarded(total);
   print_filtered(total);
   print_losers();
   print_changes();
@@ -77,6 +78,16 @@ std::string Ledger::headline(const Account& total) const {
                      lost_text(total));
 }
 
+/// What was left out on purpose.
+void Ledger::print_guarded(const Account& total) const {
+  if (flags_.sample > 1)
+    say(fmt::format("  {} not sampled (--sample 1/{}){}", counted(total.not_sampled, "hit"), flags_.sample,
+                    flags_.no_events() ? "" : fmt::format(": each event stands for {}", flags_.sample)));
+  if (flags_.max_rate > 0)
+    say(fmt::format("  {} held back (--max-rate {}/s)", counted(total.held_back, plan_.spans ? "span" : "hit"),
+                    flags_.max_rate));
+}
+
 void Ledger::print_filtered(const Account& total) const {
   if (plan_.spans)
     say(fmt::format("  of {}: {} paired, {} in flight, {} that ended nothing{}", counted(total.hits, "hit"),
@@ -84,7 +95,7 @@ void Ledger::print_filtered(const Account& total) const {
                     total.unpaired == 0 ? "" : fmt::format(", {} whose pair could not be told", total.unpaired)));
   if (flags_.where != nullptr)
     say(fmt::format("  --where held for {} of {}", total.matched(plan_.spans.has_value()),
-                    plan_.spans ? counted(total.paired, "span") : counted(total.hits, "hit")));
+                    counted(total.sampled(plan_.spans.has_value()), plan_.spans ? "span" : "hit")));
   if (total.undecided > 0)
     say(
         fmt::format("  {} left out without an answer: something that is asked for could not be read there, or was "

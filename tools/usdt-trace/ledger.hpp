@@ -37,6 +37,7 @@ class Ledger {
  private:
   void print_changes() const;
   [[nodiscard]] std::string headline(const Account& total) const;
+  void print_guarded(const Account& total) const;
   void print_filtered(const Account& total) const;
   void print_losers() const;
   void hint_at_children() const;

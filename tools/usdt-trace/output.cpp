@@ -24,6 +24,8 @@ Account Summary::total() const {
     sum.paired += probe.paired;
     sum.unmatched += probe.unmatched;
     sum.unpaired += probe.unpaired;
+    sum.not_sampled += probe.not_sampled;
+    sum.held_back += probe.held_back;
   }
   return sum;
 }

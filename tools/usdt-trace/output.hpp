@@ -15,16 +15,19 @@
 
 namespace usdt_trace {
 
-/// What became of the hits of one probe: hits == delivered + rejected + undecided + everything lost.
+/// What became of the hits of one probe: hits == delivered + not_sampled + rejected + undecided + held_back +
+/// everything lost.
 struct Account : usdt::ProbeCounts {
   std::uint64_t not_written = 0;  ///< lost: the event's line could not be written; not among `delivered`
 
   [[nodiscard]] std::uint64_t lost() const noexcept {
     return ring_full + calls_full + unfinished + discarded + not_written + table_full;
   }
-  /// Hits, or spans, for which --where holds.
+  /// Hits that were looked at, or spans.
+  [[nodiscard]] std::uint64_t sampled(bool spans = false) const noexcept { return spans ? paired : hits - not_sampled; }
+  /// Those of them for which --where holds.
   [[nodiscard]] std::uint64_t matched(bool spans = false) const noexcept {
-    return (spans ? paired : hits) - rejected - undecided;
+    return sampled(spans) - rejected - undecided;
   }
 };
 

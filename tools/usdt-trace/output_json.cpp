@@ -28,6 +28,8 @@ class JsonOutput final : public Output {
         user_stacks_(flags.user_stack_depth > 0),
         count_only_(flags.count_only),
         asks_(flags.where != nullptr || flags.view.question != nullptr),
+        sample_(flags.sample),
+        max_rate_(flags.max_rate),
         likely_texts_(flags.likely_texts),
         view_(flags.view),
         question_(flags.question),
@@ -60,6 +62,7 @@ class JsonOutput final : public Output {
     json_key(json_, "tid"), json_.Uint(event.tid());
     json_key(json_, "comm"), json_text(json_, event.comm());
     json_key(json_, "probe"), json_text(json_, names_[event.site().probe.value]);
+    if (event.weight() != 1) json_key(json_, "weight"), json_.Uint64(static_cast<std::uint64_t>(event.weight()));
     json_key(json_, "pc"), json_text_or_null(json_, pcs_[event.site_number()]);
     if (span) json_key(json_, "end_pc"), json_text_or_null(json_, pcs_[event.site().span->end.value]);
     json_key(json_, "args"), args(event);
@@ -82,6 +85,7 @@ class JsonOutput final : public Output {
     json_.Reset(object_);
     json_.StartObject();
     head("table");
+    sampled();
     write_table(json_, {view_, plan(), table, rows});
     json_.EndObject();
     put_line();
@@ -124,6 +128,8 @@ class JsonOutput final : public Output {
     json_.Reset(object_);
     json_.StartObject();
     head("summary");
+    sampled();
+    if (max_rate_ > 0) json_key(json_, "max_rate"), json_.Uint(max_rate_);
     counts(summary.total());
     missed(summary.missed);
     json_key(json_, "probes"), json_.StartArray();
@@ -181,9 +187,16 @@ class JsonOutput final : public Output {
     if (!question_.empty()) json_key(json_, "question"), json_text(json_, question_);
   }
 
+  /// Where what follows is estimated.
+  void sampled() {
+    if (sample_ > 1) json_key(json_, "sampled"), json_.Uint(sample_);
+  }
+
   void counts(const Account& counts) {
     json_key(json_, "events"), json_.Uint64(counts.delivered);
     json_key(json_, "hits"), json_.Uint64(counts.hits);
+    if (sample_ > 1) json_key(json_, "not_sampled"), json_.Uint64(counts.not_sampled);
+    if (max_rate_ > 0) json_key(json_, "held_back"), json_.Uint64(counts.held_back);
     if (asks_) {
       json_key(json_, "rejected"), json_.Uint64(counts.rejected);
       json_key(json_, "undecided"), json_.Uint64(counts.undecided);
@@ -435,6 +448,8 @@ class JsonOutput final : public Output {
   bool count_only_;
   bool has_calls_ = false;
   bool asks_;  ///< --where, or a table
+  std::uint32_t sample_;
+  std::uint32_t max_rate_;
   bool likely_texts_;
   Columns columns_;
   const View& view_;

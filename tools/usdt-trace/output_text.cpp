@@ -27,6 +27,7 @@ class TextOutput final : public Output {
         printed_(printed),
         count_only_(flags.count_only),
         likely_texts_(flags.likely_texts),
+        sample_(flags.sample),
         format_(flags.format_string),
         view_(flags.view),
         question_(flags.question),
@@ -77,6 +78,7 @@ class TextOutput final : public Output {
   void table(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows) override {
     const usdt::tools::Terminal& terminal = out_.terminal();
     std::vector<std::string> lines = table_lines({view_, plan(), table, rows}, terminal.width);
+    if (sample_ > 1) lines.push_back(estimated_text(sample_));
     if (redraws()) {
       if (table_height_ > 0) out_.erase_lines(table_height_);
       for (std::string& line : lines) line.resize(std::min(line.size(), terminal.width - 1));
@@ -129,8 +131,9 @@ class TextOutput final : public Output {
     if (!question_.empty()) out_.print("{}:\n", question_);
     out_.print("{:>12}  {}\n", "HITS", "PROBE");
     for (const std::size_t i : hit)
-      out_.print("{:>12}  {}\n", summary.probes[i].matched(),
+      out_.print("{:>12}  {}\n", summary.probes[i].matched() * sample_,
                  full_name(plan(), plan().probes[usdt::Index<usdt::PlannedProbe>(i)]));
+    if (sample_ > 1) out_.print("{}\n", estimated_text(sample_));
   }
 
  private:
@@ -393,6 +396,7 @@ class TextOutput final : public Output {
   const Printed& printed_;
   bool count_only_;
   bool likely_texts_;
+  std::uint32_t sample_;
   const FormatString& format_;
   const View& view_;
   const std::string& question_;  ///< empty: of no script

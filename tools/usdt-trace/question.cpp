@@ -148,6 +148,8 @@ usdt::TraceOptions Question::options() const {
   options.user_stack_method = flags_.user_stack_method;
   options.user_stack_bytes = flags_.user_stack_kilobytes << 10;
   options.count_only = flags_.count_only;
+  options.sample = flags_.sample;
+  options.max_rate = flags_.max_rate;
   options.wait_for_pages = flags_.wait_for_pages;
   options.descendants_only = run_.command() && flags_.follow;
   options.cgroups = run_.subjects().cgroups;

@@ -17,6 +17,8 @@ struct RawFlags {
   std::string format_string;
   std::string where;
   std::string pair_by;
+  std::string sample;
+  std::string max_rate;
   std::string last;
   std::string dump_on;
   std::string strings;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <ctime>
@@ -17,7 +18,7 @@ namespace {
 
 // Names of properties.
 constexpr std::string_view kPrint = "print.", kPrintOf = "print_of.", kWhere = "where", kKernelStack = "kstack",
-                           kUserStack = "ustack";
+                           kUserStack = "ustack", kSample = "sample", kMaxRate = "max_rate";
 
 std::string text_of(const PrintList& list) {
   std::vector<std::string_view> items;
@@ -37,6 +38,8 @@ usdt::RecordingInfo info_of(const Printed& printed, const Flags& flags) {
   if (flags.where) add(std::string(kWhere), flags.where->text);
   if (flags.kernel_stack_depth > 0) add(std::string(kKernelStack), fmt::format("{}", flags.kernel_stack_depth));
   if (flags.user_stack_depth > 0) add(std::string(kUserStack), fmt::format("{}", flags.user_stack_depth));
+  if (flags.sample > 1) add(std::string(kSample), fmt::format("{}", flags.sample));
+  if (flags.max_rate > 0) add(std::string(kMaxRate), fmt::format("{}", flags.max_rate));
   return info;
 }
 
@@ -220,6 +223,8 @@ usdt::Result<RecordedView> recorded_view(const usdt::Recording& recording) {
   view.where = recording.property(kWhere).value_or("");
   view.kernel_stack_depth = number_in(recording, kKernelStack);
   view.user_stack_depth = number_in(recording, kUserStack);
+  view.sample = std::max(number_in(recording, kSample), 1U);
+  view.max_rate = number_in(recording, kMaxRate);
   return view;
 }
 

@@ -42,6 +42,7 @@ struct RecordedView {
   Printed printed = {};
   std::string where = {};
   std::uint32_t kernel_stack_depth = 0, user_stack_depth = 0;
+  std::uint32_t sample = 1, max_rate = 0;
 };
 /// Errors: malformed.
 [[nodiscard]] usdt::Result<RecordedView> recorded_view(const usdt::Recording& recording);

@@ -76,6 +76,8 @@ class Replay {
     if (!view) return usdt::fail(view.error());
     flags_.kernel_stack_depth = view->kernel_stack_depth;
     flags_.user_stack_depth = view->user_stack_depth;
+    flags_.sample = view->sample;
+    flags_.max_rate = view->max_rate;
     recorded_where_ = view->where;
     printed_ = std::move(view->printed);
     if (flags_.print.empty())
@@ -211,6 +213,8 @@ class Replay {
     account.paired = then.paired;
     account.unmatched = then.unmatched;
     account.unpaired = then.unpaired;
+    account.not_sampled = then.not_sampled;
+    account.held_back = then.held_back;
     account.missed = then.missed;
   }
 

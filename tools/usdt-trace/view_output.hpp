@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,9 @@
 #include "view.hpp"
 
 namespace usdt_trace {
+
+/// What people are told of numbers that are estimates.
+[[nodiscard]] std::string estimated_text(std::uint32_t sample);
 
 /// Rows, and what they are.
 struct ShownTable {

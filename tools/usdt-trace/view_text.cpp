@@ -90,6 +90,8 @@ void add_histogram(Lines& lines, const ShownTable& what, const ShownRow& row, st
 
 }  // namespace
 
+std::string estimated_text(std::uint32_t sample) { return fmt::format("estimated from one in {} hits", sample); }
+
 std::vector<std::string> table_lines(const ShownTable& what, std::size_t width) {
   const View& view = what.view;
   std::vector<ShownRow> shown = arrange(view, what.rows);

@@ -63,6 +63,7 @@ struct EventLayout {
   /// The copy of the stack: up to a multiple of `user_copy_piece`, a power of two, and then so many pieces.
   std::uint32_t user_copy_piece = 0;
   std::uint32_t user_copy_pieces = 0;
+  double weight = 1;  ///< hits, calls or spans that each record stands for (TraceOptions::sample)
 
   /// Where struct usdt_user_stack is in each record: a multiple of 8.
   [[nodiscard]] std::uint32_t user_stack_at() const noexcept {
@@ -105,6 +106,9 @@ class Event {
   }
   /// Calls (Moment::both) and spans: from the beginning to the end, ns; else 0.
   [[nodiscard]] std::uint64_t duration() const noexcept { return header_->duration; }
+  /// How many such hits, calls or spans there were for each that is an event (TraceOptions::sample): what is added up
+  /// over events is true, as an estimate, if each counts so often.
+  [[nodiscard]] double weight() const noexcept { return layout_.weight; }
   /// Addresses of the kernel's stack, innermost first (TraceOptions::kernel_stack_depth), without those of the program
   /// and of what called it: at the entry the traced function comes first, at the return its caller. Empty: none was
   /// asked for, or this is no hit in the kernel. Errors: io, the kernel could not tell.

@@ -91,6 +91,8 @@ struct TableRow {
 
   /// Adds what is told of other hits with these keys.
   void add(const TableRow& other);
+  /// Makes it tell of so many times as many hits: count and sum are multiplied, and rounded.
+  void scale(double weight);
 };
 
 /// Puts recorded hits into rows, as programs in the kernel do. One thread at a time.
@@ -108,13 +110,14 @@ class TableBuilder {
   explicit TableBuilder(PlannedTable table) : table_(std::move(table)) {}
 
   /// Adds a hit by the question of its site, one of AttachPlan::filters. HitFacts::field() has the number of its probe.
-  Added add(const TypedExpression& question, const HitFacts& facts);
+  /// It stands for `weight` of them (Event::weight()); rows() then has estimates, rounded.
+  Added add(const TypedExpression& question, const HitFacts& facts, double weight = 1);
   /// As Tracer::table().
   [[nodiscard]] std::vector<TableRow> rows() const;
 
  private:
   PlannedTable table_;
-  std::map<std::vector<TableKey>, TableRow> rows_;
+  std::map<std::vector<TableKey>, TableRow> rows_;  ///< counts and sums in fractions of a hit
 };
 
 }  // namespace v1

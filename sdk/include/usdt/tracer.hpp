@@ -56,13 +56,24 @@ struct TraceOptions {
   bool count_only = false;
   /// Calls that can be under way at once, where their entries must be kept until they end, and spans.
   std::uint32_t max_open_calls = 8192;
+  /// Of the hits one in so many is looked at, chosen by chance at each before anything is read and before the filter is
+  /// asked; of calls and spans at their beginning. At most kMostSampled. Event::weight() says what each then stands
+  /// for, and Tracer::table() has estimates. Not of a trace that only counts, and asks nothing: it has each hit.
+  std::uint32_t sample = 1;
+  static constexpr std::uint32_t kMostSampled = 1'000'000;
+  /// At most so many events a second, over all processors: what the trace does not take in one second it may in the
+  /// next. 0: any number; at most kMostRate. Processors that have events in the same instant may pass it by one each.
+  /// Not of tables and traces that only count, which have no events.
+  std::uint32_t max_rate = 0;
+  static constexpr std::uint32_t kMostRate = 10'000'000;
 };
 
-/// What became of the hits of one probe. hits == delivered + ring_full + calls_full + unfinished + discarded, always;
-/// of a trace that only counts, the hits alone. Of one that fills a table `delivered` are those that are in its rows,
-/// and `table_full` those for which there was no room. Of spans, `delivered` and what else can become of them is
-/// counted at the probe that ends them: there hits == delivered + ... + unmatched + unpaired; at the one that begins
-/// them hits == paired + calls_full + unfinished + unpaired.
+/// What became of the hits of one probe. hits == delivered + not_sampled + rejected + undecided + held_back + ring_full
+/// + calls_full + table_full + unfinished + discarded, always; of a trace that only counts, the hits alone, and those
+/// that were left out. Of one that fills a table `delivered` are those that are in its rows, and `table_full` those for
+/// which there was no room. Of spans, `delivered` and what else can become of them is counted at the probe that ends
+/// them: there hits == delivered + ... + unmatched + unpaired; at the one that begins them hits == paired + not_sampled
+/// + calls_full + unfinished + unpaired.
 struct ProbeCounts {
   std::uint64_t hits = 0;        ///< the program ran for a process that counts
   std::uint64_t delivered = 0;   ///< a callback took the event
@@ -75,9 +86,11 @@ struct ProbeCounts {
   std::uint64_t table_full = 0;
   /// Recorded, but not taken: the consumer had stopped taking events (--max-events), or its callback threw.
   std::uint64_t discarded = 0;
-  std::uint64_t paired = 0;     ///< beginnings of spans whose end came
-  std::uint64_t unmatched = 0;  ///< ends of spans that had not begun
-  std::uint64_t unpaired = 0;   ///< of spans: what pairs them could not be read
+  std::uint64_t paired = 0;       ///< beginnings of spans whose end came
+  std::uint64_t unmatched = 0;    ///< ends of spans that had not begun
+  std::uint64_t unpaired = 0;     ///< of spans: what pairs them could not be read
+  std::uint64_t not_sampled = 0;  ///< TraceOptions::sample; at the ends of spans those whose beginning was not
+  std::uint64_t held_back = 0;    ///< TraceOptions::max_rate
   /// Link::missed_hits() of this probe, in no other number; nothing where the kernel does not count them, or only those
   /// of several probes together.
   std::optional<std::uint64_t> missed = 0;
@@ -161,7 +174,8 @@ class Tracer {
   /// Per probe of the plan, exact once drained.
   [[nodiscard]] std::vector<ProbeCounts> counts() const;
   /// The rows of PlanOptions::table by now, in the order of their keys; exact after detach(). Errors: invalid_argument
-  /// (no table was asked for), io.
+  /// (no table was asked for), io. With TraceOptions::sample counts and sums are estimates: of what was looked at,
+  /// times that.
   [[nodiscard]] Result<std::vector<TableRow>> table() const;
   /// With descendants_only or family_of: hits that are not counted because it could not be told whose descendant the
   /// process is: 64 generations below a process that started before the trace, or on a kernel where forks cannot be

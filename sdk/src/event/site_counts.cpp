@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <numeric>
 #include <utility>
 
 #include "sys/kernel_counter.hpp"
@@ -16,7 +17,7 @@ namespace {
 
 constexpr const char* kMap = "usdt_stats";
 /// Rows begin on cache lines of their own: of two, since x86 processors fetch pairs.
-constexpr std::size_t kLine = 128 / sizeof(usdt_site_stats);
+constexpr std::size_t kLine = std::lcm(std::size_t{128}, sizeof(usdt_site_stats)) / sizeof(usdt_site_stats);
 /// Bytes of all rows, unless one alone is larger.
 constexpr std::size_t kMostBytes = 64u << 20;
 constexpr long kMostRows = 1024;
@@ -72,6 +73,8 @@ usdt_site_stats SiteCounts::of(std::uint32_t site) const noexcept {
     sum.undecided += sys::load_kernel_counter(entry.undecided);
     sum.table_full += sys::load_kernel_counter(entry.table_full);
     sum.unpaired += sys::load_kernel_counter(entry.unpaired);
+    sum.not_sampled += sys::load_kernel_counter(entry.not_sampled);
+    sum.held_back += sys::load_kernel_counter(entry.held_back);
   }
   return sum;
 }

@@ -53,6 +53,22 @@ Result<void> check(const AttachPlan& plan, const TraceOptions& options) {
   return {};
 }
 
+/// Guards that guard nothing, or would make what is shown untrue.
+Result<void> check_guards(const AttachPlan& plan, const TraceOptions& options) {
+  if (options.sample == 0 || options.sample > TraceOptions::kMostSampled)
+    return meaningless("a sample of one in {}: one in 1 to {}", options.sample, TraceOptions::kMostSampled);
+  if (options.sample > 1 && options.count_only && plan.filters.empty())
+    return meaningless(
+        "a sample of hits that are only counted: each is counted, since to choose among them costs more");
+  if (options.max_rate > TraceOptions::kMostRate)
+    return meaningless("at most {} events a second: the most that can be asked for is {}", options.max_rate,
+                       TraceOptions::kMostRate);
+  if (options.max_rate > 0 && (options.count_only || plan.table))
+    return meaningless("at most {} events a second: hits that are counted, or put in a table, are no events",
+                       options.max_rate);
+  return {};
+}
+
 void lay_out_user_stack(EventLayout& layout, const AttachPlan& plan, const TraceOptions& options) {
   layout.user_stack_depth = options.user_stack_depth;
   layout.user_stack_method = options.user_stack_method;
@@ -73,7 +89,9 @@ void lay_out_user_stack(EventLayout& layout, const AttachPlan& plan, const Trace
 
 Result<EventLayout> layout_for(const AttachPlan& plan, const TraceOptions& options, std::uint32_t ring_bytes) {
   if (auto sense = check(plan, options); !sense) return fail(sense.error());
+  if (auto sense = check_guards(plan, options); !sense) return fail(sense.error());
   EventLayout layout{plan.spans ? plan.spans->args : plan.max_args, plan.string_slots, 0};
+  layout.weight = options.sample;
   layout.stack_shown = options.kernel_stack_depth;
   // Raw tracepoints have up to five frames of their own.
   constexpr std::uint32_t most_tracer_frames = 8;

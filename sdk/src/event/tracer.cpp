@@ -8,6 +8,7 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
+#include <ctime>
 #include <deque>
 #include <iterator>
 
@@ -160,7 +161,22 @@ struct Part {
 struct Shared {
   const LoadedObject* with = nullptr;  ///< null: this is the first part
   std::uint32_t first_site = 0;
+  std::uint64_t rate_start = 0;  ///< usdt_stock_constants
 };
+
+/// A second's worth of events may come at once when the trace begins.
+std::uint64_t rate_start_now() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return (static_cast<std::uint64_t>(now.tv_sec) - 1) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+void set_guards(usdt_stock_constants& constants, const TraceOptions& options, const Shared& common) {
+  constants.sample = options.sample > 1 ? options.sample : 0;
+  if (options.max_rate == 0) return;
+  constants.rate_price = (std::uint64_t{1'000'000'000} << USDT_RATE_SHIFT) / options.max_rate;
+  constants.rate_start = common.rate_start;
+}
 
 /// The ring, who sleeps at it, and whose descendants count.
 Result<void> share_maps(BpfObject& object, const LoadedObject& with) {
@@ -218,6 +234,7 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
   if (auto possible = event::check_cgroups(options.cgroups); !possible) return fail(possible.error());
   constants.cgroups = static_cast<__u32>(options.cgroups.size());
   constants.record_args = layout.max_args;
+  set_guards(constants, options, common);
   if (plan.spans) {
     constants.span_begins = plan.spans->begins;
     constants.span_ends = plan.spans->ends;
@@ -298,6 +315,7 @@ struct Tracer::Impl {
   TraceOptions options;
   event::ForkMarks marks;
   std::vector<ProbeCounts> counts;  // delivered and discarded; the rest is in the kernel
+  std::uint64_t rate_start = 0;
   bool in_callback = false;
 };
 
@@ -331,7 +349,8 @@ Result<Tracer> Tracer::start(AttachPlan plan, const TraceOptions& options) {
 
 Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const TraceOptions& options) {
   if (!shared) return fail(ErrorKind::invalid_argument, "no plan to trace");
-  auto loaded = load_part(shared, options, {});
+  const Shared common{.rate_start = rate_start_now()};
+  auto loaded = load_part(shared, options, common);
   if (!loaded) return fail(loaded.error());
   LoadedObject& object = loaded->part.object;
   // Where forks cannot be watched, the walk of bpf/descends.h finds descendants, and counts where it does not know.
@@ -350,6 +369,7 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   auto impl =
       std::make_unique<Impl>(std::move(loaded->part), std::move(shared), std::move(*link), std::move(*ring), options);
   if (marks) impl->marks = std::move(*marks);
+  impl->rate_start = common.rate_start;
   return Tracer(std::move(impl));
 }
 
@@ -367,7 +387,7 @@ Result<AddedSites> Tracer::add(AttachPlan more) {
   if (!whole) return fail(whole.error());
   TraceOptions options = impl_->options;
   if (!has_kernel_points(*part)) options.kernel_stack_depth = 0;
-  auto loaded = load_part(part, options, {&impl_->parts.front().object, added.first_site.value});
+  auto loaded = load_part(part, options, {&impl_->parts.front().object, added.first_site.value, impl_->rate_start});
   if (!loaded) return fail(loaded.error());
   if (auto reached = impl_->ring.expect(loaded->part.layout.record_size()); !reached) return fail(reached.error());
   // From here on there may be hits, whatever becomes of the rest: their records have a plan, and their counters a
@@ -434,7 +454,8 @@ void add_pairs(const AttachPlan& plan, const std::vector<std::uint64_t>& ended, 
     if (seen[number]) continue;
     seen[number] = true;
     ProbeCounts& probe = all[number];
-    const std::uint64_t rest = probe.hits - std::min(probe.hits, ended[number] + probe.unpaired + probe.calls_full);
+    const std::uint64_t rest =
+        probe.hits - std::min(probe.hits, ended[number] + probe.unpaired + probe.calls_full + probe.not_sampled);
     if (site.value < plan.spans->begins) {
       probe.paired = ended[number];
       probe.unfinished = rest;
@@ -462,6 +483,8 @@ std::vector<ProbeCounts> Tracer::counts() const {
       all[number].undecided += counted.undecided;
       all[number].table_full += counted.table_full;
       all[number].unpaired += counted.unpaired;
+      all[number].not_sampled += counted.not_sampled;
+      all[number].held_back += counted.held_back;
       ended[number] += counted.ended;
     }
   }
@@ -471,20 +494,23 @@ std::vector<ProbeCounts> Tracer::counts() const {
     if (group.moment != Moment::both) continue;
     for (const Index<PlannedSite> site : group.sites) {
       const std::uint32_t number = plan.sites[site].probe.value;
-      all[number].unfinished = all[number].hits - ended[number] - all[number].calls_full;
+      all[number].unfinished = all[number].hits - ended[number] - all[number].calls_full - all[number].not_sampled;
     }
   }
   if (!plan.table) return all;
   for (ProbeCounts& probe : all)
-    probe.delivered = probe.hits - probe.rejected - probe.undecided - probe.table_full - probe.calls_full -
-                      probe.unfinished - probe.paired - probe.unmatched - probe.unpaired;
+    probe.delivered = probe.hits - probe.not_sampled - probe.rejected - probe.undecided - probe.table_full -
+                      probe.calls_full - probe.unfinished - probe.paired - probe.unmatched - probe.unpaired;
   return all;
 }
 
 Result<std::vector<TableRow>> Tracer::table() const {
   const AttachPlan& plan = *impl_->shared_plan;
   if (!plan.table) return fail(ErrorKind::invalid_argument, "the plan has no table");
-  return event::read_rows(impl_->parts.front().object, plan);
+  auto rows = event::read_rows(impl_->parts.front().object, plan);
+  if (rows && impl_->options.sample > 1)
+    for (TableRow& row : *rows) row.scale(impl_->options.sample);
+  return rows;
 }
 
 std::uint64_t Tracer::undecided() const noexcept {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <utility>
 
 #include "expr/numbers.hpp"
@@ -11,6 +13,24 @@ inline namespace v1 {
 namespace {
 
 using Node = TypedExpression::Node;
+
+/// What weights are counted in: integers are exact, others to a thousandth.
+constexpr std::uint64_t kWhole = 1024;
+
+std::uint64_t parts_of(double weight) { return static_cast<std::uint64_t>(std::llround(weight * double{kWhole})); }
+
+void multiply(TableRow& row, std::uint64_t by) {
+  row.count *= by;
+  row.sum *= static_cast<Int128>(by);
+}
+
+/// Back to whole hits.
+void round_parts(TableRow& row) {
+  const Int128 whole = kWhole;
+  const Int128 half = kWhole / 2;
+  row.count = (row.count + kWhole / 2) / kWhole;
+  row.sum = (row.sum < 0 ? row.sum - half : row.sum + half) / whole;
+}
 
 std::optional<TableKey> key_of(const Node& key, std::uint32_t size, const TypedExpression& question,
                                const HitFacts& facts) {
@@ -43,7 +63,12 @@ void TableRow::add(const TableRow& other) {
   sum += other.sum;
 }
 
-TableBuilder::Added TableBuilder::add(const TypedExpression& question, const HitFacts& facts) {
+void TableRow::scale(double weight) {
+  multiply(*this, parts_of(weight));
+  round_parts(*this);
+}
+
+TableBuilder::Added TableBuilder::add(const TypedExpression& question, const HitFacts& facts, double weight) {
   const Node& root = question.root();
   const auto counts = evaluate(question, root.of[0], facts);
   if (!counts) return Added::undecided;
@@ -62,6 +87,7 @@ TableBuilder::Added TableBuilder::add(const TypedExpression& question, const Hit
     if (!bits) return Added::undecided;
     hit.sum = hit.minimum = hit.maximum = number_of(value, *bits);
   }
+  multiply(hit, parts_of(weight));
   auto row = rows_.find(keys);
   if (row == rows_.end()) {
     if (rows_.size() >= table_.max_rows) return Added::table_full;
@@ -73,7 +99,7 @@ TableBuilder::Added TableBuilder::add(const TypedExpression& question, const Hit
 
 std::vector<TableRow> TableBuilder::rows() const {
   std::vector<TableRow> all;
-  for (const auto& [keys, row] : rows_) all.push_back(row);
+  for (const auto& [keys, row] : rows_) round_parts(all.emplace_back(row));
   return all;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "usdt/elf_file.hpp"
@@ -18,6 +19,7 @@ constexpr std::size_t kEnough = 256U << 10;
 constexpr unsigned kResult = 1, kDerived = 2, kHidden = 4, kSigned = 8, kPartOf = 16, kLength = 32, kUnreadable = 64,
                    kDeclared = 128, kConstant = 256, kOfEnd = 512;
 constexpr std::uint32_t kMostStringSize = 65536 + 2;  ///< of TraceOptions::string_size
+constexpr double kMostWeight = 1e9;
 /// What a site's place is.
 enum PlaceKind : std::uint8_t { kInFile = 0, kAtFunction = 1, kAtTracepoint = 2 };
 
@@ -82,6 +84,10 @@ void DefinitionWriter::info(const RecordingInfo& info, const EventLayout& layout
   entry_.varint(layout.string_size);
   entry_.text(to_string(kernel));
   end(Tag::info);
+  if (layout.weight != 1) {
+    entry_.varint(std::bit_cast<std::uint64_t>(layout.weight));
+    end(Tag::weight);
+  }
   for (const auto& [name, text] : info.properties) {
     entry_.text(name);
     entry_.text(text);
@@ -217,7 +223,9 @@ void DefinitionWriter::counts(std::uint32_t probe, const ProbeCounts& counts) {
                                     counts.unfinished, counts.rejected, counts.undecided, counts.discarded})
     entry_.varint(count);
   put(entry_, counts.missed);
-  for (const std::uint64_t count : {counts.paired, counts.unmatched, counts.unpaired}) entry_.varint(count);
+  for (const std::uint64_t count :
+       {counts.paired, counts.unmatched, counts.unpaired, counts.not_sampled, counts.held_back})
+    entry_.varint(count);
   end(Tag::counts);
 }
 
@@ -264,6 +272,7 @@ EventLayout Definitions::layout() const {
   layout.max_args = plan.max_args;
   layout.string_slots = plan.string_slots;
   layout.string_size = plan.string_slots > 0 ? string_size : 0;
+  layout.weight = weight;
   return layout;
 }
 
@@ -281,6 +290,9 @@ bool Definitions::entry(Tag tag, ByteReader& in) {
     case Tag::string_size:
       string_size = std::max(string_size, static_cast<std::uint32_t>(in.up_to(kMostStringSize)));
       return true;
+    case Tag::weight:
+      weight = std::bit_cast<double>(in.varint());
+      return weight >= 1 && weight <= kMostWeight;
     case Tag::property: {
       std::string name(in.text());
       info.properties.emplace_back(std::move(name), in.text());
@@ -503,6 +515,8 @@ bool Definitions::read_account(Tag tag, ByteReader& in) {
       counts.missed = get(in);
       if (in.at_end()) return true;  // of a version without spans
       for (std::uint64_t* count : {&counts.paired, &counts.unmatched, &counts.unpaired}) *count = in.varint();
+      if (in.at_end()) return true;  // of one without guards
+      for (std::uint64_t* count : {&counts.not_sampled, &counts.held_back}) *count = in.varint();
       return true;
     }
     case Tag::missed: {

@@ -33,6 +33,7 @@ enum class Tag : std::uint8_t {
   change = 15,
   ledger_end = 16,  ///< it is complete
   string_size = 17,
+  weight = 18,
 };
 
 /// Entries on their way into blocks.
@@ -74,6 +75,7 @@ class DefinitionWriter {
 struct Definitions {
   RecordingInfo info = {};
   std::uint32_t string_size = 0;
+  double weight = 1;  ///< of each event
   AttachPlan plan = {};
   std::vector<Recording::File> files = {};
   std::vector<RecordedNotice> notices = {};

@@ -89,8 +89,13 @@ struct usdt_stock_constants {
 	 * each pair of those, the ends of the first beginning first. */
 	__u32 span_begins;
 	__u32 span_ends;
-	__u32 reserved;
+	__u32 sample; /* of the hits one in so many is looked at, by chance; 0 and 1: all are */
+	/* At most so many events a second: each pays a price, in units of 2^-USDT_RATE_SHIFT ns, and a second's worth
+	 * is there at most. Time is counted from the start, which is a second before that of the trace. 0: no limit. */
+	__u64 rate_price;
+	__u64 rate_start;
 };
+#define USDT_RATE_SHIFT 6 /* 2^58 ns are nine years */
 
 /* A cgroup (v2) whose processes, and those of what is below it, count. */
 struct usdt_cgroup {
@@ -108,7 +113,7 @@ USDT_STATIC_ASSERT(sizeof(struct usdt_program_constants) == 8528);
 USDT_STATIC_ASSERT(sizeof(struct usdt_kernel_constants) == 32);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors) == 28);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors_count) == 288);
-USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 384);
+USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 400);
 
 #ifdef __bpf__
 /* The variable WHAT_constants, and WHAT() to read it as the struct of that name. It is made of words, since `bpftool

@@ -56,17 +56,19 @@ struct usdt_user_stack {
 	struct usdt_replaced_return returns[USDT_REPLACED_RETURNS]; /* innermost first */
 };
 
-/* Per site, in as many rows as there are processors, about. hits = delivered + rejected + undecided + every lost reason
- * + calls that have not ended. */
+/* Per site, in as many rows as there are processors, about. hits = delivered + not_sampled + rejected + undecided +
+ * held_back + every lost reason + calls that have not ended. */
 struct usdt_site_stats {
 	__u64 hits;
 	__u64 ring_full;
-	__u64 calls_full; /* more calls or spans at once than there is room for */
-	__u64 ended;	  /* calls; of both sites of spans those that ended */
-	__u64 rejected;	  /* by the filter (filter.h) */
-	__u64 undecided;  /* the filter had no answer */
-	__u64 table_full; /* hits for which there was no row */
-	__u64 unpaired;	  /* what pairs the ends of spans could not be read */
+	__u64 calls_full;  /* more calls or spans at once than there is room for */
+	__u64 ended;	   /* calls; of both sites of spans those that ended */
+	__u64 rejected;	   /* by the filter (filter.h) */
+	__u64 undecided;   /* the filter had no answer */
+	__u64 table_full;  /* hits for which there was no row */
+	__u64 unpaired;	   /* what pairs the ends of spans could not be read */
+	__u64 not_sampled; /* by chance; of both sites of spans those whose beginning was not */
+	__u64 held_back;   /* more a second than were asked for */
 };
 
 /* What is told of the hits of one row (struct usdt_row of filter.h). The sum is that of both halves, and fits them for

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* What is left out on purpose, so that a trace costs no more than it may. */
+#ifndef USDT_TRACE_GUARDS_H
+#define USDT_TRACE_GUARDS_H
+
+#include <usdt/bpf/usdt.bpf.h>
+#include "../stock.h"
+
+/* Whether a hit is among those that are looked at. By chance: every hundredth one would always be the same one of a
+ * program that does a hundred things in turn. */
+static __always_inline bool is_sampled(void)
+{
+	const __u32 sample = usdt_stock()->sample;
+
+	return sample <= 1 || ((__u64)bpf_get_prandom_u32() * sample) >> 32 == 0;
+}
+
+/* Until when the events so far have paid, in units of a price, from the start. */
+__u64 usdt_rate_paid = 0;
+
+/* Whether an event may come now, which then has paid. Processors that look at the same time may all be let in, one
+ * event each; they have paid, too, so that it does not add up. (An exchange that knows better is of Linux 5.12.) */
+static __always_inline bool may_pass(void)
+{
+	const __u64 price = usdt_stock()->rate_price, second = 1000000000ull << USDT_RATE_SHIFT;
+	volatile __u64 *paid = &usdt_rate_paid;
+	__u64 now, until;
+
+	if (!price)
+		return true;
+	now = (bpf_ktime_get_ns() - usdt_stock()->rate_start) << USDT_RATE_SHIFT;
+	until = *paid;
+	if (until + price > now)
+		return false;
+	if (until + second < now)
+		*paid = now - second;
+	__sync_fetch_and_add(&usdt_rate_paid, price);
+	return true;
+}
+
+#endif /* USDT_TRACE_GUARDS_H */
