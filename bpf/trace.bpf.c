@@ -54,18 +54,14 @@ static __always_inline int trace(const struct usdt_ctx *ctx, const __u32 can)
 	}
 	/* Atomic although per CPU: another task's hit may preempt this one. */
 	__sync_fetch_and_add(&stats->hits, 1);
-	if (!(can & (BEGINS_SPANS | ENDS_SPANS)) && !is_sampled()) {
-		count_unsampled(stats);
-		if (calls)
-			pass_over_call(ctx, site);
-		return 0;
-	}
 	if (calls)
 		open_call(ctx, can, site, stats);
 	else if (can & FILLS_TABLE && can & ENDS_SPANS)
 		trace_span(ctx, (struct usdt_span_key *)&row, can, site, stats);
 	else if (can & (BEGINS_SPANS | ENDS_SPANS))
 		trace_span(ctx, &key, can, site, stats);
+	else if (!is_sampled())
+		count_unsampled(stats);
 	else
 		record_hit(ctx, &row, can, site, stats, 0);
 	return 0;

@@ -83,6 +83,18 @@ static __always_inline bool find_key(const struct usdt_ctx *ctx, struct usdt_cal
 	return true;
 }
 
+/* Calls are sampled at their beginning, but for those that fill a table at their end: the stack of those programs has no
+ * room for more at the beginning. */
+static __always_inline bool is_beginning_sampled(const __u32 can)
+{
+	return (can & FILLS_TABLE) || is_sampled();
+}
+
+static __always_inline bool is_end_sampled(const __u32 can)
+{
+	return !(can & FILLS_TABLE) || is_sampled();
+}
+
 static __always_inline void open_call(const struct usdt_ctx *ctx, const __u32 can, __u32 site,
 				      struct usdt_site_stats *stats)
 {
@@ -92,7 +104,9 @@ static __always_inline void open_call(const struct usdt_ctx *ctx, const __u32 ca
 	long error;
 
 	if (keeps_arguments(ctx)) {
-		*usdt_session_cookie(ctx) = bpf_ktime_get_ns();
+		*usdt_session_cookie(ctx) = is_beginning_sampled(can) ? bpf_ktime_get_ns() : 0;
+		if (!*usdt_session_cookie(ctx))
+			count_unsampled(stats);
 		return;
 	}
 	event = bpf_map_lookup_elem(&usdt_blank, &zero);
@@ -111,24 +125,17 @@ static __always_inline void open_call(const struct usdt_ctx *ctx, const __u32 ca
 	event = bpf_map_lookup_elem(&usdt_open_calls, &key);
 	if (!event)
 		return;
+	/* The record stays blank, so that the end is not taken for that of a call whose own never came. */
+	if (!is_beginning_sampled(can)) {
+		count_unsampled(stats);
+		return;
+	}
 	for (__u32 look = 0; look < 2; look++) {
 		fill(event, ctx, for_records(can), site, usdt_pid_tgid());
 		if (!may_wait(can) || look == 1 || !is_paged_out(event, can))
 			break;
 		page_in(ctx, can);
 	}
-}
-
-/* The end of a call that begins now is not looked at. A record that an earlier one left, whose end never came, is not
- * of this one. */
-static __always_inline void pass_over_call(const struct usdt_ctx *ctx, __u32 site)
-{
-	struct usdt_call_key key = {.site = site};
-
-	if (is_session())
-		*usdt_session_cookie(ctx) = 0;
-	else if (find_key(ctx, &key))
-		bpf_map_delete_elem(&usdt_open_calls, &key);
 }
 
 static __always_inline void close_call(const struct usdt_ctx *ctx, struct usdt_row *row, const __u32 can, __u32 site,
@@ -142,6 +149,10 @@ static __always_inline void close_call(const struct usdt_ctx *ctx, struct usdt_r
 	if (keeps_arguments(ctx)) {
 		if (!key.frame) /* it began before the trace, or did not count */
 			return;
+		if (!is_end_sampled(can)) {
+			count_unsampled(stats);
+			return;
+		}
 		__sync_fetch_and_add(&stats->ended, 1);
 		record_hit(ctx, row, can, site, stats, key.frame);
 		return;
@@ -149,6 +160,15 @@ static __always_inline void close_call(const struct usdt_ctx *ctx, struct usdt_r
 	event = bpf_map_lookup_elem(&usdt_open_calls, &key);
 	if (!event)
 		return;
+	if (!is_end_sampled(can)) {
+		count_unsampled(stats);
+		bpf_map_delete_elem(&usdt_open_calls, &key);
+		return;
+	}
+	if (!(can & FILLS_TABLE) && usdt_stock()->sample && !event->ts) {
+		bpf_map_delete_elem(&usdt_open_calls, &key);
+		return;
+	}
 	__sync_fetch_and_add(&stats->ended, 1);
 	event->duration = bpf_ktime_get_ns() - event->ts;
 	fill_args(event, ctx, for_records(can), true);
