@@ -83,8 +83,8 @@ static __always_inline bool find_key(const struct usdt_ctx *ctx, struct usdt_cal
 	return true;
 }
 
-/* Calls are sampled at their beginning, but for those that fill a table at their end: the stack of those programs has no
- * room for more at the beginning. */
+/* Calls are sampled at their beginning, but for those that fill a table at their end: the stack of those programs has
+ * no room for more at the beginning. */
 static __always_inline bool is_beginning_sampled(const __u32 can)
 {
 	return (can & FILLS_TABLE) || is_sampled();

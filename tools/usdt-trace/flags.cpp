@@ -150,7 +150,7 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->type_name("SECS");
   app.add_option("--sample", raw.sample,
                  "Look at one in N hits only, chosen by chance; counts and sums are multiplied by N, and are estimates "
-                 "then. Of calls and spans it is decided at their beginning")
+                 "then. Calls and spans are left out as a whole")
       ->type_name("1/N");
   app.add_option("--max-rate", raw.max_rate, "At most N events a second; how many were held back is told at the end")
       ->type_name("N/s");

@@ -57,8 +57,9 @@ struct TraceOptions {
   /// Calls that can be under way at once, where their entries must be kept until they end, and spans.
   std::uint32_t max_open_calls = 8192;
   /// Of the hits one in so many is looked at, chosen by chance at each before anything is read and before the filter is
-  /// asked; of calls and spans at their beginning. At most kMostSampled. Event::weight() says what each then stands
-  /// for, and Tracer::table() has estimates. Not of a trace that only counts, and asks nothing: it has each hit.
+  /// asked; of calls and spans at their beginning (calls that fill a table: at their end). At most kMostSampled.
+  /// Event::weight() says what each then stands for, and Tracer::table() has estimates. Not of a trace that only
+  /// counts, and asks nothing: it has each hit.
   std::uint32_t sample = 1;
   static constexpr std::uint32_t kMostSampled = 1'000'000;
   /// At most so many events a second, over all processors: what the trace does not take in one second it may in the
