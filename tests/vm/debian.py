@@ -63,7 +63,7 @@ class Archive:
         (self.dir / "list").write_text(f"deb [signed-by={KEYRING}] {_mirror()} {self.suite} main\n")
         # Mirrors of one day stand still: their lists are as good for this, and signed.
         (self.dir / "conf").write_text(f'''
-Acquire::Check-Valid-Until "false";
+Acquire::Check-Valid-Until "false"; Acquire::Retries "3";
 Dir::State "{self.dir}"; Dir::State::status "{self.dir}/status"; Dir::Cache "{self.dir}";
 Dir::Etc::sourcelist "{self.dir}/list"; Dir::Etc::sourceparts "/dev/null"; Dir::Etc::preferencesparts "/dev/null";
 Acquire::Languages "none"; APT::Architecture "{self.arch}"; APT::Architectures {{ "{self.arch}"; }};
