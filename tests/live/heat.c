@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Passes larger values as time goes by, and says when.
 #include <stdio.h>
-#include <time.h>
 #include <sys/sdt.h>
+#include <time.h>
 int main(void) {
   for (long i = 0; i < 24; i++) {
     struct timespec now, wait = {0, 50000000};

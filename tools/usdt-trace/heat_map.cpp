@@ -34,9 +34,10 @@ std::string clock_text(std::int64_t wall) {
 /// By equal factors from 1 to the most, so that single hits are seen beside thousands.
 Levels levels_up_to(std::uint64_t most) {
   Levels levels{};
-  for (unsigned i = 0; i < kHeatLevels; ++i)
-    levels[i] =
-        static_cast<std::uint64_t>(std::llround(std::pow(static_cast<double>(most), double{1} * i / kHeatLevels)));
+  for (unsigned i = 0; i < kHeatLevels; ++i) {
+    const double share = static_cast<double>(i) / kHeatLevels;
+    levels[i] = static_cast<std::uint64_t>(std::llround(std::pow(static_cast<double>(most), share)));
+  }
   for (unsigned i = 1; i < kHeatLevels; ++i) levels[i] = std::max(levels[i], levels[i - 1] + 1);
   return levels;
 }

@@ -135,8 +135,8 @@ enum usdt_carrier {
 #define USDT_MAX_SITES (1u << 30)
 /* A spec's arg_cnt and an argument's number fit a byte; arguments beyond are unreadable. */
 #define USDT_MAX_ARGS 255
-/* Entries of a spec, arguments and steps, at most (both are numbered by a byte); and how many of its first arguments can
- * have placeholders, and values of each site's own, where the spec is a program's constant. */
+/* Entries of a spec, arguments and steps, at most (both are numbered by a byte); and how many of its first arguments
+ * can have placeholders, and values of each site's own, where the spec is a program's constant. */
 #define USDT_LINK_ENTRIES 512
 #define USDT_LINK_ARGS 32
 
