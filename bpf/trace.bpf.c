@@ -117,6 +117,26 @@ USDT_PROGRAM(usdt_trace_table_call_extremes)
 	return trace(ctx, MAKES_CALLS | COPIES_MEMORY | TAKES_STEPS | FILLS_TABLE | HAS_EXTREMES);
 }
 
+USDT_PROGRAM(usdt_trace_table_hit_stacks)
+{
+	return trace(ctx, FILLS_TABLE | TAKES_STACKS);
+}
+
+USDT_PROGRAM(usdt_trace_table_hit_extremes_stacks)
+{
+	return trace(ctx, FILLS_TABLE | HAS_EXTREMES | TAKES_STACKS);
+}
+
+USDT_PROGRAM(usdt_trace_table_call_stacks)
+{
+	return trace(ctx, MAKES_CALLS | TAKES_STEPS | FILLS_TABLE | TAKES_STACKS);
+}
+
+USDT_PROGRAM(usdt_trace_table_call_extremes_stacks)
+{
+	return trace(ctx, MAKES_CALLS | TAKES_STEPS | FILLS_TABLE | HAS_EXTREMES | TAKES_STACKS);
+}
+
 USDT_PROGRAM(usdt_trace_span_begin)
 {
 	return trace(ctx, COPIES_MEMORY | TAKES_STEPS | BEGINS_SPANS);

@@ -193,8 +193,9 @@ struct TextParser : x3::parser<TextParser> {
   }
 };
 
-constexpr std::array kFields{HitField::pid,    HitField::tid,   HitField::cpu,  HitField::uid,      HitField::gid,
-                             HitField::cgroup, HitField::nsecs, HitField::comm, HitField::duration, HitField::probe};
+constexpr std::array kFields{HitField::pid,      HitField::tid,    HitField::cpu,    HitField::uid,
+                             HitField::gid,      HitField::cgroup, HitField::nsecs,  HitField::comm,
+                             HitField::duration, HitField::probe,  HitField::ustack, HitField::kstack};
 
 /// A path to a value, or one of the words for what is known of every hit.
 struct PathParser : x3::parser<PathParser> {
@@ -353,6 +354,10 @@ std::string_view to_string(HitField field) noexcept {
       return "duration";
     case HitField::probe:
       return "probe";
+    case HitField::ustack:
+      return "ustack";
+    case HitField::kstack:
+      return "kstack";
   }
   return {};
 }

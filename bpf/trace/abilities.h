@@ -10,13 +10,14 @@
 /* What a program can do besides handing over the numbers of a hit. The kernel reads all of a program before it finds
  * out what its constants leave of it, so that those that do less are attached sooner. */
 enum abilities {
-	COPIES_MEMORY = 1, /* texts and the stack of the process; it waits for pages */
-	MAKES_CALLS = 2,   /* of both ends one event */
-	TAKES_STEPS = 4,   /* to members */
-	FILLS_TABLE = 8,   /* hits become rows instead of events */
-	BEGINS_SPANS = 32, /* hits of one place are paired with those of another: */
-	ENDS_SPANS = 64,   /* of both one event */
-	HAS_EXTREMES = 16, /* with the smallest and the largest value: instructions of Linux 5.12 */
+	COPIES_MEMORY = 1,  /* texts and the stack of the process; it waits for pages */
+	MAKES_CALLS = 2,    /* of both ends one event */
+	TAKES_STEPS = 4,    /* to members */
+	FILLS_TABLE = 8,    /* hits become rows instead of events */
+	BEGINS_SPANS = 32,  /* hits of one place are paired with those of another: */
+	ENDS_SPANS = 64,    /* of both one event */
+	HAS_EXTREMES = 16,  /* with the smallest and the largest value: instructions of Linux 5.12 */
+	TAKES_STACKS = 128, /* among their keys: of maps that programs which wait for pages may not have */
 };
 
 /* Of what a program can do, what it needs for a record's arguments: rows have neither texts nor stacks of records. */

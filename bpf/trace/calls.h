@@ -136,6 +136,8 @@ static __always_inline void open_call(const struct usdt_ctx *ctx, const __u32 ca
 			break;
 		page_in(ctx, can);
 	}
+	if (can & TAKES_STACKS)
+		keep_stacks(ctx, event);
 }
 
 static __always_inline void close_call(const struct usdt_ctx *ctx, struct usdt_row *row, const __u32 can, __u32 site,

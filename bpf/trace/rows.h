@@ -17,6 +17,9 @@ struct {
 	__uint(value_size, sizeof(struct usdt_tally));
 } usdt_rows SEC(".maps");
 
+/* Rows that were made: with stacks among their keys user space looks at new ones soon, while their processes live. */
+__u64 usdt_rows_made = 0;
+
 /* How often two processors can change an extreme between each other's looks. */
 #define MOST_TRIES 64
 
@@ -47,8 +50,11 @@ static __always_inline void tally(struct usdt_row *row, struct usdt_question *qu
 	known = bpf_map_lookup_elem(&usdt_rows, row);
 	if (!known) {
 		*first = (struct usdt_tally){1, low, high, biased, biased};
-		if (!bpf_map_update_elem(&usdt_rows, row, first, BPF_NOEXIST))
+		if (!bpf_map_update_elem(&usdt_rows, row, first, BPF_NOEXIST)) {
+			if (can & TAKES_STACKS)
+				__sync_fetch_and_add(&usdt_rows_made, 1);
 			return;
+		}
 		known = bpf_map_lookup_elem(&usdt_rows, row);
 		if (!known) {
 			count_unrowed(stats);

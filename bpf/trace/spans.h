@@ -219,7 +219,7 @@ static __always_inline void end_span(const struct usdt_ctx *ctx, struct usdt_spa
 	if (can & FILLS_TABLE) {
 		question = question_about_span(ctx, event, &span);
 		if (take_span(key, span.begin, stats))
-			is_wanted(question, (struct usdt_row *)key, can, stats);
+			is_wanted(ctx, question, (struct usdt_row *)key, NULL, can, stats);
 		return;
 	}
 	if (usdt_program()->filtered) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* Stacks of the kernel and of the process. */
+/* Stacks of the kernel and of the process, in records and as keys of rows. */
 #ifndef USDT_TRACE_STACKS_H
 #define USDT_TRACE_STACKS_H
 
@@ -114,6 +114,95 @@ static __always_inline void take_user_stack(const struct usdt_ctx *ctx, void *re
 	take_user_registers(ctx, stack->regs);
 	take_replaced_returns(stack->returns);
 	stack->copied = copy_stack(addresses + size, stack->regs[USDT_TARGET(STACK_WORD)]);
+}
+
+/* Stacks that are keys of rows, by a hash of their addresses. Where the first map has another one in that place, the
+ * second may have room. The loader gives both their sizes, where a table has such keys. */
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u64));
+} usdt_stacks SEC(".maps"), usdt_more_stacks SEC(".maps");
+
+/* The number of the stack of a hit, or a negative errno. No stack is put in the place of another one. */
+static __always_inline __s32 stack_number(const struct usdt_ctx *ctx, __u64 flags)
+{
+	long number = bpf_get_stackid(ctx->regs, &usdt_stacks, flags);
+
+	if (number != -USDT_EEXIST)
+		return number;
+	number = bpf_get_stackid(ctx->regs, &usdt_more_stacks, flags);
+	return number < 0 ? number : number | USDT_MORE_STACKS;
+}
+
+/* The stacks of a hit that are keys of its row: that of the process, */
+static __always_inline void take_user_key(const struct usdt_ctx *ctx, struct usdt_row_stack *key)
+{
+	__u64 at;
+
+	key->number = stack_number(ctx, BPF_F_USER_STACK);
+	key->pid = usdt_pid_tgid() >> 32;
+	if (!usdt_program()->at_entry || ctx->returns)
+		return;
+		/* At the first instruction of a function, which has no frame yet. */
+#if defined(__TARGET_ARCH_arm64)
+	USDT_LOAD_REG(at, ctx->regs, USDT_ARM64_CALLER_OFFSET);
+	key->caller = at;
+#else
+	USDT_LOAD_REG(at, ctx->regs, USDT_TARGET(FRAME_OFFSET));
+	bpf_probe_read_user(&key->caller, sizeof(long), (const void *)at);
+#endif
+}
+
+/* and that of the kernel. */
+static __always_inline void take_kernel_key(const struct usdt_ctx *ctx, struct usdt_row_stack *key)
+{
+	/* A process at a USDT site is not in the kernel. */
+	if (usdt_source() == USDT_SOURCE_USER) {
+		key->number = -USDT_ENOENT;
+		return;
+	}
+	key->number = stack_number(ctx, usdt_program()->tracer_frames);
+	if (usdt_source() == USDT_SOURCE_KERNEL && !ctx->returns)
+		key->caller = direct_caller(ctx);
+}
+
+/* Both of a call that begins, behind its record: what its row will have. */
+static __always_inline struct usdt_row_stack *kept_stacks(struct usdt_event *record)
+{
+	return (void *)record + usdt_stock()->record_size;
+}
+
+static __always_inline void keep_stacks(const struct usdt_ctx *ctx, struct usdt_event *record)
+{
+	struct usdt_row_stack *kept = kept_stacks(record);
+
+	if (usdt_stock()->row_user_stack)
+		take_user_key(ctx, &kept[0]);
+	if (usdt_stock()->row_kernel_stack)
+		take_kernel_key(ctx, &kept[1]);
+}
+
+/* Puts stacks into a row: those of this hit, or those kept of a call. */
+static __always_inline void put_stacks(const struct usdt_ctx *ctx, struct usdt_row *row, struct usdt_event *call)
+{
+	struct usdt_row_stack *key;
+
+	if (usdt_stock()->row_user_stack) {
+		key = (void *)row->key + usdt_stock()->row_user_stack - 1;
+		if (call)
+			*key = kept_stacks(call)[0];
+		else
+			take_user_key(ctx, key);
+	}
+	if (usdt_stock()->row_kernel_stack) {
+		key = (void *)row->key + usdt_stock()->row_kernel_stack - 1;
+		if (call)
+			*key = kept_stacks(call)[1];
+		else
+			take_kernel_key(ctx, key);
+	}
 }
 
 #endif /* USDT_TRACE_STACKS_H */

@@ -8,6 +8,7 @@
 #include "abilities.h"
 #include "counts.h"
 #include "rows.h"
+#include "stacks.h"
 
 /* Counts a hit that the answer to the question about it leaves out. */
 static __always_inline bool leaves_out(__u64 answer, struct usdt_site_stats *stats)
@@ -20,9 +21,9 @@ static __always_inline bool leaves_out(__u64 answer, struct usdt_site_stats *sta
 }
 
 /* Whether the hit becomes an event, by the question about it; where it does not count, that is counted, and where there
- * is a table, it becomes a row. */
-static __always_inline bool is_wanted(struct usdt_question *question, struct usdt_row *row, const __u32 can,
-				      struct usdt_site_stats *stats)
+ * is a table, it becomes a row. `call`: the record of the call that ends. */
+static __always_inline bool is_wanted(const struct usdt_ctx *ctx, struct usdt_question *question, struct usdt_row *row,
+				      struct usdt_event *call, const __u32 can, struct usdt_site_stats *stats)
 {
 	__u64 answer;
 
@@ -34,6 +35,8 @@ static __always_inline bool is_wanted(struct usdt_question *question, struct usd
 	}
 	if (leaves_out(answer, stats))
 		return false;
+	if (can & TAKES_STACKS)
+		put_stacks(ctx, row, call);
 	if (can & FILLS_TABLE)
 		tally(row, question, can, stats);
 	return !(can & FILLS_TABLE);
@@ -57,7 +60,7 @@ static __always_inline bool is_hit_wanted(const struct usdt_ctx *ctx, struct usd
 		question->site = usdt_site(ctx);
 	if ((can & MAKES_CALLS) && start)
 		question->duration = bpf_ktime_get_ns() - start;
-	wanted = is_wanted(question, row, can, stats);
+	wanted = is_wanted(ctx, question, row, NULL, can, stats);
 	if (!(can & FILLS_TABLE))
 		usdt_end_question(ctx);
 	return wanted;
@@ -65,7 +68,7 @@ static __always_inline bool is_hit_wanted(const struct usdt_ctx *ctx, struct usd
 
 /* The same at the end of a call, of which both ends are in its record. */
 static __always_inline bool is_call_wanted(const struct usdt_ctx *ctx, struct usdt_row *row, const __u32 can,
-					   const struct usdt_event *event, struct usdt_site_stats *stats)
+					   struct usdt_event *event, struct usdt_site_stats *stats)
 {
 	struct usdt_question *question = (struct usdt_question *)ctx->window;
 	const struct usdt_event_arg *args = (const void *)event + sizeof(*event);
@@ -89,7 +92,7 @@ static __always_inline bool is_call_wanted(const struct usdt_ctx *ctx, struct us
 	question->unread = usdt_unknown(unread);
 	question->site = event->site;
 	question->duration = event->duration;
-	return is_wanted(question, row, can, stats);
+	return is_wanted(ctx, question, row, event, can, stats);
 }
 
 #endif /* USDT_TRACE_WANTED_H */

@@ -116,6 +116,8 @@ std::string_view type_text(usdt::ExpressionType type) noexcept {
       return "f64";
     case usdt::ExpressionType::text:
       return "text";
+    case usdt::ExpressionType::stack:
+      return "stack";
   }
   return {};
 }

@@ -59,8 +59,10 @@ constexpr const char* examples =
 
 /// What is made of hits in the kernel, so that none of them becomes an event.
 void declare_view(CLI::App& app, RawView& raw) {
-  app.add_option("--by", raw.by,
-                 "Count the hits that have the same: expressions as --where has them, texts, and 'probe'; with commas")
+  app.add_option(
+         "--by", raw.by,
+         "Count the hits that have the same: expressions as --where has them, texts, 'probe', and the stacks of the "
+         "process (ustack) and of the kernel (kstack), found by frame pointers; with commas")
       ->type_name("KEYS")
       ->allow_extra_args(false);
   const auto value = [&](const char* name, std::string& text, const char* what) {
@@ -84,6 +86,9 @@ void declare_view(CLI::App& app, RawView& raw) {
   app.add_flag("--latency", raw.latency,
                "Of spans and calls: how many, the percentiles of their durations (at most 1/16 too large) and the "
                "largest; with --by by its keys");
+  app.add_flag("--folded", raw.folded,
+               "One line for each stack, as programs that draw flame graphs take them: 'comm;main;serve 17'. The keys "
+               "are those of --by, 'comm, ustack' by default, and of hits in the kernel 'comm, ustack, kstack'");
   app.add_option("--top", raw.top, "Only the N rows with the largest numbers")
       ->check(whole_number(1, UINT32_MAX))
       ->type_name("N");
@@ -353,10 +358,11 @@ usdt::Result<void> interpret_last(Flags& flags, const RawFlags& raw) {
 }  // namespace
 
 bool goes_with_replay(std::string_view name) {
-  static constexpr std::array<std::string_view, 27> allowed = {
-      "replay",   "print",   "where",       "strings",  "count",   "format",        "output",  "max-events", "strict",
-      "quiet",    "verbose", "by",          "sum",      "avg",     "min",           "max",     "hist",       "lhist",
-      "distinct", "top",     "hist-detail", "max-rows", "latency", "format-string", "heatmap", "interval",   "script"};
+  static constexpr std::array<std::string_view, 28> allowed = {
+      "replay",     "print",   "where",         "strings", "count",    "format", "output",
+      "max-events", "strict",  "quiet",         "verbose", "by",       "sum",    "avg",
+      "min",        "max",     "hist",          "lhist",   "distinct", "top",    "hist-detail",
+      "max-rows",   "latency", "format-string", "heatmap", "interval", "script", "folded"};
   return std::ranges::find(allowed, name) != allowed.end();
 }
 
@@ -534,7 +540,13 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
   if (!flags.replay.empty() && raw.view.interval && raw.view.heat_map.empty())
     return usdt::fail(usdt::ErrorKind::invalid_argument,
                       "--interval does not go with --replay but for --heatmap: a table of it is of all of a recording");
-  auto view = parse_view(raw.view);
+  RawView table = raw.view;
+  if (table.folded && table.by.empty())
+    table.by = !flags.patterns.empty() && std::ranges::all_of(flags.patterns, is_of_kernel) ? "comm, ustack, kstack"
+                                                                                            : "comm, ustack";
+  if (table.folded && flags.format == Format::json)
+    return usdt::fail(usdt::ErrorKind::invalid_argument, "--folded is text: JSON has the stacks anyway");
+  auto view = parse_view(table);
   if (!view) return usdt::fail(view.error());
   flags.view = std::move(*view);
   if (flags.view.question) flags.count_only = false;  // by its rows

@@ -90,16 +90,6 @@ std::vector<std::string> short_names(const usdt::AttachPlan& plan) {
   return names;
 }
 
-std::string issue_text(const usdt::Frame& frame) {
-  return fmt::format("{}{}{}", to_string(frame.issue), frame.detail.empty() ? "" : ": ", frame.detail);
-}
-
-std::string kernel_frame_text(const usdt::Frame& frame) {
-  if (frame.function.empty()) return fmt::format("{:#x}", frame.address.value);
-  return fmt::format("{}+{:#x}{}", frame.function, frame.distance,
-                     frame.module.empty() ? "" : fmt::format(" [{}]", frame.module));
-}
-
 void Output::trace(const usdt::AttachPlan& plan) {
   plan_ = &plan;
   not_written_.resize(plan.probes.size());

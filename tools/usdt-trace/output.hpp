@@ -159,11 +159,6 @@ class Columns {
 /// What kernel types call a pointer is one, whatever its value.
 [[nodiscard]] bool looks_like_address(const usdt::Arg& arg, std::uint64_t value);
 
-/// Why a frame has no name: the issue, and what more is known of it.
-[[nodiscard]] std::string issue_text(const usdt::Frame& frame);
-/// A function of the kernel: "vfs_read+0x1a", "nft_do_chain+0x40 [nf_tables]"; the address of one without a name.
-[[nodiscard]] std::string kernel_frame_text(const usdt::Frame& frame);
-
 /// Lines of text or JSON.
 [[nodiscard]] std::unique_ptr<Output> line_output(const usdt::AttachPlan& plan, const Printed& printed,
                                                   const Flags& flags, Surroundings& around, usdt::tools::Stream& out);

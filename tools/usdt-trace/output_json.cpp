@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/json.hpp"
+#include "frames.hpp"
 #include "output.hpp"
 #include "view_output.hpp"
 
@@ -333,9 +334,7 @@ class JsonOutput final : public Output {
     json_key(json_, "kstack");
     const auto& stack = around_.kernel_stack();
     if (!stack) return error(stack.error().message);
-    json_.StartArray();
-    for (const usdt::Frame& frame : stack->frames) json_text(json_, kernel_frame_text(frame));
-    json_.EndArray();
+    write_frames(json_, *stack);
   }
 
   void user_stack() {
@@ -343,31 +342,8 @@ class JsonOutput final : public Output {
     json_key(json_, "ustack");
     const auto& stack = around_.user_stack();
     if (!stack) return error(stack.error().message);
-    json_.StartArray();
-    for (const usdt::Frame& each : stack->frames) frame(each);
-    json_.EndArray();
+    write_frames(json_, *stack);
     if (stack->end != usdt::FrameIssue::none) json_key(json_, "ustack_end"), json_text(json_, to_string(stack->end));
-  }
-
-  void frame(const usdt::Frame& frame) {
-    json_.StartObject();
-    if (frame.address.value != 0) json_key(json_, "address"), json_hex(json_, frame.address.value);
-    if (!frame.function.empty()) {
-      json_key(json_, "function"), json_text(json_, frame.function);
-      json_key(json_, "offset"), json_.Uint64(frame.distance);
-    }
-    if (frame.inlined) json_key(json_, "inline"), json_.Bool(true);
-    if (!frame.module.empty()) json_key(json_, "module"), json_text(json_, frame.module);
-    if (!frame.build_id.empty()) json_key(json_, "build_id"), json_text(json_, frame.build_id);
-    if (frame.offset) json_key(json_, "file_offset"), json_hex(json_, frame.offset->value);
-    if (frame.line > 0) {
-      json_key(json_, "source"), json_.StartObject();
-      json_key(json_, "file"), json_text(json_, frame.source);
-      json_key(json_, "line"), json_.Uint(frame.line);
-      json_.EndObject();
-    }
-    if (frame.issue != usdt::FrameIssue::none) json_key(json_, "error"), json_text(json_, issue_text(frame));
-    json_.EndObject();
   }
 
   /// Names and types of a kernel function's arguments.

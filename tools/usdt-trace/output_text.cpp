@@ -9,6 +9,7 @@
 #include <ctime>
 
 #include "common/meaning.hpp"
+#include "frames.hpp"
 #include "output.hpp"
 #include "view_output.hpp"
 
@@ -371,26 +372,7 @@ class TextOutput final : public Output {
       out_.print("\n");
       return;
     }
-    for (const usdt::Frame& frame : stack->frames) frame.kernel ? show_kernel_frame(frame) : show_frame(frame);
-    if (stack->end != usdt::FrameIssue::none && stack->end != usdt::FrameIssue::depth_reached)
-      out_.print("    <{}>\n", to_string(stack->end));
-  }
-
-  void show_kernel_frame(const usdt::Frame& frame) { out_.print("    {}\n", kernel_frame_text(frame)); }
-
-  /// "handle(int)+0x1a at server.cc:42 (/usr/bin/server)"
-  void show_frame(const usdt::Frame& frame) {
-    out_.print("   ");
-    if (frame.inlined)
-      out_.print(" {} (inlined)", frame.function);
-    else if (!frame.function.empty())
-      out_.print(" {}+{:#x}", frame.function, frame.distance);
-    else if (frame.address.value != 0)
-      out_.print(" {:#x}", frame.address.value);
-    if (frame.issue != usdt::FrameIssue::none) out_.print(" <{}>", issue_text(frame));
-    if (frame.line > 0) out_.print(" at {}:{}", frame.source, frame.line);
-    if (!frame.module.empty()) out_.print(" ({})", frame.module);
-    out_.print("\n");
+    for (const std::string& line : frame_texts(*stack)) out_.print("    {}\n", line);
   }
 
   const Printed& printed_;

@@ -245,6 +245,7 @@ usdt::Result<std::size_t> Question::step(std::chrono::milliseconds wait) {
   if (!events) return events;
   pause_while_recording(*events);
   if (auto shown = show_table_so_far(); !shown) return usdt::fail(shown.error());
+  name_new_stacks();
   for (Sink& sink : sinks_)
     written_ &= sink.output().flush([this](std::chrono::milliseconds) { return !run_.over(); }) == Output::Flushed::all;
   if (!written_) return events;
@@ -267,9 +268,18 @@ usdt::Result<void> Question::show_table_so_far() {
   return first ? usdt::Result<void>() : show_table(false);
 }
 
+void Question::name_new_stacks() {
+  constexpr int pause_of_work = 10;
+  if (!flags_.view.has_stacks() || Clock::now() < next_naming_ || !tracer_->table_grew()) return;
+  const auto began = Clock::now();
+  if (auto rows = tracer_->table()) around_->name(*rows, *plan_);
+  next_naming_ = Clock::now() + pause_of_work * (Clock::now() - began);
+}
+
 usdt::Result<void> Question::show_table(bool last) {
   auto rows = tracer_->table();
   if (!rows) return usdt::fail(rows.error());
+  if (flags_.view.has_stacks()) around_->name(*rows, *plan_);
   if (flags_.view.heat_map) {
     const HeatSlice slice = slicer_.cut(*rows, wall_time());
     for (Sink& sink : sinks_)

@@ -73,6 +73,8 @@ class Question {
   void pause_while_recording(std::size_t events) const;
   usdt::Result<void> show_table_so_far();
   usdt::Result<void> show_table(bool last);
+  /// Names the stacks of rows while their processes live; where there are many rows, not all the time.
+  void name_new_stacks();
   void flush();
   [[nodiscard]] Summary summary() const;
   [[nodiscard]] std::vector<Account> accounts() const;
@@ -97,6 +99,7 @@ class Question {
   std::size_t changes_told_ = 0;
   bool nothing_left_ = false;  ///< every site was let go
   Clock::time_point next_table_;
+  Clock::time_point next_naming_;
   HeatSlicer slicer_{0};
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "common/report.hpp"
@@ -93,6 +94,7 @@ class Replay {
   usdt::Result<void> ask() {
     accounts_.resize(plan_.probes.size());
     if (flags_.view.question) {
+      if (auto there = check_stacks(); !there) return there;
       auto table = usdt::EventTable::make(flags_.where.get(), *flags_.view.question, plan_);
       if (!table) return usdt::fail(table.error());
       table_.emplace(std::move(*table));
@@ -105,6 +107,17 @@ class Replay {
       if (!where) return usdt::fail(where.error().within("the recording's --where"));
       flags_.where = std::make_shared<const usdt::Expression>(std::move(*where));
     }
+    return {};
+  }
+
+  /// That those were recorded which are keys.
+  usdt::Result<void> check_stacks() const {
+    for (const auto& [wanted, depth, option] :
+         {std::tuple(flags_.view.user_stacks, flags_.user_stack_depth, "ustack"),
+          std::tuple(flags_.view.kernel_stacks, flags_.kernel_stack_depth, "kstack")})
+      if (wanted && depth == 0)
+        return usdt::fail(usdt::ErrorKind::invalid_argument,
+                          fmt::format("{0}: the recording has no such stacks: they are recorded with --{0}", option));
     return {};
   }
 
@@ -148,7 +161,13 @@ class Replay {
   void add_to_table(const usdt::Event& event, Account& account) {
     if (flags_.view.heat_map) cut_before(event);
     using Added = usdt::TableBuilder::Added;
-    const Added added = table_->add(event);
+    usdt::EventStacks stacks;
+    if (flags_.view.has_stacks()) {
+      around_.begin(event);
+      if (flags_.kernel_stack_depth > 0) stacks.kernel = &around_.kernel_stack();
+      if (flags_.user_stack_depth > 0) stacks.user = &around_.user_stack();
+    }
+    const Added added = table_->add(event, stacks);
     account.delivered += added == Added::row ? 1 : 0;
     account.rejected += added == Added::rejected ? 1 : 0;
     account.undecided += added == Added::undecided ? 1 : 0;

@@ -6,7 +6,7 @@
 namespace usdt_trace {
 
 LiveSurroundings::LiveSurroundings(const Flags& flags) {
-  if (flags.user_stack_depth == 0) return;
+  if (flags.user_stack_depth == 0 && !flags.view.user_stacks) return;
   // Where the kernel does not let us, what /proc has makes do.
   static_cast<void>(symbolizer_.watch());
   for (const pid_t pid : flags.pids) symbolizer_.see(pid);

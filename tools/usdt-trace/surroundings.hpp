@@ -35,6 +35,8 @@ class LiveSurroundings final : public Surroundings {
   std::int64_t wall_offset() override { return offset_; }
   const usdt::Result<usdt::Stack>& kernel_stack() override;
   const usdt::Result<usdt::Stack>& user_stack() override;
+  /// Gives names to the stacks among the keys of rows.
+  void name(std::vector<usdt::TableRow>& rows, const usdt::AttachPlan& plan) { symbolizer_.name(rows, plan); }
 
  private:
   const usdt::Event* event_ = nullptr;

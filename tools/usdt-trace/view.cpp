@@ -199,29 +199,21 @@ std::string duration_text(usdt::Int128 ns) {
   return fmt::format("{:.3f}s", number / 1e9);
 }
 
-/// What rows are ordered by.
-usdt::Int128 weight(const View& view, const ShownRow& row) {
-  const Shown by = view.shown.size() > 1 ? view.shown[1] : Shown::count;
-  switch (by) {
-    case Shown::count:
-      return row.count;
-    case Shown::sum:
-      return row.sum;
-    case Shown::average:
-      return row.sum / static_cast<usdt::Int128>(row.count);
-    case Shown::minimum:
-      return row.minimum;
-    case Shown::maximum:
-      return row.maximum;
-    case Shown::distinct:
-      return row.distinct;
-    case Shown::p50:
-    case Shown::p90:
-    case Shown::p99:
-    case Shown::p999:
-      return quantile(row, permille_of(by));
-  }
-  return 0;
+bool is_field(const usdt::Expression& key, usdt::HitField field) {
+  return key.root.op == usdt::Operator::field && key.root.bits == static_cast<std::uint64_t>(field);
+}
+
+usdt::Result<void> check_folded(const View& view) {
+  if (!view.folded) return {};
+  if (!view.has_stacks())
+    return usdt::fail(ErrorKind::invalid_argument,
+                      "--folded: a stack has to be among the keys of --by: ustack, kstack");
+  const bool adds_up = view.shown.size() == 1 || (view.shown.size() == 2 && view.shown[1] == Shown::sum);
+  if (!adds_up || view.has_buckets() || view.interval)
+    return usdt::fail(ErrorKind::invalid_argument,
+                      "--folded is a count, or with --sum a sum, for each stack: it goes with neither --avg, --min, "
+                      "--max, --distinct, --hist, --lhist, --latency nor --interval");
+  return {};
 }
 
 /// "4K" where that is exact.
@@ -262,9 +254,39 @@ usdt::Result<View> parse_view(const RawView& raw) {
   if (!wanted && raw.top)
     return usdt::fail(ErrorKind::invalid_argument, "--top is about a table: see --by, --sum and --hist");
   if (raw.top) view.top = *raw.top;
+  view.folded = raw.folded;
+  for (const usdt::Expression& key : question->keys) {
+    view.user_stacks |= is_field(key, usdt::HitField::ustack);
+    view.kernel_stacks |= is_field(key, usdt::HitField::kstack);
+  }
+  if (auto sense = check_folded(view); !sense) return usdt::fail(sense.error());
   if (wanted) view.question = std::move(question);
   if (!wanted) view.shown.clear();
   return view;
+}
+
+usdt::Int128 weight_of(const View& view, const ShownRow& row) {
+  const Shown by = view.shown.size() > 1 ? view.shown[1] : Shown::count;
+  switch (by) {
+    case Shown::count:
+      return row.count;
+    case Shown::sum:
+      return row.sum;
+    case Shown::average:
+      return row.sum / static_cast<usdt::Int128>(row.count);
+    case Shown::minimum:
+      return row.minimum;
+    case Shown::maximum:
+      return row.maximum;
+    case Shown::distinct:
+      return row.distinct;
+    case Shown::p50:
+    case Shown::p90:
+    case Shown::p99:
+    case Shown::p999:
+      return quantile(row, permille_of(by));
+  }
+  return 0;
 }
 
 std::vector<ShownRow> arrange(const View& view, const std::vector<usdt::TableRow>& rows) {
@@ -281,8 +303,8 @@ std::vector<ShownRow> arrange(const View& view, const std::vector<usdt::TableRow
     std::ranges::sort(row.bars, {}, [](const ShownRow::Bar& bar) { return bar.bucket.first; });
     all.push_back(std::move(row));
   }
-  std::ranges::stable_sort(all,
-                           [&](const ShownRow& a, const ShownRow& b) { return weight(view, a) > weight(view, b); });
+  std::ranges::stable_sort(
+      all, [&](const ShownRow& a, const ShownRow& b) { return weight_of(view, a) > weight_of(view, b); });
   return all;
 }
 

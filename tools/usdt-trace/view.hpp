@@ -21,6 +21,7 @@ struct View {
   std::shared_ptr<const usdt::TableQuestion> question;  ///< null: no table
   std::vector<Shown> shown;                             ///< in the order of columns
   Histogram histogram = Histogram::none;                ///< the last key is a bucket
+  bool folded = false;                                  ///< lines for flame graphs
   bool latency = false;                                 ///< it is one of durations, of which percentiles are shown
   bool heat_map = false;                                ///< it is shown by time
   unsigned sub_bits = 0;                                ///< of log2 buckets
@@ -28,6 +29,9 @@ struct View {
   std::string value;                                    ///< the expression, as it was written
   std::size_t top = SIZE_MAX;                           ///< rows that are shown
   std::optional<double> interval;                       ///< seconds from one look at the table to the next
+  /// Stacks are among the keys.
+  bool user_stacks = false, kernel_stacks = false;
+  [[nodiscard]] bool has_stacks() const { return user_stacks || kernel_stacks; }
   [[nodiscard]] bool has_buckets() const { return histogram != Histogram::none || latency; }
   /// Its numbers are nanoseconds: those of --latency, and of `duration` itself.
   [[nodiscard]] bool is_about_durations() const;
@@ -42,6 +46,7 @@ struct RawView {
   std::string by, sum, average, minimum, maximum, distinct, log2, linear, heat_map;
   unsigned sub_bits = 0;
   bool latency = false;
+  bool folded = false;
   std::uint32_t max_rows = 4096;
   std::optional<std::uint64_t> top;
   std::optional<double> interval;
@@ -75,6 +80,8 @@ struct ShownRow : usdt::TableRow {
 /// A key for people; text as it is, for output to make safe.
 [[nodiscard]] std::string key_text(const usdt::AttachPlan& plan, const usdt::TableColumn& column,
                                    const usdt::TableKey& key);
+/// What rows are ordered by, which folded lines have at their end: their first number behind the count, else that.
+[[nodiscard]] usdt::Int128 weight_of(const View& view, const ShownRow& row);
 /// "[4K, 8K)", "(..., 0)", "(-16, -8]"
 [[nodiscard]] std::string bucket_text(const View& view, const usdt::Bucket& bucket);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "frames.hpp"
 #include "view_output.hpp"
 
 namespace usdt_trace {
@@ -43,9 +44,27 @@ std::string_view member_of(Shown shown) {
   return {};
 }
 
+/// The frames, or why there are none.
+void stack(JsonWriter& json, const usdt::TableStack& stack) {
+  if (stack.names) return write_frames(json, *stack.names);
+  json.StartObject();
+  json_key(json, "error"), json_text(json, stack.why_none);
+  json.EndObject();
+}
+
+/// Where the stack of a process ends that does not end with its outermost function.
+void stack_end(JsonWriter& json, const std::vector<usdt::TableKey>& keys) {
+  for (const usdt::TableKey& each : keys) {
+    const auto* stack = std::get_if<usdt::TableStack>(&each);
+    if (stack == nullptr || stack->kernel || !stack->names || stack->names->end == usdt::FrameIssue::none) continue;
+    json_key(json, "ustack_end"), json_text(json, to_string(stack->names->end));
+  }
+}
+
 /// A number as a number, whatever it is called; a text, and the name of a probe, as a string.
 void key(JsonWriter& json, const usdt::AttachPlan& plan, const usdt::TableColumn& column, const usdt::TableKey& key) {
   if (const auto* text = std::get_if<usdt::TableText>(&key)) return json_text(json, text->bytes);
+  if (const auto* frames = std::get_if<usdt::TableStack>(&key)) return stack(json, *frames);
   if (column.field == usdt::HitField::probe) return json_text(json, key_text(plan, column, key));
   if (const auto* wide = std::get_if<std::uint64_t>(&key)) {
     json.Uint64(*wide);
@@ -108,6 +127,7 @@ void write_table(JsonWriter& json, const ShownTable& what) {
     for (std::size_t i = 0; i < keys; ++i) key(json, what.plan, columns[i], row.keys[i]);
     json.EndArray();
     truncated(json, row.keys);
+    stack_end(json, row.keys);
     for (const Shown each : view.shown) json_key(json, member_of(each)), number(json, number_of(each, row));
     if (view.has_buckets()) bars(json, row);
     json.EndObject();

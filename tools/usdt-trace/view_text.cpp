@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "common/escape.hpp"
+#include "frames.hpp"
 #include "view_output.hpp"
 
 namespace usdt_trace {
@@ -35,33 +37,56 @@ std::vector<Lines> key_columns(const ShownTable& what, const std::vector<ShownRo
   const std::size_t shown = keys.size() - (what.view.folds_last_key() ? 1 : 0);
   std::vector<Lines> columns;
   for (std::size_t i = 0; i < shown; ++i) {
+    if (keys[i].type == usdt::ExpressionType::stack) continue;  // below the row
     Lines column{keys[i].label};
     for (const ShownRow& row : rows)
       column.push_back(usdt::tools::printable(key_text(what.plan, keys[i], row.keys[i])));
     std::size_t width = 0;
     for (const std::string& cell : column) width = std::max(width, cell.size());
-    if (i + 1 < shown)
-      for (std::string& cell : column) cell.resize(width, ' ');
+    for (std::string& cell : column) cell.resize(width, ' ');
     columns.push_back(std::move(column));
   }
   return columns;
+}
+
+/// Below a row, the kernel's first, as they were within each other.
+void add_stacks(Lines& lines, const ShownRow& row) {
+  for (const bool kernel : {true, false}) {
+    for (const usdt::TableKey& key : row.keys) {
+      const auto* stack = std::get_if<usdt::TableStack>(&key);
+      if (stack == nullptr || stack->kernel != kernel) continue;
+      if (!stack->names) lines.push_back(fmt::format("    <{}>", usdt::tools::printable(stack->why_none)));
+      if (!stack->names) continue;
+      for (const std::string& frame : frame_texts(*stack->names))
+        lines.push_back("    " + usdt::tools::printable(frame));
+    }
+  }
+}
+
+std::string without_blanks_behind(std::string line) {
+  line.resize(line.find_last_not_of(' ') + 1);
+  return line;
 }
 
 void add_rows(Lines& lines, const ShownTable& what, const std::vector<ShownRow>& rows) {
   auto columns = number_columns(what.view, rows);
   std::ranges::move(key_columns(what, rows), std::back_inserter(columns));
   for (std::size_t n = 0; n <= rows.size(); ++n) {
-    std::string& line = lines.emplace_back();
+    std::string line;
     for (const Lines& column : columns) line.append(line.empty() ? "" : kGap).append(column[n]);
+    lines.push_back(without_blanks_behind(std::move(line)));
+    if (n > 0) add_stacks(lines, rows[n - 1]);
   }
 }
 
 /// "pid 17, comm bash", before a histogram of its own.
 std::string title(const ShownTable& what, const ShownRow& row) {
   std::string text;
-  for (std::size_t i = 0; i + 1 < what.table.keys.size(); ++i)
-    text += fmt::format("{}{} {}", i > 0 ? ", " : "", what.table.keys[i].label,
+  for (std::size_t i = 0; i + 1 < what.table.keys.size(); ++i) {
+    if (what.table.keys[i].type == usdt::ExpressionType::stack) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", what.table.keys[i].label,
                         key_text(what.plan, what.table.keys[i], row.keys[i]));
+  }
   return text.empty() ? what.view.value : fmt::format("{}: {}", text, what.view.value);
 }
 
@@ -78,6 +103,7 @@ void add_histogram(Lines& lines, const ShownTable& what, const ShownRow& row, st
   const std::size_t taken = label + number + 2 * kGap.size();
   const std::size_t room = width > taken + kNarrowest ? width - taken : kNarrowest;
   lines.push_back(title(what, row));
+  add_stacks(lines, row);
   const ShownRow::Bar* before = nullptr;
   for (const ShownRow::Bar& bar : row.bars) {
     if (before && before->bucket.last + 1 != bar.bucket.first) lines.push_back(fmt::format("{:>{}}", "...", label));
@@ -88,12 +114,38 @@ void add_histogram(Lines& lines, const ShownTable& what, const ShownRow& row, st
   }
 }
 
+/// A key as one frame, or a stack as its own.
+std::string folded_key(const ShownTable& what, std::size_t i, const ShownRow& row) {
+  const auto* stack = std::get_if<usdt::TableStack>(&row.keys[i]);
+  if (stack == nullptr) {
+    std::string text = key_text(what.plan, what.table.keys[i], row.keys[i]);
+    std::ranges::replace(text, ';', ':');
+    return text;
+  }
+  return stack->names ? folded_text(*stack->names) : fmt::format("[{}]", stack->why_none);
+}
+
+/// "comm;main;serve 17", by the text: call sites within one function are one.
+Lines folded_lines(const ShownTable& what) {
+  std::map<std::string, usdt::Int128> folded;
+  for (const ShownRow& row : arrange(what.view, what.rows)) {
+    std::string text;
+    for (std::size_t i = 0; i < row.keys.size(); ++i)
+      text.append(i > 0 ? ";" : "").append(usdt::tools::printable(folded_key(what, i, row)));
+    folded[text] += weight_of(what.view, row);
+  }
+  Lines lines;
+  for (const auto& [text, number] : folded) lines.push_back(fmt::format("{} {}", text, decimal(number)));
+  return lines;
+}
+
 }  // namespace
 
 std::string estimated_text(std::uint32_t sample) { return fmt::format("estimated from one in {} hits", sample); }
 
 std::vector<std::string> table_lines(const ShownTable& what, std::size_t width) {
   const View& view = what.view;
+  if (view.folded) return folded_lines(what);
   std::vector<ShownRow> shown = arrange(view, what.rows);
   const std::size_t left_out = shown.size() - std::min(shown.size(), view.top);
   shown.resize(shown.size() - left_out);

@@ -17,6 +17,11 @@ std::int64_t whole(const usdt::TableKey& key) {
   return number ? *number : 0;
 }
 
+bool is_stack(const usdt::Expression& key) {
+  const auto is = [&](usdt::HitField field) { return key.root.bits == static_cast<std::uint64_t>(field); };
+  return key.root.op == usdt::Operator::field && (is(usdt::HitField::ustack) || is(usdt::HitField::kstack));
+}
+
 usdt::Result<usdt::Expression> parsed(const char* text, std::string_view what) {
   auto expression = usdt::parse_expression(text);
   if (!expression) return usdt::fail(expression.error().within(std::string(what)));
@@ -82,6 +87,8 @@ usdt::Result<AskedTable> read_table(const usdtc_table* pointer) {
   if (given->by) {
     auto keys = usdt::parse_expressions(given->by);
     if (!keys) return usdt::fail(keys.error().within("by"));
+    for (const usdt::Expression& key : *keys)
+      if (is_stack(key)) return invalid(fmt::format("by: {}: stacks are keys of rows in C++ alone", key.text));
     question->keys = std::move(*keys);
   }
   if (given->value) {

@@ -49,6 +49,12 @@ struct RecordedStack {
   bool cut = false;                        ///< there was no room for more of it
 };
 
+/// The stacks of an event with their names, which nobody can find once its process has ended; null: none.
+struct EventStacks {
+  const Result<Stack>* kernel = nullptr;
+  const Result<Stack>* user = nullptr;
+};
+
 /// How the records of one plan are laid out (bpf/event.h), from numbers known at load.
 struct EventLayout {
   std::uint32_t max_args = 0;

@@ -52,8 +52,8 @@ class EventTable {
   EventTable& operator=(EventTable&&) noexcept;
   ~EventTable();
 
-  /// Adds an event to its row.
-  TableBuilder::Added add(const Event& event);
+  /// Adds an event to its row; `stacks` where they are among the keys, as Recording or Symbolizer has them.
+  TableBuilder::Added add(const Event& event, const EventStacks& stacks = {});
   /// What the keys of the rows are.
   [[nodiscard]] const PlannedTable& table() const noexcept;
   /// As Tracer::table().

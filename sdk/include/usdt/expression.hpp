@@ -10,6 +10,7 @@
 
 #include "usdt/arg.hpp"
 #include "usdt/result.hpp"
+#include "usdt/stack.hpp"
 #include "usdt/value_path.hpp"
 
 namespace usdt {
@@ -27,6 +28,8 @@ enum class HitField : std::uint8_t {
   comm,      ///< the thread's name, a text of at most 15 bytes
   duration,  ///< of a call, ns
   probe,     ///< which probe it is a hit of: only a key of a table (table.hpp)
+  ustack,    ///< the stack of the process: likewise
+  kstack,    ///< the stack of the kernel, of hits there: likewise
 };
 /// "pid", "comm": as expressions write them.
 [[nodiscard]] std::string_view to_string(HitField field) noexcept;
@@ -101,6 +104,7 @@ enum class ExpressionType : std::uint8_t {
   real32,            ///< float, by its bits
   real64,            ///< double, by its bits
   text,              ///< which can only be compared
+  stack,             ///< which can only be a key
 };
 
 /// An expression for the arguments of one site: what it reads is known to be there, and of which type. Integers are
@@ -154,6 +158,11 @@ class HitFacts {
   [[nodiscard]] virtual std::optional<std::uint64_t> field(HitField field) const = 0;
   /// The thread's name.
   [[nodiscard]] virtual std::optional<std::string_view> comm() const = 0;
+  /// HitField::ustack and kstack, or why there is none. Null: not known. Valid as long as this.
+  [[nodiscard]] virtual const Result<Stack>* stack(HitField field) const {
+    static_cast<void>(field);
+    return nullptr;
+  }
 };
 
 /// The answer, an integer, as programs in the kernel find it (truth values: 0 and 1). Nothing: it cannot be told, since

@@ -195,6 +195,7 @@ struct FilePlace {
   FileOffset offset = {};             ///< where the breakpoint goes: the site, or its nop10
   std::uint64_t semaphore = 0;        ///< file offset; 0: none
   std::vector<FileOffset> rets = {};  ///< FunctionPoint::rets: where programs at returns sit instead
+  bool at_entry = false;              ///< it is the first instruction of a function, whose caller is in a known place
 };
 /// at a function of the kernel,
 struct KernelFunctionPlace {

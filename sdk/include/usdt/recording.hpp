@@ -35,12 +35,6 @@ struct RecordingInfo {
   std::vector<std::pair<std::string, std::string>> properties = {};
 };
 
-/// The stacks of an event with their names, which nobody can find once its process has ended; null: none.
-struct EventStacks {
-  const Result<Stack>* kernel = nullptr;
-  const Result<Stack>* user = nullptr;
-};
-
 /// What became of all hits, as far as it was known then.
 struct RecordedLedger {
   std::vector<ProbeCounts> probes = {};      ///< by AttachPlan::probes

@@ -11,6 +11,7 @@
 #include "usdt/result.hpp"
 #include "usdt/stack.hpp"
 #include "usdt/stop.hpp"
+#include "usdt/table.hpp"
 
 namespace usdt {
 inline namespace v1 {
@@ -49,6 +50,11 @@ class Symbolizer {
   [[nodiscard]] Result<Stack> user_stack(const Event& event);
   /// Event::kernel_stack() with names.
   [[nodiscard]] Result<Stack> kernel_stack(const Event& event);
+  /// Gives names to the stacks among the keys of rows of `plan` (TableStack::names), and makes one row of those whose
+  /// stacks then are the same: of several processes, or of several runs of a program. What was named before keeps its
+  /// names: to be called while the trace runs, whenever Tracer::table_grew(), since of processes that end nothing more
+  /// can be learned but what watch() saw.
+  void name(std::vector<TableRow>& rows, const AttachPlan& plan);
   /// What is at one address of a process: a function, after those inlined there. At least one frame, perhaps with an
   /// issue. `return_address`: Frame::return_address.
   [[nodiscard]] std::vector<Frame> frames_at(pid_t pid, ProcessAddr address, bool return_address = false);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -15,16 +16,17 @@
 #include "usdt/expression.hpp"
 #include "usdt/int128.hpp"
 #include "usdt/result.hpp"
+#include "usdt/stack.hpp"
 
 namespace usdt {
 inline namespace v1 {
 
 /// Hits put together in rows, in the kernel: those whose keys are equal are one row. A plain value.
 struct TableQuestion {
-  /// At most so many bytes of all keys: 8 a number, 16 for comm, and what is left for the texts.
+  /// At most so many bytes of all keys: 8 a number, 16 for comm and for a stack, and what is left for the texts.
   static constexpr std::size_t kMostKeyBytes = 64;
 
-  std::vector<Expression> keys = {};     ///< integers and texts; none: one row
+  std::vector<Expression> keys = {};     ///< integers, texts and stacks; none: one row
   std::optional<Expression> value = {};  ///< an integer, of which TableRow has the sum
   bool extremes = false;                 ///< and the smallest and largest: Linux 5.12, arm64 5.18
   std::uint32_t max_rows = 4096;         ///< hits for which there is no row any more: ProbeCounts::table_full
@@ -78,8 +80,25 @@ struct TableText {
     return std::tie(a.bytes, a.truncated) < std::tie(b.bytes, b.truncated);
   }
 };
-/// A number, by its column's type, or a text. Of HitField::probe the number of the probe in the plan.
-using TableKey = std::variant<std::int64_t, std::uint64_t, TableText>;
+/// A key that is a stack, of HitField::ustack or kstack: addresses as the kernel found them by frame pointers, and once
+/// Symbolizer::name() was given the row, frames with names. Of recordings it has only these.
+struct TableStack {
+  bool kernel = false;
+  std::uint32_t pid = 0;                      ///< of the process, in the tracer's pid namespace; 0: the kernel's
+  std::vector<std::uint64_t> addresses = {};  ///< innermost first
+  std::uint64_t caller = 0;                 ///< at the first instruction of a function whom it returns to; 0: not known
+  bool cut = false;                         ///< the kernel had room for no more addresses
+  std::string why_none = {};                ///< there are no addresses: why
+  std::shared_ptr<const Stack> names = {};  ///< null: it was not named yet
+
+  /// An order of stacks: of those with names by these, in whatever process they are; of others by the addresses.
+  [[nodiscard]] bool is_before(const TableStack& other) const;
+  friend bool operator==(const TableStack& a, const TableStack& b) { return !a.is_before(b) && !b.is_before(a); }
+  /// is_before()
+  friend bool operator<(const TableStack& a, const TableStack& b) { return a.is_before(b); }
+};
+/// A number, by its column's type, a text or a stack. Of HitField::probe the number of the probe in the plan.
+using TableKey = std::variant<std::int64_t, std::uint64_t, TableText, TableStack>;
 
 /// Hits with the same keys.
 struct TableRow {

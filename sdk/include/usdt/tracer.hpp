@@ -49,8 +49,8 @@ struct TraceOptions {
   /// 65536. As much again, and 300 bytes, is each event larger; of calls then fewer can be under way at once.
   std::uint32_t user_stack_bytes = 16384;
   /// Where an argument or text is on a page that is not in memory, the program waits for it, as the traced process
-  /// would (Linux 6.0). Its owner decides for how long, and detaching waits with it. By default only where what is
-  /// traced was picked: processes, or a command.
+  /// would (Linux 6.0; not where stacks are keys of a table). Its owner decides for how long, and detaching waits with
+  /// it. By default only where what is traced was picked: processes, or a command.
   std::optional<bool> wait_for_pages = std::nullopt;
   /// No events: hits are only counted.
   bool count_only = false;
@@ -178,6 +178,9 @@ class Tracer {
   /// (no table was asked for), io. With TraceOptions::sample counts and sums are estimates: of what was looked at,
   /// times that.
   [[nodiscard]] Result<std::vector<TableRow>> table() const;
+  /// Of a table with stacks among its keys: whether there are rows that there were not at the last call. Their stacks
+  /// are named best now, while their processes live (Symbolizer::name()).
+  [[nodiscard]] bool table_grew() noexcept;
   /// With descendants_only or family_of: hits that are not counted because it could not be told whose descendant the
   /// process is: 64 generations below a process that started before the trace, or on a kernel where forks cannot be
   /// watched.

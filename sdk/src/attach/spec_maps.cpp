@@ -59,6 +59,20 @@ std::uint8_t put_numbers(const std::vector<std::uint8_t>& args, __u8 (&numbers)[
   return static_cast<std::uint8_t>(args.size());
 }
 
+/// Whether all sites of files are first instructions of functions, where who called them is in a known place.
+bool is_of_entries(const AttachPlan& plan) {
+  return std::ranges::all_of(plan.sites, [](const PlannedSite& site) {
+    const auto* place = std::get_if<FilePlace>(&site.point);
+    return place == nullptr || place->at_entry;
+  });
+}
+
+std::uint8_t tracer_frames(const AttachPlan& plan, const CarrierPlan& carriers, const PlannedProgram& program) {
+  for (const PlannedLink& link : carriers.links)
+    if (&carriers.programs[link.program] == &program) return plan.sites[link.sites.front()].tracer_frames;
+  return 0;
+}
+
 /// What the program is that carries its part of the plan.
 usdt_program_constants constants_of(const AttachPlan& plan, const CarrierPlan& carriers,
                                     const PlannedProgram& program) {
@@ -82,6 +96,8 @@ usdt_program_constants constants_of(const AttachPlan& plan, const CarrierPlan& c
     out.filtered = 1;
     out.filter_values = put_numbers(plan.filters[*program.kind.filter].args(), out.filter_args);
   }
+  out.at_entry = static_cast<std::uint8_t>(program.kind.source == USDT_SOURCE_USER && is_of_entries(plan));
+  out.tracer_frames = tracer_frames(plan, carriers, program);
   if (program.kind.pair) out.pair_values = put_numbers(plan.filters[*program.kind.pair].args(), out.pair_args);
   out.span_side = static_cast<std::uint8_t>(program.kind.span);
   if (program.kind.span == USDT_SPAN_END) {

@@ -64,10 +64,10 @@ Result<EventTable> EventTable::make(const Expression* where, const TableQuestion
   return EventTable(std::move(impl));
 }
 
-TableBuilder::Added EventTable::add(const Event& event) {
+TableBuilder::Added EventTable::add(const Event& event, const EventStacks& stacks) {
   const auto& asked = impl_->question.at(Index<PlannedSite>(event.site_number()));
   if (!asked.typed || !expr::same_rows(asked.typed->root(), impl_->table)) return TableBuilder::Added::undecided;
-  return impl_->rows->add(*asked.typed, event::EventFacts(event, asked.longest), event.weight());
+  return impl_->rows->add(*asked.typed, event::EventFacts(event, asked.longest, stacks), event.weight());
 }
 
 const PlannedTable& EventTable::table() const noexcept { return impl_->table; }

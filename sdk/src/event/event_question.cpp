@@ -52,9 +52,15 @@ std::optional<std::uint64_t> EventFacts::field(HitField field) const {
     case HitField::gid:
     case HitField::cgroup:
     case HitField::comm:
+    case HitField::ustack:
+    case HitField::kstack:
       break;
   }
   return std::nullopt;
+}
+
+const Result<Stack>* EventFacts::stack(HitField field) const {
+  return field == HitField::kstack ? stacks_.kernel : stacks_.user;
 }
 
 /// Whether the site's events are whole calls or spans, which alone have a duration.

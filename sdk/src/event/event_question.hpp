@@ -21,16 +21,19 @@ namespace usdt::event {
 class EventFacts final : public HitFacts {
  public:
   /// `longest`: texts that were cut, but have more bytes than that, tell all that is asked of them.
-  EventFacts(const Event& event, std::size_t longest) : event_(event), longest_(longest) {}
+  EventFacts(const Event& event, std::size_t longest, const EventStacks& stacks = {})
+      : event_(event), longest_(longest), stacks_(stacks) {}
 
   [[nodiscard]] std::optional<std::uint64_t> value(std::size_t position) const override;
   [[nodiscard]] std::optional<std::string_view> text(std::size_t position) const override;
   [[nodiscard]] std::optional<std::uint64_t> field(HitField field) const override;
   [[nodiscard]] std::optional<std::string_view> comm() const override { return event_.comm(); }
+  [[nodiscard]] const Result<Stack>* stack(HitField field) const override;
 
  private:
   const Event& event_;
   std::size_t longest_;
+  EventStacks stacks_;
 };
 
 /// The question over each list of arguments of a plan, which lives as long and may grow.

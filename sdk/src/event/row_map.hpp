@@ -12,6 +12,8 @@
 
 namespace usdt::event {
 
+/// Whether some of its keys are stacks.
+[[nodiscard]] bool has_stacks(const PlannedTable& table);
 /// Before the load: sizes the map for the plan's table, and says so in the constants the program will be loaded with.
 [[nodiscard]] Result<void> size_rows(BpfObject& object, usdt_stock_constants& constants, const PlannedTable& table);
 

@@ -52,6 +52,8 @@ Result<void> set_open_calls(BpfObject& object, const AttachPlan& plan, const Eve
     const auto key = static_cast<std::uint32_t>(offsetof(usdt_row, key)) + plan.spans->key_bytes;
     if (auto set = object.set_key_size("usdt_open_calls", key); !set) return set;
   }
+  // Behind the record of a call are its stacks (keep_stacks() of bpf/trace/stacks.h).
+  if (plan.table && event::has_stacks(*plan.table)) size += 2 * sizeof(usdt_row_stack);
   if (auto set = object.set_value_size("usdt_open_calls", size); !set) return set;
   return object.set_value_size("usdt_blank", size);
 }
@@ -126,15 +128,17 @@ bool has_calls(const AttachPlan& plan) {
 /// Of the stock programs (bpf/trace.bpf.c) the smallest that does.
 std::string program_for(const AttachPlan& plan, const TraceOptions& options, bool sleepable) {
   if (plan.table)
-    return fmt::format("usdt_trace_table_{}{}", has_calls(plan) ? "call" : "hit",
-                       plan.table->extremes ? "_extremes" : "");
+    return fmt::format("usdt_trace_table_{}{}{}", has_calls(plan) ? "call" : "hit",
+                       plan.table->extremes ? "_extremes" : "", event::has_stacks(*plan.table) ? "_stacks" : "");
   if (options.count_only) return plan.filters.empty() ? "usdt_trace_count" : "usdt_trace_count_where";
   const bool copies = sleepable || plan.string_slots > 0 || options.user_stack_depth > 0;
   const std::string_view can = plan.max_steps > 0 ? "_steps" : copies ? "_memory" : "";
   return fmt::format("usdt_trace_{}{}", has_calls(plan) ? "call" : "hit", can);
 }
 
+/// (Programs that wait may not have the maps of stacks: check_map_prog_compatibility() of kernel/bpf/verifier.c.)
 bool waits_for_pages(const AttachPlan& plan, const TraceOptions& options) {
+  if (plan.table && event::has_stacks(*plan.table)) return false;
   const bool picked = !pids_of(plan.scope).empty() || options.descendants_only;
   return options.wait_for_pages.value_or(picked) && !options.count_only && !plan.files.empty() &&
          (reads_memory(plan) || has_text_key(plan)) && probe_feature(Feature::sleepable_uprobe).answer == Answer::yes;
@@ -316,6 +320,7 @@ struct Tracer::Impl {
   event::ForkMarks marks;
   std::vector<ProbeCounts> counts;  // delivered and discarded; the rest is in the kernel
   std::uint64_t rate_start = 0;
+  std::uint64_t rows_seen = 0;
   bool in_callback = false;
 };
 
@@ -511,6 +516,12 @@ Result<std::vector<TableRow>> Tracer::table() const {
   if (rows && impl_->options.sample > 1)
     for (TableRow& row : *rows) row.scale(impl_->options.sample);
   return rows;
+}
+
+bool Tracer::table_grew() noexcept {
+  const auto* made = static_cast<const std::uint64_t*>(impl_->parts.front().object.global("usdt_rows_made"));
+  const std::uint64_t now = made ? std::atomic_ref(*const_cast<std::uint64_t*>(made)).load() : 0;
+  return std::exchange(impl_->rows_seen, now) != now;
 }
 
 std::uint64_t Tracer::undecided() const noexcept {

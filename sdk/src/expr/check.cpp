@@ -22,6 +22,9 @@ constexpr std::size_t kLongestLiteral = 255;
 
 bool is_integer(Type type) { return type == Type::signed_integer || type == Type::unsigned_integer; }
 bool is_real(Type type) { return type == Type::real32 || type == Type::real64; }
+bool is_only_a_key(HitField field) {
+  return field == HitField::probe || field == HitField::ustack || field == HitField::kstack;
+}
 bool is_literal(const Node& node) { return node.op == Op::integer || node.op == Op::real; }
 
 tl::unexpected<Error> wrong(const ExpressionNode& at, std::string reason) {
@@ -200,8 +203,10 @@ class Checker {
 
   /// A pointer to characters is the text.
   Result<Node> key(const ExpressionNode& node) {
-    if (node.op == Op::field && static_cast<HitField>(node.bits) == HitField::probe)
-      return Node{.op = Op::field, .bits = node.bits};
+    if (node.op == Op::field && is_only_a_key(static_cast<HitField>(node.bits))) {
+      const bool stack = static_cast<HitField>(node.bits) != HitField::probe;
+      return Node{.op = Op::field, .type = stack ? Type::stack : Type::signed_integer, .bits = node.bits};
+    }
     const bool text = node.op == Op::value && args_[places_[node.bits]].type.kind == TypeKind::text;
     if (text && args_[places_[node.bits]].readable())
       return text_of({.op = Op::text_of, .of = {node}, .column = node.column});
@@ -213,7 +218,8 @@ class Checker {
 
   static Result<Node> field(const ExpressionNode& node) {
     const auto field = static_cast<HitField>(node.bits);
-    if (field == HitField::probe) return wrong(node, "'probe' can be a key of a table, and nothing else");
+    if (is_only_a_key(field))
+      return wrong(node, fmt::format("'{}' can be a key of a table, and nothing else", to_string(field)));
     Node made{.op = Op::field, .bits = static_cast<std::uint64_t>(field)};
     if (field == HitField::comm) made.type = Type::text;
     if (field == HitField::cgroup || field == HitField::nsecs || field == HitField::duration)

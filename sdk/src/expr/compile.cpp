@@ -272,6 +272,7 @@ class Compiler {
     for (std::size_t i = 0; i < layout.keys.size(); ++i) {
       const Node& key = root.of[i + 1].of[0];
       const int at = kRow + static_cast<int>(offsetof(usdt_row, key)) + static_cast<int>(layout.keys[i].offset);
+      if (key.type == ExpressionType::stack) continue;  // the program's own affair (put_stacks() of bpf/trace/stacks.h)
       if (key.type == ExpressionType::text) {
         text_key(key, at, layout.keys[i].size);
       } else {
@@ -440,6 +441,9 @@ class Compiler {
         return set(0, 0);  // compared as a text (matches())
       case HitField::probe:
         return load(BPF_LDX | BPF_MEM /* BPF_W */, 0, kFrame, kSite);
+      case HitField::ustack:
+      case HitField::kstack:
+        return;  // the program puts them into the row (put_stacks() of bpf/trace/stacks.h)
     }
   }
 

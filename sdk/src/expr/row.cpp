@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "expr/numbers.hpp"
+#include "usdt/bpf/filter.h"
 
 namespace usdt {
 inline namespace v1 {
@@ -97,8 +98,19 @@ Expression row_of(const Expression* where, const TableQuestion& table) {
   return made;
 }
 
+namespace {
+
+constexpr std::uint32_t kComm = 16, kShortestText = 16, kStack = sizeof(usdt_row_stack);
+
+/// Of a key that is no text of an argument.
+std::uint32_t size_of(const TypedExpression::Node& key) {
+  if (key.type == ExpressionType::stack) return kStack;
+  return key.type == ExpressionType::text ? kComm : 8;
+}
+
+}  // namespace
+
 RowLayout row_layout(const TypedExpression::Node& row) {
-  constexpr std::uint32_t kComm = 16, kShortestText = 16;
   RowLayout layout{.value = row.of.size() > row.bits + 1};
   std::uint32_t fixed = 0, texts = 0;
   for (std::size_t i = 1; i <= row.bits; ++i) {
@@ -106,14 +118,14 @@ RowLayout row_layout(const TypedExpression::Node& row) {
     if (key.op == Op::text_of)
       ++texts;
     else
-      fixed += key.type == ExpressionType::text ? kComm : 8;
+      fixed += size_of(key);
   }
   const std::uint32_t most = TableQuestion::kMostKeyBytes;
   std::uint32_t text = texts == 0 || fixed > most ? 0 : (most - fixed) / texts / 8 * 8;
   text = std::max(text, kShortestText);
   for (std::size_t i = 1; i <= row.bits; ++i) {
     const TypedExpression::Node& key = row.of[i].of[0];
-    const std::uint32_t size = key.op == Op::text_of ? text : key.type == ExpressionType::text ? kComm : 8;
+    const std::uint32_t size = key.op == Op::text_of ? text : size_of(key);
     layout.keys.push_back({layout.bytes, size});
     layout.bytes += size;
   }
@@ -124,9 +136,10 @@ Result<PlannedTable> planned_table(const TypedExpression& row, const std::vector
                                    const TableQuestion& question) {
   const RowLayout layout = row_layout(row.root());
   if (layout.bytes > TableQuestion::kMostKeyBytes)
-    return fail(ErrorKind::limit,
-                fmt::format("keys of {} bytes: at most {} fit; a number takes 8, comm 16, a text 16 or more",
-                            layout.bytes, TableQuestion::kMostKeyBytes));
+    return fail(
+        ErrorKind::limit,
+        fmt::format("keys of {} bytes: at most {} fit; a number takes 8, comm and a stack 16, a text 16 or more",
+                    layout.bytes, TableQuestion::kMostKeyBytes));
   PlannedTable table{.keys = {}, .extremes = question.extremes, .max_rows = question.max_rows};
   for (std::size_t i = 0; i < layout.keys.size(); ++i) {
     const TypedExpression::Node& part = row.root().of[i + 1];
@@ -134,10 +147,17 @@ Result<PlannedTable> planned_table(const TypedExpression& row, const std::vector
     TableColumn& column = table.keys.emplace_back(TableColumn{
         .label = part.text, .type = key.type, .offset = layout.keys[i].offset, .size = layout.keys[i].size});
     if (key.op == Op::field) column.field = static_cast<HitField>(key.bits);
+    if (key.type == ExpressionType::stack && std::ranges::count(table.keys, column.field, &TableColumn::field) > 1)
+      return fail(ErrorKind::invalid_argument, fmt::format("{}: once is enough among the keys", part.text));
     if (key.op == Op::value || key.op == Op::text_of) column.arg = args[row.args()[key.bits]];
   }
   if (layout.value) table.value = row.root().of.back().type;
   return table;
+}
+
+std::string_view why_no_stack(HitField field) noexcept {
+  return field == HitField::kstack ? "a process that is not in the kernel has no stack there"
+                                   : "a thread of the kernel has no stack of a process";
 }
 
 bool same_rows(const TypedExpression::Node& row, const PlannedTable& table) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "usdt/table.hpp"
@@ -29,6 +30,8 @@ struct RowLayout {
 /// What the keys and the value of a row are over `args`. Errors: limit (more than TableQuestion::kMostKeyBytes).
 [[nodiscard]] Result<PlannedTable> planned_table(const TypedExpression& row, const std::vector<Arg>& args,
                                                  const TableQuestion& question);
+/// Why a hit has no stack, where nothing went wrong.
+[[nodiscard]] std::string_view why_no_stack(HitField field) noexcept;
 /// Whether a row has the types that a table has.
 [[nodiscard]] bool same_rows(const TypedExpression::Node& row, const PlannedTable& table);
 

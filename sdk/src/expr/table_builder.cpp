@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "expr/numbers.hpp"
@@ -32,8 +34,37 @@ void round_parts(TableRow& row) {
   row.sum = (row.sum < 0 ? row.sum - half : row.sum + half) / whole;
 }
 
+std::optional<TableKey> stack_of(HitField field, const HitFacts& facts) {
+  const Result<Stack>* stack = facts.stack(field);
+  if (stack == nullptr) return std::nullopt;
+  TableStack key{.kernel = field == HitField::kstack};
+  if (!*stack)
+    key.why_none = stack->error().message;
+  else if ((*stack)->frames.empty())
+    key.why_none = expr::why_no_stack(field);
+  else
+    key.names = std::make_shared<const Stack>(**stack);
+  return key;
+}
+
+/// What tells frames apart, in whatever process: addresses where there is nothing else.
+auto identity(const Frame& frame) {
+  const bool nameless = frame.function.empty() && !frame.offset;
+  return std::tuple(std::string_view(frame.function), frame.distance, std::string_view(frame.module),
+                    std::string_view(frame.build_id), frame.offset.value_or(FileOffset()).value,
+                    std::string_view(frame.source), frame.line, frame.inlined, frame.issue,
+                    std::string_view(frame.detail), nameless ? frame.address.value : 0);
+}
+
+bool names_before(const Stack& a, const Stack& b) {
+  if (a.end != b.end) return a.end < b.end;
+  return std::lexicographical_compare(a.frames.begin(), a.frames.end(), b.frames.begin(), b.frames.end(),
+                                      [](const Frame& x, const Frame& y) { return identity(x) < identity(y); });
+}
+
 std::optional<TableKey> key_of(const Node& key, std::uint32_t size, const TypedExpression& question,
                                const HitFacts& facts) {
+  if (key.type == ExpressionType::stack) return stack_of(static_cast<HitField>(key.bits), facts);
   if (key.type == ExpressionType::text) {
     const bool name = key.op == Operator::field;
     auto text = name ? facts.comm() : facts.text(question.args()[key.bits]);
@@ -55,6 +86,14 @@ Int128 number_of(const Node& value, std::uint64_t bits) {
 }
 
 }  // namespace
+
+bool TableStack::is_before(const TableStack& other) const {
+  if (kernel != other.kernel) return other.kernel;
+  if (why_none != other.why_none) return why_none < other.why_none;
+  if ((names == nullptr) != (other.names == nullptr)) return other.names != nullptr;
+  if (names) return names_before(*names, *other.names);
+  return std::tie(pid, caller, addresses) < std::tie(other.pid, other.caller, other.addresses);
+}
 
 void TableRow::add(const TableRow& other) {
   minimum = count == 0 ? other.minimum : std::min(minimum, other.minimum);

@@ -163,6 +163,7 @@ class Planner {
     Moment moment = Moment::entry;
     ReturnBy returns = ReturnBy::probe;
     const std::vector<FileOffset>* rets = nullptr;  ///< null: none
+    bool at_entry = false;                          ///< FilePlace::at_entry
   };
 
   [[nodiscard]] std::string too_many_arguments() const {
@@ -257,8 +258,11 @@ void Planner::add_function(const FunctionPoint& point, Current& current) {
     return;
   }
   const ReturnBy returns = point.moment == Moment::entry ? ReturnBy::probe : point.returns;
-  add_site({name, point.pc, *placement, point.moment, returns, &point.rets}, template_of(point, current), probe,
-           current);
+  // (What begins with its name in the cold part of a file, the function jumps to.)
+  const bool at_entry = point.moment != Moment::exit && point.caller.empty() && !point.inlined && point.distance == 0 &&
+                        point.name.find(".cold") == point.name.npos;
+  add_site({name, point.pc, *placement, point.moment, returns, &point.rets, at_entry}, template_of(point, current),
+           probe, current);
 }
 
 Index<PlannedProbe> Planner::probe_of(const PointName& name, std::optional<Moment> function, Current& current) {
@@ -400,7 +404,8 @@ void Planner::add_site(const Spot& spot, const ArgTemplate& args, Index<PlannedP
                         .pc = VirtAddr(spot.name.address),
                         .offset = spot.placement.offset,
                         .semaphore = spot.placement.semaphore,
-                        .rets = spot.rets ? *spot.rets : std::vector<FileOffset>()};
+                        .rets = spot.rets ? *spot.rets : std::vector<FileOffset>(),
+                        .at_entry = spot.at_entry};
   plan_.groups[group_of(spot.moment, spot.returns, current)].sites.push_back(
       plan_.sites.add({.probe = probe, .point = place, .spec = spec, .args = args.args, .filter = args.filter.number}));
 }
@@ -508,6 +513,10 @@ Result<AttachPlan> plan_attach(const Selection& selection, const KernelFacts& ke
   if (auto sense = check_texts(plan, options.texts); !sense && !plan.sites.empty()) return fail(sense.error());
   if (plan.sites.empty()) return fail(nothing_to_attach(plan));
   if (auto sense = check_durations(plan); !sense) return fail(sense.error());
+  if (plan.table && !has_kernel_points(plan) &&
+      std::ranges::find(plan.table->keys, HitField::kstack, &TableColumn::field) != plan.table->keys.end())
+    return fail(ErrorKind::invalid_argument,
+                "kstack: nothing of what is traced is in the kernel, and a process at a probe has no stack there");
   return plan;
 }
 

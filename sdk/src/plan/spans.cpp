@@ -337,7 +337,7 @@ class SpanMaker {
     auto typed = plan::typed_over(question, args);
     if (!typed) return fail(typed.error());
     for (const HitField field : {HitField::pid, HitField::tid, HitField::cpu, HitField::uid, HitField::gid,
-                                 HitField::cgroup, HitField::comm}) {
+                                 HitField::cgroup, HitField::comm, HitField::ustack, HitField::kstack}) {
       if (typed->asks(field))
         return wrong(fmt::format("{}: of a span it cannot be asked, whose ends may differ in it", to_string(field)));
     }

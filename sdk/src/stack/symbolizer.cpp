@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "usdt/symbolizer.hpp"
 
+#include <sys/utsname.h>
+
 #include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <iterator>
+#include <map>
+#include <memory>
 #include <utility>
 #include <variant>
 
@@ -130,10 +137,89 @@ struct Symbolizer::Impl {
     return found;
   }
 
+  /// The process whose stack is a key of a row, as far as can be told: where it was hit there has to be a site's file.
+  Process& process_of(const TableStack& key, const AttachPlan& plan) {
+    const auto pid = static_cast<pid_t>(key.pid);
+    Process& process = processes.of(pid);
+    if (!fits(key, plan, process)) process.read_again();
+    if (fits(key, plan, process)) return process;
+    Process& past = processes.at(pid, now_ns());
+    return fits(key, plan, past) ? past : nobody;
+  }
+  static bool fits(const TableStack& key, const AttachPlan& plan, const Process& process) {
+    const Area* area = process.known(key.addresses.front());
+    if (has_kernel_points(plan) || area == nullptr || !area->module)
+      return has_kernel_points(plan) && process.issue() == FrameIssue::none;
+    const FileOffset at(key.addresses.front() - area->start + area->offset);
+    return std::ranges::any_of(plan.sites, [&](const PlannedSite& site) {
+      const auto* place = std::get_if<FilePlace>(&site.point);
+      if (place == nullptr) return false;
+      const bool returns = plan.probes[site.probe].function == Moment::exit && place->rets.empty();
+      return returns || place->offset == at || std::ranges::find(place->rets, at) != place->rets.end();
+    });
+  }
+  static std::uint64_t now_ns() {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+  }
+
+  /// Since Linux 6.11, on x86 (is_uprobe_at_func_entry() in arch/x86/events/core.c).
+  static bool kernel_adds_callers() {
+    utsname name{};
+    unsigned major = 0, minor = 0;
+    if (::uname(&name) != 0 || std::sscanf(name.release, "%u.%u", &major, &minor) != 2) return false;
+    return std::string_view(name.machine).starts_with("x86") && (major > 6 || (major == 6 && minor >= 11));
+  }
+
+  Stack name(const TableStack& key, const AttachPlan& plan) {
+    if (key.kernel) return name_kernel(key);
+    Process& process = process_of(key, plan);
+    const Area* area = process.find(key.addresses.front());
+    const Machine machine = area != nullptr && area->module ? area->module->machine() : plan.kernel_machine;
+    const stack::Walked walked = walk_chain(process, key, machine, kernel_adds_callers());
+    Stack named{.frames = {}, .end = walked.end};
+    for (const stack::Step& step : walked.steps) {
+      if (step.issue != FrameIssue::none)
+        named.frames.emplace_back().issue = step.issue;
+      else
+        std::ranges::move(frames(process, step), std::back_inserter(named.frames));
+    }
+    return named;
+  }
+
+  Stack name_kernel(const TableStack& key) {
+    std::vector<std::uint64_t> addresses = key.addresses;
+    if (key.caller != 0) addresses.insert(addresses.begin() + 1, key.caller);
+    Stack named = kernel_frames(addresses, false);
+    if (key.cut) named.end = FrameIssue::depth_reached;
+    return named;
+  }
+
+  Stack kernel_frames(std::span<const std::uint64_t> addresses, bool first_returns) {
+    Stack stack;
+    for (const std::uint64_t address : addresses) {
+      Frame& frame = stack.frames.emplace_back();
+      frame.address = ProcessAddr(address);
+      frame.kernel = true;
+      frame.return_address = stack.frames.size() > 1 || first_returns;
+      auto symbol = kernel.find(address);
+      if (!symbol) {
+        frame.issue = FrameIssue::no_symbol;
+        continue;
+      }
+      frame.function = std::move(symbol->name);
+      frame.module = std::move(symbol->module);
+      frame.distance = symbol->distance;
+    }
+    return stack;
+  }
+
   SymbolizerOptions options;
   stack::ProcessTable processes;
   Process nobody;
   KernelSymbols kernel;
+  std::map<TableStack, std::shared_ptr<const Stack>> named_keys;  ///< of rows
 };
 
 Symbolizer::Symbolizer(SymbolizerOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
@@ -170,23 +256,30 @@ Result<Stack> Symbolizer::user_stack(const Event& event) {
 Result<Stack> Symbolizer::kernel_stack(const Event& event) {
   const auto addresses = event.kernel_stack();
   if (!addresses) return fail(addresses.error());
-  Stack stack;
-  for (const std::uint64_t address : *addresses) {
-    Frame& frame = stack.frames.emplace_back();
-    frame.address = ProcessAddr(address);
-    frame.kernel = true;
-    frame.return_address = stack.frames.size() > 1 || is_at_return(event);
-    auto symbol = impl_->kernel.find(address);
-    if (!symbol) {
-      frame.issue = FrameIssue::no_symbol;
-      continue;
-    }
-    frame.function = std::move(symbol->name);
-    frame.module = std::move(symbol->module);
-    frame.distance = symbol->distance;
-  }
+  Stack stack = impl_->kernel_frames(*addresses, is_at_return(event));
   if (stack.frames.size() >= event.layout().stack_shown) stack.end = FrameIssue::depth_reached;
   return stack;
+}
+
+void Symbolizer::name(std::vector<TableRow>& rows, const AttachPlan& plan) {
+  // As many rows as a table has, and more.
+  constexpr std::size_t most = 1 << 17;
+  std::map<std::vector<TableKey>, TableRow> same;
+  for (TableRow& row : rows) {
+    for (TableKey& key : row.keys) {
+      auto* stack = std::get_if<TableStack>(&key);
+      if (stack == nullptr || stack->names || stack->addresses.empty()) continue;
+      if (impl_->named_keys.size() >= most) impl_->named_keys.clear();
+      const auto [known, fresh] = impl_->named_keys.try_emplace(*stack);
+      if (fresh) known->second = std::make_shared<const Stack>(impl_->name(*stack, plan));
+      stack->names = known->second;
+    }
+    TableRow& whole = same[row.keys];
+    if (whole.count == 0) whole.keys = row.keys;
+    whole.add(row);
+  }
+  rows.clear();
+  for (auto& [keys, row] : same) rows.push_back(std::move(row));
 }
 
 std::vector<Frame> Symbolizer::frames_at(pid_t pid, ProcessAddr address, bool return_address) {

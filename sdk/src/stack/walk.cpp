@@ -65,7 +65,6 @@ class Walk {
   /// The kernel's chain, which misses the caller of a function that has no frame yet, or never has: as long as a
   /// function's frame is not where the frame pointer says, its rules are followed.
   [[nodiscard]] Walked by_frame_pointers() {
-    const auto& chain = stack_.addresses;
     const auto first = registers_.values[numbers_.frame_pointer];
     unsigned taken = 0;
     bool skipped = false;
@@ -79,7 +78,29 @@ class Walk {
     }
     if (walked_.end != FrameIssue::none || outermost_) return finish();
     if (skipped) say(FrameIssue::callers_skipped);
-    for (std::size_t i = join_at(taken); i < chain.size() && !full(); ++i) {
+    return follow_chain(join_at(taken));
+  }
+
+  /// Nothing is known but the chain, and perhaps who called a function that has no frame yet.
+  [[nodiscard]] Walked by_chain(const TableStack& stack, bool adds_caller) {
+    const auto& chain = stack_.addresses;
+    walked_ = {};
+    frames_ = 0;
+    add(chain.front(), hit_.returns);
+    std::size_t next = 1;
+    if (stack.caller != 0) {
+      add(as_address(stack.caller), true);
+      if (adds_caller && chain.size() > 1 && chain[1] == walked_.steps.back().address) ++next;
+    }
+    if (next < chain.size() && loses_caller(walked_.steps.back().lookup())) say(FrameIssue::callers_skipped);
+    return follow_chain(next);
+  }
+
+ private:
+  /// The rest of the kernel's chain.
+  [[nodiscard]] Walked follow_chain(std::size_t next) {
+    const auto& chain = stack_.addresses;
+    for (std::size_t i = next; i < chain.size() && !full(); ++i) {
       add(chain[i], true);
       const bool last = i + 1 == chain.size();
       if (!last && !full() && loses_caller(walked_.steps.back().lookup())) say(FrameIssue::callers_skipped);
@@ -92,7 +113,6 @@ class Walk {
     return std::move(walked_);
   }
 
- private:
   static std::uint64_t word(std::span<const std::uint64_t> registers, int at) {
     return at >= 0 && static_cast<std::size_t>(at) < registers.size() ? registers[static_cast<std::size_t>(at)] : 0;
   }
@@ -264,6 +284,14 @@ Walked walk_stack(Process& process, const RecordedStack& stack, const EventLayou
   if (stack.registers.empty()) return {};
   Walk walk(process, stack, layout, hit);
   return layout.user_stack_method == StackMethod::frame_pointers ? walk.by_frame_pointers() : walk.by_call_frames();
+}
+
+Walked walk_chain(Process& process, const TableStack& stack, Machine machine, bool adds_caller) {
+  const RecordedStack recorded{.addresses = stack.addresses};
+  EventLayout layout;
+  layout.user_stack_depth = static_cast<std::uint32_t>(stack.addresses.size() + (stack.cut ? 0 : 2));
+  const Hit hit{.machine = machine};
+  return Walk(process, recorded, layout, hit).by_chain(stack, adds_caller);
 }
 
 }  // namespace usdt::stack

@@ -8,6 +8,7 @@
 #include "stack/process.hpp"
 #include "usdt/event.hpp"
 #include "usdt/machine.hpp"
+#include "usdt/table.hpp"
 
 namespace usdt::stack {
 
@@ -37,5 +38,9 @@ struct Hit {
 /// The stack, innermost first, at most layout.user_stack_depth frames.
 [[nodiscard]] Walked walk_stack(Process& process, const RecordedStack& stack, const EventLayout& layout,
                                 const Hit& hit);
+
+/// The same of a chain of frame pointers and nothing else: a key of a table. `adds_caller`: the kernel does, at the
+/// first instruction of functions that begin as compilers write them.
+[[nodiscard]] Walked walk_chain(Process& process, const TableStack& stack, Machine machine, bool adds_caller);
 
 }  // namespace usdt::stack

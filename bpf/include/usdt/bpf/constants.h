@@ -33,10 +33,12 @@ struct usdt_program_constants {
 	__u8 filter_args[USDT_FILTER_VALUES]; /* their numbers; of an end of spans among the span's */
 	__u8 pair_args[USDT_FILTER_VALUES];   /* of spans: the same of what pairs them, among the site's own */
 	__u8 pair_values;
-	__u8 span_side;	 /* enum usdt_span_side */
-	__u8 first_arg;	 /* of its site in the record: of an end of spans behind those of the beginning */
-	__u8 first_text; /* the same of its string slots */
-	__u8 reserved_too[4];
+	__u8 span_side;	    /* enum usdt_span_side */
+	__u8 first_arg;	    /* of its site in the record: of an end of spans behind those of the beginning */
+	__u8 first_text;    /* the same of its string slots */
+	__u8 at_entry;	    /* its sites are first instructions of functions */
+	__u8 tracer_frames; /* innermost frames of the kernel's stacks that are its own and those of what called it */
+	__u8 reserved_too[2];
 };
 
 /* What the kernel is. Of each program that includes usdt.bpf.h. */
@@ -94,6 +96,11 @@ struct usdt_stock_constants {
 	 * is there at most. Time is counted from the start, which is a second before that of the trace. 0: no limit. */
 	__u64 rate_price;
 	__u64 rate_start;
+	/* Of a table with stacks among its keys the byte in usdt_row::key where they are, and 1 more; 0: there is none.
+	 */
+	__u8 row_user_stack;
+	__u8 row_kernel_stack;
+	__u8 reserved[6];
 };
 #define USDT_RATE_SHIFT 6 /* 2^58 ns are nine years */
 
@@ -113,7 +120,7 @@ USDT_STATIC_ASSERT(sizeof(struct usdt_program_constants) == 8528);
 USDT_STATIC_ASSERT(sizeof(struct usdt_kernel_constants) == 32);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors) == 28);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_stock_constants, ancestors_count) == 288);
-USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 400);
+USDT_STATIC_ASSERT(sizeof(struct usdt_stock_constants) == 408);
 
 #ifdef __bpf__
 /* The variable WHAT_constants, and WHAT() to read it as the struct of that name. It is made of words, since `bpftool

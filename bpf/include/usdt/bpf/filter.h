@@ -22,6 +22,17 @@ struct usdt_row {
 	__u64 key[USDT_ROW_WORDS];
 };
 
+/* A key of a row that is a stack: its number in the maps of those, and what tells it from the same number of another
+ * process. */
+struct usdt_row_stack {
+	__s32 number; /* or a negative errno: -EEXIST, its place has another one */
+	__u32 pid;    /* thread group, in the tracer's pid namespace; 0: the kernel's stack */
+	__u64 caller; /* at the first instruction of a function whom it returns to, where unwinders may not see it; or 0
+		       */
+};
+#define USDT_ROW_STACK_DEPTH 127
+#define USDT_MORE_STACKS (1 << 30) /* in a number: of the second map */
+
 /* The answers. */
 enum usdt_answer {
 	USDT_NO = 0,
