@@ -58,6 +58,18 @@ def stacks_of_exceptions_lead_to_the_functions_that_throw(run):
 
 
 @scenario
+def exceptions_by_type_and_stack_are_those_of_each_place(run):
+    server(run)
+    result = Recipe(run, "Which types of exceptions are thrown, and where?").start().finish()
+    *_, (not_found, out_of_range, numbers) = json.loads(result.program_said()[-1])
+    counts = {(demangled(kind), stack[1]): row["count"] for (kind, stack), row in result.rows.items()}
+    check_equal(counts, {("app::NotFound", "look_up(request const*)"): not_found, ("std::out_of_range", "check_range(int)"): out_of_range,
+                         ("int", "check_range(int)"): numbers}, "exceptions by type and caller")
+    for _, stack in result.rows:
+        check("main" in stack, f"main is on the stack: {stack}")
+
+
+@scenario
 def latency_of_a_function_by_its_argument_is_what_the_program_times(run):
     server(run)
     result = Recipe(run, "How long does a function take, by what it was called with?").start().finish()
@@ -82,6 +94,18 @@ def sizes_of_blocks_are_those_the_program_asked_for(run):
     blocks = json.loads(result.program_said()[-1])[0]
     bars = {(bar["first"], bar["last"]): bar["count"] for bar in result.rows[()]["buckets"]}
     check_equal(bars, {log2_range(number): count for number, count in enumerate(blocks) if count}, "blocks by size")
+
+
+@scenario
+def bytes_by_caller_are_those_that_each_function_asked_for(run):
+    worker(run)
+    result = Recipe(run, "Who allocates the most memory?").start().finish()
+    _, rows, index, *_ = json.loads(result.program_said()[-1])
+    bytes_of = collections.Counter()
+    for (stack,), row in result.rows.items():
+        check("main" in stack, f"main is on the stack: {stack}")
+        bytes_of[stack[1]] += row["sum"]
+    check_equal(bytes_of, {"load_rows": rows, "build_index": index}, "bytes by caller")
 
 
 @scenario
