@@ -212,5 +212,21 @@ def a_file_that_is_no_recording_is_said_to_be_none(run):
         check(why in result.stderr, result.stderr)
 
 
+@scenario
+def a_command_line_that_comes_to_nothing_takes_no_recording_away(run):
+    require_root()
+    program = where_hits.build(run)
+    file, _, _ = record(run, program, PROBE)
+    before = file.read_bytes()
+    for wrong in ((f"usdt:{program}:no:such", "--record", file), (f"usdt:{program}:no:such", "-o", file),
+                  (PROBE.format(program), "--where", "arg99 == 1", "--record", file),
+                  ("--replay", file, "-o", file)):
+        check(tool(run, *wrong, *([] if "--replay" in wrong else ["--", "true"]), check_code=None).code != 0, f"{wrong}")
+        check_equal(file.read_bytes(), before, f"the recording after {wrong}")
+    shorter, _, _ = record(run, program, PROBE, "-Z", "5")
+    check(len(shorter.read_bytes()) != len(before), "another one takes its place")
+    tool(run, "--replay", shorter)
+
+
 if __name__ == "__main__":
     main()

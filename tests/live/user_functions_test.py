@@ -3,9 +3,11 @@
 """Functions of programs by name. user_functions.c says what each was called with and what it returned."""
 
 import collections
+import subprocess
 
 from puppet import HERE  # noqa: F401 (finds the harness)
 from harness import check, check_equal, main, require_root, scenario
+from said import quiet
 
 FUNCTIONS = ["small_ones", "eight", "texts", "nothing", "with_float", "recursive", "jumps", "local_one"]
 COMPILERS = ["gcc", "clang", "g++", "clang++"]  # the latter two take it for C++
@@ -265,6 +267,70 @@ def where_a_program_starts_is_no_call_whose_return_could_be_seen(run):
     result.check_code(0)
     check("not attached: ucall" in result.stderr and "not called as a function" in result.stderr, result.stderr)
     check_equal([row["hits"] for row in result.summary["probes"] if row["hits"]], [1], "hits of the entry")
+
+
+@scenario
+def the_unlikely_half_of_a_function_is_no_function(run):
+    """The function jumps there: a return probe would write into its variables."""
+    require_root()
+    source = run.dir / "halves.cpp"
+    source.write_text("""
+        #include <cstdio>
+        namespace app {
+        volatile int sink;
+        __attribute__((cold, noinline)) void warn(int a, int b) { sink = sink + a + b; asm volatile(""); }
+        __attribute__((noinline)) long work(long a, long b) {
+          volatile long kept[4] = {a, b, a + b, a - b};
+          if (__builtin_expect(a % 5 == 0, 0)) { warn(a, b); warn(b, a); kept[1] += 1000; warn(1, 2); }
+          asm volatile("" : : : "memory", "rbx", "rbp", "r12");
+          return kept[0] + kept[1] + kept[2] + kept[3];
+        }
+        }
+        int main() {
+          long sum = 0;
+          for (int i = 1; i <= 20; i++) sum += app::work(i, 2 * i);
+          std::printf("%ld", sum);
+        }""")
+    program = run.build("halves", [source], ["-O2", "-g"], "g++")
+    half = "_ZN3app4workEll.cold"
+    check(half in subprocess.run(["nm", program], capture_output=True, text=True).stdout, "g++ splits the function")
+    alone = subprocess.run([program], capture_output=True, text=True).stdout
+    for points in (["ucall:{}:app::work"], ["uretprobe:{}:app::work"], ["ucall:{}:app::work*"], ["uprobe:{}:*work*"]):
+        log = run.dir / "said"
+        result = run.trace(*[point.format(program) for point in points],
+                           command=["sh", "-c", f"exec {program} > {log}"])
+        result.check_code(0)
+        check_equal(log.read_text(), alone, f"what the program says, traced by {points}")
+        check_equal(len(result.events), 20, f"{points}: calls")
+    result = run.trace(f"uprobe:{program}:{half}", f"uretprobe:{program}:{half}", "--count", command=quiet(program))
+    result.check_code(0)
+    check("nothing matches" not in result.stderr and "no return of its own" in result.stderr, result.stderr)
+    check_equal([row["hits"] for row in result.summary["probes"] if row["hits"]], [4], "its half, by its own name")
+
+
+@scenario
+def exceptions_pass_where_returns_have_no_probe_of_the_kernel(run):
+    require_root()
+    source = run.dir / "throws.cpp"
+    source.write_text("""
+        #include <cstdio>
+        #include <stdexcept>
+        __attribute__((noinline)) int half(int n) { if (n % 2) throw std::runtime_error("odd"); return n / 2; }
+        int main() {
+          int sum = 0;
+          for (int i = 0; i < 10; i++) try { sum += half(i); } catch (const std::exception&) { sum += 100; }
+          std::printf("%d", sum);
+        }""")
+    program = run.build("throws", [source], ["-O1", "-g"], "g++")
+    log = run.dir / "said"
+    result = run.trace(f"ucall:{program}:half", "--ret-probes", command=["sh", "-c", f"exec {program} > {log}"])
+    result.check_code(0)
+    check_equal(log.read_text(), "510", "the program's sum")
+    check_equal([event["return"] for event in result.events], [0, 1, 2, 3, 4], "calls that returned")
+    check_equal(result.summary["lost"].get("unfinished"), 5, "calls that an exception left")
+    check("ends the program" not in result.stderr, result.stderr)
+    warned = run.trace(f"ucall:{program}:half", "--duration", "0.1", command=["true"])
+    check("--ret-probes" in warned.stderr, warned.stderr)
 
 
 if __name__ == "__main__":

@@ -42,17 +42,24 @@ Stream::Stream(int fd) : fd_(fd), terminal_(Terminal::of(fd)) {
 }
 
 Result<Stream> Stream::create(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
   if (fd < 0) return fail(os_failure(ErrorKind::io, path, errno));
   Stream stream(fd);
   if (stream.fd_ != fd) ::close(fd);  // a named pipe or a terminal, reopened
   stream.ours_ = true;
+  stream.has_old_ = true;
   return stream;
+}
+
+void Stream::make_empty() {
+  // A pipe or a terminal has nothing to drop, and says so.
+  if (std::exchange(has_old_, false) && ::ftruncate(fd_, 0) < 0 && errno != EINVAL) error_ = errno;
 }
 
 Stream::Stream(Stream&& other) noexcept
     : fd_(other.fd_),
       ours_(std::exchange(other.ours_, false)),
+      has_old_(std::exchange(other.has_old_, false)),
       may_wait_(other.may_wait_),
       kind_(other.kind_),
       terminal_(other.terminal_),

@@ -69,8 +69,11 @@ class Stream {
 
   /// Writes to a descriptor of others. Nothing about it is changed: other processes share it.
   explicit Stream(int fd);
-  /// Writes to a new file, or to an old one made empty.
+  /// Writes to a new file, or to an old one, which keeps what it has until make_empty().
   [[nodiscard]] static Result<Stream> create(const std::string& path);
+  /// Drops what the file had before it was opened, the first time: from here on there is something better to be in it.
+  /// Of what is no file of our own nothing.
+  void make_empty();
   Stream(Stream&& other) noexcept;
   Stream& operator=(Stream&&) = delete;
   /// What was not flushed is dropped.
@@ -148,6 +151,7 @@ class Stream {
 
   int fd_;
   bool ours_ = false;     ///< fd_ is closed at the end
+  bool has_old_ = false;  ///< the file may have what was there before
   bool may_wait_ = true;  ///< a write may wait for the reader, whatever poll() said before
   Kind kind_ = Kind::file;
   Terminal terminal_;

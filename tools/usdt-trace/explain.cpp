@@ -51,6 +51,7 @@ int explain(const std::vector<Flags>& questions) {
   auto sink = Sink::open(questions.front().output);
   if (!sink) return complain(sink.error(), questions.front());
   usdt::tools::Stream& out = sink->stream();
+  out.make_empty();
   int worst = success;
   for (const Flags& flags : questions) {
     const auto explanation = explained(flags);

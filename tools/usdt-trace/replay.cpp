@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -280,6 +282,10 @@ int replay(const std::vector<Flags>& questions) {
   for (const Flags& flags : questions) {
     auto recording = usdt::Recording::open(flags.replay);
     if (!recording) return complain(recording.error(), flags);
+    if (std::error_code unknown;
+        !flags.output.empty() && std::filesystem::equivalent(flags.output, flags.replay, unknown))
+      return complain(
+          {usdt::ErrorKind::invalid_argument, fmt::format("--output {} is the recording itself", flags.output)}, flags);
     Replay replay(flags, std::move(*recording), sink->sibling());
     auto code = replay.run();
     if (!code && !flags.question.empty()) code = usdt::fail(code.error().within(flags.question_place));

@@ -18,8 +18,12 @@ class Sink {
   /// Another one that writes there.
   [[nodiscard]] Sink sibling() const { return Sink(name_, stream_); }
   [[nodiscard]] usdt::tools::Stream& stream() noexcept { return *stream_; }
-  /// From here on there is an output, which writes to stream().
-  void show_by(std::unique_ptr<Output> output) { output_ = std::move(output); }
+  /// From here on there is an output, which writes to stream(). A file keeps what it had until then: a command line
+  /// that comes to nothing takes no recording away.
+  void show_by(std::unique_ptr<Output> output) {
+    stream_->make_empty();
+    output_ = std::move(output);
+  }
   [[nodiscard]] Output& output() const noexcept { return *output_; }
 
   /// Everything so far is written.

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "arch/arch.hpp"
+#include "base/symbol_name.hpp"
 #include "dwarf/debug_info.hpp"
 #include "elf/code_reader.hpp"
 #include "elf/demangle.hpp"
@@ -20,6 +21,7 @@
 #include "elf/function_flow.hpp"
 #include "elf/functions.hpp"
 #include "elf/go_program.hpp"
+#include "elf/unwinding.hpp"
 #include "resolve/untyped.hpp"
 #include "usdt/select.hpp"
 
@@ -128,6 +130,8 @@ class FunctionFinder {
     bool looked = false;
     for (std::size_t i = 0; i < patterns_.size(); ++i) {
       if (!names_[i].matches(function)) continue;
+      // It is a part of the function whose name it has, too, whose calls would be counted twice.
+      if (is_cold_half(function.symbol) && patterns_[i].name != function.symbol) continue;
       if (!std::exchange(looked, true)) known = look_up(function);
       if (auto added = add(function, known, patterns_[i]); !added) return added;
     }
@@ -246,8 +250,7 @@ class FunctionFinder {
   }
 
   /// A point of `function`, not placed yet.
-  [[nodiscard]] FunctionPoint point_of(const Function& function, const Known& known,
-                                       const FunctionPattern& pattern) const {
+  [[nodiscard]] FunctionPoint point_of(const Function& function, const Known& known, const FunctionPattern& pattern) {
     const Moment moment = pattern.moment;
     FunctionPoint point;
     point.moment = moment;
@@ -258,7 +261,17 @@ class FunctionFinder {
     if (moment == Moment::entry) return point;
     if (go_ || pattern.ret_probes) point.returns = known.go ? ReturnBy::goroutine_ret : ReturnBy::instruction;
     point.refused = why_no_returns(function, point);
+    if (point.refused.empty() && point.returns == ReturnBy::probe) warn_of_exceptions();
     return point;
+  }
+
+  /// The kernel's probe takes the place of the return address, by which the unwinder of an exception finds callers.
+  void warn_of_exceptions() {
+    if (std::exchange(warned_of_exceptions_, true) || !elf::may_unwind(elf::Inside::of(*file_.elf)->file, image()))
+      return;
+    file_.warnings.push_back({{},
+                              "an exception that leaves a function whose return is traced ends the program, since the "
+                              "kernel's return probes hide its callers: --ret-probes has none"});
   }
 
   [[nodiscard]] std::string go_version() const { return go_->version.empty() ? "a Go before 1.18" : go_->version; }
@@ -270,6 +283,8 @@ class FunctionFinder {
       return fmt::format(
           "built by {}: the goroutine, by which the ends of a call are told, is known of Go 1.18 and later",
           go_version());
+    if (is_cold_half(function.symbol))
+      return "it is the unlikely half of another function, which jumps there: it has no return of its own";
     if (point.returns != ReturnBy::probe) return {};
     if (is_entry_point || has_no_return_address(function))
       return "it is not called as a function: the kernel would overwrite what is not a return address";
@@ -382,6 +397,7 @@ class FunctionFinder {
   std::optional<dwarf::DebugInfo> debug_;
   Signature untyped_;
   Signature nothing_;
+  bool warned_of_exceptions_ = false;
   std::set<std::tuple<Moment, std::uint64_t, std::string>> taken_;
 };
 
@@ -429,7 +445,9 @@ bool means_function(const FunctionPattern& pattern, std::string_view name) {
     if (!name.ends_with(offset)) return false;
     name.remove_suffix(offset.size());
   }
-  return elf::FunctionName(pattern.name).matches_name(name);
+  if (elf::FunctionName(pattern.name).matches_name(name)) return true;
+  elf::Demangler demangler(pattern.name.size() * 64);
+  return elf::may_be_mangled(pattern.name) && demangler.demangle(pattern.name).name == name;
 }
 
 }  // namespace v1

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/symbol_name.hpp"
 #include "sys/read.hpp"
 #include "sys/unique_fd.hpp"
 
@@ -96,14 +97,6 @@ void for_each_line(std::string_view text, F&& take) {
 bool is_marker(std::string_view name) noexcept {
   return name.ends_with("_text_start") || name.ends_with("_text_end") || name == "_text" || name == "_stext" ||
          name == "_etext";
-}
-
-/// The unlikely half of another function.
-bool is_cold_half(std::string_view name) noexcept {
-  const std::size_t dot = name.find('.');
-  if (dot == name.npos) return false;
-  const std::size_t cold = name.find(".cold", dot);
-  return cold != name.npos && (cold + 5 == name.size() || name[cold + 5] == '.');
 }
 
 /// Code made at run time, which has a symbol but no source: kernel/kallsyms.c's get_ksymbol_bpf() and its like.

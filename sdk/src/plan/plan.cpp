@@ -15,6 +15,7 @@
 
 #include "arch/arch.hpp"
 #include "backend/table.hpp"
+#include "base/symbol_name.hpp"
 #include "plan/captures.hpp"
 #include "plan/encode_args.hpp"
 #include "plan/kernel.hpp"
@@ -260,7 +261,7 @@ void Planner::add_function(const FunctionPoint& point, Current& current) {
   const ReturnBy returns = point.moment == Moment::entry ? ReturnBy::probe : point.returns;
   // (What begins with its name in the cold part of a file, the function jumps to.)
   const bool at_entry = point.moment != Moment::exit && point.caller.empty() && !point.inlined && point.distance == 0 &&
-                        point.name.find(".cold") == point.name.npos;
+                        !is_cold_half(point.name);
   add_site({name, point.pc, *placement, point.moment, returns, &point.rets, at_entry}, template_of(point, current),
            probe, current);
 }

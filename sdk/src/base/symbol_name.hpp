@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the names of symbols say. Private to the library.
+#pragma once
+
+#include <string_view>
+
+namespace usdt {
+
+/// "work.cold", "work.part.0.cold.1", "work(int) [clone .cold]": the unlikely half of another function, which jumps
+/// there. Nobody calls it: at its start the top of the stack is some variable of that function, and no return address.
+[[nodiscard]] bool is_cold_half(std::string_view symbol) noexcept;
+
+}  // namespace usdt
