@@ -10,7 +10,7 @@ import subprocess
 import time
 
 from puppet import HERE
-from harness import check, check_equal, main, require_file, scenario
+from harness import check, check_equal, main, require_file, require_root, scenario
 from where_hits import Hit, build
 
 EXAMPLES = HERE.parents[1] / "examples/scripts"
@@ -208,6 +208,30 @@ def the_example_about_exceptions_tells_who_threw(run):
     first = [record for record in told["first"] if record["type"] == "event"]
     check_equal(len(first), 3, "events")
     check(all(any(frame.get("function") == "fails(int)" for frame in event["ustack"]) for event in first), first[0]["ustack"])
+
+
+@scenario
+def a_question_of_a_replay_has_the_types_of_its_own_probes(run):
+    require_root()
+    source = run.dir / "typed.c"
+    source.write_text("""
+        #include <sys/sdt.h>
+        int main(void) {
+          for (unsigned long i = 0; i < 30; i++) {
+            unsigned long large = i << 40;
+            int small = 3 - (int)i;
+            DTRACE_PROBE1(app, large, large);
+            DTRACE_PROBE1(app, small, small);
+          }
+        }""")
+    program = run.build("typed", [source], ["-O1"])
+    file = run.dir / "recording"
+    subprocess.run([run.tool, f"usdt:{program}:app:*", "--record", file, "--", program], check=True, timeout=60,
+                   capture_output=True)
+    told = answers(scripted(run, "[question.a]\nprobes = ['app:small']\nsum = 'arg0'\n", "-f", "json", "--replay", file).stdout)
+    check_equal([(row["count"], row["sum"]) for row in told["a"][0]["rows"]], [(30, sum(3 - i for i in range(30)))], "rows")
+    both = subprocess.run([run.tool, "--replay", file, "--sum", "arg0", "--by", "probe"], capture_output=True, text=True, timeout=60)
+    check("app:small is not in the table: a key or the value is of another type" in both.stderr, both.stderr)
 
 
 if __name__ == "__main__":

@@ -97,10 +97,10 @@ void Ledger::print_filtered(const Account& total) const {
     say(fmt::format("  --where held for {} of {}", total.matched(plan_.spans.has_value()),
                     counted(total.sampled(plan_.spans.has_value()), plan_.spans ? "span" : "hit")));
   if (total.undecided > 0)
-    say(
-        fmt::format("  {} left out without an answer: something that is asked for could not be read there, or was "
-                    "divided by 0",
-                    counted(total.undecided, "hit")));
+    say(fmt::format(
+        "  {} left out without an answer: something that is asked for could not be read there, is of another "
+        "type there, or was divided by 0",
+        counted(total.undecided, "hit")));
 }
 
 /// What the numbers above do not cover.

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -73,6 +74,13 @@ class Replay {
     return usdt::fail(usdt::ErrorKind::not_found, fmt::format("{} has none of its probes", flags_.replay));
   }
 
+  [[nodiscard]] std::vector<usdt::Index<usdt::PlannedProbe>> chosen_probes() const {
+    std::vector<usdt::Index<usdt::PlannedProbe>> probes;
+    for (std::uint32_t n = 0; n < chosen_.size(); ++n)
+      if (chosen_[n]) probes.emplace_back(n);
+    return probes;
+  }
+
   /// What is shown of events: what was asked for, else what was asked for when they were recorded.
   usdt::Result<void> choose_view() {
     auto view = recorded_view(recording_);
@@ -97,7 +105,7 @@ class Replay {
     accounts_.resize(plan_.probes.size());
     if (flags_.view.question) {
       if (auto there = check_stacks(); !there) return there;
-      auto table = usdt::EventTable::make(flags_.where.get(), *flags_.view.question, plan_);
+      auto table = usdt::EventTable::make(flags_.where.get(), *flags_.view.question, plan_, chosen_probes());
       if (!table) return usdt::fail(table.error());
       table_.emplace(std::move(*table));
     } else if (flags_.where) {
@@ -173,7 +181,16 @@ class Replay {
     account.delivered += added == Added::row ? 1 : 0;
     account.rejected += added == Added::rejected ? 1 : 0;
     account.undecided += added == Added::undecided ? 1 : 0;
+    if (added == Added::undecided) say_why_not(event);
     account.table_full += added == Added::table_full ? 1 : 0;
+  }
+
+  /// Once of each probe whose events cannot be in the table.
+  void say_why_not(const usdt::Event& event) {
+    const usdt::Index<usdt::PlannedProbe> probe = event.site().probe;
+    const std::string_view why = table_->refusal(usdt::Index<usdt::PlannedSite>(event.site_number()));
+    if (why.empty() || !refused_.insert(probe.value).second) return;
+    notice(flags_, fmt::format("{} is not in the table: {}", usdt::full_name(plan_, plan_.probes[probe]), why));
   }
 
   /// With --heatmap: the events so far are shown, should this one be of a later stretch of time.
@@ -267,7 +284,8 @@ class Replay {
   std::int64_t begin_ = 0, latest_ = 0;  ///< whose time is `begin_`
   std::int64_t slice_ = 0;               ///< the one at hand
   std::optional<Sink> sink_;
-  std::vector<bool> chosen_;  ///< by probe; empty: all are
+  std::vector<bool> chosen_;         ///< by probe; empty: all are
+  std::set<std::uint32_t> refused_;  ///< probes of which it was said why they are not in the table
   std::vector<Account> accounts_;
   std::uint64_t shown_ = 0;
 };

@@ -44,16 +44,20 @@ class EventFilter {
 /// an event has what is asked for. One thread at a time.
 class EventTable {
  public:
-  /// Of events of `plan`, which lives as long, and may grow; `where` null: all of them. Errors: as EventFilter::make(),
-  /// limit (more bytes of keys than TableQuestion::kMostKeyBytes).
+  /// Of events of `plan`, which lives as long, and may grow; `where` null: all of them. The types of keys and of the
+  /// value are those at the first site that has what is asked for; where `probes` are given, of these. Errors: as
+  /// EventFilter::make(), limit (more bytes of keys than TableQuestion::kMostKeyBytes).
   [[nodiscard]] static Result<EventTable> make(const Expression* where, const TableQuestion& table,
-                                               const AttachPlan& plan);
+                                               const AttachPlan& plan,
+                                               const std::vector<Index<PlannedProbe>>& probes = {});
   EventTable(EventTable&&) noexcept;
   EventTable& operator=(EventTable&&) noexcept;
   ~EventTable();
 
   /// Adds an event to its row; `stacks` where they are among the keys, as Recording or Symbolizer has them.
   TableBuilder::Added add(const Event& event, const EventStacks& stacks = {});
+  /// Why events of a site are in no row; empty: they may be.
+  [[nodiscard]] std::string_view refusal(Index<PlannedSite> site);
   /// What the keys of the rows are.
   [[nodiscard]] const PlannedTable& table() const noexcept;
   /// As Tracer::table().

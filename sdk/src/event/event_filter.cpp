@@ -48,11 +48,13 @@ EventTable::EventTable(EventTable&&) noexcept = default;
 EventTable& EventTable::operator=(EventTable&&) noexcept = default;
 EventTable::~EventTable() = default;
 
-Result<EventTable> EventTable::make(const Expression* where, const TableQuestion& table, const AttachPlan& plan) {
+Result<EventTable> EventTable::make(const Expression* where, const TableQuestion& table, const AttachPlan& plan,
+                                    const std::vector<Index<PlannedProbe>>& probes) {
   auto impl = std::make_unique<Impl>(expr::row_of(where, table), plan);
   if (auto sense = impl->question.check(); !sense) return fail(sense.error());
   for (const Index<PlannedSite> site : plan.sites.indices()) {
     if (plan.spans && !plan.sites[site].span) continue;
+    if (!probes.empty() && std::ranges::find(probes, plan.sites[site].probe) == probes.end()) continue;
     const auto& typed = impl->question.at(site).typed;
     if (!typed) continue;
     auto planned = expr::planned_table(*typed, plan.args[plan.sites[site].args], table);
@@ -68,6 +70,14 @@ TableBuilder::Added EventTable::add(const Event& event, const EventStacks& stack
   const auto& asked = impl_->question.at(Index<PlannedSite>(event.site_number()));
   if (!asked.typed || !expr::same_rows(asked.typed->root(), impl_->table)) return TableBuilder::Added::undecided;
   return impl_->rows->add(*asked.typed, event::EventFacts(event, asked.longest, stacks), event.weight());
+}
+
+std::string_view EventTable::refusal(Index<PlannedSite> site) {
+  const auto& asked = impl_->question.at(site);
+  if (!asked.typed) return asked.refusal;
+  return expr::same_rows(asked.typed->root(), impl_->table)
+             ? std::string_view()
+             : "a key or the value is of another type than at the sites before";
 }
 
 const PlannedTable& EventTable::table() const noexcept { return impl_->table; }
