@@ -5,6 +5,7 @@ others, probes that are made. The programs count themselves what they do.
 
 USDT_LONG=1: the whole storms, minutes of them."""
 
+import collections
 import os
 import pathlib
 import re
@@ -270,10 +271,12 @@ def programs_held_at_their_start_are_seen_from_their_first_instruction(run):
     children = Children(run, "--hold-exec")
     children.run(count)
     result = finish(children.tracing)
-    result.check_accounted(3 * count * len(children.copies), lost=0)
-    check_equal({each["file"] for each in followed(result)}, {str(path) for path in children.copies}, "followed")
     print(*(line for line in result.stderr.splitlines() if " held at their start" in line))
     check("went on after a second" not in result.stderr, result.describe())
+    check_equal({each["file"] for each in followed(result)}, {str(path) for path in children.copies}, result.describe())
+    seen = collections.Counter(event["pid"] for event in result.events)
+    check_equal((len(seen), set(seen.values())), (count * len(children.copies), {3}), result.describe())
+    result.check_accounted(3 * count * len(children.copies), lost=0)
 
 
 @scenario
