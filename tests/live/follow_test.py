@@ -10,12 +10,13 @@ import os
 import pathlib
 import re
 import select
+import shlex
 import shutil
 import signal
 import subprocess
 
 import puppet
-from harness import Skip, check, check_equal, main, require_root, scenario, wait_line, wait_until
+from harness import Skip, check, check_equal, main, require_program, require_root, scenario, wait_line, wait_until
 
 LONG = os.environ.get("USDT_LONG") == "1"
 
@@ -277,6 +278,20 @@ def programs_held_at_their_start_are_seen_from_their_first_instruction(run):
     seen = collections.Counter(event["pid"] for event in result.events)
     check_equal((len(seen), set(seen.values())), (count * len(children.copies), {3}), result.describe())
     result.check_accounted(3 * count * len(children.copies), lost=0)
+
+
+@scenario
+def programs_are_held_once_the_tracer_says_that_it_has_attached(run):
+    """Whatever the time is that it takes to be told of programs, here a fifth of a second."""
+    require_program("strace")
+    slow = run.dir / "slow"
+    slow.write_text("#!/bin/sh\nexec strace -D -f -qq -o /dev/null -e trace=fanotify_init "
+                    f"-e inject=fanotify_init:delay_enter=200000 {shlex.quote(str(run.tool))} \"$@\"\n")
+    slow.chmod(0o755)
+    run.tool = slow
+    children = Children(run, "--hold-exec", copies=1)
+    children.run(5)
+    finish(children.tracing).check_accounted(3 * 5, lost=0)
 
 
 @scenario

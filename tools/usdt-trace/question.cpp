@@ -192,6 +192,11 @@ usdt::Result<void> Question::attach() {
   if (!tracer) return usdt::fail(tracer.error());
   tracer_.emplace(std::move(*tracer));
   begin_output();
+  return {};
+}
+
+/// Who waits for this may start what is to be traced: all is in place, and programs are held.
+void Question::tell_attached() {
   const auto took = std::chrono::duration<double, std::milli>(Clock::now() - run_.started()).count();
   report_skipped(flags_, *tracer_);
   const std::string carriers =
@@ -199,7 +204,6 @@ usdt::Result<void> Question::attach() {
   tell(fmt::format("attached {}{}, after {:.1f} ms", attached_text(flags_, *tracer_), carriers, took));
   flush();  // the heading, before what the command says
   if (first_) tell(attached(*first_, *plan_, tracer_->link().attached()));
-  return {};
 }
 
 /// Traces what came.

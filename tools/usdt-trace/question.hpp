@@ -23,7 +23,7 @@
 
 namespace usdt_trace {
 
-/// Used in this order: open(), plan(), attach(), begin_following(), step() again and again, finish().
+/// Used in this order: open(), plan(), attach(), begin_following(), tell_attached(), step() again and again, finish().
 class Question {
  public:
   Question(const Flags& flags, Run& run) : flags_(flags), run_(run) {}
@@ -38,6 +38,7 @@ class Question {
   usdt::Result<bool> plan();
   usdt::Result<void> attach();
   usdt::Result<void> begin_following();
+  void tell_attached();
 
   /// Takes what has come, waiting for it for at most `wait`, and shows it. Returns how many events there were.
   usdt::Result<std::size_t> step(std::chrono::milliseconds wait);

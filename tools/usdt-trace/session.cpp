@@ -75,6 +75,7 @@ class Session {
       if (auto attached = question->attach(); !attached) return about(*question, attached.error());
       if (question == questions_.front()) run_.arrival().wakes(&question->tracer());
       if (auto begun = question->begin_following(); !begun) return about(*question, begun.error());
+      question->tell_attached();
     }
     return {};
   }
