@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "arch/instructions.hpp"
 
+#include <algorithm>
+
 #ifndef USDT_NO_ZYDIS
 #include <Zydis/Decoder.h>
 #endif
@@ -91,6 +93,14 @@ Instruction decode_instruction(Machine machine, std::span<const std::uint8_t> by
 
 std::uint8_t instruction_size(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
   return decode_instruction(machine, bytes).size;
+}
+
+bool ends_with_call(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
+  for (std::size_t size = std::min(bytes.size(), kLongestCall); size > 0; --size) {
+    const Instruction last = decode_instruction(machine, bytes.last(size));
+    if (last.size == size && last.flow == Flow::call) return true;
+  }
+  return false;
 }
 
 }  // namespace usdt::arch

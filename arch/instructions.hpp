@@ -2,6 +2,7 @@
 // Where instructions begin and end.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -36,5 +37,9 @@ struct Instruction {
 /// Bytes of the instruction that `bytes` begin with; 0 where they begin with none, or end within it. What machine
 /// `bytes` are for is one that knows_instructions().
 [[nodiscard]] std::uint8_t instruction_size(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
+
+/// Whether a call can return to right behind `bytes`: they end with one. No longer than that of any machine:
+constexpr std::size_t kLongestCall = 8;
+[[nodiscard]] bool ends_with_call(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
 
 }  // namespace usdt::arch

@@ -88,6 +88,21 @@ def at_first_instructions_the_direct_caller_is_there(run):
 
 
 @scenario
+def what_no_call_returns_to_is_no_caller(run):
+    """A static program's start keeps no frame pointer, and has the address of its initialisers in that register."""
+    require_root()
+    program, at = stacks.build(run, "static", "gcc", [*KEEPS, "-static"])
+    events = tool(run, "-f", "json", f"{at}:stacks:leaf*", "--ustack", "--", program, "1").stdout.splitlines()
+    event = json.loads(next(line for line in events if '"event"' in line))
+    whole = [frame.get("function") for frame in event["ustack"]]
+    table, _ = tabled(run, f"{at}:stacks:leaf*", "--by", "ustack", "--", program, "1")
+    (row,) = table["rows"]
+    names = [frame["function"] for frame in row["key"][0] if "address" in frame]
+    check_equal(names, whole[:len(names)], "callers, as the unwind information has them")
+    check("main" in names, f"main is one of {names}")
+
+
+@scenario
 def calls_have_the_stack_of_their_beginning(run):
     require_root()
     program, _ = stacks.build(run, "calls", "gcc", KEEPS)

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "arch/instructions.hpp"
+#include "elf/code_reader.hpp"
 #include "elf/elf_impl.hpp"
 
 namespace usdt::stack {
@@ -46,6 +48,14 @@ std::optional<VirtAddr> Module::address_of(FileOffset offset) const noexcept {
         offset.value - segment.offset < segment.filesz)
       return VirtAddr(segment.vaddr + (offset.value - segment.offset));
   return std::nullopt;
+}
+
+bool Module::may_return_to(VirtAddr address) const {
+  if (!arch::knows_instructions(machine()) || address.value < arch::kLongestCall) return true;
+  const elf::OpenedFile& opened = *elf::Inside::of(file_);
+  const elf::Code code = elf::CodeReader(opened.file, opened.image).at(VirtAddr(address.value - arch::kLongestCall));
+  const auto before = std::span(code.bytes.data).first(std::min<std::size_t>(code.bytes.size, arch::kLongestCall));
+  return before.size() < arch::kLongestCall || arch::ends_with_call(machine(), before);
 }
 
 void Module::read_symbols() {

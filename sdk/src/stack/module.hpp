@@ -32,6 +32,9 @@ class Module {
   /// The address, as linked, of the code at `offset`; nothing: no executable segment has it.
   [[nodiscard]] std::optional<VirtAddr> address_of(FileOffset offset) const noexcept;
 
+  /// Whether a call may return to `address`: false only where what is in front of it is known to be none.
+  [[nodiscard]] bool may_return_to(VirtAddr address) const;
+
   /// The functions at `lookup`, inlined ones first, at least one frame. What depends on the process is not set. Good
   /// until the next call.
   [[nodiscard]] const std::vector<Frame>& functions_at(VirtAddr lookup);

@@ -77,8 +77,8 @@ class Walk {
       ++taken;
     }
     if (walked_.end != FrameIssue::none || outermost_) return finish();
-    if (skipped) say(FrameIssue::callers_skipped);
-    return follow_chain(join_at(taken));
+    const std::size_t next = join_at(taken);
+    return skipped && !skip_callers(next) ? finish() : follow_chain(next);
   }
 
   /// Nothing is known but the chain, and perhaps who called a function that has no frame yet.
@@ -92,8 +92,8 @@ class Walk {
       add(as_address(stack.caller), true);
       if (adds_caller && chain.size() > 1 && chain[1] == walked_.steps.back().address) ++next;
     }
-    if (next < chain.size() && loses_caller(walked_.steps.back().lookup())) say(FrameIssue::callers_skipped);
-    return follow_chain(next);
+    const bool skipped = next < chain.size() && loses_caller(walked_.steps.back().lookup());
+    return skipped && !skip_callers(next) ? finish() : follow_chain(next);
   }
 
  private:
@@ -103,7 +103,7 @@ class Walk {
     for (std::size_t i = next; i < chain.size() && !full(); ++i) {
       add(chain[i], true);
       const bool last = i + 1 == chain.size();
-      if (!last && !full() && loses_caller(walked_.steps.back().lookup())) say(FrameIssue::callers_skipped);
+      if (!last && !full() && loses_caller(walked_.steps.back().lookup()) && !skip_callers(i + 1)) return finish();
     }
     const Area* area = process_.find(walked_.steps.back().lookup());
     if (full())
@@ -111,6 +111,22 @@ class Walk {
     else if (!is_outermost(area, walked_.steps.back().lookup()))
       walked_.end = FrameIssue::chain_ended;
     return std::move(walked_);
+  }
+
+  /// Behind a function whose frame has another base, the frame pointer is that of a caller further up, or holds
+  /// anything at all, and the chain goes on with what lies there. False: that is where no call returns to.
+  bool skip_callers(std::size_t next) {
+    if (next >= stack_.addresses.size() || may_return_to(stack_.addresses[next])) {
+      say(FrameIssue::callers_skipped);
+      return true;
+    }
+    return end_with(FrameIssue::chain_ended);
+  }
+  [[nodiscard]] bool may_return_to(std::uint64_t address) {
+    const Area* area = process_.find(address - 1);
+    if (area == nullptr) return false;
+    const auto at = area->module ? linked(*area, address - 1) : std::nullopt;
+    return !at || area->module->may_return_to(VirtAddr(at->value + 1));
   }
 
   static std::uint64_t word(std::span<const std::uint64_t> registers, int at) {
