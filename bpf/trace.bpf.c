@@ -167,8 +167,11 @@ USDT_PROGRAM(usdt_trace_count)
 	if (usdt_calls() && ctx->returns)
 		return 0;
 	stats = stats_of(usdt_site(ctx));
-	if (stats)
-		__sync_fetch_and_add(&stats->hits, 1);
+	if (!stats)
+		return 0;
+	__sync_fetch_and_add(&stats->hits, 1);
+	if (is_paused())
+		count_unsampled(stats);
 	return 0;
 }
 

@@ -6,12 +6,23 @@
 #include <usdt/bpf/usdt.bpf.h>
 #include "../stock.h"
 
+/* While it is set, hits are counted and nothing else: the sites are being attached or detached, which takes a while,
+ * and estimates want to know of each hit that is looked at when it was. */
+__u32 usdt_paused = 0;
+
+static __always_inline bool is_paused(void)
+{
+	return usdt_stock()->pausable && *(volatile __u32 *)&usdt_paused;
+}
+
 /* Whether a hit is among those that are looked at. By chance: every hundredth one would always be the same one of a
  * program that does a hundred things in turn. */
 static __always_inline bool is_sampled(void)
 {
 	const __u32 sample = usdt_stock()->sample;
 
+	if (is_paused())
+		return false;
 	return sample <= 1 || ((__u64)bpf_get_prandom_u32() * sample) >> 32 == 0;
 }
 

@@ -159,6 +159,12 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->type_name("1/N");
   app.add_option("--max-rate", raw.max_rate, "At most N events a second; how many were held back is told at the end")
       ->type_name("N/s");
+  app.add_option(
+         "--max-overhead", raw.max_overhead,
+         "Slow the traced processes down by at most so many percent of their own processor time: what is hit too "
+         "often is detached and attached again, some tenths of a second every one or two; counts are estimates "
+         "then, and events say how many they stand for")
+      ->type_name("PERCENT");
   app.add_option("-o,--output", flags.output, "Write to FILE instead of standard output")->type_name("FILE");
   app.add_option(
          "--record", flags.record,
@@ -312,7 +318,33 @@ std::optional<std::uint32_t> number_within(std::string_view text, std::string_vi
   return number;
 }
 
-/// --sample and --max-rate.
+/// "5", "0.5", "5%"
+std::optional<double> percents(std::string_view text) {
+  if (text.ends_with('%')) text.remove_suffix(1);
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number / 100;
+}
+
+/// --max-overhead, and what does not go with it.
+usdt::Result<void> interpret_overhead(Flags& flags, const RawFlags& raw) {
+  const auto wrong = [](std::string why) { return usdt::fail(usdt::ErrorKind::invalid_argument, std::move(why)); };
+  if (raw.max_overhead.empty()) return {};
+  const auto share = percents(raw.max_overhead);
+  if (!share || !(*share >= usdt::TraceOptions::kLeastOverhead && *share <= usdt::TraceOptions::kMostOverhead))
+    return wrong("--max-overhead: \"" + raw.max_overhead +
+                 "\" is not a number of percent from 0.01 to 1000, such as 5");
+  flags.max_overhead = *share;
+  if (flags.sample > 1) return wrong("--max-overhead and --sample: one of them");
+  if (!flags.record.empty())
+    return wrong("--max-overhead does not go with --record: recordings have one weight for all of their events");
+  if (flags.view.heat_map)
+    return wrong("--max-overhead does not go with --heatmap, which shows when: nothing is known of some of the time");
+  return {};
+}
+
+/// --sample, --max-rate and --max-overhead.
 usdt::Result<void> interpret_guards(Flags& flags, const RawFlags& raw) {
   const auto wrong = [](std::string why) { return usdt::fail(usdt::ErrorKind::invalid_argument, std::move(why)); };
   if (!raw.sample.empty()) {
@@ -325,6 +357,7 @@ usdt::Result<void> interpret_guards(Flags& flags, const RawFlags& raw) {
     if (!rate) return wrong("--max-rate: \"" + raw.max_rate + "\" is not N/s, N up to 10000000, such as 1000/s");
     flags.max_rate = *rate;
   }
+  if (auto sense = interpret_overhead(flags, raw); !sense) return sense;
   if (flags.sample > 1 && flags.count_only && !flags.where)
     return wrong(
         "--sample does not go with --count alone, which counts every hit: to choose among them would cost more");

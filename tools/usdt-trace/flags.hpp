@@ -39,6 +39,7 @@ struct Flags {
   std::optional<double> duration_seconds;
   std::uint32_t sample = 1;    ///< of the hits one in so many is looked at
   std::uint32_t max_rate = 0;  ///< events a second; 0: any number
+  double max_overhead = 0;     ///< TraceOptions::max_overhead
   Format format = Format::text;
   std::string output;                               ///< a file; empty: standard output
   std::string record;                               ///< a file for the events themselves; empty: none

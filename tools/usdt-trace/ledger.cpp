@@ -6,8 +6,10 @@
 
 #include <algorithm>
 
+#include "common/meaning.hpp"
 #include "common/report.hpp"
 #include "missed.hpp"
+#include "view_output.hpp"
 
 namespace usdt_trace {
 namespace {
@@ -86,6 +88,30 @@ void Ledger::print_guarded(const Account& total) const {
   if (flags_.max_rate > 0)
     say(fmt::format("  {} held back (--max-rate {}/s)", counted(total.held_back, plan_.spans ? "span" : "hit"),
                     flags_.max_rate));
+  if (facts_.summary.overhead) print_overhead(*facts_.summary.overhead, total);
+}
+
+void Ledger::print_overhead(const usdt::Overhead& overhead, const Account& total) const {
+  const double hit_us = static_cast<double>(overhead.of_hit.count()) / 1000;
+  say(fmt::format("  --max-overhead {:g}: {} of {}, {} of {:.2f} us{}", overhead.allowed * 100,
+                  percent_text(overhead.caused),
+                  overhead.of_processors ? "what the processes did" : "one processor's time",
+                  counted(total.hits, "hit"), hit_us, overhead.clocked ? "" : " (programs' share a rule of thumb)"));
+  if (overhead.windows > 1) {
+    say(fmt::format("  looked at {} of what they did, in {} windows of {} together; about {} in all{}",
+                    percent_text(overhead.looked_at), overhead.windows,
+                    usdt::tools::duration_text(static_cast<double>(overhead.looked_for.count())),
+                    counted(total.estimated, "hit"),
+                    flags_.no_events() ? "" : ": events say how many they stand for (weight)"));
+    say(fmt::format("  {} while the sites were being attached or detached were not looked at",
+                    counted(total.not_sampled, "hit")));
+  }
+  // A window that is not paid for yet, in a short trace.
+  if (overhead.caused > overhead.allowed * 1.2)
+    say(fmt::format(
+        "  that is more than allowed: a window costs more than the share of {:.1f} s; longer traces keep it",
+        static_cast<double>(overhead.lasted.count()) / 1e9));
+  if (!overhead.trouble.empty()) say(fmt::format("  nothing was attached in the end: {}", overhead.trouble));
 }
 
 void Ledger::print_filtered(const Account& total) const {

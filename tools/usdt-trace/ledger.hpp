@@ -38,6 +38,7 @@ class Ledger {
   void print_changes() const;
   [[nodiscard]] std::string headline(const Account& total) const;
   void print_guarded(const Account& total) const;
+  void print_overhead(const usdt::Overhead& overhead, const Account& total) const;
   void print_filtered(const Account& total) const;
   void print_losers() const;
   void hint_at_children() const;

@@ -25,6 +25,7 @@ Account Summary::total() const {
     sum.unmatched += probe.unmatched;
     sum.unpaired += probe.unpaired;
     sum.not_sampled += probe.not_sampled;
+    sum.estimated += probe.estimated;
     sum.held_back += probe.held_back;
   }
   return sum;

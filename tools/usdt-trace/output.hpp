@@ -45,6 +45,7 @@ struct Summary {
   std::vector<usdt::FileChange> changed;           ///< Link::changes()
   std::vector<usdt::MissedHits> missed_hits = {};  ///< Tracer::missed_hits()
   std::uint64_t undecided = 0;                     ///< Tracer::undecided()
+  std::optional<usdt::Overhead> overhead = {};     ///< Tracer::overhead()
   std::string cut = {};  ///< of a recording that ends before its end: how; hits and losses are not known then
 
   [[nodiscard]] Account total() const;
@@ -67,10 +68,13 @@ class Output {
   /// Something that came while the trace runs.
   void followed(const Followed& followed) { write_followed(followed); }
   void summary(const Summary& summary) { write_summary(summary); }
-  /// The rows of Flags::view so far, or in the end. Recordings have none: they are of events.
-  virtual void table(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows) {
+  /// The rows of Flags::view so far, or in the end, and how they are estimated. Recordings have none: they are of
+  /// events.
+  virtual void table(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows,
+                     const std::optional<usdt::Overhead>& overhead) {
     static_cast<void>(table);
     static_cast<void>(rows);
+    static_cast<void>(overhead);
   }
   /// With --heatmap instead of that: what came since the slice before. `last`: there will be no further one.
   virtual void heat(const HeatSlice& slice, bool last) {

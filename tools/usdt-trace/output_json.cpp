@@ -30,6 +30,7 @@ class JsonOutput final : public Output {
         count_only_(flags.count_only),
         asks_(flags.where != nullptr || flags.view.question != nullptr),
         sample_(flags.sample),
+        limited_(flags.max_overhead > 0),
         max_rate_(flags.max_rate),
         likely_texts_(flags.likely_texts),
         view_(flags.view),
@@ -63,7 +64,7 @@ class JsonOutput final : public Output {
     json_key(json_, "tid"), json_.Uint(event.tid());
     json_key(json_, "comm"), json_text(json_, event.comm());
     json_key(json_, "probe"), json_text(json_, names_[event.site().probe.value]);
-    if (event.weight() != 1) json_key(json_, "weight"), json_.Uint64(static_cast<std::uint64_t>(event.weight()));
+    if (event.weight() != 1) weight(event.weight());
     json_key(json_, "pc"), json_text_or_null(json_, pcs_[event.site_number()]);
     if (span) json_key(json_, "end_pc"), json_text_or_null(json_, pcs_[event.site().span->end.value]);
     json_key(json_, "args"), args(event);
@@ -82,11 +83,13 @@ class JsonOutput final : public Output {
     Output::printed(1);
   }
 
-  void table(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows) override {
+  void table(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows,
+             const std::optional<usdt::Overhead>& overhead) override {
     json_.Reset(object_);
     json_.StartObject();
     head("table");
     sampled();
+    if (overhead) write_overhead(*overhead);
     write_table(json_, {view_, plan(), table, rows});
     json_.EndObject();
     put_line();
@@ -131,6 +134,7 @@ class JsonOutput final : public Output {
     head("summary");
     sampled();
     if (max_rate_ > 0) json_key(json_, "max_rate"), json_.Uint(max_rate_);
+    if (summary.overhead) write_overhead(*summary.overhead);
     counts(summary.total());
     missed(summary.missed);
     json_key(json_, "probes"), json_.StartArray();
@@ -193,10 +197,33 @@ class JsonOutput final : public Output {
     if (sample_ > 1) json_key(json_, "sampled"), json_.Uint(sample_);
   }
 
+  void weight(double weight) {
+    json_key(json_, "weight");
+    const auto whole = static_cast<std::uint64_t>(weight);
+    static_cast<double>(whole) == weight ? json_.Uint64(whole) : json_.Double(weight);
+  }
+
+  /// What --max-overhead came to, so far.
+  void write_overhead(const usdt::Overhead& overhead) {
+    json_key(json_, "overhead"), json_.StartObject();
+    json_key(json_, "allowed_percent"), json_.Double(overhead.allowed * 100);
+    json_key(json_, "caused_percent"), json_.Double(overhead.caused * 100);
+    json_key(json_, "of"), json_text(json_, overhead.of_processors ? "processes" : "one processor");
+    json_key(json_, "looked_at"), json_.Double(overhead.looked_at);
+    json_key(json_, "windows"), json_.Uint64(overhead.windows);
+    json_key(json_, "looked_for_ns"), json_.Int64(overhead.looked_for.count());
+    json_key(json_, "lasted_ns"), json_.Int64(overhead.lasted.count());
+    json_key(json_, "hit_ns"), json_.Int64(overhead.of_hit.count());
+    json_key(json_, "clocked"), json_.Bool(overhead.clocked);
+    if (!overhead.trouble.empty()) json_key(json_, "error"), json_text(json_, overhead.trouble);
+    json_.EndObject();
+  }
+
   void counts(const Account& counts) {
     json_key(json_, "events"), json_.Uint64(counts.delivered);
     json_key(json_, "hits"), json_.Uint64(counts.hits);
-    if (sample_ > 1) json_key(json_, "not_sampled"), json_.Uint64(counts.not_sampled);
+    if (sample_ > 1 || limited_) json_key(json_, "not_sampled"), json_.Uint64(counts.not_sampled);
+    if (limited_) json_key(json_, "estimated"), json_.Uint64(counts.estimated);
     if (max_rate_ > 0) json_key(json_, "held_back"), json_.Uint64(counts.held_back);
     if (asks_) {
       json_key(json_, "rejected"), json_.Uint64(counts.rejected);
@@ -425,6 +452,7 @@ class JsonOutput final : public Output {
   bool has_calls_ = false;
   bool asks_;  ///< --where, or a table
   std::uint32_t sample_;
+  bool limited_;
   std::uint32_t max_rate_;
   bool likely_texts_;
   Columns columns_;

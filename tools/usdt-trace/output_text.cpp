@@ -76,10 +76,12 @@ class TextOutput final : public Output {
   }
 
   /// On a terminal the one before gives its place to it.
-  void table(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows) override {
+  void table(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows,
+             const std::optional<usdt::Overhead>& overhead) override {
     const usdt::tools::Terminal& terminal = out_.terminal();
     std::vector<std::string> lines = table_lines({view_, plan(), table, rows}, terminal.width);
     if (sample_ > 1) lines.push_back(estimated_text(sample_));
+    if (overhead && overhead->windows > 1) lines.push_back(estimated_text(*overhead));
     if (redraws()) {
       if (table_height_ > 0) out_.erase_lines(table_height_);
       for (std::string& line : lines) line.resize(std::min(line.size(), terminal.width - 1));
@@ -126,15 +128,16 @@ class TextOutput final : public Output {
     std::vector<std::size_t> hit;
     for (std::size_t i = 0; i < summary.probes.size(); ++i)
       if (summary.probes[i].matched() > 0) hit.push_back(i);
-    std::stable_sort(hit.begin(), hit.end(), [&](std::size_t a, std::size_t b) {
-      return summary.probes[a].matched() > summary.probes[b].matched();
-    });
+    const auto number = [&](std::size_t i) {
+      return summary.overhead ? summary.probes[i].estimated : summary.probes[i].matched() * sample_;
+    };
+    std::stable_sort(hit.begin(), hit.end(), [&](std::size_t a, std::size_t b) { return number(a) > number(b); });
     if (!question_.empty()) out_.print("{}:\n", question_);
     out_.print("{:>12}  {}\n", "HITS", "PROBE");
     for (const std::size_t i : hit)
-      out_.print("{:>12}  {}\n", summary.probes[i].matched() * sample_,
-                 full_name(plan(), plan().probes[usdt::Index<usdt::PlannedProbe>(i)]));
+      out_.print("{:>12}  {}\n", number(i), full_name(plan(), plan().probes[usdt::Index<usdt::PlannedProbe>(i)]));
     if (sample_ > 1) out_.print("{}\n", estimated_text(sample_));
+    if (summary.overhead && summary.overhead->windows > 1) out_.print("{}\n", estimated_text(*summary.overhead));
   }
 
  private:

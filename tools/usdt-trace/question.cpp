@@ -22,9 +22,10 @@ std::int64_t wall_time() {
   return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// Recordings, tables and spans are of one plan.
+/// Recordings, tables and spans are of one plan, and so is what is limited by --max-overhead.
 usdt::Result<PlannedTrace> not_taken() {
-  return usdt::fail(usdt::ErrorKind::not_supported, "a recording, a table or a span has what there was when it began");
+  return usdt::fail(usdt::ErrorKind::not_supported,
+                    "a recording, a table, a span or a trace with --max-overhead has what there was when it began");
 }
 
 Followed came(const usdt::FollowEvent& event) {
@@ -150,6 +151,7 @@ usdt::TraceOptions Question::options() const {
   options.count_only = flags_.count_only;
   options.sample = flags_.sample;
   options.max_rate = flags_.max_rate;
+  options.max_overhead = flags_.max_overhead;
   options.wait_for_pages = flags_.wait_for_pages;
   options.descendants_only = run_.command() && flags_.follow;
   options.cgroups = run_.subjects().cgroups;
@@ -214,7 +216,7 @@ void Question::take_followed() {
 }
 
 void Question::follow(const usdt::FollowEvent& event) {
-  auto more = recorder_ != nullptr || flags_.view.question || !flags_.ends.empty()
+  auto more = recorder_ != nullptr || flags_.view.question || !flags_.ends.empty() || flags_.max_overhead > 0
                   ? not_taken()
                   : plan_more(flags_, run_.subjects(), event.file);
   more ? follow(event, std::move(*more)) : tell(refused(event, more.error()));
@@ -291,7 +293,7 @@ usdt::Result<void> Question::show_table(bool last) {
     return {};
   }
   for (Sink& sink : sinks_)
-    if (sink.is_written()) sink.output().table(*plan_->table, *rows);
+    if (sink.is_written()) sink.output().table(*plan_->table, *rows, tracer_->overhead());
   return {};
 }
 
@@ -361,7 +363,8 @@ Summary Question::summary() const {
           .missed = tracer_->missed(),
           .changed = tracer_->link().changes(),
           .missed_hits = tracer_->missed_hits(),
-          .undecided = tracer_->undecided()};
+          .undecided = tracer_->undecided(),
+          .overhead = tracer_->overhead()};
 }
 
 /// What the tracer counted, less what was not written everywhere.

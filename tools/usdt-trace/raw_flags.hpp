@@ -19,6 +19,7 @@ struct RawFlags {
   std::string pair_by;
   std::string sample;
   std::string max_rate;
+  std::string max_overhead;
   std::string last;
   std::string dump_on;
   std::string strings;

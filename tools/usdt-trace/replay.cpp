@@ -214,7 +214,7 @@ class Replay {
   [[nodiscard]] std::int64_t end_of_slice(std::int64_t interval) const { return begin_ + (slice_ + 1) * interval; }
 
   void show_table() {
-    if (!flags_.view.heat_map) return sink_->output().table(table_->table(), table_->rows());
+    if (!flags_.view.heat_map) return sink_->output().table(table_->table(), table_->rows(), std::nullopt);
     if (!slicer_) slicer_.emplace(0);
     sink_->output().heat(slicer_->cut(table_->rows(), latest_), true);
   }

@@ -13,6 +13,9 @@ namespace usdt_trace {
 
 /// What people are told of numbers that are estimates.
 [[nodiscard]] std::string estimated_text(std::uint32_t sample);
+[[nodiscard]] std::string estimated_text(const usdt::Overhead& overhead);
+/// "4.9 %", of 0.049.
+[[nodiscard]] std::string percent_text(double share);
 
 /// Rows, and what they are.
 struct ShownTable {

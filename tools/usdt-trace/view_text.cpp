@@ -141,6 +141,15 @@ Lines folded_lines(const ShownTable& what) {
 
 }  // namespace
 
+std::string percent_text(double share) {
+  const double percent = share * 100;
+  return fmt::format("{:.{}f} %", percent, percent >= 10 ? 0 : percent >= 1 ? 1 : 2);
+}
+
+std::string estimated_text(const usdt::Overhead& overhead) {
+  return fmt::format("estimated from {} of what the processes did", percent_text(overhead.looked_at));
+}
+
 std::string estimated_text(std::uint32_t sample) { return fmt::format("estimated from one in {} hits", sample); }
 
 std::vector<std::string> table_lines(const ShownTable& what, std::size_t width) {

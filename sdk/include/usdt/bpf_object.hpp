@@ -72,6 +72,10 @@ class LoadedObject {
   /// The same for one program alone: to its sites, or to all of a plan that names no programs. not_found: there is no
   /// such program, or the plan has no sites for it.
   [[nodiscard]] Result<Link> attach(std::string_view program) const;
+  /// Attaches what Link::pause() detached, again; but not files that were written to meanwhile. Errors: those of
+  /// attach(), after which the link stays paused; invalid_argument (another object's link, or of several objects, or to
+  /// the kernel, or not paused).
+  [[nodiscard]] Result<void> resume(Link& link) const;
   /// The same beside what `link` has attached, for sites that are added while others are traced: `whole` becomes the
   /// plan of `link`, and has this object's plan as its last part (append_plan()). What is refused, detached and changed
   /// is in `link` from then on. Errors as above; `link` is as it was then.

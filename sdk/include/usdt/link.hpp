@@ -70,6 +70,10 @@ class Link {
   /// Removes the pins of `directory`: what no Link holds is detached.
   [[nodiscard]] static Result<void> unpin(const std::filesystem::path& directory);
 
+  /// Detaches for a while: what is known of the sites stays, and LoadedObject::resume() attaches them again. Takes what
+  /// detach() does. Of links to files; what their hits cost is nothing meanwhile, and semaphores are down.
+  void pause() noexcept;
+
   /// Detaches now; the kernel waits for running programs to end (10 to 35 ms for a link of any size on 6.18).
   void detach() noexcept;
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "usdt/event.hpp"
@@ -67,6 +68,29 @@ struct TraceOptions {
   /// Not of tables and traces that only count, which have no events.
   std::uint32_t max_rate = 0;
   static constexpr std::uint32_t kMostRate = 10'000'000;
+  /// What hits may cost, as a share of what the traced processes do besides: 0.01 makes a program that only calculates
+  /// take at most 1 % longer, in the mean of some seconds. Sites that cost more are detached and attached again, some
+  /// windows a second or two, by a thread of the tracer's; Tracer::overhead() tells. What the processes do is their
+  /// processor time: of the plan's processes, of families and cgroups. Of a trace of everybody it is that of one
+  /// processor, all the time. 0: no limit; at most kMostOverhead. Events then have weights, and Tracer::table() and
+  /// ProbeCounts::estimated are estimates. Not of the kernel, calls, returns and spans, nor beside `sample`; sites
+  /// cannot be added (Tracer::add()).
+  double max_overhead = 0;
+  static constexpr double kLeastOverhead = 0.0001, kMostOverhead = 10;
+};
+
+/// What TraceOptions::max_overhead comes to.
+struct Overhead {
+  double allowed = 0;                     ///< the option
+  double caused = 0;                      ///< what hits cost, as a share of what the processes did besides, in the mean
+  double looked_at = 1;                   ///< the share of what they did in which hits were looked at; 1: always
+  std::uint64_t windows = 1;              ///< how often the sites were attached
+  std::chrono::nanoseconds of_hit{};      ///< what one costs, in the mean
+  std::chrono::nanoseconds looked_for{};  ///< time in which hits were looked at
+  std::chrono::nanoseconds lasted{};      ///< of all
+  bool of_processors = true;              ///< it is a share of processor time; else of one processor's, all the time
+  bool clocked = true;       ///< how long programs run was measured, too (BPF_ENABLE_STATS); else it is a rule of thumb
+  std::string trouble = {};  ///< why the sites could not be attached again, if they could not
 };
 
 /// What became of the hits of one probe. hits == delivered + not_sampled + rejected + undecided + held_back + ring_full
@@ -87,11 +111,16 @@ struct ProbeCounts {
   std::uint64_t table_full = 0;
   /// Recorded, but not taken: the consumer had stopped taking events (--max-events), or its callback threw.
   std::uint64_t discarded = 0;
-  std::uint64_t paired = 0;       ///< beginnings of spans whose end came
-  std::uint64_t unmatched = 0;    ///< ends of spans that had not begun
-  std::uint64_t unpaired = 0;     ///< of spans: what pairs them could not be read
-  std::uint64_t not_sampled = 0;  ///< TraceOptions::sample; at the ends of spans those whose beginning was not
-  std::uint64_t held_back = 0;    ///< TraceOptions::max_rate
+  std::uint64_t paired = 0;     ///< beginnings of spans whose end came
+  std::uint64_t unmatched = 0;  ///< ends of spans that had not begun
+  std::uint64_t unpaired = 0;   ///< of spans: what pairs them could not be read
+  /// TraceOptions::sample; hits while sites were attached or detached for max_overhead; at the ends of spans those
+  /// whose beginning was not
+  std::uint64_t not_sampled = 0;
+  std::uint64_t held_back = 0;  ///< TraceOptions::max_rate
+  /// With TraceOptions::max_overhead: hits that the filter lets pass, those included that came while nothing was
+  /// attached, as far as can be told. In no other number; else 0.
+  std::uint64_t estimated = 0;
   /// Link::missed_hits() of this probe, in no other number; nothing where the kernel does not count them, or only those
   /// of several probes together.
   std::optional<std::uint64_t> missed = 0;
@@ -185,6 +214,8 @@ class Tracer {
   /// process is: 64 generations below a process that started before the trace, or on a kernel where forks cannot be
   /// watched.
   [[nodiscard]] std::uint64_t undecided() const noexcept;
+  /// TraceOptions::max_overhead so far; nothing: there is no limit. From any thread.
+  [[nodiscard]] std::optional<Overhead> overhead() const;
   /// Link::missed() and Link::missed_hits().
   [[nodiscard]] std::optional<std::uint64_t> missed() const;
   /// The same, one for each counter.

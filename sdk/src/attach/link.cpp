@@ -14,6 +14,7 @@
 #include <cstring>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -62,6 +63,15 @@ std::size_t Link::attached() const noexcept {
   return impl_->attached;
 }
 const std::vector<SkippedSite>& Link::refused() const noexcept { return impl_->refused; }
+void Link::pause() noexcept {
+  std::unique_lock lock(impl_->mutex);
+  std::vector<backends::LinkFd> links = std::exchange(impl_->fds, {});
+  std::vector<sys::AttachedFd> events = std::exchange(impl_->events, {});
+  impl_->event_files.clear();
+  impl_->served_by_links.clear();
+  lock.unlock();
+  backends::close_together(links, events);
+}
 void Link::detach() noexcept {
   impl_->guard.reset();
   if (!impl_->fds.empty()) impl_->missed_by_links = impl_->ask_links();
@@ -135,12 +145,14 @@ std::string why_refused(std::uint64_t file_offset, int os_error) {
 /// One plan being attached.
 class Attachment {
  public:
-  /// `program`: empty: those that the plan names.
-  Attachment(const LoadedObject::Impl& object, std::string_view program, std::vector<pid_t> pids)
+  /// `program`: empty: those that the plan names. `without`: files whose sites are left out.
+  Attachment(const LoadedObject::Impl& object, std::string_view program, std::vector<pid_t> pids,
+             std::set<Index<PlannedFile>> without = {})
       : object_(object),
         program_(program),
         plan_(*object.plan),
         pids_(std::move(pids)),
+        without_(std::move(without)),
         links_(object.carriers.links.size()) {}
 
   Result<std::unique_ptr<Link::Impl>> run() {
@@ -148,6 +160,7 @@ class Attachment {
     impl_->backend = object_.backend;
     impl_->carrier = object_.carriers.carrier;
     impl_->carrier_text = object_.carriers.describe();
+    impl_->program = program_;
     for (const Index<PlannedLink> number : object_.carriers.links.indices()) {
       if (!is_wanted(object_.carriers.links[number])) continue;
       if (auto added = add(number); !added) return fail(added.error());
@@ -171,6 +184,8 @@ class Attachment {
     return named ? plan_.programs[*named] : program_;
   }
   [[nodiscard]] bool is_wanted(const PlannedLink& planned) const {
+    const auto* file = std::get_if<Index<PlannedFile>>(&plan_.groups[planned.group].of);
+    if (file && without_.contains(*file)) return false;
     return program_.empty() || name_of(planned.program) == program_;
   }
   [[nodiscard]] const bpf_program* program_of(Program number) const {
@@ -396,7 +411,8 @@ class Attachment {
   const LoadedObject::Impl& object_;
   std::string program_;
   const AttachPlan& plan_;
-  std::vector<pid_t> pids_;                              ///< kernel_pid_filter()
+  std::vector<pid_t> pids_;  ///< kernel_pid_filter()
+  std::set<Index<PlannedFile>> without_;
   std::vector<Done> links_;                              ///< by link of the carrier plan
   std::unordered_map<std::uint32_t, std::size_t> kept_;  ///< programs of the object: where among the link's they are
   std::unique_ptr<Link::Impl> impl_ = std::make_unique<Link::Impl>();
@@ -443,6 +459,24 @@ Result<Link> LoadedObject::attach_unguarded(std::string_view program) const {
   // A process that has ended meanwhile is the reason, whatever the kernel called it.
   if (auto there = kernel_pid_filter(*impl_->plan, impl_->backend); !there) return fail(there.error());
   return fail(attached.error());
+}
+
+Result<void> LoadedObject::resume(Link& link) const {
+  Link::Impl& paused = *link.impl_;
+  std::unique_lock lock(paused.mutex);
+  const bool same = paused.plan == impl_->plan && !paused.joined;
+  const bool attached = !paused.fds.empty() || !paused.events.empty();
+  const std::set<Index<PlannedFile>> changed = paused.given_up;
+  lock.unlock();
+  if (!same || attached || has_kernel_points(*impl_->plan))
+    return fail(ErrorKind::invalid_argument,
+                attached ? "the link is not paused" : "only links to files, of one object, can be attached again");
+  auto pids = kernel_pid_filter(*impl_->plan, impl_->backend);
+  if (!pids) return fail(pids.error());
+  auto again = Attachment(*impl_, paused.program, std::move(*pids), changed).run();
+  if (!again) return fail(again.error());
+  paused.take_links(**again);
+  return {};
 }
 
 Result<Link> LoadedObject::attach_program(std::string_view program) const {

@@ -72,6 +72,7 @@ void Link::Impl::absorb(Impl& other, std::shared_ptr<const AttachPlan> whole, st
   for (SkippedSite& site : other.refused) site.probe.value += probes;
   const auto append = [](auto& to, auto& from) { std::move(from.begin(), from.end(), std::back_inserter(to)); };
   const std::lock_guard lock(mutex);
+  joined = true;
   plan = std::move(whole);
   append(fds, other.fds);
   append(events, other.events);
@@ -87,8 +88,20 @@ void Link::Impl::absorb(Impl& other, std::shared_ptr<const AttachPlan> whole, st
   other.events.clear();
 }
 
+void Link::Impl::take_links(Impl& again) {
+  std::unique_lock lock(mutex);
+  fds = std::exchange(again.fds, {});
+  events = std::exchange(again.events, {});
+  event_files = std::exchange(again.event_files, {});
+  served_by_links = std::exchange(again.served_by_links, {});
+  const std::set<Index<PlannedFile>> changed = given_up;
+  lock.unlock();
+  for (const Index<PlannedFile> file : changed) detach_file(file);  // while they were attached again
+}
+
 std::size_t Link::Impl::detach_file(Index<PlannedFile> file) {
   std::unique_lock lock(mutex);
+  given_up.insert(file);
   std::vector<bool> of_file;
   for (const backends::LinkFd& link : fds) of_file.push_back(link.file == file);
   std::vector<backends::LinkFd> links = take_out(fds, [&](std::size_t i) { return of_file[i]; });

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,7 +40,9 @@ struct Link::Impl {
   /// Takes over what `other` has attached, which nothing guards yet. Its plan is a part of `whole`, whose files and
   /// probes begin there at `files` and `probes`.
   void absorb(Impl& other, std::shared_ptr<const AttachPlan> whole, std::uint32_t files, std::uint32_t probes);
-  /// Detaches the sites of one file of the plan; how many they were.
+  /// Takes over the kernel's links of `again`, which are of the same sites, after pause().
+  void take_links(Impl& again);
+  /// Detaches the sites of one file of the plan, for good; how many they were.
   std::size_t detach_file(Index<PlannedFile> file);
 
   mutable std::mutex mutex;                ///< of what detach_file() changes, as long as there is a guard
@@ -59,6 +62,9 @@ struct Link::Impl {
   std::size_t attached = 0;
   std::vector<MissedHits> missed_by_links;  ///< when they were detached
   std::vector<FileChange> changes;
+  std::set<Index<PlannedFile>> given_up;    ///< detach_file()
+  std::string program;                      ///< the one that runs at the sites; empty: those that the plan names
+  bool joined = false;                      ///< by absorb(): it is of several objects
   std::vector<Index<PlannedFile>> guarded;  ///< by the guard's numbers
   std::optional<backends::FileGuard> guard;
 

@@ -53,6 +53,28 @@ Result<void> check(const AttachPlan& plan, const TraceOptions& options) {
   return {};
 }
 
+/// What is switched off and on again has no pairs, and what it costs in the kernel nobody measures.
+Result<void> check_overhead(const AttachPlan& plan, const TraceOptions& options) {
+  const double share = options.max_overhead;
+  if (share == 0) return {};
+  if (!(share >= TraceOptions::kLeastOverhead && share <= TraceOptions::kMostOverhead))
+    return meaningless("an overhead of at most {:g} %: from {:g} % to {:g} %", share * 100,
+                       TraceOptions::kLeastOverhead * 100, TraceOptions::kMostOverhead * 100);
+  if (options.sample > 1) return meaningless("an overhead of at most {:g} %, and a sample: one of them", share * 100);
+  if (has_kernel_points(plan))
+    return meaningless("an overhead of at most {:g} %: what hits in the kernel cost is not measured", share * 100);
+  const bool calls = plan.spans || std::ranges::any_of(plan.groups, [](const AttachGroup& group) {
+                       return group.moment != Moment::entry;
+                     });
+  if (calls)
+    return meaningless(
+        "an overhead of at most {:g} %: sites are detached for a while then, and calls, returns and spans that are "
+        "under "
+        "way would be lost, or taken for others",
+        share * 100);
+  return {};
+}
+
 /// Guards that guard nothing, or would make what is shown untrue.
 Result<void> check_guards(const AttachPlan& plan, const TraceOptions& options) {
   if (options.sample == 0 || options.sample > TraceOptions::kMostSampled)
@@ -66,7 +88,7 @@ Result<void> check_guards(const AttachPlan& plan, const TraceOptions& options) {
   if (options.max_rate > 0 && (options.count_only || plan.table))
     return meaningless("at most {} events a second: hits that are counted, or put in a table, are no events",
                        options.max_rate);
-  return {};
+  return check_overhead(plan, options);
 }
 
 void lay_out_user_stack(EventLayout& layout, const AttachPlan& plan, const TraceOptions& options) {

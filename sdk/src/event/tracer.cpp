@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <ctime>
 #include <deque>
@@ -16,6 +17,7 @@
 #include "event/cgroup_filter.hpp"
 #include "event/event_copies.hpp"
 #include "event/follow.hpp"
+#include "event/overhead_guard.hpp"
 #include "event/ring.hpp"
 #include "event/row_map.hpp"
 #include "event/site_counts.hpp"
@@ -177,6 +179,7 @@ std::uint64_t rate_start_now() {
 
 void set_guards(usdt_stock_constants& constants, const TraceOptions& options, const Shared& common) {
   constants.sample = options.sample > 1 ? options.sample : 0;
+  constants.pausable = options.max_overhead > 0 ? 1 : 0;
   if (options.max_rate == 0) return;
   constants.rate_price = (std::uint64_t{1'000'000'000} << USDT_RATE_SHIFT) / options.max_rate;
   constants.rate_start = common.rate_start;
@@ -293,12 +296,19 @@ struct Tracer::Impl {
     return *std::prev(std::ranges::upper_bound(parts, site, {}, &Part::first_site));
   }
 
+  /// With the weight of its time.
+  [[nodiscard]] EventLayout layout_of(const usdt_event& head) const {
+    EventLayout layout = part_of(head.site).layout;
+    if (guard) layout.weight = guard->weight_at(head.ts);
+    return layout;
+  }
+
   /// Gives one record to `callback` (none: discards it) and counts it.
   void deliver(std::span<const std::byte> record, const Callback& callback) {
     usdt_event head;
     if (record.size() < sizeof(head)) return;
     std::memcpy(&head, record.data(), sizeof(head));
-    auto event = Event::from(record, shared_plan, part_of(head.site).layout);
+    auto event = Event::from(record, shared_plan, layout_of(head));
     if (!event) return;  // not one of ours: hits then differ from the sum of the rest, which the account shows
     const auto& span = event->probe().span;
     ProbeCounts& probe = counts[(span ? span->end : event->site().probe).value];
@@ -322,6 +332,7 @@ struct Tracer::Impl {
   std::uint64_t rate_start = 0;
   std::uint64_t rows_seen = 0;
   bool in_callback = false;
+  std::unique_ptr<event::OverheadGuard> guard;  ///< the last: it is about the rest
 };
 
 Tracer::Tracer(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -364,6 +375,9 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   auto events = object.map_fd("usdt_events");
   if (!events) return fail(events.error());
   if (!options.cgroups.empty()) set_cgroups(object, options.cgroups);
+  auto prices = options.max_overhead > 0 ? event::HitPrices::measure(object, loaded->part.program)
+                                         : fail(ErrorKind::not_supported, "no limit");
+  if (!prices && options.max_overhead > 0) return fail(prices.error());
   auto link = shared->spans ? object.attach() : object.attach(loaded->part.program);
   if (!link) return fail(link.error());
 
@@ -375,6 +389,13 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
       std::make_unique<Impl>(std::move(loaded->part), std::move(shared), std::move(*link), std::move(*ring), options);
   if (marks) impl->marks = std::move(*marks);
   impl->rate_start = common.rate_start;
+  if (options.max_overhead > 0) {
+    const Part& part = impl->parts.front();
+    auto guard = event::OverheadGuard::start({part.object, part.counts, impl->link, part.sites}, std::move(*prices),
+                                             event::TracedTime(*impl->shared_plan, options), options.max_overhead);
+    if (!guard) return fail(guard.error());
+    impl->guard = std::move(*guard);
+  }
   return Tracer(std::move(impl));
 }
 
@@ -390,6 +411,8 @@ Result<AddedSites> Tracer::add(AttachPlan more) {
   auto part = std::make_shared<const AttachPlan>(std::move(more));
   auto whole = append_plan(before, *part);
   if (!whole) return fail(whole.error());
+  if (impl_->guard)
+    return fail(ErrorKind::not_supported, "an overhead is limited of the sites that there were when the trace began");
   TraceOptions options = impl_->options;
   if (!has_kernel_points(*part)) options.kernel_stack_depth = 0;
   auto loaded = load_part(part, options, {&impl_->parts.front().object, added.first_site.value, impl_->rate_start});
@@ -429,7 +452,10 @@ void Tracer::wake() const noexcept { impl_->ring.wake(); }
 
 Result<int> Tracer::fd() { return impl_->ring.fd(); }
 
-void Tracer::detach() noexcept { impl_->link.detach(); }
+void Tracer::detach() noexcept {
+  if (impl_->guard) impl_->guard->finish();
+  impl_->link.detach();
+}
 
 void Tracer::drain(const Callback& callback) {
   const auto on_record = [&](std::span<const std::byte> record) { impl_->deliver(record, callback); };
@@ -470,6 +496,13 @@ void add_pairs(const AttachPlan& plan, const std::vector<std::uint64_t>& ended, 
   }
 }
 
+void add_estimates(const AttachPlan& plan, const std::vector<double>& hits, std::vector<ProbeCounts>& all) {
+  std::vector<double> sums(all.size());
+  for (std::uint32_t site = 0; site < hits.size(); ++site)
+    sums[plan.sites[Index<PlannedSite>(site)].probe.value] += hits[site];
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].estimated = static_cast<std::uint64_t>(std::llround(sums[i]));
+}
+
 }  // namespace
 
 std::vector<ProbeCounts> Tracer::counts() const {
@@ -493,6 +526,7 @@ std::vector<ProbeCounts> Tracer::counts() const {
       ended[number] += counted.ended;
     }
   }
+  if (impl_->guard) add_estimates(plan, impl_->guard->hits(), all);
   if (impl_->options.count_only) return all;
   if (plan.spans) add_pairs(plan, ended, all);
   for (const AttachGroup& group : plan.groups) {
@@ -512,6 +546,7 @@ std::vector<ProbeCounts> Tracer::counts() const {
 Result<std::vector<TableRow>> Tracer::table() const {
   const AttachPlan& plan = *impl_->shared_plan;
   if (!plan.table) return fail(ErrorKind::invalid_argument, "the plan has no table");
+  if (impl_->guard) return impl_->guard->rows();
   auto rows = event::read_rows(impl_->parts.front().object, plan);
   if (rows && impl_->options.sample > 1)
     for (TableRow& row : *rows) row.scale(impl_->options.sample);
@@ -529,6 +564,9 @@ std::uint64_t Tracer::undecided() const noexcept {
   return count ? *count : 0;
 }
 
+std::optional<Overhead> Tracer::overhead() const {
+  return impl_->guard ? std::optional(impl_->guard->account()) : std::nullopt;
+}
 std::optional<std::uint64_t> Tracer::missed() const { return impl_->link.missed(); }
 std::vector<MissedHits> Tracer::missed_hits() const { return impl_->link.missed_hits(); }
 

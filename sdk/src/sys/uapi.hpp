@@ -13,8 +13,9 @@ inline constexpr int bpf_obj_pin_cmd = 6;
 inline constexpr int bpf_obj_get_cmd = 7;
 inline constexpr int bpf_prog_test_run_cmd = 10;  // of BPF_PROG_TYPE_SYSCALL 5.14
 inline constexpr int bpf_obj_get_info_by_fd_cmd = 15;
-inline constexpr int bpf_link_create_cmd = 28;  // 5.7
-inline constexpr int bpf_iter_create_cmd = 33;  // 5.8
+inline constexpr int bpf_link_create_cmd = 28;   // 5.7
+inline constexpr int bpf_enable_stats_cmd = 32;  // 5.8
+inline constexpr int bpf_iter_create_cmd = 33;   // 5.8
 inline constexpr int bpf_raw_tracepoint_open_cmd = 17;
 inline constexpr int bpf_btf_get_fd_by_id_cmd = 19;
 inline constexpr int bpf_btf_get_next_id_cmd = 23;
@@ -155,6 +156,13 @@ struct CounterAt {
 };
 /// struct bpf_prog_info's recursion_misses (5.12, commit 9ed9e9ba2337).
 using RecursionMisses = CounterAt<208>;
+/// struct bpf_prog_info's run_time_ns and run_cnt (5.1), which are counted while BPF_ENABLE_STATS has a descriptor.
+struct ProgramRuns {
+  std::uint8_t before[192] = {};
+  std::uint64_t nanoseconds = 0;
+  std::uint64_t runs = 0;
+};
+static_assert(sizeof(ProgramRuns) == 208);
 /// struct bpf_link_info's kprobe_multi.missed (6.7, commit e2b2cd592adc).
 using KprobeMultiMissed = CounterAt<32>;
 /// The same, perf_event.kprobe.missed (6.7, commit 3acf8ace6823).

@@ -100,7 +100,8 @@ struct usdt_stock_constants {
 	 */
 	__u8 row_user_stack;
 	__u8 row_kernel_stack;
-	__u8 reserved[6];
+	__u8 pausable; /* usdt_paused of guards.h is looked at */
+	__u8 reserved[5];
 };
 #define USDT_RATE_SHIFT 6 /* 2^58 ns are nine years */
 

@@ -1,0 +1,174 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""--max-overhead: what a trace costs the program, by its own clock, and whether what is estimated is what there was. The
+machine is busy with other tests: what is held here is far from what an unlimited trace costs. The long form has the
+limits themselves, by medians of runs in pairs."""
+
+import os
+import random
+import signal
+import statistics
+import subprocess
+import time
+
+from puppet import HERE
+from elf_view import Memory, note
+from harness import Result, check, check_equal, main, require_root, scenario, wait_line, wait_until
+
+PROBE = "usdt:{}:overhead:hit"
+LONG = bool(os.environ.get("USDT_LONG_TESTS"))
+
+
+def build(run):
+    require_root()
+    return run.build("overhead", [HERE / "overhead.c"], ["-O2"], libs=["-lpthread"])
+
+
+def alone(program, work, hits, *more):
+    """Processor time without a trace."""
+    said = subprocess.run([program, str(work), str(hits), *map(str, more)], capture_output=True, text=True, timeout=300)
+    return float(said.stdout.split()[1])
+
+
+class Traced(Result):
+    took = listened = 0
+
+    @property
+    def account(self):
+        return self.summary["probes"][0]
+
+    @property
+    def overhead(self):
+        return self.summary["overhead"]
+
+    @property
+    def rows(self):
+        table = [record for record in self.records if record["type"] == "table"][-1]
+        return {row["key"][0]: row["count"] for row in table["rows"]}
+
+
+def traced(run, program, work, hits, *options, threads=1):
+    log = run.dir / "said"
+    done = subprocess.run([run.tool, PROBE.format(program), "-f", "json", *map(str, options), "--", "sh", "-c",
+                           f"exec {program} {work} {hits} {threads} > {log}"],
+                          capture_output=True, text=True, timeout=300)
+    check_equal(done.returncode, 0, done.stderr)
+    result = Traced(done.returncode, done.stdout, done.stderr)
+    took, listened = log.read_text().split()[1:]
+    result.took, result.listened = float(took), int(listened)
+    account = result.account
+    parts = [account.get(name, 0) for name in ("events", "not_sampled", "rejected", "undecided")]
+    counted = account["hits"] - sum(parts) if "--count" in options else 0
+    check_equal(account["hits"], sum(parts) + counted + sum(account["lost"].values()), f"hits: {account}")
+    check(counted >= 0, f"hits: {account}")
+    return result
+
+
+def within(number, truth, share, what):
+    check(abs(number - truth) <= share * truth, f"{what}: {number}, and not {truth} ({number / truth - 1:+.1%})")
+
+
+@scenario
+def a_program_that_is_hit_seldom_is_traced_all_the_time(run):
+    hits = 20_000
+    result = traced(run, build(run), 20_000, hits, "--count", "--max-overhead", "50")
+    check_equal((result.overhead["windows"], result.account["hits"], result.account["estimated"]), (1, hits, hits), "")
+    check_equal((result.account["not_sampled"], result.listened), (0, hits), "not looked at; semaphore up")
+    check(0 < result.overhead["caused_percent"] < 50, result.overhead)
+
+
+@scenario
+def a_program_that_is_hit_often_is_left_alone_most_of_the_time(run):
+    """Unlimited, tracing makes it several times as slow."""
+    program, hits = build(run), 12_000_000
+    usual = alone(program, 360, hits)
+    result = traced(run, program, 360, hits, "--by", "arg1", "--max-overhead", "20")
+    check(result.overhead["windows"] > 1, result.overhead)
+    check(result.took < 2 * usual, f"{result.took} s instead of {usual}")
+    check(result.account["hits"] < hits / 4, result.account)
+    # The semaphore is down while nothing is attached, which the program itself has seen. It is up for a moment before
+    # the breakpoint is there, in which a program that is not stopped gets far.
+    check(0.95 * result.account["hits"] <= result.listened < hits / 3, f"{result.listened} hits with the semaphore up")
+    within(result.account["estimated"], hits, 0.4, "all hits")
+    within(sum(result.rows.values()), hits, 0.4, "all rows")
+    rows = result.rows
+    check_equal(sorted(rows), list(range(10)), "keys")
+    for key, count in rows.items():
+        within(count, sum(rows.values()) / 10, 0.02, f"row {key}")
+
+
+@scenario
+def events_say_how_many_they_stand_for(run):
+    hits = 700_000
+    result = traced(run, build(run), 9000, hits, "--print", "arg1", "--max-overhead", "2")
+    events = [record for record in result.records if record["type"] == "event"]
+    check_equal(len(events), result.account["events"], "events")
+    check(result.overhead["windows"] > 1, result.overhead)
+    check(min(event.get("weight", 1) for event in events) >= 1, "a weight below 1")
+    within(sum(event.get("weight", 1) for event in events), hits, 0.5, "weights")
+
+
+@scenario
+def totals_of_a_question_are_estimated(run):
+    hits = 3_000_000
+    result = traced(run, build(run), 1800, hits, "--count", "--where", "arg1 < 3", "--max-overhead", "20")
+    within(result.account["estimated"], 0.3 * hits, 0.4, "hits that it holds for")
+
+
+@scenario
+def a_killed_tracer_leaves_nothing_at_whatever_moment(run):
+    program = build(run)
+    process = run.start(program, "100", "-", stdout=subprocess.PIPE, text=True)
+    check_equal(wait_line(process), "up", "first line")
+    site, memory = note(program, "hit"), Memory(process.pid, program)
+    before = memory.site(site)
+    dice = random.Random(7)
+    for trial in range(40 if LONG else 4):
+        tracer = subprocess.Popen([run.tool, PROBE.format(program), "-p", str(process.pid), "--count",
+                                   "--max-overhead", "20"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(dice.uniform(0.2, 2.5))
+        tracer.send_signal(signal.SIGKILL)
+        tracer.wait()
+        wait_until(lambda: not memory.attached(site) and memory.semaphore(site) == 0, f"clean after trial {trial}")
+        check_equal(memory.site(site), before, "byte at the site")
+    process.kill()
+
+
+@scenario
+def what_cannot_be_limited_is_refused(run):
+    program = build(run)
+    for probe, options, why in (
+            (PROBE, ["--max-overhead", "0"], "not a number of percent"),
+            (PROBE, ["--max-overhead=-1"], "not a number of percent"),
+            (PROBE, ["--max-overhead", "nan"], "not a number of percent"),
+            (PROBE, ["--max-overhead", "5x"], "not a number of percent"),
+            (PROBE, ["--max-overhead", "1e9"], "not a number of percent"),
+            (PROBE, ["--max-overhead", "5", "--sample", "1/2", "--by", "pid"], "one of them"),
+            (PROBE, ["--max-overhead", "5", "--heatmap", "arg0"], "--heatmap"),
+            ("ucall:{}:run", ["--max-overhead", "5"], "under way would be lost"),
+            ("uretprobe:{}:run", ["--max-overhead", "5"], "under way would be lost")):
+        done = subprocess.run([run.tool, probe.format(program), *options, "--", program, "1", "1"],
+                              capture_output=True, text=True, timeout=60)
+        check(done.returncode != 0 and why in done.stderr, f"{options}: {done.returncode} {done.stderr}")
+
+
+@scenario
+def the_limit_is_kept(run):
+    """Medians of pairs, one run traced and one not."""
+    if not LONG:
+        return
+    program = build(run)
+    for work, hits in ((360, 60_000_000), (1800, 12_000_000), (18_000, 1_200_000)):
+        for percent in (5, 10, 20):
+            slowdowns, totals = [], []
+            for _ in range(7):
+                usual = alone(program, work, hits)
+                result = traced(run, program, work, hits, "--count", "--max-overhead", percent)
+                slowdowns.append(100 * (result.took / usual - 1))
+                totals.append(result.account["estimated"] / hits)
+            slowdown, total = statistics.median(slowdowns), statistics.median(totals)
+            print(f"work {work}, at most {percent} %: {slowdown:.1f} % slower, {total:.3f} of the hits")
+            check(slowdown <= 1.2 * percent, f"{slowdown} % of {percent} %: {slowdowns}")
+
+
+main()
