@@ -308,29 +308,54 @@ def the_unlikely_half_of_a_function_is_no_function(run):
     check_equal([row["hits"] for row in result.summary["probes"] if row["hits"]], [4], "its half, by its own name")
 
 
+THROWS = """
+#include <cstdio>
+#include <stdexcept>
+int quarter(int n);
+__attribute__((noinline)) int half(int n) { if (n % 2) throw std::runtime_error("odd"); return n / 2; }
+__attribute__((noinline)) int thrice(int n) { __asm__ volatile("" : "+r"(n)); return 3 * n; }
+__attribute__((noinline)) int jumps(int n) { return quarter(n + 1); }
+__attribute__((noinline)) int quarter(int n) { return half(n - 1) / 2; }
+int main() {
+  int sum = 0;
+  for (int i = 0; i < 10; i++) try { sum += half(thrice(i)); } catch (const std::exception&) { sum += 100; }
+  std::printf("%d", sum + jumps(4));
+}"""
+
+
 @scenario
-def exceptions_pass_where_returns_have_no_probe_of_the_kernel(run):
+def exceptions_leave_functions_whose_return_is_traced(run):
+    """With optimisation the throw is in the function's unlikely half."""
     require_root()
     source = run.dir / "throws.cpp"
-    source.write_text("""
-        #include <cstdio>
-        #include <stdexcept>
-        __attribute__((noinline)) int half(int n) { if (n % 2) throw std::runtime_error("odd"); return n / 2; }
-        int main() {
-          int sum = 0;
-          for (int i = 0; i < 10; i++) try { sum += half(i); } catch (const std::exception&) { sum += 100; }
-          std::printf("%d", sum);
-        }""")
-    program = run.build("throws", [source], ["-O1", "-g"], "g++")
-    log = run.dir / "said"
-    result = run.trace(f"ucall:{program}:half", "--ret-probes", command=["sh", "-c", f"exec {program} > {log}"])
-    result.check_code(0)
-    check_equal(log.read_text(), "510", "the program's sum")
-    check_equal([event["return"] for event in result.events], [0, 1, 2, 3, 4], "calls that returned")
-    check_equal(result.summary["lost"].get("unfinished"), 5, "calls that an exception left")
-    check("ends the program" not in result.stderr, result.stderr)
-    warned = run.trace(f"ucall:{program}:half", "--duration", "0.1", command=["true"])
-    check("--ret-probes" in warned.stderr, warned.stderr)
+    source.write_text(THROWS)
+    for level in ("-O0", "-O1", "-O2"):
+        program = run.build("throws" + level, [source], [level, "-g"], "g++")
+        log = run.dir / "said"
+        names = [f"ucall:{program}:half", f"ucall:{program}:thrice", f"uretprobe:{program}:quarter"]
+        result = run.trace(names, command=["sh", "-c", f"exec {program} > {log}"])
+        result.check_code(0)
+        check_equal(log.read_text(), "531", f"{level}: the program's sum")
+        returned = {name: [event["return"] for event in events] for name, events in result.by_name().items()}
+        check_equal(returned, {"half(int)": [0, 3, 6, 9, 12, 2], "thrice(int)": [3 * i for i in range(10)],
+                               "quarter(int)": [1]}, f"{level}: calls that returned")
+        check_equal(result.summary["lost"].get("unfinished"), 5, f"{level}: calls that an exception left")
+        check("ends the program" not in result.stderr, result.stderr)
+
+
+@scenario
+def exceptions_are_warned_of_where_a_return_would_be_lost(run):
+    """jumps() returns by what it jumps to, and has a return probe of the kernel's."""
+    require_root()
+    source = run.dir / "throws.cpp"
+    source.write_text(THROWS)
+    program = run.build("throws", [source], ["-O2", "-g"], "g++")
+    for name, option, warned in (("jumps", (), True), ("jumps", ("--ret-probes",), False), ("thrice", (), False),
+                                 ("half", ("--no-ret-probes",), True)):
+        result = run.trace(f"uretprobe:{program}:{name}", *option, "--duration", "0.1", command=["true"])
+        check_equal("ends the program" in result.stderr, warned, f"{name} {option}: {result.stderr}")
+    result = run.trace(f"uretprobe:{program}:jumps", command=["sh", "-c", f"exec {program} >&2"])
+    check_equal([event["return"] for event in result.events], [1], "its return")
 
 
 if __name__ == "__main__":

@@ -152,10 +152,16 @@ void declare(CLI::App& app, FunctionFlags& flags) {
       ->type_name("TYPES")
       ->allow_extra_args(false);
   app.add_flag("!--no-inline", flags.inlined, "Without the copies of functions that the compiler inlined into others");
-  app.add_flag(
+  CLI::Option* always = app.add_flag(
       "--ret-probes", flags.ret_probes,
       "See returns of functions by a probe on each RET instruction, as of Go programs always, instead of by the "
-      "kernel's return probes, by which programs that move their stacks die");
+      "kernel's return probes, by which programs die that move their stacks or whose exceptions leave the function. "
+      "Without it: where exceptions may, and no return is lost by it");
+  app.add_flag(
+         "--no-ret-probes", flags.no_ret_probes,
+         "See returns of functions by the kernel's return probes, which cost less, also where exceptions may leave "
+         "the function")
+      ->excludes(always);
 }
 
 Result<void> apply(const FunctionFlags& flags, std::vector<PointPattern>& patterns) {
@@ -165,7 +171,7 @@ Result<void> apply(const FunctionFlags& flags, std::vector<PointPattern>& patter
     auto* function = std::get_if<FunctionPattern>(&pattern);
     if (function == nullptr) continue;
     function->inlined = flags.inlined;
-    function->ret_probes = flags.ret_probes;
+    if (flags.ret_probes || flags.no_ret_probes) function->ret_probes = flags.ret_probes;
     function->args = *types;
   }
   return {};

@@ -35,6 +35,7 @@ namespace usdt::tools {
 struct FunctionFlags {
   bool inlined = true;
   bool ret_probes = false;
+  bool no_ret_probes = false;
   std::string args;
 };
 void declare(CLI::App& app, FunctionFlags& flags);

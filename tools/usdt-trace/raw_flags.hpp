@@ -32,7 +32,6 @@ struct RawFlags {
   bool no_wait_for_pages = false;
   usdt::tools::FunctionFlags functions;
   bool inlined = true;
-  bool ret_probes = false;
   std::string args;
   RawView view;
 };

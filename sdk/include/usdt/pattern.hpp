@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -52,9 +53,10 @@ struct FunctionPattern {
   std::string source_file = {};
   std::uint32_t line = 0;
   bool inlined = true;  ///< copies too that the compiler inlined into other functions
-  /// Returns are seen by probes on each RET instruction, as those of Go programs always are, and not by the kernel's
-  /// return probes.
-  bool ret_probes = false;
+  /// Whether returns are seen by probes on each RET instruction, as those of Go programs always are, or by the kernel's
+  /// return probes. Nothing: by the former where the kernel's would end a program, as an exception leaves the function,
+  /// and all returns are RET instructions; else by the latter.
+  std::optional<bool> ret_probes = {};
   /// The types of its arguments, where no debug information has them (parse_types()); empty: they are words.
   std::vector<Type> args = {};
 

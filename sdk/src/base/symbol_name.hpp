@@ -9,5 +9,7 @@ namespace usdt {
 /// "work.cold", "work.part.0.cold.1", "work(int) [clone .cold]": the unlikely half of another function, which jumps
 /// there. Nobody calls it: at its start the top of the stack is some variable of that function, and no return address.
 [[nodiscard]] bool is_cold_half(std::string_view symbol) noexcept;
+/// "work" for "work.cold.1": the symbol of the function whose unlikely half this is; empty: it is none.
+[[nodiscard]] std::string_view other_half(std::string_view symbol) noexcept;
 
 }  // namespace usdt

@@ -19,6 +19,7 @@ struct Step {
   std::uint64_t at;
   arch::Instruction code;
   [[nodiscard]] std::uint64_t target() const { return at + static_cast<std::uint64_t>(*code.target); }
+  [[nodiscard]] bool leaves() const { return code.flow == arch::Flow::jump || code.flow == arch::Flow::branch; }
 };
 
 /// Behind the last branch of the first instructions that leads to where the function begins anew. That is at its end: a
@@ -49,19 +50,15 @@ std::optional<std::uint64_t> behind_stack_check(const std::vector<Step>& steps) 
   return calls ? behind : std::nullopt;
 }
 
-}  // namespace
-
-Result<FunctionFlow> flow_of(const ElfFile& file, const Function& function) {
+/// Those that lead elsewhere, and the first ones.
+Result<std::vector<Step>> steps_of(const ElfFile& file, const Function& function) {
   const OpenedFile& opened = *Inside::of(file);
   const auto offset = function.offset ? function.offset : code_offset(opened.image, function.address);
   if (!offset) return fail(ErrorKind::not_supported, "its code is not in this file");
   if (function.size == 0)
     return fail(ErrorKind::not_supported, "no symbol says where it ends, so that its RET instructions are not known");
-  if (!arch::knows_instructions(file.machine()))
-    return fail(ErrorKind::not_supported, "this build of the library cannot tell x86 instructions apart");
   const std::uint64_t size = std::min(function.size, code_bytes_from(opened.image, function.address));
   const Bytes code = opened.file.bytes(offset->value, size);
-  FunctionFlow flow;
   std::vector<Step> steps;
   for (std::uint64_t at = 0; at < code.size();) {
     const Step step{at, arch::decode_instruction(file.machine(), ByteView(code).subspan(at))};
@@ -70,17 +67,45 @@ Result<FunctionFlow> flow_of(const ElfFile& file, const Function& function) {
                   fmt::format("at +{:#x} is no known instruction, so that its RET instructions are "
                               "not known",
                               at));
+    if (step.code.flow != arch::Flow::next || steps.size() < kLongestCheck) steps.push_back(step);
     at += step.code.size;
-    if (step.code.flow == arch::Flow::next) {
-      if (steps.size() < kLongestCheck) steps.push_back(step);
-      continue;
-    }
-    steps.push_back(step);
-    const bool leaves = step.code.flow == arch::Flow::jump || step.code.flow == arch::Flow::branch;
-    if (step.code.flow == arch::Flow::ret) flow.returns.push_back(function.address + step.at);
-    if (leaves && step.code.target && step.target() >= size) ++flow.jumps_away;
   }
-  if (const auto behind = behind_stack_check(steps)) flow.checked = function.address + *behind;
+  return steps;
+}
+
+}  // namespace
+
+Result<FunctionFlow> flow_of(const ElfFile& file, const Function& function,
+                             const std::vector<const Function*>& halves) {
+  if (!arch::knows_instructions(file.machine()))
+    return fail(ErrorKind::not_supported, "this build of the library cannot tell x86 instructions apart");
+  FunctionFlow flow;
+  std::vector<const Function*> parts{&function};
+  std::vector<VirtAddr> targets;
+  // Functions of one name may be several, with a half each: its own is what it jumps to.
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto steps = steps_of(file, *parts[i]);
+    if (!steps) return fail(steps.error());
+    for (const Step& step : *steps) {
+      if (step.code.flow == arch::Flow::ret) flow.returns.push_back(parts[i]->address + step.at);
+      flow.calls |= step.code.flow == arch::Flow::call;
+      if (!step.leaves()) continue;
+      if (!step.code.target) {
+        ++flow.jumps_by_value;
+        continue;
+      }
+      targets.push_back(parts[i]->address + step.target());
+      const auto half = std::ranges::find_if(
+          halves, [&](const Function* each) { return targets.back().value - each->address.value < each->size; });
+      if (half != halves.end() && std::ranges::find(parts, *half) == parts.end()) parts.push_back(*half);
+    }
+    if (i > 0) continue;
+    if (const auto behind = behind_stack_check(*steps)) flow.checked = function.address + *behind;
+  }
+  flow.jumps_away = static_cast<std::size_t>(std::ranges::count_if(targets, [&parts](VirtAddr target) {
+    return std::ranges::none_of(
+        parts, [target](const Function* part) { return target.value - part->address.value < part->size; });
+  }));
   return flow;
 }
 

@@ -13,15 +13,19 @@
 namespace usdt::elf {
 
 struct FunctionFlow {
-  std::vector<VirtAddr> returns;  ///< its RET instructions
-  std::size_t jumps_away = 0;     ///< jumps and branches to code of others: what they lead to returns to the caller
+  std::vector<VirtAddr> returns;   ///< its RET instructions
+  std::size_t jumps_away = 0;      ///< jumps and branches to code of others: what they lead to returns to the caller
+  std::size_t jumps_by_value = 0;  ///< jumps to where a register or memory says: within a switch, or away
+  bool calls = false;              ///< it calls functions, so that it may be left by their exceptions
   /// Go: the instruction behind the check for room on the stack. Where there is too little the function begins anew on
   /// a larger one, so that this is the first place that each call comes by once. Nothing: it has no such check.
   std::optional<VirtAddr> checked;
 };
 
-/// Tells apart the instructions of `function`, from its first to its last byte. Errors: not_supported (its size is not
-/// known; the code is not in this file; x86 in a static build), malformed (what is there is not all instructions).
-[[nodiscard]] Result<FunctionFlow> flow_of(const ElfFile& file, const Function& function);
+/// Tells apart the instructions of `function`, from its first to its last byte, and those of the `halves` that it jumps
+/// to: jumps among them do not lead away. Errors: not_supported (its size is not known; the code is not in this file;
+/// x86 in a static build), malformed (what is there is not all instructions).
+[[nodiscard]] Result<FunctionFlow> flow_of(const ElfFile& file, const Function& function,
+                                           const std::vector<const Function*>& halves = {});
 
 }  // namespace usdt::elf

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -77,10 +78,13 @@ class FunctionFinder {
     if (auto opened = open_debug_information(); !opened) return opened;
     if (go_ && !go_->by_registers)
       file_.no_types = fmt::format("built by {}: arguments are read of Go 1.18 and later", go_version());
+    for (const Function& function : *found)
+      if (const auto other = other_half(function.symbol); !other.empty()) halves_[other].push_back(&function);
     for (const Function& function : *found) {
       if (stop_.stop_requested()) return fail(ErrorKind::stopped, "functions were not looked for to the end");
       if (auto added = add(function); !added) return added;
     }
+    halves_.clear();
     return debug_ ? add_by_debug_information() : Result<void>{};
   }
 
@@ -212,41 +216,82 @@ class FunctionFinder {
       place(point, function.address + pattern.offset);
     } else {
       place_at_start(point, function.address);
-      follow_code(point, function, known.go);
+      follow_code(point, function, known.go, pattern.ret_probes);
     }
     file_.functions.push_back(std::move(point));
     return {};
   }
 
   /// What the instructions of a function say of its entry and returns.
-  void follow_code(FunctionPoint& point, const Function& function, bool go) {
+  void follow_code(FunctionPoint& point, const Function& function, bool go, std::optional<bool> ret_probes) {
     const bool by_instructions = point.returns != ReturnBy::probe;
-    if (!go && !by_instructions) return;
-    const auto flow = elf::flow_of(*file_.elf, function);
+    const bool may_be = !by_instructions && point.moment != Moment::entry && point.refused.empty() && !ret_probes &&
+                        may_be_left_by_exceptions();
+    if (!go && !by_instructions && !may_be) return;
+    const auto halves = halves_.find(function.symbol);
+    const auto flow =
+        elf::flow_of(*file_.elf, function, halves != halves_.end() ? halves->second : std::vector<const Function*>());
     if (flow && go && flow->checked) place(point, *flow->checked);
+    if (may_be) return let_exceptions_pass(point, function, flow);
     if (by_instructions && point.refused.empty()) take_returns(point, function, flow);
   }
 
   void take_returns(FunctionPoint& point, const Function& function, const Result<elf::FunctionFlow>& flow) {
-    if (!flow) {
-      point.refused = flow.error().message;
+    auto rets = flow ? rets_of(*flow) : fail(flow.error());
+    if (!rets) {
+      point.refused = std::move(rets.error().message);
       return;
     }
-    if (flow->returns.empty()) point.refused = "it has no RET instruction: it never returns, or by other functions";
-    for (const VirtAddr at : flow->returns) {
-      const elf::Code code = code_.at(at);
-      const std::span bytes(code.bytes.data.data(), code.bytes.size);
-      if (const auto why = arch::uprobe_refusal(file_.elf->machine(), bytes); !why.empty() || !code.offset) {
-        point.refused = fmt::format("no probe can be put on its RET instruction at {:#x}: {}", at.value, why);
-        return;
-      }
-      point.rets.push_back(*code.offset);
-    }
+    point.rets = *std::move(rets);
     if (flow->jumps_away > 0)
       file_.warnings.push_back({{},
                                 fmt::format("{}: jumps to other functions ({} times), which return in its place "
                                             "unseen",
                                             function.name, flow->jumps_away)});
+  }
+
+  /// Where programs can run before each of its RET instructions.
+  Result<std::vector<FileOffset>> rets_of(const elf::FunctionFlow& flow) {
+    if (flow.returns.empty())
+      return fail(ErrorKind::not_supported, "it has no RET instruction: it never returns, or by other functions");
+    std::vector<FileOffset> rets;
+    for (const VirtAddr at : flow.returns) {
+      const elf::Code code = code_.at(at);
+      const std::span bytes(code.bytes.data.data(), code.bytes.size);
+      if (const auto why = arch::uprobe_refusal(file_.elf->machine(), bytes); !why.empty() || !code.offset)
+        return fail(ErrorKind::not_supported,
+                    fmt::format("no probe can be put on its RET instruction at {:#x}: {}", at.value, why));
+      rets.push_back(*code.offset);
+    }
+    return rets;
+  }
+
+  /// The kernel's probe takes the place of the return address, by which the unwinder of an exception finds callers. RET
+  /// instructions have probes instead, unless a return would be lost by it.
+  void let_exceptions_pass(FunctionPoint& point, const Function& function, const Result<elf::FunctionFlow>& flow) {
+    if (flow && !flow->calls && flow->jumps_away == 0 && flow->jumps_by_value == 0) return;  // nobody throws there
+    if (flow && flow->jumps_away == 0 && flow->jumps_by_value == 0) {
+      if (auto rets = rets_of(*flow)) {
+        point.returns = ReturnBy::instruction;
+        point.rets = *std::move(rets);
+        return;
+      }
+    }
+    warn_of_exceptions(function.name);
+  }
+
+  bool may_be_left_by_exceptions() {
+    if (!unwinds_) unwinds_ = elf::may_unwind(elf::Inside::of(*file_.elf)->file, image());
+    return *unwinds_;
+  }
+
+  void warn_of_exceptions(std::string_view name) {
+    if (std::exchange(warned_of_exceptions_, true)) return;
+    file_.warnings.push_back({{},
+                              fmt::format("an exception that leaves {} ends the program, since the kernel's return "
+                                          "probes hide its callers; with --ret-probes it does not, and what returns by "
+                                          "a jump to another function is not seen",
+                                          name)});
   }
 
   /// A point of `function`, not placed yet.
@@ -259,19 +304,12 @@ class FunctionFinder {
     point.source_file = known.declared.file;
     point.source_line = known.declared.line;
     if (moment == Moment::entry) return point;
-    if (go_ || pattern.ret_probes) point.returns = known.go ? ReturnBy::goroutine_ret : ReturnBy::instruction;
+    if (go_ || pattern.ret_probes.value_or(false))
+      point.returns = known.go ? ReturnBy::goroutine_ret : ReturnBy::instruction;
     point.refused = why_no_returns(function, point);
-    if (point.refused.empty() && point.returns == ReturnBy::probe) warn_of_exceptions();
+    if (point.refused.empty() && pattern.ret_probes == false && !go_ && may_be_left_by_exceptions())
+      warn_of_exceptions(function.name);
     return point;
-  }
-
-  /// The kernel's probe takes the place of the return address, by which the unwinder of an exception finds callers.
-  void warn_of_exceptions() {
-    if (std::exchange(warned_of_exceptions_, true) || !elf::may_unwind(elf::Inside::of(*file_.elf)->file, image()))
-      return;
-    file_.warnings.push_back({{},
-                              "an exception that leaves a function whose return is traced ends the program, since the "
-                              "kernel's return probes hide its callers: --ret-probes has none"});
   }
 
   [[nodiscard]] std::string go_version() const { return go_->version.empty() ? "a Go before 1.18" : go_->version; }
@@ -370,7 +408,7 @@ class FunctionFinder {
       } else {
         if (!is_new(point, instance.pc)) continue;
         place_at_start(point, instance.pc);
-        follow_code(point, function, known.go);
+        follow_code(point, function, known.go, patterns_[i].ret_probes);
       }
       if (!instance.inlined || is_new(point, instance.pc)) file_.functions.push_back(std::move(point));
     }
@@ -397,6 +435,8 @@ class FunctionFinder {
   std::optional<dwarf::DebugInfo> debug_;
   Signature untyped_;
   Signature nothing_;
+  std::map<std::string_view, std::vector<const Function*>> halves_;  ///< elsewhere, by the symbol of the function
+  std::optional<bool> unwinds_;
   bool warned_of_exceptions_ = false;
   std::set<std::tuple<Moment, std::uint64_t, std::string>> taken_;
 };
