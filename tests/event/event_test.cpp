@@ -94,6 +94,60 @@ TEST(Event, gives_what_may_be_text_only_where_it_plainly_is) {
     EXPECT_EQ(text_of(none), "not plainly text") << ::testing::PrintToString(none);
 }
 
+/// The address behind a list, that of its beginning, two numbers in it, of 4 bytes each, and how long a list in it is.
+AttachPlan plan_of_a_list() {
+  AttachPlan plan = x86_plan("8@%rdi 8@%rsi -4@%edx -4@%ecx -8@%r8 -4@%r9d", {0});
+  std::vector<Arg>& args = plan.args[0];
+  args[0].counts = ElementCount{.most = INT64_MAX / 4, .size = 4, .first = 1};
+  args[2].element = ElementOf{.length = 0, .index = 0};
+  args[3].element = ElementOf{.length = 0, .index = 1};
+  args[4].counts = ElementCount{.most = 100, .size = 24};
+  args[4].element = ElementOf{.length = 0, .index = 1};
+  args[5].element = ElementOf{.length = 4, .index = 7};
+  return plan;
+}
+
+TEST(Event, has_the_elements_of_a_list_that_are_not_behind_its_last_one) {
+  const AttachPlan plan = plan_of_a_list();
+  const auto told = [&](std::uint64_t begin, std::uint64_t end, std::int64_t inner) {
+    EventBuilder builder(plan, 0);
+    builder.arg(0, end).arg(1, begin).arg(2, 11).arg(3, 12).arg(4, static_cast<std::uint64_t>(inner)).arg(5, 13);
+    const auto record = *builder.build();
+    const auto event = Event::from(record, plan, layout_of(plan, 0));
+    std::vector<std::string> all;
+    for (std::size_t n = 0; n < 6; ++n) {
+      if (n == 1) continue;
+      const Value value = event->value(n);
+      if (const auto* error = std::get_if<ArgError>(&value)) all.emplace_back(error->reason);
+      if (const auto* whole = std::get_if<std::int64_t>(&value)) all.push_back(fmt::format("{}", *whole));
+      if (const auto* natural = std::get_if<std::uint64_t>(&value)) all.push_back(fmt::format("{}", *natural));
+    }
+    return all;
+  };
+  using Told = std::vector<std::string>;
+  const std::string behind = "behind the last element";
+  const std::string absurd = "no list: its length is below 0, or more than fits into memory";
+  const auto all_are = [](std::string_view reason) { return Told(5, std::string(reason)); };
+  EXPECT_EQ(told(0x1000, 0x1008, 8), (Told{"2", "11", "12", "8", "13"}));
+  EXPECT_EQ(told(0x1000, 0x1008, 7), (Told{"2", "11", "12", "7", behind}));
+  EXPECT_EQ(told(0x1000, 0x1004, 8), (Told{"1", "11", behind, behind, behind}));
+  EXPECT_EQ(told(0x1000, 0x1000, 8), (Told{"0", behind, behind, behind, behind}));
+  EXPECT_EQ(told(0, 0, 8), (Told{"0", behind, behind, behind, behind}));
+  EXPECT_EQ(told(0x1000, 0x1008, -1), (Told{"2", "11", "12", absurd, absurd}));
+  EXPECT_EQ(told(0x1000, 0x1008, 101), (Told{"2", "11", "12", absurd, absurd}));
+  EXPECT_EQ(told(0x1000, 0x0ffc, 8), all_are("no list: its end is before its beginning"));
+  EXPECT_EQ(told(0x1000, 0x1006, 8), all_are("no list: it ends within an element"));
+  EXPECT_EQ(told(0, ~std::uint64_t{3}, 8), all_are(absurd));
+}
+
+TEST(Event, gives_the_length_of_a_list_as_a_number_of_its_type) {
+  const AttachPlan plan = plan_of_a_list();
+  const auto record = *EventBuilder(plan, 0).arg(0, 0x1010).arg(1, 0x1000).arg(2, 11).build();
+  const auto event = Event::from(record, plan, layout_of(plan, 0));
+  EXPECT_EQ(event->arg<std::uint64_t>(0).value(), 4U);
+  EXPECT_EQ(event->arg<std::int32_t>(2).value(), 11);
+}
+
 TEST(Event, shows_no_frame_of_the_tracing_itself) {
   AttachPlan plan = testing::synthetic_plan("fentry", "vfs_read", Machine::x86_64, "");
   plan.sites[0].tracer_frames = 2;

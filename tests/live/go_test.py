@@ -4,32 +4,15 @@
 
 import collections
 import os
-import shutil
 import subprocess
 
 import said
+from go_programs import build
 from puppet import HERE  # noqa: F401 (finds the harness)
-from harness import Skip, check, check_equal, main, require_program, require_root, scenario
+from harness import Skip, check, check_equal, main, require_program, scenario
 
 # Of 4 workers, each of 50.5 calls on average: 10^5 calls. 50000, 10^7 calls, are the long form.
 ROUNDS = int(os.environ.get("USDT_GO_ROUNDS", "500"))
-
-
-def go_compiler():
-    require_root()
-    found = shutil.which("go") or shutil.which("go", path="/usr/lib/go-1.19/bin")
-    if not found:
-        raise Skip("go is not installed")
-    return found
-
-
-def build(run, source, *flags):
-    program = run.dir / f"{source.stem}{''.join(flags)}".replace("=", "-").replace(" ", "")
-    argv = [go_compiler(), "build", *flags, "-o", str(program), str(source)]
-    environment = os.environ | {"GOCACHE": str(run.dir / "go-cache"), "GOFLAGS": "", "CGO_ENABLED": "0"}
-    built = subprocess.run(argv, env=environment, capture_output=True, text=True)
-    check_equal(built.returncode, 0, f"{' '.join(argv)}\n{built.stderr}")
-    return program
 
 
 def counts_in(text):

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 
 #include "tests/record/traces.hpp"
 
@@ -111,6 +112,8 @@ TEST(Recording, knows_what_was_traced) {
   plan.args[0][1].derived = true;
   plan.args[0][1].steps = {{.displacement = 8, .size = 4, .if_null = "req is null", .if_unread = "req->port"}};
   plan.groups[0].moment = Moment::both;
+  plan.args[0][0].counts = ElementCount{.most = 99, .size = 24, .first = 2};
+  plan.args[0][1].element = ElementOf{.length = 0, .index = 1U << 20};
   const auto function = plan.functions.add({.name = "vfs_read", .module = "fs", .address = 0xffff'8000'0000'1234});
   const auto probe = plan.probes.add({.provider = "fentry", .name = "fs:vfs_read"});
   const auto group = plan.groups.add();
@@ -140,6 +143,8 @@ TEST(Recording, knows_what_was_traced) {
   EXPECT_EQ(*read.args[0][0].declaration, *plan.args[0][0].declaration);
   EXPECT_EQ(read.args[0][1].steps[0].if_null, "req is null");
   EXPECT_EQ(read.args[0][1].part_of, 0);
+  EXPECT_EQ(read.args[0][0].counts, plan.args[0][0].counts);
+  EXPECT_EQ(read.args[0][1].element, plan.args[0][1].element);
   EXPECT_EQ(read.args[1][2].why_unreadable(), plan.args[1][2].why_unreadable());
   EXPECT_EQ(recording->info().made_by, "a test");
   EXPECT_EQ(recording->info().kernel, "7.2");
@@ -236,6 +241,43 @@ TEST(Recording, has_the_names_of_stacks) {
       EXPECT_EQ(read.detail, frame.detail);
     }
   }
+}
+
+TEST(Recording, of_lists_that_are_within_themselves_is_refused) {
+  using Args = std::vector<Arg>;
+  const ElementCount count{.most = 9, .size = 4, .first = {}};
+  const auto opens = [](const std::function<void(Args&)>& change) {
+    AttachPlan plan = plan_of_three_sites();
+    change(plan.args[0]);
+    const File file;
+    auto writer = writer_to(file, plan);
+    EXPECT_TRUE(writer.finish({}));
+    return Recording::open(file.path()).has_value();
+  };
+  const auto is_list = [&](Args& args) { args[0].counts = count; };
+  const auto both = [&](const std::function<void(Args&)>& change) {
+    return opens([&](Args& args) {
+      is_list(args);
+      change(args);
+    });
+  };
+  EXPECT_TRUE(opens(is_list));
+  EXPECT_TRUE(both([](Args& args) { args[1].element = ElementOf{.length = 0, .index = 3}; }));
+  EXPECT_FALSE(opens([](Args& args) { args[1].element = ElementOf{.length = 0, .index = 3}; })) << "of no list";
+  EXPECT_FALSE(both([](Args& args) { args[1].element = ElementOf{.length = 200, .index = 3}; }));
+  EXPECT_FALSE(both([](Args& args) { args[0].element = ElementOf{.length = 0, .index = 3}; })) << "of itself";
+  EXPECT_FALSE(both([](Args& args) { args[0].counts->first = 0; }));
+  EXPECT_FALSE(both([](Args& args) { args[0].counts->first = 200; }));
+  EXPECT_FALSE(both([](Args& args) { args[0].counts->size = 0; }));
+  EXPECT_FALSE(both([](Args& args) {
+    args[0].counts->first = 1;
+    args[1].element = ElementOf{.length = 0, .index = 0};
+  })) << "the length of a list of which it says where it begins";
+  EXPECT_FALSE(both([&](Args& args) {
+    args[1].counts = count;
+    args[0].element = ElementOf{.length = 1, .index = 0};
+    args[1].element = ElementOf{.length = 0, .index = 0};
+  })) << "of each other";
 }
 
 TEST(Recording, says_what_is_none) {

@@ -66,6 +66,26 @@ bool has_members(const usdt::Arg& arg) {
   return arg.type.kind == usdt::TypeKind::structure || arg.type.kind == usdt::TypeKind::array;
 }
 
+usdt::Result<std::uint64_t> length_of(const usdt::Event& event, std::size_t list) {
+  const usdt::Value length = event.value(*event.arg_info(list).length);
+  if (const auto* error = std::get_if<usdt::ArgError>(&length))
+    return usdt::fail(usdt::ErrorKind::not_found, std::string(error->reason));
+  if (const auto* whole = std::get_if<std::int64_t>(&length)) return static_cast<std::uint64_t>(*whole);
+  return std::get<std::uint64_t>(length);
+}
+
+bool is_there(const usdt::Event& event, std::size_t n) {
+  const auto& element = event.arg_info(n).element;
+  if (!element) return true;
+  const usdt::Value length = event.value(element->length);
+  if (const auto* whole = std::get_if<std::int64_t>(&length))
+    return static_cast<std::uint64_t>(*whole) > element->index;
+  const auto* natural = std::get_if<std::uint64_t>(&length);
+  return natural != nullptr && *natural > element->index;
+}
+
+std::string more_text(std::uint64_t number) { return fmt::format("{} more", number); }
+
 std::optional<usdt::Text> unasked_text(const usdt::AttachPlan& plan, const usdt::Event& event, std::size_t n,
                                        bool likely) {
   const auto& args = plan.specs[event.site().spec].args;

@@ -154,6 +154,13 @@ class Columns {
 /// What is shown with its members, where it has any.
 [[nodiscard]] bool has_members(const usdt::Arg& arg);
 
+/// How many elements a list (Arg::is_list()) has at this hit, or why that is not known.
+[[nodiscard]] usdt::Result<std::uint64_t> length_of(const usdt::Event& event, std::size_t list);
+/// Whether argument `n`, maybe an element of a list, is not behind its last one.
+[[nodiscard]] bool is_there(const usdt::Event& event, std::size_t n);
+/// "97 more": of what is left out.
+[[nodiscard]] std::string more_text(std::uint64_t number);
+
 /// Text that nobody asked for: that of an argument that is known to point to characters, or (`likely`) plainly does.
 [[nodiscard]] std::optional<usdt::Text> unasked_text(const usdt::AttachPlan& plan, const usdt::Event& event,
                                                      std::size_t n, bool likely);

@@ -311,6 +311,7 @@ class JsonOutput final : public Output {
   /// A value with its members: an object, or an array. `position`: of what it belongs to, among "args".
   void whole(const usdt::Event& event, std::size_t n, unsigned position) {
     const usdt::Arg& arg = event.arg_info(n);
+    if (arg.is_list()) return list(event, n, position);
     if (arg.length) return text(event, n, position);
     if (!has_members(arg) || !members(event, n, position)) value(event, n);
   }
@@ -327,6 +328,25 @@ class JsonOutput final : public Output {
     }
     if (any) array ? json_.EndArray() : json_.EndObject();
     return any;
+  }
+
+  /// The elements that there are, and how many more.
+  void list(const usdt::Event& event, std::size_t whole, unsigned position) {
+    const auto count = length_of(event, whole);
+    if (!count) return error(count.error().message);
+    json_.StartArray();
+    std::uint64_t shown = 0;
+    for (std::size_t n = 0; n < event.arg_count(); ++n) {
+      if (event.arg_info(n).part_of != whole || !is_there(event, n)) continue;
+      ++shown;
+      this->whole(event, n, position);
+    }
+    if (*count > shown) {
+      json_.StartObject();
+      json_key(json_, "error"), json_text(json_, more_text(*count - shown));
+      json_.EndObject();
+    }
+    json_.EndArray();
   }
 
   /// What numbers among the arguments plainly point to.

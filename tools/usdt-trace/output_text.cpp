@@ -233,7 +233,8 @@ class TextOutput final : public Output {
     const auto described =
         item.form == PrintItem::Form::value ? described_text(plan(), event, *position) : std::nullopt;
     if (piece.conversion == 's') {
-      if (item.form != PrintItem::Form::text && !arg.length && !described) return show_value_of(event, item, i);
+      const bool is_text = item.form == PrintItem::Form::text || (arg.length && !arg.is_list());
+      if (!is_text && !described) return show_value_of(event, item, i);
       const auto text = described ? usdt::Result<usdt::Text>(*described) : event.text(*position);
       if (!text) return show_error(text.error().message);
       const auto whole = text->truncated ? usdt::without_partial_utf8(text->bytes) : text->bytes;
@@ -265,6 +266,7 @@ class TextOutput final : public Output {
   /// A value with its members.
   void show_whole(const usdt::Event& event, std::size_t n, bool hex) {
     const usdt::Arg& arg = event.arg_info(n);
+    if (arg.is_list()) return show_list(event, n, hex);
     if (arg.length && !hex) return show_text(event, n);
     if (!has_members(arg) || !show_members(event, n, hex)) show_value(event, n, hex);
   }
@@ -284,13 +286,33 @@ class TextOutput final : public Output {
         continue;
       }
       if (!array) out_.print("{}=", label);
-      if (has_members(arg) && arg.derived && !show_members(event, n, hex))
-        out_.print("{}", arg.type.kind == usdt::TypeKind::array ? "[...]" : "{...}");
-      else if (!has_members(arg))
-        show_whole(event, n, hex);
+      show_part(event, n, hex);
     }
     if (any) out_.print("{}", array ? "]" : "}");
     return any;
+  }
+
+  /// A member or an element.
+  void show_part(const usdt::Event& event, std::size_t n, bool hex) {
+    const usdt::Arg& arg = event.arg_info(n);
+    const bool opens = has_members(arg) && !arg.is_list();
+    if (!opens) return show_whole(event, n, hex);
+    if (!show_members(event, n, hex)) out_.print("{}", arg.type.kind == usdt::TypeKind::array ? "[...]" : "{...}");
+  }
+
+  /// "[1 2 3 ...(97 more)]"
+  void show_list(const usdt::Event& event, std::size_t whole, bool hex) {
+    const auto count = length_of(event, whole);
+    if (!count) return show_error(count.error().message);
+    out_.print("[");
+    std::uint64_t shown = 0;
+    for (std::size_t n = 0; n < event.arg_count(); ++n) {
+      if (event.arg_info(n).part_of != whole || !is_there(event, n)) continue;
+      if (shown++ > 0) out_.print(" ");
+      show_part(event, n, hex);
+    }
+    if (*count > shown) out_.print("{}...({})", shown > 0 ? " " : "", more_text(*count - shown));
+    out_.print("]");
   }
 
   void show_named(const usdt::Event& event, std::size_t n) {

@@ -179,7 +179,8 @@ usdt::EventStacks Recorder::stacks(const usdt::Event& event) {
 
 void Recorder::count_unreadable(const usdt::Event& event) {
   for (std::size_t n = 0; strict_ && n < event.arg_count(); ++n)
-    if (!event.arg_info(n).hidden && std::holds_alternative<usdt::ArgError>(event.value(n))) ++unreadable_;
+    if (!event.arg_info(n).hidden && is_there(event, n) && std::holds_alternative<usdt::ArgError>(event.value(n)))
+      ++unreadable_;
 }
 
 std::unique_ptr<Recorder> make_recorder(const usdt::Tracer& tracer, const Printed& printed, const Flags& flags,

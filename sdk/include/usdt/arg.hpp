@@ -43,6 +43,23 @@ class Needs {
   std::uint8_t bits_ = 0;
 };
 
+/// How many elements a list has, such as std::vector, that keeps them elsewhere: what this is said of is that number.
+struct ElementCount {
+  std::uint64_t most = 0;  ///< more do not fit into memory: then it is no list, or not yet one
+  std::uint32_t size = 0;  ///< bytes of an element
+  /// Of lists that keep two addresses: the position of that of the first element. What is read is the address behind
+  /// the last one, and the number is how many elements are in between.
+  std::optional<std::uint8_t> first = {};
+  friend bool operator==(const ElementCount&, const ElementCount&) = default;
+};
+
+/// A place in such a list, which has a value only while the list is that long.
+struct ElementOf {
+  std::uint8_t length = 0;  ///< the position of the list's ElementCount
+  std::uint64_t index = 0;
+  friend bool operator==(const ElementOf&, const ElementOf&) = default;
+};
+
 /// One argument, or return value, of an attach point with everything known about it before it is hit: what it is and
 /// where. Whatever its source was, a note, a prototype of the kernel, it is this value from here on.
 struct Arg {
@@ -59,13 +76,21 @@ struct Arg {
   std::vector<Step> steps = {};
   /// Of a member: the position in its list of the argument it is a part of, which shows its members.
   std::optional<std::uint8_t> part_of = {};
-  /// Of a text that has one: the position in its list of its length in bytes.
+  /// Of a text that has one: the position in its list of its length in bytes. Of a list (is_list()): of its
+  /// ElementCount.
   std::optional<std::uint8_t> length = {};
+  std::optional<ElementCount> counts = {};  ///< it is the length of a list
+  /// It is an element of a list, or a part of one. Event has no value of what is behind the last element, and questions
+  /// no answer; own programs read it all the same, and have to ask for the length themselves.
+  std::optional<ElementOf> element = {};
   bool hidden = false;  ///< read for another one's sake, such as a length that nobody asked for
   bool of_end = false;  ///< of a span: of the hit that ends it, and named "end.NAME"
 
   /// A value can be fetched at a hit; else why_unreadable() says why not.
   [[nodiscard]] bool readable() const noexcept { return !std::holds_alternative<Unreadable>(location); }
+  /// Its elements are elsewhere, as many as `length` says; the first ones are among the arguments, with it as their
+  /// `part_of`.
+  [[nodiscard]] bool is_list() const noexcept { return length && type.kind == TypeKind::array; }
   /// Empty: it is readable.
   [[nodiscard]] std::string_view why_unreadable() const noexcept {
     const auto* unreadable = std::get_if<Unreadable>(&location);

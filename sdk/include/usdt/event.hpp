@@ -177,6 +177,9 @@ class Event {
   [[nodiscard]] Result<std::uint64_t> typed_bits(std::size_t n, std::size_t size, bool is_signed, bool is_float) const;
   /// Empty when argument n has a value.
   [[nodiscard]] std::string_view why_not(std::size_t n) const noexcept;
+  [[nodiscard]] std::string_view why_no_count(std::size_t n) const noexcept;
+  /// Of an argument that has a value: what was read, or of the length of a list how many elements that makes.
+  [[nodiscard]] std::uint64_t bits(std::size_t n) const noexcept;
 
   const usdt_event* header_ = nullptr;
   const usdt_event_arg* slots_ = nullptr;

@@ -139,18 +139,30 @@ class TypedExpression {
   [[nodiscard]] bool asks(HitField field) const;
   /// Positions of what it reads in the site's list of arguments.
   [[nodiscard]] const std::vector<std::uint8_t>& args() const noexcept { return args_; }
+
+  /// What of a list a value is. Values are meant by their numbers in args(), where `length` and `first` are, too.
+  struct OfList {
+    std::uint8_t value = 0;
+    std::optional<ElementCount> counts = {};  ///< it is a length
+    std::optional<ElementOf> element = {};    ///< it is there while the list is long enough
+    friend bool operator==(const OfList&, const OfList&) = default;
+  };
+  /// Of the values that are something of a list.
+  [[nodiscard]] const std::vector<OfList>& of_lists() const noexcept { return of_lists_; }
   friend bool operator==(const TypedExpression&, const TypedExpression&) = default;
 
  private:
   Node root_;
   std::vector<std::uint8_t> args_;
+  std::vector<OfList> of_lists_;
 };
 
 /// What an expression asks of a hit.
 class HitFacts {
  public:
   virtual ~HitFacts() = default;
-  /// Argument `position` of the site, extended to 64 bits by its sign; reals as their bits. Nothing: not read.
+  /// Argument `position` of the site, extended to 64 bits by its sign; reals as their bits; the length of a list in
+  /// elements. Nothing: not read, or an element behind the last.
   [[nodiscard]] virtual std::optional<std::uint64_t> value(std::size_t position) const = 0;
   /// The text it points to.
   [[nodiscard]] virtual std::optional<std::string_view> text(std::size_t position) const = 0;

@@ -124,18 +124,42 @@ Result<RecordedStack> Event::user_stack() const {
 
 std::string_view Event::why_not(std::size_t n) const noexcept {
   if (n >= args_->size()) return "no such argument";
-  if (const auto reason = (*args_)[n].why_unreadable(); !reason.empty()) return reason;
+  const Arg& arg = (*args_)[n];
+  if (arg.element) {
+    if (const auto reason = why_not(arg.element->length); !reason.empty()) return reason;
+    if (bits(arg.element->length) <= arg.element->index) return "behind the last element";
+  }
+  if (const auto reason = arg.why_unreadable(); !reason.empty()) return reason;
   if (n >= layout_.max_args || n >= header_->arg_cnt) return "argument was not recorded";
   if (slots_[n].error == -ENODATA && !std::holds_alternative<FilePlace>(site_->point))
     return "not known at this end of the call";
-  if (slots_[n].error != 0 && slots_[n].text > 0) return failed_step((*args_)[n], slots_[n]);
-  return slots_[n].error ? read_error(slots_[n].error) : std::string_view{};
+  if (slots_[n].error != 0 && slots_[n].text > 0) return failed_step(arg, slots_[n]);
+  if (slots_[n].error != 0) return read_error(slots_[n].error);
+  return arg.counts ? why_no_count(n) : std::string_view{};
+}
+
+/// What was read for the length of a list need not be one: nobody has made the list yet, or it is gone.
+std::string_view Event::why_no_count(std::size_t n) const noexcept {
+  const ElementCount& counts = *(*args_)[n].counts;
+  if (counts.first) {
+    if (const auto why = why_not(*counts.first); !why.empty()) return why;
+    const std::uint64_t first = slots_[*counts.first].bits;
+    if (slots_[n].bits < first) return "no list: its end is before its beginning";
+    if ((slots_[n].bits - first) % counts.size != 0) return "no list: it ends within an element";
+  }
+  return bits(n) > counts.most ? "no list: its length is below 0, or more than fits into memory" : std::string_view{};
+}
+
+std::uint64_t Event::bits(std::size_t n) const noexcept {
+  const auto& counts = (*args_)[n].counts;
+  if (!counts || !counts->first) return slots_[n].bits;
+  return (slots_[n].bits - slots_[*counts->first].bits) / counts->size;
 }
 
 Value Event::value(std::size_t n) const noexcept {
   if (const auto why = why_not(n); !why.empty()) return ArgError{why};
   const Arg& arg = (*args_)[n];
-  const std::uint64_t bits = slots_[n].bits;
+  const std::uint64_t bits = this->bits(n);
   if (arg.type.is_float())
     return float_from_bits(bits, arg.type.size).value_or(0);  // the planner lets no other size through
   if (arg.type.is_signed) return static_cast<std::int64_t>(bits);
@@ -177,7 +201,7 @@ Result<std::uint64_t> Event::typed_bits(std::size_t n, std::size_t size, bool is
                                                       : is_signed ? 'i'
                                                                   : 'u',
                                                       8 * size));
-  return slots_[n].bits;
+  return bits(n);
 }
 
 }  // namespace v1

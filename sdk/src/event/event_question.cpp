@@ -24,6 +24,7 @@ std::size_t longest_text(const TypedExpression::Node& node) {
 std::optional<std::uint64_t> EventFacts::value(std::size_t position) const {
   const Value value = event_.value(position);
   if (std::holds_alternative<ArgError>(value)) return std::nullopt;
+  if (const auto* natural = std::get_if<std::uint64_t>(&value)) return *natural;
   const auto* args = reinterpret_cast<const usdt_event_arg*>(event_.record().data() + sizeof(usdt_event));
   return args[position].bits;
 }

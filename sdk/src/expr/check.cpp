@@ -40,6 +40,7 @@ class Checker {
 
   /// Positions of what was read, each once.
   std::vector<std::uint8_t> used;
+  std::vector<TypedExpression::OfList> of_lists;
 
   Result<Node> check(const ExpressionNode& node) {
     switch (node.op) {
@@ -121,8 +122,8 @@ class Checker {
 
   Result<Node> argument(std::size_t position, const std::string& name, const ExpressionNode& node) {
     const Arg& arg = args_[position];
-    if (!arg.readable()) return wrong(node, fmt::format("{}: {}", name, arg.why_unreadable()));
     Node made{.op = Op::value};
+    if (arg.is_list()) return wrong(node, fmt::format("{} is no number: ask for {}[0], or {}.size", name, name, name));
     if (arg.type.kind == TypeKind::structure || arg.type.kind == TypeKind::array)
       return wrong(node, fmt::format("{} is no number: name a member of it", name));
     if (arg.type.is_float()) {
@@ -130,14 +131,37 @@ class Checker {
     } else if (arg.type.size == 8 && !arg.type.is_signed) {
       made.type = Type::unsigned_integer;
     }
-    auto known = std::ranges::find(used, position);
-    if (known == used.end()) {
-      if (used.size() == TypedExpression::kMostValues)
-        return wrong(node, fmt::format("more than {} different values", TypedExpression::kMostValues));
-      known = used.insert(known, static_cast<std::uint8_t>(position));
-    }
-    made.bits = static_cast<std::uint64_t>(known - used.begin());
+    auto number = use(position, name, node);
+    if (!number) return fail(number.error());
+    made.bits = *number;
     return made;
+  }
+
+  /// The number of argument `position` among the values that are read, with what it takes to know an element of a list.
+  Result<std::uint8_t> use(std::size_t position, const std::string& name, const ExpressionNode& node) {
+    if (const auto known = std::ranges::find(used, position); known != used.end())
+      return static_cast<std::uint8_t>(known - used.begin());
+    const Arg& arg = args_[position];
+    if (!arg.readable()) return wrong(node, fmt::format("{}: {}", name, arg.why_unreadable()));
+    if (used.size() == TypedExpression::kMostValues)
+      return wrong(node, fmt::format("more than {} different values{}", TypedExpression::kMostValues,
+                                     of_lists.empty() ? "" : ", of which a list takes some for its length"));
+    const auto number = static_cast<std::uint8_t>(used.size());
+    used.push_back(static_cast<std::uint8_t>(position));
+    if (!arg.counts && !arg.element) return number;
+    TypedExpression::OfList of_list{.value = number, .counts = arg.counts, .element = arg.element};
+    if (arg.element) {
+      auto length = use(arg.element->length, fmt::format("the length of the list of {}", name), node);
+      if (!length) return length;
+      of_list.element->length = *length;
+    }
+    if (arg.counts && arg.counts->first) {
+      auto first = use(*arg.counts->first, name, node);
+      if (!first) return first;
+      of_list.counts->first = *first;
+    }
+    of_lists.push_back(of_list);
+    return number;
   }
 
   /// Whether argument `node` may be a pointer to a text.
@@ -458,6 +482,7 @@ Result<TypedExpression> TypedExpression::check(const Expression& expression, con
   TypedExpression made;
   made.root_ = std::move(*root);
   made.args_ = std::move(checker.used);
+  made.of_lists_ = std::move(checker.of_lists);
   return made;
 }
 

@@ -212,11 +212,40 @@ class Compiler {
     return node.op == Op::integer || node.op == Op::real || node.op == Op::value;
   }
 
+  /// With r4 and r5, where the value is of a list.
   void leaf(const Node& node, std::uint8_t to) {
     if (node.op != Op::value) return set(to, node.bits);
+    const std::vector<TypedExpression::OfList>& lists = expression_.of_lists();
+    const auto list = std::ranges::find(lists, node.bits, &TypedExpression::OfList::value);
+    if (list == lists.end()) return read(node.bits, to);
+    if (list->element) {
+      leaf({.op = Op::value, .bits = list->element->length}, 4);
+      set(5, list->element->index);
+      jump_if(kJumpLessEqual, 4, 5, undecided_);
+    }
+    read(node.bits, to);
+    if (list->counts) count(*list->counts, to);
+  }
+
+  void read(std::uint64_t value, std::uint8_t to) {
     load(BPF_LDX | BPF_MEM /* BPF_W */, to, kFrame, kUnread);
-    jump_if_is(BPF_JSET, to, 1 << node.bits, undecided_);
-    load(BPF_LDX | BPF_MEM | kDouble, to, kFrame, static_cast<int>(8 * node.bits));
+    jump_if_is(BPF_JSET, to, 1 << value, undecided_);
+    load(BPF_LDX | BPF_MEM | kDouble, to, kFrame, static_cast<int>(8 * value));
+  }
+
+  /// Makes the length of a list of what was read for it, as Event does, with r5.
+  void count(const ElementCount& counts, std::uint8_t to) {
+    if (counts.first) {
+      read(*counts.first, 5);
+      jump_if(kJumpLess, to, 5, undecided_);
+      alu(BPF_SUB, to, 5);
+      move(5, to);
+      alu_by(BPF_MOD, 5, static_cast<std::int32_t>(counts.size));
+      jump_if_is(kJumpNotEqual, 5, 0, undecided_);
+      alu_by(BPF_DIV, to, static_cast<std::int32_t>(counts.size));
+    }
+    set(5, counts.most);
+    jump_if(BPF_JGT, to, 5, undecided_);
   }
 
   /// Leaves the value of `node` in r0.

@@ -95,7 +95,8 @@ std::uint32_t assign_captures(std::vector<usdt_arg_spec>& encoded, std::vector<A
     usdt_arg_spec& arg = encoded[i];
     const bool pointer =
         arg.kind != USDT_ARG_UNREADABLE && arg.size == pointer_size && (arg.flags & USDT_ARG_FLOAT) == 0;
-    const bool may_be_text = arg.kind != USDT_ARG_CONST && (arg.flags & USDT_ARG_SIGNED) == 0 && i < USDT_LIKELY_ARGS;
+    const bool is_unsigned = arg.kind != USDT_ARG_CONST && (arg.flags & USDT_ARG_SIGNED) == 0;
+    const bool may_be_text = is_unsigned && i < USDT_LIKELY_ARGS && !args[i].derived;  // of those it would not be shown
     if (pointer) arg.capture = capture_of(args, i, may_be_text, wanted);
     if (arg.capture >= USDT_CAPTURE_LENGTH)
       args[i].length = static_cast<std::uint8_t>(arg.capture - USDT_CAPTURE_LENGTH);

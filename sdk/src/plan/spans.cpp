@@ -292,6 +292,8 @@ class SpanMaker {
     };
     shift(arg.part_of);
     shift(arg.length);
+    if (arg.counts) shift(arg.counts->first);
+    if (arg.element) arg.element->length = static_cast<std::uint8_t>(arg.element->length + spans_.first_arg);
     return arg;
   }
 

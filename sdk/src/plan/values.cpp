@@ -47,14 +47,14 @@ ValueAdder::Filter ValueAdder::add(resolve::TypedArgs& list, const TypeGraph* ty
 
 void ValueAdder::add_wanted(resolve::TypedArgs& list, resolve::Follower& follower, const ValueOptions& options) {
   const std::size_t arguments = list.args.size();
-  for (std::size_t n = 0; options.open && n < arguments; ++n) follower.open(n);
+  for (std::size_t n = 0; options.open && n < arguments; ++n) follower.open(n, false);
   for (const ValuePath& path : options.paths) {
     Outcome& outcome = outcomes_[&path];
     if (path.steps.empty()) {
       const auto n = find_arg(list.args, path.root);
       if (!n) continue;
       outcome.found = true;
-      if (!options.open) follower.open(*n);
+      if (!options.open) follower.open(*n, true);
       continue;
     }
     auto added = follower.add(path);
@@ -82,7 +82,7 @@ Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::Follo
       place = find_value(list.args, path);
     }
     if (!place) return fail(ErrorKind::invalid_argument, fmt::format("{}: there is no such argument", path.text));
-    if (path.steps.empty()) follower.open(*place);  // a text that is a struct, such as std::string_view
+    if (path.steps.empty()) follower.open(*place, false);  // a text that is a struct, such as std::string_view
     places.push_back(*place);
   }
   for (std::size_t n = shown; n < list.args.size(); ++n) list.args[n].hidden = true;

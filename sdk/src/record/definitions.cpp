@@ -17,7 +17,7 @@ constexpr std::size_t kEnough = 256U << 10;
 
 // What is said of an argument.
 constexpr unsigned kResult = 1, kDerived = 2, kHidden = 4, kSigned = 8, kPartOf = 16, kLength = 32, kUnreadable = 64,
-                   kDeclared = 128, kConstant = 256, kOfEnd = 512;
+                   kDeclared = 128, kConstant = 256, kOfEnd = 512, kCounts = 1024, kElement = 2048;
 constexpr std::uint32_t kMostStringSize = 65536 + 2;  ///< of TraceOptions::string_size
 constexpr double kMostWeight = 1e9;
 /// What a site's place is.
@@ -148,7 +148,7 @@ void DefinitionWriter::argument(const Arg& arg) {
   entry_.varint((arg.result ? kResult : 0U) | (arg.derived ? kDerived : 0U) | (arg.hidden ? kHidden : 0U) |
                 (arg.type.is_signed ? kSigned : 0U) | (arg.part_of ? kPartOf : 0U) | (arg.length ? kLength : 0U) |
                 (arg.readable() ? 0U : kUnreadable) | (arg.declaration ? kDeclared : 0U) | (constant ? kConstant : 0U) |
-                (arg.of_end ? kOfEnd : 0U));
+                (arg.of_end ? kOfEnd : 0U) | (arg.counts ? kCounts : 0U) | (arg.element ? kElement : 0U));
   entry_.u8(static_cast<std::uint8_t>(arg.type.kind));
   entry_.varint(arg.type.size);
   entry_.text(arg.source);
@@ -172,6 +172,15 @@ void DefinitionWriter::argument(const Arg& arg) {
     entry_.varint(step.displacement);
     entry_.text(step.if_null);
     entry_.text(step.if_unread);
+  }
+  if (arg.counts) {
+    entry_.varint(arg.counts->most);
+    entry_.varint(arg.counts->size);
+    put(entry_, arg.counts->first);
+  }
+  if (arg.element) {
+    entry_.u8(arg.element->length);
+    entry_.varint(arg.element->index);
   }
 }
 
@@ -382,6 +391,24 @@ bool read_declaration(ByteReader& in, Arg& arg) {
   return !in.failed();
 }
 
+bool read_list_facts(ByteReader& in, unsigned flags, Arg& arg) {
+  if ((flags & kCounts) != 0) {
+    ElementCount& counts = arg.counts.emplace();
+    counts.most = in.varint();
+    counts.size = in.u32();
+    const auto first = get(in);
+    if (first && *first >= USDT_MAX_ARGS) return false;
+    if (first) counts.first = static_cast<std::uint8_t>(*first);
+    if (counts.size == 0) return false;
+  }
+  if ((flags & kElement) != 0) {
+    ElementOf& element = arg.element.emplace();
+    element.length = in.u8();
+    element.index = in.varint();
+  }
+  return !in.failed();
+}
+
 /// Positions of other arguments are checked by who has the list.
 bool read_argument(ByteReader& in, Arg& arg) {
   const std::uint64_t flags = in.varint();
@@ -406,7 +433,22 @@ bool read_argument(ByteReader& in, Arg& arg) {
     step.if_null = in.text();
     step.if_unread = in.text();
   }
-  return !in.failed();
+  return !in.failed() && read_list_facts(in, static_cast<unsigned>(flags), arg);
+}
+
+/// What is said of lists: that a number is their length, and, of that, that it is in a list itself, goes to earlier
+/// lengths only, so that nothing is within itself.
+bool has_list_facts_in_order(const std::vector<Arg>& args, std::size_t n) {
+  const auto is_length = [&](std::size_t position, std::size_t limit) {
+    return position < limit && args[position].counts.has_value();
+  };
+  const Arg& arg = args[n];
+  if (arg.is_list() && !is_length(*arg.length, args.size())) return false;
+  if (arg.element && !is_length(arg.element->length, arg.counts ? n : args.size())) return false;
+  if (!arg.counts || !arg.counts->first) return true;
+  if (*arg.counts->first >= args.size()) return false;
+  const Arg& first = args[*arg.counts->first];
+  return !first.counts && (!first.element || is_length(first.element->length, n));
 }
 
 /// What Event takes for granted of a value that can be read: the planner lets no other size through.
@@ -429,6 +471,8 @@ bool Definitions::read_arguments(ByteReader& in) {
     if (args.back().part_of && *args.back().part_of >= n) return false;
     if (args.back().length && *args.back().length >= count) return false;
   }
+  for (std::size_t n = 0; n < args.size(); ++n)
+    if (!has_list_facts_in_order(args, n)) return false;
   plan.args.add(std::move(args));
   return true;
 }

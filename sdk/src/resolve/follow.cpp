@@ -168,6 +168,7 @@ Follower::Object Follower::dereferenced(Object object, TypeRef target) const {
 }
 
 Result<Follower::Object> Follower::take(Object object, const PathStep& step) const {
+  if (object.length) return refuse(fmt::format("{} is a number", object.text), step);
   if (step.kind == PathStep::Kind::cast) return take_cast(std::move(object), step);
   auto referred = without_reference(std::move(object));
   if (!referred) return referred;
@@ -232,6 +233,15 @@ Result<Follower::Object> Follower::take_member(Object object, const PathStep& st
   auto found = find_member(object.type.id, step.name);
   if (!found) return fail(std::move(found.error()));
   if (!*found) {
+    if (step.name == "size") {
+      if (auto list = list_of(object)) {
+        object.length = std::move(list->length);
+        object.type = {.basic = find_basic_type("size_t")};
+        object.text = std::move(text);
+        object.is_sum = false;
+        return object;
+      }
+    }
     if (type->type.size == 0)
       return refuse(fmt::format("{} is only declared here: its members are not known", type->text), step);
     const auto near = near_members(object.type.id, step.name);
@@ -250,9 +260,21 @@ Result<Follower::Object> Follower::take_member(Object object, const PathStep& st
   return object;
 }
 
+Result<Follower::Object> Follower::take_list_element(const Object& object, const List& list,
+                                                     const PathStep& step) const {
+  if (step.kind == PathStep::Kind::dereference)
+    return refuse(fmt::format("{} is no pointer but a list: write {}[0]", object.text, object.text), step);
+  if (step.index >= list.length->most(arch_.word_size)) return refuse("an element beyond any list", step);
+  Object element = element_of(object, list, step.index);
+  element.text = behind(object.text, object.is_sum, fmt::format("[{}]", step.index));
+  return element;
+}
+
 Result<Follower::Object> Follower::take_element(Object object, const PathStep& step) const {
+  object = without_wrapper(std::move(object));
   auto type = info(object.type);
   if (!type) return fail(std::move(type.error()));
+  if (const auto list = list_of(object)) return take_list_element(object, *list, step);
   const bool star = step.kind == PathStep::Kind::dereference;
   std::string text = star ? "*" + object.text : behind(object.text, object.is_sum, fmt::format("[{}]", step.index));
   const bool array = type->type.kind == TypeKind::array;
@@ -384,19 +406,26 @@ Result<void> Follower::add(const ValuePath& path) {
   return show(std::move(*object), depth_.structures, std::nullopt, std::nullopt);
 }
 
-void Follower::open(std::size_t n) {
+void Follower::open(std::size_t n, bool asked) {
   if (types_ == nullptr || n >= list_.types.size()) return;
   Object object = object_of(n);
   auto referred = without_reference(object);
   const auto type = referred ? info(referred->type) : Result<TypeInfo>(TypeInfo{});
-  // What a reference refers to is shown where it is a text: other objects may be large, and nobody asked for them.
   const bool by_reference = std::holds_alternative<BehindPointer>(referred ? referred->place : object.place);
   if (!type || (type->type.kind != TypeKind::structure && type->type.kind != TypeKind::array)) return;
   const std::vector<Arg> before = list_.args;
-  const auto shown = by_reference
-                         ? show_known_text(*referred, *type, n, std::nullopt)
+  const auto shown = by_reference && !asked
+                         ? show_known(*referred, *type, depth_.structures, n, std::nullopt)
                          : show(std::move(*referred), depth_.structures, n, std::nullopt).map([] { return true; });
   if (!shown) list_.args = before;
+}
+
+/// Shows a text or list that is known; false: it is neither.
+Result<bool> Follower::show_known(const Object& object, const TypeInfo& type, unsigned depth,
+                                  std::optional<std::size_t> at, std::optional<std::uint8_t> part_of) {
+  auto text = show_known_text(object, type, at, part_of);
+  if (!text || *text) return text;
+  return show_known_list(object, depth, at, part_of);
 }
 
 Result<void> Follower::show(Object object, unsigned depth, std::optional<std::size_t> at,
@@ -404,6 +433,11 @@ Result<void> Follower::show(Object object, unsigned depth, std::optional<std::si
   auto referred = without_reference(std::move(object));
   if (!referred) return fail(std::move(referred.error()));
   object = std::move(*referred);
+  if (object.length) {
+    auto count = put_count(*object.length, object.text, false, at);
+    return count ? Result<void>{} : fail(std::move(count.error()));
+  }
+  object = without_wrapper(std::move(object));
   auto type = info(object.type);
   if (!type) return fail(std::move(type.error()));
   const bool structure = type->type.kind == TypeKind::structure;
@@ -411,15 +445,17 @@ Result<void> Follower::show(Object object, unsigned depth, std::optional<std::si
   if (!structure && type->type.kind != TypeKind::array) {
     Arg arg = make(object, *type, number_at(object.place, type->type.size, object.range, object.text, arch_));
     arg.part_of = part_of;
+    if (auto placed = place_in_list(object.within, arg); !placed) return placed;
     return put(std::move(arg), at, where);
   }
-  auto text = show_known_text(object, *type, at, part_of);
-  if (!text) return fail(std::move(text.error()));
-  if (*text) return {};
+  auto known = show_known(object, *type, depth, at, part_of);
+  if (!known) return fail(std::move(known.error()));
+  if (*known) return {};
   Arg holder = make(
       object, *type,
       Number{Unreadable{.reason = fmt::format("{} of {} bytes", structure ? "struct" : "array", type->type.size)}});
   holder.part_of = part_of;
+  if (auto placed = place_in_list(object.within, holder); !placed) return placed;
   if (auto stored = put(std::move(holder), at, where); !stored || depth == 0) return stored;
   const auto number = static_cast<std::uint8_t>(where);
   if (!structure) return show_elements(object, *type, depth - 1, number);
@@ -464,6 +500,7 @@ Result<void> Follower::say_left_out(const Object& object, std::uint64_t all, std
   rest.text = object.text + "...";
   Arg arg = make(rest, {}, {Unreadable{.reason = fmt::format("{} more", all - shown)}});
   arg.part_of = holder;
+  if (auto placed = place_in_list(object.within, arg); !placed) return placed;
   auto appended = append(std::move(arg));
   return appended ? Result<void>{} : fail(std::move(appended.error()));
 }
@@ -486,7 +523,7 @@ Result<void> Follower::show_elements(const Object& object, const TypeInfo& type,
 
 Result<void> Follower::show_text(const Object& object, Arg text, Number length, std::optional<std::size_t> at) {
   std::size_t where = 0;
-  const Arg copy = text;
+  if (auto placed = place_in_list(object.within, text); !placed) return placed;
   if (auto stored = put(std::move(text), at, where); !stored) return stored;
   Object of_length = object;
   of_length.text = fmt::format("the length of {}", object.text);
@@ -495,6 +532,7 @@ Result<void> Follower::show_text(const Object& object, Arg text, Number length, 
   number.text = "unsigned long";
   Arg bytes = make(of_length, number, std::move(length));
   bytes.hidden = true;
+  if (auto placed = place_in_list(object.within, bytes); !placed) return placed;
   auto appended = append(std::move(bytes));
   if (!appended) return fail(std::move(appended.error()));
   list_.args[where].length = static_cast<std::uint8_t>(*appended);
@@ -529,18 +567,30 @@ Result<bool> Follower::show_known_text(const Object& object, const TypeInfo& typ
   return false;
 }
 
+/// What is at "a.b.c" of an object; nothing: it has no such member.
+std::optional<Follower::Object> Follower::object_within(const Object& object, std::string_view members) const {
+  Object inner = object;
+  while (!members.empty()) {
+    const std::size_t dot = std::min(members.find('.'), members.size());
+    auto info_of = info(inner.type);
+    if (!info_of || info_of->type.kind != TypeKind::structure || inner.type.pointers > 0) return std::nullopt;
+    auto found = find_member(inner.type.id, members.substr(0, dot));
+    if (!found || !*found || (*found)->is_virtual) return std::nullopt;
+    inner.place = moved(std::move(inner.place), (*found)->offset);
+    inner.type = {(*found)->type};
+    inner.range = {(*found)->shift, (*found)->bits};
+    members.remove_prefix(std::min(dot + 1, members.size()));
+  }
+  return inner;
+}
+
 /// A word of that kind, a text where a pointer will do, at "a.b.c" of an object, of type `of` if that is not empty;
 /// nothing: it has no such member.
 std::optional<Number> Follower::number_within(const Object& object, std::string_view members, TypeKind kind,
                                               std::string_view of) const {
-  Object inner = object;
-  while (!members.empty()) {
-    const std::size_t dot = std::min(members.find('.'), members.size());
-    auto next = take(std::move(inner), {.kind = PathStep::Kind::member, .name = std::string(members.substr(0, dot))});
-    if (!next) return std::nullopt;
-    inner = std::move(*next);
-    members.remove_prefix(std::min(dot + 1, members.size()));
-  }
+  const auto found = object_within(object, members);
+  if (!found) return std::nullopt;
+  const Object& inner = *found;
   const auto type = info(inner.type);
   if (!type || (!of.empty() && type->text != of)) return std::nullopt;
   const bool declared_only = type->type.kind == TypeKind::structure && type->type.size == 0 &&

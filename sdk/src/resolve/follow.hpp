@@ -3,6 +3,7 @@
 // The types may be those of DWARF or of BTF.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,9 +49,10 @@ class Follower {
   /// not_found (there is no such argument here), invalid_argument (the types do not have what is asked for, with the
   /// column), limit (no room for more arguments).
   [[nodiscard]] Result<void> add(const ValuePath& path);
-  /// Members and texts of argument `n` itself, where it is a struct, an array or a text that is known: the argument's
-  /// own place in the list shows them from then on.
-  void open(std::size_t n);
+  /// Members, elements and texts of argument `n` itself, where it is a struct, an array, or a text or list that is
+  /// known: the argument's own place in the list shows them from then on. What a reference refers to is shown where it
+  /// is a text or list, or was `asked` for: other objects may be large.
+  void open(std::size_t n, bool asked);
 
  private:
   /// A type, or so many pointers to it, which casts name.
@@ -61,6 +63,34 @@ class Follower {
 
     [[nodiscard]] bool is_known() const noexcept { return id != TypeId::none || basic != nullptr; }
   };
+  struct Membership;
+  /// How long a list is: the number it keeps, or the address behind its last element.
+  struct ListLength {
+    Number number;
+    std::optional<Number> first;  ///< of an address: that of the first element
+    Type type;
+    std::uint32_t size = 0;  ///< bytes of an element
+    std::string list;        ///< as written
+    bool result = false;
+    Needs needs = {};
+    std::shared_ptr<const Membership> within = {};  ///< it is an element of another list itself
+
+    /// More do not fit into memory.
+    [[nodiscard]] std::uint64_t most(unsigned word_size) const noexcept {
+      return ((std::uint64_t{1} << (8 * word_size - 1)) - 1) / size;
+    }
+  };
+  /// A place in a list.
+  struct Membership {
+    std::shared_ptr<const ListLength> length;
+    std::uint64_t index = 0;
+  };
+  /// Elements of some library that are kept elsewhere.
+  struct List {
+    std::shared_ptr<const ListLength> length;
+    Number first;  ///< the address of the first element
+    TypeRef element;
+  };
   /// The object that the steps of a path have led to so far.
   struct Object {
     Place place;
@@ -70,6 +100,8 @@ class Follower {
     bool is_sum = false;  ///< `text` begins with an operator, and wants parentheses before what follows
     bool result = false;
     Needs needs = {};
+    std::shared_ptr<const Membership> within = {};  ///< it is an element of a list, or a part of one
+    std::shared_ptr<const ListLength> length = {};  ///< it is the length of a list, which is in no place of its own
   };
 
   [[nodiscard]] Result<Object> root_of(const ValuePath& path) const;
@@ -83,6 +115,7 @@ class Follower {
   [[nodiscard]] Result<Object> take_member(Object object, const PathStep& step) const;
   [[nodiscard]] Result<Object> take_element(Object object, const PathStep& step) const;
   [[nodiscard]] Result<Object> take_cast(Object object, const PathStep& step) const;
+  [[nodiscard]] Result<Object> take_list_element(const Object& object, const List& list, const PathStep& step) const;
   /// What the pointer or reference that `object` is points to.
   [[nodiscard]] Object dereferenced(Object object, TypeRef target) const;
   [[nodiscard]] Result<Object> without_reference(Object object) const;
@@ -98,6 +131,8 @@ class Follower {
   [[nodiscard]] Result<void> show(Object object, unsigned depth, std::optional<std::size_t> at,
                                   std::optional<std::uint8_t> part_of);
   [[nodiscard]] Result<void> show_text(const Object& object, Arg text, Number length, std::optional<std::size_t> at);
+  [[nodiscard]] Result<bool> show_known(const Object& object, const TypeInfo& type, unsigned depth,
+                                        std::optional<std::size_t> at, std::optional<std::uint8_t> part_of);
   [[nodiscard]] Result<bool> show_known_text(const Object& object, const TypeInfo& type, std::optional<std::size_t> at,
                                              std::optional<std::uint8_t> part_of);
   /// How many members of one struct there are, those of its anonymous ones and base classes among them.
@@ -113,8 +148,28 @@ class Follower {
   [[nodiscard]] bool has_room() const noexcept { return list_.args.size() + 4 < USDT_MAX_ARGS; }
   [[nodiscard]] Result<void> show_elements(const Object& object, const TypeInfo& type, unsigned depth,
                                            std::uint8_t holder);
+  [[nodiscard]] std::optional<Object> object_within(const Object& object, std::string_view members) const;
   [[nodiscard]] std::optional<Number> number_within(const Object& object, std::string_view members, TypeKind kind,
                                                     std::string_view of = {}) const;
+
+  // --- lists: follow_lists.cpp ---
+  /// The array that a std::array is; any other object is itself.
+  [[nodiscard]] Object without_wrapper(Object object) const;
+  /// Nothing: `object` is no list that is known.
+  [[nodiscard]] std::optional<List> list_of(const Object& object) const;
+  [[nodiscard]] std::optional<TypeRef> named_exactly(std::string_view name) const;
+  [[nodiscard]] Object element_of(const Object& object, const List& list, std::uint64_t index) const;
+  /// Shows `object`, if it is a list or a known one whose elements cannot be shown; false: it is neither.
+  [[nodiscard]] Result<bool> show_known_list(const Object& object, unsigned depth, std::optional<std::size_t> at,
+                                             std::optional<std::uint8_t> part_of);
+  [[nodiscard]] std::optional<std::uint8_t> read_of_list(const Number& number, std::string_view name) const;
+  /// The position of the length, which is appended where it is not there yet.
+  [[nodiscard]] Result<std::uint8_t> hidden_count(const ListLength& length);
+  /// Appends the length by that name, or makes it argument `at`.
+  [[nodiscard]] Result<std::size_t> put_count(const ListLength& length, std::string name, bool hidden,
+                                              std::optional<std::size_t> at);
+  /// Puts `object` into the list that it is an element of.
+  [[nodiscard]] Result<void> place_in_list(const std::shared_ptr<const Membership>& within, Arg& arg);
   [[nodiscard]] Result<void> put(Arg arg, std::optional<std::size_t> at, std::size_t& where);
 
   TypedArgs& list_;
