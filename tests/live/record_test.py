@@ -98,6 +98,47 @@ def a_replay_answers_as_the_kernel_does(run):
     check_equal(counted.stdout, live.stdout, "table of hits")
 
 
+# Views that say the same of each run of the program.
+VIEWS = [
+    ["-c"],
+    ["-c", "--where", "arg2 > 100"],
+    ["-c", "--where", "str(arg3) =~ \"a*\" || arg4 < 0"],
+    ["--by", "probe, comm"],
+    ["--by", "arg0"],
+    ["--by", "arg0 % 7", "--where", "arg1 != 0"],
+    ["--by", "str(arg3)"],
+    ["--by", "str(arg3), arg0 > 0", "--top", "5"],
+    ["--by", "arg4 < 0.5"],
+    ["--sum", "arg0", "--avg", "arg0"],
+    ["--min", "arg2", "--max", "arg2", "--by", "str(arg3)"],
+    ["--distinct", "arg0"],
+    ["--distinct", "arg0 / 3", "--by", "arg0 & 1"],
+    ["--hist", "arg2"],
+    ["--hist", "arg0", "--by", "arg0 < 0"],
+    ["--lhist", "arg0:-100:100:10"],
+    ["--lhist", "arg0:0:64:8", "--where", "str(arg3) != \"\""],
+    ["--by", "arg0 < 0 ? arg0 : arg2"],
+    ["--by", "arg0 in {1, 2, 3}", "--sum", "arg2", "--max", "arg2"],
+    ["--format-string", "%d %-12.6s %{comm}", "--print", "arg0, str(arg3)"],
+    ["--print", "arg1, hex(arg2)", "--format-string", "%d=%s", "--where", "arg0 == -1"],
+]
+
+
+@scenario
+def views_of_a_recording_are_those_of_a_trace(run):
+    program = where_hits.build(run)
+    file, _, _ = record(run, program, PROBE)
+    for view in VIEWS:
+        for form in ("text", "json"):
+            if form == "json" and "--format-string" in view:
+                continue
+            live, replayed = run.dir / "live", run.dir / "replayed"
+            tool(run, PROBE.format(program), *view, "-f", form, "-o", live, "--", "sh", "-c", f"{program} > /dev/null")
+            tool(run, "--replay", file, *view, "-f", form, "-o", replayed)
+            check(len(live.read_bytes()) > 4, f"{view}: {live.read_bytes()}")
+            check_equal(replayed.read_text(), live.read_text(), f"{view} {form}")
+
+
 @scenario
 def a_replay_shows_other_things_than_the_trace_did(run):
     program = where_hits.build(run)

@@ -157,13 +157,13 @@ class Replay {
         return;
       }
     }
+    if (flags_.count_only) return;
     if (shown_ >= flags_.max_events) {
       ++account.discarded;
       return;
     }
     ++shown_;
     ++account.delivered;
-    if (flags_.count_only) return;
     around_.begin(event);
     sink_->output().event(event);
   }
