@@ -4,6 +4,7 @@
 machine is busy with other tests: what is held here is far from what an unlimited trace costs. The long form has the
 limits themselves, by medians of runs in pairs."""
 
+import json
 import os
 import random
 import signal
@@ -106,6 +107,23 @@ def events_say_how_many_they_stand_for(run):
     check(result.overhead["windows"] > 1, result.overhead)
     check(min(event.get("weight", 1) for event in events) >= 1, "a weight below 1")
     within(sum(event.get("weight", 1) for event in events), hits, 0.5, "weights")
+
+
+@scenario
+def a_recording_has_the_weight_of_each_event(run):
+    recorded, shown = run.dir / "recorded", run.dir / "shown"
+    program = build(run)
+    subprocess.run([run.tool, PROBE.format(program), "--print", "arg1", "--max-overhead", "2", "--record", recorded, "-o",
+                    shown, "-f", "json", "--", program, "9000", "500000"], check=True, timeout=60, capture_output=True)
+    again = subprocess.run([run.tool, "--replay", recorded, "-f", "json"], capture_output=True, text=True, timeout=60)
+    live = [line for line in shown.read_text().splitlines() if '"type":"event"' in line]
+    check(any('"weight"' in line for line in live), "no event has a weight")
+    check([line for line in again.stdout.splitlines() if '"type":"event"' in line] == live, "events are others")
+    table = subprocess.run([run.tool, "--replay", recorded, "--by", "arg1", "-f", "json"], capture_output=True, text=True,
+                           timeout=60)
+    weights = sum(json.loads(line).get("weight", 1) for line in live)
+    rows = json.loads(next(line for line in table.stdout.splitlines() if '"type":"table"' in line))["rows"]
+    within(sum(row["count"] for row in rows), weights, 0.01, "rows of the recording")
 
 
 @scenario

@@ -150,7 +150,12 @@ def a_replay_shows_other_things_than_the_trace_did(run):
     check_equal(result.summary["lost"]["discarded"], 400, "events that were not wanted")
     wrong = tool(run, "--replay", file, "--print", "arg77", check_code=2)
     check("no such argument" in wrong.stderr, wrong.stderr)
-    for flags in (["-p", "1"], ["--record", "x"], ["where:*"], ["--", "true"]):
+    check("the recording has 400 more" in tool(run, "--replay", file, "-M", "100").stderr, "what was not asked for")
+    for words, found in (([PROBE.format(program)], 500), (["where:*"], 500)):
+        check_equal(len(tool(run, "--replay", file, *words, "-f", "json").events), found, f"events of {words}")
+    other = tool(run, "--replay", file, "where:nothing", check_code=1)
+    check("has none of these probes; it has" in other.stderr, other.stderr)
+    for flags in (["-p", "1"], ["--record", "x"], ["--", "true"]):
         refused = tool(run, "--replay", file, *flags, check_code=2)
         check("does not go with --replay" in refused.stderr, refused.stderr)
 

@@ -116,7 +116,7 @@ def a_recording_answers_the_questions_it_has_the_probes_of(run):
     check_equal(sum(row["count"] for row in told["calls"][0]["rows"]), 500, "calls")
     check_equal([told[name][-1]["hits"] for name in ("rows", "few", "calls", "first")], [500] * 4, "hits of their own probes")
     other = scripted(run, "[question.a]\nprobes = ['no:such']\n", "--replay", file, code=1)
-    check("has none of its probes" in other.stderr, other.stderr)
+    check("has none of these probes" in other.stderr, other.stderr)
 
 
 @scenario

@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <functional>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "common/documented.hpp"
@@ -112,13 +115,27 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
   return {judge, ""};
 }
 
+std::optional<double> seconds_of(std::string_view text) {
+  static constexpr std::array<std::pair<std::string_view, double>, 6> kUnits = {
+      {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}}};
+  constexpr double kCentury = 100.0 * 365 * 24 * 3600;
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+  const std::string_view unit = text.substr(digits);
+  const auto known = std::ranges::find(kUnits, unit, &std::pair<std::string_view, double>::first);
+  double number = 0;
+  if (!read_all(std::string(text.substr(0, digits)), number) || (known == kUnits.end() && !unit.empty()))
+    return std::nullopt;
+  number *= unit.empty() ? 1 : known->second;
+  return number <= kCentury ? std::optional(number) : std::nullopt;
+}
+
 CLI::Validator seconds() {
-  const auto judge = [](const std::string& text) {
-    constexpr double kCentury = 100.0 * 365 * 24 * 3600;
-    double number = -1;
-    const bool good = read_all(text, number) && number >= 0 && number <= kCentury;
-    return good ? std::string()
-                : fmt::format("'{}' is not a number of seconds from 0 to {:.0f} (a century)", text, kCentury);
+  const std::function<std::string(std::string&)> judge = [](std::string& text) {
+    const auto number = seconds_of(text);
+    if (!number)
+      return fmt::format("'{}' is not a time such as 10 (seconds), 0.5, 500ms, 2s, 5m or 24h, up to a century", text);
+    text = fmt::format("{:.17g}", *number);
+    return std::string();
   };
   return {judge, ""};
 }

@@ -23,7 +23,10 @@ namespace usdt::tools {
 
 /// A whole number within the limits, digits alone.
 [[nodiscard]] CLI::Validator whole_number(std::uint64_t least, std::uint64_t most);
-/// A number of seconds such as 5 or 0.25, at most a century.
+/// Seconds of a time as people write it: "5", "0.25", "500ms", "2s", "5m", "24h", also "us" and "ns"; at most a
+/// century.
+[[nodiscard]] std::optional<double> seconds_of(std::string_view text);
+/// For Option::transform(): the same, and what is left is the number of seconds.
 [[nodiscard]] CLI::Validator seconds();
 /// A process id.
 [[nodiscard]] CLI::Validator process_id();

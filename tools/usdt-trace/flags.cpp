@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 #include "common/command_line.hpp"
@@ -92,13 +93,16 @@ void declare_view(CLI::App& app, RawView& raw) {
   app.add_option("--top", raw.top, "Only the N rows with the largest numbers")
       ->check(whole_number(1, UINT32_MAX))
       ->type_name("N");
-  app.add_option("--max-rows", raw.max_rows, "Room for so many rows; hits of further ones are counted as table_full")
+  app.add_option(
+         "--max-rows", raw.max_rows,
+         "Room for so many rows at least (processors have some for themselves); hits of further ones are counted as "
+         "table_full")
       ->check(whole_number(1, 65536))
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--interval", raw.interval, "Show the table so far each SECS seconds")
-      ->check(seconds())
-      ->type_name("SECS");
+  app.add_option("--interval", raw.interval, "Show the table so far each TIME: 2 (seconds), 500ms, 1m")
+      ->transform(seconds())
+      ->type_name("TIME");
 }
 
 }  // namespace
@@ -150,9 +154,9 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_option("-M,--max-events", flags.max_events, "Stop after N events")
       ->check(whole_number(1, UINT64_MAX - 1))
       ->type_name("N");
-  app.add_option("-d,--duration", flags.duration_seconds, "Stop after SECS seconds")
-      ->check(seconds())
-      ->type_name("SECS");
+  app.add_option("-d,--duration", flags.duration_seconds, "Stop after TIME: 10 (seconds), 500ms, 5m")
+      ->transform(seconds())
+      ->type_name("TIME");
   app.add_option("--sample", raw.sample,
                  "Look at one in N hits only, chosen by chance; counts and sums are multiplied by N, and are estimates "
                  "then. Calls and spans are left out as a whole")
@@ -337,8 +341,6 @@ usdt::Result<void> interpret_overhead(Flags& flags, const RawFlags& raw) {
                  "\" is not a number of percent from 0.01 to 1000, such as 5");
   flags.max_overhead = *share;
   if (flags.sample > 1) return wrong("--max-overhead and --sample: one of them");
-  if (!flags.record.empty())
-    return wrong("--max-overhead does not go with --record: recordings have one weight for all of their events");
   if (flags.view.heat_map)
     return wrong("--max-overhead does not go with --heatmap, which shows when: nothing is known of some of the time");
   return {};
@@ -374,12 +376,11 @@ usdt::Result<void> interpret_last(Flags& flags, const RawFlags& raw) {
     return {};
   }
   if (flags.record.empty()) return wrong("--last goes with --record FILE, which is written at the end");
-  auto time = usdt::parse_expression(raw.last);
-  constexpr std::uint64_t most = 1'000'000'000ULL * 60 * 60 * 24;
-  if (!time || time->root.op != usdt::Operator::integer || time->root.bits == 0 || time->root.bits > most ||
-      raw.last.find_first_not_of("0123456789") == std::string::npos)
-    return wrong("--last: \"" + raw.last + "\" is no time up to 24h, such as 10s, 500ms or 5m");
-  flags.last = std::chrono::nanoseconds(time->root.bits);
+  const auto time = usdt::tools::seconds_of(raw.last);
+  constexpr double most = 24 * 60 * 60;
+  if (!time || !(*time >= 1e-9 && *time <= most))
+    return wrong("--last: \"" + raw.last + "\" is no time up to 24h, such as 10 (seconds), 500ms or 5m");
+  flags.last = std::chrono::nanoseconds(std::llround(*time * 1e9));
   flags.dump_on_signal = raw.dump_on == "signal";
   if (raw.dump_on.empty() || raw.dump_on == "exit" || flags.dump_on_signal) return {};
   auto dump_on = usdt::parse_expression(raw.dump_on);
@@ -391,11 +392,11 @@ usdt::Result<void> interpret_last(Flags& flags, const RawFlags& raw) {
 }  // namespace
 
 bool goes_with_replay(std::string_view name) {
-  static constexpr std::array<std::string_view, 28> allowed = {
-      "replay",     "print",   "where",         "strings", "count",    "format", "output",
-      "max-events", "strict",  "quiet",         "verbose", "by",       "sum",    "avg",
-      "min",        "max",     "hist",          "lhist",   "distinct", "top",    "hist-detail",
-      "max-rows",   "latency", "format-string", "heatmap", "interval", "script", "folded"};
+  static constexpr std::array<std::string_view, 29> allowed = {
+      "replay",  "print",    "where",    "strings", "count",       "format",   "output",  "max-events",
+      "strict",  "quiet",    "verbose",  "by",      "sum",         "avg",      "min",     "max",
+      "hist",    "lhist",    "distinct", "top",     "hist-detail", "max-rows", "latency", "format-string",
+      "heatmap", "interval", "script",   "folded",  "probe"};
   return std::ranges::find(allowed, name) != allowed.end();
 }
 
@@ -406,9 +407,9 @@ usdt::Result<void> check_replay(const CLI::App& app, const Flags& flags) {
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = option->get_single_name();
     if (option->count() > 0 && !goes_with_replay(name))
-      return usdt::fail(usdt::ErrorKind::invalid_argument,
-                        (name == "probe" ? std::string("a probe") : "--" + name) +
-                            " does not go with --replay, which shows all of a recording; --where chooses events");
+      return usdt::fail(
+          usdt::ErrorKind::invalid_argument,
+          "--" + name + " does not go with --replay: names of probes and --where choose among its events");
   }
   if (!flags.command.empty())
     return usdt::fail(usdt::ErrorKind::invalid_argument, "a command does not go with --replay, which traces nothing");
@@ -583,6 +584,12 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
   if (!view) return usdt::fail(view.error());
   flags.view = std::move(*view);
   if (flags.view.question) flags.count_only = false;  // by its rows
+  // It is looked at some 20 times a second; the events of a recording have their own times.
+  constexpr double shortest = 0.1;
+  if (flags.view.heat_map && flags.replay.empty() && *flags.view.interval < shortest)
+    return usdt::fail(
+        usdt::ErrorKind::invalid_argument,
+        "--heatmap: of less than 100 ms a live trace does not know what came when; --record and --replay do");
   if (flags.no_events() && (!flags.print.empty() || !raw.strings.empty() || flags.kernel_stack_depth > 0 ||
                             flags.user_stack_depth > 0 || flags.max_events != UINT64_MAX))
     return usdt::fail(usdt::ErrorKind::invalid_argument,

@@ -88,6 +88,9 @@ void Ledger::print_guarded(const Account& total) const {
   if (flags_.max_rate > 0)
     say(fmt::format("  {} held back (--max-rate {}/s)", counted(total.held_back, plan_.spans ? "span" : "hit"),
                     flags_.max_rate));
+  if (flags_.max_overhead > 0 && !facts_.summary.overhead)  // of a recording
+    say(fmt::format("  {} not looked at (--max-overhead {:g}); events stand for {}", counted(total.not_sampled, "hit"),
+                    flags_.max_overhead * 100, counted(total.estimated, "hit")));
   if (facts_.summary.overhead) print_overhead(*facts_.summary.overhead, total);
 }
 
@@ -157,6 +160,8 @@ void Ledger::hint_at_children() const {
 
 /// Why there are fewer events than hits where that was asked for.
 std::string Ledger::limit_text(const Account& total) const {
+  if (!flags_.replay.empty() && facts_.shown >= flags_.max_events)
+    return fmt::format(" (the {} asked for; the recording has {} more)", flags_.max_events, facts_.not_shown);
   if (flags_.last) return " (those of the last while; what was before is discarded)";
   if (facts_.shown < flags_.max_events) return {};
   return fmt::format(" (the {} asked for; {} came before all was detached)", flags_.max_events,

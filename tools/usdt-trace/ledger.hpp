@@ -21,9 +21,10 @@ class Ledger {
  public:
   struct Facts {
     Summary summary;
-    std::uint64_t shown = 0;    ///< events taken
-    bool followed = false;      ///< what takes the place of files was traced, too
-    bool nothing_left = false;  ///< every site was let go, and no command runs
+    std::uint64_t shown = 0;      ///< events taken
+    std::uint64_t not_shown = 0;  ///< of a recording: those behind them
+    bool followed = false;        ///< what takes the place of files was traced, too
+    bool nothing_left = false;    ///< every site was let go, and no command runs
   };
   Ledger(const Flags& flags, const usdt::AttachPlan& plan, Facts facts)
       : flags_(flags), plan_(plan), facts_(std::move(facts)) {}

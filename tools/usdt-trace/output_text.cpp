@@ -29,6 +29,7 @@ class TextOutput final : public Output {
         count_only_(flags.count_only),
         likely_texts_(flags.likely_texts),
         sample_(flags.sample),
+        limited_(flags.max_overhead > 0),
         format_(flags.format_string),
         view_(flags.view),
         question_(flags.question),
@@ -81,6 +82,7 @@ class TextOutput final : public Output {
     const usdt::tools::Terminal& terminal = out_.terminal();
     std::vector<std::string> lines = table_lines({view_, plan(), table, rows}, terminal.width);
     if (sample_ > 1) lines.push_back(estimated_text(sample_));
+    if (limited_ && !overhead) lines.push_back("estimated from the weights of events");
     if (overhead && overhead->windows > 1) lines.push_back(estimated_text(*overhead));
     if (redraws()) {
       if (table_height_ > 0) out_.erase_lines(table_height_);
@@ -129,7 +131,7 @@ class TextOutput final : public Output {
     for (std::size_t i = 0; i < summary.probes.size(); ++i)
       if (summary.probes[i].matched() > 0) hit.push_back(i);
     const auto number = [&](std::size_t i) {
-      return summary.overhead ? summary.probes[i].estimated : summary.probes[i].matched() * sample_;
+      return limited_ ? summary.probes[i].estimated : summary.probes[i].matched() * sample_;
     };
     std::stable_sort(hit.begin(), hit.end(), [&](std::size_t a, std::size_t b) { return number(a) > number(b); });
     if (!question_.empty()) out_.print("{}:\n", question_);
@@ -138,6 +140,7 @@ class TextOutput final : public Output {
       out_.print("{:>12}  {}\n", number(i), full_name(plan(), plan().probes[usdt::Index<usdt::PlannedProbe>(i)]));
     if (sample_ > 1) out_.print("{}\n", estimated_text(sample_));
     if (summary.overhead && summary.overhead->windows > 1) out_.print("{}\n", estimated_text(*summary.overhead));
+    if (limited_ && !summary.overhead) out_.print("estimated from the weights of events\n");
   }
 
  private:
@@ -404,6 +407,7 @@ class TextOutput final : public Output {
   bool count_only_;
   bool likely_texts_;
   std::uint32_t sample_;
+  bool limited_;
   const FormatString& format_;
   const View& view_;
   const std::string& question_;  ///< empty: of no script

@@ -18,7 +18,8 @@ namespace {
 
 // Names of properties.
 constexpr std::string_view kPrint = "print.", kPrintOf = "print_of.", kWhere = "where", kKernelStack = "kstack",
-                           kUserStack = "ustack", kSample = "sample", kMaxRate = "max_rate";
+                           kUserStack = "ustack", kSample = "sample", kMaxRate = "max_rate",
+                           kMaxOverhead = "max_overhead", kLast = "last";
 
 std::string text_of(const PrintList& list) {
   std::vector<std::string_view> items;
@@ -40,6 +41,8 @@ usdt::RecordingInfo info_of(const Printed& printed, const Flags& flags) {
   if (flags.user_stack_depth > 0) add(std::string(kUserStack), fmt::format("{}", flags.user_stack_depth));
   if (flags.sample > 1) add(std::string(kSample), fmt::format("{}", flags.sample));
   if (flags.max_rate > 0) add(std::string(kMaxRate), fmt::format("{}", flags.max_rate));
+  if (flags.max_overhead > 0) add(std::string(kMaxOverhead), fmt::format("{}", flags.max_overhead));
+  if (flags.last) add(std::string(kLast), fmt::format("{}", flags.last->count()));
   return info;
 }
 
@@ -200,6 +203,15 @@ std::optional<std::size_t> number_behind(std::string_view name, std::string_view
   return error == std::errc() && end == name.data() + name.size() ? std::optional(number) : std::nullopt;
 }
 
+/// 0: there is none.
+double share_in(const usdt::Recording& recording, std::string_view name) {
+  const std::string text(recording.property(name).value_or(""));
+  double share = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), share);
+  const bool good = error == std::errc() && share > 0 && share <= usdt::TraceOptions::kMostOverhead;
+  return good ? share : 0;
+}
+
 std::uint32_t number_in(const usdt::Recording& recording, std::string_view name) {
   return static_cast<std::uint32_t>(number_behind(recording.property(name).value_or(""), "").value_or(0));
 }
@@ -226,6 +238,9 @@ usdt::Result<RecordedView> recorded_view(const usdt::Recording& recording) {
   view.user_stack_depth = number_in(recording, kUserStack);
   view.sample = std::max(number_in(recording, kSample), 1U);
   view.max_rate = number_in(recording, kMaxRate);
+  if (const auto last = number_behind(recording.property(kLast).value_or(""), ""))
+    view.last = std::chrono::nanoseconds(static_cast<std::int64_t>(std::min<std::size_t>(*last, INT64_MAX)));
+  view.max_overhead = share_in(recording, kMaxOverhead);
   return view;
 }
 

@@ -2,7 +2,9 @@
 // Events in a recording instead of lines.
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "output.hpp"
@@ -43,6 +45,8 @@ struct RecordedView {
   std::string where = {};
   std::uint32_t kernel_stack_depth = 0, user_stack_depth = 0;
   std::uint32_t sample = 1, max_rate = 0;
+  double max_overhead = 0;
+  std::optional<std::chrono::nanoseconds> last = {};  ///< it has only the events of the last while
 };
 /// Errors: malformed.
 [[nodiscard]] usdt::Result<RecordedView> recorded_view(const usdt::Recording& recording);

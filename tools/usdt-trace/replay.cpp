@@ -2,8 +2,10 @@
 #include "replay.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -45,7 +47,7 @@ class Replay {
   }
 
  private:
-  /// Those a question of a script is about; without a script all.
+  /// Those that are named; without a name all.
   usdt::Result<void> choose_probes() {
     if (flags_.patterns.empty()) return {};
     const auto named = [](const std::vector<usdt::PointPattern>& patterns) {
@@ -71,7 +73,18 @@ class Replay {
       any |= chosen_[n];
     }
     if (any) return {};
-    return usdt::fail(usdt::ErrorKind::not_found, fmt::format("{} has none of its probes", flags_.replay));
+    return usdt::fail(usdt::ErrorKind::not_found,
+                      fmt::format("{} has none of these probes; it has {}", flags_.replay, recorded_probes()));
+  }
+
+  /// The first of them, for people.
+  [[nodiscard]] std::string recorded_probes() const {
+    constexpr std::uint32_t most = 5;
+    const auto count = static_cast<std::uint32_t>(plan_.probes.size());
+    std::vector<std::string> names;
+    for (std::uint32_t n = 0; n < std::min(count, most); ++n)
+      names.push_back(full_name(plan_, plan_.probes[usdt::Index<usdt::PlannedProbe>(n)]));
+    return fmt::format("{}{}", fmt::join(names, ", "), count > most ? fmt::format(" and {} more", count - most) : "");
   }
 
   [[nodiscard]] std::vector<usdt::Index<usdt::PlannedProbe>> chosen_probes() const {
@@ -89,6 +102,8 @@ class Replay {
     flags_.user_stack_depth = view->user_stack_depth;
     flags_.sample = view->sample;
     flags_.max_rate = view->max_rate;
+    flags_.max_overhead = view->max_overhead;
+    flags_.last = view->last;
     recorded_where_ = view->where;
     printed_ = std::move(view->printed);
     if (flags_.print.empty())
@@ -103,6 +118,7 @@ class Replay {
   /// --where. What it was asked for when it was recorded counts in the account alone.
   usdt::Result<void> ask() {
     accounts_.resize(plan_.probes.size());
+    estimates_.resize(plan_.probes.size());
     if (flags_.view.question) {
       if (auto there = check_stacks(); !there) return there;
       auto table = usdt::EventTable::make(flags_.where.get(), *flags_.view.question, plan_, chosen_probes());
@@ -157,13 +173,15 @@ class Replay {
         return;
       }
     }
-    if (flags_.count_only) return;
+    if (flags_.count_only) return stands_for(event);
     if (shown_ >= flags_.max_events) {
       ++account.discarded;
+      ++beyond_;
       return;
     }
     ++shown_;
     ++account.delivered;
+    stands_for(event);
     around_.begin(event);
     sink_->output().event(event);
   }
@@ -179,10 +197,16 @@ class Replay {
     }
     const Added added = table_->add(event, stacks);
     account.delivered += added == Added::row ? 1 : 0;
+    if (added == Added::row) stands_for(event);
     account.rejected += added == Added::rejected ? 1 : 0;
     account.undecided += added == Added::undecided ? 1 : 0;
     if (added == Added::undecided) say_why_not(event);
     account.table_full += added == Added::table_full ? 1 : 0;
+  }
+
+  /// Its hits, of a trace whose events are more or fewer of them.
+  void stands_for(const usdt::Event& event) {
+    if (flags_.max_overhead > 0) estimates_[account_of(plan_, event.site().probe.value)] += event.weight();
   }
 
   /// Once of each probe whose events cannot be in the table.
@@ -235,6 +259,7 @@ class Replay {
     const auto not_written = by_account(plan_, sink_->output().not_written());
     for (std::size_t n = 0; n < summary.probes.size(); ++n) {
       Account& account = summary.probes[n];
+      account.estimated = static_cast<std::uint64_t>(std::llround(estimates_[n]));
       account.not_written += not_written[n];
       account.delivered -= not_written[n];
     }
@@ -259,7 +284,8 @@ class Replay {
   usdt::Result<int> finish() {
     const auto patient = [](std::chrono::milliseconds) { return !end_asked_for(); };
     sink_->flush(patient);
-    const Ledger ledger(flags_, plan_, {.summary = summary(), .shown = shown_, .nothing_left = false});
+    const Ledger ledger(flags_, plan_,
+                        {.summary = summary(), .shown = shown_, .not_shown = beyond_, .nothing_left = false});
     if (sink_->is_written()) {
       if (table_) show_table();
       sink_->output().summary(ledger.summary());
@@ -287,7 +313,9 @@ class Replay {
   std::vector<bool> chosen_;         ///< by probe; empty: all are
   std::set<std::uint32_t> refused_;  ///< probes of which it was said why they are not in the table
   std::vector<Account> accounts_;
+  std::vector<double> estimates_;  ///< Account::estimated, in fractions
   std::uint64_t shown_ = 0;
+  std::uint64_t beyond_ = 0;  ///< events after those that were asked for
 };
 
 }  // namespace

@@ -87,7 +87,8 @@ std::string title(const ShownTable& what, const ShownRow& row) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", what.table.keys[i].label,
                         key_text(what.plan, what.table.keys[i], row.keys[i]));
   }
-  return text.empty() ? what.view.value : fmt::format("{}: {}", text, what.view.value);
+  const std::string_view unit = what.view.value == "duration" ? " (ns)" : "";
+  return fmt::format("{}{}{}{}", text, text.empty() ? "" : ": ", what.view.value, unit);
 }
 
 void add_histogram(Lines& lines, const ShownTable& what, const ShownRow& row, std::size_t width) {

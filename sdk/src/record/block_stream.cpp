@@ -22,7 +22,7 @@ RecordingInfo with_system(RecordingInfo info) {
 }  // namespace
 
 BlockStream::BlockStream(const AttachPlan& plan, const EventLayout& layout, const RecordingInfo& info)
-    : plan_(&plan), string_size_(layout.string_size) {
+    : plan_(&plan), string_size_(layout.string_size), events_(layout.weight) {
   definitions_.info(with_system(info), layout, plan.kernel_machine);
   definitions_.plan(plan);
 }

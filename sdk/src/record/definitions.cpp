@@ -7,6 +7,7 @@
 #include <bit>
 #include <utility>
 
+#include "record/events.hpp"
 #include "usdt/elf_file.hpp"
 
 namespace usdt::record {
@@ -19,7 +20,6 @@ constexpr std::size_t kEnough = 256U << 10;
 constexpr unsigned kResult = 1, kDerived = 2, kHidden = 4, kSigned = 8, kPartOf = 16, kLength = 32, kUnreadable = 64,
                    kDeclared = 128, kConstant = 256, kOfEnd = 512, kCounts = 1024, kElement = 2048;
 constexpr std::uint32_t kMostStringSize = 65536 + 2;  ///< of TraceOptions::string_size
-constexpr double kMostWeight = 1e9;
 /// What a site's place is.
 enum PlaceKind : std::uint8_t { kInFile = 0, kAtFunction = 1, kAtTracepoint = 2 };
 
@@ -233,7 +233,7 @@ void DefinitionWriter::counts(std::uint32_t probe, const ProbeCounts& counts) {
     entry_.varint(count);
   put(entry_, counts.missed);
   for (const std::uint64_t count :
-       {counts.paired, counts.unmatched, counts.unpaired, counts.not_sampled, counts.held_back})
+       {counts.paired, counts.unmatched, counts.unpaired, counts.not_sampled, counts.held_back, counts.estimated})
     entry_.varint(count);
   end(Tag::counts);
 }
@@ -561,6 +561,8 @@ bool Definitions::read_account(Tag tag, ByteReader& in) {
       for (std::uint64_t* count : {&counts.paired, &counts.unmatched, &counts.unpaired}) *count = in.varint();
       if (in.at_end()) return true;  // of one without guards
       for (std::uint64_t* count : {&counts.not_sampled, &counts.held_back}) *count = in.varint();
+      if (in.at_end()) return true;  // of one without limits of what a trace costs
+      counts.estimated = in.varint();
       return true;
     }
     case Tag::missed: {

@@ -2,6 +2,7 @@
 #include "record/events.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace usdt::record {
@@ -57,6 +58,7 @@ void EventEncoder::clear() {
   events_ = 0;
   first_ = last_ = 0;
   wall_offset_.reset();
+  weight_ = usual_weight_;
   sites_.next_block();
   threads_.clear();
   stacks_.clear();
@@ -76,6 +78,13 @@ void EventEncoder::clock(std::int64_t wall_offset) {
   wall_offset_ = wall_offset;
   out_.u8(kClock);
   out_.zigzag(wall_offset);
+}
+
+void EventEncoder::weight(double weight) {
+  if (weight_ == weight) return;
+  weight_ = weight;
+  out_.u8(kWeight);
+  out_.varint(std::bit_cast<std::uint64_t>(weight));
 }
 
 void EventEncoder::thread(const usdt_event& header) {
@@ -100,6 +109,7 @@ void EventEncoder::add(const Event& event, std::int64_t wall_offset, const Event
   SiteState& site = sites_.of(header.site, count);
   if (events_++ == 0) first_ = last_ = header.ts;
   clock(wall_offset);
+  weight(event.weight());
   const bool notes = std::any_of(args, args + count, [](const auto& arg) { return arg.error != 0 || arg.text != 0; });
   out_.u8(static_cast<std::uint8_t>(kEvent | (header.ip != site.ip ? kHasIp : 0) |
                                     (header.duration != 0 ? kHasDuration : 0) | (notes ? kHasNotes : 0) |
@@ -183,6 +193,7 @@ EventDecoder::EventDecoder(const AttachPlan& plan, const EventLayout& layout) : 
 void EventDecoder::begin(ByteSpan block, std::uint64_t first) {
   in_ = ByteReader(block);
   last_ = first;
+  weight_ = layout_.weight;
   sites_.next_block();
   threads_.clear();
   stacks_.clear();
@@ -198,8 +209,13 @@ Result<std::span<const std::byte>> EventDecoder::next() {
       if (!event(entry)) return malformed();
       return std::span<const std::byte>(record(), layout_.record_size());
     }
-    if (entry != kClock) return malformed();
-    wall_offset_ = in_.zigzag();
+    if (entry == kClock) {
+      wall_offset_ = in_.zigzag();
+      continue;
+    }
+    if (entry != kWeight) return malformed();
+    weight_ = std::bit_cast<double>(in_.varint());
+    if (!(weight_ >= 1 && weight_ <= kMostWeight)) return malformed();
   }
   if (in_.failed()) return malformed();
   return std::span<const std::byte>();

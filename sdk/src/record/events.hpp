@@ -22,13 +22,17 @@ namespace usdt::record {
 /// What begins an entry of a block of events: the kind in the lowest two bits, and what an event has beside the rest.
 enum Entry : std::uint8_t {
   kEvent = 1,
-  kClock = 2,  ///< how far the time of day is from CLOCK_MONOTONIC, from here on
+  kClock = 2,   ///< how far the time of day is from CLOCK_MONOTONIC, from here on
+  kWeight = 3,  ///< how many hits each event stands for, from here on
   kKindBits = 3,
   kHasIp = 4,        ///< another one than the last event of its site
   kHasDuration = 8,  ///< of a call
   kHasNotes = 16,    ///< some argument has a text or an error
   kHasStacks = 32,
 };
+
+/// Of events, at most.
+inline constexpr double kMostWeight = 1e9;
 
 /// What both sides remember of a site from one event to the next, within one block.
 struct SiteState {
@@ -52,6 +56,9 @@ using StringSlots = std::vector<std::optional<std::uint32_t>>;
 
 class EventEncoder {
  public:
+  /// Of events that stand for `weight` hits where nothing else is said.
+  explicit EventEncoder(double weight = 1) noexcept : usual_weight_(weight), weight_(weight) {}
+
   /// Begins a block.
   void clear();
   /// `wall_offset`: of the time of day, at this event.
@@ -76,6 +83,7 @@ class EventEncoder {
   };
 
   void clock(std::int64_t wall_offset);
+  void weight(double weight);
   void thread(const usdt_event& header);
   void stack(const Result<Stack>* stack);
   void frame(const Frame& frame);
@@ -86,6 +94,7 @@ class EventEncoder {
   std::size_t events_ = 0;
   std::uint64_t first_ = 0, last_ = 0;
   std::optional<std::int64_t> wall_offset_ = {};
+  double usual_weight_, weight_;
   SiteStates sites_;
   std::vector<StringSlots> slots_;  ///< by spec
   std::unordered_map<Thread, std::size_t, ThreadHash> threads_;
@@ -104,6 +113,8 @@ class EventDecoder {
   /// The next record of the block; empty: it has no more. Errors: malformed.
   [[nodiscard]] Result<std::span<const std::byte>> next();
   [[nodiscard]] std::int64_t wall_offset() const noexcept { return wall_offset_; }
+  /// Of the last record, how many hits it stands for.
+  [[nodiscard]] double weight() const noexcept { return weight_; }
   /// Of the last record.
   [[nodiscard]] Result<Stack> kernel_stack() const { return stack_of(kernel_); }
   [[nodiscard]] Result<Stack> user_stack() const { return stack_of(user_); }
@@ -140,6 +151,7 @@ class EventDecoder {
   SiteStates sites_;
   std::uint64_t last_ = 0;
   std::int64_t wall_offset_ = 0;
+  double weight_ = 1;
   std::vector<Thread> threads_;
   std::vector<RecordedStack> stacks_;
   std::vector<Frame> frames_;

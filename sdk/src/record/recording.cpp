@@ -196,6 +196,7 @@ Result<const Event*> Recording::next() {
     auto bytes = impl_->decoder->next();
     if (!bytes) return fail(bytes.error());
     if (!bytes->empty()) {
+      impl_->layout.weight = impl_->decoder->weight();
       auto event = Event::from(*bytes, impl_->plan, impl_->layout);
       if (!event) return fail(event.error());
       return &impl_->event.emplace(*event);
