@@ -100,7 +100,8 @@ x3::rule<struct FrontedRule, Front> const fronted("a value");
 
 const auto numbered = x3::lexeme["arg" >> argument_number >> !more];
 // What looks like a number of an argument is one, or a mistake.
-const auto name = x3::raw[x3::lexeme[!("arg" >> x3::ascii::digit) >> letter >> *more]];
+const auto scope = letter >> *more >> "::";
+const auto name = x3::raw[x3::lexeme[!("arg" >> x3::ascii::digit) >> *scope >> letter >> *more]];
 const auto member = x3::raw[x3::lexeme[+more]];
 const auto type = x3::raw[x3::lexeme[letter >> +~x3::char_("()")]];
 

@@ -206,6 +206,26 @@ def what_is_no_list_yet_is_an_error_and_never_elements(run):
 
 
 @scenario
+def the_list_of_functions_says_how_what_is_no_number_is_shown(run):
+    program = build(run)
+
+    def listed(*words):
+        done = subprocess.run([run.tool.with_name("usdt-list"), *words], capture_output=True, text=True)
+        check_equal(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    text = listed("-v", f"uprobe:{program}:views*")
+    for name, said_of_it in [("span", "shown as a list"), ("fixed", "shown with its members"), ("list", "shown as a list"),
+                             ("small", "shown with its members")]:
+        line = next(line for line in text.splitlines() if line.split()[:1] == [name])
+        check(line.endswith("  " + said_of_it), line)
+    check("unreadable" not in text, text)
+    arguments = json.loads(listed("--format", "json", f"uprobe:{program}:vectors*"))["args"]
+    check_equal([(each["readable"], each.get("shown")) for each in arguments],
+                [(True, None), (False, "list"), (True, None), (True, None)], "arguments of vectors()")
+
+
+@scenario
 def a_vector_of_bits_is_refused_with_the_reason(run):
     program = build(run)
     result = run.trace(f"uprobe:{program}:bits*", command=said.quiet(program))

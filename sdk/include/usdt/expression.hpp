@@ -116,6 +116,8 @@ class TypedExpression {
  public:
   /// At most so many different values of a site.
   static constexpr std::size_t kMostValues = 6;
+  /// A place for a name that no argument has: it may be one of an enum's values.
+  static constexpr std::size_t kNoArgument = SIZE_MAX;
 
   /// A node with the type of its result.
   struct Node {
@@ -128,8 +130,9 @@ class TypedExpression {
   };
 
   /// `expression` over `args`, the arguments of a site with what its paths lead to: `places` has the position of each
-  /// of Expression::values. Errors: invalid_argument with the column (a text in arithmetic, an argument that cannot be
-  /// read and why).
+  /// of Expression::values. What is kNoArgument is a value of the enum that it is compared or combined with: "BUSY",
+  /// "Color::red". Errors: invalid_argument with the column (a text in arithmetic, an argument that cannot be read and
+  /// why, no such argument or value of an enum).
   [[nodiscard]] static Result<TypedExpression> check(const Expression& expression, const std::vector<Arg>& args,
                                                      const std::vector<std::size_t>& places);
 

@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "expr/enumerators.hpp"
 #include "expr/numbers.hpp"
 
 namespace usdt {
@@ -116,7 +117,68 @@ class Checker {
     return Node{.op = Op::text, .type = Type::text, .text = node.text};
   }
 
+  [[nodiscard]] bool is_argument(const ExpressionNode& node) const {
+    return node.op == Op::value && places_[node.bits] != TypedExpression::kNoArgument;
+  }
+
+  // --- values of enums ---
+  /// An argument that has an enum's type, of which `node` is or makes a combination of bits; null: it is none.
+  [[nodiscard]] const Arg* enum_in(const ExpressionNode& node) const {
+    if (is_argument(node)) {
+      const Arg& arg = args_[places_[node.bits]];
+      const bool known = arg.declaration && !arg.declaration->enumerators.empty();
+      return known && arg.type.size >= 1 && arg.type.size <= 8 ? &arg : nullptr;
+    }
+    if (node.op != Op::bit_and && node.op != Op::bit_or && node.op != Op::bit_xor && node.op != Op::complement)
+      return nullptr;
+    for (const ExpressionNode& each : node.of)
+      if (const Arg* found = enum_in(each)) return found;
+    return nullptr;
+  }
+
+  /// While it lives, names in two operands may be values of the enum that one of them is of; in combinations of bits
+  /// also of the one that the whole is compared with.
+  class NamesOfEnum {
+   public:
+    NamesOfEnum(Checker& checker, const ExpressionNode& a, const ExpressionNode& b, bool compared)
+        : checker_(checker), before_(checker.enum_) {
+      const Arg* found = checker.enum_in(a);
+      if (found == nullptr) found = checker.enum_in(b);
+      if (found != nullptr || compared) checker.enum_ = found;
+    }
+    NamesOfEnum(const NamesOfEnum&) = delete;
+    NamesOfEnum& operator=(const NamesOfEnum&) = delete;
+    ~NamesOfEnum() { checker_.enum_ = before_; }
+
+   private:
+    Checker& checker_;
+    const Arg* before_;
+  };
+
+  static std::string_view name_of(const Arg& arg) { return arg.result && arg.name().empty() ? "retval" : arg.name(); }
+
+  Result<Node> enumerator(const std::string& name, const ExpressionNode& node) {
+    if (enum_ == nullptr) return wrong(node, fmt::format("{}: there is no such argument", name));
+    const std::vector<Enumerator>& all = enum_->declaration->enumerators;
+    const auto found = std::ranges::find_if(
+        all, [&](const Enumerator& each) { return expr::names_enumerator(name, enum_->declaration->type, each.name); });
+    if (found == all.end())
+      return wrong(node, fmt::format("{} is {}, which has no value '{}'{}", name_of(*enum_), enum_->declaration->type,
+                                     name, expr::near_enumerators(name, all)));
+    const unsigned spare = 64 - 8 * enum_->type.size;
+    const std::uint64_t bits = found->bits << spare;
+    Node made{.op = Op::integer};
+    if (enum_->type.is_signed) {
+      made.bits = static_cast<std::uint64_t>(static_cast<std::int64_t>(bits) >> spare);
+    } else {
+      made.bits = bits >> spare;
+      if (enum_->type.size == 8) made.type = Type::unsigned_integer;
+    }
+    return made;
+  }
+
   Result<Node> value(const ExpressionNode& node) {
+    if (places_[node.bits] == TypedExpression::kNoArgument) return enumerator(expression_.values[node.bits].text, node);
     return argument(places_[node.bits], expression_.values[node.bits].text, node);
   }
 
@@ -166,7 +228,7 @@ class Checker {
 
   /// Whether argument `node` may be a pointer to a text.
   [[nodiscard]] bool points(const ExpressionNode& node) const {
-    if (node.op != Op::value) return false;
+    if (!is_argument(node)) return false;
     const usdt::Type& type = args_[places_[node.bits]].type;
     const bool unsigned_word = type.kind == TypeKind::integer && !type.is_signed && type.size >= 4;
     return type.kind == TypeKind::pointer || type.kind == TypeKind::text || unsigned_word;
@@ -231,7 +293,7 @@ class Checker {
       const bool stack = static_cast<HitField>(node.bits) != HitField::probe;
       return Node{.op = Op::field, .type = stack ? Type::stack : Type::signed_integer, .bits = node.bits};
     }
-    const bool text = node.op == Op::value && args_[places_[node.bits]].type.kind == TypeKind::text;
+    const bool text = is_argument(node) && args_[places_[node.bits]].type.kind == TypeKind::text;
     if (text && args_[places_[node.bits]].readable())
       return text_of({.op = Op::text_of, .of = {node}, .column = node.column});
     auto checked = check(node);
@@ -286,6 +348,13 @@ class Checker {
   }
 
   Result<Node> arithmetic(const ExpressionNode& node) {
+    const bool bits = node.op == Op::bit_and || node.op == Op::bit_or || node.op == Op::bit_xor;
+    if (!bits) return computed(node);
+    const NamesOfEnum names(*this, node.of[0], node.of[1], false);
+    return computed(node);
+  }
+
+  Result<Node> computed(const ExpressionNode& node) {
     auto left = number(node.of[0]);
     if (!left) return left;
     auto right = number(node.of[1]);
@@ -342,6 +411,7 @@ class Checker {
   Result<Node> comparison(const ExpressionNode& node) { return compared(node.op, node.of[0], node.of[1], node); }
 
   Result<Node> compared(Op op, const ExpressionNode& a, const ExpressionNode& b, const ExpressionNode& at) {
+    const NamesOfEnum names(*this, a, b, true);
     auto left = check(a);
     if (!left) return left;
     auto right = check(b);
@@ -460,6 +530,7 @@ class Checker {
     return op;
   }
 
+  const Arg* enum_ = nullptr;  ///< whose values names may mean
   const Expression& expression_;
   const std::vector<Arg>& args_;
   const std::vector<std::size_t>& places_;

@@ -71,10 +71,16 @@ std::optional<std::size_t> find_value(const std::vector<Arg>& args, const ValueP
   return path.text.starts_with(kEndPrefix) ? find_arg(args, path.text) : std::nullopt;
 }
 
+bool may_be_enumerator(const ValuePath& path) {
+  return path.steps.empty() && std::holds_alternative<std::string>(path.root) && path.root != ArgName("retval") &&
+         !path.text.starts_with(kEndPrefix);
+}
+
 Result<TypedExpression> typed_over(const Expression& question, const std::vector<Arg>& args) {
   std::vector<std::size_t> places;
   for (const ValuePath& path : question.values) {
-    const auto place = find_value(args, path);
+    auto place = find_value(args, path);
+    if (!place && may_be_enumerator(path)) place = TypedExpression::kNoArgument;
     if (!place)
       return fail(ErrorKind::invalid_argument, fmt::format("{}: {}", path.text,
                                                            path.steps.empty() || path.text.starts_with(kEndPrefix)

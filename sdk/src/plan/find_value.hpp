@@ -18,6 +18,9 @@ inline constexpr std::string_view kEndPrefix = "end.";
 /// Where in `args` is what `path` leads to; nothing: it is not there.
 [[nodiscard]] std::optional<std::size_t> find_value(const std::vector<Arg>& args, const ValuePath& path);
 
+/// Whether it may be one of an enum's values, where no argument has that name.
+[[nodiscard]] bool may_be_enumerator(const ValuePath& path);
+
 /// `question` over `args`, which have all that it is about. Errors: invalid_argument (they have not, or not so typed).
 [[nodiscard]] Result<TypedExpression> typed_over(const Expression& question, const std::vector<Arg>& args);
 

@@ -8,19 +8,9 @@
 #include <utility>
 
 #include "expr/row.hpp"
+#include "plan/find_value.hpp"
 
 namespace usdt::plan {
-
-namespace {
-
-/// The position of what `path` names; nothing: it is not there.
-std::optional<std::size_t> find_value(const std::vector<Arg>& args, const ValuePath& path) {
-  if (path.steps.empty()) return find_arg(args, path.root);
-  const auto found = std::ranges::find_if(args, [&](const Arg& arg) { return arg.derived && arg.name() == path.text; });
-  return found == args.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - args.begin()));
-}
-
-}  // namespace
 
 ValueAdder::ValueAdder(const Expression* where, const TableQuestion* table) : table_question_(table) {
   if (table != nullptr) {
@@ -80,6 +70,10 @@ Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::Follo
     if (!place && !path.steps.empty()) {
       if (auto added = follower.add(path); !added) return fail(added.error());
       place = find_value(list.args, path);
+    }
+    if (!place && may_be_enumerator(path)) {
+      places.push_back(TypedExpression::kNoArgument);
+      continue;
     }
     if (!place) return fail(ErrorKind::invalid_argument, fmt::format("{}: there is no such argument", path.text));
     if (path.steps.empty()) follower.open(*place, false);  // a text that is a struct, such as std::string_view

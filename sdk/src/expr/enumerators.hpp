@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What people call the values of enums. Private to expr/.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "usdt/type.hpp"
+
+namespace usdt::expr {
+
+/// Whether `written`, "BUSY", "State::BUSY" or "net::BUSY", means `enumerator` of an enum of that type ("enum state",
+/// "net::State"). In front of it there may be the type, or of an enum without "class" what the type is in, each with or
+/// without what is around it.
+[[nodiscard]] bool names_enumerator(std::string_view written, std::string_view type, std::string_view enumerator);
+
+/// For the end of a message about one that there is not: the near ones, or else the first ones.
+[[nodiscard]] std::string near_enumerators(std::string_view written, const std::vector<Enumerator>& all);
+
+}  // namespace usdt::expr
