@@ -216,7 +216,7 @@ def the_list_of_functions_says_how_what_is_no_number_is_shown(run):
 
     text = listed("-v", f"uprobe:{program}:views*")
     for name, said_of_it in [("span", "shown as a list"), ("fixed", "shown with its members"), ("list", "shown as a list"),
-                             ("small", "shown with its members")]:
+                             ("small", "shown with its elements")]:
         line = next(line for line in text.splitlines() if line.split()[:1] == [name])
         check(line.endswith("  " + said_of_it), line)
     check("unreadable" not in text, text)

@@ -185,7 +185,7 @@ void needs_keys(JsonWriter& json, Needs needs) {
   json.EndArray();
 }
 
-void write(JsonWriter& json, const Arg& arg, const ParsedArg* parsed, Machine machine) {
+void write(JsonWriter& json, const Arg& arg, const ParsedArg* parsed, Machine machine, std::string_view shown) {
   json.StartObject();
   if (!arg.name().empty()) {
     json_key(json, "name");
@@ -223,14 +223,20 @@ void write(JsonWriter& json, const Arg& arg, const ParsedArg* parsed, Machine ma
     json_key(json, "reason");
     json_text(json, arg.why_unreadable());
   }
+  if (!shown.empty()) {
+    json_key(json, "shown");
+    json_text(json, shown);
+  }
   json.EndObject();
 }
 
 }  // namespace
 
 void write_arg(JsonWriter& json, const Arg& arg, const ParsedArg& parsed, Machine machine) {
-  write(json, arg, &parsed, machine);
+  write(json, arg, &parsed, machine, {});
 }
-void write_arg(JsonWriter& json, const Arg& arg, Machine machine) { write(json, arg, nullptr, machine); }
+void write_arg(JsonWriter& json, const Arg& arg, Machine machine, std::string_view shown) {
+  write(json, arg, nullptr, machine, shown);
+}
 
 }  // namespace usdt::tools

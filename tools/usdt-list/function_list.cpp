@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -96,8 +97,10 @@ class FunctionPrinter {
   }
 
   static std::string unreadable_remark(const ListedFunction& point) {
-    auto count = std::ranges::count_if(point.args, [](const usdt::Arg& arg) { return !arg.readable(); });
-    if (point.result && !point.result->readable()) ++count;
+    std::size_t count = 0;
+    for (std::size_t n = 0; n < point.args.size(); ++n)
+      if (!point.args[n].readable() && point.shown_as(n).empty()) ++count;
+    if (point.result && !point.result->readable() && point.shown_as(point.args.size()).empty()) ++count;
     return count == 0 ? std::string() : fmt::format("{} unreadable", count);
   }
 
@@ -111,18 +114,27 @@ class FunctionPrinter {
     };
     for (const usdt::Arg& arg : each.args) measure(arg);
     if (each.result) measure(*each.result);
-    for (const usdt::Arg& arg : each.args) print_arg(arg.name(), arg, each.machine, name_width, type_width);
-    if (each.result) print_arg("retval", *each.result, each.machine, name_width, type_width);
+    for (std::size_t n = 0; n < each.args.size(); ++n)
+      print_arg(each.args[n].name(), each.args[n], where_text(each, each.args[n], n), name_width, type_width);
+    if (each.result)
+      print_arg("retval", *each.result, where_text(each, *each.result, each.args.size()), name_width, type_width);
   }
 
   void detail(std::string_view label, std::string_view text) { out_.print("  {:<10} {}\n", label, text); }
 
-  void print_arg(std::string_view name, const usdt::Arg& arg, usdt::Machine machine, std::size_t name_width,
-                 std::size_t type_width) {
-    const std::string where =
-        arg.readable() ? location_text(arg.location, machine) : fmt::format("unreadable: {}", arg.why_unreadable());
+  /// Where value `n` is, or why it cannot be read.
+  static std::pair<std::string, Style> where_text(const ListedFunction& point, const usdt::Arg& arg, std::size_t n) {
+    if (arg.readable()) return {location_text(arg.location, point.machine), Style::plain};
+    const std::string_view shown = point.shown_as(n);
+    if (shown.empty()) return {fmt::format("unreadable: {}", arg.why_unreadable()), Style::bad};
+    const bool parts = shown == "members" || shown == "elements";
+    return {fmt::format("shown {} {}", parts ? "with its" : "as a", shown), Style::plain};
+  }
+
+  void print_arg(std::string_view name, const usdt::Arg& arg, const std::pair<std::string, Style>& where,
+                 std::size_t name_width, std::size_t type_width) {
     out_.print("    {:<{}}  {:<{}}  {}\n", name, name_width, type_of(arg), type_width,
-               out_.styled(where, arg.readable() ? Style::plain : Style::bad));
+               out_.styled(where.first, where.second));
   }
 
   int verbosity_;
@@ -196,11 +208,12 @@ void write_function(JsonWriter& json, const ListedFunction& each, const usdt::Pr
   usdt::tools::json_text_or_null(json, each.signature);
   json_key(json, "args");
   json.StartArray();
-  for (const usdt::Arg& arg : each.args) usdt::tools::write_arg(json, arg, each.machine);
+  for (std::size_t n = 0; n < each.args.size(); ++n)
+    usdt::tools::write_arg(json, each.args[n], each.machine, each.shown_as(n));
   json.EndArray();
   if (each.result) {
     json_key(json, "return");
-    usdt::tools::write_arg(json, *each.result, each.machine);
+    usdt::tools::write_arg(json, *each.result, each.machine, each.shown_as(each.args.size()));
   }
   if (!each.refused.empty()) {
     json_key(json, "refused");
@@ -225,6 +238,64 @@ std::string signature_text(const usdt::FunctionSignature& signature, bool return
 
 /// Whether the point is a line of source, as "@server.c:120" is.
 bool is_line(const usdt::FunctionPoint& point) { return point.name.starts_with('@'); }
+
+/// Whether something of value `n` can be read: a member, or a member of one.
+bool has_readable_part(const std::vector<usdt::Arg>& args, std::size_t n) {
+  for (std::size_t part = n + 1; part < args.size(); ++part)
+    if (args[part].part_of == n && (args[part].readable() || has_readable_part(args, part))) return true;
+  return false;
+}
+
+std::string_view shown_of(const std::vector<usdt::Arg>& args, std::size_t n) {
+  const usdt::Arg& arg = args[n];
+  if (arg.is_list()) return args[*arg.length].readable() ? "list" : "";
+  if (arg.readable()) return arg.type.kind == usdt::TypeKind::text ? "text" : "";
+  if (!has_readable_part(args, n)) return "";
+  return arg.type.kind == usdt::TypeKind::array ? "elements" : "members";
+}
+
+bool is_opaque(const usdt::Arg& arg) {
+  return !arg.readable() && (arg.type.kind == usdt::TypeKind::structure || arg.type.kind == usdt::TypeKind::array);
+}
+
+bool has_opaque_values(const ListedFunction& each) {
+  return each.refused.empty() &&
+         (std::ranges::any_of(each.args, is_opaque) || (each.result && is_opaque(*each.result)));
+}
+
+/// An argument, or behind them the result.
+const usdt::Arg& value_of(const ListedFunction& each, std::size_t n) {
+  return n < each.args.size() ? each.args[n] : *each.result;
+}
+
+/// Asks the plan that usdt-trace would make of those functions, how it shows what is no number.
+void find_shown(std::vector<ListedFunction>& functions, const usdt::ProbeFile& file) {
+  usdt::Selection selection;
+  usdt::ProbeFile& asked = selection.files.emplace_back(file);
+  asked.functions.clear();
+  asked.sites.clear();
+  for (const ListedFunction& each : functions)
+    if (has_opaque_values(each)) asked.functions.push_back(*each.of_file);
+  if (asked.functions.empty()) return;
+  usdt::PlanOptions options;
+  options.values.open = true;
+  const auto plan = usdt::plan_attach(selection, {}, options);
+  if (!plan) return;
+  std::map<std::pair<std::uint64_t, usdt::Moment>, const std::vector<usdt::Arg>*> values;
+  for (const usdt::AttachGroup& group : plan->groups) {
+    for (const auto site : group.sites)
+      if (const auto pc = pc_of(*plan, plan->sites[site]))
+        values[{pc->value, group.moment}] = &plan->args[plan->sites[site].args];
+  }
+  for (ListedFunction& each : functions) {
+    const auto found = values.find({each.of_file->pc.value, each.of_file->moment});
+    if (found == values.end() || !has_opaque_values(each)) continue;
+    const std::vector<usdt::Arg>& args = *found->second;
+    const std::size_t count = each.args.size() + (each.result ? 1 : 0);
+    for (std::size_t n = 0; n < std::min(count, args.size()); ++n)
+      each.shown.push_back(is_opaque(value_of(each, n)) ? shown_of(args, n) : "");
+  }
+}
 
 ListedFunction listed(const usdt::FunctionPoint& point, const usdt::ProbeFile& file) {
   ListedFunction out;
@@ -281,6 +352,7 @@ std::vector<ListedFunction> list_functions(const usdt::KernelSelection& selectio
 std::vector<ListedFunction> list_functions(const usdt::ProbeFile& file) {
   std::vector<ListedFunction> out;
   for (const usdt::FunctionPoint& point : file.functions) out.push_back(listed(point, file));
+  find_shown(out, file);
   std::ranges::stable_sort(out, {}, [](const ListedFunction& each) {
     return std::tuple(!each.refused.empty(), std::string_view(each.name), std::string_view(each.signature));
   });

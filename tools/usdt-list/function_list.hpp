@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,13 @@ struct ListedFunction {
   std::string module = {};                                        ///< of the kernel: "vmlinux", or the module's name
   const usdt::KernelFunction* of_kernel = nullptr;                ///< null: of a file, or refused without a look at it
   const usdt::FunctionPoint* of_file = nullptr;
+  /// Of what is no number itself: how usdt-trace shows it, "members", "elements", "list" or "text"; empty: not at all,
+  /// or as the number it is. The arguments, then the result.
+  std::vector<std::string_view> shown = {};
+
+  [[nodiscard]] std::string_view shown_as(std::size_t value) const {
+    return value < shown.size() ? shown[value] : std::string_view();
+  }
 };
 
 /// What a selection means, those that can be attached to first. `selection` must outlive the result.
