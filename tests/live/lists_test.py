@@ -256,6 +256,17 @@ def recordings_show_the_same_lists_byte_by_byte(run):
 
 
 @scenario
+def lists_that_could_be_read_are_no_failure_of_a_strict_trace(run):
+    program = build(run)
+    for options in ([], ["--record", run.dir / "strict.rec"]):
+        for function, code in (("vectors", 0), ("forged", 3)):
+            asked = "by_copy, bytes" if function == "vectors" else "*list"
+            done = subprocess.run([run.tool, f"uprobe:{program}:{function}*", "--print", asked, "--strict", *options, "--",
+                                   *said.quiet(program)], capture_output=True, text=True)
+            check_equal(done.returncode, code, f"{function} {options}: {done.stderr}")
+
+
+@scenario
 def lists_of_rust_are_what_the_program_says(run):
     require_root()
     require_program("rustc")

@@ -165,6 +165,16 @@ class FlightOutput final : public Recorder {
   std::uint64_t written_at_ = 0;      ///< where the recording ends in the stream
 };
 
+/// Whether value `n`, of those that are shown, could not be read. What is no number is read by its parts.
+bool is_unreadable(const usdt::Event& event, std::size_t n) {
+  const usdt::Arg& arg = event.arg_info(n);
+  if (arg.hidden || !is_there(event, n)) return false;
+  if (arg.is_list()) return !length_of(event, n);
+  for (std::size_t part = n + 1; has_members(arg) && part < event.arg_count(); ++part)
+    if (event.arg_info(part).part_of == n) return false;
+  return std::holds_alternative<usdt::ArgError>(event.value(n));
+}
+
 }  // namespace
 
 Recorder::Recorder(const Flags& flags, Surroundings& around, usdt::tools::Stream& out)
@@ -182,8 +192,7 @@ usdt::EventStacks Recorder::stacks(const usdt::Event& event) {
 
 void Recorder::count_unreadable(const usdt::Event& event) {
   for (std::size_t n = 0; strict_ && n < event.arg_count(); ++n)
-    if (!event.arg_info(n).hidden && is_there(event, n) && std::holds_alternative<usdt::ArgError>(event.value(n)))
-      ++unreadable_;
+    if (is_unreadable(event, n)) ++unreadable_;
 }
 
 std::unique_ptr<Recorder> make_recorder(const usdt::Tracer& tracer, const Printed& printed, const Flags& flags,
