@@ -100,9 +100,9 @@ void Ledger::print_overhead(const usdt::Overhead& overhead, const Account& total
                   percent_text(overhead.caused),
                   overhead.of_processors ? "what the processes did" : "one processor's time",
                   counted(total.hits, "hit"), hit_us, overhead.clocked ? "" : " (programs' share a rule of thumb)"));
-  if (overhead.windows > 1) {
-    say(fmt::format("  looked at {} of what they did, in {} windows of {} together; about {} in all{}",
-                    percent_text(overhead.looked_at), overhead.windows,
+  if (overhead.looked_at < 1) {
+    say(fmt::format("  looked at {} of {}, in {} of {} together; about {} in all{}", percent_text(overhead.looked_at),
+                    overhead.of_processors ? "what they did" : "it", counted(overhead.windows, "window"),
                     usdt::tools::duration_text(static_cast<double>(overhead.looked_for.count())),
                     counted(total.estimated, "hit"),
                     flags_.no_events() ? "" : ": events say how many they stand for (weight)"));

@@ -83,7 +83,7 @@ class TextOutput final : public Output {
     std::vector<std::string> lines = table_lines({view_, plan(), table, rows}, terminal.width);
     if (sample_ > 1) lines.push_back(estimated_text(sample_));
     if (limited_ && !overhead) lines.push_back("estimated from the weights of events");
-    if (overhead && overhead->windows > 1) lines.push_back(estimated_text(*overhead));
+    if (overhead && overhead->looked_at < 1) lines.push_back(estimated_text(*overhead));
     if (redraws()) {
       if (table_height_ > 0) out_.erase_lines(table_height_);
       for (std::string& line : lines) line.resize(std::min(line.size(), terminal.width - 1));
@@ -139,7 +139,7 @@ class TextOutput final : public Output {
     for (const std::size_t i : hit)
       out_.print("{:>12}  {}\n", number(i), full_name(plan(), plan().probes[usdt::Index<usdt::PlannedProbe>(i)]));
     if (sample_ > 1) out_.print("{}\n", estimated_text(sample_));
-    if (summary.overhead && summary.overhead->windows > 1) out_.print("{}\n", estimated_text(*summary.overhead));
+    if (summary.overhead && summary.overhead->looked_at < 1) out_.print("{}\n", estimated_text(*summary.overhead));
     if (limited_ && !summary.overhead) out_.print("estimated from the weights of events\n");
   }
 

@@ -148,7 +148,8 @@ std::string percent_text(double share) {
 }
 
 std::string estimated_text(const usdt::Overhead& overhead) {
-  return fmt::format("estimated from {} of what the processes did", percent_text(overhead.looked_at));
+  return fmt::format("estimated from {} of {}", percent_text(overhead.looked_at),
+                     overhead.of_processors ? "what the processes did" : "the time");
 }
 
 std::string estimated_text(std::uint32_t sample) { return fmt::format("estimated from one in {} hits", sample); }

@@ -52,7 +52,7 @@ bool OverheadBudget::wants_attached(const OverheadReading& reading) {
   const Time passed = reading.now - since_;
   if (attached_) {
     const bool dear = cost_rate_ > share_ * work_rate_;
-    return passed < kEnough || !dear || balance_ > cost_rate_ * ns(detaching_);
+    return passed < kShortest || !dear || balance_ > cost_rate_ * ns(detaching_);
   }
   const double waits = std::max(ns(passed - kPatience), 0.0) / ns(kPatience);
   return balance_ > 0 && balance_ >= price() * std::exp2(-waits);

@@ -61,7 +61,7 @@ OverheadGuard::~OverheadGuard() { finish(); }
 void OverheadGuard::finish() noexcept {
   std::unique_lock lock(mutex_);
   if (!std::exchange(finished_, true)) {
-    if (windows_ > 1 && looking_) look_at_hits(false);
+    if (was_detached_ && looking_) look_at_hits(false);
     advance(read());
   }
   lock.unlock();
@@ -92,6 +92,7 @@ void OverheadGuard::detach() {
   trace_.link.pause();
   const nanoseconds took = now() - began;
   attached_ = false;
+  was_detached_ = true;
   // What has only a little to tell of what went before it tells it together with the stretch before.
   if (last_.seen > 0 && over.seen < last_.seen / 4) {
     last_ = last_ + over;
@@ -252,7 +253,8 @@ Overhead OverheadGuard::account() const {
   const double work = last_reading_.work - first_.work, cost = last_reading_.cost - first_.cost;
   Overhead all{.allowed = budget_->share(), .windows = windows_, .trouble = trouble_};
   all.caused = work > 0 ? cost / work : 0;
-  all.looked_at = work > 0 ? std::min(seen_work_ / work, 1.0) : 1;
+  const double less = std::nextafter(1.0, 0.0);
+  if (was_detached_) all.looked_at = work > 0 ? std::min(seen_work_ / work, less) : less;
   all.of_hit = hits_so_far_ > 0 ? nanoseconds(std::llround(cost / static_cast<double>(hits_so_far_))) : nanoseconds(0);
   all.looked_for = seen_time_;
   all.lasted = last_reading_.now - first_.now;

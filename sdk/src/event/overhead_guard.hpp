@@ -92,6 +92,7 @@ class OverheadGuard {
   std::condition_variable changed_;
   bool finished_ = false;
   bool attached_ = true;
+  bool was_detached_ = false;
   bool looking_ = true;
   OverheadReading first_, last_reading_;
   double used_ = 0;  ///< TracedTime
