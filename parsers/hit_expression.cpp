@@ -196,6 +196,8 @@ struct TextParser : x3::parser<TextParser> {
 constexpr std::array kFields{HitField::pid,      HitField::tid,    HitField::cpu,    HitField::uid,
                              HitField::gid,      HitField::cgroup, HitField::nsecs,  HitField::comm,
                              HitField::duration, HitField::probe,  HitField::ustack, HitField::kstack};
+/// Words that are arguments where a site has one of that name: which is known only there.
+constexpr std::array kWords{HitField::elapsed, HitField::provider, HitField::name, HitField::ip};
 
 /// A path to a value, or one of the words for what is known of every hit.
 struct PathParser : x3::parser<PathParser> {
@@ -227,7 +229,9 @@ struct PathParser : x3::parser<PathParser> {
         path.steps.front().kind == PathStep::Kind::member) {
       path.root = path.steps.front().name;
       path.steps.erase(path.steps.begin());
-      path.text.erase(0, path.text.find('.') + 1);
+      std::string without = path.text.substr(path.text.find('.') + 1);
+      if (std::ranges::find(kWords, without, [](HitField field) { return to_string(field); }) == kWords.end())
+        path.text = std::move(without);
     }
     auto known = std::ranges::find(draft.values, path.text, &ValuePath::text);
     if (known == draft.values.end()) known = draft.values.insert(known, std::move(path));
@@ -282,9 +286,13 @@ Rule<struct PartTag> const part("a value");
 auto only(char symbol, char longer) { return x3::lexeme[x3::lit(symbol) >> !x3::char_(longer)]; }
 const auto word_end = !x3::char_("a-zA-Z0-9_");
 
-const auto text_of = x3::lexeme["str" >> word_end] >> '(' >> whole[make<Op::text_of, 1>] >> ')';
+const auto length = x3::rule<struct LengthTag>("a length, or ')'") =
+    (',' > whole > ')')[make<Op::text_of, 2>] | x3::lit(')')[make<Op::text_of, 1>];
+const auto text_of = x3::lexeme["str" >> word_end] >> '(' > whole > length;
+const auto hex = (x3::lexeme["hex" >> word_end] >> '(' > whole > ')')[make<Op::hex, 1>];
+const auto ntop = (x3::lexeme["ntop" >> word_end] >> '(' > whole > ')')[make<Op::ntop, 1>];
 // A path may begin with a parenthesis: "(*p).x". What is no path may be an expression in parentheses.
-const auto primary_def = number | literal | text_of | path | ('(' > whole > ')');
+const auto primary_def = number | literal | text_of | hex | ntop | path | ('(' > whole > ')');
 const auto unary_def = x3::eps[go_deeper] >>
                        ((only('!', '=') > unary)[make<Op::logical_not, 1>] |
                         (x3::lit('~') > unary)[make<Op::complement, 1>] | (x3::lit('-') > unary)[make<Op::negate, 1>] |
@@ -352,6 +360,14 @@ std::string_view to_string(HitField field) noexcept {
       return "comm";
     case HitField::duration:
       return "duration";
+    case HitField::elapsed:
+      return "elapsed";
+    case HitField::provider:
+      return "provider";
+    case HitField::name:
+      return "name";
+    case HitField::ip:
+      return "ip";
     case HitField::probe:
       return "probe";
     case HitField::ustack:
@@ -360,6 +376,12 @@ std::string_view to_string(HitField field) noexcept {
       return "kstack";
   }
   return {};
+}
+
+bool TypedExpression::is_word(const ValuePath& path) {
+  const auto* name = std::get_if<std::string>(&path.root);
+  return name != nullptr && path.steps.empty() && path.text == *name &&
+         std::ranges::find(kWords, *name, [](HitField field) { return to_string(field); }) != kWords.end();
 }
 
 namespace {

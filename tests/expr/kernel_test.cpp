@@ -3,8 +3,10 @@
 // (BPF_PROG_TEST_RUN of raw tracepoints, Linux 5.10). USDT_EXPRESSIONS=N: so many random ones.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <fnmatch.h>
 #include <gtest/gtest.h>
 #include <linux/bpf.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,6 +16,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <new>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "expr/compile.hpp"
 #include "random_expressions.hpp"
@@ -78,6 +85,23 @@ UniqueFd load(const std::vector<bpf_insn>& program, std::string& log) {
   return {};
 }
 
+/// An array whose element is `table`.
+UniqueFd map_of(const std::vector<std::uint64_t>& table) {
+  bpf_attr attr{};
+  attr.map_type = BPF_MAP_TYPE_ARRAY;
+  attr.key_size = sizeof(std::uint32_t);
+  attr.value_size = static_cast<std::uint32_t>(table.size() * sizeof(table[0]));
+  attr.max_entries = 1;
+  UniqueFd map(static_cast<int>(bpf(BPF_MAP_CREATE, attr)));
+  const std::uint32_t first = 0;
+  attr = {};
+  attr.map_fd = static_cast<std::uint32_t>(map.get());
+  attr.key = reinterpret_cast<std::uint64_t>(&first);
+  attr.value = reinterpret_cast<std::uint64_t>(table.data());
+  EXPECT_EQ(bpf(BPF_MAP_UPDATE_ELEM, attr), 0) << std::strerror(errno);
+  return map;
+}
+
 std::uint32_t run(const UniqueFd& program, const Context& context) {
   bpf_attr attr{};
   attr.test.prog_fd = static_cast<std::uint32_t>(program.get());
@@ -113,13 +137,15 @@ class CompiledExpression : public testing::Test {
   }
 
   static UniqueFd loaded(const std::string& text, const TypedExpression& expression) {
-    const auto code = expr::compile(expression, {});
+    auto code = expr::compile(expression, {});
     if (!code) {
       EXPECT_EQ(code.error().kind, ErrorKind::limit) << text << ": " << code.error().message;
       return {};
     }
+    const UniqueFd table = code->table.empty() ? UniqueFd() : map_of(code->table);
+    expr::set_table(code->instructions, table.get());
     std::string log;
-    UniqueFd program = load(program_round(*code), log);
+    UniqueFd program = load(program_round(code->instructions), log);
     EXPECT_GE(program.get(), 0) << text << "\n" << log.c_str();
     return program;
   }
@@ -264,6 +290,233 @@ TEST_F(CompiledExpression, reads_texts_only_as_far_as_it_must) {
   }
   EXPECT_EQ(answer("a == \"x\"", nullptr), USDT_UNDECIDED);
   EXPECT_EQ(answer("a != \"x\"", nullptr), USDT_UNDECIDED);
+}
+
+/// Memory that ends where the next page cannot be read.
+class EndOfPage {
+ public:
+  EndOfPage() : size_(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))) {
+    void* pages = ::mmap(nullptr, 2 * size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) throw std::bad_alloc();
+    page_ = static_cast<char*>(pages);
+    ::mprotect(page_ + size_, size_, PROT_NONE);
+  }
+  EndOfPage(const EndOfPage&) = delete;
+  EndOfPage& operator=(const EndOfPage&) = delete;
+  ~EndOfPage() { ::munmap(page_, 2 * size_); }
+
+  /// Where a copy of `bytes` is.
+  std::uint64_t put(std::string_view bytes) {
+    char* at = page_ + size_ - bytes.size();
+    std::memcpy(at, bytes.data(), bytes.size());
+    return reinterpret_cast<std::uint64_t>(at);
+  }
+
+ private:
+  std::size_t size_;
+  char* page_;
+};
+
+constexpr std::size_t kArray = 24;
+
+/// What arguments point to: a and e to a NUL, b an array of kArray characters, c as long as d says; all of them at the
+/// end of what can be read.
+struct Texts {
+  std::string a = {}, b = {}, c = {}, e = {};
+};
+
+struct TextsOfHit final : HitFacts {
+  explicit TextsOfHit(const Texts& of) : texts(of) {}
+  const Texts& texts;
+  bool cut = false;
+  [[nodiscard]] const std::string& at(std::size_t position) const {
+    return position == 0 ? texts.a : position == 1 ? texts.b : position == 2 ? texts.c : texts.e;
+  }
+  [[nodiscard]] std::optional<std::uint64_t> value(std::size_t position) const override {
+    return position == 3 ? std::optional(texts.c.size()) : std::nullopt;
+  }
+  [[nodiscard]] std::optional<std::string_view> text(std::size_t position) const override { return at(position); }
+  [[nodiscard]] bool is_cut(std::size_t) const override { return cut; }
+  [[nodiscard]] std::optional<std::uint64_t> field(HitField) const override { return std::nullopt; }
+  [[nodiscard]] std::optional<std::string_view> comm() const override { return "abaab"; }
+  [[nodiscard]] std::optional<std::string> site_text(HitField field) const override {
+    return field == HitField::name ? "abaab" : field == HitField::provider ? "ab" : "ab:abaab";
+  }
+};
+
+class CompiledTexts : public CompiledExpression {
+ protected:
+  CompiledTexts() {
+    for (const std::size_t i : {0, 1, 2, 4}) args_[i].type = {.size = 8, .kind = TypeKind::text};
+    args_[1].length = 5;
+    args_[2].length = 3;
+    args_[3].type = {.size = 8};
+    args_[5].hidden = true;
+    args_[5].location = Constant{kArray};
+    ::prctl(PR_SET_NAME, "abaab");
+  }
+
+  std::uint32_t answer(const std::string& text, const Texts& texts) {
+    const TextsOfHit hit(texts);
+    auto known = programs_.find(text);
+    if (known == programs_.end()) {
+      auto expression = typed(text, args_);
+      if (expression) expression = expression->at_site({.provider = "ab", .name = "abaab"});
+      EXPECT_TRUE(expression) << text << ": " << expression.error().message;
+      if (!expression) return 99;
+      UniqueFd program = loaded(text, *expression);
+      known = programs_.emplace(text, std::pair(std::move(*expression), std::move(program))).first;
+    }
+    const auto& [expression, program] = known->second;
+    if (!program) return 99;
+    Context context{};
+    for (std::size_t i = 0; i < expression.args().size(); ++i) {
+      const std::size_t position = expression.args()[i];
+      const bool ends_at_nul = position == 0 || position == 4;
+      context[i] = position == 3 ? texts.c.size()
+                                 : pages_[position].put(hit.at(position) + (ends_at_nul ? std::string(1, '\0') : ""));
+    }
+    const auto wanted = evaluate(expression, hit);
+    const std::uint32_t got = run(program, context);
+    EXPECT_EQ(got, !wanted        ? USDT_UNDECIDED
+                   : *wanted != 0 ? USDT_YES
+                                  : USDT_NO)
+        << text << fmt::format(" of {:?}, {:?}, {:?}, {:?}", texts.a, texts.b, texts.c, texts.e);
+    return got;
+  }
+
+  std::vector<Arg> args_ = six_arguments(false);
+  std::array<EndOfPage, 5> pages_;
+  std::map<std::string, std::pair<TypedExpression, UniqueFd>> programs_;
+};
+
+/// Few characters, so that many texts match.
+std::string few_letters(ExpressionWriter& writer, std::size_t most) {
+  std::string text(writer.below(most), ' ');
+  for (char& c : text) c = "aab["[writer.below(4)];
+  return text;
+}
+
+/// As much of `text` as fits an array, and something behind its NUL.
+std::string as_array(std::string text) {
+  text.resize(std::min(text.size(), kArray));
+  if (text.size() < kArray) text.push_back('\0');
+  text.resize(kArray, 'b');
+  return text;
+}
+
+std::string random_glob(ExpressionWriter& writer) {
+  std::string glob = few_letters(writer, 6);
+  for (std::size_t more = writer.below(5); more > 0; --more) {
+    constexpr std::array kPieces{"*", "?", "[ab]", "[!a]", "[^b-z]", "\\*", "*", "a", "[", "b*"};
+    glob += kPieces[writer.below(kPieces.size())];
+    glob += few_letters(writer, 3);
+  }
+  return glob;
+}
+
+/// As an expression has it in quotes.
+std::string quoted(const std::string& text) {
+  std::string made = "\"";
+  for (const char c : text) made += c == '\\' ? "\\\\" : std::string(1, c);
+  return made + "\"";
+}
+
+TEST_F(CompiledTexts, match_globs_as_records_do_and_as_fnmatch_says) {
+  ExpressionWriter writer(42, false);
+  const auto of_length = [&](std::size_t most) { return few_letters(writer, most); };
+  for (std::size_t n = 0; n < how_many() / 10 && !HasFailure(); ++n) {
+    const std::string glob = random_glob(writer);
+    for (int k = 0; k < 8 && !HasFailure(); ++k) {
+      const std::size_t most = k % 2 == 0 ? 8 : 40;
+      Texts hit{.a = of_length(most), .b = as_array(of_length(most)), .c = of_length(most), .e = ""};
+      if (k == 6) hit.a.assign(511, 'a'), hit.c.assign(512, 'a');
+      if (k == 7) hit.a = std::string(300, 'a') + "b", hit.c = std::string("a\0b", 3);
+      for (const char* subject : {"a", "b", "c", "comm"}) answer(fmt::format("{} =~ {}", subject, quoted(glob)), hit);
+      const bool matches = ::fnmatch(glob.c_str(), hit.a.c_str(), 0) == 0;
+      EXPECT_EQ(answer("a =~ " + quoted(glob), hit), matches ? USDT_YES : USDT_NO) << glob << " and " << hit.a;
+    }
+  }
+}
+
+TEST_F(CompiledTexts, of_more_than_512_characters_match_where_these_decide) {
+  const std::string many(512, 'x');
+  EXPECT_EQ(answer("a =~ \"*x?x*\"", {.a = many + "y"}), USDT_YES);
+  EXPECT_EQ(answer("a =~ \"x*y\"", {.a = many + "y"}), USDT_UNDECIDED);
+  EXPECT_EQ(answer("a =~ \"?[!x]*y\"", {.a = many + "y"}), USDT_NO);
+  EXPECT_EQ(answer("a =~ \"x*y\"", {.a = many.substr(2) + "y"}), USDT_YES);
+  EXPECT_EQ(answer("a == str(e)", {.a = many, .e = many}), USDT_UNDECIDED);
+  EXPECT_EQ(answer("a == str(e)", {.a = many.substr(1), .e = many.substr(1)}), USDT_YES);
+}
+
+TEST_F(CompiledTexts, are_compared_with_each_other_as_records_are_and_as_strcmp_says) {
+  ExpressionWriter writer(43, false);
+  constexpr std::array<std::size_t, 9> kLengths{1, 4, 16, 17, 18, 34, 200, 256, 400};
+  for (std::size_t n = 0; n < how_many() && !HasFailure(); ++n) {
+    std::string text = few_letters(writer, kLengths[writer.below(kLengths.size())]);
+    if (writer.below(8) == 0) text = "abaab";
+    if (writer.below(4) == 0) text.resize(kLengths[writer.below(kLengths.size())], 'b');
+    Texts hit{.a = text, .b = as_array(text), .c = text, .e = text};
+    if (writer.below(3) == 0) hit.a += "a";
+    if (writer.below(3) == 0) hit.c += std::string("\0x", 1 + writer.below(2));
+    if (writer.below(3) == 0 && !hit.e.empty()) hit.e[writer.below(hit.e.size())] = 'Z';
+    if (writer.below(3) == 0) hit.b[writer.below(kArray)] = '\0';
+    for (const char* of : {"str(a) == str(b)", "str(a) == c", "c != str(b)", "str(a) == comm", "comm != str(b)",
+                           "comm == c", "b == comm", "a in {str(e), str(b)}", "c == c"})
+      answer(of, hit);
+    EXPECT_EQ(answer("a == str(e)", hit), hit.a == hit.e ? USDT_YES : USDT_NO) << hit.a << " and " << hit.e;
+  }
+}
+
+TEST_F(CompiledTexts, that_cannot_be_read_have_no_answer) {
+  for (const char* text : {"a =~ \"*b*\"", "str(a) == str(e)", "str(e) != str(a)", "a =~ \"?\"", "comm != a"}) {
+    const auto expression = typed(text, args_);
+    ASSERT_TRUE(expression) << expression.error().message;
+    const UniqueFd program = loaded(text, *expression);
+    const char* there = "text";
+    const bool first = expression->args()[0] == 0;
+    Context context{};
+    context[first ? 1 : 0] = reinterpret_cast<std::uint64_t>(there);
+    EXPECT_EQ(run(program, context), USDT_UNDECIDED) << text;
+  }
+}
+
+TEST_F(CompiledTexts, that_end_at_no_nul_before_the_next_page_have_no_answer_unless_what_is_there_decides) {
+  const auto ask = [&](const std::string& text, const std::string& bytes) {
+    const auto expression = typed(text, args_);
+    return run(loaded(text, *expression), {pages_[0].put(bytes)});
+  };
+  const std::string sixteen = "SELECT 1 FROM ab";
+  EXPECT_EQ(ask("a =~ \"SELECT*FROM*\"", sixteen + "cd"), USDT_YES);
+  EXPECT_EQ(ask("a =~ \"SELECT*WHERE*\"", sixteen + "cd"), USDT_UNDECIDED);
+  EXPECT_EQ(ask("a =~ \"*FROM*\"", "FROM"), USDT_UNDECIDED);
+  EXPECT_EQ(ask("a =~ \"UPDATE*FROM*\"", sixteen + "cd"), USDT_NO);
+}
+
+TEST_F(CompiledTexts, may_be_names_of_probes_which_are_known_before) {
+  const Texts hit{.a = "abaab", .b = as_array("ab"), .c = "x", .e = "abaab"};
+  for (const char* yes :
+       {"name == \"abaab\"", "name =~ \"a*a?\"", "probe == \"ab:abaab\"", "a == name", "name == a", "b == provider",
+        "name == comm", "provider != name", "a =~ \"x\" || name =~ \"ab*\"", "name in {\"x\", \"abaab\"}"})
+    EXPECT_EQ(answer(yes, hit), USDT_YES) << yes;
+  for (const char* no : {"name == \"abaa\"", "provider =~ \"?\"", "c == name", "name == \"x\" && a =~ \"*\""})
+    EXPECT_EQ(answer(no, hit), USDT_NO) << no;
+}
+
+TEST_F(CompiledTexts, have_the_length_that_is_said_with_them) {
+  const Texts hit{.a = "", .b = "", .c = std::string("a\0b", 3), .e = ""};
+  EXPECT_EQ(answer("str(c, d) == \"a\\x00b\"", hit), USDT_YES);
+  EXPECT_EQ(answer("str(c, d) =~ \"a?b\"", hit), USDT_YES);
+  const auto unknown = typed("str(a, d) == \"a\"", args_);
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().message, "a was not read with that length");
+}
+
+TEST_F(CompiledTexts, may_be_many_in_one_question) {
+  std::string text = "a =~ \"*0*\"";
+  for (int i = 1; i < 24; ++i) text += fmt::format(" || {} =~ \"*{}*\"", "abce"[i % 4], i);
+  EXPECT_EQ(answer(text, {.a = "x", .b = as_array("y"), .c = "z", .e = "23"}), USDT_YES);
+  EXPECT_EQ(answer(text, {.a = "x", .b = as_array("y"), .c = "z", .e = "24"}), USDT_NO);
 }
 
 }  // namespace

@@ -80,7 +80,9 @@ Result<TypedExpression> typed(const std::string& text, const std::vector<Arg>& a
   if (!parsed) return fail(parsed.error());
   std::vector<std::size_t> places;
   for (const ValuePath& path : parsed->values)
-    places.push_back(static_cast<std::size_t>(std::get<std::string>(path.root)[0] - 'a'));
+    places.push_back(TypedExpression::is_word(path)
+                         ? TypedExpression::kNoArgument
+                         : static_cast<std::size_t>(std::get<std::string>(path.root)[0] - 'a'));
   return TypedExpression::check(*parsed, args, places);
 }
 

@@ -161,7 +161,7 @@ def one_thread_ends_what_another_began(run):
 @scenario
 def texts_are_those_of_their_own_moment(run):
     program = build(run)
-    probes = ["usdt:{0}:spans:ask ~~ usdt:{0}:spans:answer"]
+    probes = ["usdt:{0}:spans:ask~~usdt:{0}:spans:answer"]
     trace = traced(run, program, "texts 200", "--print", "str(arg0), end.arg0, str(end.arg1)", probes=probes)
     check_equal(len(trace.spans), 200, "spans")
     for n, span in enumerate(trace.spans):

@@ -52,6 +52,9 @@ KEYS = [
     ("arg2 % 8, arg0 < 0", lambda h: (h.byte % 8, int(h.short < 0))),
     ("str(arg3)", lambda h: (h.name,)),
     ("comm, str(arg3), arg2 & 1", lambda h: ("where-O2", h.name, h.byte & 1)),
+    ("name, provider, arg2 & 1", lambda h: ("numbers", "where", h.byte & 1)),
+    ("ntop(arg1 & 0xffff), hex(arg2 & 3)", lambda h: (f"{h.large & 255}.{h.large >> 8 & 255}.0.0", h.byte & 3)),
+    ('name == "numbers", ip * 0, arg2 & 1', lambda h: (1, 0, h.byte & 1)),
     ("arg1 >> 60, uid", lambda h: (h.large >> 60, 0)),
 ]
 
@@ -244,6 +247,8 @@ def durations_have_units_for_people_and_are_nanoseconds_for_programs(run):
 VIEWS = [
     ["--by", "arg2 % 3, str(arg3)", "--sum", "arg0", "--min", "arg0", "--max", "arg0"],
     ["--by", "comm, arg1 >> 61", "--avg", "arg1"],
+    ["--by", "name, provider, probe", "--max", "arg0"],
+    ["--by", "hex(arg1 >> 60), ntop(arg0), ip"],
     ["--hist", "arg1"],
     ["--hist", "arg0", "--hist-detail", "3", "--by", "arg2 & 1"],
     ["--lhist", "arg0:-50:200:33", "--by", "str(arg3)"],
@@ -274,6 +279,7 @@ def a_recording_makes_the_same_tables_as_the_kernel(run):
 
 WRONG = [
     (["--by", "arg4"], "a real is no key"),
+    (["--by", "1 + hex(arg0)"], "a whole one"),
     (["--by", "arg0, arg9"], "arg9: there is no such argument"),
     (["--by", "arg0,"], "expected a value"),
     (["--sum", "arg0", "--max", "arg1"], "one trace has one value"),
@@ -286,7 +292,7 @@ WRONG = [
     (["--top", "3"], "--top is about a table"),
     (["--interval", "1"], "--interval is about a table"),
     (["--by", "arg0", "--print", "arg1"], "do not go with them"),
-    (["--where", "probe == 1"], "can be a key of a table"),
+    (["--where", "probe == 1"], "a text is compared with a number"),
 ]
 
 

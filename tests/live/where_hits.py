@@ -40,6 +40,14 @@ QUESTIONS = [
     ("100 / arg0 > 10", lambda h: None if h.short == 0 else int(100 / h.short) > 10),
     ('comm == "where-O2" && pid == tid && uid == 0', lambda h: True),
     ("cpu > 100000", lambda h: False),
+    ('str(arg3) =~ "*-3-*longer"', lambda h: h.name.startswith("name-3")),
+    ('arg3 =~ "name-[13]-o?*" && arg0 > 0', lambda h: h.name[5] in "13" and h.short > 0),
+    ('arg3 =~ "?ame-[!0-4]*of*" || arg3 =~ "*-4-*"', lambda h: h.name[5] in "456"),
+    ('str(arg3) =~ "*-3-*shorter"', lambda h: False),
+    ("arg3 != comm && str(arg3) == arg3", lambda h: True),
+    ('name == "numbers" && provider =~ "wh?re*" && probe == "where:numbers" && arg0 < 0', lambda h: h.short < 0),
+    ('name == "others" || arg0 > 240', lambda h: h.short > 240),
+    ("ip != 0 && elapsed > 0 && elapsed < 1h", lambda h: True),
 ]
 
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """--where: hits count that the program itself says are meant, and of the others it is known how many there were."""
 
+import json
 import subprocess
 
 import puppet  # noqa: F401 (finds the harness)
@@ -25,6 +26,28 @@ def events_are_those_that_the_program_says_the_question_means(run):
     for where, holds in QUESTIONS:
         result, hits = traced(run, program, "usdt:{}:" + PROBE, where)
         expect(result, hits, holds, lambda hit: hit.short)
+
+
+@scenario
+def a_length_is_an_argument(run):
+    program = build(run)
+    result, hits = traced(run, program, "usdt:{}:" + PROBE, 'str(arg3, arg2) =~ "name-[35]*"')
+    expect(result, hits, lambda h: h.byte >= 6 and h.name[5] in "35", lambda hit: hit.short)
+
+
+@scenario
+def words_for_the_probe_are_answered_for_each_of_them(run):
+    program = build(run)
+    log = run.dir / "said"
+    for where, wanted in (('name == "numbers"', [0, 500]), ('provider == "uprobe"', [500, 0]),
+                          ('name =~ "s*" || arg0 < 0', [500, 250])):
+        done = subprocess.run([run.tool, f"uprobe:{program}:serve", f"usdt:{program}:{PROBE}", "--count", "--where", where,
+                               "-f", "json", "--", "sh", "-c", f"exec {program} > {log}"], capture_output=True, text=True,
+                              timeout=60)
+        check_equal(done.returncode, 0, done.stderr)
+        probes = json.loads(done.stdout.splitlines()[-1])["probes"]
+        found = {probe["probe"].rsplit(":", 1)[-1]: probe["hits"] - probe["rejected"] for probe in probes}
+        check_equal([found["serve"], found["numbers"]], wanted, where)
 
 
 @scenario
@@ -76,6 +99,12 @@ WRONG = [
     ('arg0 == "x"', "arg0 is no text"),
     ("arg4 + 1 > 2", "a real, which can only be compared"),
     ("duration > 10ms", "only calls have one"),
+    ("str(arg3, 5) == \"name-\"", "the length of a text is an argument"),
+    ("str(arg3 == 1", "a length, or ')' at column 14"),
+    ('arg3 =~ "' + 63 * "?" + '"', "a pattern of more than 62 characters"),
+    ("arg3 =~ comm", "a text matches a literal"),
+    ("hex(arg0) == 3", "how a key of a table is shown"),
+    ("name", "neither true nor false"),
 ]
 
 

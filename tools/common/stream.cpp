@@ -105,17 +105,36 @@ void Stream::break_line(std::uint64_t at) {
   std::copy(kBreak.begin(), kBreak.end(), buffer_.data() + from);
 }
 
+namespace {
+
+/// Characters of the escape that `text` begins with, as append_escape() of escape.cpp writes them; 0: with none.
+std::size_t escape_length(std::string_view text) noexcept {
+  if (text.size() < 2 || text[0] != '\\') return 0;
+  const std::size_t length = text[1] == 'x' ? 4 : text[1] == 'u' ? 6 : 2;
+  return std::min(length, text.size());
+}
+
+/// Bytes of the character that `text` begins with.
+std::size_t character_length(std::string_view text) noexcept {
+  std::size_t length = 1;
+  while (length < text.size() && (static_cast<unsigned char>(text[length]) & 0xc0U) == 0x80U) ++length;
+  return length;
+}
+
+}  // namespace
+
 void Stream::fit(std::uint64_t at, std::size_t least, std::size_t most, bool left) {
   const auto from = static_cast<std::size_t>(at - before_);
-  const auto begins_character = [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) != 0x80U; };
   std::size_t characters = 0;
-  for (std::size_t i = from; i < buffer_.size(); ++i) {
-    if (!begins_character(buffer_[i])) continue;
-    if (characters == most) {
+  for (std::size_t i = from; i < buffer_.size();) {
+    const std::string_view rest(buffer_.data() + i, buffer_.size() - i);
+    const std::size_t escape = escape_length(rest);
+    if (characters + std::max<std::size_t>(escape, 1) > most) {
       buffer_.resize(i);
       break;
     }
-    ++characters;
+    characters += std::max<std::size_t>(escape, 1);
+    i += escape > 0 ? escape : character_length(rest);
   }
   if (characters >= least) return;
   const std::size_t size = buffer_.size();

@@ -31,6 +31,16 @@ std::string_view sign_of(Operator op) noexcept {
   return found == kSigns.end() ? std::string_view() : found->second;
 }
 
+/// A pattern that only `text` matches.
+std::string glob_escaped(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (std::string_view("*?[\\").find(c) != std::string_view::npos) escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
 class Writer {
  public:
   Writer(const usdt::TypedExpression& expression, const ValueNames& names) : expression_(expression), names_(names) {}
@@ -47,6 +57,8 @@ class Writer {
       return fmt::format("str({}{})", name(node.bits), node.of.empty() ? "" : ", " + text(node.of[0]));
     if (node.op == Operator::conditional)
       return fmt::format("{} ? {} : {}", within(node.of[0]), within(node.of[1]), within(node.of[2]));
+    if (node.op == Operator::hex) return fmt::format("hex({})", text(node.of[0]));
+    if (node.op == Operator::ntop) return fmt::format("ntop({})", text(node.of[0]));
     if (node.op == Operator::log2_bucket) return fmt::format("log2({})", text(node.of[0]));
     return node.of.empty() ? std::string() : text(node.of[0]);  // a part of a row
   }
@@ -65,11 +77,12 @@ class Writer {
     return all;
   }
 
-  /// Texts are compared with a literal, or with how one begins.
+  /// Texts are compared with a literal, with how one begins, or with a pattern.
   [[nodiscard]] std::string matched(const Node& node, std::string_view sign) const {
-    const bool begins = node.bits != 0;
-    return fmt::format("{} {} {}", text(node.of[0]), begins ? "=~" : sign,
-                       usdt::tools::quoted(node.text + (begins ? "*" : "")));
+    const auto how = static_cast<usdt::TextMatch>(node.bits);
+    const bool begins = how == usdt::TextMatch::prefix;
+    return fmt::format("{} {} {}", text(node.of[0]), how == usdt::TextMatch::whole ? sign : "=~",
+                       usdt::tools::quoted(begins ? glob_escaped(node.text) + "*" : node.text));
   }
 
   [[nodiscard]] static std::string integer(const Node& node) {

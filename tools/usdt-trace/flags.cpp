@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -62,7 +63,8 @@ constexpr const char* examples =
 void declare_view(CLI::App& app, RawView& raw) {
   app.add_option(
          "--by", raw.by,
-         "Count the hits that have the same: expressions as --where has them, texts, 'probe', and the stacks of the "
+         "Count the hits that have the same: expressions as --where has them, texts, probe, name, provider, ip, "
+         "hex(EXPR), ntop(EXPR) of an IPv4 address, and the stacks of the "
          "process (ustack) and of the kernel (kstack), found by frame pointers; with commas")
       ->type_name("KEYS")
       ->allow_extra_args(false);
@@ -118,7 +120,8 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
       ->type_name("PID[,PID]");
   app.add_option(
          "--print", raw.prints,
-         "What to show: argN, str(argN), str(argN, argM) of the length argM, hex(argN), of functions names as well "
+         "What to show: argN, str(argN), str(argN, argM) of the length argM, hex(argN), ntop(argN) of an IPv4 address, "
+         "of functions names as well "
          "(count, str(filename)), retval, and what they lead to (req->peer.port, *p, a[2], ((struct foo *)arg1)->x, "
          "sizeof(struct foo)); PROBE=LIST: of these probes. Default: every argument")
       ->allow_extra_args(false)
@@ -133,8 +136,8 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_option(
          "--where", raw.where,
          "Only hits for which this holds, which the kernel finds out: C's operators over arguments and what "
-         "they lead to, pid, tid, comm, cpu, uid, gid, cgroup, nsecs, duration, numbers (10ms, 4KiB), \"texts\" "
-         "(==, !=, =~ \"begin*\"), in {1, 2}")
+         "they lead to, pid, tid, comm, cpu, uid, gid, cgroup, nsecs, elapsed, duration, provider, name, probe, ip, "
+         "numbers (10ms, 4KiB), texts (==, !=, =~ \"SELECT*FROM*\", str(argN, argM) of the length argM), in {1, 2}")
       ->allow_extra_args(false)
       ->type_name("EXPR");
   app.add_option("--pair-by", raw.pair_by,
@@ -433,6 +436,21 @@ std::size_t find_to(std::string_view text) {
   return text.npos;
 }
 
+/// The same of probes: where it stands alone nowhere, the first that is not in quotes, as in "A~~B".
+std::size_t find_to_of_probes(std::string_view text) {
+  if (const std::size_t alone = find_to(text); alone != text.npos) return alone;
+  bool in_quotes = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '\\')
+      ++at;
+    else if (text[at] == '"')
+      in_quotes = !in_quotes;
+    else if (!in_quotes && text.substr(at).starts_with(kTo))
+      return at;
+  }
+  return text.npos;
+}
+
 /// The names of where spans begin and of where they end; without spans all are among the first.
 usdt::Result<std::pair<std::vector<std::string>, std::vector<std::string>>> split_probes(
     const std::vector<std::string>& words) {
@@ -442,12 +460,12 @@ usdt::Result<std::pair<std::vector<std::string>, std::vector<std::string>>> spli
     if (!word.empty()) (behind ? sides.second : sides.first).emplace_back(word);
   };
   for (const std::string& word : words) {
-    const std::size_t at = find_to(word);
+    const std::size_t at = find_to_of_probes(word);
     if (at == word.npos) {
       (behind ? sides.second : sides.first).push_back(word);
       continue;
     }
-    if (behind || find_to(word.substr(at + kTo.size())) != word.npos)
+    if (behind || find_to_of_probes(word.substr(at + kTo.size())) != word.npos)
       return usdt::fail(usdt::ErrorKind::invalid_argument, "'~~' twice: one trace has spans of one kind, 'A ~~ B'");
     add(trimmed(std::string_view(word).substr(0, at)));
     behind = true;
@@ -583,6 +601,8 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
   auto view = parse_view(table);
   if (!view) return usdt::fail(view.error());
   flags.view = std::move(*view);
+  begin_at(flags, static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
+                                             std::chrono::nanoseconds(1)));
   if (flags.view.question) flags.count_only = false;  // by its rows
   // It is looked at some 20 times a second; the events of a recording have their own times.
   constexpr double shortest = 0.1;
@@ -626,6 +646,21 @@ bool is_number(std::string_view word) {
 }
 
 }  // namespace
+
+void begin_at(Flags& flags, std::uint64_t nanoseconds) {
+  flags.began = nanoseconds;
+  for (auto* question : {&flags.where, &flags.dump_on}) {
+    if (!*question) continue;
+    auto begun = std::make_shared<usdt::Expression>(**question);
+    begun->began = nanoseconds;
+    *question = std::move(begun);
+  }
+  if (!flags.view.question) return;
+  auto table = std::make_shared<usdt::TableQuestion>(*flags.view.question);
+  for (usdt::Expression& key : table->keys) key.began = nanoseconds;
+  if (table->value) table->value->began = nanoseconds;
+  flags.view.question = std::move(table);
+}
 
 void complete_stacks(std::vector<std::string>& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {

@@ -34,6 +34,7 @@ struct Flags {
   Prints print;
   FormatString format_string;                     ///< of lines of events; empty: ours
   std::shared_ptr<const usdt::Expression> where;  ///< null: every hit counts
+  std::uint64_t began = 0;                        ///< CLOCK_MONOTONIC, ns: what "elapsed" counts from
   View view;                                      ///< what is shown instead of events, if anything
   std::uint64_t max_events = UINT64_MAX;
   std::optional<double> duration_seconds;
@@ -77,6 +78,9 @@ struct Flags {
   std::string verifier_log;  ///< file for what the kernel's verifier says of a program it refuses
   bool verbose = false;      ///< how it is attached
 };
+
+/// From when on "elapsed" counts in all that is asked.
+void begin_at(Flags& flags, std::uint64_t nanoseconds);
 
 /// Parses argv, and a script that it names; prints help, version or a usage error itself. Returns the questions,
 /// without a script one; nothing when the program shall end, with the exit code in `exit_code`.

@@ -27,6 +27,16 @@ constexpr std::string_view kReals = "feg";
 /// Nobody has so wide a terminal; it bounds what a line takes.
 constexpr std::size_t kWidest = 1024;
 
+}  // namespace
+
+std::string format_field_names() {
+  std::vector<std::string_view> names;
+  for (const auto& [name, field] : kFields) names.push_back(name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+namespace {
+
 usdt::Error wrong(std::string_view source, std::size_t column, std::string_view why) {
   return {usdt::ErrorKind::syntax, fmt::format("--format-string: {} at column {} of '{}'", why, column + 1, source), 0,
           static_cast<std::uint32_t>(column)};
@@ -141,9 +151,9 @@ class Parser {
     auto list = parse_print_list(text);
     if (!list || list->size() != 1) {
       const std::size_t column = begin + (list ? 0 : list.error().column.value_or(0));
-      return usdt::fail(wrong(source_, column,
-                              "neither a value as --print has it (arg0, str(arg1), req->size) nor time, nsecs, pid, "
-                              "tid, cpu, comm, probe or duration"));
+      return usdt::fail(
+          wrong(source_, column,
+                "neither a value as --print has it (arg0, str(arg1), req->size) nor one of " + format_field_names()));
     }
     made_.list.push_back(std::move(list->front()));
     return {};

@@ -44,6 +44,9 @@ struct FormatString {
   [[nodiscard]] std::size_t values() const noexcept;
 };
 
+/// What "%{NAME}" has of every event: "time, nsecs, ...".
+[[nodiscard]] std::string format_field_names();
+
 /// Parses "%s took %d", "%-16{comm} %{str(arg0)} took %{duration}\n". Errors: syntax with the column; invalid_argument
 /// ("%s" beside "%{EXPR}").
 [[nodiscard]] usdt::Result<FormatString> parse_format_string(std::string_view source);

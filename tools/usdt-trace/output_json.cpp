@@ -272,6 +272,8 @@ class JsonOutput final : public Output {
         error("no such argument");
       else if (item.form == PrintItem::Form::text)
         text(event, *position, static_cast<unsigned>(i));
+      else if (item.form == PrintItem::Form::address)
+        address(event, *position);
       else if (item.form == PrintItem::Form::hex)
         hex(event, *position);
       else if (described_text(plan(), event, *position))
@@ -284,6 +286,14 @@ class JsonOutput final : public Output {
     json_key(json_, "end_args"), json_.StartArray();
     unasked_of(event, true);
     json_.EndArray();
+  }
+
+  /// "ntop(x)"
+  void address(const usdt::Event& event, std::size_t n) {
+    const usdt::Value value = event.value(n);
+    if (const auto* unread = std::get_if<usdt::ArgError>(&value)) return error(unread->reason);
+    const auto bits = integer_bits(value);
+    bits ? json_text(json_, ipv4_text(*bits)) : error("a real is no address");
   }
 
   /// The arguments of one end of a span, or of another hit.

@@ -260,10 +260,20 @@ class TextOutput final : public Output {
       show_error("no such argument");
     else if (item.form == PrintItem::Form::text)
       show_text(event, *position);
+    else if (item.form == PrintItem::Form::address)
+      show_address(event, *position);
     else if (const auto text = described_text(plan(), event, *position); text && item.form == PrintItem::Form::value)
       show_text(*text);
     else
       show_whole(event, *position, item.form == PrintItem::Form::hex);
+  }
+
+  /// "ntop(x)"
+  void show_address(const usdt::Event& event, std::size_t n) {
+    const usdt::Value value = event.value(n);
+    if (const auto* error = std::get_if<usdt::ArgError>(&value)) return show_error(error->reason);
+    const auto bits = integer_bits(value);
+    bits ? out_.print("{}", ipv4_text(*bits)) : show_value(event, n, false);
   }
 
   /// A value with its members.

@@ -80,7 +80,9 @@ std::string what_there_is(const usdt::AttachPlan& plan, const Printed& printed, 
 }
 
 /// An argument no site has is a mistake, one that some sites lack is not.
-usdt::Result<void> check_list(const usdt::AttachPlan& plan, const Printed& printed, ListNumber number) {
+usdt::Result<void> check_list(const Flags& flags, const usdt::AttachPlan& plan, const Printed& printed,
+                              ListNumber number) {
+  const bool in_format = !flags.format_string.list.empty() && number == 0;
   for (const PrintItem& item : printed.lists[number]) {
     const bool exists = std::ranges::any_of(plan.sites, [&](const usdt::PlannedSite& site) {
       const auto& args = plan.args[site.args];
@@ -88,8 +90,12 @@ usdt::Result<void> check_list(const usdt::AttachPlan& plan, const Printed& print
              (!item.length || usdt::find_arg(args, *item.length));
     });
     if (!exists)
-      return usdt::fail(usdt::ErrorKind::invalid_argument, fmt::format("--print {}: no such argument: {}", item.label,
-                                                                       what_there_is(plan, printed, number)));
+      return usdt::fail(usdt::ErrorKind::invalid_argument,
+                        fmt::format("{}: no such argument{}: {}",
+                                    in_format ? fmt::format("--format-string %{{{}}}", item.label)
+                                              : fmt::format("--print {}", item.label),
+                                    in_format ? fmt::format(", nor one of {}", format_field_names()) : "",
+                                    what_there_is(plan, printed, number)));
   }
   return {};
 }
@@ -114,7 +120,7 @@ std::string names_of_probes(const usdt::AttachPlan& plan) {
 usdt::Result<void> check_prints(const Flags& flags, const usdt::AttachPlan& plan, const Printed& printed) {
   for (ListNumber number = 0; number < printed.lists.size(); ++number) {
     if (std::ranges::find(printed.of_probe, number) != printed.of_probe.end()) {
-      if (auto sense = check_list(plan, printed, number); !sense) return sense;
+      if (auto sense = check_list(flags, plan, printed, number); !sense) return sense;
     } else if (number > 0) {
       return usdt::fail(
           usdt::ErrorKind::invalid_argument,

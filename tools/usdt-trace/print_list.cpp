@@ -38,12 +38,14 @@ const auto text = x3::rule<struct TextRule, ParsedItem>("str(argN)") = x3::lexem
                                                                        x3::attr(Form::text) >> one_or_two >> ')';
 const auto hex = x3::rule<struct HexRule, ParsedItem>("hex(argN)") = x3::lexeme["hex" >> !letter] >> '(' >>
                                                                      x3::attr(Form::hex) >> one >> ')';
+const auto address = x3::rule<struct AddressRule, ParsedItem>("ntop(argN)") = x3::lexeme["ntop" >> !letter] >> '(' >>
+                                                                              x3::attr(Form::address) >> one >> ')';
 const auto plain = x3::rule<struct PlainRule, ParsedItem>("argN") = x3::attr(Form::value) >> one;
-const auto item = text | hex | plain;
+const auto item = text | hex | address | plain;
 
 usdt::Error expected(std::size_t column, std::string_view source) {
   return {usdt::ErrorKind::syntax,
-          fmt::format("--print: expected argN, a name, retval, a member, str(...) or hex(...) at column {} "
+          fmt::format("--print: expected argN, a name, retval, a member, str(...), hex(...) or ntop(...) at column {} "
                       "of '{}'; arguments count from arg0",
                       column + 1, source),
           0, static_cast<std::uint32_t>(column)};
@@ -72,12 +74,23 @@ usdt::Result<PrintItem> item_of(const ParsedItem& parsed, std::string_view sourc
       return usdt::fail(expected(column_of(part.text, source, path->steps.front().column), source));
   }
   if (out.form == Form::text) label = fmt::format("str({})", label);
+  if (out.form == Form::address) label = fmt::format("ntop({})", label);
   if (out.form == Form::hex) label = fmt::format("hex({})", label);
   out.label = std::move(label);
   return out;
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> integer_bits(const usdt::Value& value) noexcept {
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return static_cast<std::uint64_t>(*number);
+  const auto* number = std::get_if<std::uint64_t>(&value);
+  return number != nullptr ? std::optional(*number) : std::nullopt;
+}
+
+std::string ipv4_text(std::uint64_t bits) {
+  return fmt::format("{}.{}.{}.{}", bits & 0xff, bits >> 8 & 0xff, bits >> 16 & 0xff, bits >> 24 & 0xff);
+}
 
 usdt::ArgName name_of(const usdt::ValuePath& path) { return path.steps.empty() ? path.root : usdt::ArgName(path.text); }
 

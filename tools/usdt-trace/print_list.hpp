@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "usdt/decode.hpp"
+#include "usdt/event.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/result.hpp"
 #include "usdt/value_path.hpp"
@@ -16,7 +17,7 @@ namespace usdt_trace {
 
 /// One thing to show of an event.
 struct PrintItem {
-  enum class Form : std::uint8_t { value, text, hex };
+  enum class Form : std::uint8_t { value, text, hex, address };
   Form form = Form::value;
   usdt::ValuePath value;                     ///< an argument, kReturnValue, or what they lead to
   std::optional<usdt::ArgName> length = {};  ///< text: the argument that says how long it is
@@ -24,13 +25,19 @@ struct PrintItem {
 };
 using PrintList = std::vector<PrintItem>;
 
+/// A struct in_addr as a word: its bytes as they are in memory, with dots between them.
+[[nodiscard]] std::string ipv4_text(std::uint64_t bits);
+
+/// The bits of an integer; nothing: it is none.
+[[nodiscard]] std::optional<std::uint64_t> integer_bits(const usdt::Value& value) noexcept;
+
 /// What the return value is called.
 inline constexpr std::string_view kReturnValue = "retval";
 
 /// The name of a value in its site's list.
 [[nodiscard]] usdt::ArgName name_of(const usdt::ValuePath& value);
 
-/// Parses "arg0, str(arg1), hex(count), req->peer.port, retval". Error: syntax with the column.
+/// Parses "arg0, str(arg1), hex(count), ntop(addr), req->peer.port, retval". Error: syntax with the column.
 [[nodiscard]] usdt::Result<PrintList> parse_print_list(std::string_view text);
 
 /// Which of a site's arguments `item` means; nothing: it has no such argument.

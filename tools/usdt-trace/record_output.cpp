@@ -19,7 +19,7 @@ namespace {
 // Names of properties.
 constexpr std::string_view kPrint = "print.", kPrintOf = "print_of.", kWhere = "where", kKernelStack = "kstack",
                            kUserStack = "ustack", kSample = "sample", kMaxRate = "max_rate",
-                           kMaxOverhead = "max_overhead", kLast = "last";
+                           kMaxOverhead = "max_overhead", kLast = "last", kBegan = "began";
 
 std::string text_of(const PrintList& list) {
   std::vector<std::string_view> items;
@@ -37,6 +37,7 @@ usdt::RecordingInfo info_of(const Printed& printed, const Flags& flags) {
     if (const ListNumber list = printed.of_probe[probe]; list != 0)
       add(fmt::format("{}{}", kPrintOf, probe), fmt::format("{}", list));
   if (flags.where) add(std::string(kWhere), flags.where->text);
+  add(std::string(kBegan), fmt::format("{}", flags.began));
   if (flags.kernel_stack_depth > 0) add(std::string(kKernelStack), fmt::format("{}", flags.kernel_stack_depth));
   if (flags.user_stack_depth > 0) add(std::string(kUserStack), fmt::format("{}", flags.user_stack_depth));
   if (flags.sample > 1) add(std::string(kSample), fmt::format("{}", flags.sample));
@@ -250,6 +251,7 @@ usdt::Result<RecordedView> recorded_view(const usdt::Recording& recording) {
   if (const auto last = number_behind(recording.property(kLast).value_or(""), ""))
     view.last = std::chrono::nanoseconds(static_cast<std::int64_t>(std::min<std::size_t>(*last, INT64_MAX)));
   view.max_overhead = share_in(recording, kMaxOverhead);
+  view.began = number_behind(recording.property(kBegan).value_or(""), "").value_or(0);
   return view;
 }
 

@@ -104,6 +104,7 @@ class Replay {
     flags_.max_rate = view->max_rate;
     flags_.max_overhead = view->max_overhead;
     flags_.last = view->last;
+    begin_at(flags_, view->began);
     recorded_where_ = view->where;
     printed_ = std::move(view->printed);
     if (flags_.print.empty())
@@ -131,6 +132,7 @@ class Replay {
     } else if (!recorded_where_.empty()) {
       auto where = usdt::parse_expression(recorded_where_);
       if (!where) return usdt::fail(where.error().within("the recording's --where"));
+      where->began = flags_.began;
       flags_.where = std::make_shared<const usdt::Expression>(std::move(*where));
     }
     return {};

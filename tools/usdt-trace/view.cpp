@@ -402,6 +402,9 @@ std::string key_text(const usdt::AttachPlan& plan, const usdt::TableColumn& colu
   if (column.field == usdt::HitField::probe)
     return full_name(plan, plan.probes[usdt::Index<usdt::PlannedProbe>(static_cast<std::uint32_t>(whole(key)))]);
   const auto* wide = std::get_if<std::uint64_t>(&key);
+  if (column.form == usdt::KeyForm::ipv4) return ipv4_text(static_cast<std::uint64_t>(whole(key)));
+  if (column.form == usdt::KeyForm::hex || column.field == usdt::HitField::ip)
+    return fmt::format("{:#x}", static_cast<std::uint64_t>(whole(key)));
   if (column.arg) {
     const auto bits = static_cast<std::uint64_t>(whole(key));
     if (const std::string_view word = usdt::enumerator_name(*column.arg, bits); !word.empty()) return std::string(word);

@@ -65,7 +65,8 @@ void stack_end(JsonWriter& json, const std::vector<usdt::TableKey>& keys) {
 void key(JsonWriter& json, const usdt::AttachPlan& plan, const usdt::TableColumn& column, const usdt::TableKey& key) {
   if (const auto* text = std::get_if<usdt::TableText>(&key)) return json_text(json, text->bytes);
   if (const auto* frames = std::get_if<usdt::TableStack>(&key)) return stack(json, *frames);
-  if (column.field == usdt::HitField::probe) return json_text(json, key_text(plan, column, key));
+  if (column.field == usdt::HitField::probe || column.form == usdt::KeyForm::ipv4)
+    return json_text(json, key_text(plan, column, key));
   if (const auto* wide = std::get_if<std::uint64_t>(&key)) {
     json.Uint64(*wide);
   } else {

@@ -52,6 +52,13 @@ struct Bucket {
   [[nodiscard]] static Bucket linear(std::int64_t key, std::int64_t min, std::int64_t max, std::int64_t step);
 };
 
+/// How a number is shown.
+enum class KeyForm : std::uint8_t {
+  decimal,
+  hex,   ///< "hex(x)"
+  ipv4,  ///< "ntop(x)": the bytes of the number as they are in memory
+};
+
 /// What one of the keys is.
 struct TableColumn {
   std::string label;  ///< as it was written
@@ -60,6 +67,7 @@ struct TableColumn {
   std::uint32_t size = 8;              ///< bytes
   std::optional<HitField> field = {};  ///< it is one of these
   std::optional<Arg> arg = {};         ///< it is an argument, of the first site's type
+  KeyForm form = KeyForm::decimal;
 };
 
 /// PlanOptions::table over what is traced.

@@ -146,10 +146,26 @@ Result<void> load_object(const ObjectCopy& object) {
   return {};
 }
 
+/// A map with what instructions read.
+Result<sys::UniqueFd> table_map(const std::vector<std::uint64_t>& table) {
+  const auto size = static_cast<std::uint32_t>(table.size() * sizeof(table[0]));
+  sys::UniqueFd map(bpf_map_create(BPF_MAP_TYPE_ARRAY, "usdt_table", sizeof(std::uint32_t), size, 1, nullptr));
+  const std::uint32_t first = 0;
+  if (!map || bpf_map_update_elem(map.get(), &first, table.data(), BPF_ANY) != 0)
+    return fail(os_failure(ErrorKind::io, "make a map for what patterns match", errno));
+  return map;
+}
+
+/// The code of an object, with the maps that it has by their descriptors.
+struct ObjectCode {
+  std::vector<std::byte> bytes;
+  std::vector<sys::UniqueFd> maps;
+};
+
 /// `bytes` with a question of the plan in the program.
 Result<std::vector<std::byte>> with_question(std::span<const std::byte> bytes, usdt_patch placeholder,
                                              const TypedExpression& question, const ProgramKind& kind, Machine kernel,
-                                             bool sleepable) {
+                                             bool sleepable, std::vector<sys::UniqueFd>& maps) {
   expr::Surroundings surroundings{.may_wait = sleepable && kind.source == USDT_SOURCE_USER};
   if (kind.source != USDT_SOURCE_USER)
     surroundings.kernel_half = kernel == Machine::i386 ? USDT_I386_KERNEL_HALF : USDT_X86_KERNEL_HALF;
@@ -161,7 +177,13 @@ Result<std::vector<std::byte>> with_question(std::span<const std::byte> bytes, u
   }
   auto code = expr::compile(question, surroundings);
   if (!code) return fail(code.error());
-  auto expanded = expand_calls(bytes, placeholder, *code);
+  if (!code->table.empty()) {
+    auto map = table_map(code->table);
+    if (!map) return fail(map.error());
+    expr::set_table(code->instructions, map->get());
+    maps.push_back(std::move(*map));
+  }
+  auto expanded = expand_calls(bytes, placeholder, code->instructions);
   if (!expanded && expanded.error().kind == ErrorKind::not_found)
     return fail(
         ErrorKind::invalid_argument,
@@ -170,12 +192,13 @@ Result<std::vector<std::byte>> with_question(std::span<const std::byte> bytes, u
 }
 
 /// The object's code, rewritten where `program` wants it; empty: as it is.
-Result<std::vector<std::byte>> code_for(std::span<const std::byte> bytes, const PlannedProgram& program,
-                                        const AttachPlan& plan, bool sleepable) {
-  std::vector<std::byte> code;
+Result<ObjectCode> code_for(std::span<const std::byte> bytes, const PlannedProgram& program, const AttachPlan& plan,
+                            bool sleepable) {
+  ObjectCode made;
+  std::vector<std::byte>& code = made.bytes;
   if ((program.carriers & USDT_CARRIER_BIT(USDT_CARRIER_LINK)) != 0) {
     auto special = specialise(bytes, program);
-    if (!special) return special;
+    if (!special) return fail(special.error());
     code = std::move(*special);
   }
   // After that, since numbers of the question could look like placeholders.
@@ -183,13 +206,15 @@ Result<std::vector<std::byte>> code_for(std::span<const std::byte> bytes, const 
        {std::pair(program.kind.filter, USDT_PATCH_FILTER), {program.kind.pair, USDT_PATCH_PAIR}}) {
     if (!question) continue;
     auto asking = with_question(code.empty() ? bytes : code, placeholder, plan.filters[*question], program.kind,
-                                plan.kernel_machine, sleepable);
-    if (!asking) return asking;
+                                plan.kernel_machine, sleepable, made.maps);
+    if (!asking) return fail(asking.error());
     code = std::move(*asking);
   }
-  if (program.kind.moment != Moment::both) return code;
+  if (program.kind.moment != Moment::both) return made;
   auto session = call_session_kfuncs(code.empty() ? bytes : code);
-  return session;
+  if (!session) return fail(session.error());
+  code = std::move(*session);
+  return made;
 }
 
 class Loader {
@@ -242,8 +267,9 @@ class Loader {
   Result<void> open(const PlannedProgram& program) {
     auto code = code_for(recipe_.bytes(), program, plan_, options_.sleepable);
     if (!code) return fail(code.error());
-    auto copy = recipe_.open(code->empty() ? recipe_.bytes() : *code);
+    auto copy = recipe_.open(code->bytes.empty() ? recipe_.bytes() : code->bytes);
     if (!copy) return fail(copy.error());
+    copy->keep(std::move(code->maps));
     const bool is_first = copies_.empty();
     copies_.push_back(std::move(*copy));
     if (!is_first) return share_maps(copies_.front(), copies_.back());

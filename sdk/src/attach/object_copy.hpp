@@ -14,7 +14,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "sys/unique_fd.hpp"
 #include "usdt/result.hpp"
 
 namespace usdt::backends {
@@ -30,6 +33,9 @@ class ObjectCopy {
  public:
   /// Errors: malformed, with libbpf's words.
   [[nodiscard]] static Result<ObjectCopy> open(std::span<const std::byte> bytes, const std::string& name);
+
+  /// Maps that its code has by their descriptors stay open as long as it, which is loaded and cloned.
+  void keep(std::vector<sys::UniqueFd> maps) noexcept { maps_ = std::move(maps); }
 
   [[nodiscard]] bpf_object* get() const noexcept { return object_.get(); }
   [[nodiscard]] bpf_map* map(const char* name) const noexcept;
@@ -58,6 +64,7 @@ class ObjectCopy {
   /// What a variable of the first of `sections` that has it will be loaded with.
   [[nodiscard]] std::span<std::byte> initial(std::initializer_list<const char*> sections, std::string_view name) const;
   std::unique_ptr<bpf_object, Close> object_;
+  std::vector<sys::UniqueFd> maps_ = {};
 };
 
 }  // namespace usdt::backends

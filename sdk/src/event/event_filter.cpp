@@ -29,7 +29,7 @@ Result<EventFilter> EventFilter::make(std::shared_ptr<const Expression> question
 std::optional<bool> EventFilter::operator()(const Event& event) {
   const auto& asked = impl_->question.at(Index<PlannedSite>(event.site_number()));
   if (!asked.typed) return std::nullopt;
-  const auto answer = evaluate(*asked.typed, event::EventFacts(event, asked.longest));
+  const auto answer = evaluate(*asked.typed, event::EventFacts(event));
   return answer ? std::optional(*answer != 0) : std::nullopt;
 }
 
@@ -69,7 +69,7 @@ Result<EventTable> EventTable::make(const Expression* where, const TableQuestion
 TableBuilder::Added EventTable::add(const Event& event, const EventStacks& stacks) {
   const auto& asked = impl_->question.at(Index<PlannedSite>(event.site_number()));
   if (!asked.typed || !expr::same_rows(asked.typed->root(), impl_->table)) return TableBuilder::Added::undecided;
-  return impl_->rows->add(*asked.typed, event::EventFacts(event, asked.longest, stacks), event.weight());
+  return impl_->rows->add(*asked.typed, event::EventFacts(event, stacks), event.weight());
 }
 
 std::string_view EventTable::refusal(Index<PlannedSite> site) {

@@ -6,21 +6,11 @@
 #include <algorithm>
 
 #include "expr/row.hpp"
+#include "expr/site_words.hpp"
 #include "plan/find_value.hpp"
 #include "usdt/table.hpp"
 
 namespace usdt::event {
-namespace {
-
-/// Of the texts that the question needs: what it compares them with, or a key of a row.
-std::size_t longest_text(const TypedExpression::Node& node) {
-  std::size_t longest = node.op == Operator::row ? TableQuestion::kMostKeyBytes : node.text.size();
-  for (const TypedExpression::Node& each : node.of) longest = std::max(longest, longest_text(each));
-  return longest;
-}
-
-}  // namespace
-
 std::optional<std::uint64_t> EventFacts::value(std::size_t position) const {
   const Value value = event_.value(position);
   if (std::holds_alternative<ArgError>(value)) return std::nullopt;
@@ -31,8 +21,13 @@ std::optional<std::uint64_t> EventFacts::value(std::size_t position) const {
 
 std::optional<std::string_view> EventFacts::text(std::size_t position) const {
   const auto text = event_.captured_text(position);
-  if (!text || (text->truncated && text->bytes.size() <= longest_)) return std::nullopt;
+  if (!text) return std::nullopt;
   return text->bytes;
+}
+
+bool EventFacts::is_cut(std::size_t position) const {
+  const auto text = event_.captured_text(position);
+  return text && text->truncated;
 }
 
 std::optional<std::uint64_t> EventFacts::field(HitField field) const {
@@ -47,8 +42,13 @@ std::optional<std::uint64_t> EventFacts::field(HitField field) const {
       return event_.timestamp() + event_.duration();  // of calls, which have their entry's time
     case HitField::duration:
       return event_.duration();
+    case HitField::ip:
+      return pc_of(event_.plan(), event_.site()).value_or(VirtAddr()).value;
     case HitField::probe:
       return event_.site().probe.value;
+    case HitField::provider:
+    case HitField::name:
+    case HitField::elapsed:
     case HitField::uid:
     case HitField::gid:
     case HitField::cgroup:
@@ -58,6 +58,11 @@ std::optional<std::uint64_t> EventFacts::field(HitField field) const {
       break;
   }
   return std::nullopt;
+}
+
+std::optional<std::string> EventFacts::site_text(HitField field) const {
+  const PlannedProbe& probe = event_.probe();
+  return expr::site_text(field, {.provider = probe.provider, .name = probe.name});
 }
 
 const Result<Stack>* EventFacts::stack(HitField field) const {
@@ -85,7 +90,6 @@ const EventQuestion::Asked& EventQuestion::at(Index<PlannedSite> site) {
   } else if (typed->asks(HitField::duration) && !key.second) {
     made.refusal = "duration: only calls have one (ucall, kcall, ksession, fsession)";
   } else {
-    made.longest = longest_text(typed->root());
     made.typed = std::move(*typed);
   }
   return made;

@@ -20,19 +20,18 @@ namespace usdt::event {
 /// What an event tells of its hit.
 class EventFacts final : public HitFacts {
  public:
-  /// `longest`: texts that were cut, but have more bytes than that, tell all that is asked of them.
-  EventFacts(const Event& event, std::size_t longest, const EventStacks& stacks = {})
-      : event_(event), longest_(longest), stacks_(stacks) {}
+  explicit EventFacts(const Event& event, const EventStacks& stacks = {}) : event_(event), stacks_(stacks) {}
 
   [[nodiscard]] std::optional<std::uint64_t> value(std::size_t position) const override;
   [[nodiscard]] std::optional<std::string_view> text(std::size_t position) const override;
+  [[nodiscard]] bool is_cut(std::size_t position) const override;
   [[nodiscard]] std::optional<std::uint64_t> field(HitField field) const override;
   [[nodiscard]] std::optional<std::string_view> comm() const override { return event_.comm(); }
+  [[nodiscard]] std::optional<std::string> site_text(HitField field) const override;
   [[nodiscard]] const Result<Stack>* stack(HitField field) const override;
 
  private:
   const Event& event_;
-  std::size_t longest_;
   EventStacks stacks_;
 };
 
@@ -43,7 +42,6 @@ class EventQuestion {
   struct Asked {
     std::optional<TypedExpression> typed = {};
     std::string refusal = {};  ///< why it cannot be asked there
-    std::size_t longest = 0;   ///< of the texts it needs
   };
 
   EventQuestion(Expression question, const AttachPlan& plan) : question_(std::move(question)), plan_(plan) {}

@@ -13,6 +13,7 @@
 #include <map>
 
 #include "expr/row.hpp"
+#include "expr/site_words.hpp"
 #include "kernel/tracer_frame.hpp"
 #include "sys/read.hpp"
 #include "usdt/bpf/event.h"
@@ -114,11 +115,17 @@ TableKey key_of(const TableColumn& column, const usdt_row& row, const AttachPlan
     std::memcpy(&key, at, sizeof(key));
     return stacks.of(key, *column.field);
   }
-  if (column.type == ExpressionType::text) return text_of(at, column);
+  const bool of_site = column.field && expr::is_site_word(*column.field);
+  if (column.type == ExpressionType::text && !of_site) return text_of(at, column);
   std::uint64_t bits = 0;
   std::memcpy(&bits, at, sizeof(bits));
-  if (column.field == HitField::probe)
-    return static_cast<std::int64_t>(plan.sites[Index<PlannedSite>(static_cast<std::uint32_t>(bits))].probe.value);
+  if (of_site) {
+    const PlannedSite& site = plan.sites[Index<PlannedSite>(static_cast<std::uint32_t>(bits))];
+    if (*column.field == HitField::probe) return static_cast<std::int64_t>(site.probe.value);
+    if (*column.field == HitField::provider) return TableText{plan.probes[site.probe].provider};
+    if (*column.field == HitField::name) return TableText{plan.probes[site.probe].name};
+    if (*column.field == HitField::ip) return pc_of(plan, site).value_or(VirtAddr()).value;
+  }
   if (column.type == ExpressionType::unsigned_integer) return bits;
   return static_cast<std::int64_t>(bits);
 }

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "expr/enumerators.hpp"
+#include "expr/glob.hpp"
 #include "expr/numbers.hpp"
+#include "expr/site_words.hpp"
 
 namespace usdt {
 inline namespace v1 {
@@ -23,9 +25,7 @@ constexpr std::size_t kLongestLiteral = 255;
 
 bool is_integer(Type type) { return type == Type::signed_integer || type == Type::unsigned_integer; }
 bool is_real(Type type) { return type == Type::real32 || type == Type::real64; }
-bool is_only_a_key(HitField field) {
-  return field == HitField::probe || field == HitField::ustack || field == HitField::kstack;
-}
+bool is_only_a_key(HitField field) { return field == HitField::ustack || field == HitField::kstack; }
 bool is_literal(const Node& node) { return node.op == Op::integer || node.op == Op::real; }
 
 tl::unexpected<Error> wrong(const ExpressionNode& at, std::string reason) {
@@ -91,6 +91,9 @@ class Checker {
         return arithmetic(node);
       case Op::log2_bucket:
         return bucket(node);
+      case Op::hex:
+      case Op::ntop:
+        return wrong(node, "hex() and ntop() say how a key of a table is shown, a whole one");
       case Op::part:
         return wrong(node, "a part is of a row");
       case Op::row:
@@ -177,8 +180,14 @@ class Checker {
     return made;
   }
 
+  /// A name that no argument has: a value of an enum, where one is meant, or a word.
+  Result<Node> unbound(const ExpressionNode& node) {
+    const ValuePath& path = expression_.values[node.bits];
+    return enum_ == nullptr && TypedExpression::is_word(path) ? word(path.text, node) : enumerator(path.text, node);
+  }
+
   Result<Node> value(const ExpressionNode& node) {
-    if (places_[node.bits] == TypedExpression::kNoArgument) return enumerator(expression_.values[node.bits].text, node);
+    if (!is_argument(node)) return unbound(node);
     return argument(places_[node.bits], expression_.values[node.bits].text, node);
   }
 
@@ -226,12 +235,31 @@ class Checker {
     return number;
   }
 
+  /// What a word stands for.
+  [[nodiscard]] Result<Node> word(std::string_view name, const ExpressionNode& node) const {
+    for (const HitField field : {HitField::provider, HitField::name, HitField::ip}) {
+      if (name != to_string(field)) continue;
+      const Type type = field == HitField::ip ? Type::unsigned_integer : Type::text;
+      return Node{.op = Op::field, .type = type, .bits = static_cast<std::uint64_t>(field)};
+    }
+    if (expression_.began == 0) return wrong(node, "elapsed: it is not said since when (Expression::began)");
+    Node nsecs{.op = Op::field, .type = Type::unsigned_integer, .bits = static_cast<std::uint64_t>(HitField::nsecs)};
+    return pair(Op::subtract, std::move(nsecs),
+                Node{.op = Op::integer, .type = Type::unsigned_integer, .bits = expression_.began},
+                Type::unsigned_integer);
+  }
+
   /// Whether argument `node` may be a pointer to a text.
   [[nodiscard]] bool points(const ExpressionNode& node) const {
     if (!is_argument(node)) return false;
     const usdt::Type& type = args_[places_[node.bits]].type;
     const bool unsigned_word = type.kind == TypeKind::integer && !type.is_signed && type.size >= 4;
     return type.kind == TypeKind::pointer || type.kind == TypeKind::text || unsigned_word;
+  }
+
+  /// Whether argument `node` is a pointer to characters by its type.
+  [[nodiscard]] bool is_declared_text(const ExpressionNode& node) const {
+    return is_argument(node) && args_[places_[node.bits]].type.kind == TypeKind::text;
   }
 
   /// How many characters an array of them has room for.
@@ -245,7 +273,20 @@ class Checker {
     auto checked = check(pointer);
     if (!checked) return checked;
     if (!points(pointer)) return wrong(pointer, fmt::format("{} is no pointer to a text", name_of(pointer)));
+    if (node.of.size() > 1) {
+      if (auto known = check_length(pointer, node.of[1]); !known) return fail(known.error());
+    }
     return text_at(pointer, checked->bits);
+  }
+
+  /// "str(p, n)": the text has that length for its own, by who put the list of arguments together.
+  [[nodiscard]] Result<void> check_length(const ExpressionNode& pointer, const ExpressionNode& length) const {
+    if (!is_argument(length))
+      return wrong(length, "the length of a text is an argument, or what one leads to: str(arg1, arg2)");
+    const auto known = args_[places_[pointer.bits]].length;
+    if (known && *known == places_[length.bits]) return {};
+    return wrong(length, known ? fmt::format("{} has another length", name_of(pointer))
+                               : fmt::format("{} was not read with that length", name_of(pointer)));
   }
 
   /// The text that a pointer, value `bits`, points to; below it its length, where that is known: a value, or of an
@@ -289,12 +330,12 @@ class Checker {
 
   /// A pointer to characters is the text.
   Result<Node> key(const ExpressionNode& node) {
-    if (node.op == Op::field && is_only_a_key(static_cast<HitField>(node.bits))) {
-      const bool stack = static_cast<HitField>(node.bits) != HitField::probe;
-      return Node{.op = Op::field, .type = stack ? Type::stack : Type::signed_integer, .bits = node.bits};
-    }
-    const bool text = is_argument(node) && args_[places_[node.bits]].type.kind == TypeKind::text;
-    if (text && args_[places_[node.bits]].readable())
+    if (node.op == Op::field && static_cast<HitField>(node.bits) == HitField::probe)
+      return Node{.op = Op::field, .type = Type::signed_integer, .bits = node.bits};
+    if (node.op == Op::field && is_only_a_key(static_cast<HitField>(node.bits)))
+      return Node{.op = Op::field, .type = Type::stack, .bits = node.bits};
+    if (node.op == Op::hex || node.op == Op::ntop) return shown(node);
+    if (is_declared_text(node) && args_[places_[node.bits]].readable())
       return text_of({.op = Op::text_of, .of = {node}, .column = node.column});
     auto checked = check(node);
     if (checked && is_real(checked->type)) return wrong(node, "a real is no key");
@@ -302,12 +343,21 @@ class Checker {
     return checked;
   }
 
+  /// A number that is shown in its own way.
+  Result<Node> shown(const ExpressionNode& node) {
+    auto of = number(node.of[0]);
+    if (!of) return of;
+    Node made{.op = node.op, .type = Type::unsigned_integer};
+    made.of = {std::move(*of)};
+    return made;
+  }
+
   static Result<Node> field(const ExpressionNode& node) {
     const auto field = static_cast<HitField>(node.bits);
     if (is_only_a_key(field))
       return wrong(node, fmt::format("'{}' can be a key of a table, and nothing else", to_string(field)));
     Node made{.op = Op::field, .bits = static_cast<std::uint64_t>(field)};
-    if (field == HitField::comm) made.type = Type::text;
+    if (field == HitField::comm || field == HitField::probe) made.type = Type::text;
     if (field == HitField::cgroup || field == HitField::nsecs || field == HitField::duration)
       made.type = Type::unsigned_integer;
     return made;
@@ -418,10 +468,12 @@ class Checker {
     if (!right) return right;
     if (left->op == Op::text && right->op != Op::text) {
       if (op != Op::equal && op != Op::not_equal) return wrong(a, "the literal comes second");
-      return texts(op, b, std::move(*right), a, *left);
+      return text_and_literal(op, b, std::move(*right), a, *left);
     }
-    if (right->type == Type::text || left->type == Type::text || op == Op::matches)
-      return texts(op, a, std::move(*left), b, *right);
+    if (right->op == Op::text || op == Op::matches) return text_and_literal(op, a, std::move(*left), b, *right);
+    const bool texts = (op == Op::equal || op == Op::not_equal) && is_declared_text(a) && is_declared_text(b);
+    if (right->type == Type::text || left->type == Type::text || texts)
+      return two_texts(op, a, std::move(*left), b, std::move(*right));
     if (is_real(left->type) || is_real(right->type)) return reals(op, std::move(*left), std::move(*right), at);
     Node made{.op = op};
     made.of = {std::move(*left), std::move(*right)};
@@ -429,35 +481,61 @@ class Checker {
   }
 
   /// A pointer is taken for the text it points to where it is compared with one.
-  Result<Node> texts(Op op, const ExpressionNode& at, Node subject, const ExpressionNode& with, const Node& literal) {
-    if (literal.op != Op::text)
-      return wrong(with, literal.type == Type::text ? "a text is compared with a literal, \"in quotes\""
-                                                    : "a text is compared with a number");
-    if (subject.op == Op::value && points(at)) {
-      auto text = text_at(at, subject.bits);
-      if (!text) return text;
-      subject = std::move(*text);
-    }
-    if (subject.op != Op::text_of && subject.op != Op::field)
-      return wrong(at, fmt::format("{} is no text", name_of(at)));
-    if (subject.type != Type::text) return wrong(at, "a number is compared with a text");
-    if (expr::ends_at_nul(subject) && literal.text.find('\0') != literal.text.npos)
-      return wrong(with, "a text with a NUL, which ends every text whose length is not known");
-    Node made{.op = Op::matches, .text = literal.text};
-    if (op == Op::matches) {
-      const std::size_t star = literal.text.find('*');
-      if (star != literal.text.npos && star + 1 != literal.text.size())
-        return wrong(with, "a '*' can only be at the end: what a text begins with");
-      made.bits = star != literal.text.npos ? 1 : 0;
-      if (made.bits != 0) made.text.pop_back();
-    } else if (op != Op::equal && op != Op::not_equal) {
-      return wrong(at, "texts are equal or not: they have no order here");
-    }
-    made.of = {std::move(subject)};
+  Result<Node> text_compared(const ExpressionNode& at, Node subject) {
+    if (subject.op == Op::value && points(at)) return text_at(at, subject.bits);
+    if (subject.op == Op::value) return wrong(at, fmt::format("{} is no text", name_of(at)));
+    if (subject.type != Type::text) return wrong(at, "a text is compared with a number");
+    return subject;
+  }
+
+  static Result<void> check_order(Op op, const ExpressionNode& at) {
+    if (op == Op::equal || op == Op::not_equal || op == Op::matches) return {};
+    return wrong(at, "texts are equal or not: they have no order here");
+  }
+
+  static Node unless(Op op, Node made) {
     if (op != Op::not_equal) return made;
     Node negated{.op = Op::logical_not};
     negated.of = {std::move(made)};
     return negated;
+  }
+
+  Result<Node> text_and_literal(Op op, const ExpressionNode& at, Node left, const ExpressionNode& with,
+                                const Node& literal) {
+    if (literal.op != Op::text)
+      return wrong(with, literal.type == Type::text ? "a text matches a literal, \"in quotes\""
+                                                    : "a text is compared with a number");
+    auto subject = text_compared(at, std::move(left));
+    if (!subject) return subject;
+    if (expr::ends_at_nul(*subject) && literal.text.find('\0') != literal.text.npos)
+      return wrong(with, "a text with a NUL, which ends every text whose length is not known");
+    if (auto ordered = check_order(op, at); !ordered) return fail(ordered.error());
+    Node made{.op = Op::matches, .text = literal.text};
+    if (op == Op::matches) {
+      if (auto matched = set_match(made, with); !matched) return fail(matched.error());
+    }
+    made.of = {std::move(*subject)};
+    return unless(op, std::move(made));
+  }
+
+  /// What a literal of "=~" stands for.
+  static Result<void> set_match(Node& made, const ExpressionNode& with) {
+    expr::Glob::Beginning begins = expr::Glob::beginning(made.text);
+    made.bits = static_cast<std::uint64_t>(begins.match);
+    if (begins.match != TextMatch::glob)
+      made.text = std::move(begins.text);
+    else if (!expr::Glob::parse(made.text))
+      return wrong(with, fmt::format("a pattern of more than {} characters", expr::Glob::kMost));
+    return {};
+  }
+
+  Result<Node> two_texts(Op op, const ExpressionNode& a, Node left, const ExpressionNode& b, Node right) {
+    auto first = text_compared(a, std::move(left));
+    if (!first) return first;
+    auto second = text_compared(b, std::move(right));
+    if (!second) return second;
+    if (auto ordered = check_order(op, a); !ordered) return fail(ordered.error());
+    return unless(op, pair(Op::equal, std::move(*first), std::move(*second)));
   }
 
   Result<Node> reals(Op op, Node left, Node right, const ExpressionNode& at) {
@@ -479,8 +557,8 @@ class Checker {
     return pair(op, std::move(left), std::move(right));
   }
 
-  static Node pair(Op op, Node left, Node right) {
-    Node made{.op = op};
+  static Node pair(Op op, Node left, Node right, Type type = Type::signed_integer) {
+    Node made{.op = op, .type = type};
     made.of = {std::move(left), std::move(right)};
     return made;
   }
@@ -544,6 +622,17 @@ bool asks_for(const Node& node, HitField field) {
 }  // namespace
 
 bool TypedExpression::asks(HitField field) const { return asks_for(root_, field); }
+
+TypedExpression TypedExpression::at_site(const SiteWords& site) const {
+  TypedExpression made = *this;
+  expr::SiteFolder(site).fold(made.root_);
+  return made;
+}
+
+bool TypedExpression::depends_on_site() const {
+  TypedExpression other = *this;
+  return expr::SiteFolder({}).fold(other.root_);
+}
 
 Result<TypedExpression> TypedExpression::check(const Expression& expression, const std::vector<Arg>& args,
                                                const std::vector<std::size_t>& places) {

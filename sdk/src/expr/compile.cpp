@@ -9,11 +9,15 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
+#include "expr/glob.hpp"
 #include "expr/numbers.hpp"
 #include "expr/row.hpp"
+#include "expr/site_words.hpp"
 #include "usdt/bpf/filter.h"
 
 namespace usdt::expr {
@@ -51,6 +55,7 @@ constexpr std::uint8_t kJumpLessEqual = 0xb0;
 constexpr std::uint8_t kJumpSignedLess = 0xc0;
 constexpr std::uint8_t kJumpSignedLessEqual = 0xd0;
 constexpr std::uint8_t kDouble = 0x18;
+constexpr std::uint8_t kLoadImmediate = BPF_LD | BPF_IMM | kDouble;
 
 /// A place in the code that jumps go to.
 struct Label {
@@ -97,7 +102,7 @@ class Compiler {
   Compiler(const TypedExpression& expression, const Surroundings& surroundings)
       : expression_(expression), surroundings_(surroundings) {}
 
-  Result<std::vector<bpf_insn>> run() {
+  Result<Code> run() {
     const Label yes = label();
     const Label no = label();
     const Label end = label();
@@ -124,7 +129,7 @@ class Compiler {
     if (code_.size() > kMostInstructions)
       return fail(ErrorKind::limit,
                   fmt::format("an expression of {} instructions: at most {} fit", code_.size(), kMostInstructions));
-    return finished();
+    return Code{finished(), std::move(table_)};
   }
 
  private:
@@ -153,8 +158,13 @@ class Compiler {
   void call(std::int32_t helper) { emit(BPF_JMP | BPF_CALL, 0, 0, 0, helper); }
   void set(std::uint8_t to, std::uint64_t bits) {
     if (fits_immediate(bits)) return alu_by(kMove, to, static_cast<std::int32_t>(bits));
-    emit(BPF_LD | BPF_IMM | kDouble, to, 0, 0, static_cast<std::int32_t>(bits));
+    emit(kLoadImmediate, to, 0, 0, static_cast<std::int32_t>(bits));
     emit(0, 0, 0, 0, static_cast<std::int32_t>(bits >> 32));
+  }
+  /// The address of what begins at word `word` of the table.
+  void set_table_address(std::uint8_t to, std::size_t word) {
+    emit(kLoadImmediate, to, BPF_PSEUDO_MAP_VALUE, 0, 0);
+    emit(0, 0, 0, 0, static_cast<std::int32_t>(word * sizeof(std::uint64_t)));
   }
 
   // --- jumps ---
@@ -259,6 +269,7 @@ class Compiler {
     }
     if (node.op == Op::conditional) return choice(node);
     if (node.op == Op::log2_bucket) return bucket(node);
+    if (node.op == Op::hex || node.op == Op::ntop) return value(node.of[0]);
     if (is_truth(node)) return truth(node);
     both(node);
     compute(node);
@@ -302,7 +313,7 @@ class Compiler {
       const Node& key = root.of[i + 1].of[0];
       const int at = kRow + static_cast<int>(offsetof(usdt_row, key)) + static_cast<int>(layout.keys[i].offset);
       if (key.type == ExpressionType::stack) continue;  // the program's own affair (put_stacks() of bpf/trace/stacks.h)
-      if (key.type == ExpressionType::text) {
+      if (key.type == ExpressionType::text && !is_site_word(key)) {
         text_key(key, at, layout.keys[i].size);
       } else {
         value(key);
@@ -343,7 +354,7 @@ class Compiler {
     const Label done = label();
     count(0);
     jump_if_is(BPF_JEQ, 0, 0, done);
-    read_memory(key, 0, at, kBytes, [&] { count(2); });
+    read_memory(key, At{}, at, kBytes, [&] { count(2); });
     count(0);
     place(done);
   }
@@ -468,8 +479,13 @@ class Compiler {
         return load(BPF_LDX | BPF_MEM | kDouble, 0, kFrame, kDuration);
       case HitField::comm:
         return set(0, 0);  // compared as a text (matches())
+      case HitField::provider:
+      case HitField::name:
+      case HitField::ip:
       case HitField::probe:
-        return load(BPF_LDX | BPF_MEM /* BPF_W */, 0, kFrame, kSite);
+        return load(BPF_LDX | BPF_MEM /* BPF_W */, 0, kFrame, kSite);  // as a key (TypedExpression::at_site())
+      case HitField::elapsed:
+        return set(0, 0);  // check() makes a difference of it
       case HitField::ustack:
       case HitField::kstack:
         return;  // the program puts them into the row (put_stacks() of bpf/trace/stacks.h)
@@ -529,6 +545,7 @@ class Compiler {
   void comparison(const Node& node, Label yes, Label no) {
     const Node& left = node.of[0];
     const Node& right = node.of[1];
+    if (left.type == ExpressionType::text) return texts_equal(node, yes, no);
     if (left.type == ExpressionType::real32 || left.type == ExpressionType::real64) return reals(node, yes, no);
     const bool left_signed = left.type == ExpressionType::signed_integer;
     const bool right_signed = right.type == ExpressionType::signed_integer;
@@ -585,8 +602,15 @@ class Compiler {
   }
 
   // --- texts ---
+  static bool is_prefix(const Node& node) { return static_cast<TextMatch>(node.bits) == TextMatch::prefix; }
+
   void matches(const Node& node, Label yes, Label no) {
-    const bool prefix = node.bits != 0;
+    if (static_cast<TextMatch>(node.bits) == TextMatch::glob) return matches_glob(node, yes, no);
+    matches_literal(node, yes, no);
+  }
+
+  void matches_literal(const Node& node, Label yes, Label no) {
+    const bool prefix = is_prefix(node);
     if (node.of[0].op == Op::field) {
       if (node.text.size() > 15) return jump(no);
       buffer_address(1);
@@ -616,7 +640,7 @@ class Compiler {
   /// Of a text whose length is known that comes first, and nothing behind it is read.
   void matches_with_length(const Node& node, Label yes, Label no) {
     length_of(node.of[0], 0);
-    jump_if_is(node.bits != 0 ? kJumpLess : kJumpNotEqual, 0, static_cast<std::int32_t>(node.text.size()), no);
+    jump_if_is(is_prefix(node) ? kJumpLess : kJumpNotEqual, 0, static_cast<std::int32_t>(node.text.size()), no);
     compare_bytes(node.of[0], node.text, no);
     jump(yes);
   }
@@ -626,15 +650,238 @@ class Compiler {
     const std::uint64_t room = node.of[0].of[0].bits;
     if (node.text.size() > room) return jump(no);
     std::string bytes = node.text;
-    if (node.bits == 0 && bytes.size() < room) bytes.push_back('\0');
+    if (!is_prefix(node) && bytes.size() < room) bytes.push_back('\0');
     compare_bytes(node.of[0], bytes, no);
     jump(yes);
+  }
+
+  // --- texts of which no literal says how far they go: piece by piece, in a loop ---
+  /// A word of the scratch room, where it is free.
+  int spill(int number) {
+    nested_ |= spilled_ + number >= kMostSpills;
+    return kSpills + 8 * std::min(spilled_ + number, kMostSpills - 1);
+  }
+
+  static bool is_array(const Node& text) { return !text.of.empty() && ends_at_nul(text); }
+  /// The name of a thread, which ends within one piece.
+  static bool is_short(const Node& text) { return text.op == Op::field; }
+
+  /// Does `body` for each piece, at `from` in the text, until it has left, or as much was looked at as there is to look
+  /// at: then there is no answer.
+  template <class Body>
+  void for_each_piece(int from, bool once, const Body& body) {
+    const Label again = label();
+    set(0, 0);
+    store(kFrame, from, 0);
+    place(again);
+    body();
+    if (once) return jump(undecided_);
+    load(BPF_LDX | BPF_MEM | kDouble, 0, kFrame, from);
+    alu_by(BPF_ADD, 0, kPiece);
+    store(kFrame, from, 0);
+    jump_if_is(kJumpLess, 0, static_cast<std::int32_t>(kLongestLook), again);
+    jump(undecided_);
+  }
+
+  /// Of a piece at word `from` of the frame at most kPiece characters to the frame, and a NUL where the text has none
+  /// known length. To `ended` where the text has none there. Before Linux 5.12 what is read to must have been written
+  /// where how much is not a constant.
+  void read_piece(const Node& text, int from, int to, Label ended) {
+    if (text.op == Op::field) {
+      frame_address(1, to);
+      set(2, kPiece);
+      return call(BPF_FUNC_get_current_comm);
+    }
+    if (text.of.empty()) return read_memory(text, At{.word = from}, to, kStrings, [&] { set(2, kPiece + 1); });
+    set(0, 0);
+    store(kFrame, to, 0);
+    store(kFrame, to + 8, 0);
+    rest_of(text, from, 2);
+    jump_if_is(BPF_JEQ, 2, 0, ended);
+    read_memory(text, At{.word = from}, to, kBytes, [&] { rest_of(text, from, 2); });
+  }
+
+  /// How much of a text with a length, or of an array, is in a piece; with r4.
+  void rest_of(const Node& text, int from, std::uint8_t to) {
+    const Label any = label();
+    const Label fits = label();
+    if (is_array(text))
+      set(to, text.of[0].bits);
+    else
+      length_of(text, to);
+    load(BPF_LDX | BPF_MEM | kDouble, 4, kFrame, from);
+    jump_if(BPF_JGT, to, 4, any);
+    set(to, 0);
+    jump(fits);
+    place(any);
+    alu(BPF_SUB, to, 4);
+    jump_if_is(kJumpLessEqual, to, kPiece, fits);
+    set(to, kPiece);
+    place(fits);
+  }
+
+  /// The literal that the pattern begins with comes first: it rejects most. Then the automaton of Glob. Verifiers keep
+  /// 8,192 branches in mind at once: characters have none, but those of the last piece of a text with a length.
+  void matches_glob(const Node& node, Label yes, Label no) {
+    const Glob glob = *Glob::parse(node.text);
+    const Node& text = node.of[0];
+    const bool at_nul = ends_at_nul(text);
+    const int from = spill(0), state = spill(1);
+    const Label begins = label(), last = label(), ended = label();
+    Node beginning = node;
+    beginning.text = Glob::beginning(node.text).text;
+    beginning.bits = static_cast<std::uint64_t>(TextMatch::prefix);
+    if (!beginning.text.empty()) matches_literal(beginning, begins, no);
+    place(begins);
+    const std::size_t table = table_.size();
+    for (const Glob::Step& step : glob.steps(at_nul)) table_.insert(table_.end(), {step.takes, step.stays});
+    set(0, glob.start());
+    store(kFrame, state, 0);
+    for_each_piece(from, is_short(text), [&] {
+      if (at_nul) {
+        read_piece(text, from, kBuffer, ended);
+      } else {
+        rest_of(text, from, 0);
+        jump_if_is(kJumpLess, 0, kPiece, last);
+        read_memory(text, At{.word = from}, kBuffer, kBytes, [&] { set(2, kPiece); });
+      }
+      load(BPF_LDX | BPF_MEM | kDouble, 4, kFrame, state);
+      set_table_address(5, table);
+      for (int i = 0; i < static_cast<int>(kPiece); ++i) take_character(i);
+      store(kFrame, state, 4);
+      jump_if_is(BPF_JEQ, 4, 0, no);
+      if (const std::uint64_t decides = (at_nul ? Glob::kEnded : 0) | (glob.open_ended() ? Glob::kMatched : 0))
+        jump_if_has(4, decides, yes);
+    });
+    place(last);  // (which nothing goes to where a NUL is the end)
+    if (!at_nul) last_piece(text, from, state, table, ended);
+    place(ended);
+    load(BPF_LDX | BPF_MEM | kDouble, 4, kFrame, state);
+    jump_if_has(4, Glob::kMatched, yes);
+    jump(no);
+  }
+
+  /// What there is of a text with a length, less than a piece.
+  void last_piece(const Node& text, int from, int state, std::size_t table, Label ended) {
+    read_piece(text, from, kBuffer, ended);
+    rest_of(text, from, 0);
+    load(BPF_LDX | BPF_MEM | kDouble, 4, kFrame, state);
+    set_table_address(5, table);
+    for (int i = 0; i < static_cast<int>(kPiece); ++i) {
+      const Label more = label();
+      jump_if_is(kJumpNotEqual, 0, i, more);
+      store(kFrame, state, 4);
+      jump(ended);
+      place(more);
+      take_character(i);
+    }
+    store(kFrame, state, 4);
+  }
+
+  /// Character `i` of a piece: r4, the state, becomes the next one, with r1, r2 and r3. In r5 is where Glob::steps()
+  /// is.
+  void take_character(int i) {
+    load(BPF_LDX | BPF_MEM | 0x10 /* BPF_B */, 1, kFrame, kBuffer + i);
+    alu_by(BPF_LSH, 1, std::countr_zero(sizeof(Glob::Step)));
+    move(2, 5);
+    alu(BPF_ADD, 2, 1);
+    load(BPF_LDX | BPF_MEM | kDouble, 3, 2, offsetof(Glob::Step, takes));
+    load(BPF_LDX | BPF_MEM | kDouble, 2, 2, offsetof(Glob::Step, stays));
+    alu(BPF_AND, 3, 4);
+    alu_by(BPF_LSH, 3, 1);
+    alu(BPF_AND, 4, 2);
+    alu(BPF_OR, 4, 3);
+  }
+
+  void jump_if_has(std::uint8_t reg, std::uint64_t bits, Label to) {
+    set(0, bits);
+    jump_if(BPF_JSET, reg, 0, to);
+  }
+
+  /// Both are read before they are compared: what cannot be read has no answer. Pieces are filled up with NULs; where
+  /// one has a length, and perhaps NULs within, how much there is is compared, too.
+  void texts_equal(const Node& node, Label yes, Label no) {
+    const int from = spill(0), length = spill(1);
+    nested_ |= spilled_ > 0;
+    const std::array<int, 2> buffers{kBuffer, kSpills + 2 * 8};
+    const bool counted = !ends_at_nul(node.of[0]) || !ends_at_nul(node.of[1]);
+    for_each_piece(from, is_short(node.of[0]) || is_short(node.of[1]), [&] {
+      for (std::size_t i = 0; i < 2; ++i) {
+        const Label read = label();
+        set(0, 0);
+        for (int word = 0; word < 2; ++word) store(kFrame, buffers[i] + 8 * word, 0);
+        read_piece(node.of[i], from, buffers[i], read);
+        if (is_array(node.of[i])) clear_behind_nul(buffers[i]);
+        place(read);
+        if (!counted) continue;
+        count_piece(node.of[i], from, buffers[i]);
+        if (i == 0) store(kFrame, length, 0);
+      }
+      if (counted) {
+        load(BPF_LDX | BPF_MEM | kDouble, 1, kFrame, length);
+        jump_if(kJumpNotEqual, 0, 1, no);
+      }
+      for (int word = 0; word < 2; ++word) {
+        load(BPF_LDX | BPF_MEM | kDouble, 1, kFrame, buffers[0] + 8 * word);
+        load(BPF_LDX | BPF_MEM | kDouble, 2, kFrame, buffers[1] + 8 * word);
+        jump_if(kJumpNotEqual, 1, 2, no);
+      }
+      if (counted) return jump_if_is(kJumpLess, 0, kPiece, yes);
+      load(BPF_LDX | BPF_MEM | 0x10 /* BPF_B */, 0, kFrame, buffers[0] + static_cast<int>(kPiece) - 1);
+      jump_if_is(BPF_JEQ, 0, 0, yes);
+    });
+  }
+
+  /// r0: how many characters there are in a piece.
+  void count_piece(const Node& text, int from, int at) {
+    if (!ends_at_nul(text)) return rest_of(text, from, 0);
+    const Label counted = label();
+    for (int i = 0; i < static_cast<int>(kPiece); ++i) {
+      set(0, static_cast<std::uint64_t>(i));
+      load(BPF_LDX | BPF_MEM | 0x10 /* BPF_B */, 1, kFrame, at + i);
+      jump_if_is(BPF_JEQ, 1, 0, counted);
+    }
+    set(0, kPiece);
+    place(counted);
+  }
+
+  /// Makes NULs of what is behind the first one in a piece; r0, r1 and r2 are lost.
+  void clear_behind_nul(int at) {
+    const Label none = label(), done = label();
+    for (const int word : {at, at + 8}) {
+      const Label whole = label();
+      load(BPF_LDX | BPF_MEM | kDouble, 0, kFrame, word);
+      // The lowest of these bits is that of the first byte that is 0.
+      move(1, 0);
+      set(2, 0x0101'0101'0101'0101);
+      alu(BPF_SUB, 1, 2);
+      move(2, 0);
+      alu_by(BPF_XOR, 2, -1);
+      alu(BPF_AND, 1, 2);
+      set(2, 0x8080'8080'8080'8080);
+      alu(BPF_AND, 1, 2);
+      jump_if_is(BPF_JEQ, 1, 0, whole);
+      move(2, 1);
+      alu_by(BPF_NEG, 2, 0);
+      alu(BPF_AND, 1, 2);
+      alu_by(BPF_RSH, 1, 7);
+      alu_by(BPF_SUB, 1, 1);
+      alu(BPF_AND, 0, 1);
+      store(kFrame, word, 0);
+      jump(word == at ? none : done);
+      place(whole);
+    }
+    jump(done);
+    place(none);
+    set(0, 0);
+    store(kFrame, at + 8, 0);
+    place(done);
   }
 
   void compare_bytes(const Node& subject, std::string_view bytes, Label no) {
     for (std::size_t from = 0; from < bytes.size(); from += kPiece) {
       const std::string_view piece = bytes.substr(from, kPiece);
-      read_memory(subject, from, kBuffer, kBytes, [&] { set(2, piece.size()); });
+      read_memory(subject, At{.byte = from}, kBuffer, kBytes, [&] { set(2, piece.size()); });
       compare_buffer(piece, piece.size(), no);
     }
   }
@@ -642,12 +889,14 @@ class Compiler {
   /// As capture_bytes() of bpf/trace.bpf.c: one below 0 is none.
   void length_of(const Node& text, std::uint8_t to) {
     leaf(text.of[0], to);
+    alu_by(BPF_OR, to,
+           0);  // so that what verifiers learn of it is not about the place it came from, on each way its own
     jump_if_is(kJumpSignedLess, to, 0, undecided_);
   }
 
   /// At most `size` bytes with the closing NUL of what `pointer` points to, less `from`, to the frame; r0: how many.
   void read_text(const Node& pointer, std::size_t from, std::size_t size, int to = kBuffer) {
-    read_memory(pointer, from, to, kStrings, [&] { set(2, size); });
+    read_memory(pointer, At{.byte = from}, to, kStrings, [&] { set(2, size); });
     // For an empty text 6.1 says 0 and newer kernels 1.
     const Label counted = label();
     jump_if_is(kJumpNotEqual, 0, 0, counted);
@@ -663,10 +912,16 @@ class Compiler {
   static constexpr Readers kStrings{BPF_FUNC_probe_read_user_str, BPF_FUNC_probe_read_kernel_str};
   static constexpr Readers kBytes{BPF_FUNC_probe_read_user, BPF_FUNC_probe_read_kernel};
 
-  /// What `pointer` points to, less `from`, to the frame. `set_size` puts into r2 how much, and changes nothing else;
+  /// Where in a text: behind so many bytes, and as many as a word of the frame says.
+  struct At {
+    std::size_t byte = 0;
+    std::optional<int> word = {};
+  };
+
+  /// What `pointer` points to, from there on, to the frame. `set_size` puts into r2 how much, and changes nothing else;
   /// r0: what the helper says of it.
   template <class SetSize>
-  void read_memory(const Node& pointer, std::size_t from, int to, const Readers& readers, const SetSize& set_size) {
+  void read_memory(const Node& pointer, const At& from, int to, const Readers& readers, const SetSize& set_size) {
     const Label done = label();
     const auto read = [&](std::int32_t helper) {
       frame_address(1, to);
@@ -692,7 +947,7 @@ class Compiler {
 
   /// Once more, where the page is not in memory and the program may wait for it.
   template <class Read>
-  void wait_for_page(const Node& pointer, std::size_t from, int to, const Read& read) {
+  void wait_for_page(const Node& pointer, const At& from, int to, const Read& read) {
     if (!surroundings_.may_wait) return;
     const Label there = label();
     jump_if_is(kJumpSignedGreaterEqual, 0, 0, there);
@@ -704,10 +959,13 @@ class Compiler {
     place(there);
   }
 
-  /// Leaves in r3 the address of the text.
-  void text_address(const Node& pointer, std::size_t from) {
+  /// Leaves in r3 the address of the text, with r4.
+  void text_address(const Node& pointer, const At& from) {
     leaf({.op = Op::value, .bits = pointer.bits}, 3);
-    if (from > 0) alu_by(BPF_ADD, 3, static_cast<std::int32_t>(from));
+    if (from.byte > 0) alu_by(BPF_ADD, 3, static_cast<std::int32_t>(from.byte));
+    if (!from.word) return;
+    load(BPF_LDX | BPF_MEM | kDouble, 4, kFrame, *from.word);
+    alu(BPF_ADD, 3, 4);
   }
 
   /// To `no` where the first `size` bytes of the buffer are not those of `text` and its NUL.
@@ -730,6 +988,7 @@ class Compiler {
   const TypedExpression& expression_;
   const Surroundings& surroundings_;
   std::vector<bpf_insn> code_;
+  std::vector<std::uint64_t> table_;
   std::vector<std::size_t> labels_;
   std::vector<std::pair<std::size_t, Label>> jumps_;
   Label undecided_ = label();
@@ -739,8 +998,13 @@ class Compiler {
 
 }  // namespace
 
-Result<std::vector<bpf_insn>> compile(const TypedExpression& expression, const Surroundings& surroundings) {
+Result<Code> compile(const TypedExpression& expression, const Surroundings& surroundings) {
   return Compiler(expression, surroundings).run();
+}
+
+void set_table(std::span<bpf_insn> instructions, int map) noexcept {
+  for (bpf_insn& insn : instructions)
+    if (insn.code == kLoadImmediate && insn.src_reg == BPF_PSEUDO_MAP_VALUE) insn.imm = map;
 }
 
 bool needs_row(std::span<const bpf_insn> code) noexcept {

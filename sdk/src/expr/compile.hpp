@@ -27,11 +27,19 @@ struct Surroundings {
 /// in_frame() puts it where it is.
 constexpr std::int16_t kRow = 0x1000;
 
+/// What an expression becomes.
+struct Code {
+  std::vector<bpf_insn> instructions = {};
+  /// What they read of a map, an array with this as its only element; empty: of none.
+  std::vector<std::uint64_t> table = {};
+};
+
 /// Instructions in place of `call FILTER` (bpf/spec.h) about a usdt_question that begins where the frame pointer, r10,
 /// points to (see in_frame()). r0 becomes a usdt_answer; r6 to r9 stay as they are. For verifiers from Linux 5.10 on.
 /// Errors: limit (nested too deep for the room on the stack, or too long).
-[[nodiscard]] Result<std::vector<bpf_insn>> compile(const TypedExpression& expression,
-                                                    const Surroundings& surroundings);
+[[nodiscard]] Result<Code> compile(const TypedExpression& expression, const Surroundings& surroundings);
+/// Puts in the descriptor of the map that has Code::table. It must be open whenever the instructions are loaded.
+void set_table(std::span<bpf_insn> instructions, int map) noexcept;
 
 /// Whether instructions have keys for a row.
 [[nodiscard]] bool needs_row(std::span<const bpf_insn> code) noexcept;

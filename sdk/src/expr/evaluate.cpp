@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Answers over what was recorded of a hit.
+#include <algorithm>
 #include <optional>
+#include <string>
+#include <string_view>
 
+#include "expr/glob.hpp"
 #include "expr/numbers.hpp"
+#include "expr/site_words.hpp"
 
 namespace usdt {
 inline namespace v1 {
@@ -34,6 +39,8 @@ class Evaluator {
       case Op::matches:
         return text_matches(node);
       case Op::part:
+      case Op::hex:
+      case Op::ntop:
         return value(node.of[0]);
       case Op::text:
       case Op::text_of:
@@ -77,6 +84,7 @@ class Evaluator {
   }
 
   [[nodiscard]] std::optional<std::uint64_t> computed(const Node& node) const {
+    if (node.of[0].type == ExpressionType::text) return texts_equal(node);
     const auto left = value(node.of[0]);
     if (!left) return std::nullopt;
     const expr::Number a{*left, node.of[0].type == ExpressionType::signed_integer};
@@ -98,13 +106,60 @@ class Evaluator {
     return expr::holds(op, a < b ? -1 : a > b ? 1 : 0);
   }
 
-  /// As the kernel compares them. Node::bits: whether the literal is only what the text begins with.
+  struct Text {
+    std::string bytes;
+    bool cut = false;  ///< it goes on
+  };
+  [[nodiscard]] std::optional<Text> text_of(const Node& subject) const {
+    if (subject.op == Op::field) {
+      if (expr::is_site_word(subject)) return whole(facts_.site_text(static_cast<HitField>(subject.bits)));
+      return whole(facts_.comm());
+    }
+    const std::size_t position = expression_.args()[subject.bits];
+    const auto bytes = facts_.text(position);
+    if (!bytes) return std::nullopt;
+    const std::size_t nul = expr::ends_at_nul(subject) ? bytes->find('\0') : bytes->npos;
+    return Text{std::string(bytes->substr(0, nul)), nul == bytes->npos && facts_.is_cut(position)};
+  }
+
+  template <class Bytes>
+  static std::optional<Text> whole(const std::optional<Bytes>& bytes) {
+    return bytes ? std::optional(Text{std::string(*bytes)}) : std::nullopt;
+  }
+
+  /// As the kernel compares them.
   [[nodiscard]] std::optional<std::uint64_t> text_matches(const Node& node) const {
-    const Node& subject = node.of[0];
-    auto text = subject.op == Op::field ? facts_.comm() : facts_.text(expression_.args()[subject.bits]);
+    const auto text = text_of(node.of[0]);
     if (!text) return std::nullopt;
-    if (expr::ends_at_nul(subject)) text = text->substr(0, text->find('\0'));
-    return (node.bits != 0 ? text->starts_with(node.text) : *text == node.text) ? 1 : 0;
+    const auto how = static_cast<TextMatch>(node.bits);
+    const auto answer = how == TextMatch::glob ? expr::Glob::parse(node.text)->matches(text->bytes, text->cut)
+                                               : begins_with(*text, node.text, how == TextMatch::whole);
+    return answer ? std::optional<std::uint64_t>(*answer ? 1 : 0) : std::nullopt;
+  }
+
+  static std::optional<bool> begins_with(const Text& text, std::string_view literal, bool whole) {
+    if (!text.bytes.starts_with(literal)) {
+      if (text.cut && literal.starts_with(text.bytes)) return std::nullopt;
+      return false;
+    }
+    return !whole || (text.bytes.size() == literal.size() && !text.cut);
+  }
+
+  /// The same of two texts, which are looked at as far as a program looks.
+  [[nodiscard]] std::optional<std::uint64_t> texts_equal(const Node& node) const {
+    auto a = text_of(node.of[0]);
+    if (!a) return std::nullopt;
+    auto b = text_of(node.of[1]);
+    if (!b) return std::nullopt;
+    for (Text* text : {&*a, &*b}) {
+      text->cut |= text->bytes.size() >= expr::kLongestLook;
+      text->bytes.resize(std::min(text->bytes.size(), expr::kLongestLook));
+    }
+    const std::size_t both = std::min(a->bytes.size(), b->bytes.size());
+    if (!std::equal(a->bytes.begin(), a->bytes.begin() + static_cast<std::ptrdiff_t>(both), b->bytes.begin())) return 0;
+    const auto ends = [&](const Text& text) { return text.bytes.size() == both && !text.cut; };
+    if (ends(*a) != ends(*b)) return 0;
+    return ends(*a) ? std::optional<std::uint64_t>(1) : std::nullopt;
   }
 
   const TypedExpression& expression_;

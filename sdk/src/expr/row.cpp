@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "expr/numbers.hpp"
+#include "expr/site_words.hpp"
 #include "usdt/bpf/filter.h"
 
 namespace usdt {
@@ -85,9 +86,11 @@ namespace expr {
 Expression row_of(const Expression* where, const TableQuestion& table) {
   Expression made;
   made.root.op = Op::row;
+  made.began = where ? where->began : 0;
   made.root.bits = table.keys.size();
   const auto add = [&](const Expression& part) {
     ExpressionNode root = part.root;
+    made.began = std::max(made.began, part.began);
     renumber(root, part.values, made.values);
     made.root.of.push_back({.op = Op::part, .text = part.text, .of = {std::move(root)}});
   };
@@ -105,7 +108,7 @@ constexpr std::uint32_t kComm = 16, kShortestText = 16, kStack = sizeof(usdt_row
 /// Of a key that is no text of an argument.
 std::uint32_t size_of(const TypedExpression::Node& key) {
   if (key.type == ExpressionType::stack) return kStack;
-  return key.type == ExpressionType::text ? kComm : 8;
+  return key.type == ExpressionType::text && !is_site_word(key) ? kComm : 8;
 }
 
 }  // namespace
@@ -149,6 +152,8 @@ Result<PlannedTable> planned_table(const TypedExpression& row, const std::vector
     if (key.op == Op::field) column.field = static_cast<HitField>(key.bits);
     if (key.type == ExpressionType::stack && std::ranges::count(table.keys, column.field, &TableColumn::field) > 1)
       return fail(ErrorKind::invalid_argument, fmt::format("{}: once is enough among the keys", part.text));
+    if (key.op == Op::hex) column.form = KeyForm::hex;
+    if (key.op == Op::ntop) column.form = KeyForm::ipv4;
     if (key.op == Op::value || key.op == Op::text_of) column.arg = args[row.args()[key.bits]];
   }
   if (layout.value) table.value = row.root().of.back().type;

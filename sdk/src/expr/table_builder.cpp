@@ -8,6 +8,7 @@
 
 #include "expr/numbers.hpp"
 #include "expr/row.hpp"
+#include "expr/site_words.hpp"
 #include "usdt/table.hpp"
 
 namespace usdt {
@@ -65,12 +66,19 @@ bool names_before(const Stack& a, const Stack& b) {
 std::optional<TableKey> key_of(const Node& key, std::uint32_t size, const TypedExpression& question,
                                const HitFacts& facts) {
   if (key.type == ExpressionType::stack) return stack_of(static_cast<HitField>(key.bits), facts);
+  if (key.type == ExpressionType::text && expr::is_site_word(key)) {
+    auto text = facts.site_text(static_cast<HitField>(key.bits));
+    return text ? std::optional<TableKey>(TableText{std::move(*text), false}) : std::nullopt;
+  }
   if (key.type == ExpressionType::text) {
     const bool name = key.op == Operator::field;
     auto text = name ? facts.comm() : facts.text(question.args()[key.bits]);
     if (!text) return std::nullopt;
-    if (expr::ends_at_nul(key)) text = text->substr(0, text->find('\0'));
+    const std::size_t nul = expr::ends_at_nul(key) ? text->find('\0') : text->npos;
+    const bool cut = nul == text->npos && !name && facts.is_cut(question.args()[key.bits]);
+    text = text->substr(0, nul);
     if (name) return TableText{std::string(*text), false};
+    if (text->size() + 1 < size && cut) return std::nullopt;
     // As the kernel's keys, whose last byte says how many there are.
     return TableText{std::string(text->substr(0, size - 1)), text->size() + 1 >= size};
   }

@@ -443,6 +443,35 @@ Result<void> check_durations(const AttachPlan& plan) {
   return {};
 }
 
+/// Words for what is the same at all hits of a site give way to that: questions in the kernel are of sites alike.
+Result<void> put_in_words(AttachPlan& plan) {
+  constexpr std::size_t kMostQuestions = 64;
+  if (std::ranges::none_of(plan.filters, &TypedExpression::depends_on_site)) return {};
+  const Table<TypedExpression> asked = std::exchange(plan.filters, {});
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, Index<TypedExpression>> known;
+  for (PlannedSite& site : plan.sites) {
+    if (!site.filter) continue;
+    const std::uint64_t ip = pc_of(plan, site).value_or(VirtAddr()).value;
+    const auto [it, fresh] = known.try_emplace({site.filter->value, site.probe.value, ip});
+    if (fresh) {
+      const PlannedProbe& probe = plan.probes[site.probe];
+      const TypedExpression made = asked[*site.filter].at_site({probe.provider, probe.name, ip});
+      it->second = plan.filters.next();
+      for (const Index<TypedExpression> same : plan.filters.indices())
+        if (plan.filters[same] == made) it->second = same;
+      if (it->second == plan.filters.next()) plan.filters.add(made);
+      if (plan.filters.size() > kMostQuestions)
+        return fail(
+            ErrorKind::limit,
+            fmt::format("what is asked is another question at each site, by its name or ip, and each is a program "
+                        "of its own: more than {} of them",
+                        kMostQuestions));
+    }
+    site.filter = it->second;
+  }
+  return {};
+}
+
 /// Why a plan has no site, from the first of those it leaves out.
 Error nothing_to_attach(const AttachPlan& plan) {
   const SkippedSite& first = plan.skipped.front();
@@ -513,6 +542,7 @@ Result<AttachPlan> plan_attach(const Selection& selection, const KernelFacts& ke
   if (!paths && (!plan.sites.empty() || options.where || options.table)) return fail(paths.error());
   if (auto sense = check_texts(plan, options.texts); !sense && !plan.sites.empty()) return fail(sense.error());
   if (plan.sites.empty()) return fail(nothing_to_attach(plan));
+  if (auto put = put_in_words(plan); !put) return fail(put.error());
   if (auto sense = check_durations(plan); !sense) return fail(sense.error());
   if (plan.table && !has_kernel_points(plan) &&
       std::ranges::find(plan.table->keys, HitField::kstack, &TableColumn::field) != plan.table->keys.end())

@@ -13,6 +13,7 @@
 #include <variant>
 
 #include "expr/row.hpp"
+#include "expr/site_words.hpp"
 #include "plan/find_value.hpp"
 #include "usdt/bpf/event.h"
 #include "usdt/plan.hpp"
@@ -343,6 +344,9 @@ class SpanMaker {
       if (typed->asks(field))
         return wrong(fmt::format("{}: of a span it cannot be asked, whose ends may differ in it", to_string(field)));
     }
+    if (typed->depends_on_site() || typed->asks(HitField::provider) || typed->asks(HitField::name) ||
+        typed->asks(HitField::ip))
+      return wrong("provider, name, ip and probe: of a span they cannot be asked, which has two; probe can be a key");
     if (reads_text_of_beginning(*typed, typed->root()))
       return wrong("a text of a span's beginning may have changed by its end: it can be shown, not asked about");
     if (options_.table) {
@@ -419,6 +423,10 @@ Result<AttachPlan> plan_spans(const Selection& begins, const Selection& ends, co
   if (!begin) return begin;
   auto end = plan_side(ends, kernel, std::move(of_end), by.end, "where spans end");
   if (!end) return end;
+  for (const AttachPlan* side : {&*begin, &*end})
+    if (std::ranges::any_of(side->table->keys,
+                            [](const auto& key) { return key.field && expr::is_site_word(*key.field); }))
+      return wrong("what pairs the ends of spans is of hits, not of their probes");
   if (!pair_up(*begin->table, *end->table))
     return wrong("what pairs the ends of spans is not of the same types on both sides");
   const std::uint32_t key_bytes = bytes_of(*begin->table);

@@ -12,6 +12,21 @@
 
 namespace usdt::plan {
 
+namespace {
+
+/// "str(p, n)": where nothing else says how long the text is.
+void take_lengths(const ExpressionNode& node, const std::vector<std::size_t>& places, std::vector<Arg>& args) {
+  for (const ExpressionNode& each : node.of) take_lengths(each, places, args);
+  if (node.op != Operator::text_of || node.of.size() < 2) return;
+  if (node.of[0].op != Operator::value || node.of[1].op != Operator::value) return;
+  const std::size_t text = places[node.of[0].bits];
+  const std::size_t length = places[node.of[1].bits];
+  if (text >= args.size() || length >= args.size() || args[text].length) return;
+  args[text].length = static_cast<std::uint8_t>(length);
+}
+
+}  // namespace
+
 ValueAdder::ValueAdder(const Expression* where, const TableQuestion* table) : table_question_(table) {
   if (table != nullptr) {
     question_ = expr::row_of(where, *table);
@@ -85,6 +100,7 @@ Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::Follo
     if (each.text < asked.size() && each.length < asked.size() && !asked[each.text].length)
       asked[each.text].length = each.length;
   }
+  take_lengths(question_->root, places, asked);
   auto typed = TypedExpression::check(*question_, asked, places);
   if (!typed || typed->root().op != Operator::row) return typed;
   if (auto same = add_row(*typed, list.args); !same) return fail(same.error());
