@@ -101,8 +101,8 @@ def a_program_that_is_hit_often_is_left_alone_most_of_the_time(run):
 
 @scenario
 def events_say_how_many_they_stand_for(run):
-    hits = 700_000
-    result = traced(run, build(run), 9000, hits, "--print", "arg1", "--max-overhead", "2")
+    hits = 800_000
+    result = traced(run, build(run), 9000, hits, "--print", "arg1", "--max-overhead", "5")
     events = [record for record in result.records if record["type"] == "event"]
     check_equal(len(events), result.account["events"], "events")
     check(result.overhead["windows"] > 1, result.overhead)
@@ -114,8 +114,8 @@ def events_say_how_many_they_stand_for(run):
 def a_recording_has_the_weight_of_each_event(run):
     recorded, shown = run.dir / "recorded", run.dir / "shown"
     program = build(run)
-    subprocess.run([run.tool, PROBE.format(program), "--print", "arg1", "--max-overhead", "2", "--record", recorded, "-o",
-                    shown, "-f", "json", "--", program, "9000", "500000"], check=True, timeout=60, capture_output=True)
+    subprocess.run([run.tool, PROBE.format(program), "--print", "arg1", "--max-overhead", "5", "--record", recorded, "-o",
+                    shown, "-f", "json", "--", program, "9000", "800000"], check=True, timeout=60, capture_output=True)
     again = subprocess.run([run.tool, "--replay", recorded, "-f", "json"], capture_output=True, text=True, timeout=60)
     live = [line for line in shown.read_text().splitlines() if '"type":"event"' in line]
     check(any('"weight"' in line for line in live), "no event has a weight")
