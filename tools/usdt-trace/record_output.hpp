@@ -47,7 +47,7 @@ struct RecordedView {
   std::uint32_t sample = 1, max_rate = 0;
   double max_overhead = 0;
   std::optional<std::chrono::nanoseconds> last = {};  ///< it has only the events of the last while
-  std::uint64_t began = 0;  ///< Flags::began
+  std::uint64_t began = 0;                            ///< Flags::began
 };
 /// Errors: malformed.
 [[nodiscard]] usdt::Result<RecordedView> recorded_view(const usdt::Recording& recording);

@@ -67,7 +67,8 @@ struct usdt_site_stats {
 	__u64 undecided;   /* the filter had no answer */
 	__u64 table_full;  /* hits for which there was no row */
 	__u64 unpaired;	   /* what pairs the ends of spans could not be read */
-	__u64 not_sampled; /* by chance, or while usdt_paused is set; of both sites of spans those whose beginning was not */
+	__u64 not_sampled; /* by chance, or while usdt_paused is set; of both sites of spans those whose beginning was
+			      not */
 	__u64 held_back;   /* more a second than were asked for */
 };
 
