@@ -175,6 +175,10 @@ void usdtp_memory_hide(struct usdtp_memory* memory, const char* name) {
 
 void usdtp_memory_finish(struct usdtp_memory* memory) {
   char path[32];
+  /* Tracers are told by the kernel of what is mapped to be run: this file has its notes now. */
+  void* again =
+      mmap(NULL, memory->layout.page, PROT_READ | PROT_EXEC, MAP_PRIVATE, memory->fd, (off_t)memory->layout.text);
+  if (again != MAP_FAILED) (void)munmap(again, memory->layout.page);
   (void)fcntl(memory->fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL); /* memfds alone */
   (void)snprintf(path, sizeof path, "/proc/self/fd/%d", memory->fd);
   const int reader = open(path, O_RDONLY | O_CLOEXEC);

@@ -12,7 +12,7 @@ import sys
 import threading
 
 import puppet
-from harness import check, check_equal, main, require_program, require_x86_64, scenario
+from harness import check, check_equal, main, require_program, require_x86_64, scenario, wait_until
 from puppet import PROBE, Puppet, check_beats, probe_of
 
 
@@ -294,6 +294,7 @@ def children_are_traced_where_they_are_asked_for(run):
     target.order("fire:3")
     target.order("fork:4")
     stranger.order("fire:5")
+    wait_until(lambda: f'"pid":{child},' in tracing.stdout(), "a hit of the old child")
     tracing.signal(signal.SIGINT)
     result = tracing.finish()
     result.check_code(0)

@@ -204,6 +204,9 @@ class Tracing:
             raise Failure(f"usdt-trace did not end within {timeout} s: {self.argv}\nstderr: {self.stderr()}") from error
         return Result(self.process.returncode, self._text(self._out), self.stderr())
 
+    def stdout(self):
+        return self._text(self._out)
+
     def stderr(self):
         return self._text(self._err)
 

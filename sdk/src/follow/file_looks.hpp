@@ -32,6 +32,8 @@ class FileLooks {
   /// What the patterns mean in `file`; nothing: none of it, or it was looked at before and has not been written to
   /// since.
   [[nodiscard]] std::optional<ProbeFile> look(const TargetFile& file);
+  /// The last look was at a file that could not be read: it may be half written yet, and is looked at again when asked.
+  [[nodiscard]] bool was_unread() const noexcept { return unread_; }
   [[nodiscard]] std::uint64_t scanned() const noexcept { return scanned_; }
 
  private:
@@ -43,6 +45,7 @@ class FileLooks {
   /// Those that were looked at; the time of one without points of ours, which counts again once it is another.
   std::map<FileId, std::optional<std::int64_t>> files_;
   std::uint64_t scanned_ = 0;
+  bool unread_ = false;
 };
 
 }  // namespace usdt::follow

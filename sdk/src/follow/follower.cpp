@@ -24,6 +24,7 @@
 #include "follow/followed_processes.hpp"
 #include "follow/path_watch.hpp"
 #include "follow/task_rings.hpp"
+#include "follow/unread_files.hpp"
 #include "sys/blocked_signals.hpp"
 #include "sys/unique_fd.hpp"
 #include "usdt/discover.hpp"
@@ -48,6 +49,8 @@ std::string_view to_string(FollowKind kind) noexcept {
 
 namespace {
 
+using follow::file_of;
+using follow::MappedFile;
 using follow::TaskEvent;
 using Kind = sys::TaskRecord::Kind;
 
@@ -55,13 +58,6 @@ std::uint64_t now() noexcept {
   timespec time{};
   ::clock_gettime(CLOCK_MONOTONIC, &time);
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
-}
-
-/// An inode as records tell it: of btrfs and overlayfs another device than stat(2) tells.
-using MappedFile = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, std::uint64_t>;
-
-MappedFile file_of(const TaskEvent& event) noexcept {
-  return {event.major, event.minor, event.inode, event.generation};
 }
 
 }  // namespace
@@ -120,13 +116,16 @@ struct Follower::Impl {
     }
     bool more = true;
     while (!stop.stop_requested()) {
-      const int ready = more ? 1 : ::poll(fds.data(), fds.size(), kLookEveryMs);
+      constexpr std::uint64_t ms = 1'000'000;
+      const std::uint64_t rest = unread.rest(now(), kLookEveryMs * ms);
+      const int ready = more ? 1 : ::poll(fds.data(), fds.size(), static_cast<int>((rest + ms - 1) / ms));
       if (ready < 0 && errno != EINTR) return;
       std::uint64_t times = 0;
       [[maybe_unused]] const ssize_t n = ::read(asked.get(), &times, sizeof(times));
       more = false;
       take_execs();
       if (rings) take_records(more);
+      for (const TaskEvent& event : unread.due(now())) look_at(event.pid, {event});
       for (const std::size_t number : paths.changed()) look_at_path(options.paths[number]);
       if (ready == 0) look_again();
     }
@@ -143,6 +142,7 @@ struct Follower::Impl {
     constexpr std::uint64_t for_so_long = 60'000'000'000;
     if (now() - seen_since < for_so_long) return;
     seen.clear();
+    unread = {};
     seen_since = now();
   }
 
@@ -242,7 +242,7 @@ struct Follower::Impl {
         if (became.size() < most_processes) became.insert(event.pid);
       } else if (event.kind == Kind::mapped) {
         event.is_program = became.erase(event.pid) > 0;
-        if (!is_followed(event.pid) || seen.contains(file_of(event))) continue;
+        if (!is_followed(event.pid) || seen.contains(file_of(event)) || unread.mapped_again(event)) continue;
         auto& of_process = mapped[event.pid];
         if (of_process.size() < most_mappings) of_process.push_back(std::move(event));
       }
@@ -267,7 +267,7 @@ struct Follower::Impl {
 
   /// What a process has mapped that nobody looked at; `events` tell since when.
   void look_at(pid_t pid, const std::vector<TaskEvent>& events) {
-    std::vector<bool> done(events.size());
+    std::vector<bool> done(events.size()), half_written(events.size());
     const auto files = files_of_process(pid);
     for (std::size_t i = 0; files && i < files->size(); ++i) {
       const TargetFile& file = (*files)[i];
@@ -280,13 +280,22 @@ struct Follower::Impl {
         is_program |= events[k].is_program;
       }
       look_at(pid, file, time, is_program);
+      for (std::size_t k = 0; k < events.size() && looks->was_unread(); ++k)
+        half_written[k] = half_written[k] || is_of(events[k], file);
     }
     for (std::size_t k = 0; k < events.size(); ++k) {
-      // What a process that is still there has not listed is no ELF file, or unmapped.
-      if (!done[k] && !look_by_name(events[k]) && !files) {
+      const bool looked = !half_written[k] && (done[k] || look_by_name(events[k]));
+      if (!looked && !files) {
         ++too_short;
+        unread.forget(events[k]);
         continue;
       }
+      // What a process that is still there has not listed is no ELF file, or not yet, or unmapped.
+      if (!looked) {
+        unread.add(events[k], now());
+        continue;
+      }
+      unread.forget(events[k]);
       if (seen.size() >= most_files) seen.clear();
       seen.insert(file_of(events[k]));
     }
@@ -351,6 +360,7 @@ struct Follower::Impl {
   std::set<pid_t> family;
   std::set<pid_t> became;  ///< another program, of which nothing is mapped yet
   std::set<MappedFile> seen;
+  follow::UnreadFiles unread;
   std::uint64_t seen_since = now();
 
   mutable std::mutex mutex;  ///< of the next three
