@@ -288,9 +288,9 @@ const auto word_end = !x3::char_("a-zA-Z0-9_");
 
 const auto length = x3::rule<struct LengthTag>("a length, or ')'") =
     (',' > whole > ')')[make<Op::text_of, 2>] | x3::lit(')')[make<Op::text_of, 1>];
-const auto text_of = x3::lexeme["str" >> word_end] >> '(' > whole > length;
-const auto hex = (x3::lexeme["hex" >> word_end] >> '(' > whole > ')')[make<Op::hex, 1>];
-const auto ntop = (x3::lexeme["ntop" >> word_end] >> '(' > whole > ')')[make<Op::ntop, 1>];
+const auto text_of = (x3::lexeme["str" >> word_end] >> '(') > whole > length;
+const auto hex = ((x3::lexeme["hex" >> word_end] >> '(') > whole > ')')[make<Op::hex, 1>];
+const auto ntop = ((x3::lexeme["ntop" >> word_end] >> '(') > whole > ')')[make<Op::ntop, 1>];
 // A path may begin with a parenthesis: "(*p).x". What is no path may be an expression in parentheses.
 const auto primary_def = number | literal | text_of | hex | ntop | path | ('(' > whole > ')');
 const auto unary_def = x3::eps[go_deeper] >>
@@ -381,7 +381,7 @@ std::string_view to_string(HitField field) noexcept {
 bool TypedExpression::is_word(const ValuePath& path) {
   const auto* name = std::get_if<std::string>(&path.root);
   return name != nullptr && path.steps.empty() && path.text == *name &&
-         std::ranges::find(kWords, *name, [](HitField field) { return to_string(field); }) != kWords.end();
+         std::ranges::find(kWords, *name, [](HitField word) { return to_string(word); }) != kWords.end();
 }
 
 namespace {
