@@ -378,9 +378,9 @@ std::string_view to_string(HitField field) noexcept {
   return {};
 }
 
-bool TypedExpression::is_word(const ValuePath& path) {
-  const auto* name = std::get_if<std::string>(&path.root);
-  return name != nullptr && path.steps.empty() && path.text == *name &&
+bool TypedExpression::is_word(const ValuePath& value) {
+  const auto* name = std::get_if<std::string>(&value.root);
+  return name != nullptr && value.steps.empty() && value.text == *name &&
          std::ranges::find(kWords, *name, [](HitField word) { return to_string(word); }) != kWords.end();
 }
 
