@@ -82,9 +82,9 @@ usdt::Result<PrintItem> item_of(const ParsedItem& parsed, std::string_view sourc
 
 }  // namespace
 
-std::optional<std::uint64_t> integer_bits(const usdt::Value& value) noexcept {
-  if (const auto* number = std::get_if<std::int64_t>(&value)) return static_cast<std::uint64_t>(*number);
-  const auto* number = std::get_if<std::uint64_t>(&value);
+std::optional<std::uint64_t> integer_bits(const usdt::Value& read) noexcept {
+  if (const auto* number = std::get_if<std::int64_t>(&read)) return static_cast<std::uint64_t>(*number);
+  const auto* number = std::get_if<std::uint64_t>(&read);
   return number != nullptr ? std::optional(*number) : std::nullopt;
 }
 
