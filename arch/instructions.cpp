@@ -2,6 +2,8 @@
 #include "arch/instructions.hpp"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 
 #ifndef USDT_NO_ZYDIS
 #include <Zydis/Decoder.h>
@@ -16,6 +18,7 @@ constexpr std::uint8_t kArm64Instruction = 4;
 
 constexpr bool kKnowsX86 = false;
 Instruction decode_x86(bool, std::span<const std::uint8_t>) noexcept { return {}; }
+bool keeps_arguments_x86(bool, std::span<const std::uint8_t>) noexcept { return false; }
 
 #else
 
@@ -34,17 +37,66 @@ Flow flow_of(const ZydisDecodedInstruction& instruction) noexcept {
   }
 }
 
-Instruction decode_x86(bool is64, std::span<const std::uint8_t> bytes) noexcept {
+constexpr ZydisMachineMode mode_of(bool is64) noexcept {
+  return is64 ? ZYDIS_MACHINE_MODE_LONG_64 : ZYDIS_MACHINE_MODE_LEGACY_32;
+}
+
+ZydisDecoder decoder_for(bool is64) noexcept {
   ZydisDecoder decoder;
+  ZydisDecoderInit(&decoder, mode_of(is64), is64 ? ZYDIS_STACK_WIDTH_64 : ZYDIS_STACK_WIDTH_32);
+  return decoder;
+}
+
+Instruction decode_x86(bool is64, std::span<const std::uint8_t> bytes) noexcept {
+  const ZydisDecoder decoder = decoder_for(is64);
   ZydisDecodedInstruction decoded;
-  const auto mode = is64 ? ZYDIS_MACHINE_MODE_LONG_64 : ZYDIS_MACHINE_MODE_LEGACY_32;
-  const auto stack = is64 ? ZYDIS_STACK_WIDTH_64 : ZYDIS_STACK_WIDTH_32;
-  if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, mode, stack))) return {};
   if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, nullptr, bytes.data(), bytes.size(), &decoded))) return {};
   Instruction instruction{.size = decoded.length, .flow = flow_of(decoded)};
   if (instruction.flow != Flow::next && decoded.raw.imm[0].is_relative)
     instruction.target = decoded.raw.imm[0].value.s + decoded.length;
   return instruction;
+}
+
+/// Those that compute, and neither trap nor wait.
+bool only_computes(ZydisMnemonic mnemonic) noexcept {
+  static constexpr ZydisMnemonic those[] = {
+      ZYDIS_MNEMONIC_ADD, ZYDIS_MNEMONIC_AND, ZYDIS_MNEMONIC_CMP,   ZYDIS_MNEMONIC_DEC,    ZYDIS_MNEMONIC_INC,
+      ZYDIS_MNEMONIC_LEA, ZYDIS_MNEMONIC_MOV, ZYDIS_MNEMONIC_MOVSX, ZYDIS_MNEMONIC_MOVSXD, ZYDIS_MNEMONIC_MOVZX,
+      ZYDIS_MNEMONIC_NEG, ZYDIS_MNEMONIC_NOT, ZYDIS_MNEMONIC_OR,    ZYDIS_MNEMONIC_SAR,    ZYDIS_MNEMONIC_SHL,
+      ZYDIS_MNEMONIC_SHR, ZYDIS_MNEMONIC_SUB, ZYDIS_MNEMONIC_TEST,  ZYDIS_MNEMONIC_XOR};
+  return std::ranges::find(those, mnemonic) != std::end(those);
+}
+
+/// In rax and r11 functions are given nothing but how many vector registers an argument list of any length uses
+/// (System V ABI, AMD64, figure 3.4); on i386 compilers pass arguments of functions of their own in eax, too.
+bool is_free(bool is64, ZydisRegister reg) noexcept {
+  constexpr ZydisRegister flags[] = {ZYDIS_REGISTER_FLAGS, ZYDIS_REGISTER_EFLAGS, ZYDIS_REGISTER_RFLAGS};
+  if (std::ranges::find(flags, reg) != std::end(flags)) return true;
+  const ZydisRegister whole = ZydisRegisterGetLargestEnclosing(mode_of(is64), reg);
+  return is64 && (whole == ZYDIS_REGISTER_RAX || whole == ZYDIS_REGISTER_R11);
+}
+
+/// Of the program's image or on its stack.
+bool is_surely_there(const ZydisDecodedOperandMem& memory) noexcept {
+  const bool own_segment = memory.segment != ZYDIS_REGISTER_FS && memory.segment != ZYDIS_REGISTER_GS;
+  return own_segment && memory.index == ZYDIS_REGISTER_NONE &&
+         (memory.base == ZYDIS_REGISTER_RIP || memory.base == ZYDIS_REGISTER_RSP || memory.base == ZYDIS_REGISTER_ESP);
+}
+
+bool keeps_arguments_x86(bool is64, std::span<const std::uint8_t> bytes) noexcept {
+  const ZydisDecoder decoder = decoder_for(is64);
+  ZydisDecodedInstruction decoded;
+  std::array<ZydisDecodedOperand, ZYDIS_MAX_OPERAND_COUNT> operands;
+  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes.data(), bytes.size(), &decoded, operands.data())))
+    return false;
+  if (!only_computes(decoded.mnemonic)) return false;
+  const auto keeps = [is64](const ZydisDecodedOperand& operand) {
+    const bool writes = (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+    if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER) return !writes || is_free(is64, operand.reg.value);
+    if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY || operand.mem.type == ZYDIS_MEMOP_TYPE_AGEN) return true;
+    return !writes && is_surely_there(operand.mem);
+  };
+  return std::all_of(operands.begin(), operands.begin() + decoded.operand_count, keeps);
 }
 
 #endif
@@ -83,12 +135,32 @@ Instruction decode_arm64(std::span<const std::uint8_t> bytes) noexcept {
   return instruction;
 }
 
+/// Arm Architecture Reference Manual, C4.1.86 and C4.1.89, "Data Processing -- Immediate" and "-- Register", as far as
+/// they write one of x9 to x17, which pass nothing (IHI 0055, 6.1.1), or flags alone.
+bool keeps_arguments_arm64(std::span<const std::uint8_t> bytes) noexcept {
+  if (bytes.size() < kArm64Instruction) return false;
+  const std::uint32_t word = bytes[0] | bytes[1] << 8U | bytes[2] << 16U | std::uint32_t{bytes[3]} << 24U;
+  const auto is = [word](std::uint32_t mask, std::uint32_t value) { return (word & mask) == value; };
+  const bool computes = is(0x1c000000, 0x10000000) || is(0x0e000000, 0x0a000000);
+  const std::uint32_t written = word & 31;
+  constexpr std::uint32_t zero = 31;
+  // adds, subs and ands, of an immediate and of a shifted register: with no result they are cmp, cmn and tst.
+  const bool sets_flags = is(0x3f800000, 0x31000000) || is(0x7f800000, 0x72000000) || is(0x3f200000, 0x2b000000) ||
+                          is(0x7f000000, 0x6a000000);
+  return computes && ((written >= 9 && written <= 17) || (written == zero && sets_flags));
+}
+
 }  // namespace
 
 bool knows_instructions(Machine machine) noexcept { return machine == Machine::aarch64 || kKnowsX86; }
 
 Instruction decode_instruction(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
   return machine == Machine::aarch64 ? decode_arm64(bytes) : decode_x86(machine == Machine::x86_64, bytes);
+}
+
+bool keeps_arguments(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
+  return machine == Machine::aarch64 ? keeps_arguments_arm64(bytes)
+                                     : keeps_arguments_x86(machine == Machine::x86_64, bytes);
 }
 
 std::uint8_t instruction_size(Machine machine, std::span<const std::uint8_t> bytes) noexcept {

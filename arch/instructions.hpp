@@ -38,6 +38,11 @@ struct Instruction {
 /// `bytes` are for is one that knows_instructions().
 [[nodiscard]] std::uint8_t instruction_size(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
 
+/// Whether a function is still as its caller left it behind the instruction that `bytes` begin with, and surely gets
+/// there: all registers that a calling convention passes anything in, the stack pointer and all memory are what they
+/// were, and no memory is read that might not be there. False where that is not known.
+[[nodiscard]] bool keeps_arguments(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
+
 /// Whether a call can return to right behind `bytes`: they end with one. No longer than that of any machine:
 constexpr std::size_t kLongestCall = 8;
 [[nodiscard]] bool ends_with_call(Machine machine, std::span<const std::uint8_t> bytes) noexcept;

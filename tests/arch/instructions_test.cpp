@@ -60,6 +60,52 @@ TEST(Instructions, behind_which_a_call_returns_are_calls) {
   EXPECT_FALSE(ends(Machine::aarch64, {0xfe, 0xff, 0xff, 0x97, 0x1f, 0x20, 0x03, 0xd5})) << "bl .-8, nop";
 }
 
+TEST(Instructions, that_keep_arguments_write_no_register_or_memory_that_functions_are_given) {
+  const auto keeps = [](std::vector<std::uint8_t> code) { return keeps_arguments(Machine::x86_64, code); };
+  EXPECT_TRUE(keeps({0x48, 0x85, 0xff})) << "test %rdi,%rdi";
+  EXPECT_TRUE(keeps({0x31, 0xc0})) << "xor %eax,%eax";
+  EXPECT_TRUE(keeps({0x4c, 0x8b, 0x1d, 0, 0, 0, 0})) << "mov 0(%rip),%r11";
+  EXPECT_TRUE(keeps({0x48, 0x8b, 0x44, 0x24, 0x08})) << "mov 8(%rsp),%rax";
+  EXPECT_TRUE(keeps({0x48, 0x8d, 0x47, 0x10})) << "lea 16(%rdi),%rax, which reads nothing";
+  EXPECT_FALSE(keeps({0x48, 0x8b, 0x47, 0x10})) << "mov 16(%rdi),%rax, which may not be there";
+  EXPECT_FALSE(keeps({0x31, 0xff})) << "xor %edi,%edi";
+  EXPECT_FALSE(keeps({0x31, 0xdb})) << "xor %ebx,%ebx, which is the caller's";
+  EXPECT_FALSE(keeps({0x4d, 0x31, 0xd2})) << "xor %r10,%r10, the static chain";
+  EXPECT_FALSE(keeps({0x48, 0x83, 0xec, 0x08})) << "sub $8,%rsp";
+  EXPECT_FALSE(keeps({0x55})) << "push %rbp";
+  EXPECT_FALSE(keeps({0xc7, 0x05, 0, 0, 0, 0, 1, 0, 0, 0})) << "movl $1,0(%rip)";
+  EXPECT_FALSE(keeps({0x89, 0x44, 0x24, 0x08})) << "mov %eax,8(%rsp)";
+  EXPECT_FALSE(keeps({0x64, 0x48, 0x8b, 0x04, 0x24})) << "mov %fs:(%rsp),%rax";
+  EXPECT_FALSE(keeps({0x48, 0xf7, 0xf7})) << "div %rdi, which may trap";
+  EXPECT_FALSE(keeps({0x0f, 0x0b})) << "ud2";
+  EXPECT_FALSE(keeps({0x0f, 0x05})) << "syscall";
+  EXPECT_FALSE(keeps({0xc3})) << "ret";
+  EXPECT_FALSE(keeps({0x48})) << "cut";
+  const auto keeps32 = [](std::vector<std::uint8_t> code) { return keeps_arguments(Machine::i386, code); };
+  EXPECT_TRUE(keeps32({0x83, 0x7c, 0x24, 0x04, 0x00})) << "cmpl $0,4(%esp)";
+  EXPECT_FALSE(keeps32({0x8b, 0x44, 0x24, 0x04})) << "mov 4(%esp),%eax: by regparm an argument";
+}
+
+TEST(Instructions, of_arm64_that_keep_arguments_write_x9_to_x17_or_flags) {
+  const auto keeps = [](std::uint32_t word) {
+    const auto byte = [word](unsigned n) { return static_cast<std::uint8_t>(word >> 8 * n); };
+    return keeps_arguments(Machine::aarch64, std::vector{byte(0), byte(1), byte(2), byte(3)});
+  };
+  EXPECT_TRUE(keeps(0xf100001f)) << "cmp x0, #0";
+  EXPECT_TRUE(keeps(0xeb01001f)) << "cmp x0, x1";
+  EXPECT_TRUE(keeps(0xf240001f)) << "tst x0, #1";
+  EXPECT_TRUE(keeps(0xea01001f)) << "tst x0, x1";
+  EXPECT_TRUE(keeps(0xaa0003e9)) << "mov x9, x0";
+  EXPECT_TRUE(keeps(0x52800030)) << "mov w16, #1";
+  EXPECT_FALSE(keeps(0xaa0003e8)) << "mov x8, x0: where a result is to go";
+  EXPECT_FALSE(keeps(0xaa0003f3)) << "mov x19, x0: the caller's";
+  EXPECT_FALSE(keeps(0xd10083ff)) << "sub sp, sp, #32";
+  EXPECT_FALSE(keeps(0xa9be7bfd)) << "stp x29, x30, [sp, #-32]!";
+  EXPECT_FALSE(keeps(0xf9400009)) << "ldr x9, [x0]";
+  EXPECT_FALSE(keeps(0xd503233f)) << "paciasp";
+  EXPECT_FALSE(keeps(0xd65f03c0)) << "ret";
+}
+
 TEST(Instructions, of_arm64_say_what_runs_behind_them) {
   expect_arm64(0xd65f03c0, Flow::ret, {}, "ret");
   expect_arm64(0xd65f0080, Flow::ret, {}, "ret x4");

@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 
+#include "elf/emulated_start.hpp"
 #include "image_builder.hpp"
 #include "toolchain.hpp"
 
@@ -376,6 +377,45 @@ sub:    sub $8, %rsp
   EXPECT_EQ(entry("endbr").landing_pad, 4);
   EXPECT_EQ(entry("sub").site_class, SiteClass::single_step);
   EXPECT_EQ(entry("sub").bytes.data[0], 0x48);
+}
+
+TEST(FunctionEntries, are_also_where_the_kernel_emulates_if_each_call_comes_by_there_once_and_unchanged) {
+  const TempDir dir;
+  const std::map<std::string, std::pair<std::optional<std::uint64_t>, std::string>> functions = {
+      {"branches", {3, "test %rdi,%rdi; je 1f; inc %rdi; 1: ret"}},
+      {"counts_down", {5, "xor %eax,%eax; test %rdi,%rdi; je 2f; 1: dec %rdi; jne 1b; 2: ret"}},
+      {"recurses", {3, "recurses_start: test %rdi,%rdi; je 1f; dec %rdi; jmp recurses_start; 1: ret"}},
+      {"saves", {7, "mov saves(%rip),%rax; push %rbx; pop %rbx; ret"}},
+      {"begins_with_a_push", {std::nullopt, "push %rbx; push %rbp; pop %rbp; pop %rbx; ret"}},
+      {"loops_to_the_test", {std::nullopt, "xor %eax,%eax; 1: dec %rdi; test %rdi,%rdi; jne 1b; ret"}},
+      {"loops_behind_the_first", {std::nullopt, "xor %eax,%eax; 1: test %rax,%rax; je 2f; inc %eax; jmp 1b; 2: ret"}},
+      {"loops_to_the_place", {std::nullopt, "test %rdi,%rdi; 1: je 2f; dec %rdi; jmp 1b; 2: ret"}},
+      {"switches", {std::nullopt, "cmp $5,%edi; ja 1f; jmp *%rax; 1: ret"}},
+      {"moves_an_argument", {std::nullopt, "mov %rsi,%rdi; test %rdi,%rdi; je 1f; 1: ret"}},
+      {"reads_what_may_not_be_there", {std::nullopt, "mov (%rdi),%rax; test %rax,%rax; je 1f; 1: ret"}},
+      {"makes_room", {std::nullopt, "sub $8,%rsp; test %rax,%rax; je 1f; 1: add $8,%rsp; ret"}},
+      {"jumps_to_its_half", {std::nullopt, "test %rdi,%rdi; 2: je jumps_to_its_half.cold; ret"}},
+      {"only_computes", {std::nullopt, "xor %eax,%eax; ret"}},
+  };
+  std::string text;
+  for (const auto& [name, function] : functions)
+    text += fmt::format(".globl {0}\n.type {0},@function\n{0}: {1}\n.size {0}, .-{0}\n", name, function.second);
+  // The half jumps to the place behind the first instruction.
+  text +=
+      ".type jumps_to_its_half.cold,@function\njumps_to_its_half.cold: jmp jumps_to_its_half+3\n"
+      ".size jumps_to_its_half.cold, .-jumps_to_its_half.cold\n.section .note.GNU-stack,\"\",@progbits\n";
+  dir.write("a.S", text);
+  const auto made = run_in(dir, "cc -shared -nostdlib -Wl,-Bsymbolic a.S -o lib.so");
+  ASSERT_EQ(made.status, 0) << made.output;
+  const auto file = ElfFile::open(dir / "lib.so");
+  ASSERT_TRUE(file);
+  const Function half = functions_of(dir / "lib.so", "jumps_to_its_half.cold").at(0);
+  for (const auto& [name, expected] : functions) {
+    const Function function = functions_of(dir / "lib.so", name).at(0);
+    const auto found = elf::emulated_start(*file, function, {&half}, function.address);
+    const auto distance = found ? std::optional(found->value - function.address.value) : std::nullopt;
+    EXPECT_EQ(distance, expected.first) << name;
+  }
 }
 
 /// Where the instructions of `function` begin, as objdump -d shows them, from the function's start.

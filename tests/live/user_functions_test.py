@@ -3,6 +3,7 @@
 """Functions of programs by name. user_functions.c says what each was called with and what it returned."""
 
 import collections
+import json
 import subprocess
 
 from puppet import HERE  # noqa: F401 (finds the harness)
@@ -306,6 +307,47 @@ def the_unlikely_half_of_a_function_is_no_function(run):
     result.check_code(0)
     check("nothing matches" not in result.stderr and "no return of its own" in result.stderr, result.stderr)
     check_equal([row["hits"] for row in result.summary["probes"] if row["hits"]], [4], "its half, by its own name")
+
+
+@scenario
+def breakpoints_move_to_where_the_kernel_emulates_and_hits_and_values_stay(run):
+    """Two optimised functions that begin with a test and one that begins with what the loop comes back to."""
+    require_root()
+    source = run.dir / "starts.c"
+    source.write_text("""
+        #include <stdio.h>
+        __attribute__((noinline)) long bits(long n) {
+          long s = 0;
+          while (n) { s += n & 1; n = (unsigned long)n >> 1; __asm__ volatile("" : "+r"(s)); }
+          return s;
+        }
+        __attribute__((noinline)) long clamp(long n, const long *most) { return n < 0 ? 0 : n > *most ? *most : n; }
+        int main(void) {
+          const long most = 70;
+          for (long i = -50; i < 100; i += 3) {
+            printf("bits %ld -> %ld\\n", i, bits(i));
+            printf("clamp %ld %lu -> %ld\\n", i, (unsigned long)&most, clamp(i, &most));
+          }
+        }""")
+    moved = 0
+    for compiler in ("gcc", "clang"):
+        for level in ("-O1", "-O2", "-Os"):
+            program = run.build(f"starts-{compiler}{level}", [source], [level, "-g"], compiler)
+            tool = run.tool.with_name("usdt-list")
+            listed = [json.loads(subprocess.run([tool, "--format=json", f"uprobe:{program}:{name}"], capture_output=True,
+                                                check=True).stdout) for name in ("bits", "clamp")]
+            moved += sum("moved" in row["site"] for row in listed)
+            for row in listed:
+                check("moved" not in row["site"] or row["site"]["class"] == "emulated", row)
+            for prefix in ("uprobe", "ucall"):
+                said, shown, _ = traced(run, program, prefix, ["bits", "clamp"])
+                for name in ("bits", "clamp"):
+                    check_equal(len(shown[name]), 50, f"{compiler} {level} {prefix}:{name}: hits")
+                    for (args, told), (values, returned) in zip(said[name], shown[name]):
+                        compare(name, args, values, collections.Counter())
+                        if prefix == "ucall":
+                            compare_result(name, told, returned, True)
+    check(moved >= 4, f"{moved} of 12 begin with what is stepped and come to what is emulated")
 
 
 THROWS = """

@@ -189,6 +189,10 @@ void write_place(JsonWriter& json, const usdt::FunctionPoint& point, const usdt:
   json.StartObject();
   json_key(json, "class");
   json_text(json, to_string(point.site_class));
+  if (point.moved > 0) {
+    json_key(json, "moved");
+    json.Uint(point.moved);
+  }
   json.EndObject();
   if (point.rets.empty()) return;
   json_key(json, "rets");
@@ -313,7 +317,11 @@ ListedFunction listed(const usdt::FunctionPoint& point, const usdt::ProbeFile& f
   if (!point.caller.empty())
     out.details.emplace_back(point.inlined ? "inlined" : "function",
                              fmt::format("{}{}", point.inlined ? "into " : "", point.caller));
-  out.details.emplace_back("address", fmt::format("{:#x}, {}", point.pc.value, to_string(point.site_class)));
+  out.details.emplace_back("address", fmt::format("{:#x}, {}{}", point.pc.value, to_string(point.site_class),
+                                                  point.moved > 0 ? fmt::format(", {:#x} behind the first instruction, "
+                                                                                "which would be single-stepped",
+                                                                                point.moved)
+                                                                  : ""));
   if (!point.rets.empty())
     out.details.emplace_back(
         "returns", fmt::format("by {} RET instruction{}", point.rets.size(), point.rets.size() == 1 ? "" : "s"));

@@ -41,7 +41,10 @@ struct FunctionPoint {
   /// there. Several functions, and blocks of code of a line, may have one name.
   std::string name;
   std::uint64_t distance = 0;  ///< bytes behind the function's start, where that was asked for; at the end of `name`
-  VirtAddr pc;                 ///< as linked, behind an instruction that only allows indirect jumps (endbr64)
+  VirtAddr pc;  ///< as linked, behind an instruction that only allows indirect jumps (endbr64), and behind `moved`
+  /// Bytes of a compiled function's first instructions that the breakpoint is behind: the kernel would step the first,
+  /// which takes a second trap, and emulates the one it is on. They change nothing that a program can read but `ip`.
+  std::uint8_t moved = 0;
   std::optional<FileOffset> offset;  ///< absent: the file has no code there
   SiteBytes bytes;
   SiteClass site_class = SiteClass::unknown;

@@ -81,7 +81,6 @@ Result<FunctionFlow> flow_of(const ElfFile& file, const Function& function,
     return fail(ErrorKind::not_supported, "this build of the library cannot tell x86 instructions apart");
   FunctionFlow flow;
   std::vector<const Function*> parts{&function};
-  std::vector<VirtAddr> targets;
   // Functions of one name may be several, with a half each: its own is what it jumps to.
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const auto steps = steps_of(file, *parts[i]);
@@ -94,15 +93,15 @@ Result<FunctionFlow> flow_of(const ElfFile& file, const Function& function,
         ++flow.jumps_by_value;
         continue;
       }
-      targets.push_back(parts[i]->address + step.target());
+      flow.targets.push_back(parts[i]->address + step.target());
       const auto half = std::ranges::find_if(
-          halves, [&](const Function* each) { return targets.back().value - each->address.value < each->size; });
+          halves, [&](const Function* each) { return flow.targets.back().value - each->address.value < each->size; });
       if (half != halves.end() && std::ranges::find(parts, *half) == parts.end()) parts.push_back(*half);
     }
     if (i > 0) continue;
     if (const auto behind = behind_stack_check(*steps)) flow.checked = function.address + *behind;
   }
-  flow.jumps_away = static_cast<std::size_t>(std::ranges::count_if(targets, [&parts](VirtAddr target) {
+  flow.jumps_away = static_cast<std::size_t>(std::ranges::count_if(flow.targets, [&parts](VirtAddr target) {
     return std::ranges::none_of(
         parts, [target](const Function* part) { return target.value - part->address.value < part->size; });
   }));

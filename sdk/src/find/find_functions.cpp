@@ -19,6 +19,7 @@
 #include "elf/code_reader.hpp"
 #include "elf/demangle.hpp"
 #include "elf/elf_impl.hpp"
+#include "elf/emulated_start.hpp"
 #include "elf/function_flow.hpp"
 #include "elf/functions.hpp"
 #include "elf/go_program.hpp"
@@ -216,6 +217,7 @@ class FunctionFinder {
       place(point, function.address + pattern.offset);
     } else {
       place_at_start(point, function.address);
+      move_to_cheaper_start(point, function, known);
       follow_code(point, function, known.go, pattern.ret_probes);
     }
     file_.functions.push_back(std::move(point));
@@ -228,12 +230,25 @@ class FunctionFinder {
     const bool may_be = !by_instructions && point.moment != Moment::entry && point.refused.empty() && !ret_probes &&
                         may_be_left_by_exceptions();
     if (!go && !by_instructions && !may_be) return;
-    const auto halves = halves_.find(function.symbol);
-    const auto flow =
-        elf::flow_of(*file_.elf, function, halves != halves_.end() ? halves->second : std::vector<const Function*>());
+    const auto flow = elf::flow_of(*file_.elf, function, halves_of(function));
     if (flow && go && flow->checked) place(point, *flow->checked);
     if (may_be) return let_exceptions_pass(point, function, flow);
     if (by_instructions && point.refused.empty()) take_returns(point, function, flow);
+  }
+
+  [[nodiscard]] std::vector<const Function*> halves_of(const Function& function) const {
+    const auto halves = halves_.find(function.symbol);
+    return halves != halves_.end() ? halves->second : std::vector<const Function*>();
+  }
+
+  /// From an instruction that the kernel steps to one that it emulates, where that is the same. Debug information with
+  /// parameters tells that a compiler made the code. Go's functions are entered again where the stack has grown.
+  void move_to_cheaper_start(FunctionPoint& point, const Function& function, const Known& known) {
+    if (point.site_class != SiteClass::single_step || go_ || !known.signature->typed || !point.refused.empty()) return;
+    const auto there = elf::emulated_start(*file_.elf, function, halves_of(function), point.pc);
+    if (!there) return;
+    point.moved = static_cast<std::uint8_t>(there->value - point.pc.value);
+    place(point, *there);
   }
 
   void take_returns(FunctionPoint& point, const Function& function, const Result<elf::FunctionFlow>& flow) {
