@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Functions by name and by address, and source lines; nm and the sources say what is right.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <set>
 #include <sstream>
+#include <tuple>
 
 #include "dwarf/debug_info.hpp"
 #include "toolchain.hpp"
@@ -161,6 +166,79 @@ TEST_P(Program, finds_the_addresses_of_a_line) {
   EXPECT_EQ(none.error().kind, ErrorKind::not_found);
   EXPECT_THAT(none.error().message, HasSubstr("'rog.cpp'"));
 }
+
+/// A program of several units that share a header, whose functions are inlined into some of them.
+class ProgramOfUnits : public testing::TestWithParam<std::string> {};
+
+/// Name, address and caller of each instance.
+using Places = std::set<std::tuple<std::string, std::uint64_t, std::string>>;
+void add_places(Places& places, const FunctionInfo& function) {
+  for (const auto& each : function.instances) places.emplace(function.qualified, each.pc.value, each.caller);
+}
+
+TEST_P(ProgramOfUnits, has_the_same_functions_asked_for_by_each_name_and_all_at_once) {
+  const TempDir dir;
+  dir.write("shared.h", R"(#pragma once
+namespace shared {
+static inline __attribute__((always_inline)) int everywhere(int x) { asm volatile("" : "+r"(x)); return x * 5; }
+static inline __attribute__((always_inline)) int odd_ones(int x) { asm volatile("" : "+r"(x)); return x * 7; }
+template <class T> struct Box { T value; __attribute__((noinline)) T get() const { return value + 1; } };
+}
+)");
+  std::string calls;
+  std::string declared;
+  constexpr int units = 12;
+  for (int unit = 0; unit < units; ++unit) {
+    dir.write("unit" + std::to_string(unit) + ".cpp", fmt::format(R"(#include "shared.h"
+namespace app{0} {{
+__attribute__((noinline)) static int same(int x) {{ asm volatile("" : "+r"(x)); return x + {0}; }}
+struct Handler {{ static __attribute__((noinline)) int run(int x) {{ return same(x) + shared::everywhere(x); }} }};
+}}
+int entry{0}(int x) {{ return app{0}::Handler::run(x) {1} + shared::Box<int>{{x}}.get(); }}
+)",
+                                                                  unit, unit % 2 == 1 ? "+ shared::odd_ones(x)" : ""));
+    declared += fmt::format("int entry{}(int);\n", unit);
+    calls += fmt::format(" + entry{}(argc)", unit);
+  }
+  dir.write("main.cpp", fmt::format("{}int main(int argc, char**) {{ return 0{}; }}\n", declared, calls));
+  const auto built = run_in(dir, GetParam() + " *.cpp -o prog");
+  ASSERT_EQ(built.status, 0) << built.output;
+  const auto file = ElfFile::open(dir / "prog");
+  ASSERT_TRUE(file);
+  const auto info = DebugInfo::open(*file);
+  ASSERT_TRUE(info) << info.error().message;
+
+  const auto all = info->functions([](const FunctionInfo&) { return true; });
+  ASSERT_TRUE(all) << all.error().message;
+  std::map<std::string, Places> expected;
+  Places whole;
+  for (const FunctionInfo& function : *all) {
+    add_places(whole, function);
+    for (const std::string& name : std::set{function.name, function.linkage_name, function.qualified})
+      if (!name.empty()) add_places(expected[name], function);
+  }
+  const auto count = [&](std::string_view name) {
+    return std::ranges::count_if(whole, [&](const auto& place) { return std::get<0>(place) == name; });
+  };
+  EXPECT_GE(count("shared::everywhere"), units);
+  EXPECT_GE(count("shared::odd_ones"), units / 2);
+  for (int unit = 0; unit < units; ++unit) EXPECT_GE(count(fmt::format("app{}::Handler::run", unit)), 1);
+  for (const auto& [name, places] : expected) {
+    const auto asked = info->functions_named(name);
+    ASSERT_TRUE(asked) << asked.error().message;
+    Places found;
+    for (const FunctionInfo& function : *asked) add_places(found, function);
+    EXPECT_EQ(found, places) << name;
+  }
+  EXPECT_THAT(*info->functions_named("no_such_function"), IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Compilers, ProgramOfUnits,
+                         testing::Values("g++ -g -O2", "g++ -g -O0", "g++ -g -O2 -gdwarf-4", "g++ -g -O2 -flto",
+                                         "g++ -g -O2 -gsplit-dwarf", "g++ -g -O2 -fdebug-types-section",
+                                         "g++ -g -O2 -gz", "g++ -g -O2 -gdwarf-3", "g++ -g -O2 -m32", "clang++ -g -O2",
+                                         "clang++ -g -O2 -gdwarf-4", "clang++ -g -O2 -gsplit-dwarf",
+                                         "clang++ -g -O2 -gdwarf64"));
 
 INSTANTIATE_TEST_SUITE_P(Compilers, Program,
                          testing::Values("g++ -g -O0", "g++ -g -O2", "g++ -gdwarf-4 -O1 -no-pie", "clang++ -g -O0",

@@ -190,6 +190,12 @@ void for_each_unit(Dwarf* dwarf, const std::function<bool(Dwarf_Die)>& visit) {
   for_each_unit_in(dwarf, [&](Dwarf_Die unit, bool is_type) { return is_type || visit(whole_unit(unit)); });
 }
 
+void for_each_unit(Dwarf* dwarf, const UnitSet& units, const std::function<bool(Dwarf_Die)>& visit) {
+  for_each_unit_in(dwarf, [&](Dwarf_Die unit, bool is_type) {
+    return is_type || !units.contains(dwarf_dieoffset(&unit) - dwarf_cuoffset(&unit)) || visit(whole_unit(unit));
+  });
+}
+
 void for_each_unit_and_type(Dwarf* dwarf, const std::function<bool(Dwarf_Die)>& visit) {
   for_each_unit_in(dwarf, [&](Dwarf_Die unit, bool) {
     const Dwarf_Die whole = whole_unit(unit);
@@ -303,11 +309,30 @@ Result<FunctionInfo> DebugInfo::function_at(VirtAddr entry) const {
                                                 path().string(), entry.value));
 }
 
+UnitSet DebugInfo::Impl::units_with(const Wanted& wanted, const StopToken& stop_looking) const {
+  const DebugSections sections = main.sections();
+  const auto let_go = [this] { main.bytes.let_go(); };
+  if (!function_index) {
+    FunctionIndex index(
+        sections, [this](VirtAddr address) { return code.contains(address); }, stop_looking, let_go);
+    if (stop_looking.stop_requested()) return {};
+    function_index.emplace(std::move(index));
+  }
+  FunctionInfo info;
+  const auto is_wanted = [&](const FunctionNames& each) {
+    info.name = each.name;
+    info.linkage_name = each.linkage_name;
+    info.qualified = each.qualified;
+    return !info.name.empty() && wanted(info);
+  };
+  return function_index->units(sections, is_wanted, let_go);
+}
+
 Result<std::vector<FunctionInfo>> DebugInfo::functions(const Wanted& wanted, const StopToken& stop) const {
   const std::scoped_lock lock(impl_->mutex);
   Collector collector(*impl_, wanted);
   bool circular = false;
-  for_each_unit(impl_->main.dwarf.get(), [&](Dwarf_Die unit) {
+  for_each_unit(impl_->main.dwarf.get(), impl_->units_with(wanted, stop), [&](Dwarf_Die unit) {
     std::uint64_t steps = impl_->most_steps(unit);
     CodeWalk walk(impl_->code, steps, stop, [&](Dwarf_Die die, VirtAddr pc, const Dwarf_Die* inside) {
       collector.add(die, pc, inside);

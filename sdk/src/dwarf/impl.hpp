@@ -16,6 +16,7 @@
 #include "dwarf/clones.hpp"
 #include "dwarf/debug_info.hpp"
 #include "dwarf/frame.hpp"
+#include "dwarf/function_index.hpp"
 #include "dwarf/names.hpp"
 #include "dwarf/type_names.hpp"
 #include "elf/elf_impl.hpp"
@@ -48,6 +49,8 @@ class FileBytes {
 
   [[nodiscard]] char* data() const noexcept { return mapped_ ? mapped_.get() : copy_.get(); }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  /// What was read of a mapped file takes no memory any more, until it is read again.
+  void let_go() const noexcept;
 
  private:
   std::unique_ptr<char[]> copy_;
@@ -62,6 +65,9 @@ struct DwarfFile {
   ElfHandle elf;
   DwarfHandle dwarf;
   std::uint64_t most_dies = 0;  ///< it has no more
+
+  /// Its sections as libdw has them: unpacked, if they are compressed.
+  [[nodiscard]] DebugSections sections() const;
 };
 
 /// The ELF sections of `file`. Errors: those of FileBytes::read(), malformed.
@@ -125,6 +131,7 @@ struct DebugInfo::Impl {
   mutable std::vector<KnownType> types;  ///< by TypeId
   mutable std::map<std::pair<const void*, unsigned>, TypeId> type_ids;
   mutable std::optional<TypeNames> type_names;
+  mutable std::optional<FunctionIndex> function_index;
 
   Impl(std::shared_ptr<const elf::OpenedFile> file, std::optional<elf::DebugFile> separate, StopToken stop_token)
       : opened(std::move(file)),
@@ -145,6 +152,8 @@ struct DebugInfo::Impl {
   [[nodiscard]] std::optional<Dwarf_Die> unit_at(VirtAddr pc) const;
   /// How many DIEs a walk over `unit` may meet: more are a loop.
   [[nodiscard]] std::uint64_t most_steps(const Dwarf_Die& unit) const noexcept;
+  /// The units of `main` that may have code of a function that is `wanted`.
+  [[nodiscard]] UnitSet units_with(const Wanted& wanted, const StopToken& stop) const;
   /// Names and flags of the function `die` is; neither `declared` nor instances.
   [[nodiscard]] FunctionInfo describe(Dwarf_Die die) const;
 };
@@ -166,6 +175,8 @@ struct FunctionLines {
 
 /// Each unit with code: of a skeleton, what it stands for (the .dwo file). Until `visit(unit)` returns false.
 void for_each_unit(Dwarf* dwarf, const std::function<bool(Dwarf_Die)>& visit);
+/// The same of some units.
+void for_each_unit(Dwarf* dwarf, const UnitSet& units, const std::function<bool(Dwarf_Die)>& visit);
 /// The same with the units that have only types, of .dwo files too.
 void for_each_unit_and_type(Dwarf* dwarf, const std::function<bool(Dwarf_Die)>& visit);
 

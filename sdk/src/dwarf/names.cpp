@@ -11,7 +11,13 @@ constexpr std::size_t most_parents = 1'000'000;
 /// DIEs of one unit that are looked at; a unit of a large C++ source has some hundred thousand.
 constexpr std::uint64_t most_steps = 50'000'000;
 
-/// What lends its name to what is in it.
+std::string_view scope_name(Dwarf_Die die) {
+  const auto name = name_of(die);
+  return name.empty() ? nameless_scope(dwarf_tag(&die) == DW_TAG_namespace) : name;
+}
+
+}  // namespace
+
 bool is_scope(int tag) {
   switch (tag) {
     case DW_TAG_namespace:
@@ -29,13 +35,7 @@ bool is_scope(int tag) {
 
 bool may_hold_scopes(int tag) { return is_scope(tag) || tag == DW_TAG_lexical_block || tag == DW_TAG_type_unit; }
 
-std::string_view scope_name(Dwarf_Die die) {
-  const auto name = name_of(die);
-  if (!name.empty()) return name;
-  return dwarf_tag(&die) == DW_TAG_namespace ? "(anonymous namespace)" : "(anonymous)";
-}
-
-}  // namespace
+std::string_view nameless_scope(bool is_namespace) { return is_namespace ? "(anonymous namespace)" : "(anonymous)"; }
 
 void ScopeNames::read(Dwarf_Die parent, bool named, unsigned depth, std::uint64_t& steps) {
   if (depth == deepest_tree) return;

@@ -6,10 +6,18 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
 namespace usdt::dwarf {
+
+/// Whether what has this tag lends its name to what is in it; whether such a thing may be in it.
+[[nodiscard]] bool is_scope(int tag);
+[[nodiscard]] bool may_hold_scopes(int tag);
+
+/// What a scope without a name is called.
+[[nodiscard]] std::string_view nameless_scope(bool is_namespace);
 
 /// A DIE does not know its parent: who is in what is found out for one unit at a time, when it is first asked.
 class ScopeNames {

@@ -2,6 +2,7 @@
 // Which files have the debug information, and what they must be like to be given to libdw.
 #include <elfutils/libdwelf.h>
 #include <fmt/format.h>
+#include <gelf.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -161,9 +162,37 @@ Result<FileBytes> FileBytes::read(const elf::File& file, const fs::path& path) {
   void* room = ::mmap(nullptr, with_zeros, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED) return fail(os_failure(ErrorKind::limit, path.string() + " cannot be mapped", errno));
   bytes.mapped_ = {static_cast<char*>(room), Unmap{with_zeros}};
-  if (::mmap(room, bytes.size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file.fd(), 0) == MAP_FAILED)
+  if (::mmap(room, bytes.size_, PROT_READ, MAP_PRIVATE | MAP_FIXED, file.fd(), 0) == MAP_FAILED)
     return fail(os_failure(ErrorKind::io, path.string() + " cannot be mapped", errno));
   return bytes;
+}
+
+void FileBytes::let_go() const noexcept {
+  if (mapped_) ::madvise(mapped_.get(), size_, MADV_DONTNEED);
+}
+
+DebugSections DwarfFile::sections() const {
+  DebugSections found;
+  const std::pair<std::string_view, SectionBytes*> wanted[] = {
+      {".debug_info", &found.info}, {".debug_abbrev", &found.abbrev},
+      {".debug_str", &found.str},   {".debug_line_str", &found.line_str},
+      {".debug_addr", &found.addr}, {".debug_str_offsets", &found.str_offsets},
+  };
+  std::size_t names = 0;
+  if (elf_getshdrstrndx(elf.get(), &names) != 0) return found;
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf.get(), section)) != nullptr;) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type == SHT_NOBITS) continue;
+    const char* text = elf_strptr(elf.get(), names, header.sh_name);
+    std::string name(text == nullptr ? "" : text);
+    if (name.starts_with(".z")) name.erase(1, 1);
+    for (const auto& [each, found_bytes] : wanted) {
+      if (name != each || !found_bytes->empty()) continue;
+      if (const Elf_Data* data = elf_getdata(section, nullptr); data != nullptr && data->d_buf != nullptr)
+        *found_bytes = {static_cast<const std::uint8_t*>(data->d_buf), data->d_size};
+    }
+  }
+  return found;
 }
 
 Result<DwarfFile> open_elf(const elf::File& file, const fs::path& path) {

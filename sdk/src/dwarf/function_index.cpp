@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "dwarf/function_index.hpp"
+
+#include <dwarf.h>
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include "dwarf/die.hpp"
+#include "dwarf/names.hpp"
+
+namespace usdt::dwarf {
+namespace {
+
+/// Bytes of abbreviations that are read for each byte of .debug_info, units of one table in turn with those of another
+/// included: compilers write one of some kilobytes for each unit.
+constexpr std::uint64_t abbreviations_per_byte = 16;
+
+/// What is read until memory is given back.
+constexpr std::uint64_t most_kept = 16U << 20;
+/// Entries read, or functions asked for, between two looks at what is kept.
+constexpr std::uint32_t between_looks = 1U << 14;
+
+std::size_t mixed(std::size_t hash, std::uint64_t with) {
+  return (hash ^ (with + 0x9e3779b97f4a7c15 + (hash << 6) + (hash >> 2))) * 0x2545f4914f6cdd1d;
+}
+
+/// An entry that may be what a function or scope stands for, and what it is in.
+struct Entry {
+  std::uint64_t offset = 0;
+  std::uint32_t parent = 0;  ///< its index and 1, if that lends its name
+};
+
+/// What an entry says of its name and of what it stands for, in .debug_info.
+struct EntryNames {
+  std::optional<TextPlace> name;
+  std::optional<TextPlace> linkage_name;
+  std::optional<TextPlace> mips_linkage_name;
+  std::optional<std::uint64_t> next;
+  bool has_signature = false;
+};
+
+}  // namespace
+
+class FunctionIndex::Builder {
+ public:
+  Builder(FunctionIndex& index, const DebugSections& sections, const IsCode& is_code, const StopToken& stop,
+          const LetGo& let_go)
+      : index_(index),
+        sections_(sections),
+        is_code_(is_code),
+        stop_(stop),
+        let_go_(let_go),
+        work_(sections.info.size() * abbreviations_per_byte) {}
+
+  void build() {
+    while (index_.end_ < sections_.info.size() && !stop_.stop_requested()) {
+      const auto head = unit_head(sections_.info, index_.end_);
+      if (!head) break;
+      add(*head);
+      index_.end_ = head->end;
+    }
+    add_named_elsewhere();
+    finish();
+  }
+
+ private:
+  void add(const UnitHead& head) {
+    const auto unit = static_cast<std::uint32_t>(index_.units_.size());
+    index_.units_.push_back(head.offset);
+    if (head.kind == DW_UT_type) return;
+    const auto reader = open(head);
+    if (!reader || !read_entries(*reader, true)) return place(std::nullopt, unit);
+    std::ranges::sort(starts_);
+    starts_.erase(std::unique(starts_.begin(), starts_.end()), starts_.end());
+    for (const std::uint64_t start : starts_) {
+      if (start < head.offset || start >= head.end)
+        elsewhere_.emplace_back(start, unit);
+      else
+        place(function_at(*reader, start), unit);
+    }
+    look_at_memory(head.end - head.offset);
+  }
+
+  void look_at_memory(std::uint64_t read) {
+    kept_ += read;
+    if (kept_ < most_kept) return;
+    let_go_();
+    kept_ = 0;
+  }
+
+  void place(const std::optional<std::uint32_t>& function, std::uint32_t unit) {
+    if (function)
+      index_.places_.push_back({*function, unit});
+    else if (index_.unknown_.empty() || index_.unknown_.back() != unit)
+      index_.unknown_.push_back(unit);
+  }
+
+  /// What link-time optimisation inlines is often of another unit: those are read again.
+  void add_named_elsewhere() {
+    std::ranges::sort(elsewhere_);
+    for (auto at = elsewhere_.begin(); at != elsewhere_.end() && !stop_.stop_requested();) {
+      const auto behind = std::ranges::upper_bound(index_.units_, at->first);
+      if (behind == index_.units_.begin() || at->first >= index_.end_) {
+        for (; at != elsewhere_.end(); ++at) place(std::nullopt, at->second);
+        return;
+      }
+      const auto head = unit_head(sections_.info, *std::prev(behind));
+      const auto reader = head ? open(*head) : std::nullopt;
+      const bool readable = reader && read_entries(*reader, false);
+      const std::uint64_t end = head ? head->end : index_.end_;
+      for (; at != elsewhere_.end() && at->first < end; ++at)
+        place(readable ? function_at(*reader, at->first) : std::nullopt, at->second);
+      look_at_memory(end - *std::prev(behind));
+    }
+  }
+
+  void finish() {
+    const auto sort_unique = [](auto& all) {
+      std::ranges::sort(all);
+      all.erase(std::unique(all.begin(), all.end()), all.end());
+      all.shrink_to_fit();
+    };
+    sort_unique(index_.places_);
+    sort_unique(index_.unknown_);
+  }
+
+  /// Nothing: it is not understood.
+  std::optional<UnitReader> open(const UnitHead& head) {
+    if (head.kind != DW_UT_compile && head.kind != DW_UT_partial) return std::nullopt;
+    if (!abbreviations_ || !abbreviations_->serve(head)) {
+      abbreviations_.emplace(sections_, head);
+      if (abbreviations_->size() > work_) return std::nullopt;
+      work_ -= abbreviations_->size();
+    }
+    std::optional<UnitReader> reader(std::in_place, sections_, head, *abbreviations_);
+    return reader->good() ? std::move(reader) : std::nullopt;
+  }
+
+  /// What is above an entry.
+  struct Level {
+    std::uint32_t parent = 0;  ///< of Entry
+    bool in_scopes = true;     ///< all around it is such that names are looked for in it
+    bool discarded = false;    ///< the linker left its code out
+  };
+
+  /// All entries of a unit; false: they are not understood to the end. `with_code`: and where code begins.
+  bool read_entries(const UnitReader& unit, bool with_code) {
+    entries_.clear();
+    scope_of_.clear();
+    starts_.clear();
+    levels_.assign(1, Level{});
+    Bytes bytes(unit.bytes(), unit.head().first_entry);
+    std::uint64_t looked_at = unit.head().offset;
+    for (std::uint32_t count = 1; !bytes.at_end(); ++count) {
+      const auto offset = static_cast<std::uint64_t>(bytes.position() - sections_.info.data());
+      if (count % between_looks == 0) {
+        if (stop_.stop_requested()) return false;
+        if (offset - looked_at >= most_kept) let_go_(), looked_at = offset;
+      }
+      const std::uint64_t code = bytes.uleb();
+      if (code == 0) {
+        levels_.pop_back();
+        if (levels_.size() <= 1) break;
+        continue;
+      }
+      const Abbreviation* abbreviation = unit.abbreviation(code);
+      if (abbreviation == nullptr) return false;
+      Level level = levels_.back();
+      if (abbreviation->is_scope) entries_.push_back({offset, level.in_scopes ? level.parent : 0});
+      const bool has_code = abbreviation->has_code && with_code && !level.discarded &&
+                            (abbreviation->tag == DW_TAG_subprogram || abbreviation->tag == DW_TAG_inlined_subroutine);
+      if (has_code)
+        level.discarded = !add_code(unit, bytes, *abbreviation, offset);
+      else
+        unit.skip(bytes, *abbreviation);
+      if (!abbreviation->has_children) {
+        if (levels_.size() == 1) break;
+        continue;
+      }
+      if (levels_.size() > deepest_tree) return false;
+      level.in_scopes = level.in_scopes && (levels_.size() == 1 || abbreviation->may_hold_scopes);
+      level.parent = level.in_scopes && abbreviation->is_scope ? static_cast<std::uint32_t>(entries_.size()) : 0;
+      levels_.push_back(level);
+    }
+    return bytes.good();
+  }
+
+  /// False: the linker left it out.
+  bool add_code(const UnitReader& unit, Bytes& bytes, const Abbreviation& abbreviation, std::uint64_t offset) {
+    std::optional<std::uint64_t> low;
+    std::optional<std::uint64_t> entry;
+    std::optional<std::uint64_t> origin;
+    bool in_place = true;
+    unit.read(bytes, abbreviation, [&](const FoundAttribute& at) {
+      if (at.wanted == Wanted::low_pc) low = unit.address(at);
+      if (at.wanted == Wanted::entry_pc) entry = unit.address(at);
+      if (at.wanted == Wanted::abstract_origin) {
+        origin = unit.reference(at);
+        in_place = !origin;
+      }
+    });
+    const auto begin = entry ? entry : low;
+    if (begin && !is_code_(VirtAddr(*begin))) return false;
+    // Most copies say nothing of names but what they are copies of.
+    starts_.push_back(in_place || abbreviation.has_names ? offset : *origin);
+    return true;
+  }
+
+  [[nodiscard]] std::optional<EntryNames> names_at(const UnitReader& unit, std::uint64_t offset) const {
+    Bytes bytes(unit.bytes(), offset);
+    const Abbreviation* abbreviation = unit.abbreviation(bytes.uleb());
+    if (abbreviation == nullptr) return std::nullopt;
+    EntryNames names;
+    std::optional<std::uint64_t> specification;
+    bool understood = true;
+    const auto text = [&](const FoundAttribute& at, std::optional<TextPlace>& place) {
+      place = unit.text(at);
+      understood = understood && place;
+    };
+    const auto refer = [&](const FoundAttribute& at, std::optional<std::uint64_t>& place) {
+      place = unit.reference(at);
+      understood = understood && place && *place >= unit.head().first_entry && *place < unit.head().end;
+    };
+    unit.read(bytes, *abbreviation, [&](const FoundAttribute& at) {
+      if (at.wanted == Wanted::name) text(at, names.name);
+      if (at.wanted == Wanted::linkage_name) text(at, names.linkage_name);
+      if (at.wanted == Wanted::mips_linkage_name) text(at, names.mips_linkage_name);
+      if (at.wanted == Wanted::abstract_origin) refer(at, names.next);
+      if (at.wanted == Wanted::specification) refer(at, specification);
+      if (at.wanted == Wanted::signature) names.has_signature = true;
+    });
+    if (!names.next) names.next = specification;
+    if (!understood || !bytes.good()) return std::nullopt;
+    return names;
+  }
+
+  /// The names of an entry and of all it stands for, the first of each kind; and the last of these entries.
+  struct Chain {
+    EntryNames names;
+    std::optional<TextPlace> last_name;
+    std::uint64_t last = 0;
+  };
+  [[nodiscard]] std::optional<Chain> chain_from(const UnitReader& unit, std::uint64_t offset) const {
+    Chain chain{.names = {}, .last_name = {}, .last = offset};
+    for (unsigned step = 0; step < longest_chain; ++step) {
+      const auto names = names_at(unit, chain.last);
+      if (!names) return std::nullopt;
+      if (!chain.names.name) chain.names.name = names->name;
+      if (!chain.names.linkage_name) chain.names.linkage_name = names->linkage_name;
+      if (!chain.names.mips_linkage_name) chain.names.mips_linkage_name = names->mips_linkage_name;
+      if (step == 0) chain.names.has_signature = names->has_signature;
+      chain.last_name = names->name;
+      if (!names->next) return chain;
+      chain.last = *names->next;
+    }
+    return std::nullopt;
+  }
+
+  /// The function of an entry of `unit`, whose entries are read; nothing: not known.
+  std::optional<std::uint32_t> function_at(const UnitReader& unit, std::uint64_t offset) {
+    const auto chain = chain_from(unit, offset);
+    const auto scope = chain ? scope_around(unit, chain->last, 0) : std::nullopt;
+    if (!scope) return std::nullopt;
+    const EntryNames& names = chain->names;
+    const auto linkage = names.linkage_name ? names.linkage_name : names.mips_linkage_name;
+    const Function function{.scope = *scope,
+                            .name = names.name.value_or(TextPlace()),
+                            .own_name = chain->last_name.value_or(TextPlace()),
+                            .linkage_name = linkage.value_or(TextPlace())};
+    const auto [at, is_new] = functions_.try_emplace(function, static_cast<std::uint32_t>(index_.functions_.size()));
+    if (is_new) index_.functions_.push_back(function);
+    return at->second;
+  }
+
+  /// The scope (its index and 1; 0: none) that the entry at `offset` is in; nothing: not known.
+  std::optional<std::uint32_t> scope_around(const UnitReader& unit, std::uint64_t offset, unsigned depth) {
+    const auto at = std::ranges::lower_bound(entries_, offset, {}, &Entry::offset);
+    if (at == entries_.end() || at->offset != offset) return std::nullopt;
+    return at->parent == 0 ? 0 : scope_of(unit, at->parent - 1, depth + 1);
+  }
+
+  std::optional<std::uint32_t> scope_of(const UnitReader& unit, std::uint32_t entry, unsigned depth) {
+    if (depth >= deepest_tree) return std::nullopt;
+    if (const auto known = scope_of_.find(entry); known != scope_of_.end()) return known->second;
+    const std::uint64_t offset = entries_[entry].offset;
+    const auto chain = chain_from(unit, offset);
+    if (!chain || (!chain->names.name && chain->names.has_signature)) return std::nullopt;
+    const auto outer = scope_around(unit, chain->last, depth);
+    if (!outer) return std::nullopt;
+    const Scope scope{.outer = *outer,
+                      .is_namespace = tag_at(unit, offset) == DW_TAG_namespace,
+                      .name = chain->names.name.value_or(TextPlace())};
+    const auto [at, is_new] = scopes_.try_emplace(scope, static_cast<std::uint32_t>(index_.scopes_.size() + 1));
+    if (is_new) index_.scopes_.push_back(scope);
+    return scope_of_[entry] = at->second;
+  }
+
+  [[nodiscard]] static std::uint32_t tag_at(const UnitReader& unit, std::uint64_t offset) {
+    const Abbreviation* abbreviation = unit.abbreviation(Bytes(unit.bytes(), offset).uleb());
+    return abbreviation == nullptr ? 0 : abbreviation->tag;
+  }
+
+  struct Hash {
+    std::size_t operator()(const Scope& scope) const noexcept {
+      return mixed(mixed(scope.outer, scope.name.packed()), scope.is_namespace ? 1 : 0);
+    }
+    std::size_t operator()(const Function& function) const noexcept {
+      return mixed(mixed(function.scope, function.name.packed()), function.linkage_name.packed());
+    }
+  };
+
+  FunctionIndex& index_;
+  const DebugSections& sections_;
+  const IsCode& is_code_;
+  const StopToken& stop_;
+  const LetGo& let_go_;
+  std::uint64_t work_;      ///< bytes of abbreviations that are still read
+  std::uint64_t kept_ = 0;  ///< bytes read since memory was given back
+  std::optional<Abbreviations> abbreviations_;
+  std::vector<Level> levels_;
+  std::vector<Entry> entries_;                                 ///< of one unit, by offset
+  std::vector<std::uint64_t> starts_;                          ///< of one unit: entries that have the names of its code
+  std::unordered_map<std::uint32_t, std::uint32_t> scope_of_;  ///< by entry of that unit
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> elsewhere_;  ///< such entries of other units; unit
+  std::unordered_map<Scope, std::uint32_t, Hash> scopes_;
+  std::unordered_map<Function, std::uint32_t, Hash> functions_;
+};
+
+FunctionIndex::FunctionIndex(const DebugSections& sections, const IsCode& is_code, const StopToken& stop,
+                             const LetGo& let_go) {
+  Builder(*this, sections, is_code, stop, let_go).build();
+}
+
+std::string FunctionIndex::qualified(const DebugSections& sections, const Function& function) const {
+  std::string text(function.own_name.in(sections));
+  if (text.empty()) return text;
+  std::uint32_t scope = function.scope;
+  for (unsigned depth = 0; scope != 0 && depth < deepest_tree && text.size() < longest_name; ++depth) {
+    const Scope& around = scopes_[scope - 1];
+    const std::string_view name = around.name.in(sections);
+    text.insert(0, "::").insert(0, name.empty() ? nameless_scope(around.is_namespace) : name);
+    scope = around.outer;
+  }
+  return text;
+}
+
+UnitSet FunctionIndex::units(const DebugSections& sections, const std::function<bool(const FunctionNames&)>& wanted,
+                             const LetGo& let_go) const {
+  UnitSet found{.offsets = {}, .all_from = end_};
+  for (const std::uint32_t unit : unknown_) found.offsets.insert(units_[unit]);
+  auto place = places_.begin();
+  for (std::uint32_t i = 0; i < functions_.size(); ++i) {
+    const auto first = place;
+    while (place != places_.end() && place->function == i) ++place;
+    if (i % between_looks == between_looks - 1) let_go();
+    const std::string whole = qualified(sections, functions_[i]);
+    if (!wanted({functions_[i].name.in(sections), functions_[i].linkage_name.in(sections), whole})) continue;
+    for (auto each = first; each != place; ++each) found.offsets.insert(units_[each->unit]);
+  }
+  return found;
+}
+
+}  // namespace usdt::dwarf

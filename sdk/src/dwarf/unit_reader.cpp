@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "dwarf/unit_reader.hpp"
+
+#include <dwarf.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "dwarf/die.hpp"
+#include "dwarf/names.hpp"
+
+namespace usdt::dwarf {
+namespace {
+
+/// Codes that a table leaves out at once; compilers number them from 1, and leave out none.
+constexpr std::uint64_t widest_gap = 256;
+/// Attributes of one abbreviation.
+constexpr std::size_t most_attributes = 4096;
+
+Wanted wanted_of(std::uint64_t attribute) {
+  switch (attribute) {
+    case DW_AT_name:
+      return Wanted::name;
+    case DW_AT_linkage_name:
+      return Wanted::linkage_name;
+    case DW_AT_MIPS_linkage_name:
+      return Wanted::mips_linkage_name;
+    case DW_AT_abstract_origin:
+      return Wanted::abstract_origin;
+    case DW_AT_specification:
+      return Wanted::specification;
+    case DW_AT_signature:
+      return Wanted::signature;
+    case DW_AT_low_pc:
+      return Wanted::low_pc;
+    case DW_AT_entry_pc:
+      return Wanted::entry_pc;
+    case DW_AT_ranges:
+      return Wanted::ranges;
+    case DW_AT_addr_base:
+      return Wanted::addr_base;
+    case DW_AT_str_offsets_base:
+      return Wanted::str_offsets_base;
+    case DW_AT_dwo_name:
+    case DW_AT_GNU_dwo_name:
+    case DW_AT_GNU_dwo_id:
+      return Wanted::split;
+    default:
+      return Wanted::nothing;
+  }
+}
+
+/// Bytes of a form that always has as many; nothing: it has a size of its own.
+std::optional<unsigned> size_of_form(unsigned form, const UnitHead& unit) {
+  switch (form) {
+    case DW_FORM_flag_present:
+    case DW_FORM_implicit_const:
+      return 0;
+    case DW_FORM_data1:
+    case DW_FORM_ref1:
+    case DW_FORM_flag:
+    case DW_FORM_strx1:
+    case DW_FORM_addrx1:
+      return 1;
+    case DW_FORM_data2:
+    case DW_FORM_ref2:
+    case DW_FORM_strx2:
+    case DW_FORM_addrx2:
+      return 2;
+    case DW_FORM_strx3:
+    case DW_FORM_addrx3:
+      return 3;
+    case DW_FORM_data4:
+    case DW_FORM_ref4:
+    case DW_FORM_strx4:
+    case DW_FORM_addrx4:
+    case DW_FORM_ref_sup4:
+      return 4;
+    case DW_FORM_data8:
+    case DW_FORM_ref8:
+    case DW_FORM_ref_sig8:
+    case DW_FORM_ref_sup8:
+      return 8;
+    case DW_FORM_data16:
+      return 16;
+    case DW_FORM_addr:
+      return unit.address_size;
+    case DW_FORM_ref_addr:
+      return unit.version == 2 ? unit.address_size : unit.offset_size;
+    case DW_FORM_strp:
+    case DW_FORM_line_strp:
+    case DW_FORM_sec_offset:
+    case DW_FORM_strp_sup:
+    case DW_FORM_GNU_ref_alt:
+    case DW_FORM_GNU_strp_alt:
+      return unit.offset_size;
+    default:
+      return std::nullopt;
+  }
+}
+
+bool is_code(Wanted wanted) {
+  return wanted == Wanted::low_pc || wanted == Wanted::entry_pc || wanted == Wanted::ranges;
+}
+
+bool is_name(Wanted wanted) {
+  return wanted == Wanted::name || wanted == Wanted::linkage_name || wanted == Wanted::mips_linkage_name ||
+         wanted == Wanted::specification;
+}
+
+/// One abbreviation behind its code; false: the table is not understood from here on.
+bool read_abbreviation(Bytes& bytes, const UnitHead& unit, Abbreviation& abbreviation) {
+  abbreviation.tag = static_cast<std::uint32_t>(bytes.uleb());
+  abbreviation.has_children = bytes.fixed(1) != 0;
+  abbreviation.is_scope = is_scope(static_cast<int>(abbreviation.tag));
+  abbreviation.may_hold_scopes = may_hold_scopes(static_cast<int>(abbreviation.tag));
+  Abbreviation::Skip skip;
+  while (bytes.good() && abbreviation.attributes.size() < most_attributes) {
+    const std::uint64_t name = bytes.uleb();
+    const std::uint64_t form = bytes.uleb();
+    if (name == 0 && form == 0) {
+      if (skip.bytes != 0) abbreviation.skips.push_back(skip);
+      return bytes.good() && abbreviation.tag != 0;
+    }
+    if (form == DW_FORM_implicit_const) bytes.skip_leb();
+    const Wanted wanted = wanted_of(name);
+    abbreviation.has_code |= is_code(wanted);
+    abbreviation.has_names |= is_name(wanted);
+    const auto narrow = static_cast<std::uint16_t>(std::min<std::uint64_t>(form, UINT16_MAX));
+    abbreviation.attributes.push_back({wanted, narrow});
+    if (const auto size = size_of_form(narrow, unit)) {
+      skip.bytes += *size;
+      continue;
+    }
+    skip.form = narrow;
+    abbreviation.skips.push_back(skip);
+    skip = {};
+  }
+  return false;
+}
+
+}  // namespace
+
+std::uint64_t Bytes::fixed(unsigned size) noexcept {
+  static_assert(std::endian::native == std::endian::little);
+  if (size > 8 || static_cast<std::size_t>(end_ - at_) < size) {
+    fail();
+    return 0;
+  }
+  std::uint64_t value = 0;
+  std::memcpy(&value, at_, size);
+  at_ += size;
+  return value;
+}
+
+std::uint64_t Bytes::uleb() noexcept {
+  std::uint64_t value = 0;
+  for (unsigned shift = 0; at_ != end_ && shift < 64; shift += 7) {
+    const std::uint8_t byte = *at_++;
+    value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+    if (byte < 0x80) return value;
+  }
+  fail();
+  return 0;
+}
+
+void Bytes::skip(std::uint64_t size) noexcept {
+  if (static_cast<std::uint64_t>(end_ - at_) < size)
+    fail();
+  else
+    at_ += size;
+}
+
+void Bytes::skip_leb() noexcept {
+  while (at_ != end_)
+    if (*at_++ < 0x80) return;
+  fail();
+}
+
+void Bytes::skip_string() noexcept {
+  const void* end = at_ == end_ ? nullptr : std::memchr(at_, 0, static_cast<std::size_t>(end_ - at_));
+  if (end == nullptr)
+    fail();
+  else
+    at_ = static_cast<const std::uint8_t*>(end) + 1;
+}
+
+std::string_view TextPlace::in(const DebugSections& sections) const noexcept {
+  const SectionBytes all[] = {{}, sections.info, sections.str, sections.line_str};
+  const SectionBytes section = all[packed_ & 3];
+  const std::uint64_t offset = packed_ >> 2;
+  if (offset >= section.size()) return {};
+  const auto* begin = reinterpret_cast<const char*>(section.data() + offset);
+  return {begin, ::strnlen(begin, std::min<std::uint64_t>(longest_name, section.size() - offset))};
+}
+
+std::optional<UnitHead> unit_head(SectionBytes info, std::uint64_t offset) {
+  Bytes bytes(info, offset);
+  UnitHead unit{.offset = offset};
+  std::uint64_t length = bytes.fixed(4);
+  unit.offset_size = length == 0xffffffff ? 8 : 4;
+  if (unit.offset_size == 8) length = bytes.fixed(8);
+  const auto behind_length = static_cast<std::uint64_t>(bytes.position() - info.data());
+  if (!bytes.good() || length > info.size() - behind_length) return std::nullopt;
+  unit.end = behind_length + length;
+  unit.version = static_cast<std::uint16_t>(bytes.fixed(2));
+  if (unit.version < 2 || unit.version > 5) return std::nullopt;
+  if (unit.version == 5) {
+    unit.kind = static_cast<std::uint8_t>(bytes.fixed(1));
+    unit.address_size = static_cast<std::uint8_t>(bytes.fixed(1));
+    unit.abbreviations = bytes.fixed(unit.offset_size);
+    if (unit.kind == DW_UT_skeleton || unit.kind == DW_UT_split_compile) bytes.skip(8);
+    if (unit.kind == DW_UT_type || unit.kind == DW_UT_split_type) bytes.skip(8U + unit.offset_size);
+  } else {
+    unit.kind = DW_UT_compile;
+    unit.abbreviations = bytes.fixed(unit.offset_size);
+    unit.address_size = static_cast<std::uint8_t>(bytes.fixed(1));
+  }
+  unit.first_entry = static_cast<std::uint64_t>(bytes.position() - info.data());
+  if (!bytes.good() || unit.first_entry > unit.end) return std::nullopt;
+  return unit;
+}
+
+Abbreviations::Abbreviations(const DebugSections& sections, const UnitHead& unit) : unit_(unit) {
+  Bytes bytes(sections.abbrev, unit.abbreviations);
+  const std::uint8_t* const begin = bytes.position();
+  while (const std::uint64_t code = bytes.uleb()) {
+    Abbreviation abbreviation;
+    if (code > by_code_.size() + widest_gap || !read_abbreviation(bytes, unit, abbreviation)) {
+      by_code_.clear();
+      return;
+    }
+    if (code >= by_code_.size()) by_code_.resize(code + 1);
+    by_code_[code] = std::move(abbreviation);
+  }
+  if (!bytes.good()) by_code_.clear();
+  size_ = static_cast<std::uint64_t>(bytes.position() - begin);
+}
+
+bool Abbreviations::serve(const UnitHead& unit) const noexcept {
+  return unit.abbreviations == unit_.abbreviations && unit.version == unit_.version &&
+         unit.address_size == unit_.address_size && unit.offset_size == unit_.offset_size;
+}
+
+UnitReader::UnitReader(const DebugSections& sections, const UnitHead& head, const Abbreviations& abbreviations)
+    : sections_(sections), head_(head), abbreviations_(abbreviations) {
+  Bytes entry(bytes(), head.first_entry);
+  const Abbreviation* abbreviation = abbreviations_.find(entry.uleb());
+  if (abbreviation == nullptr || head.kind == DW_UT_skeleton) return;
+  bool split = false;
+  read(entry, *abbreviation, [&](const FoundAttribute& at) {
+    if (at.wanted == Wanted::addr_base) addr_base_ = at.value;
+    if (at.wanted == Wanted::str_offsets_base) str_offsets_base_ = at.value;
+    if (at.wanted == Wanted::split) split = true;
+  });
+  good_ = entry.good() && !split;
+}
+
+void UnitReader::skip(Bytes& bytes, const Abbreviation& abbreviation) const {
+  for (const Abbreviation::Skip& each : abbreviation.skips) {
+    bytes.skip(each.bytes);
+    if (each.form != 0) skip_form(bytes, each.form);
+  }
+}
+
+void UnitReader::skip_form(Bytes& bytes, unsigned form) const {
+  switch (form) {
+    case DW_FORM_string:
+      return bytes.skip_string();
+    case DW_FORM_block1:
+      return bytes.skip(bytes.fixed(1));
+    case DW_FORM_block2:
+      return bytes.skip(bytes.fixed(2));
+    case DW_FORM_block4:
+      return bytes.skip(bytes.fixed(4));
+    case DW_FORM_block:
+    case DW_FORM_exprloc:
+      return bytes.skip(bytes.uleb());
+    case DW_FORM_sdata:
+    case DW_FORM_udata:
+    case DW_FORM_ref_udata:
+    case DW_FORM_strx:
+    case DW_FORM_addrx:
+    case DW_FORM_loclistx:
+    case DW_FORM_rnglistx:
+    case DW_FORM_GNU_addr_index:
+    case DW_FORM_GNU_str_index:
+      return bytes.skip_leb();
+    default:
+      // What is not known has no end that could be known (DW_FORM_indirect is one of them: nobody writes it).
+      const auto size = size_of_form(form, head_);
+      return bytes.skip(size ? *size : UINT64_MAX);
+  }
+}
+
+FoundAttribute UnitReader::found(Bytes& bytes, const Abbreviation::Attribute& attribute) const {
+  FoundAttribute at{.wanted = attribute.wanted, .form = attribute.form};
+  switch (attribute.form) {
+    case DW_FORM_string:
+      at.value = static_cast<std::uint64_t>(bytes.position() - sections_.info.data());
+      bytes.skip_string();
+      break;
+    case DW_FORM_udata:
+    case DW_FORM_ref_udata:
+    case DW_FORM_strx:
+    case DW_FORM_addrx:
+    case DW_FORM_rnglistx:
+      at.value = bytes.uleb();
+      break;
+    default:
+      if (const auto size = size_of_form(attribute.form, head_); size && *size <= 8)
+        at.value = bytes.fixed(*size);
+      else
+        skip_form(bytes, attribute.form);
+      break;
+  }
+  return at;
+}
+
+std::optional<TextPlace> UnitReader::text(const FoundAttribute& name) const {
+  switch (name.form) {
+    case DW_FORM_string:
+      return TextPlace{TextPlace::info, name.value};
+    case DW_FORM_strp:
+      return TextPlace{TextPlace::str, name.value};
+    case DW_FORM_line_strp:
+      return TextPlace{TextPlace::line_str, name.value};
+    case DW_FORM_strx:
+    case DW_FORM_strx1:
+    case DW_FORM_strx2:
+    case DW_FORM_strx3:
+    case DW_FORM_strx4: {
+      if (name.value > sections_.str_offsets.size() || str_offsets_base_ == 0) return std::nullopt;
+      Bytes entry(sections_.str_offsets, str_offsets_base_ + name.value * head_.offset_size);
+      const std::uint64_t offset = entry.fixed(head_.offset_size);
+      if (!entry.good()) return std::nullopt;
+      return TextPlace{TextPlace::str, offset};
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<std::uint64_t> UnitReader::reference(const FoundAttribute& at) const {
+  switch (at.form) {
+    case DW_FORM_ref1:
+    case DW_FORM_ref2:
+    case DW_FORM_ref4:
+    case DW_FORM_ref8:
+    case DW_FORM_ref_udata:
+      if (at.value >= head_.end - head_.offset) return std::nullopt;
+      return head_.offset + at.value;
+    case DW_FORM_ref_addr:
+      if (at.value >= sections_.info.size()) return std::nullopt;
+      return at.value;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<std::uint64_t> UnitReader::address(const FoundAttribute& at) const {
+  switch (at.form) {
+    case DW_FORM_addr:
+      return at.value;
+    case DW_FORM_addrx:
+    case DW_FORM_addrx1:
+    case DW_FORM_addrx2:
+    case DW_FORM_addrx3:
+    case DW_FORM_addrx4: {
+      if (at.value > sections_.addr.size() || addr_base_ == 0) return std::nullopt;
+      Bytes entry(sections_.addr, addr_base_ + at.value * head_.address_size);
+      const std::uint64_t address = entry.fixed(head_.address_size);
+      if (!entry.good()) return std::nullopt;
+      return address;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace usdt::dwarf

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The entries of a unit of .debug_info in the order of the file, some ten million a second: what an index of a large
+// file is made of. libdw, which answers any question of any entry, takes ten times as long. Private to dwarf/.
+//
+// Source of the forms and headers: DWARF 5, 7.5; DWARF 2 to 4 where they differ.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace usdt::dwarf {
+
+using SectionBytes = std::span<const std::uint8_t>;
+
+/// The sections that entries lead to; those that are not there are empty.
+struct DebugSections {
+  SectionBytes info;
+  SectionBytes abbrev;
+  SectionBytes str;
+  SectionBytes line_str;
+  SectionBytes str_offsets;
+  SectionBytes addr;
+};
+
+/// Reads little-endian numbers; behind the end all are 0, and `good` is false.
+class Bytes {
+ public:
+  Bytes(SectionBytes all, std::uint64_t at) noexcept
+      : at_(all.data() + (at < all.size() ? at : all.size())), end_(all.data() + all.size()), good_(at <= all.size()) {}
+
+  [[nodiscard]] bool good() const noexcept { return good_; }
+  [[nodiscard]] bool at_end() const noexcept { return at_ == end_; }
+  [[nodiscard]] const std::uint8_t* position() const noexcept { return at_; }
+  [[nodiscard]] std::uint64_t fixed(unsigned size) noexcept;
+  [[nodiscard]] std::uint64_t uleb() noexcept;
+  void skip(std::uint64_t size) noexcept;
+  void skip_leb() noexcept;
+  void skip_string() noexcept;
+
+ private:
+  void fail() noexcept {
+    good_ = false;
+    at_ = end_;
+  }
+
+  const std::uint8_t* at_;
+  const std::uint8_t* end_;
+  bool good_;
+};
+
+/// Where a string is, in one word; it ends with a NUL, or its section does.
+class TextPlace {
+ public:
+  enum Section : std::uint8_t { none, info, str, line_str };
+  TextPlace() = default;
+  TextPlace(Section section, std::uint64_t offset) noexcept : packed_(offset << 2 | section) {}
+
+  [[nodiscard]] bool is_known() const noexcept { return packed_ != 0; }
+  [[nodiscard]] std::uint64_t packed() const noexcept { return packed_; }
+  /// At most as many bytes as are believed of a name; none of what is not known.
+  [[nodiscard]] std::string_view in(const DebugSections& sections) const noexcept;
+  friend bool operator==(const TextPlace&, const TextPlace&) = default;
+
+ private:
+  std::uint64_t packed_ = 0;
+};
+
+/// What is wanted of an entry; nothing else of it is looked at.
+enum class Wanted : std::uint8_t {
+  nothing,
+  name,
+  linkage_name,
+  mips_linkage_name,
+  abstract_origin,
+  specification,
+  signature,
+  low_pc,
+  entry_pc,
+  ranges,
+  addr_base,
+  str_offsets_base,
+  split,  ///< says that the rest is in another file
+};
+
+struct Abbreviation {
+  struct Attribute {
+    Wanted wanted = Wanted::nothing;
+    std::uint16_t form = 0;
+  };
+  /// How to get behind some of its attributes: so many bytes, and then perhaps a form of a size of its own.
+  struct Skip {
+    std::uint32_t bytes = 0;
+    std::uint16_t form = 0;  ///< 0: none
+  };
+  std::uint32_t tag = 0;
+  bool has_children = false;
+  bool is_scope = false;         ///< lends its name to what is in it (names.hpp)
+  bool may_hold_scopes = false;  ///< the same
+  bool has_code = false;         ///< one of low_pc, entry_pc, ranges
+  bool has_names = false;        ///< one of its own names, or a specification
+  std::vector<Skip> skips;
+  std::vector<Attribute> attributes;
+};
+
+/// The header of a unit.
+struct UnitHead {
+  std::uint64_t offset = 0;  ///< in .debug_info
+  std::uint64_t end = 0;
+  std::uint64_t first_entry = 0;
+  std::uint64_t abbreviations = 0;
+  std::uint16_t version = 0;
+  std::uint8_t address_size = 0;
+  std::uint8_t offset_size = 0;
+  std::uint8_t kind = 0;  ///< DW_UT_*; before DWARF 5 that of a compile unit
+};
+
+/// The head at `offset`; nothing: there is none that is understood, and where the next one begins is not known.
+[[nodiscard]] std::optional<UnitHead> unit_head(SectionBytes info, std::uint64_t offset);
+
+/// The abbreviations of a unit, by code. Empty for a table that is not understood.
+class Abbreviations {
+ public:
+  Abbreviations(const DebugSections& sections, const UnitHead& unit);
+  /// Whether they are those of `unit`, too.
+  [[nodiscard]] bool serve(const UnitHead& unit) const noexcept;
+  /// Bytes of the table.
+  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+  [[nodiscard]] const Abbreviation* find(std::uint64_t code) const noexcept {
+    return code < by_code_.size() && by_code_[code].tag != 0 ? &by_code_[code] : nullptr;
+  }
+
+ private:
+  std::vector<Abbreviation> by_code_;
+  UnitHead unit_;
+  std::uint64_t size_ = 0;
+};
+
+/// A wanted attribute, as its form has it.
+struct FoundAttribute {
+  Wanted wanted = Wanted::nothing;
+  std::uint16_t form = 0;
+  std::uint64_t value = 0;  ///< number, offset or index; of a string in place, where it is in .debug_info
+};
+
+/// A unit with what its own entry says about the rest.
+class UnitReader {
+ public:
+  /// `sections` and `abbreviations` are there as long as this is.
+  UnitReader(const DebugSections& sections, const UnitHead& head, const Abbreviations& abbreviations);
+
+  /// Its abbreviations and its own entry are understood, and it has all of its code itself.
+  [[nodiscard]] bool good() const noexcept { return good_; }
+  [[nodiscard]] const UnitHead& head() const noexcept { return head_; }
+  [[nodiscard]] const Abbreviation* abbreviation(std::uint64_t code) const noexcept {
+    return abbreviations_.find(code);
+  }
+  /// .debug_info up to its end.
+  [[nodiscard]] SectionBytes bytes() const noexcept { return sections_.info.first(head_.end); }
+
+  /// Gets behind the attributes of an entry.
+  void skip(Bytes& bytes, const Abbreviation& abbreviation) const;
+  /// Calls `visit(FoundAttribute)` for those that are wanted, and gets behind all.
+  template <class Visit>
+  void read(Bytes& bytes, const Abbreviation& abbreviation, Visit&& visit) const {
+    for (const Abbreviation::Attribute& each : abbreviation.attributes) {
+      if (each.wanted == Wanted::nothing)
+        skip_form(bytes, each.form);
+      else
+        visit(found(bytes, each));
+    }
+  }
+
+  /// The string of a name; nothing: its form is not understood.
+  [[nodiscard]] std::optional<TextPlace> text(const FoundAttribute& name) const;
+  /// The offset in .debug_info of what is referred to; nothing: it is elsewhere.
+  [[nodiscard]] std::optional<std::uint64_t> reference(const FoundAttribute& at) const;
+  /// Nothing: it is no address.
+  [[nodiscard]] std::optional<std::uint64_t> address(const FoundAttribute& at) const;
+
+ private:
+  void skip_form(Bytes& bytes, unsigned form) const;
+  [[nodiscard]] FoundAttribute found(Bytes& bytes, const Abbreviation::Attribute& attribute) const;
+
+  const DebugSections& sections_;
+  UnitHead head_;
+  const Abbreviations& abbreviations_;
+  std::uint64_t addr_base_ = 0;
+  std::uint64_t str_offsets_base_ = 0;
+  bool good_ = false;
+};
+
+}  // namespace usdt::dwarf
