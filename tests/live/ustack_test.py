@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Stacks of processes (--ustack). GDB's backtrace at the same hits judges."""
 
+import json
 import os
 import pathlib
 import re
@@ -208,13 +209,20 @@ def at_a_return_the_caller_comes_first(run):
         check_equal(stacks.as_gdb(event["ustack"]), theirs[1:], "the stack without the function that returned")
 
 
+def moved(run, program, place):
+    """Bytes from the function's first instruction to the breakpoint."""
+    listed = subprocess.run([run.tool.with_name("usdt-list"), "-f", "json", f"uprobe:{program}:{place}"],
+                            capture_output=True, check=True)
+    return json.loads(listed.stdout)["site"].get("moved", 0)
+
+
 @scenario
 def return_probes_on_the_way_hide_no_caller(run):
     """They put their own address in the place of the callers'."""
     require_root()
     program, _ = stacks.build(run, "nested", "gcc", ["-O2", "-fomit-frame-pointer"])
     places = [f"f{layer}_{number}" for layer in range(1, stacks.LAYERS) for number in range(2)]
-    expected = stacks.by_gdb(run, program, ["8"], [f"*{place}" for place in places])
+    expected = stacks.by_gdb(run, program, ["8"], [f"*(char*){place}+{moved(run, program, place)}" for place in places])
     result = run.trace([f"ucall:{program}:{place}" for place in places], "--ustack", command=[program, "8"])
     events = sorted(result.events, key=lambda event: event["ts"])
     check_equal(len(events), len(expected), "calls")
