@@ -13,12 +13,17 @@
 #include "record.h"
 #include "wanted.h"
 
-/* usdt_open_calls has the records of spans that have not ended, too. A value is a record and
- * one word, in which the outermost of them has their number: written when its record is complete. Of a span that is not
- * sampled the record stays blank, so that its end is not taken for that of the one around it. */
+/* usdt_open_calls has the records of spans that have not ended, too, each with a struct usdt_open_span behind it, whole
+ * where it is asked whose they are. Of a span that is not sampled the record stays blank, so that its end is not taken
+ * for that of the one around it. */
+static __always_inline struct usdt_open_span *behind_record(const void *event)
+{
+	return (void *)event + usdt_stock()->record_size;
+}
+
 static __always_inline __u64 *open_spans(void *outermost)
 {
-	return outermost + usdt_stock()->record_size;
+	return &behind_record(outermost)->open;
 }
 
 static __always_inline bool find_span_key(const struct usdt_ctx *ctx, struct usdt_span_key *key, const __u32 can)
@@ -74,6 +79,10 @@ static __always_inline void begin_span(const struct usdt_ctx *ctx, struct usdt_s
 		if (!may_wait(can) || look == 1 || !is_paged_out(event, can))
 			break;
 		page_in(ctx, can);
+	}
+	if (usdt_stock()->span_owner) {
+		behind_record(event)->uid_gid = bpf_get_current_uid_gid();
+		behind_record(event)->cgroup = bpf_get_current_cgroup_id();
 	}
 	change_open(key, 1);
 }
@@ -132,6 +141,30 @@ static __always_inline __u32 pair_of(const struct ended_span *span)
 	return begins + ends + span->begin * ends + (span->end - begins);
 }
 
+/* What was known where a span began. */
+static __always_inline __u64 fact_of_beginning(const struct usdt_event *event, const __u32 fact)
+{
+	const __u64 *comm = (const void *)event->comm;
+
+	switch (fact) {
+	case USDT_BEGIN_PID:
+		return event->pid;
+	case USDT_BEGIN_TID:
+		return event->tid;
+	case USDT_BEGIN_CPU:
+		return event->cpu;
+	case USDT_BEGIN_COMM:
+		return comm[0];
+	case USDT_BEGIN_COMM_REST:
+		return comm[1];
+	}
+	if (!usdt_stock()->span_owner)
+		return 0;
+	if (fact == USDT_BEGIN_CGROUP)
+		return behind_record(event)->cgroup;
+	return fact == USDT_BEGIN_UID ? (__u32)behind_record(event)->uid_gid : behind_record(event)->uid_gid >> 32;
+}
+
 /* The question about a span: of what it needs, the beginning's is in the record. */
 static __always_inline struct usdt_question *
 question_about_span(const struct usdt_ctx *ctx, const struct usdt_event *event, const struct ended_span *span)
@@ -145,12 +178,14 @@ question_about_span(const struct usdt_ctx *ctx, const struct usdt_event *event, 
 	for (__u32 i = 0; i < USDT_FILTER_VALUES; i++) {
 		__u32 n = usdt_program()->filter_args[i];
 		__u64 value = 0;
-		bool failed;
+		bool failed = false;
 
 		if (i >= usdt_program()->filter_values)
 			break;
 		asm volatile("" : "+r"(n));
-		if (n < first) {
+		if (n >= USDT_BEGIN_FACTS) {
+			value = fact_of_beginning(event, n);
+		} else if (n < first) {
 			value = args[n].bits;
 			failed = args[n].error;
 		} else {

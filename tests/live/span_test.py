@@ -202,6 +202,44 @@ def questions_are_answered_alike_by_the_kernel_and_by_a_replay(run):
         check_equal(again.tables[-1]["rows"], live.tables[-1]["rows"], f"rows of {view}")
 
 
+def span_rows(spans, key):
+    rows = {}
+    for span in spans:
+        rows[tuple(span[each] for each in key)] = rows.get(tuple(span[each] for each in key), 0) + 1
+    return rows
+
+
+@scenario
+def who_began_a_span_can_be_asked_and_is_a_key(run):
+    """The end is in another thread: what is known of the beginning must not be taken from there."""
+    program = build(run)
+    file = run.dir / "across"
+    names = [name.format(program) for name in SPAN]
+    pair = ["--pair-by", "arg0"]
+    done = subprocess.run([run.tool, *names, "-f", "json", "--record", file, *pair, "--", program, "across", "300"],
+                          capture_output=True, text=True, timeout=120)
+    check_equal(done.returncode, 0, done.stderr)
+    for keys in (["comm"], ["pid", "tid"], ["tid", "comm", "cpu"]):
+        again = replayed(run, file, "--by", ", ".join(keys))
+        wanted = {tuple(key): count for key, count in span_rows(replayed(run, file).spans, keys).items()}
+        check_equal({key: row["count"] for key, row in again.rows().items()}, wanted, f"replayed by {keys}")
+    live = traced(run, program, "across 300", *pair, "--by", "pid, tid, comm, cpu").rows()
+    check_equal(sum(row["count"] for row in live.values()), 300, "spans")
+    for pid, tid, comm, cpu in live:
+        check_equal((pid, comm), (tid, "spans"), "the first thread begins all of them")
+        check(0 <= cpu < os.cpu_count(), f"a processor: {cpu}")
+    cgroup = os.stat("/sys/fs/cgroup" + next(line for line in open("/proc/self/cgroup") if line.startswith("0::"))
+                     .strip()[3:]).st_ino if os.path.exists("/sys/fs/cgroup/cgroup.procs") else None
+    asked = [("comm == \"spans\" && tid == pid", 300), ("comm =~ \"sp*s\"", 300), ("comm != \"spans\"", 0),
+             ("tid != pid", 0), ("uid == 0 && gid == 0", 300), ("uid == 1 || gid == 1", 0), ("cpu < 0", 0),
+             ("nsecs - duration > 0 && end.arg0 == arg0 && pid > 1", 300)]
+    asked += [(f"cgroup == {cgroup}", 300), (f"cgroup == {cgroup} + 1", 0)] if cgroup else []
+    for where, spans in asked:
+        trace = traced(run, program, "across 300", *pair, "--where", where)
+        check_equal(len(trace.spans), spans, where)
+        accounts_add_up(trace)
+
+
 def rank(durations, permille):
     return sorted(durations)[math.ceil(len(durations) * permille / 1000) - 1]
 
@@ -244,7 +282,8 @@ WRONG = [
     (SPAN, ["--pair-by", "arg7"], "arg7: there is no such argument"),
     (SPAN, ["--pair-by", "arg0 ~~ comm"], "not of the same types"),
     (SPAN, ["--where", "end.arg9 == 1"], "there is no such argument"),
-    (SPAN, ["--where", "uid == 0"], "uid"),
+    (SPAN, ["--where", "pid + tid + cpu + uid + gid + cgroup + arg0 > 0"], "more than 6 different values"),
+    (SPAN, ["--by", "ustack"], "no key of spans"),
     (SPAN, ["--count"], "--count is of hits"),
     (["ucall:{0}:nested ~~ usdt:{0}:spans:end"], [], "a call is a span itself"),
     (["usdt:{0}:spans:begin"], ["--pair-by", "arg0"], "--pair-by is about spans"),

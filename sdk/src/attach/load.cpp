@@ -166,7 +166,8 @@ struct ObjectCode {
 Result<std::vector<std::byte>> with_question(std::span<const std::byte> bytes, usdt_patch placeholder,
                                              const TypedExpression& question, const ProgramKind& kind, Machine kernel,
                                              bool sleepable, std::vector<sys::UniqueFd>& maps) {
-  expr::Surroundings surroundings{.may_wait = sleepable && kind.source == USDT_SOURCE_USER};
+  const bool of_span = kind.span == USDT_SPAN_END && placeholder == USDT_PATCH_FILTER;
+  expr::Surroundings surroundings{.may_wait = sleepable && kind.source == USDT_SOURCE_USER, .of_span = of_span};
   if (kind.source != USDT_SOURCE_USER)
     surroundings.kernel_half = kernel == Machine::i386 ? USDT_I386_KERNEL_HALF : USDT_X86_KERNEL_HALF;
   const auto nested = sys::nested_pid_namespace();

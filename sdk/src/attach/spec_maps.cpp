@@ -10,6 +10,7 @@
 #include "attach/process_list.hpp"
 #include "attach/thread_base.hpp"
 #include "carry/windows.hpp"
+#include "expr/beginning.hpp"
 #include "sys/pid_namespace.hpp"
 
 namespace usdt::backends {
@@ -94,7 +95,10 @@ usdt_program_constants constants_of(const AttachPlan& plan, const CarrierPlan& c
   out.windows = static_cast<std::uint8_t>(carriers.windows);
   if (program.kind.filter) {
     out.filtered = 1;
-    out.filter_values = put_numbers(plan.filters[*program.kind.filter].args(), out.filter_args);
+    std::vector<std::uint8_t> values = plan.filters[*program.kind.filter].args();
+    if (program.kind.span == USDT_SPAN_END)
+      for (const std::uint8_t fact : expr::beginning_facts(plan.filters[*program.kind.filter])) values.push_back(fact);
+    out.filter_values = put_numbers(values, out.filter_args);
   }
   out.at_entry = static_cast<std::uint8_t>(program.kind.source == USDT_SOURCE_USER && is_of_entries(plan));
   out.tracer_frames = tracer_frames(plan, carriers, program);

@@ -22,6 +22,7 @@
 #include "event/row_map.hpp"
 #include "event/site_counts.hpp"
 #include "event/trace_options.hpp"
+#include "expr/beginning.hpp"
 #include "trace.bpf.hpp"
 #include "usdt/bpf/filter.h"
 #include "usdt/bpf_object.hpp"
@@ -34,6 +35,10 @@ namespace {
 std::uint32_t ring_size(std::uint32_t wanted) {
   const auto page = static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE));
   return std::bit_ceil(std::clamp(wanted, page, 1u << 31));
+}
+
+bool asks_for_owner(const AttachPlan& plan) {
+  return plan.spans && std::ranges::any_of(plan.filters, expr::asks_for_owner);
 }
 
 /// Room for the records of calls that have not ended, where their entries and returns are two programs or leave no
@@ -50,7 +55,8 @@ Result<void> set_open_calls(BpfObject& object, const AttachPlan& plan, const Eve
   if (auto set = object.set_max_entries("usdt_open_calls", calls); !set) return set;
   std::uint32_t size = layout.record_size();
   if (plan.spans) {
-    size += sizeof(std::uint64_t);  // how many are open (bpf/trace/spans.h)
+    size +=
+        static_cast<std::uint32_t>(asks_for_owner(plan) ? sizeof(usdt_open_span) : offsetof(usdt_open_span, uid_gid));
     const auto key = static_cast<std::uint32_t>(offsetof(usdt_row, key)) + plan.spans->key_bytes;
     if (auto set = object.set_key_size("usdt_open_calls", key); !set) return set;
   }
@@ -245,6 +251,7 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
   if (plan.spans) {
     constants.span_begins = plan.spans->begins;
     constants.span_ends = plan.spans->ends;
+    constants.span_owner = asks_for_owner(plan) ? 1 : 0;
   }
   if (layout.user_stack_depth > 0) find_replaced_returns(constants);
   if (follows_family(options)) {

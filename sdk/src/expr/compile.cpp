@@ -14,10 +14,12 @@
 #include <string_view>
 #include <utility>
 
+#include "expr/beginning.hpp"
 #include "expr/glob.hpp"
 #include "expr/numbers.hpp"
 #include "expr/row.hpp"
 #include "expr/site_words.hpp"
+#include "usdt/bpf/event.h"
 #include "usdt/bpf/filter.h"
 
 namespace usdt::expr {
@@ -100,7 +102,9 @@ std::uint64_t order_key(ExpressionType type, std::uint64_t bits) {
 class Compiler {
  public:
   Compiler(const TypedExpression& expression, const Surroundings& surroundings)
-      : expression_(expression), surroundings_(surroundings) {}
+      : expression_(expression), surroundings_(surroundings) {
+    if (surroundings.of_span) of_beginning_ = beginning_facts(expression);
+  }
 
   Result<Code> run() {
     const Label yes = label();
@@ -327,11 +331,7 @@ class Compiler {
   /// What is behind a text is 0 beforehand. An argument's last byte says how many bytes of it there are: two texts
   /// that differ by NULs at their ends are two keys.
   void text_key(const Node& key, int at, std::uint32_t size) {
-    if (key.op != Op::text_of) {
-      frame_address(1, at);
-      set(2, size);
-      return call(BPF_FUNC_get_current_comm);
-    }
+    if (key.op != Op::text_of) return comm_to(at);
     if (ends_at_nul(key)) {
       const std::uint64_t room = key.of.empty() ? size : key.of[0].bits + 1;
       read_text(key, 0, static_cast<std::size_t>(std::min<std::uint64_t>(size, room)), at);
@@ -458,7 +458,30 @@ class Compiler {
     place(end);
   }
 
+  /// Whether it is known of a span's beginning alone: then it is there, among the values.
+  bool read_of_beginning(std::uint8_t fact, std::uint8_t to) {
+    const auto found = std::ranges::find(of_beginning_, fact);
+    if (fact == 0 || found == of_beginning_.end()) return false;
+    const auto behind = static_cast<std::uint64_t>(found - of_beginning_.begin());
+    load(BPF_LDX | BPF_MEM | kDouble, to, kFrame, static_cast<int>(8 * (expression_.args().size() + behind)));
+    return true;
+  }
+
+  /// The name of the thread, 16 bytes, to the frame.
+  void comm_to(int at) {
+    static_assert(kPiece == sizeof(usdt_event::comm), "one piece is the name of a thread");
+    if (read_of_beginning(USDT_BEGIN_COMM, 0)) {
+      store(kFrame, at, 0);
+      read_of_beginning(USDT_BEGIN_COMM_REST, 0);
+      return store(kFrame, at + 8, 0);
+    }
+    frame_address(1, at);
+    set(2, kPiece);
+    call(BPF_FUNC_get_current_comm);
+  }
+
   void field(HitField field) {
+    if (read_of_beginning(beginning_fact(field), 0)) return;
     switch (field) {
       case HitField::pid:
       case HitField::tid:
@@ -613,9 +636,7 @@ class Compiler {
     const bool prefix = is_prefix(node);
     if (node.of[0].op == Op::field) {
       if (node.text.size() > 15) return jump(no);
-      buffer_address(1);
-      set(2, 16);
-      call(BPF_FUNC_get_current_comm);
+      comm_to(kBuffer);
       compare_buffer(node.text, prefix ? node.text.size() : node.text.size() + 1, no);
       return jump(yes);
     }
@@ -687,11 +708,7 @@ class Compiler {
   /// known length. To `ended` where the text has none there. Before Linux 5.12 what is read to must have been written
   /// where how much is not a constant.
   void read_piece(const Node& text, int from, int to, Label ended) {
-    if (text.op == Op::field) {
-      frame_address(1, to);
-      set(2, kPiece);
-      return call(BPF_FUNC_get_current_comm);
-    }
+    if (text.op == Op::field) return comm_to(to);
     if (text.of.empty()) return read_memory(text, At{.word = from}, to, kStrings, [&] { set(2, kPiece + 1); });
     set(0, 0);
     store(kFrame, to, 0);
@@ -987,6 +1004,7 @@ class Compiler {
 
   const TypedExpression& expression_;
   const Surroundings& surroundings_;
+  std::vector<std::uint8_t> of_beginning_;
   std::vector<bpf_insn> code_;
   std::vector<std::uint64_t> table_;
   std::vector<std::size_t> labels_;

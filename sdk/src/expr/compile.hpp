@@ -21,6 +21,7 @@ struct Surroundings {
   std::uint64_t pidns_dev = 0;
   std::uint64_t pidns_ino = 0;
   bool may_wait = false;  ///< the program is sleepable: for pages of texts it waits
+  bool of_span = false;   ///< it is asked where a span ends: what is known of the hit is that of the span's beginning
 };
 
 /// Where the instructions have the row (usdt_row) that their answer comes with, of tables: so far from the question.

@@ -12,10 +12,12 @@
 #include <utility>
 #include <variant>
 
+#include "expr/beginning.hpp"
 #include "expr/row.hpp"
 #include "expr/site_words.hpp"
 #include "plan/find_value.hpp"
 #include "usdt/bpf/event.h"
+#include "usdt/bpf/filter.h"
 #include "usdt/plan.hpp"
 
 namespace usdt {
@@ -27,7 +29,7 @@ using plan::kEndPrefix;
 
 constexpr std::size_t kMostPairs = 65536;
 /// The number of an argument that is a text's length is part of a byte (spec.h).
-constexpr std::size_t kMostArgs = USDT_LENGTH_ARGS;
+constexpr std::size_t kMostArgs = std::min<std::size_t>(USDT_LENGTH_ARGS, USDT_BEGIN_FACTS);
 
 tl::unexpected<Error> wrong(std::string why) { return fail(ErrorKind::invalid_argument, std::move(why)); }
 
@@ -339,11 +341,15 @@ class SpanMaker {
   Result<Index<TypedExpression>> ask(const Expression& question, const std::vector<Arg>& args) {
     auto typed = plan::typed_over(question, args);
     if (!typed) return fail(typed.error());
-    for (const HitField field : {HitField::pid, HitField::tid, HitField::cpu, HitField::uid, HitField::gid,
-                                 HitField::cgroup, HitField::comm, HitField::ustack, HitField::kstack}) {
+    for (const HitField field : {HitField::ustack, HitField::kstack}) {
       if (typed->asks(field))
-        return wrong(fmt::format("{}: of a span it cannot be asked, whose ends may differ in it", to_string(field)));
+        return wrong(fmt::format("{}: it is no key of spans, which have two; their events have that of the beginning",
+                                 to_string(field)));
     }
+    if (typed->args().size() + expr::beginning_facts(*typed).size() > TypedExpression::kMostValues)
+      return wrong(fmt::format(
+          "more than {} different values of a span: pid, tid, cpu, uid, gid and cgroup are one each, comm is two",
+          TypedExpression::kMostValues));
     if (typed->depends_on_site() || typed->asks(HitField::provider) || typed->asks(HitField::name) ||
         typed->asks(HitField::ip))
       return wrong("provider, name, ip and probe: of a span they cannot be asked, which has two; probe can be a key");

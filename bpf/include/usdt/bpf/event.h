@@ -105,6 +105,13 @@ struct usdt_span_key {
 	__u64 key[USDT_PAIR_WORDS];
 };
 
+/* What is behind the record of a span that has not ended. */
+struct usdt_open_span {
+	__u64 open;    /* of the outermost with these keys: how many there are, once its record is complete */
+	__u64 uid_gid; /* with usdt_stock_constants::span_owner: whose it is, as bpf_get_current_uid_gid() has it */
+	__u64 cgroup;
+};
+
 #ifdef __cplusplus
 static_assert(sizeof(usdt_event) == 64, "ring record header");
 static_assert(sizeof(usdt_event_arg) == 16, "ring record argument");

@@ -33,6 +33,20 @@ struct usdt_row_stack {
 #define USDT_ROW_STACK_DEPTH 127
 #define USDT_MORE_STACKS (1 << 30) /* in a number: of the second map */
 
+/* Numbers in usdt_program_constants::filter_args of an end of spans that are those of no argument: what was known where
+ * the span began. */
+enum usdt_begin_fact {
+	USDT_BEGIN_FACTS = 0xf0, /* from here on */
+	USDT_BEGIN_PID = USDT_BEGIN_FACTS,
+	USDT_BEGIN_TID,
+	USDT_BEGIN_CPU,
+	USDT_BEGIN_COMM,
+	USDT_BEGIN_COMM_REST, /* its second half */
+	USDT_BEGIN_UID,	      /* from here on not in a record, but beside it (struct usdt_open_span) */
+	USDT_BEGIN_GID,
+	USDT_BEGIN_CGROUP,
+};
+
 /* The answers. */
 enum usdt_answer {
 	USDT_NO = 0,
