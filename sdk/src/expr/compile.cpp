@@ -58,6 +58,7 @@ constexpr std::uint8_t kJumpSignedLess = 0xc0;
 constexpr std::uint8_t kJumpSignedLessEqual = 0xd0;
 constexpr std::uint8_t kDouble = 0x18;
 constexpr std::uint8_t kLoadImmediate = BPF_LD | BPF_IMM | kDouble;
+constexpr std::uint8_t kAddConstant = BPF_ALU64;  // with BPF_ADD and BPF_K, which are both 0
 
 /// A place in the code that jumps go to.
 struct Label {
@@ -1028,7 +1029,7 @@ void set_table(std::span<bpf_insn> instructions, int map) noexcept {
 bool needs_row(std::span<const bpf_insn> code) noexcept {
   return std::ranges::any_of(code, [](const bpf_insn& insn) {
     const bool stores = BPF_CLASS(insn.code) == BPF_STX && insn.dst_reg == kFrame && insn.off >= kRow;
-    return stores || (insn.code == (BPF_ALU64 | BPF_ADD | BPF_K) && insn.imm >= kRow);
+    return stores || (insn.code == kAddConstant && insn.imm >= kRow);
   });
 }
 

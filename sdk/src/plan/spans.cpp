@@ -24,7 +24,6 @@ namespace usdt {
 inline namespace v1 {
 namespace {
 
-using plan::find_value;
 using plan::kEndPrefix;
 
 constexpr std::size_t kMostPairs = 65536;
