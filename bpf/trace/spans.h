@@ -196,7 +196,7 @@ question_about_span(const struct usdt_ctx *ctx, const struct usdt_event *event, 
 		usdt_put_value(question, i, value);
 	}
 	question->unread = usdt_unknown(unread);
-	question->site = pair_of(span);
+	question->site = usdt_stock()->site_base + pair_of(span);
 	question->duration = span->duration;
 	return question;
 }

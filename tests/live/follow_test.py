@@ -6,6 +6,7 @@ others, probes that are made. The programs count themselves what they do.
 USDT_LONG=1: the whole storms, minutes of them."""
 
 import collections
+import json
 import os
 import pathlib
 import re
@@ -16,7 +17,7 @@ import signal
 import subprocess
 
 import puppet
-from harness import Skip, check, check_equal, main, require_program, require_root, scenario, wait_line, wait_until
+from harness import Skip, Tracing, check, check_equal, main, require_program, require_root, scenario, wait_line, wait_until
 
 LONG = os.environ.get("USDT_LONG") == "1"
 
@@ -31,8 +32,11 @@ class Later:
     def __init__(self, run):
         require_root()
         self.run = run
-        self.library = run.build("liblate.so", [puppet.HERE / "later_library.c"], ["-O1", "-shared", "-fPIC"])
+        self.library = self.build("liblate.so")
         self.program = run.build("later", [puppet.HERE / "later.c"], ["-O1"], libs=["-ldl"])
+
+    def build(self, name, *flags):
+        return self.run.build(name, [puppet.HERE / "later_library.c"], ["-O1", "-shared", "-fPIC", *flags])
 
     def start(self):
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "bufsize": 0}
@@ -247,6 +251,150 @@ def processes_of_a_cgroup_are_traced_also_when_it_comes_again(run):
 def a_container_is_found_by_the_beginning_of_its_id(run):
     identifier = f"{os.getpid():012x}{CONTAINER}"[:64]
     trace_cgroup(run, f"docker-{identifier}.scope", "--container", identifier[:12])
+
+
+def table(result):
+    """The last one's rows by key."""
+    return {tuple(row["key"]): row for row in [line for line in result.records if line["type"] == "table"][-1]["rows"]}
+
+
+def expect_rows(result, counts):
+    check_equal({key: row["count"] for key, row in table(result).items()}, counts, result.describe())
+    check_equal((result.summary["events"], result.summary["hits"]), (sum(counts.values()),) * 2, "hits in the summary")
+
+
+def open_two(later, tracing, first, second):
+    """`first` calls of a library that is opened while it is traced, then `second` of another one."""
+    other = later.build("libother.so")
+    for number, (library, count) in enumerate(((later.library, first), (other, second)), 1):
+        later.order("close")
+        check_equal(later.order("open", library), 0, "dlopen")
+        wait_followed(tracing, number)
+        later.order("fire", count)
+    return other
+
+
+@scenario
+def tables_have_the_hits_of_what_came_while_they_were_filled(run):
+    later = Later(run)
+    tracing = attach(run, ["late:*"], "-p", later.start(), "--by", "probe, arg0 & 1", "--sum", "arg0")
+    other = open_two(later, tracing, 7, 4)  # 0 to 6, and 7 to 10
+    result = finish(tracing)
+    first, second = f"usdt:{later.library}:late:hit", f"usdt:{other}:late:hit"
+    expect_rows(result, {(first, 0): 4, (first, 1): 3, (second, 0): 2, (second, 1): 2})
+    check_equal({key: row["sum"] for key, row in table(result).items()},
+                {(first, 0): 12, (first, 1): 9, (second, 0): 18, (second, 1): 16}, "sums")
+
+
+@scenario
+def a_table_grows_while_it_is_shown(run):
+    later = Later(run)
+    tracing = attach(run, ["late:*"], "-p", later.start(), "--by", "name", "--hist", "arg0", "--interval", "0.05",
+                     "--top", "3")
+    open_two(later, tracing, 5, 3)
+    wait_until(lambda: tracing.stdout().count('"table"') > 3, "tables")
+    result = finish(tracing)
+    [row] = table(result).values()
+    check_equal([(bar["first"], bar["last"], bar["count"]) for bar in row["buckets"]],
+                [(0, 0, 1), (1, 1, 1), (2, 3, 2), (4, 7, 4)], "ranges of 0 to 7")
+
+
+@scenario
+def rows_of_a_file_that_was_replaced_and_waited_for_are_in_one_table(run):
+    later, count = Later(run), times(50, 6)
+    path, fresh = run.dir / "replaced", run.dir / "fresh"
+    tracing = run.trace_start([f"usdt:{path}:late:own"], "--wait", "--by", "arg0")
+    wait_until(lambda: "waiting: " in tracing.stderr(), "notice")
+    for n in range(count):
+        shutil.copy(later.program, fresh)
+        os.rename(fresh, path)
+        wait_followed(tracing, n + 1)
+        check_equal(subprocess.run([path, "3"]).returncode, 0, "exit code of the program")
+    expect_rows(finish(tracing), {(n,): count for n in range(3)})
+
+
+@scenario
+def what_would_be_a_row_of_another_kind_is_refused_and_said(run):
+    later = Later(run)
+    tracing = attach(run, ["late:*"], "-p", later.start(), "--by", "arg0")
+    later.order("open", later.build("libunsigned.so", "-DTYPE=unsigned long"))
+    wait_until(lambda: "not followed: " in tracing.stderr(), "notice")
+    later.order("fire", 10)
+    later.order("close")
+    later.order("open", later.library)
+    wait_until(lambda: "\nfollowed: " in tracing.stderr(), "followed")
+    check_equal(later.order("fire", 2), 12, "calls by the program's own count")
+    result = finish(tracing)
+    check("arg0: a key of another type" in result.stderr, result.stderr)
+    check_equal([each.get("error", "")[:4] for each in followed(result)], ["arg0", ""], "what was followed")
+    expect_rows(result, {(10,): 1, (11,): 1})
+
+
+@scenario
+def stacks_of_what_came_are_keys_as_others(run):
+    later = Later(run)
+    tracing = attach(run, ["late:*"], "-p", later.start(), "--by", "ustack")
+    later.order("open", later.library)
+    wait_followed(tracing)
+    later.order("fire", 9)
+    result = finish(tracing)
+    [row] = [line for line in result.records if line["type"] == "table"][-1]["rows"]
+    check_equal((row["count"], row["key"][0][0]["function"]), (9, "late_fire"), result.describe())
+
+
+def recorded(run, form, *options):
+    """What was shown of a trace of two libraries that were opened meanwhile, and its recording."""
+    later = Later(run)
+    recording, shown = run.dir / "recording", run.dir / "shown"
+    argv = run.tool_argv(["late:*"], ["-p", later.start(), "--record", recording, *options], output=form)
+    tracing = Tracing([*argv, "-o", str(shown)], run.dir)
+    run.adopt(tracing.process)
+    wait_until(lambda: "attached " in tracing.stderr(), "attached")
+    open_two(later, tracing, 500, 3)
+    finish(tracing)
+    return recording, shown
+
+
+def replay(run, recording, *options):
+    return subprocess.run([run.tool, "--replay", recording, *options], capture_output=True, text=True, timeout=60)
+
+
+@scenario
+def a_recording_has_what_came_while_it_was_made(run):
+    for form in ("text", "json"):
+        for options in ([], ["--print", "arg0", "--print", "late:*=hex(arg0)"]):
+            recording, shown = recorded(run, form, *options)
+            done = replay(run, recording, "-f", form)
+            check_equal((done.returncode, done.stderr.count("followed: ")), (0, 2), done.stderr)
+            check_equal(done.stdout, shown.read_text(), f"{form} {options}")
+            check_equal(len(re.findall("late:hit.* *args?", done.stdout)), 503, "events")
+
+
+@scenario
+def a_recording_that_was_cut_is_read_up_to_what_came_then(run):
+    recording, _ = recorded(run, "json")
+    whole = recording.read_bytes()
+    cut, seen = run.dir / "cut", set()
+    for size in range(16, len(whole), max(1, len(whole) // 200)):
+        cut.write_bytes(whole[:size])
+        done = replay(run, cut, "-f", "json", "-q")
+        if done.returncode == 2:  # nothing of what was traced is there yet
+            continue
+        check_equal(done.returncode, 1, f"{size} of {len(whole)} bytes: {done.stderr}")
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        args = [line["args"][0] for line in lines if line["type"] == "event"]
+        check_equal(args, list(range(len(args))), f"{size} of {len(whole)} bytes")
+        seen.add((sum(line["type"] == "followed" for line in lines), len(args)))
+    check({0, 1, 2} == {came for came, _ in seen}, f"what came, and events: {sorted(seen)}")
+
+
+@scenario
+def tables_of_a_recording_have_what_came(run):
+    recording, _ = recorded(run, "json")
+    done = replay(run, recording, "-f", "json", "--by", "name, arg0 >= 500")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    check_equal({tuple(row["key"]): row["count"] for line in lines if line["type"] == "table" for row in line["rows"]},
+                {("hit", 0): 500, ("hit", 1): 3}, done.stderr)
 
 
 class Children:

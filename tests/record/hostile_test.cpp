@@ -60,6 +60,7 @@ std::string ten_blocks(const File& file) {
     EXPECT_TRUE(writer->event(*event, 0, {.kernel = nullptr, .user = &stack}));
     EXPECT_TRUE(time % 10 != 0 || writer->flush());
   }
+  EXPECT_TRUE(writer->followed({.pid = 1, .file = "came", .time = 9, .probes = 1}));
   EXPECT_TRUE(writer->finish({.probes = {{.hits = 100}, {}}}));
   return file.bytes();
 }

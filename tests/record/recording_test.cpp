@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <functional>
+#include <tuple>
 
 #include "tests/record/traces.hpp"
 
@@ -161,6 +162,50 @@ TEST(Recording, knows_what_was_traced) {
   EXPECT_EQ(account.skipped.at(0).pc, VirtAddr(7));
   EXPECT_EQ(account.skipped.at(1).pc, std::nullopt);
   EXPECT_EQ(account.changes.at(0).let_go, 6U);
+}
+
+TEST(Recording, has_what_came_in_its_place_among_the_events) {
+  AttachPlan plan = plan_of_three_sites();
+  const File file;
+  auto writer = writer_to(file, plan);
+  std::mt19937_64 random(3);
+  ASSERT_TRUE(writer.event(event_of(random_record(plan, 1, 10, random), plan), 0));
+  const Followed came{.kind = FollowKind::runtime,
+                      .pid = 7,
+                      .file = "/memfd:\xff",
+                      .time = UINT64_MAX,
+                      .wall_time = -1,
+                      .after_ns = 5,
+                      .probes = 1,
+                      .sites = 2,
+                      .attached = 3};
+  plan.probes.add({.file = Index<PlannedFile>(0), .provider = "db", .name = "later"});
+  ASSERT_TRUE(writer.plan(plan));
+  ASSERT_TRUE(writer.property("print_of.2", "1"));
+  ASSERT_TRUE(writer.followed(came));
+  ASSERT_TRUE(writer.event(event_of(random_record(plan, 1, 11, random), plan), 0));
+  ASSERT_TRUE(writer.followed({.file = "refused", .error = "why"}));
+  ASSERT_TRUE(writer.finish({}));
+
+  auto recording = Recording::open(file.path());
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_EQ(recording->property("print_of.2"), "1");
+  ASSERT_EQ(recording->followed().size(), 2U);
+  const RecordedFollowed& first = recording->followed()[0];
+  EXPECT_EQ(first.kind, came.kind);
+  EXPECT_EQ(first.pid, came.pid);
+  EXPECT_EQ(first.file, came.file);
+  EXPECT_EQ(first.time, came.time);
+  EXPECT_EQ(first.wall_time, came.wall_time);
+  EXPECT_EQ(first.after_ns, came.after_ns);
+  EXPECT_EQ(std::tuple(first.probes, first.sites, first.attached), std::tuple(1U, 2U, 3U));
+  EXPECT_EQ(first.error, "");
+  EXPECT_EQ(first.probes_by_then, 3U);
+  EXPECT_EQ(recording->followed()[1].error, "why");
+  for (const std::size_t by_now : {0U, 1U, 2U}) {
+    EXPECT_EQ(recording->next().value() == nullptr, by_now == 2);
+    EXPECT_EQ(recording->followed_by_now(), by_now);
+  }
 }
 
 TEST(Recording, has_sites_that_were_added_while_it_was_made) {

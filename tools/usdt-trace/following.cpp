@@ -42,7 +42,7 @@ std::vector<std::filesystem::path> paths_of(const Flags& flags, const usdt::Atta
   return paths;
 }
 
-std::string what_came(const Followed& followed) {
+std::string what_came(const usdt::Followed& followed) {
   switch (followed.kind) {
     case usdt::FollowKind::library:
       return fmt::format("process {} opened {}", followed.pid, followed.file);
@@ -58,7 +58,7 @@ std::string what_came(const Followed& followed) {
 
 }  // namespace
 
-std::string followed_text(const Followed& followed) {
+std::string followed_text(const usdt::Followed& followed) {
   const std::string what = what_came(followed);
   if (!followed.error.empty()) return fmt::format("not followed: {}: {}", what, followed.error);
   return fmt::format("followed: {}: {} of {} attached, {:.1f} ms after", what,

@@ -16,19 +16,8 @@
 
 namespace usdt_trace {
 
-/// One thing that came, and what became of it.
-struct Followed {
-  usdt::FollowKind kind = usdt::FollowKind::library;
-  pid_t pid = 0;               ///< 0: nobody's
-  std::string file;            ///< its path
-  std::uint64_t time = 0;      ///< FollowEvent::time
-  std::uint64_t after_ns = 0;  ///< from then on until it was attached
-  std::size_t probes = 0, sites = 0, attached = 0;
-  std::string error;  ///< why it is not traced; empty: it is
-};
-
 /// "followed: process 4711 opened /usr/lib/libx.so: 3 sites of 2 probes attached, 12.3 ms after".
-[[nodiscard]] std::string followed_text(const Followed& followed);
+[[nodiscard]] std::string followed_text(const usdt::Followed& followed);
 
 /// Watches what the command line is about.
 class Following {

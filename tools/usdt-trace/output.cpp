@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 namespace usdt_trace {
 
@@ -101,20 +100,27 @@ std::optional<usdt::Text> described_text(const usdt::AttachPlan& plan, const usd
                                                                      : std::nullopt;
 }
 
-std::vector<std::string> short_names(const usdt::AttachPlan& plan) {
-  std::map<std::string, std::size_t> files;
-  std::vector<std::string> names;
-  for (const usdt::PlannedProbe& probe : plan.probes)
-    ++files[names.emplace_back(fmt::format("{}:{}", probe.provider, probe.name))];
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (files[names[i]] > 1) names[i] = usdt::full_name(plan, plan.probes[usdt::Index<usdt::PlannedProbe>(i)]);
-  return names;
+ShortNames::ShortNames(const usdt::AttachPlan& plan, std::size_t probes) : plan_(&plan) {
+  for (const usdt::PlannedProbe& probe : plan.probes) names_.push_back(usdt::full_name(plan, probe));
+  know(probes);
 }
 
-void Output::trace(const usdt::AttachPlan& plan) {
+void ShortNames::know(std::size_t probes) {
+  for (; known_ < std::min(probes, names_.size()); ++known_) {
+    const usdt::PlannedProbe& probe = plan_->probes[usdt::Index<usdt::PlannedProbe>(known_)];
+    std::string name = fmt::format("{}:{}", probe.provider, probe.name);
+    const auto [first, is_new] = first_of_.try_emplace(name, known_);
+    if (is_new)
+      names_[known_] = std::move(name);
+    else
+      names_[first->second] = usdt::full_name(*plan_, plan_->probes[usdt::Index<usdt::PlannedProbe>(first->second)]);
+  }
+}
+
+void Output::trace(const usdt::AttachPlan& plan, std::size_t probes) {
   plan_ = &plan;
   not_written_.resize(plan.probes.size());
-  look_up(plan);
+  look_up(plan, std::min(probes, plan.probes.size()));
 }
 
 void Output::event(const usdt::Event& event) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -61,12 +63,15 @@ class Output {
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
-  /// What events are of from now on: the first plan, or what it has grown to.
-  void trace(const usdt::AttachPlan& plan);
+  /// What events are of from now on: the first plan, or what it has grown to. Of a recording, which has the whole plan,
+  /// as many probes as were traced by then.
+  void trace(const usdt::AttachPlan& plan, std::size_t probes = SIZE_MAX);
+  /// Of a recording: more of them.
+  virtual void know(std::size_t probes) { static_cast<void>(probes); }
   /// Prints it; `around` has been told of it before.
   virtual void event(const usdt::Event& event);
   /// Something that came while the trace runs.
-  void followed(const Followed& followed) { write_followed(followed); }
+  void followed(const usdt::Followed& followed) { write_followed(followed); }
   void summary(const Summary& summary) { write_summary(summary); }
   /// The rows of Flags::view so far, or in the end, and how they are estimated. Recordings have none: they are of
   /// events.
@@ -95,9 +100,10 @@ class Output {
   [[nodiscard]] std::uint64_t unreadable() const noexcept { return unreadable_; }
 
  protected:
-  virtual void look_up(const usdt::AttachPlan& plan) = 0;
+  /// `probes`: of the plan, that there are so far.
+  virtual void look_up(const usdt::AttachPlan& plan, std::size_t probes) = 0;
   virtual void write_event(const usdt::Event& event) = 0;
-  virtual void write_followed(const Followed& followed) = 0;
+  virtual void write_followed(const usdt::Followed& followed) = 0;
   virtual void write_summary(const Summary& summary) = 0;
   /// What write_event() has not printed yet, as far as it is time.
   virtual void print_due() {}
@@ -126,8 +132,24 @@ class Output {
   bool given_up_ = false;
 };
 
-/// For lines: "PROVIDER:NAME", and full_name() where several files have a probe of that name.
-[[nodiscard]] std::vector<std::string> short_names(const usdt::AttachPlan& plan);
+/// Names of probes for lines: "PROVIDER:NAME", and full_name() where several files have a probe of that name.
+class ShortNames {
+ public:
+  ShortNames() = default;
+  /// Of a plan that lives as long, of which the first `probes` are known.
+  ShortNames(const usdt::AttachPlan& plan, std::size_t probes);
+  /// There are more of them.
+  void know(std::size_t probes);
+  [[nodiscard]] const std::string& operator[](std::size_t probe) const { return names_[probe]; }
+  /// How many are known.
+  [[nodiscard]] std::size_t size() const noexcept { return known_; }
+
+ private:
+  const usdt::AttachPlan* plan_ = nullptr;
+  std::vector<std::string> names_;
+  std::map<std::string, std::size_t> first_of_;  ///< the first probe of each name
+  std::size_t known_ = 0;
+};
 
 /// True where calls are traced from entry to return: only they can be unfinished.
 [[nodiscard]] bool has_calls(const usdt::AttachPlan& plan);

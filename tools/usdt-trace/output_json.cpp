@@ -39,7 +39,7 @@ class JsonOutput final : public Output {
     trace(plan);
   }
 
-  void look_up(const usdt::AttachPlan& plan) override {
+  void look_up(const usdt::AttachPlan& plan, std::size_t /*probes*/) override {
     has_calls_ = has_calls(plan) && !count_only_;
     columns_ = Columns(plan, printed_);
     names_.clear();
@@ -107,12 +107,12 @@ class JsonOutput final : public Output {
     put_line();
   }
 
-  void write_followed(const Followed& followed) override {
+  void write_followed(const usdt::Followed& followed) override {
     json_.Reset(object_);
     json_.StartObject();
     head("followed");
     json_key(json_, "ts"), json_.Uint64(followed.time);
-    json_key(json_, "time"), time(followed.time);
+    json_key(json_, "time"), time(followed.wall_time);
     json_key(json_, "kind"), json_text(json_, to_string(followed.kind));
     if (followed.pid > 0) json_key(json_, "pid"), json_.Int(followed.pid);
     json_key(json_, "file"), json_text(json_, followed.file);

@@ -42,15 +42,24 @@ class TextOutput final : public Output {
                              usdt::tools::Style::bold));
   }
 
-  void look_up(const usdt::AttachPlan& plan) override {
+  void look_up(const usdt::AttachPlan& plan, std::size_t probes) override {
     columns_ = Columns(plan, printed_);
-    names_ = short_names(plan);
+    names_ = ShortNames(plan, probes);
+    measured_ = 0;
+    make_room();
+  }
+  void know(std::size_t probes) override {
+    names_.know(probes);
+    make_room();
+  }
+  void make_room() {
     const std::size_t widest = std::min(kWidestProbe, out_.room(kBeforeProbe + 1 + kSomeArguments, 0));
-    for (const std::string& name : names_) probe_width_ = std::max(probe_width_, std::min(name.size(), widest));
+    for (; measured_ < names_.size(); ++measured_)
+      probe_width_ = std::max(probe_width_, std::min(names_[measured_].size(), widest));
   }
 
   /// A notice says it.
-  void write_followed(const Followed& /*followed*/) override {}
+  void write_followed(const usdt::Followed& /*followed*/) override {}
 
   void write_event(const usdt::Event& event) override {
     format_.empty() ? show_line(event) : show_formatted(event);
@@ -425,8 +434,9 @@ class TextOutput final : public Output {
   std::size_t table_height_ = 0;  ///< lines of the last table, on a terminal
   HeatMap heat_map_;
   Columns columns_;
-  std::vector<std::string> names_;
-  std::uint64_t line_ = 0;  ///< Stream::printed() at the beginning of this line
+  ShortNames names_;
+  std::size_t measured_ = 0;  ///< of them, whose width is known
+  std::uint64_t line_ = 0;    ///< Stream::printed() at the beginning of this line
   std::size_t probe_width_ = std::size("PROBE") - 1;
   std::time_t clock_second_ = -1;
   std::string clock_;

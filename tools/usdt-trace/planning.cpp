@@ -275,10 +275,13 @@ usdt::Error explained(usdt::Error error, const Plan& plan, usdt::PlanOptions opt
   return error;
 }
 
+/// `ends`: of spans; `before`: what is traced already.
 usdt::Result<PlannedTrace> plan_selection(const Flags& flags, const Subjects& subjects, const usdt::SearchScope& scope,
-                                          const usdt::Selection& selection, const usdt::Selection* ends = nullptr) {
+                                          const usdt::Selection& selection, const usdt::Selection* ends,
+                                          const usdt::AttachPlan* before) {
   auto options = plan_options(flags, subjects);
   if (!options) return usdt::fail(options.error());
+  if (before != nullptr && before->table) options->rows = std::make_shared<const usdt::PlannedTable>(*before->table);
   const PrintChoice choice(flags.print, scope);
   const Wanted wanted = wanted_by(choice, flags);
   choose_values(wanted, choice, *options);
@@ -298,10 +301,11 @@ usdt::Result<PlannedTrace> plan_selection(const Flags& flags, const Subjects& su
 
 }  // namespace
 
-usdt::Result<PlannedTrace> plan_more(const Flags& flags, const Subjects& subjects, usdt::ProbeFile file) {
+usdt::Result<PlannedTrace> plan_more(const Flags& flags, const Subjects& subjects, usdt::ProbeFile file,
+                                     const usdt::AttachPlan* before) {
   usdt::Selection selection;
   selection.files.push_back(std::move(file));
-  return plan_selection(flags, subjects, search_scope(flags, subjects), selection);
+  return plan_selection(flags, subjects, search_scope(flags, subjects), selection, nullptr, before);
 }
 
 usdt::KernelFacts facts_for(const Flags& flags) {
@@ -326,7 +330,8 @@ usdt::Result<FoundTrace> find_trace(const Flags& flags, const Subjects& subjects
 }
 
 usdt::Result<PlannedTrace> plan_trace(const Flags& flags, const Subjects& subjects, const FoundTrace& found) {
-  auto trace = plan_selection(flags, subjects, found.scope, found.selection, found.ends ? &*found.ends : nullptr);
+  auto trace =
+      plan_selection(flags, subjects, found.scope, found.selection, found.ends ? &*found.ends : nullptr, nullptr);
   if (!trace) return trace;
   if (auto sense = check_prints(flags, trace->plan, trace->printed); !sense) return usdt::fail(sense.error());
   return trace;

@@ -28,8 +28,9 @@ struct PlannedTrace {
 [[nodiscard]] usdt::Result<void> check_prints(const Flags& flags, const usdt::AttachPlan& plan, const Printed& printed);
 
 /// Plans what came while the trace runs: `file` has what the command line names. As plan_trace(), but that what a print
-/// list names need not be there.
-[[nodiscard]] usdt::Result<PlannedTrace> plan_more(const Flags& flags, const Subjects& subjects, usdt::ProbeFile file);
+/// list names need not be there. `before`: what is traced already; null: nothing.
+[[nodiscard]] usdt::Result<PlannedTrace> plan_more(const Flags& flags, const Subjects& subjects, usdt::ProbeFile file,
+                                                   const usdt::AttachPlan* before);
 
 /// What the command line names, as it was found.
 struct FoundTrace {

@@ -22,27 +22,29 @@ std::int64_t wall_time() {
   return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// Recordings, tables and spans are of one plan, and so is what is limited by --max-overhead.
+/// Spans are of one plan, and so is what is limited by --max-overhead.
 usdt::Result<PlannedTrace> not_taken() {
   return usdt::fail(usdt::ErrorKind::not_supported,
-                    "a recording, a table, a span or a trace with --max-overhead has what there was when it began");
+                    "a span or a trace with --max-overhead has what there was when it began");
 }
 
-Followed came(const usdt::FollowEvent& event) {
-  Followed followed;
+usdt::Followed came(const usdt::FollowEvent& event) {
+  usdt::Followed followed;
   followed.kind = event.kind;
   followed.pid = event.pid;
   followed.file = event.file.target.path.native();
   followed.time = event.time;
+  const std::int64_t now = std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();  // as that of events
+  followed.wall_time = wall_time() - now + static_cast<std::int64_t>(event.time);
   return followed;
 }
-Followed refused(const usdt::FollowEvent& event, const usdt::Error& error) {
-  Followed followed = came(event);
+usdt::Followed refused(const usdt::FollowEvent& event, const usdt::Error& error) {
+  usdt::Followed followed = came(event);
   followed.error = error.message;
   return followed;
 }
-Followed attached(const usdt::FollowEvent& event, const usdt::AttachPlan& part, std::size_t sites) {
-  Followed followed = came(event);
+usdt::Followed attached(const usdt::FollowEvent& event, const usdt::AttachPlan& part, std::size_t sites) {
+  usdt::Followed followed = came(event);
   const auto now = Clock::now().time_since_epoch();  // CLOCK_MONOTONIC, as that of events
   const auto now_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
   followed.after_ns = now_ns - std::min(now_ns, event.time);
@@ -113,7 +115,7 @@ usdt::Result<PlannedTrace> Question::wait_for_something(const usdt::Error& nothi
         rest_.push_back(std::move(event));
         continue;
       }
-      auto planned = plan_more(flags_, run_.subjects(), event.file);
+      auto planned = plan_more(flags_, run_.subjects(), event.file, nullptr);
       if (!planned) {
         tell(refused(event, planned.error()));
         following_.done(event);
@@ -216,9 +218,9 @@ void Question::take_followed() {
 }
 
 void Question::follow(const usdt::FollowEvent& event) {
-  auto more = recorder_ != nullptr || flags_.view.question || !flags_.ends.empty() || flags_.max_overhead > 0
+  auto more = !flags_.ends.empty() || flags_.max_overhead > 0
                   ? not_taken()
-                  : plan_more(flags_, run_.subjects(), event.file);
+                  : plan_more(flags_, run_.subjects(), event.file, &tracer_->plan());
   more ? follow(event, std::move(*more)) : tell(refused(event, more.error()));
   following_.done(event);
 }
@@ -229,11 +231,18 @@ void Question::follow(const usdt::FollowEvent& event, PlannedTrace more) {
   printed_.of_probe.insert(printed_.of_probe.end(), more.printed.of_probe.begin(), more.printed.of_probe.end());
   auto added = tracer_->add(std::move(more.plan));
   printed_.of_probe.resize(tracer_->plan().probes.size());
-  for (Sink& sink : sinks_) sink.output().trace(tracer_->plan());
+  has_grown();
   tell(added ? attached(event, part, added->attached) : refused(event, added.error()));
 }
 
-void Question::tell(const Followed& followed) {
+/// The tracer has another plan, whatever became of what was to be added.
+void Question::has_grown() {
+  for (Sink& sink : sinks_) sink.output().trace(tracer_->plan());
+  if (!flags_.dump_on) return;
+  if (auto filter = usdt::EventFilter::make(flags_.dump_on, tracer_->plan())) dump_on_ = std::move(*filter);
+}
+
+void Question::tell(const usdt::Followed& followed) {
   tell(followed_text(followed));
   for (Sink& sink : sinks_)
     if (tracer_) sink.output().followed(followed);
@@ -278,14 +287,14 @@ void Question::name_new_stacks() {
   constexpr int pause_of_work = 10;
   if (!flags_.view.has_stacks() || Clock::now() < next_naming_ || !tracer_->table_grew()) return;
   const auto began = Clock::now();
-  if (auto rows = tracer_->table()) around_->name(*rows, *plan_);
+  if (auto rows = tracer_->table()) around_->name(*rows, tracer_->plan());
   next_naming_ = Clock::now() + pause_of_work * (Clock::now() - began);
 }
 
 usdt::Result<void> Question::show_table(bool last) {
   auto rows = tracer_->table();
   if (!rows) return usdt::fail(rows.error());
-  if (flags_.view.has_stacks()) around_->name(*rows, *plan_);
+  if (flags_.view.has_stacks()) around_->name(*rows, tracer_->plan());
   if (flags_.view.heat_map) {
     const HeatSlice slice = slicer_.cut(*rows, wall_time());
     for (Sink& sink : sinks_)

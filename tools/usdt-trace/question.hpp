@@ -60,7 +60,7 @@ class Question {
  private:
   void begin_output();
   void tell(const std::string& text);
-  void tell(const Followed& followed);
+  void tell(const usdt::Followed& followed);
   usdt::Result<void> begin_following(const usdt::AttachPlan* plan);
   usdt::Result<PlannedTrace> wait_for_something(const usdt::Error& nothing_yet);
   [[nodiscard]] usdt::TraceOptions options() const;
@@ -69,6 +69,7 @@ class Question {
   void take_followed();
   void follow(const usdt::FollowEvent& event);
   void follow(const usdt::FollowEvent& event, PlannedTrace more);
+  void has_grown();
   void report_changes();
   usdt::Result<std::size_t> take(std::chrono::milliseconds wait);
   void pause_while_recording(std::size_t events) const;

@@ -33,9 +33,6 @@ usdt::RecordingInfo info_of(const Printed& printed, const Flags& flags) {
     info.properties.emplace_back(std::move(name), std::move(text));
   };
   for (std::size_t n = 0; n < printed.lists.size(); ++n) add(fmt::format("{}{}", kPrint, n), text_of(printed.lists[n]));
-  for (std::size_t probe = 0; probe < printed.of_probe.size(); ++probe)
-    if (const ListNumber list = printed.of_probe[probe]; list != 0)
-      add(fmt::format("{}{}", kPrintOf, probe), fmt::format("{}", list));
   if (flags.where) add(std::string(kWhere), flags.where->text);
   add(std::string(kBegan), fmt::format("{}", flags.began));
   if (flags.kernel_stack_depth > 0) add(std::string(kKernelStack), fmt::format("{}", flags.kernel_stack_depth));
@@ -45,6 +42,14 @@ usdt::RecordingInfo info_of(const Printed& printed, const Flags& flags) {
   if (flags.max_overhead > 0) add(std::string(kMaxOverhead), fmt::format("{}", flags.max_overhead));
   if (flags.last) add(std::string(kLast), fmt::format("{}", flags.last->count()));
   return info;
+}
+
+/// Says by which list the probes from `first` on are printed.
+template <class Recording>
+void tell_lists(const Printed& printed, std::size_t first, Recording& recording) {
+  for (std::size_t probe = first; probe < printed.of_probe.size(); ++probe)
+    if (const ListNumber list = printed.of_probe[probe]; list != 0)
+      static_cast<void>(recording.property(fmt::format("{}{}", kPrintOf, probe), fmt::format("{}", list)));
 }
 
 usdt::RecordedLedger ledger_of(const Summary& summary) {
@@ -67,7 +72,7 @@ class RecordOutput final : public Recorder {
  public:
   RecordOutput(const usdt::Tracer& tracer, const Printed& printed, const Flags& flags, Surroundings& around,
                usdt::tools::Stream& out)
-      : Recorder(flags, around, out) {
+      : Recorder(flags, around, out), printed_(printed) {
     // The stream tells later whether what it was given is written.
     const auto sink = [this](const usdt::RecordedBlock& block) -> usdt::Result<void> {
       out_.bytes(block.bytes);
@@ -89,7 +94,11 @@ class RecordOutput final : public Recorder {
   }
 
  protected:
-  void look_up(const usdt::AttachPlan& plan) override { static_cast<void>(writer_->plan(plan)); }
+  void look_up(const usdt::AttachPlan& plan, std::size_t /*probes*/) override {
+    static_cast<void>(writer_->plan(plan));
+    tell_lists(printed_, std::exchange(lists_told_, plan.probes.size()), *writer_);
+  }
+  void write_followed(const usdt::Followed& followed) override { static_cast<void>(writer_->followed(followed)); }
   void write_event(const usdt::Event& event) override {
     static_cast<void>(writer_->event(event, around_.wall_offset(), stacks(event)));
     count_unreadable(event);
@@ -99,6 +108,8 @@ class RecordOutput final : public Recorder {
 
  private:
   using Clock = std::chrono::steady_clock;
+  const Printed& printed_;
+  std::size_t lists_told_ = 0;  ///< probes of which it was said by which list they are printed
   Clock::time_point accounted_ = Clock::now();
   std::optional<usdt::RecordingWriter> writer_;
 };
@@ -111,6 +122,7 @@ class FlightOutput final : public Recorder {
       : Recorder(flags, around, out),
         recorder_(usdt::FlightRecorder::start(tracer.plan(), tracer.layout(), info_of(printed, flags),
                                               {.time = *flags.last})),
+        printed_(printed),
         quiet_(flags.quiet) {
     trace(tracer.plan());
   }
@@ -152,15 +164,18 @@ class FlightOutput final : public Recorder {
   }
 
  protected:
-  void look_up(const usdt::AttachPlan& plan) override {
+  void look_up(const usdt::AttachPlan& plan, std::size_t /*probes*/) override {
     recorder_.plan(plan);
+    tell_lists(printed_, taken_.size(), recorder_);
     taken_.resize(plan.probes.size());
   }
+  void write_followed(const usdt::Followed& followed) override { recorder_.followed(followed); }
   void write_event(const usdt::Event&) override {}
   void write_summary(const Summary&) override {}
 
  private:
   usdt::FlightRecorder recorder_;
+  const Printed& printed_;
   bool quiet_;
   std::vector<std::uint64_t> taken_;  ///< events, by probe
   std::uint64_t written_at_ = 0;      ///< where the recording ends in the stream

@@ -22,8 +22,6 @@ class Recorder : public Output {
   virtual void dump(const Summary&) {}
 
  protected:
-  /// A notice says it.
-  void write_followed(const Followed&) override {}
   Recorder(const Flags& flags, Surroundings& around, usdt::tools::Stream& out);
   /// Those that are wanted with the event at hand.
   [[nodiscard]] usdt::EventStacks stacks(const usdt::Event& event);

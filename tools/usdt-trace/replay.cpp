@@ -37,6 +37,7 @@ class Replay {
     if (auto viewed = choose_view(); !viewed) return usdt::fail(viewed.error());
     if (auto asked = ask(); !asked) return usdt::fail(asked.error());
     sink_->show_by(line_output(plan_, printed_, flags_, around_, sink_->stream()));
+    sink_->output().trace(plan_, first_probes());
     notice(flags_, fmt::format("replays {}: {} on Linux {} ({})", flags_.replay, recording_.info().made_by,
                                recording_.info().kernel, recording_.info().machine));
     for (const usdt::RecordedNotice& each : recording_.notices()) notice(flags_, each.text);
@@ -155,12 +156,29 @@ class Replay {
     while (!end_asked_for()) {
       auto event = recording_.next();
       if (!event) return usdt::fail(event.error().within(flags_.replay));
+      show_followed();
       if (*event == nullptr) return {};
       take(**event);
       if (sink_->stream().printed() - sink_->stream().written() > much) sink_->flush(patient);
       if (!sink_->is_written()) return {};
     }
     return {};
+  }
+
+  /// How many probes of the plan there were when the trace began.
+  [[nodiscard]] std::size_t first_probes() const {
+    if (recording_.followed().empty()) return plan_.probes.size();
+    const usdt::RecordedFollowed& first = recording_.followed().front();
+    return first.probes_by_then - std::min(first.probes_by_then, first.probes);
+  }
+
+  /// What came before the events from here on.
+  void show_followed() {
+    const auto& followed = recording_.followed();
+    for (; followed_ < recording_.followed_by_now(); ++followed_) {
+      sink_->output().know(followed[followed_].probes_by_then);
+      sink_->output().followed(followed[followed_]);
+    }
   }
 
   void take(const usdt::Event& event) {
@@ -316,6 +334,7 @@ class Replay {
   std::set<std::uint32_t> refused_;  ///< probes of which it was said why they are not in the table
   std::vector<Account> accounts_;
   std::vector<double> estimates_;  ///< Account::estimated, in fractions
+  std::size_t followed_ = 0;       ///< of what came, that was shown
   std::uint64_t shown_ = 0;
   std::uint64_t beyond_ = 0;  ///< events after those that were asked for
 };

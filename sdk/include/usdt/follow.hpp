@@ -70,6 +70,18 @@ struct FollowEvent {
   ProbeFile file;  ///< with what the patterns mean in it
 };
 
+/// What became of a FollowEvent.
+struct Followed {
+  FollowKind kind = FollowKind::library;
+  pid_t pid = 0;               ///< 0: nobody's
+  std::string file = {};       ///< its path
+  std::uint64_t time = 0;      ///< FollowEvent::time
+  std::int64_t wall_time = 0;  ///< the time of day then: CLOCK_REALTIME, ns
+  std::uint64_t after_ns = 0;  ///< from then on until it was attached
+  std::size_t probes = 0, sites = 0, attached = 0;
+  std::string error = {};  ///< why it is not traced; empty: it is
+};
+
 /// What a Follower did, since it was opened.
 struct FollowCounts {
   std::uint64_t looked_at = 0;  ///< files that were scanned

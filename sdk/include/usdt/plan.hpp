@@ -139,6 +139,8 @@ struct PlanOptions {
   /// No events: hits become rows of a table (Tracer::table()); null: events. Sites that do not have what it is about,
   /// or not of the type that the first one has, are skipped with the reason.
   std::shared_ptr<const TableQuestion> table = {};
+  /// What rows are already, of a plan for Tracer::add(); null: the first site of this one says it.
+  std::shared_ptr<const PlannedTable> rows = {};
 };
 
 /// What an end of a span and its beginning have in common: values of both, which are equal. Of several that have begun

@@ -16,6 +16,7 @@
 
 #include "usdt/event.hpp"
 #include "usdt/file_change.hpp"
+#include "usdt/follow.hpp"
 #include "usdt/link.hpp"
 #include "usdt/machine.hpp"
 #include "usdt/plan.hpp"
@@ -51,6 +52,11 @@ struct RecordedNotice {
   std::string text = {};
 };
 
+/// Something that came while it was recorded.
+struct RecordedFollowed : Followed {
+  std::size_t probes_by_then = 0;  ///< of the plan, those that were traced from then on
+};
+
 /// Where blocks of a recording go.
 struct RecordedBlock {
   std::span<const std::byte> bytes = {};
@@ -82,6 +88,10 @@ class RecordingWriter {
   [[nodiscard]] Result<void> event(const Event& event, std::int64_t wall_offset, const EventStacks& stacks = {});
   /// Adds what people were told. Errors: the sink's, as below.
   [[nodiscard]] Result<void> notice(const RecordedNotice& notice);
+  /// Adds what came and is traced from here on (after plan()), or is not. Errors: the sink's.
+  [[nodiscard]] Result<void> followed(const Followed& followed);
+  /// Adds one of RecordingInfo::properties. Errors: the sink's.
+  [[nodiscard]] Result<void> property(std::string_view name, std::string_view text);
   /// Adds an account of all hits so far; readers take the last one.
   [[nodiscard]] Result<void> ledger(const RecordedLedger& ledger);
   /// Hands the events that are not in a block yet to the sink, as one.
@@ -124,8 +134,10 @@ class FlightRecorder {
   void plan(const AttachPlan& plan);
   /// Adds an event, as RecordingWriter::event(), and forgets what is too old.
   void event(const Event& event, std::int64_t wall_offset, const EventStacks& stacks = {});
-  /// Notices are all kept.
+  /// Notices are all kept, and so are what came and properties.
   void notice(const RecordedNotice& notice);
+  void followed(const Followed& followed);
+  void property(std::string_view name, std::string_view text);
   /// What write() would write.
   [[nodiscard]] Kept kept();
   /// A whole recording of what is kept, with this account of it. It goes on keeping. Errors: the sink's.
@@ -167,6 +179,10 @@ class Recording {
   [[nodiscard]] const EventLayout& layout() const noexcept;
   /// In the order in which they were said.
   [[nodiscard]] const std::vector<RecordedNotice>& notices() const noexcept;
+  /// In the order in which they came.
+  [[nodiscard]] const std::vector<RecordedFollowed>& followed() const noexcept;
+  /// How many of them came before the event that next() gave; once it has given all, all of them.
+  [[nodiscard]] std::size_t followed_by_now() const noexcept;
   /// The last account; nothing: there is none. It is final if the recording is whole.
   [[nodiscard]] const std::optional<RecordedLedger>& ledger() const noexcept;
 

@@ -155,9 +155,10 @@ class Tracer {
   /// Loads and attaches what `more` plans, beside what is traced: into the same ring, under the same ledger. The
   /// tracer's plan becomes a new one, with `more` behind what it had (append_plan()): known indices stay, and so do
   /// events that were kept. `more` may be about other processes than the rest. Meanwhile nothing is taken out of the
-  /// ring (some 20 ms). Errors as start(); limit (kMostAdditions); not_supported (plans with a table); invalid_argument
-  /// (called by a callback of poll(), whose event would be of the old plan). After an error nothing of it is attached;
-  /// where it had been for a moment, its hits are in the ledger, and the plan has it.
+  /// ring (some 20 ms). Errors as start(); limit (kMostAdditions); not_supported (spans); invalid_argument
+  /// (a table of other rows: PlanOptions::rows says what they are; called by a callback of poll(), whose event would be
+  /// of the old plan). After an error nothing of it is attached; where it had been for a moment, its hits are in the
+  /// ledger, and the plan has it.
   [[nodiscard]] Result<AddedSites> add(AttachPlan more);
   /// Additions a trace takes: each has programs, maps and descriptors of its own, and some 0.5 MB of memory.
   static constexpr std::size_t kMostAdditions = 4096;

@@ -2,6 +2,8 @@
 #include "usdt/event_filter.hpp"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "event/event_question.hpp"
@@ -36,11 +38,34 @@ std::optional<bool> EventFilter::operator()(const Event& event) {
 std::string_view EventFilter::refusal(Index<PlannedSite> site) { return impl_->question.at(site).refusal; }
 
 struct EventTable::Impl {
-  Impl(Expression asked, const AttachPlan& plan) : question(std::move(asked), plan) {}
+  Impl(const Expression* where, const TableQuestion& what, const AttachPlan& p)
+      : plan(p), question(expr::row_of(where, what), p), wanted(what) {}
 
+  /// What is asked of the events of a site, and why they are in no row; empty: they may be.
+  struct Asked {
+    const TypedExpression* typed = nullptr;
+    std::string refusal = {};
+  };
+  const Asked& at(Index<PlannedSite> site) {
+    const event::EventQuestion::Asked& made = question.at(site);
+    const auto [known, is_new] = asked.try_emplace(&made);
+    if (!is_new) return known->second;
+    if (!made.typed) {
+      known->second.refusal = made.refusal;
+      return known->second;
+    }
+    known->second.typed = &*made.typed;
+    const auto planned = expr::planned_table(*made.typed, plan.args[plan.sites[site].args], wanted);
+    known->second.refusal = planned ? expr::why_other_rows(table, *planned) : planned.error().message;
+    return known->second;
+  }
+
+  const AttachPlan& plan;
   event::EventQuestion question;
+  TableQuestion wanted;
   std::optional<TableBuilder> rows;
   PlannedTable table;
+  std::map<const event::EventQuestion::Asked*, Asked> asked;
 };
 
 EventTable::EventTable(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -50,7 +75,7 @@ EventTable::~EventTable() = default;
 
 Result<EventTable> EventTable::make(const Expression* where, const TableQuestion& table, const AttachPlan& plan,
                                     const std::vector<Index<PlannedProbe>>& probes) {
-  auto impl = std::make_unique<Impl>(expr::row_of(where, table), plan);
+  auto impl = std::make_unique<Impl>(where, table, plan);
   if (auto sense = impl->question.check(); !sense) return fail(sense.error());
   for (const Index<PlannedSite> site : plan.sites.indices()) {
     if (plan.spans && !plan.sites[site].span) continue;
@@ -67,18 +92,12 @@ Result<EventTable> EventTable::make(const Expression* where, const TableQuestion
 }
 
 TableBuilder::Added EventTable::add(const Event& event, const EventStacks& stacks) {
-  const auto& asked = impl_->question.at(Index<PlannedSite>(event.site_number()));
-  if (!asked.typed || !expr::same_rows(asked.typed->root(), impl_->table)) return TableBuilder::Added::undecided;
+  const auto& asked = impl_->at(Index<PlannedSite>(event.site_number()));
+  if (!asked.refusal.empty()) return TableBuilder::Added::undecided;
   return impl_->rows->add(*asked.typed, event::EventFacts(event, stacks), event.weight());
 }
 
-std::string_view EventTable::refusal(Index<PlannedSite> site) {
-  const auto& asked = impl_->question.at(site);
-  if (!asked.typed) return asked.refusal;
-  return expr::same_rows(asked.typed->root(), impl_->table)
-             ? std::string_view()
-             : "a key or the value is of another type than at the sites before";
-}
+std::string_view EventTable::refusal(Index<PlannedSite> site) { return impl_->at(site).refusal; }
 
 const PlannedTable& EventTable::table() const noexcept { return impl_->table; }
 std::vector<TableRow> EventTable::rows() const { return impl_->rows->rows(); }

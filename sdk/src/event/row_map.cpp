@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <iterator>
 #include <map>
 
 #include "expr/row.hpp"
@@ -153,16 +154,17 @@ std::uint64_t bias_of(const PlannedTable& table) {
   return table.value == ExpressionType::unsigned_integer ? kTopBit : 0;
 }
 
-Result<void> size_stacks(BpfObject& object, usdt_stock_constants& constants, const PlannedTable& table) {
+/// As many parts as there are processors, or nearly.
+std::uint32_t parts_of_rows() {
+  const long processors = std::clamp(::sysconf(_SC_NPROCESSORS_CONF), 1L, kMostParts);
+  return std::bit_ceil(static_cast<std::uint32_t>(processors));
+}
+
+Result<void> size_stacks(BpfObject& object) {
   for (const char* map : kStackMaps) {
     if (auto set = object.set_max_entries(map, kStacks); !set) return set;
     if (auto set = object.set_value_size(map, stack_depth() * static_cast<std::uint32_t>(sizeof(__u64))); !set)
       return set;
-  }
-  for (const TableColumn& column : table.keys) {
-    const auto behind = static_cast<__u8>(column.offset + 1);
-    if (column.field == HitField::ustack) constants.row_user_stack = behind;
-    if (column.field == HitField::kstack) constants.row_kernel_stack = behind;
   }
   return {};
 }
@@ -173,17 +175,30 @@ bool has_stacks(const PlannedTable& table) {
   return std::ranges::find(table.keys, ExpressionType::stack, &TableColumn::type) != table.keys.end();
 }
 
-Result<void> size_rows(BpfObject& object, usdt_stock_constants& constants, const PlannedTable& table) {
-  const long processors = std::clamp(::sysconf(_SC_NPROCESSORS_CONF), 1L, kMostParts);
-  const auto parts = std::bit_ceil(static_cast<std::uint32_t>(processors));
-  constants.table_part_mask = parts - 1;
+void describe_rows(usdt_stock_constants& constants, const PlannedTable& table) {
+  constants.table_part_mask = parts_of_rows() - 1;
   constants.value_bias = bias_of(table);
+  for (const TableColumn& column : table.keys) {
+    const auto behind = static_cast<__u8>(column.offset + 1);
+    if (column.field == HitField::ustack) constants.row_user_stack = behind;
+    if (column.field == HitField::kstack) constants.row_kernel_stack = behind;
+  }
+}
+
+Result<void> size_rows(BpfObject& object, const PlannedTable& table) {
+  const std::uint32_t parts = parts_of_rows();
   const std::uint32_t rows = std::clamp(table.max_rows, 1u, kMostEntries / parts);
   if (has_stacks(table)) {
-    if (auto set = size_stacks(object, constants, table); !set) return set;
+    if (auto set = size_stacks(object); !set) return set;
   }
   if (auto set = object.set_max_entries(kMap, rows * parts); !set) return set;
   return object.set_key_size(kMap, key_size(table));
+}
+
+std::vector<const char*> maps_of_rows(const PlannedTable& table) {
+  std::vector<const char*> maps{kMap};
+  if (has_stacks(table)) maps.insert(maps.end(), std::begin(kStackMaps), std::end(kStackMaps));
+  return maps;
 }
 
 Result<std::vector<TableRow>> read_rows(const LoadedObject& object, const AttachPlan& plan) {

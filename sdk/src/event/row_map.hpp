@@ -14,8 +14,12 @@ namespace usdt::event {
 
 /// Whether some of its keys are stacks.
 [[nodiscard]] bool has_stacks(const PlannedTable& table);
-/// Before the load: sizes the map for the plan's table, and says so in the constants the program will be loaded with.
-[[nodiscard]] Result<void> size_rows(BpfObject& object, usdt_stock_constants& constants, const PlannedTable& table);
+/// Before the load: what the program is told of the plan's table.
+void describe_rows(usdt_stock_constants& constants, const PlannedTable& table);
+/// Sizes the maps for it.
+[[nodiscard]] Result<void> size_rows(BpfObject& object, const PlannedTable& table);
+/// Those maps: sites that are added to a trace have them in common.
+[[nodiscard]] std::vector<const char*> maps_of_rows(const PlannedTable& table);
 
 /// What the map has by now, each row once. Exact after all programs are detached; before that the numbers of one row
 /// may be those of moments a microsecond apart. Errors: io.

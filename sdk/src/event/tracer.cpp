@@ -191,9 +191,11 @@ void set_guards(usdt_stock_constants& constants, const TraceOptions& options, co
   constants.rate_start = common.rate_start;
 }
 
-/// The ring, who sleeps at it, and whose descendants count.
-Result<void> share_maps(BpfObject& object, const LoadedObject& with) {
-  for (const char* map : {"usdt_events", "usdt_descendants", ".bss"}) {
+/// The ring, who sleeps at it, and whose descendants count; the rows.
+Result<void> share_maps(BpfObject& object, const LoadedObject& with, const AttachPlan& plan) {
+  std::vector<const char*> maps{"usdt_events", "usdt_descendants", ".bss"};
+  if (plan.table) std::ranges::copy(event::maps_of_rows(*plan.table), std::back_inserter(maps));
+  for (const char* map : maps) {
     auto fd = with.map_fd(map);
     if (!fd) return fail(fd.error());
     if (auto reused = object.reuse_map(map, *fd); !reused) return reused;
@@ -257,11 +259,12 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
   if (follows_family(options)) {
     if (auto set = set_families(*object, constants, options); !set) return fail(set.error());
   }
-  if (common.with) {
-    if (auto reused = share_maps(*object, *common.with); !reused) return fail(reused.error());
-  }
   if (plan.table) {
-    if (auto sized = event::size_rows(*object, constants, *plan.table); !sized) return fail(sized.error());
+    if (auto sized = event::size_rows(*object, *plan.table); !sized) return fail(sized.error());
+    event::describe_rows(constants, *plan.table);
+  }
+  if (common.with) {
+    if (auto reused = share_maps(*object, *common.with, plan); !reused) return fail(reused.error());
   }
   auto rows = event::SiteCounts::size(*object, constants, plan.places());
   if (!rows) return fail(rows.error());
@@ -412,8 +415,8 @@ Result<AddedSites> Tracer::add(AttachPlan more) {
   if (impl_->parts.size() > kMostAdditions)
     return fail(ErrorKind::limit, fmt::format("{} times sites were added to this trace: no more", kMostAdditions));
   const AttachPlan& before = *impl_->shared_plan;
-  if (before.table || more.table || before.spans || more.spans)
-    return fail(ErrorKind::not_supported, "tables and spans are of the sites that there were when they began");
+  if (before.spans || more.spans)
+    return fail(ErrorKind::not_supported, "spans are of the sites that there were when they began");
   AddedSites added{before.files.next(), before.probes.next(), before.sites.next()};
   auto part = std::make_shared<const AttachPlan>(std::move(more));
   auto whole = append_plan(before, *part);

@@ -165,10 +165,33 @@ std::string_view why_no_stack(HitField field) noexcept {
                                    : "a thread of the kernel has no stack of a process";
 }
 
-bool same_rows(const TypedExpression::Node& row, const PlannedTable& table) {
-  for (std::size_t i = 0; i < table.keys.size(); ++i)
-    if (row.of[i + 1].type != table.keys[i].type) return false;
-  return !table.value || row.of.back().type == *table.value;
+namespace {
+
+bool has_names(const std::optional<Arg>& arg) {
+  return arg && arg->declaration && !arg->declaration->enumerators.empty();
+}
+
+/// Numbers have the same names, if any.
+bool same_names(const std::optional<Arg>& a, const std::optional<Arg>& b) {
+  if (!has_names(a) || !has_names(b)) return has_names(a) == has_names(b);
+  return a->type.size == b->type.size && a->declaration->enumerators == b->declaration->enumerators;
+}
+
+}  // namespace
+
+std::string why_other_rows(const PlannedTable& table, const PlannedTable& more) {
+  if (table.keys.size() != more.keys.size() || table.value.has_value() != more.value.has_value() ||
+      table.extremes != more.extremes || table.max_rows != more.max_rows)
+    return "a table of other keys or values";
+  for (std::size_t i = 0; i < table.keys.size(); ++i) {
+    const TableColumn &key = table.keys[i], &other = more.keys[i];
+    if (key.type != other.type || key.field != other.field || key.offset != other.offset || key.size != other.size ||
+        key.form != other.form)
+      return fmt::format("{}: a key of another type than at the sites before", key.label);
+    if (!same_names(key.arg, other.arg))
+      return fmt::format("{}: its values have other names than at the sites before", key.label);
+  }
+  return table.value == more.value ? "" : "a value of another type than at the sites before";
 }
 
 }  // namespace expr

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -32,7 +33,8 @@ struct RowLayout {
                                                  const TableQuestion& question);
 /// Why a hit has no stack, where nothing went wrong.
 [[nodiscard]] std::string_view why_no_stack(HitField field) noexcept;
-/// Whether a row has the types that a table has.
-[[nodiscard]] bool same_rows(const TypedExpression::Node& row, const PlannedTable& table);
+/// Why rows as `more` has them cannot be among those of `table`, of the same question, without being shown as something
+/// else than they are; empty: they can.
+[[nodiscard]] std::string why_other_rows(const PlannedTable& table, const PlannedTable& more);
 
 }  // namespace usdt::expr

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "expr/row.hpp"
 #include "usdt/plan.hpp"
 
 namespace usdt {
@@ -122,6 +123,12 @@ Result<AttachPlan> append_plan(AttachPlan whole, AttachPlan part) {
   if (!whole.programs.empty() || !part.programs.empty())
     return fail(ErrorKind::invalid_argument, "a plan that names programs is joined already");
   if (auto few = check_number(whole.sites.size() + part.sites.size()); !few) return fail(few.error());
+  if (whole.table.has_value() != part.table.has_value())
+    return fail(ErrorKind::invalid_argument, "only one of the plans has a table");
+  if (whole.table) {
+    if (std::string why = expr::why_other_rows(*whole.table, *part.table); !why.empty())
+      return fail(ErrorKind::invalid_argument, std::move(why));
+  }
   append(whole, std::move(part), std::nullopt);
   return whole;
 }

@@ -125,7 +125,7 @@ class Planner {
       : kernel_(kernel),
         options_(options),
         several_files_(several_files),
-        values_(options.where.get(), options.table.get()) {
+        values_(options.where.get(), options.table.get(), options.rows.get()) {
     plan_.scope = options.scope;
   }
 
@@ -544,7 +544,7 @@ Result<AttachPlan> plan_attach(const Selection& selection, const KernelFacts& ke
   if (plan.sites.empty()) return fail(nothing_to_attach(plan));
   if (auto put = put_in_words(plan); !put) return fail(put.error());
   if (auto sense = check_durations(plan); !sense) return fail(sense.error());
-  if (plan.table && !has_kernel_points(plan) &&
+  if (plan.table && !options.rows && !has_kernel_points(plan) &&
       std::ranges::find(plan.table->keys, HitField::kstack, &TableColumn::field) != plan.table->keys.end())
     return fail(ErrorKind::invalid_argument,
                 "kstack: nothing of what is traced is in the kernel, and a process at a probe has no stack there");

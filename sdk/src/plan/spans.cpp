@@ -357,9 +357,10 @@ class SpanMaker {
     if (options_.table) {
       auto table = expr::planned_table(*typed, args, *options_.table);
       if (!table) return fail(table.error());
-      if (!plan_.table) plan_.table = std::move(*table);
-      if (!expr::same_rows(typed->root(), *plan_.table))
-        return wrong("a key or the value is of another type than at the sites before");
+      if (!plan_.table)
+        plan_.table = std::move(*table);
+      else if (const auto why = expr::why_other_rows(*plan_.table, *table); !why.empty())
+        return wrong(why);
     }
     const auto same = std::ranges::find(plan_.filters, *typed);
     if (same != plan_.filters.end())

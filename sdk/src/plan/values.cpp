@@ -27,7 +27,9 @@ void take_lengths(const ExpressionNode& node, const std::vector<std::size_t>& pl
 
 }  // namespace
 
-ValueAdder::ValueAdder(const Expression* where, const TableQuestion* table) : table_question_(table) {
+ValueAdder::ValueAdder(const Expression* where, const TableQuestion* table, const PlannedTable* rows)
+    : table_question_(table) {
+  if (table != nullptr && rows != nullptr) table_ = *rows;
   if (table != nullptr) {
     question_ = expr::row_of(where, *table);
   } else if (where != nullptr) {
@@ -108,13 +110,12 @@ Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::Follo
 }
 
 Result<void> ValueAdder::add_row(const TypedExpression& row, const std::vector<Arg>& args) {
-  if (table_) {
-    if (expr::same_rows(row.root(), *table_)) return {};
-    return fail(ErrorKind::invalid_argument, "a key or the value is of another type than at the sites before");
-  }
   auto table = expr::planned_table(row, args, *table_question_);
   if (!table) return fail(table.error());
-  table_ = std::move(*table);
+  if (!table_)
+    table_ = std::move(*table);
+  else if (auto why = expr::why_other_rows(*table_, *table); !why.empty())
+    return fail(ErrorKind::invalid_argument, std::move(why));
   return {};
 }
 

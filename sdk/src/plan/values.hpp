@@ -22,8 +22,9 @@ template <class Name>
 /// Adds to the lists of arguments what is wanted beside them, and remembers which paths led somewhere.
 class ValueAdder {
  public:
-  /// PlanOptions::where and PlanOptions::table, which live as long; null: every hit counts, and is an event.
-  ValueAdder(const Expression* where, const TableQuestion* table);
+  /// PlanOptions::where, PlanOptions::table and PlanOptions::rows, which live as long; null: every hit counts, and is
+  /// an event, and the first point says what rows are.
+  ValueAdder(const Expression* where, const TableQuestion* table, const PlannedTable* rows);
 
   /// What is asked about hits at the points of one list of arguments.
   struct Filter {

@@ -48,7 +48,23 @@ Result<void> BlockStream::event(const Event& event, std::int64_t wall_offset, co
 Result<void> BlockStream::plan(const AttachPlan& plan, const Emit& emit) {
   plan_ = &plan;
   definitions_.plan(plan);
-  return definitions_.empty() ? Result<void>() : flush(emit);
+  return definitions_.empty() ? Result<void>() : emit_between(emit);
+}
+
+Result<void> BlockStream::property(std::string_view name, std::string_view text, const Emit& emit) {
+  definitions_.property(name, text);
+  return emit_definitions(emit);
+}
+
+Result<void> BlockStream::followed(const Followed& followed, const Emit& emit) {
+  definitions_.followed(followed);
+  return emit_between(emit);
+}
+
+/// The events so far refer to what was defined before.
+Result<void> BlockStream::emit_between(const Emit& emit) {
+  if (auto emitted = emit_events(emit); !emitted) return emitted;
+  return emit_definitions(emit);
 }
 
 Result<void> BlockStream::notice(const RecordedNotice& notice, const Emit& emit) {

@@ -36,7 +36,9 @@ class BlockStream {
   [[nodiscard]] Result<void> plan(const AttachPlan& plan, const Emit& emit);
   [[nodiscard]] Result<void> event(const Event& event, std::int64_t wall_offset, const EventStacks& stacks,
                                    const Emit& emit);
+  [[nodiscard]] Result<void> property(std::string_view name, std::string_view text, const Emit& emit);
   [[nodiscard]] Result<void> notice(const RecordedNotice& notice, const Emit& emit);
+  [[nodiscard]] Result<void> followed(const Followed& followed, const Emit& emit);
   [[nodiscard]] Result<void> ledger(const RecordedLedger& ledger, const Emit& emit);
   [[nodiscard]] Result<void> flush(const Emit& emit);
   [[nodiscard]] Result<void> flush_if_due(const Emit& emit);
@@ -50,6 +52,8 @@ class BlockStream {
   using Clock = std::chrono::steady_clock;
   [[nodiscard]] Result<void> emit_definitions(const Emit& emit);
   [[nodiscard]] Result<void> emit_events(const Emit& emit);
+  /// What comes between the events so far and those from here on.
+  [[nodiscard]] Result<void> emit_between(const Emit& emit);
 
   const AttachPlan* plan_;
   std::uint32_t string_size_;  ///< that readers know of

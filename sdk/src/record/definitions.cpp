@@ -27,6 +27,7 @@ enum PlaceKind : std::uint8_t { kInFile = 0, kAtFunction = 1, kAtTracepoint = 2 
 static_assert(static_cast<int>(TypeKind::integer) == 0 && static_cast<int>(TypeKind::array) == 7);
 static_assert(static_cast<int>(Moment::entry) == 1 && static_cast<int>(Moment::both) == 3);
 static_assert(static_cast<int>(FileChangeKind::written) == 0 && static_cast<int>(FileChangeKind::removed) == 2);
+static_assert(static_cast<int>(FollowKind::library) == 0 && static_cast<int>(FollowKind::file) == 3);
 static_assert(static_cast<int>(FrameIssue::none) == 0 && static_cast<int>(FrameIssue::return_probe) == 15);
 
 std::optional<Machine> machine_by_name(std::string_view name) {
@@ -88,11 +89,13 @@ void DefinitionWriter::info(const RecordingInfo& info, const EventLayout& layout
     entry_.varint(std::bit_cast<std::uint64_t>(layout.weight));
     end(Tag::weight);
   }
-  for (const auto& [name, text] : info.properties) {
-    entry_.text(name);
-    entry_.text(text);
-    end(Tag::property);
-  }
+  for (const auto& [name, text] : info.properties) property(name, text);
+}
+
+void DefinitionWriter::property(std::string_view name, std::string_view text) {
+  entry_.text(name);
+  entry_.text(text);
+  end(Tag::property);
 }
 
 void DefinitionWriter::string_size(std::uint32_t bytes) {
@@ -226,6 +229,18 @@ void DefinitionWriter::notice(const RecordedNotice& notice) {
   end(Tag::notice);
 }
 
+void DefinitionWriter::followed(const Followed& followed) {
+  entry_.u8(static_cast<std::uint8_t>(followed.kind));
+  entry_.varint(static_cast<std::uint64_t>(std::max(followed.pid, 0)));
+  entry_.text(followed.file);
+  for (const std::uint64_t number :
+       {followed.time, static_cast<std::uint64_t>(followed.wall_time), followed.after_ns,
+        std::uint64_t{followed.probes}, std::uint64_t{followed.sites}, std::uint64_t{followed.attached}})
+    entry_.varint(number);
+  entry_.text(followed.error);
+  end(Tag::followed);
+}
+
 void DefinitionWriter::counts(std::uint32_t probe, const ProbeCounts& counts) {
   entry_.varint(probe);
   for (const std::uint64_t count : {counts.hits, counts.delivered, counts.ring_full, counts.calls_full,
@@ -333,6 +348,8 @@ bool Definitions::entry(Tag tag, ByteReader& in) {
       notice.text = in.text();
       return true;
     }
+    case Tag::followed:
+      return read_followed(in);
     case Tag::ledger:
     case Tag::counts:
     case Tag::missed:
@@ -540,6 +557,20 @@ bool Definitions::read_site(ByteReader& in) {
   if (!plan.spans) plan.spans.emplace().begins = static_cast<std::uint32_t>(plan.sites.size());
   plan.sites.add(std::move(site));
   return true;
+}
+
+bool Definitions::read_followed(ByteReader& in) {
+  RecordedFollowed& each = followed.emplace_back();
+  each.kind = static_cast<FollowKind>(in.below(static_cast<std::size_t>(FollowKind::file) + 1));
+  each.pid = static_cast<pid_t>(in.up_to(INT32_MAX));
+  each.file = in.text();
+  each.time = in.varint();
+  each.wall_time = static_cast<std::int64_t>(in.varint());
+  each.after_ns = in.varint();
+  for (std::size_t* number : {&each.probes, &each.sites, &each.attached}) *number = in.up_to(USDT_MAX_SITES);
+  each.error = in.text();
+  each.probes_by_then = plan.probes.size();
+  return !in.failed();
 }
 
 bool Definitions::read_account(Tag tag, ByteReader& in) {

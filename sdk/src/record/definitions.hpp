@@ -34,6 +34,7 @@ enum class Tag : std::uint8_t {
   ledger_end = 16,  ///< it is complete
   string_size = 17,
   weight = 18,
+  followed = 19,
 };
 
 /// Entries on their way into blocks.
@@ -48,7 +49,9 @@ class DefinitionWriter {
   [[nodiscard]] bool has_grown(const AttachPlan& plan) const noexcept {
     return sites_ != plan.sites.size() || probes_ != plan.probes.size();
   }
+  void property(std::string_view name, std::string_view text);
   void notice(const RecordedNotice& notice);
+  void followed(const Followed& followed);
   void ledger(const RecordedLedger& ledger);
 
   [[nodiscard]] bool empty() const noexcept { return out_.empty(); }
@@ -79,6 +82,7 @@ struct Definitions {
   AttachPlan plan = {};
   std::vector<Recording::File> files = {};
   std::vector<RecordedNotice> notices = {};
+  std::vector<RecordedFollowed> followed = {};
   std::optional<RecordedLedger> ledger = {};
 
   /// Errors: malformed.
@@ -97,6 +101,7 @@ struct Definitions {
   bool read_spec(ByteReader& in);
   bool read_group(ByteReader& in);
   bool read_site(ByteReader& in);
+  bool read_followed(ByteReader& in);
   bool read_account(Tag tag, ByteReader& in);
 };
 

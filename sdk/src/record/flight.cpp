@@ -79,6 +79,14 @@ void FlightRecorder::notice(const RecordedNotice& notice) {
   static_cast<void>(impl_->stream.notice(notice, impl_->emit));
 }
 
+void FlightRecorder::followed(const Followed& followed) {
+  static_cast<void>(impl_->stream.followed(followed, impl_->emit));
+}
+
+void FlightRecorder::property(std::string_view name, std::string_view text) {
+  static_cast<void>(impl_->stream.property(name, text, impl_->emit));
+}
+
 FlightRecorder::Kept FlightRecorder::kept() {
   static_cast<void>(impl_->stream.flush(impl_->emit));
   Kept kept{.events = impl_->in_blocks, .bytes = impl_->bytes, .out_of_room = impl_->out_of_room};

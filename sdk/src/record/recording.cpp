@@ -107,7 +107,9 @@ struct Recording::Impl {
         auto bytes = content(**head);
         if (!bytes) return fail(bytes.error());
         if (!*bytes) break;
+        const std::size_t followed = definitions.followed.size();
         if (auto read = definitions.read(**bytes); !read) return read;
+        if (definitions.followed.size() > followed) came.push_back({file.at(), definitions.followed.size()});
       } else {
         file.go_to(file.at() + (*head)->stored);
       }
@@ -124,6 +126,12 @@ struct Recording::Impl {
     decoder.emplace(*plan, layout);
   }
 
+  /// What came before the file's position.
+  void pass_followed(std::uint64_t until) {
+    for (; next_came < came.size() && came[next_came].until <= until; ++next_came)
+      followed_by_now = came[next_came].followed;
+  }
+
   /// False: there is none.
   Result<bool> next_block() {
     while (file.at() < end) {
@@ -134,6 +142,7 @@ struct Recording::Impl {
         file.go_to(file.at() + (*head)->stored);
         continue;
       }
+      pass_followed(file.at());
       auto bytes = content(**head);
       if (!bytes) return fail(bytes.error());
       if (!*bytes) {
@@ -143,6 +152,7 @@ struct Recording::Impl {
       decoder->begin(**bytes, (*head)->first);
       return true;
     }
+    pass_followed(UINT64_MAX);
     return false;
   }
 
@@ -150,6 +160,13 @@ struct Recording::Impl {
   std::uint64_t end = record::kFileHead;  ///< of the last block that was seen to be there
   record::Unpacker unpacker;
   record::Definitions definitions;
+  /// Up to where in the file how much had come.
+  struct Came {
+    std::uint64_t until = 0;
+    std::size_t followed = 0;
+  };
+  std::vector<Came> came;
+  std::size_t next_came = 0, followed_by_now = 0;
   EventLayout layout;
   std::shared_ptr<const AttachPlan> plan;
   std::optional<record::EventDecoder> decoder;
@@ -188,6 +205,8 @@ const std::shared_ptr<const AttachPlan>& Recording::plan() const noexcept { retu
 const std::vector<Recording::File>& Recording::files() const noexcept { return impl_->definitions.files; }
 const EventLayout& Recording::layout() const noexcept { return impl_->layout; }
 const std::vector<RecordedNotice>& Recording::notices() const noexcept { return impl_->definitions.notices; }
+const std::vector<RecordedFollowed>& Recording::followed() const noexcept { return impl_->definitions.followed; }
+std::size_t Recording::followed_by_now() const noexcept { return impl_->followed_by_now; }
 const std::optional<RecordedLedger>& Recording::ledger() const noexcept { return impl_->definitions.ledger; }
 const std::string& Recording::cut() const noexcept { return impl_->cut; }
 

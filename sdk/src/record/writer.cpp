@@ -66,6 +66,12 @@ Result<void> RecordingWriter::event(const Event& event, std::int64_t wall_offset
   return impl_->stream.event(event, wall_offset, stacks, impl_->emit);
 }
 Result<void> RecordingWriter::notice(const RecordedNotice& notice) { return impl_->stream.notice(notice, impl_->emit); }
+Result<void> RecordingWriter::followed(const Followed& followed) {
+  return impl_->stream.followed(followed, impl_->emit);
+}
+Result<void> RecordingWriter::property(std::string_view name, std::string_view text) {
+  return impl_->stream.property(name, text, impl_->emit);
+}
 Result<void> RecordingWriter::ledger(const RecordedLedger& ledger) { return impl_->stream.ledger(ledger, impl_->emit); }
 Result<void> RecordingWriter::flush() { return impl_->stream.flush(impl_->emit); }
 Result<void> RecordingWriter::flush_if_due() { return impl_->stream.flush_if_due(impl_->emit); }
