@@ -165,6 +165,23 @@ def a_file_that_is_not_there_yet_is_waited_for(run):
 
 
 @scenario
+def a_file_is_waited_for_while_others_start_programs_without_a_pause(run):
+    """Nothing tells of a directory that is not there yet: it is looked for, however much else there is to hear of."""
+    later = Later(run)
+    path = run.dir / "not-yet" / "program"
+    tracing = run.trace_start([f"usdt:{path}:late:own"], "--wait")
+    wait_until(lambda: "waiting: " in tracing.stderr(), "notice")
+    storm = [run.start("sh", "-c", "while :; do /bin/true; done") for _ in range(os.cpu_count() + 1)]
+    path.parent.mkdir()
+    shutil.copy(later.program, path)
+    wait_followed(tracing)
+    for each in storm:
+        each.kill()
+    check_equal(subprocess.run([path, "3"]).returncode, 0, "exit code of the program")
+    finish(tracing).check_accounted(3, lost=0)
+
+
+@scenario
 def waiting_ends_when_it_is_asked_to(run):
     tracing = run.trace_start(["usdt:/nowhere/at/all:late:own"], "--wait")
     wait_until(lambda: "waiting: " in tracing.stderr(), "notice")

@@ -115,9 +115,10 @@ struct Follower::Impl {
       for (const int fd : rings->descriptors()) fds.push_back({fd, POLLIN, 0});
     }
     bool more = true;
+    constexpr std::uint64_t ms = 1'000'000;
+    std::uint64_t look = now() + kLookEveryMs * ms;  // again; on a busy machine there is no pause to wait for
     while (!stop.stop_requested()) {
-      constexpr std::uint64_t ms = 1'000'000;
-      const std::uint64_t rest = unread.rest(now(), kLookEveryMs * ms);
+      const std::uint64_t rest = unread.rest(now(), look - std::min(look, now()));
       const int ready = more ? 1 : ::poll(fds.data(), fds.size(), static_cast<int>((rest + ms - 1) / ms));
       if (ready < 0 && errno != EINTR) return;
       std::uint64_t times = 0;
@@ -127,11 +128,13 @@ struct Follower::Impl {
       if (rings) take_records(more);
       for (const TaskEvent& event : unread.due(now())) look_at(event.pid, {event});
       for (const std::size_t number : paths.changed()) look_at_path(options.paths[number]);
-      if (ready == 0) look_again();
+      if (now() < look) continue;
+      look_again();
+      look = now() + kLookEveryMs * ms;
     }
   }
 
-  /// Nothing happened that we are told of.
+  /// For what nobody tells us of.
   void look_again() {
     for (const std::size_t number : paths.unwatched()) look_at_path(options.paths[number]);
     if (!rings && options.scope.processes) {
