@@ -301,6 +301,13 @@ void find_shown(std::vector<ListedFunction>& functions, const usdt::ProbeFile& f
   }
 }
 
+std::string address_text(const usdt::FunctionPoint& point) {
+  std::string text = fmt::format("{:#x}, {}", point.pc.value, to_string(point.site_class));
+  if (point.moved > 0)
+    text += fmt::format(", {:#x} behind the first instruction, which would be single-stepped", point.moved);
+  return text;
+}
+
 ListedFunction listed(const usdt::FunctionPoint& point, const usdt::ProbeFile& file) {
   ListedFunction out;
   out.name = usdt::function_name(file.target, point.moment, point.name, point.distance);
@@ -317,11 +324,7 @@ ListedFunction listed(const usdt::FunctionPoint& point, const usdt::ProbeFile& f
   if (!point.caller.empty())
     out.details.emplace_back(point.inlined ? "inlined" : "function",
                              fmt::format("{}{}", point.inlined ? "into " : "", point.caller));
-  out.details.emplace_back("address", fmt::format("{:#x}, {}{}", point.pc.value, to_string(point.site_class),
-                                                  point.moved > 0 ? fmt::format(", {:#x} behind the first instruction, "
-                                                                                "which would be single-stepped",
-                                                                                point.moved)
-                                                                  : ""));
+  out.details.emplace_back("address", address_text(point));
   if (!point.rets.empty())
     out.details.emplace_back(
         "returns", fmt::format("by {} RET instruction{}", point.rets.size(), point.rets.size() == 1 ? "" : "s"));
