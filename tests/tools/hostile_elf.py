@@ -489,6 +489,99 @@ def repeated_relocation_name(size):
     return elf.build()
 
 
+# Debug information. DWARF 4, whose units have a head of eleven bytes.
+
+DW_TAG_COMPILE_UNIT, DW_TAG_SUBPROGRAM, DW_TAG_NAMESPACE = 0x11, 0x2e, 0x39
+DW_AT_NAME, DW_AT_RANGES, DW_AT_SPECIFICATION = 0x03, 0x55, 0x47
+DW_FORM_STRING, DW_FORM_STRP, DW_FORM_REF4, DW_FORM_FLAG_PRESENT = 0x08, 0x0e, 0x13, 0x19
+UNIT_HEAD = 11
+
+
+def uleb(number):
+    data = bytearray()
+    while number >= 0x80:
+        data.append(number & 0x7f | 0x80)
+        number >>= 7
+    return bytes(data) + bytes([number])
+
+
+def abbreviation(code, tag, *attributes, children=False):
+    return uleb(code) + uleb(tag) + bytes([children]) + bytes(attributes) + b"\0\0"
+
+
+def unit(entries, abbreviations=0):
+    return struct.pack("<IHIB", UNIT_HEAD - 4 + len(entries), 4, abbreviations, 8) + entries
+
+
+# That its attributes say nothing of addresses makes each of these a function with code somewhere.
+FILE = abbreviation(1, DW_TAG_COMPILE_UNIT, children=True)
+CODE_OF = (DW_AT_RANGES, DW_FORM_FLAG_PRESENT)
+
+
+def with_entries(abbreviations, info, text=b"\0"):
+    elf = with_functions(symbol(1, FUNC, value=CODE), b"main\0")
+    for name, data in (b".debug_abbrev", abbreviations), (b".debug_info", info), (b".debug_str", text):
+        elf.section(name, SHT_PROGBITS, elf.store(data), len(data))
+    return elf.build()
+
+
+def abbreviations_far_apart(size):
+    table = b"".join(abbreviation(1 + 256 * i, DW_TAG_COMPILE_UNIT) for i in range(size // 7))
+    return with_entries(table + b"\0", unit(b"\1"))
+
+
+def units_times_abbreviations(size):
+    table = FILE + b"".join(abbreviation(2 + i, DW_TAG_NAMESPACE) for i in range(size // 2 // 7))
+    units = (unit(b"\1\0", len(FILE) * (i % 2)) for i in range(size // 2 // (UNIT_HEAD + 2)))
+    return with_entries(table + b"\0", b"".join(units))
+
+
+def units_times_abbreviations_without_end(size):
+    table = FILE + b"".join(abbreviation(2 + i, DW_TAG_NAMESPACE) for i in range(size // 2 // 7))
+    units = (unit(b"\1\0", len(FILE) * (i % 2)) for i in range(size // 2 // (UNIT_HEAD + 2)))
+    return with_entries(table + b"\xff\xff", b"".join(units))
+
+
+def functions_that_stand_for(size, entries, at):
+    """So many functions, each of which stands for the entry at an offset of those."""
+    table = (FILE + abbreviation(2, DW_TAG_SUBPROGRAM, DW_AT_NAME, DW_FORM_STRING) +
+             abbreviation(3, DW_TAG_SUBPROGRAM, *CODE_OF, DW_AT_SPECIFICATION, DW_FORM_REF4) +
+             abbreviation(4, DW_TAG_SUBPROGRAM, DW_AT_SPECIFICATION, DW_FORM_REF4) + b"\0")
+    function = b"\3" + struct.pack("<I", UNIT_HEAD + 1 + at)
+    return with_entries(table, unit(b"\1" + entries + function * (size // len(function)) + b"\0"))
+
+
+def functions_of_one_long_name(size):
+    return functions_that_stand_for(size // 2, b"\2" + b"y" * (size // 2) + b"\0", 0)
+
+
+def functions_at_the_end_of_a_chain(size):
+    chain = b"".join(b"\4" + struct.pack("<I", UNIT_HEAD + 1 + 5 * (i + 1)) for i in range(60))
+    return functions_that_stand_for(size, chain + b"\2f\0", 0)
+
+
+def functions_deep_in_long_names(size):
+    table = (FILE + abbreviation(2, DW_TAG_NAMESPACE, DW_AT_NAME, DW_FORM_STRP, children=True) +
+             abbreviation(3, DW_TAG_SUBPROGRAM, *CODE_OF, DW_AT_NAME, DW_FORM_STRING) + b"\0")
+    scopes = b"".join(b"\2" + struct.pack("<I", i) for i in range(200))
+    functions = b"".join(b"\3" + name + b"\0" for name in strings(size // 7))
+    return with_entries(table, unit(b"\1" + scopes + functions + bytes(201)), b"y" * (size // 8) + b"\0")
+
+
+def functions_of_the_smallest_entries(size):
+    table = FILE + abbreviation(2, DW_TAG_SUBPROGRAM, *CODE_OF, DW_AT_NAME, DW_FORM_STRING) + b"\0"
+    return with_entries(table, unit(b"\1" + b"\2\0" * (size // 2) + b"\0"))
+
+
+def scopes_of_the_smallest_entries(size):
+    table = FILE + abbreviation(2, DW_TAG_NAMESPACE, children=True) + b"\0"
+    return with_entries(table, unit(b"\1" + b"\2\0" * (size // 2) + b"\0"))
+
+
+DEBUG_INFORMATION = {function.__name__: function for function in (
+    abbreviations_far_apart, units_times_abbreviations, units_times_abbreviations_without_end,
+    functions_of_one_long_name, functions_at_the_end_of_a_chain, functions_deep_in_long_names,
+    functions_of_the_smallest_entries, scopes_of_the_smallest_entries)}
 AMPLIFIERS = {function.__name__: function for function in (
     headers_on_one_note, headers_on_all_notes, sections_of_one_note_each, smallest_notes, different_probes,
     signatures_of_one_probe, semaphores_of_one_probe, note_segments_on_the_same_bytes, load_segments_to_search,

@@ -11,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-from hostile_elf import AMPLIFIERS
+from hostile_elf import AMPLIFIERS, DEBUG_INFORMATION
 
 LIST, TRACE, PLAN, FUNCTIONS = (os.environ[name] for name in ("USDT_LIST", "USDT_TRACE", "PLAN_FILE", "FUNCTIONS_FILE"))
 SEEDS = pathlib.Path(os.environ["USDT_SOURCE_DIR"]) / "tests/fuzz/corpus/notes"
@@ -19,9 +19,12 @@ MIB = 1 << 20
 # Of files up to 4 MiB, for listing and for planning.
 MOST_MEMORY = 100 * MIB
 
-READERS = {"usdt-list -vv": [LIST, "-vv"], "usdt-list -f json": [LIST, "-f", "json"],
-           "plan": [PLAN, "0"], "plan, per-link": [PLAN, str(3 << 5)], "plan, by address": [PLAN, str(4 << 5)],
-           "all functions": [FUNCTIONS, "*"], "no function": [FUNCTIONS, "B::nothing"]}
+READERS = {"usdt-list -vv": [LIST, "-vv", "{}"], "usdt-list -f json": [LIST, "-f", "json", "{}"],
+           "plan": [PLAN, "0", "{}"], "plan, per-link": [PLAN, str(3 << 5), "{}"],
+           "plan, by address": [PLAN, str(4 << 5), "{}"],
+           "all functions": [FUNCTIONS, "*", "{}"], "no function": [FUNCTIONS, "B::nothing", "{}"]}
+FUNCTIONS_OF = {"usdt-list -v, a function": [LIST, "-v", "uprobe:{}:nothing"],
+                "usdt-list -v, all functions": [LIST, "-v", "uprobe:{}:*"]}
 
 
 def limited():
@@ -55,10 +58,10 @@ class AmplifyingFiles(unittest.TestCase):
         self.assertLess(path.stat().st_size, 1.25 * mebibytes * MIB)
         return str(path)
 
-    def check(self, make):
+    def check(self, make, readers):
         files = {size: self.file_of(make, size) for size in (1, 2, 4)}
-        for reader, command in READERS.items():
-            runs = {size: Run([*command, path]) for size, path in files.items()}
+        for reader, command in readers.items():
+            runs = {size: Run([word.format(path) for word in command]) for size, path in files.items()}
             figures = ", ".join(f"{size} MiB: {run.seconds:.2f} s, {run.memory // MIB} MiB" for size, run in runs.items())
             with self.subTest(reader=reader, figures=figures):
                 for run in runs.values():
@@ -69,12 +72,14 @@ class AmplifyingFiles(unittest.TestCase):
                 self.assertLess(runs[4].seconds, 0.1 + 7 * runs[1].seconds)
 
 
-def add_test(name, make):
-    setattr(AmplifyingFiles, f"test_{name}", lambda self: self.check(make))
+def add_test(name, make, readers):
+    setattr(AmplifyingFiles, f"test_{name}", lambda self: self.check(make, readers))
 
 
 for amplifier, maker in AMPLIFIERS.items():
-    add_test(amplifier, maker)
+    add_test(amplifier, maker, READERS)
+for amplifier, maker in DEBUG_INFORMATION.items():
+    add_test(amplifier, maker, FUNCTIONS_OF)
 
 
 class DamagedFiles(unittest.TestCase):
@@ -92,7 +97,7 @@ class DamagedFiles(unittest.TestCase):
                 paths.append(os.path.join(directory, str(number)))
                 pathlib.Path(paths[-1]).write_bytes(data)
             for reader, command in READERS.items():
-                run = Run([*command, *paths])
+                run = Run([*command[:-1], *paths])
                 self.assertIn(run.code, (0, 1, 2), run.errors)
                 self.assertLess(run.memory, MOST_MEMORY)
                 self.assertLess(run.seconds, 15)

@@ -325,7 +325,7 @@ UnitSet DebugInfo::Impl::units_with(const Wanted& wanted, const StopToken& stop_
     info.qualified = each.qualified;
     return !info.name.empty() && wanted(info);
   };
-  return function_index->units(sections, is_wanted, let_go);
+  return function_index->units(sections, is_wanted, stop_looking, let_go);
 }
 
 Result<std::vector<FunctionInfo>> DebugInfo::functions(const Wanted& wanted, const StopToken& stop) const {

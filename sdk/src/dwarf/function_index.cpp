@@ -4,7 +4,9 @@
 #include <dwarf.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <span>
 #include <unordered_map>
 
 #include "dwarf/die.hpp"
@@ -13,18 +15,43 @@
 namespace usdt::dwarf {
 namespace {
 
-/// Bytes of abbreviations that are read for each byte of .debug_info, units of one table in turn with those of another
-/// included: compilers write one of some kilobytes for each unit.
-constexpr std::uint64_t abbreviations_per_byte = 16;
+/// Bytes that are read of abbreviations and of entries out of their order, for each byte of .debug_info and for the
+/// first. Compilers need fewer: a table of some kilobytes for each unit, and each function's entry once or twice. Who
+/// makes units and names that lead to the same bytes again and again has them read as often, and no longer.
+constexpr std::uint64_t work_per_byte = 16;
+constexpr std::uint64_t work_at_first = 1U << 20;
+/// The same of names: compilers write some hundred bytes for each function.
+constexpr std::uint64_t names_at_first = 64U << 20;
+
+/// Bytes of a unit for each of its entries that lend a name, and for each that has code: compilers write more.
+constexpr std::uint64_t bytes_per_scope = 4;
+constexpr std::uint64_t bytes_per_start = 8;
+constexpr std::uint64_t entries_at_first = 4096;
 
 /// What is read until memory is given back.
 constexpr std::uint64_t most_kept = 16U << 20;
-/// Entries read, or functions asked for, between two looks at what is kept.
-constexpr std::uint32_t between_looks = 1U << 14;
+/// Entries read, or functions asked for, between two looks at what is kept and whether to stop.
+constexpr std::uint32_t between_looks = 1U << 12;
 
 std::size_t mixed(std::size_t hash, std::uint64_t with) {
   return (hash ^ (with + 0x9e3779b97f4a7c15 + (hash << 6) + (hash >> 2))) * 0x2545f4914f6cdd1d;
 }
+
+/// What may still be done for a file, which anybody may have written.
+class Budget {
+ public:
+  explicit Budget(std::uint64_t bytes) : left_(bytes) {}
+  [[nodiscard]] std::uint64_t left() const noexcept { return left_; }
+  /// False: that was too much.
+  bool spend(std::uint64_t bytes) noexcept {
+    const bool enough = bytes <= left_;
+    left_ -= enough ? bytes : left_;
+    return enough;
+  }
+
+ private:
+  std::uint64_t left_;
+};
 
 /// An entry that may be what a function or scope stands for, and what it is in.
 struct Entry {
@@ -52,7 +79,7 @@ class FunctionIndex::Builder {
         is_code_(is_code),
         stop_(stop),
         let_go_(let_go),
-        work_(sections.info.size() * abbreviations_per_byte) {}
+        work_(work_at_first + sections.info.size() * work_per_byte) {}
 
   void build() {
     while (index_.end_ < sections_.info.size() && !stop_.stop_requested()) {
@@ -130,9 +157,8 @@ class FunctionIndex::Builder {
   std::optional<UnitReader> open(const UnitHead& head) {
     if (head.kind != DW_UT_compile && head.kind != DW_UT_partial) return std::nullopt;
     if (!abbreviations_ || !abbreviations_->serve(head)) {
-      abbreviations_.emplace(sections_, head);
-      if (abbreviations_->size() > work_) return std::nullopt;
-      work_ -= abbreviations_->size();
+      abbreviations_.emplace(sections_, head, work_.left());
+      work_.spend(abbreviations_->size());
     }
     std::optional<UnitReader> reader(std::in_place, sections_, head, *abbreviations_);
     return reader->good() ? std::move(reader) : std::nullopt;
@@ -151,8 +177,11 @@ class FunctionIndex::Builder {
     scope_of_.clear();
     starts_.clear();
     levels_.assign(1, Level{});
-    Bytes bytes(unit.bytes(), unit.head().first_entry);
+    SectionReader bytes(unit.bytes(), unit.head().first_entry);
     std::uint64_t looked_at = unit.head().offset;
+    const std::uint64_t size = unit.head().end - unit.head().offset;
+    const std::uint64_t most_scopes = entries_at_first + size / bytes_per_scope;
+    const std::uint64_t most_starts = entries_at_first + size / bytes_per_start;
     for (std::uint32_t count = 1; !bytes.at_end(); ++count) {
       const auto offset = static_cast<std::uint64_t>(bytes.position() - sections_.info.data());
       if (count % between_looks == 0) {
@@ -166,7 +195,7 @@ class FunctionIndex::Builder {
         continue;
       }
       const Abbreviation* abbreviation = unit.abbreviation(code);
-      if (abbreviation == nullptr) return false;
+      if (abbreviation == nullptr || entries_.size() == most_scopes || starts_.size() == most_starts) return false;
       Level level = levels_.back();
       if (abbreviation->is_scope) entries_.push_back({offset, level.in_scopes ? level.parent : 0});
       const bool has_code = abbreviation->has_code && with_code && !level.discarded &&
@@ -188,7 +217,7 @@ class FunctionIndex::Builder {
   }
 
   /// False: the linker left it out.
-  bool add_code(const UnitReader& unit, Bytes& bytes, const Abbreviation& abbreviation, std::uint64_t offset) {
+  bool add_code(const UnitReader& unit, SectionReader& bytes, const Abbreviation& abbreviation, std::uint64_t offset) {
     std::optional<std::uint64_t> low;
     std::optional<std::uint64_t> entry;
     std::optional<std::uint64_t> origin;
@@ -208,8 +237,9 @@ class FunctionIndex::Builder {
     return true;
   }
 
-  [[nodiscard]] std::optional<EntryNames> names_at(const UnitReader& unit, std::uint64_t offset) const {
-    Bytes bytes(unit.bytes(), offset);
+  [[nodiscard]] std::optional<EntryNames> names_at(const UnitReader& unit, std::uint64_t offset) {
+    if (work_.left() == 0) return std::nullopt;
+    SectionReader bytes(unit.bytes(), offset);
     const Abbreviation* abbreviation = unit.abbreviation(bytes.uleb());
     if (abbreviation == nullptr) return std::nullopt;
     EntryNames names;
@@ -232,6 +262,8 @@ class FunctionIndex::Builder {
       if (at.wanted == Wanted::signature) names.has_signature = true;
     });
     if (!names.next) names.next = specification;
+    const auto end = static_cast<std::uint64_t>(bytes.position() - sections_.info.data());
+    if (!work_.spend(end - offset + abbreviation->attributes.size())) return std::nullopt;
     if (!understood || !bytes.good()) return std::nullopt;
     return names;
   }
@@ -242,7 +274,7 @@ class FunctionIndex::Builder {
     std::optional<TextPlace> last_name;
     std::uint64_t last = 0;
   };
-  [[nodiscard]] std::optional<Chain> chain_from(const UnitReader& unit, std::uint64_t offset) const {
+  [[nodiscard]] std::optional<Chain> chain_from(const UnitReader& unit, std::uint64_t offset) {
     Chain chain{.names = {}, .last_name = {}, .last = offset};
     for (unsigned step = 0; step < longest_chain; ++step) {
       const auto names = names_at(unit, chain.last);
@@ -298,7 +330,7 @@ class FunctionIndex::Builder {
   }
 
   [[nodiscard]] static std::uint32_t tag_at(const UnitReader& unit, std::uint64_t offset) {
-    const Abbreviation* abbreviation = unit.abbreviation(Bytes(unit.bytes(), offset).uleb());
+    const Abbreviation* abbreviation = unit.abbreviation(SectionReader(unit.bytes(), offset).uleb());
     return abbreviation == nullptr ? 0 : abbreviation->tag;
   }
 
@@ -316,7 +348,7 @@ class FunctionIndex::Builder {
   const IsCode& is_code_;
   const StopToken& stop_;
   const LetGo& let_go_;
-  std::uint64_t work_;      ///< bytes of abbreviations that are still read
+  Budget work_;
   std::uint64_t kept_ = 0;  ///< bytes read since memory was given back
   std::optional<Abbreviations> abbreviations_;
   std::vector<Level> levels_;
@@ -334,29 +366,38 @@ FunctionIndex::FunctionIndex(const DebugSections& sections, const IsCode& is_cod
 }
 
 std::string FunctionIndex::qualified(const DebugSections& sections, const Function& function) const {
-  std::string text(function.own_name.in(sections));
-  if (text.empty()) return text;
-  std::uint32_t scope = function.scope;
-  for (unsigned depth = 0; scope != 0 && depth < deepest_tree && text.size() < longest_name; ++depth) {
-    const Scope& around = scopes_[scope - 1];
-    const std::string_view name = around.name.in(sections);
-    text.insert(0, "::").insert(0, name.empty() ? nameless_scope(around.is_namespace) : name);
-    scope = around.outer;
+  const std::string_view own = function.own_name.in(sections);
+  if (own.empty()) return {};
+  std::array<std::string_view, deepest_tree> around;
+  std::size_t depth = 0;
+  for (std::uint32_t at = function.scope; at != 0 && depth < around.size(); ++depth) {
+    const Scope& scope = scopes_[at - 1];
+    const std::string_view name = scope.name.in(sections);
+    around[depth] = name.empty() ? nameless_scope(scope.is_namespace) : name;
+    at = scope.outer;
   }
-  return text;
+  return qualified_name(own, std::span(around).first(depth));
 }
 
 UnitSet FunctionIndex::units(const DebugSections& sections, const std::function<bool(const FunctionNames&)>& wanted,
-                             const LetGo& let_go) const {
+                             const StopToken& stop, const LetGo& let_go) const {
   UnitSet found{.offsets = {}, .all_from = end_};
   for (const std::uint32_t unit : unknown_) found.offsets.insert(units_[unit]);
+  Budget names(names_at_first + sections.info.size() * work_per_byte);
   auto place = places_.begin();
   for (std::uint32_t i = 0; i < functions_.size(); ++i) {
     const auto first = place;
     while (place != places_.end() && place->function == i) ++place;
-    if (i % between_looks == between_looks - 1) let_go();
-    const std::string whole = qualified(sections, functions_[i]);
-    if (!wanted({functions_[i].name.in(sections), functions_[i].linkage_name.in(sections), whole})) continue;
+    if (i % between_looks == between_looks - 1) {
+      if (stop.stop_requested()) return found;
+      let_go();
+    }
+    if (names.left() != 0) {
+      const std::string whole = qualified(sections, functions_[i]);
+      const FunctionNames each{functions_[i].name.in(sections), functions_[i].linkage_name.in(sections), whole};
+      names.spend(each.name.size() + each.linkage_name.size() + each.qualified.size());
+      if (!wanted(each)) continue;
+    }
     for (auto each = first; each != place; ++each) found.offsets.insert(units_[each->unit]);
   }
   return found;

@@ -45,8 +45,9 @@ class FunctionIndex {
   FunctionIndex(const DebugSections& sections, const IsCode& is_code, const StopToken& stop, const LetGo& let_go);
 
   /// The units that may have code of a function that is `wanted`; all others have none. `sections`: the same.
+  /// Where `stop` was requested, the result is of no use.
   [[nodiscard]] UnitSet units(const DebugSections& sections, const std::function<bool(const FunctionNames&)>& wanted,
-                              const LetGo& let_go) const;
+                              const StopToken& stop, const LetGo& let_go) const;
 
  private:
   class Builder;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "dwarf/names.hpp"
 
+#include <vector>
+
 #include "dwarf/die.hpp"
 
 namespace usdt::dwarf {
@@ -37,6 +39,16 @@ bool may_hold_scopes(int tag) { return is_scope(tag) || tag == DW_TAG_lexical_bl
 
 std::string_view nameless_scope(bool is_namespace) { return is_namespace ? "(anonymous namespace)" : "(anonymous)"; }
 
+std::string qualified_name(std::string_view own, std::span<const std::string_view> scopes) {
+  std::size_t size = own.size();
+  std::size_t count = 0;
+  while (count < scopes.size() && size < longest_name) size += scopes[count++].size() + 2;
+  std::string text;
+  text.reserve(size);
+  while (count > 0) text.append(scopes[--count]).append("::");
+  return text.append(own);
+}
+
 void ScopeNames::read(Dwarf_Die parent, bool named, unsigned depth, std::uint64_t& steps) {
   if (depth == deepest_tree) return;
   for_each_child(parent, steps, [&](Dwarf_Die child) {
@@ -60,18 +72,19 @@ void ScopeNames::read_unit(Dwarf_Die die) {
 
 std::string ScopeNames::qualified(Dwarf_Die die) {
   die = origin_of(die);
-  std::string name(own_name(die));
-  if (name.empty()) return name;
+  const std::string_view name = own_name(die);
+  if (name.empty()) return {};
+  std::vector<std::string_view> scopes;
   read_unit(die);
-  for (unsigned depth = 0; depth < deepest_tree && name.size() < longest_name; ++depth) {
+  while (scopes.size() < deepest_tree) {
     const auto parent = parents_.find(die.addr);
     if (parent == parents_.end()) break;
     die = parent->second.die;
-    name.insert(0, "::").insert(0, scope_name(die));
+    scopes.push_back(scope_name(die));
     die = origin_of(die);
     read_unit(die);
   }
-  return name;
+  return qualified_name(name, scopes);
 }
 
 }  // namespace usdt::dwarf

@@ -5,6 +5,7 @@
 #include <elfutils/libdw.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -18,6 +19,10 @@ namespace usdt::dwarf {
 
 /// What a scope without a name is called.
 [[nodiscard]] std::string_view nameless_scope(bool is_namespace);
+
+/// "net::Server::handle" of "handle" and what it is in, from the inside out. Of a name that would be longer than any is
+/// believed to be, the outermost are left out.
+[[nodiscard]] std::string qualified_name(std::string_view own, std::span<const std::string_view> scopes);
 
 /// A DIE does not know its parent: who is in what is found out for one unit at a time, when it is first asked.
 class ScopeNames {

@@ -30,6 +30,9 @@ constexpr std::size_t zeros_behind = 4096;
 /// What compressed sections may come to in all, and how much of them DEFLATE can make of a byte.
 constexpr std::uint64_t largest_unpacked = 8ULL << 30;
 constexpr std::uint64_t best_ratio = 1032;
+/// Bytes of abbreviations that units may read in all, for each byte of debug information and for the first.
+constexpr std::uint64_t tables_per_byte = 16;
+constexpr std::uint64_t tables_at_first = 1U << 20;
 
 /// Nobody but root and who runs this can change it, and cut it off while it is mapped.
 bool is_of_trusted_owner(const elf::File& file) {
@@ -70,6 +73,20 @@ Result<void> check_claims(const elf::File& file, const elf::Image& image, const 
   return {};
 }
 
+/// libdw keeps abbreviations for each unit, in ten times their size: units of other people's files may all lead to the
+/// same ones. Where a compiler or dwz shares them, they are a small part of what the units have.
+Result<void> check_tables(const DwarfFile& opened) {
+  const DebugSections sections = opened.sections();
+  const std::uint64_t most =
+      tables_at_first + tables_per_byte * (sections.info.size() + sections.types.size() + sections.abbrev.size());
+  const auto total = bytes_of_all_tables(sections, most);
+  if (total > most)
+    return fail(ErrorKind::limit, fmt::format("{}: its units read the same abbreviations again and again: not read as "
+                                              "debug information",
+                                              opened.path.string()));
+  return {};
+}
+
 /// As many DIEs as it can have: none is smaller than a byte.
 std::uint64_t bytes_of_dies(const elf::File& file, const elf::Image& image) {
   std::uint64_t total = 0;
@@ -94,6 +111,7 @@ Result<DwarfFile> open_dwarf(const elf::File& file, const elf::Image& image, con
     return fail(ErrorKind::malformed,
                 fmt::format("{}: debug information cannot be read: {}", path.string(), why ? why : "no reason given"));
   }
+  if (auto checked = check_tables(*opened); !checked) return fail(std::move(checked.error()));
   opened->most_dies = bytes_of_dies(file, image);
   return opened;
 }
@@ -174,9 +192,13 @@ void FileBytes::let_go() const noexcept {
 DebugSections DwarfFile::sections() const {
   DebugSections found;
   const std::pair<std::string_view, SectionBytes*> wanted[] = {
-      {".debug_info", &found.info}, {".debug_abbrev", &found.abbrev},
-      {".debug_str", &found.str},   {".debug_line_str", &found.line_str},
-      {".debug_addr", &found.addr}, {".debug_str_offsets", &found.str_offsets},
+      {".debug_info", &found.info},
+      {".debug_types", &found.types},
+      {".debug_abbrev", &found.abbrev},
+      {".debug_str", &found.str},
+      {".debug_line_str", &found.line_str},
+      {".debug_addr", &found.addr},
+      {".debug_str_offsets", &found.str_offsets},
   };
   std::size_t names = 0;
   if (elf_getshdrstrndx(elf.get(), &names) != 0) return found;

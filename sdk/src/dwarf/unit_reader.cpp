@@ -13,8 +13,10 @@
 namespace usdt::dwarf {
 namespace {
 
-/// Codes that a table leaves out at once; compilers number them from 1, and leave out none.
-constexpr std::uint64_t widest_gap = 256;
+/// Codes that a table leaves out in all; compilers number them from 1, and leave out none.
+constexpr std::uint64_t most_left_out = 256;
+/// Bytes of one table: compilers write some thousands.
+constexpr std::uint64_t largest_table = 1U << 20;
 /// Attributes of one abbreviation.
 constexpr std::size_t most_attributes = 4096;
 
@@ -110,7 +112,7 @@ bool is_name(Wanted wanted) {
 }
 
 /// One abbreviation behind its code; false: the table is not understood from here on.
-bool read_abbreviation(Bytes& bytes, const UnitHead& unit, Abbreviation& abbreviation) {
+bool read_abbreviation(SectionReader& bytes, const UnitHead& unit, Abbreviation& abbreviation) {
   abbreviation.tag = static_cast<std::uint32_t>(bytes.uleb());
   abbreviation.has_children = bytes.fixed(1) != 0;
   abbreviation.is_scope = is_scope(static_cast<int>(abbreviation.tag));
@@ -142,7 +144,7 @@ bool read_abbreviation(Bytes& bytes, const UnitHead& unit, Abbreviation& abbrevi
 
 }  // namespace
 
-std::uint64_t Bytes::fixed(unsigned size) noexcept {
+std::uint64_t SectionReader::fixed(unsigned size) noexcept {
   static_assert(std::endian::native == std::endian::little);
   if (size > 8 || static_cast<std::size_t>(end_ - at_) < size) {
     fail();
@@ -154,7 +156,7 @@ std::uint64_t Bytes::fixed(unsigned size) noexcept {
   return value;
 }
 
-std::uint64_t Bytes::uleb() noexcept {
+std::uint64_t SectionReader::uleb() noexcept {
   std::uint64_t value = 0;
   for (unsigned shift = 0; at_ != end_ && shift < 64; shift += 7) {
     const std::uint8_t byte = *at_++;
@@ -165,20 +167,20 @@ std::uint64_t Bytes::uleb() noexcept {
   return 0;
 }
 
-void Bytes::skip(std::uint64_t size) noexcept {
+void SectionReader::skip(std::uint64_t size) noexcept {
   if (static_cast<std::uint64_t>(end_ - at_) < size)
     fail();
   else
     at_ += size;
 }
 
-void Bytes::skip_leb() noexcept {
+void SectionReader::skip_leb() noexcept {
   while (at_ != end_)
     if (*at_++ < 0x80) return;
   fail();
 }
 
-void Bytes::skip_string() noexcept {
+void SectionReader::skip_string() noexcept {
   const void* end = at_ == end_ ? nullptr : std::memchr(at_, 0, static_cast<std::size_t>(end_ - at_));
   if (end == nullptr)
     fail();
@@ -196,7 +198,7 @@ std::string_view TextPlace::in(const DebugSections& sections) const noexcept {
 }
 
 std::optional<UnitHead> unit_head(SectionBytes info, std::uint64_t offset) {
-  Bytes bytes(info, offset);
+  SectionReader bytes(info, offset);
   UnitHead unit{.offset = offset};
   std::uint64_t length = bytes.fixed(4);
   unit.offset_size = length == 0xffffffff ? 8 : 4;
@@ -222,20 +224,70 @@ std::optional<UnitHead> unit_head(SectionBytes info, std::uint64_t offset) {
   return unit;
 }
 
-Abbreviations::Abbreviations(const DebugSections& sections, const UnitHead& unit) : unit_(unit) {
-  Bytes bytes(sections.abbrev, unit.abbreviations);
+namespace {
+
+/// Where the units' tables begin, sorted.
+std::vector<std::uint64_t> table_offsets(const DebugSections& sections) {
+  std::vector<std::uint64_t> offsets;
+  for (const SectionBytes section : {sections.info, sections.types})
+    for (std::uint64_t at = 0; at < section.size();) {
+      const auto head = unit_head(section, at);
+      if (!head) break;
+      offsets.push_back(head->abbreviations);
+      at = head->end;
+    }
+  std::ranges::sort(offsets);
+  return offsets;
+}
+
+std::uint64_t size_of_table(SectionBytes abbrev, std::uint64_t offset) {
+  SectionReader bytes(abbrev, offset);
   const std::uint8_t* const begin = bytes.position();
+  while (bytes.good() && bytes.uleb() != 0) {
+    bytes.skip_leb();
+    bytes.skip(1);
+    std::uint64_t form = 1;
+    for (std::uint64_t name = 1; bytes.good() && (name | form) != 0;) {
+      name = bytes.uleb();
+      form = bytes.uleb();
+      if (form == DW_FORM_implicit_const) bytes.skip_leb();
+    }
+  }
+  return static_cast<std::uint64_t>(bytes.position() - begin);
+}
+
+}  // namespace
+
+std::uint64_t bytes_of_all_tables(const DebugSections& sections, std::uint64_t most) {
+  const std::vector<std::uint64_t> offsets = table_offsets(sections);
+  if (offsets.size() <= most / (sections.abbrev.size() + 1)) return offsets.size() * sections.abbrev.size();
+  std::uint64_t total = 0;
+  for (auto at = offsets.begin(); at != offsets.end() && total <= most;) {
+    const auto behind = std::upper_bound(at, offsets.end(), *at);
+    total += static_cast<std::uint64_t>(behind - at) * size_of_table(sections.abbrev, *at);
+    at = behind;
+  }
+  return total;
+}
+
+Abbreviations::Abbreviations(const DebugSections& sections, const UnitHead& unit, std::uint64_t most) : unit_(unit) {
+  const std::uint64_t begin = std::min<std::uint64_t>(unit.abbreviations, sections.abbrev.size());
+  const std::uint64_t size = std::min({most, largest_table, sections.abbrev.size() - begin});
+  const SectionBytes table = sections.abbrev.subspan(begin, size);
+  SectionReader bytes(table, 0);
+  if (!read(bytes)) by_code_.clear();
+  size_ = static_cast<std::uint64_t>(bytes.position() - table.data());
+}
+
+bool Abbreviations::read(SectionReader& bytes) {
+  std::uint64_t count = 0;
   while (const std::uint64_t code = bytes.uleb()) {
     Abbreviation abbreviation;
-    if (code > by_code_.size() + widest_gap || !read_abbreviation(bytes, unit, abbreviation)) {
-      by_code_.clear();
-      return;
-    }
+    if (code > ++count + most_left_out || !read_abbreviation(bytes, unit_, abbreviation)) return false;
     if (code >= by_code_.size()) by_code_.resize(code + 1);
     by_code_[code] = std::move(abbreviation);
   }
-  if (!bytes.good()) by_code_.clear();
-  size_ = static_cast<std::uint64_t>(bytes.position() - begin);
+  return bytes.good();
 }
 
 bool Abbreviations::serve(const UnitHead& unit) const noexcept {
@@ -245,7 +297,7 @@ bool Abbreviations::serve(const UnitHead& unit) const noexcept {
 
 UnitReader::UnitReader(const DebugSections& sections, const UnitHead& head, const Abbreviations& abbreviations)
     : sections_(sections), head_(head), abbreviations_(abbreviations) {
-  Bytes entry(bytes(), head.first_entry);
+  SectionReader entry(bytes(), head.first_entry);
   const Abbreviation* abbreviation = abbreviations_.find(entry.uleb());
   if (abbreviation == nullptr || head.kind == DW_UT_skeleton) return;
   bool split = false;
@@ -257,14 +309,14 @@ UnitReader::UnitReader(const DebugSections& sections, const UnitHead& head, cons
   good_ = entry.good() && !split;
 }
 
-void UnitReader::skip(Bytes& bytes, const Abbreviation& abbreviation) const {
+void UnitReader::skip(SectionReader& bytes, const Abbreviation& abbreviation) const {
   for (const Abbreviation::Skip& each : abbreviation.skips) {
     bytes.skip(each.bytes);
     if (each.form != 0) skip_form(bytes, each.form);
   }
 }
 
-void UnitReader::skip_form(Bytes& bytes, unsigned form) const {
+void UnitReader::skip_form(SectionReader& bytes, unsigned form) const {
   switch (form) {
     case DW_FORM_string:
       return bytes.skip_string();
@@ -294,7 +346,7 @@ void UnitReader::skip_form(Bytes& bytes, unsigned form) const {
   }
 }
 
-FoundAttribute UnitReader::found(Bytes& bytes, const Abbreviation::Attribute& attribute) const {
+FoundAttribute UnitReader::found(SectionReader& bytes, const Abbreviation::Attribute& attribute) const {
   FoundAttribute at{.wanted = attribute.wanted, .form = attribute.form};
   switch (attribute.form) {
     case DW_FORM_string:
@@ -318,6 +370,15 @@ FoundAttribute UnitReader::found(Bytes& bytes, const Abbreviation::Attribute& at
   return at;
 }
 
+/// What is at an index of a table that begins at `base`; nothing: the unit does not say where that is.
+std::optional<std::uint64_t> UnitReader::indexed(SectionBytes table, std::uint64_t base, std::uint64_t index,
+                                                 unsigned size) {
+  if (base == 0 || base > table.size() || index > table.size()) return std::nullopt;
+  SectionReader entry(table, base + index * size);
+  const std::uint64_t value = entry.fixed(size);
+  return entry.good() ? std::optional(value) : std::nullopt;
+}
+
 std::optional<TextPlace> UnitReader::text(const FoundAttribute& name) const {
   switch (name.form) {
     case DW_FORM_string:
@@ -330,13 +391,10 @@ std::optional<TextPlace> UnitReader::text(const FoundAttribute& name) const {
     case DW_FORM_strx1:
     case DW_FORM_strx2:
     case DW_FORM_strx3:
-    case DW_FORM_strx4: {
-      if (name.value > sections_.str_offsets.size() || str_offsets_base_ == 0) return std::nullopt;
-      Bytes entry(sections_.str_offsets, str_offsets_base_ + name.value * head_.offset_size);
-      const std::uint64_t offset = entry.fixed(head_.offset_size);
-      if (!entry.good()) return std::nullopt;
-      return TextPlace{TextPlace::str, offset};
-    }
+    case DW_FORM_strx4:
+      if (const auto offset = indexed(sections_.str_offsets, str_offsets_base_, name.value, head_.offset_size))
+        return TextPlace{TextPlace::str, *offset};
+      return std::nullopt;
     default:
       return std::nullopt;
   }
@@ -367,13 +425,8 @@ std::optional<std::uint64_t> UnitReader::address(const FoundAttribute& at) const
     case DW_FORM_addrx1:
     case DW_FORM_addrx2:
     case DW_FORM_addrx3:
-    case DW_FORM_addrx4: {
-      if (at.value > sections_.addr.size() || addr_base_ == 0) return std::nullopt;
-      Bytes entry(sections_.addr, addr_base_ + at.value * head_.address_size);
-      const std::uint64_t address = entry.fixed(head_.address_size);
-      if (!entry.good()) return std::nullopt;
-      return address;
-    }
+    case DW_FORM_addrx4:
+      return indexed(sections_.addr, addr_base_, at.value, head_.address_size);
     default:
       return std::nullopt;
   }

@@ -18,6 +18,7 @@ using SectionBytes = std::span<const std::uint8_t>;
 /// The sections that entries lead to; those that are not there are empty.
 struct DebugSections {
   SectionBytes info;
+  SectionBytes types;  ///< before DWARF 5
   SectionBytes abbrev;
   SectionBytes str;
   SectionBytes line_str;
@@ -26,9 +27,9 @@ struct DebugSections {
 };
 
 /// Reads little-endian numbers; behind the end all are 0, and `good` is false.
-class Bytes {
+class SectionReader {
  public:
-  Bytes(SectionBytes all, std::uint64_t at) noexcept
+  SectionReader(SectionBytes all, std::uint64_t at) noexcept
       : at_(all.data() + (at < all.size() ? at : all.size())), end_(all.data() + all.size()), good_(at <= all.size()) {}
 
   [[nodiscard]] bool good() const noexcept { return good_; }
@@ -120,19 +121,26 @@ struct UnitHead {
 /// The head at `offset`; nothing: there is none that is understood, and where the next one begins is not known.
 [[nodiscard]] std::optional<UnitHead> unit_head(SectionBytes info, std::uint64_t offset);
 
-/// The abbreviations of a unit, by code. Empty for a table that is not understood.
+/// Bytes of abbreviations that are read if each unit reads its table by itself, as in libdw; where those are more than
+/// `most`, any number above it.
+[[nodiscard]] std::uint64_t bytes_of_all_tables(const DebugSections& sections, std::uint64_t most);
+
+/// The abbreviations of a unit, by code. Empty for a table that is not understood, or that no compiler writes.
 class Abbreviations {
  public:
-  Abbreviations(const DebugSections& sections, const UnitHead& unit);
+  /// Reads at most so many bytes.
+  Abbreviations(const DebugSections& sections, const UnitHead& unit, std::uint64_t most);
   /// Whether they are those of `unit`, too.
   [[nodiscard]] bool serve(const UnitHead& unit) const noexcept;
-  /// Bytes of the table.
+  /// Bytes of the table that were read, whether or not they were understood.
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
   [[nodiscard]] const Abbreviation* find(std::uint64_t code) const noexcept {
     return code < by_code_.size() && by_code_[code].tag != 0 ? &by_code_[code] : nullptr;
   }
 
  private:
+  [[nodiscard]] bool read(SectionReader& bytes);
+
   std::vector<Abbreviation> by_code_;
   UnitHead unit_;
   std::uint64_t size_ = 0;
@@ -161,10 +169,10 @@ class UnitReader {
   [[nodiscard]] SectionBytes bytes() const noexcept { return sections_.info.first(head_.end); }
 
   /// Gets behind the attributes of an entry.
-  void skip(Bytes& bytes, const Abbreviation& abbreviation) const;
+  void skip(SectionReader& bytes, const Abbreviation& abbreviation) const;
   /// Calls `visit(FoundAttribute)` for those that are wanted, and gets behind all.
   template <class Visit>
-  void read(Bytes& bytes, const Abbreviation& abbreviation, Visit&& visit) const {
+  void read(SectionReader& bytes, const Abbreviation& abbreviation, Visit&& visit) const {
     for (const Abbreviation::Attribute& each : abbreviation.attributes) {
       if (each.wanted == Wanted::nothing)
         skip_form(bytes, each.form);
@@ -181,8 +189,10 @@ class UnitReader {
   [[nodiscard]] std::optional<std::uint64_t> address(const FoundAttribute& at) const;
 
  private:
-  void skip_form(Bytes& bytes, unsigned form) const;
-  [[nodiscard]] FoundAttribute found(Bytes& bytes, const Abbreviation::Attribute& attribute) const;
+  void skip_form(SectionReader& bytes, unsigned form) const;
+  [[nodiscard]] static std::optional<std::uint64_t> indexed(SectionBytes table, std::uint64_t base, std::uint64_t index,
+                                                            unsigned size);
+  [[nodiscard]] FoundAttribute found(SectionReader& bytes, const Abbreviation::Attribute& attribute) const;
 
   const DebugSections& sections_;
   UnitHead head_;
