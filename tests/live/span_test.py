@@ -8,7 +8,7 @@ import os
 import subprocess
 
 from puppet import HERE
-from harness import check, check_equal, main, require_root, scenario
+from harness import check, check_equal, main, require_program, require_root, scenario
 
 SPAN = ["usdt:{0}:spans:begin", "~~", "usdt:{0}:spans:end"]
 # 10^6 pairs on 8 threads; in CI a tenth of them.
@@ -238,6 +238,35 @@ def who_began_a_span_can_be_asked_and_is_a_key(run):
         trace = traced(run, program, "across 300", *pair, "--where", where)
         check_equal(len(trace.spans), spans, where)
         accounts_add_up(trace)
+
+
+@scenario
+def numbers_of_processes_in_a_pid_namespace_are_those_it_has(run):
+    """The tracer is in one of its own: what events say, questions and keys mean, and the program says of itself, too."""
+    require_program("unshare")
+    program = build(run)
+    inside = ["unshare", "--pid", "--fork", "--mount-proc"]
+    begin, end = SPAN[0].format(program), SPAN[2].format(program)
+    log = run.dir / "own"
+
+    def told(*words):
+        command = ["sh", "-c", f"echo $$ > {log}; exec {program} across 100"]
+        done = subprocess.run([*inside, run.tool, "-f", "json", *words, "--", *command], capture_output=True, text=True,
+                              timeout=120)
+        check_equal(done.returncode, 0, done.stderr)
+        return int(log.read_text()), [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+    pair = [begin, "~~", end, "--pair-by", "arg0"]
+    for words, kind in (([begin], "event"), (pair, "span")):
+        own, lines = told(*words)
+        check(own < 100, f"the first processes of a namespace have small numbers: {own}")
+        check_equal({(line["pid"], line["tid"]) for line in lines if line["type"] == kind}, {(own, own)}, f"{kind}s")
+        own, lines = told(*words, "--by", "pid, tid")
+        check_equal([(row["key"], row["count"]) for row in lines[-2]["rows"]], [([own, own], 100)], f"keys of {kind}s")
+        own, lines = told(*words, "--where", f"pid == {own} && tid == {own}")
+        check_equal(sum(line["type"] == kind for line in lines), 100, f"{kind}s asked for by number")
+    own, lines = told(*pair, "--latency", "--by", "pid, tid")
+    check_equal(lines[-2]["rows"][0]["key"], [own, own], "keys of latencies")
 
 
 def rank(durations, permille):
