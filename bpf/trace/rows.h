@@ -17,6 +17,14 @@ struct {
 	__uint(value_size, sizeof(struct usdt_tally));
 } usdt_rows SEC(".maps");
 
+/* The keys that rows have, with 0 for their part: as many as there may be rows, in whatever parts. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u64));
+	__uint(value_size, sizeof(__u64));
+} usdt_row_keys SEC(".maps");
+
 /* Rows that were made: with stacks among their keys user space looks at new ones soon, while their processes live. */
 __u64 usdt_rows_made = 0;
 
@@ -37,6 +45,22 @@ static __always_inline bool raise(__u64 *extreme, __u64 value, const __u64 flip)
 	return false;
 }
 
+static __always_inline __u64 own_part(void)
+{
+	return bpf_get_smp_processor_id() & usdt_stock()->table_part_mask;
+}
+
+/* Whether there may be a row with these keys, which another part may have already. */
+static __always_inline bool has_room(struct usdt_row *row)
+{
+	long made;
+
+	row->part = 0;
+	made = bpf_map_update_elem(&usdt_row_keys, row, row, BPF_NOEXIST);
+	row->part = own_part();
+	return !made || made == -USDT_EEXIST;
+}
+
 /* Adds a hit to its row, which its first hit makes: from a tally where the question was. */
 static __always_inline void tally(struct usdt_row *row, struct usdt_question *question, const __u32 can,
 				  struct usdt_site_stats *stats)
@@ -46,9 +70,13 @@ static __always_inline void tally(struct usdt_row *row, struct usdt_question *qu
 	const __u64 high = bias ? value >> USDT_TALLY_LOW_BITS : (__u64)((__s64)value >> USDT_TALLY_LOW_BITS);
 	struct usdt_tally *first = (struct usdt_tally *)question, *known;
 
-	row->part = bpf_get_smp_processor_id() & usdt_stock()->table_part_mask;
+	row->part = own_part();
 	known = bpf_map_lookup_elem(&usdt_rows, row);
 	if (!known) {
+		if (!has_room(row)) {
+			count_unrowed(stats);
+			return;
+		}
 		*first = (struct usdt_tally){1, low, high, biased, biased};
 		if (!bpf_map_update_elem(&usdt_rows, row, first, BPF_NOEXIST)) {
 			if (can & TAKES_STACKS)

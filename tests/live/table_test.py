@@ -178,13 +178,33 @@ def sums_and_extremes_of_threads_that_hit_at_once_are_exact(run):
 
 
 @scenario
-def a_table_without_room_says_how_many_hits_are_in_no_row(run):
+def a_table_has_no_more_rows_than_it_has_room_for(run):
+    """Those that came first keep all their hits; the others are counted. A replay of the events has the same."""
     program = build(run)
-    table, _ = tabled(run, program, NUMBERS, "--by", "arg0", "--max-rows", "16")
-    lost = table.summary["lost"]["table_full"]
-    check(lost > 0, "there was no room")
-    check_equal(sum(table.column("count").values()) + lost, 500, "hits")
-    check_equal(table.summary["events"] + lost, 500, "hits in rows, and lost")
+    for most in (1, 2, 16):
+        table, hits = tabled(run, program, NUMBERS, "--by", "arg0", "--max-rows", str(most))
+        first = list(dict.fromkeys((hit.short,) for hit in hits))[:most]
+        kept = {key: count for key, count in counted(hits, lambda h: (h.short,)).items() if key in first}
+        check_equal(table.column("count"), kept, f"rows of the first {most} keys")
+        check_equal(table.summary["lost"]["table_full"], 500 - sum(kept.values()), "hits without a row")
+        check_equal(table.summary["events"], sum(kept.values()), "hits in rows")
+
+
+@scenario
+def threads_on_all_processors_share_the_room_of_a_table(run):
+    require_root()
+    program = run.build("tables", [HERE / "tables.c"], ["-O2"], libs=["-lpthread"])
+    threads, hits = 8, 5000
+    for by, most in (("arg0", 2), ("arg1 & 1023", 64)):
+        done = subprocess.run([run.tool, f"usdt:{program}:tables:value", "-f", "json", "--by", by, "--max-rows", str(most),
+                               "--", program, str(threads), str(hits)], capture_output=True, text=True, timeout=120)
+        check_equal(done.returncode, 0, done.stderr)
+        table = Table([json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")])
+        check_equal(len(table.rows), most, f"rows by {by}")
+        in_rows = sum(table.column("count").values())
+        check_equal(in_rows + table.summary["lost"]["table_full"], threads * hits, f"hits by {by}")
+        if by == "arg0":
+            check_equal(set(table.column("count").values()), {hits}, "a thread that has a row has all its hits there")
 
 
 @scenario

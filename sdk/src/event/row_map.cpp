@@ -24,6 +24,7 @@ namespace usdt::event {
 namespace {
 
 constexpr const char* kMap = "usdt_rows";
+constexpr const char* kKeysMap = "usdt_row_keys";
 /// More parts than that help no machine much, and each has room for all rows.
 constexpr long kMostParts = 16;
 constexpr std::uint32_t kMostEntries = 1u << 20;
@@ -192,6 +193,8 @@ Result<void> size_rows(BpfObject& object, const PlannedTable& table) {
     if (auto set = size_stacks(object); !set) return set;
   }
   if (auto set = object.set_max_entries(kMap, rows * parts); !set) return set;
+  if (auto set = object.set_max_entries(kKeysMap, rows); !set) return set;
+  if (auto set = object.set_key_size(kKeysMap, key_size(table)); !set) return set;
   return object.set_key_size(kMap, key_size(table));
 }
 
