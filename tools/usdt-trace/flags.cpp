@@ -51,6 +51,7 @@ constexpr const char* examples =
     "  usdt-trace 'postgresql:*' --record pg.rec; usdt-trace --replay pg.rec --where 'pid == 1234'\n"
     "  usdt-trace kcall:vfs_read --hist duration --by comm -- cat /etc/hostname\n"
     "  usdt-trace 'python:gc__start ~~ python:gc__done' --where 'duration > 1ms'\n"
+    "  usdt-trace 'python:gc__start ~~ python:gc__done' --latency --by comm\n"
     "  usdt-trace ucall:libc.so.6:malloc --hist arg0 --sample 1/100 -- ls\n"
     "A command runs under the tracer, and its children are traced with it. When it ends, so does the "
     "trace, with its exit code. Where the trace ends first (-M, -d, Ctrl-C, nobody reads its output), "
@@ -97,8 +98,7 @@ void declare_view(CLI::App& app, RawView& raw) {
       ->type_name("N");
   app.add_option(
          "--max-rows", raw.max_rows,
-         "Room for so many rows at least (processors have some for themselves); hits of further ones are counted as "
-         "table_full")
+         "Room for so many rows, of histograms for so many ranges; hits of further ones are counted as table_full")
       ->check(whole_number(1, 65536))
       ->type_name("N")
       ->capture_default_str();
@@ -123,20 +123,23 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
          "What to show: argN, str(argN), str(argN, argM) of the length argM, hex(argN), ntop(argN) of an IPv4 address, "
          "of functions names as well "
          "(count, str(filename)), retval, and what they lead to (req->peer.port, *p, a[2], ((struct foo *)arg1)->x, "
-         "sizeof(struct foo)); PROBE=LIST: of these probes. Default: every argument")
+         "sizeof(struct foo)), pid, tid, comm, cpu, nsecs, elapsed, duration, provider, name, probe, ip (args.pid: an "
+         "argument of that name); PROBE=LIST: of these probes. Default: every argument")
       ->allow_extra_args(false)
       ->type_name("[PROBE=]LIST");
   app.add_option(
          "--format-string", raw.format_string,
          "Lines of your own: printf's directives, which take the values of --print in their order ('%s took %d'), "
          "%{NAME} for time, nsecs, pid, tid, cpu, comm, probe and duration, or for a value in place "
-         "('%-16{comm} %{str(arg0)}')")
+         "('%-16{comm} %{str(arg0)} %{elapsed}')")
       ->allow_extra_args(false)
       ->type_name("FORMAT");
   app.add_option(
          "--where", raw.where,
          "Only hits for which this holds, which the kernel finds out: C's operators over arguments and what "
-         "they lead to, pid, tid, comm, cpu, uid, gid, cgroup, nsecs, elapsed, duration, provider, name, probe, ip, "
+         "they lead to, pid, tid, comm, cpu, uid, gid, cgroup (of spans those of the beginning), nsecs, elapsed, "
+         "duration, "
+         "provider, name, probe, ip, "
          "numbers (10ms, 4KiB), texts (==, !=, =~ \"SELECT*FROM*\", str(argN, argM) of the length argM), in {1, 2}")
       ->allow_extra_args(false)
       ->type_name("EXPR");

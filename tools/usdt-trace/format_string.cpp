@@ -9,6 +9,8 @@
 #include <charconv>
 #include <utility>
 
+#include "words.hpp"
+
 namespace usdt_trace {
 namespace {
 
@@ -149,11 +151,12 @@ class Parser {
 
   usdt::Result<void> add_value(std::string_view text, std::size_t begin) {
     auto list = parse_print_list(text);
+    if (!list && list.error().kind == usdt::ErrorKind::invalid_argument) return usdt::fail(list.error());
     if (!list || list->size() != 1) {
       const std::size_t column = begin + (list ? 0 : list.error().column.value_or(0));
       return usdt::fail(
           wrong(source_, column,
-                "neither a value as --print has it (arg0, str(arg1), req->size) nor one of " + format_field_names()));
+                "neither a value as --print has it (arg0, str(arg1), elapsed) nor one of " + format_field_names()));
     }
     made_.list.push_back(std::move(list->front()));
     return {};
@@ -170,15 +173,25 @@ class Parser {
   FormatString made_;
 };
 
-/// What `piece` cannot show of such a value, in words; empty: it can.
+constexpr std::string_view kText = "a text, for which there is %s";
+constexpr std::string_view kInteger = "an integer, for which there are %d, %u, %x and %s";
+
+/// What `piece` cannot show of a word, in words; empty: it can.
+std::string_view mismatch(const FormatPiece& piece, usdt::HitField word) {
+  if (piece.conversion == 's') return {};
+  if (is_text(word)) return kText;
+  return kReals.find(piece.conversion) != kReals.npos ? kInteger : std::string_view();
+}
+
+/// The same of a value.
 std::string_view mismatch(const FormatPiece& piece, const PrintItem& item, const usdt::Arg& arg) {
   if (piece.conversion == 's' || !arg.readable()) return {};
-  if (item.form == PrintItem::Form::text || arg.length) return "a text, for which there is %s";
+  if (item.form == PrintItem::Form::text || arg.length) return kText;
   if (arg.type.kind == usdt::TypeKind::structure || arg.type.kind == usdt::TypeKind::array)
     return "no number, for which there is %s";
   const bool real = kReals.find(piece.conversion) != kReals.npos;
   if (arg.type.is_float() && !real) return "a real, for which there are %f, %e, %g and %s";
-  if (!arg.type.is_float() && real) return "an integer, for which there are %d, %u, %x and %s";
+  if (!arg.type.is_float() && real) return kInteger;
   return {};
 }
 
@@ -211,8 +224,9 @@ usdt::Result<void> check_format(const FormatString& format, const usdt::AttachPl
       if (piece.kind != Kind::value) continue;
       const PrintItem& item = list[next++];
       const auto position = position_of(item, plan.args[site.args]);
-      const std::string_view why =
-          position ? mismatch(piece, item, plan.args[site.args][*position]) : std::string_view();
+      const std::string_view why = position    ? mismatch(piece, item, plan.args[site.args][*position])
+                                   : item.word ? mismatch(piece, *item.word)
+                                               : std::string_view();
       if (!why.empty())
         return usdt::fail(
             usdt::ErrorKind::invalid_argument,

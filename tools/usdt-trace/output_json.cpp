@@ -10,6 +10,7 @@
 #include "frames.hpp"
 #include "output.hpp"
 #include "view_output.hpp"
+#include "words.hpp"
 
 namespace usdt_trace {
 namespace {
@@ -33,6 +34,7 @@ class JsonOutput final : public Output {
         limited_(flags.max_overhead > 0),
         max_rate_(flags.max_rate),
         likely_texts_(flags.likely_texts),
+        began_(flags.began),
         view_(flags.view),
         question_(flags.question),
         json_(object_) {
@@ -268,7 +270,9 @@ class JsonOutput final : public Output {
     for (std::size_t i = 0; i < list.size(); ++i) {
       const PrintItem& item = list[i];
       const auto position = columns_.position(event, i);
-      if (!position)
+      if (!position && item.word)
+        word(event, item);
+      else if (!position)
         error("no such argument");
       else if (item.form == PrintItem::Form::text)
         text(event, *position, static_cast<unsigned>(i));
@@ -286,6 +290,16 @@ class JsonOutput final : public Output {
     json_key(json_, "end_args"), json_.StartArray();
     unasked_of(event, true);
     json_.EndArray();
+  }
+
+  /// One of the words of questions.
+  void word(const usdt::Event& event, const PrintItem& item) {
+    const WordValue value = word_value(*item.word, event, began_, names_[event.site().probe.value]);
+    if (const auto* unread = std::get_if<usdt::ArgError>(&value)) return error(unread->reason);
+    if (const auto* text = std::get_if<std::string>(&value)) return json_text(json_, *text);
+    const std::uint64_t number = std::get<std::uint64_t>(value);
+    item.form == PrintItem::Form::hex ? json_text(json_, fmt::format("{:#x}", number))
+                                      : static_cast<void>(json_.Uint64(number));
   }
 
   /// "ntop(x)"
@@ -485,6 +499,7 @@ class JsonOutput final : public Output {
   bool limited_;
   std::uint32_t max_rate_;
   bool likely_texts_;
+  std::uint64_t began_;
   Columns columns_;
   const View& view_;
   const std::string& question_;  ///< empty: of no script

@@ -12,6 +12,7 @@
 #include "frames.hpp"
 #include "output.hpp"
 #include "view_output.hpp"
+#include "words.hpp"
 
 namespace usdt_trace {
 namespace {
@@ -30,6 +31,7 @@ class TextOutput final : public Output {
         likely_texts_(flags.likely_texts),
         sample_(flags.sample),
         limited_(flags.max_overhead > 0),
+        began_(flags.began),
         format_(flags.format_string),
         view_(flags.view),
         question_(flags.question),
@@ -219,7 +221,7 @@ class TextOutput final : public Output {
       case EventField::time:
         return show_time(wall_time(event));
       case EventField::nsecs:
-        return out_.print("{}", event.timestamp());
+        return out_.print("{}", event.timestamp() + event.duration());
       case EventField::pid:
         return out_.print("{}", event.pid());
       case EventField::tid:
@@ -240,6 +242,7 @@ class TextOutput final : public Output {
   /// A value by a directive: a text without the quotes it has among others, a number as it says.
   void show_as(const FormatPiece& piece, const usdt::Event& event, const PrintItem& item, std::size_t i) {
     const auto position = columns_.position(event, i);
+    if (!position && item.word) return show_word_as(piece, event, *item.word);
     if (!position) return show_error("no such argument");
     const usdt::Arg& arg = event.arg_info(*position);
     const auto described =
@@ -265,7 +268,9 @@ class TextOutput final : public Output {
 
   void show_value_of(const usdt::Event& event, const PrintItem& item, std::size_t i) {
     const auto position = columns_.position(event, i);
-    if (!position)
+    if (!position && item.word)
+      show_word(event, item);
+    else if (!position)
       show_error("no such argument");
     else if (item.form == PrintItem::Form::text)
       show_text(event, *position);
@@ -275,6 +280,29 @@ class TextOutput final : public Output {
       show_text(*text);
     else
       show_whole(event, *position, item.form == PrintItem::Form::hex);
+  }
+
+  [[nodiscard]] WordValue value_of(const usdt::Event& event, usdt::HitField word) const {
+    return word_value(word, event, began_, names_[event.site().probe.value]);
+  }
+
+  /// One of the words of questions, among values.
+  void show_word(const usdt::Event& event, const PrintItem& item) {
+    const WordValue value = value_of(event, *item.word);
+    if (const auto* error = std::get_if<usdt::ArgError>(&value)) return show_error(error->reason);
+    if (const auto* text = std::get_if<std::string>(&value)) return out_.print("{}", usdt::tools::quoted(*text));
+    const std::uint64_t number = std::get<std::uint64_t>(value);
+    item.form == PrintItem::Form::hex ? out_.print("{:#x}", number) : out_.print("{}", word_text(*item.word, number));
+  }
+
+  /// The same by a directive.
+  void show_word_as(const FormatPiece& piece, const usdt::Event& event, usdt::HitField word) {
+    const WordValue value = value_of(event, word);
+    if (const auto* error = std::get_if<usdt::ArgError>(&value)) return show_error(error->reason);
+    if (const auto* text = std::get_if<std::string>(&value)) return out_.print("{}", *text);
+    const std::uint64_t number = std::get<std::uint64_t>(value);
+    piece.conversion == 's' ? out_.print("{}", word_text(word, number))
+                            : out_.print("{}", integer_text(piece, number, sizeof(number)));
   }
 
   /// "ntop(x)"
@@ -373,7 +401,7 @@ class TextOutput final : public Output {
     const usdt::Value value = event.value(n);
     if (const auto* error = std::get_if<usdt::ArgError>(&value)) return show_error(error->reason);
     const usdt::Arg& arg = event.arg_info(n);
-    if (!hex && show_word(arg, value)) return;
+    if (!hex && show_name(arg, value)) return;
     if (const auto meant = usdt::tools::text_by_meaning(arg, value); meant && !hex) return out_.print("{}", *meant);
     if (const auto* number = std::get_if<double>(&value)) {
       // The shortest text that reads back as the same float.
@@ -389,7 +417,7 @@ class TextOutput final : public Output {
   }
 
   /// What a value is called, if it has a name.
-  bool show_word(const usdt::Arg& arg, const usdt::Value& value) {
+  bool show_name(const usdt::Arg& arg, const usdt::Value& value) {
     if (std::holds_alternative<double>(value)) return false;
     const auto* whole = std::get_if<std::int64_t>(&value);
     const std::uint64_t bits = whole ? static_cast<std::uint64_t>(*whole) : std::get<std::uint64_t>(value);
@@ -427,6 +455,7 @@ class TextOutput final : public Output {
   bool likely_texts_;
   std::uint32_t sample_;
   bool limited_;
+  std::uint64_t began_;
   const FormatString& format_;
   const View& view_;
   const std::string& question_;  ///< empty: of no script

@@ -10,11 +10,14 @@
 #include <utility>
 
 #include "notice.hpp"
+#include "output.hpp"
+#include "words.hpp"
 
 namespace usdt_trace {
 namespace {
 
 void ask_for_text(const PrintItem& item, usdt::TextOptions& texts) {
+  if (!item.gives_way()) return;
   if (item.form == PrintItem::Form::value) texts.described.push_back(name_of(item.value));
   if (item.form != PrintItem::Form::text) return;
   const usdt::ArgName text = name_of(item.value);
@@ -30,7 +33,8 @@ void ask_for_text(const PrintItem& item, usdt::TextOptions& texts) {
 /// What a print list wants beside the arguments; where it is empty, what is in those that are structs or texts.
 usdt::ValueOptions values_of(const PrintList& list, const Flags& flags) {
   usdt::ValueOptions values;
-  for (const PrintItem& item : list) values.paths.push_back(item.value);
+  for (const PrintItem& item : list)
+    if (item.gives_way()) values.paths.push_back(item.value);
   values.open = list.empty() && !flags.no_events();
   values.depth = flags.depth;
   return values;
@@ -79,6 +83,21 @@ std::string what_there_is(const usdt::AttachPlan& plan, const Printed& printed, 
                      numbers ? "; arguments count from arg0" : "");
 }
 
+/// What is known of every event, and has no place in a site's list.
+usdt::Result<void> check_word(const Flags& flags, const usdt::AttachPlan& plan, const PrintItem& item,
+                              std::string_view option) {
+  const auto refused = [&](std::string_view why) {
+    return usdt::fail(usdt::ErrorKind::invalid_argument,
+                      fmt::format("{}: {}; an argument of that name is args.{}", option, why, item.value.text));
+  };
+  if (const std::string_view why = why_not_shown(*item.word); !why.empty()) return refused(why);
+  if (*item.word == usdt::HitField::duration && !has_calls(plan) && !plan.spans)
+    return refused("only calls (ucall, kcall, ksession, fsession) and spans have one");
+  if (*item.word == usdt::HitField::elapsed && flags.began == 0)
+    return refused("the recording does not say since when");
+  return {};
+}
+
 /// An argument no site has is a mistake, one that some sites lack is not.
 usdt::Result<void> check_list(const Flags& flags, const usdt::AttachPlan& plan, const Printed& printed,
                               ListNumber number) {
@@ -89,13 +108,16 @@ usdt::Result<void> check_list(const Flags& flags, const usdt::AttachPlan& plan, 
       return (!plan.spans || site.span) && printed.of_probe[site.probe.value] == number && position_of(item, args) &&
              (!item.length || usdt::find_arg(args, *item.length));
     });
-    if (!exists)
+    const std::string option =
+        in_format ? fmt::format("--format-string %{{{}}}", item.label) : fmt::format("--print {}", item.label);
+    if (!exists && item.word) {
+      if (auto sense = check_word(flags, plan, item, option); !sense) return sense;
+    } else if (!exists) {
       return usdt::fail(usdt::ErrorKind::invalid_argument,
-                        fmt::format("{}: no such argument{}: {}",
-                                    in_format ? fmt::format("--format-string %{{{}}}", item.label)
-                                              : fmt::format("--print {}", item.label),
+                        fmt::format("{}: no such argument{}: {}", option,
                                     in_format ? fmt::format(", nor one of {}", format_field_names()) : "",
                                     what_there_is(plan, printed, number)));
+    }
   }
   return {};
 }

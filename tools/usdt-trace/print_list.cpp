@@ -8,6 +8,8 @@
 #include <boost/spirit/home/x3.hpp>
 #include <utility>
 
+#include "words.hpp"
+
 namespace usdt_trace {
 namespace {
 
@@ -57,18 +59,42 @@ std::size_t column_of(std::string_view part, std::string_view source, std::uint3
   return static_cast<std::size_t>(part.data() - source.data()) + blanks + within;
 }
 
+/// "args.pid" is the argument of that name, as in questions.
+bool take_argument(usdt::ValuePath& path) {
+  const auto* name = std::get_if<std::string>(&path.root);
+  if (name == nullptr || *name != "args" || path.steps.empty() ||
+      path.steps.front().kind != usdt::PathStep::Kind::member)
+    return false;
+  path.root = path.steps.front().name;
+  path.steps.erase(path.steps.begin());
+  path.text.erase(0, path.text.find('.') + 1);
+  return true;
+}
+
+/// The word that an item is, in the forms that can show it.
+usdt::Result<std::optional<usdt::HitField>> word_in(const PrintItem& shown) {
+  const auto word = word_of(shown.value);
+  if (!word || shown.form == Form::value || (shown.form == Form::hex && !is_text(*word))) return word;
+  if (usdt::TypedExpression::is_word(shown.value)) return std::nullopt;
+  return usdt::fail(usdt::ErrorKind::invalid_argument,
+                    fmt::format("--print {0}: {1} is what is known of every hit; an argument of that name is args.{1}",
+                                shown.label, shown.value.text));
+}
+
 usdt::Result<PrintItem> item_of(const ParsedItem& parsed, std::string_view source) {
   PrintItem out;
   out.form = parsed.first;
   std::string label;
+  bool argument = false;
   for (const Part& part : parsed.second) {
     auto path = usdt::parse_value_path(part.text);
     if (!path) return usdt::fail(expected(column_of(part.text, source, path.error().column.value_or(0)), source));
     const bool is_length = &part != &parsed.second.front();
     label += fmt::format("{}{}", is_length ? ", " : "", path->text);
-    if (!is_length)
+    if (!is_length) {
+      argument = take_argument(*path);
       out.value = std::move(*path);
-    else if (path->steps.empty())
+    } else if (path->steps.empty())
       out.length = path->root;
     else
       return usdt::fail(expected(column_of(part.text, source, path->steps.front().column), source));
@@ -77,6 +103,10 @@ usdt::Result<PrintItem> item_of(const ParsedItem& parsed, std::string_view sourc
   if (out.form == Form::address) label = fmt::format("ntop({})", label);
   if (out.form == Form::hex) label = fmt::format("hex({})", label);
   out.label = std::move(label);
+  if (argument) return out;
+  auto word = word_in(out);
+  if (!word) return usdt::fail(word.error());
+  out.word = *word;
   return out;
 }
 
@@ -110,7 +140,7 @@ usdt::Result<PrintList> parse_print_list(std::string_view source) {
 }
 
 std::optional<std::size_t> position_of(const PrintItem& wanted, const std::vector<usdt::Arg>& args) {
-  return usdt::find_arg(args, name_of(wanted.value));
+  return wanted.gives_way() ? usdt::find_arg(args, name_of(wanted.value)) : std::nullopt;
 }
 
 }  // namespace usdt_trace

@@ -9,6 +9,7 @@
 
 #include "usdt/decode.hpp"
 #include "usdt/event.hpp"
+#include "usdt/expression.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/result.hpp"
 #include "usdt/value_path.hpp"
@@ -22,6 +23,11 @@ struct PrintItem {
   usdt::ValuePath value;                     ///< an argument, kReturnValue, or what they lead to
   std::optional<usdt::ArgName> length = {};  ///< text: the argument that says how long it is
   std::string label;                         ///< as written: "str(arg1)"
+  /// It is one of the words of questions: at every site, or, of those that give way to arguments (gives_way()), where
+  /// there is none of that name.
+  std::optional<usdt::HitField> word = {};
+
+  [[nodiscard]] bool gives_way() const { return !word || usdt::TypedExpression::is_word(value); }
 };
 using PrintList = std::vector<PrintItem>;
 
@@ -37,7 +43,8 @@ inline constexpr std::string_view kReturnValue = "retval";
 /// The name of a value in its site's list.
 [[nodiscard]] usdt::ArgName name_of(const usdt::ValuePath& value);
 
-/// Parses "arg0, str(arg1), hex(count), ntop(addr), req->peer.port, retval". Error: syntax with the column.
+/// Parses "arg0, str(arg1), hex(count), ntop(addr), req->peer.port, retval, pid, args.pid". Error: syntax with the
+/// column.
 [[nodiscard]] usdt::Result<PrintList> parse_print_list(std::string_view text);
 
 /// Which of a site's arguments `item` means; nothing: it has no such argument.
