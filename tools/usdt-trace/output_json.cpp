@@ -15,7 +15,6 @@
 namespace usdt_trace {
 namespace {
 
-using usdt::tools::json_hex;
 using usdt::tools::json_key;
 using usdt::tools::json_text;
 using usdt::tools::json_text_or_null;
