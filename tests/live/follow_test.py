@@ -304,6 +304,16 @@ def tables_have_the_hits_of_what_came_while_they_were_filled(run):
 
 
 @scenario
+def what_comes_finds_as_much_room_in_a_table_as_is_left(run):
+    later = Later(run)
+    tracing = attach(run, ["late:*"], "-p", later.start(), "--by", "arg0", "--max-rows", "9")
+    open_two(later, tracing, 7, 4)  # 0 to 6, and 7 to 10
+    result = finish(tracing)
+    check_equal(table(result).keys(), {(n,) for n in range(9)}, "rows")
+    check_equal((result.summary["events"], result.summary["lost"]["table_full"]), (9, 2), "hits")
+
+
+@scenario
 def a_table_grows_while_it_is_shown(run):
     later = Later(run)
     tracing = attach(run, ["late:*"], "-p", later.start(), "--by", "name", "--hist", "arg0", "--interval", "0.05",

@@ -199,7 +199,7 @@ Result<void> size_rows(BpfObject& object, const PlannedTable& table) {
 }
 
 std::vector<const char*> maps_of_rows(const PlannedTable& table) {
-  std::vector<const char*> maps{kMap};
+  std::vector<const char*> maps{kMap, kKeysMap};
   if (has_stacks(table)) maps.insert(maps.end(), std::begin(kStackMaps), std::end(kStackMaps));
   return maps;
 }
