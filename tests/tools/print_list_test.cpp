@@ -43,6 +43,36 @@ TEST(PrintList, takes_the_argument_that_is_the_length_of_a_text) {
   EXPECT_FALSE((*list)[2].length);
 }
 
+TEST(PrintList, takes_bytes_and_addresses_with_how_many_they_are) {
+  using Kind = usdt::PathStep::Kind;
+  const auto list = parse_print_list("buf(arg1, 0x10), buf( req->data , req->size), ntop(arg0,4), ntop(addr), buf");
+  ASSERT_TRUE(list) << list.error().message;
+  ASSERT_EQ(list->size(), 5U);
+  EXPECT_EQ((*list)[0].label, "buf(arg1, 0x10)");
+  EXPECT_EQ((*list)[0].value.steps.back().kind, Kind::bytes);
+  EXPECT_EQ((*list)[0].value.steps.back().index, 16U);
+  EXPECT_EQ((*list)[1].label, "buf(req->data, req->size)");
+  EXPECT_EQ((*list)[1].value.steps.back().name, "req->size");
+  EXPECT_EQ((*list)[1].size->steps.size(), 1U);
+  EXPECT_EQ((*list)[2].form, PrintItem::Form::address);
+  EXPECT_EQ((*list)[2].value.steps.back().kind, Kind::bytes);
+  EXPECT_EQ((*list)[3].value.steps.back().kind, Kind::address);
+  EXPECT_EQ((*list)[4].form, PrintItem::Form::value) << "an argument may be called so";
+  for (const char* wrong : {"buf(arg1, 0)", "ntop(arg1, 6)", "ntop(arg1, arg2)"})
+    EXPECT_EQ(parse_print_list(wrong).error().kind, usdt::ErrorKind::invalid_argument) << wrong;
+  EXPECT_EQ(parse_print_list("buf(arg1, )").error().kind, usdt::ErrorKind::syntax);
+}
+
+TEST(PrintList, shows_bytes_escaped_in_digits_and_as_addresses) {
+  const std::string bytes("GET\0\"\\\n\xff", 8);
+  EXPECT_EQ(bytes_text(bytes), "GET\\x00\\x22\\x5c\\x0a\\xff");
+  EXPECT_EQ(hex_digits(bytes), "47455400225c0aff");
+  EXPECT_EQ(hex_digits(bytes, true), "47455400225C0AFF");
+  EXPECT_EQ(address_text(std::string_view("\x7f\0\0\1", 4)), "127.0.0.1");
+  EXPECT_EQ(address_text(std::string(15, '\0') + '\1'), "::1");
+  EXPECT_EQ(address_text("12345"), "");
+}
+
 TEST(PrintList, takes_what_arguments_lead_to) {
   const auto list =
       parse_print_list("req->peer.port , str((*p).name), hex(((struct foo *)arg1)->x), sizeof(struct foo)");

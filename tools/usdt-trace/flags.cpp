@@ -121,6 +121,7 @@ void declare(CLI::App& app, Flags& flags, RawFlags& raw) {
   app.add_option(
          "--print", raw.prints,
          "What to show: argN, str(argN), str(argN, argM) of the length argM, hex(argN), ntop(argN) of an IPv4 address, "
+         "ntop(argN, 16) or ntop(argN, 4) of one that it points to, buf(argN, 32) and buf(argN, argM) of bytes, "
          "of functions names as well "
          "(count, str(filename)), retval, and what they lead to (req->peer.port, *p, a[2], ((struct foo *)arg1)->x, "
          "sizeof(struct foo)), pid, tid, comm, cpu, nsecs, elapsed, duration, provider, name, probe, ip (args.pid: an "
@@ -529,11 +530,22 @@ usdt::Result<void> interpret_probes(Flags& flags, const RawFlags& raw) {
   return {};
 }
 
-/// --print and --format-string.
-usdt::Result<void> interpret_prints(Flags& flags, const RawFlags& raw) {
-  auto prints = parse_prints(raw.prints);
-  if (!prints) return usdt::fail(prints.error());
-  flags.print = std::move(*prints);
+/// What is asked for by its size has room, however long texts may be.
+void make_room(Flags& flags) {
+  const auto make_room_for = [&](const PrintList& list) {
+    for (const PrintItem& item : list) {
+      const bool bytes = !item.value.steps.empty() && item.value.steps.back().kind == usdt::PathStep::Kind::bytes;
+      const std::uint64_t size = bytes ? item.value.steps.back().index : 0;
+      constexpr std::uint64_t most = 65536;
+      flags.string_size = std::max(flags.string_size, static_cast<std::uint32_t>(std::min(size, most)));
+    }
+  };
+  make_room_for(flags.print.rest);
+  for (const ProbePrint& print : flags.print.for_probes) make_room_for(print.list);
+}
+
+/// --format-string, and what does not go with it.
+usdt::Result<void> interpret_format(Flags& flags, const RawFlags& raw) {
   if (raw.format_string.empty()) return {};
   const auto wrong = [](const char* why) { return usdt::fail(usdt::ErrorKind::invalid_argument, why); };
   // A script does not know how it will be shown.
@@ -545,6 +557,16 @@ usdt::Result<void> interpret_prints(Flags& flags, const RawFlags& raw) {
     return wrong("--format-string names its values in place (%{arg0}): --print does not go with that");
   if (!format->list.empty()) flags.print.rest = format->list;
   if (!json) flags.format_string = std::move(*format);
+  return {};
+}
+
+/// --print and --format-string.
+usdt::Result<void> interpret_prints(Flags& flags, const RawFlags& raw) {
+  auto prints = parse_prints(raw.prints);
+  if (!prints) return usdt::fail(prints.error());
+  flags.print = std::move(*prints);
+  if (auto formatted = interpret_format(flags, raw); !formatted) return formatted;
+  make_room(flags);
   return {};
 }
 

@@ -174,6 +174,7 @@ class Parser {
 };
 
 constexpr std::string_view kText = "a text, for which there is %s";
+constexpr std::string_view kBytes = "bytes, for which there are %s, %x and %X";
 constexpr std::string_view kInteger = "an integer, for which there are %d, %u, %x and %s";
 
 /// What `piece` cannot show of a word, in words; empty: it can.
@@ -186,6 +187,8 @@ std::string_view mismatch(const FormatPiece& piece, usdt::HitField word) {
 /// The same of a value.
 std::string_view mismatch(const FormatPiece& piece, const PrintItem& item, const usdt::Arg& arg) {
   if (piece.conversion == 's' || !arg.readable()) return {};
+  const bool digits = piece.conversion == 'x' || piece.conversion == 'X';
+  if (item.form == PrintItem::Form::bytes) return digits ? std::string_view() : kBytes;
   if (item.form == PrintItem::Form::text || arg.length) return kText;
   if (arg.type.kind == usdt::TypeKind::structure || arg.type.kind == usdt::TypeKind::array)
     return "no number, for which there is %s";

@@ -277,6 +277,8 @@ class JsonOutput final : public Output {
         text(event, *position, static_cast<unsigned>(i));
       else if (item.form == PrintItem::Form::address)
         address(event, *position);
+      else if (item.form == PrintItem::Form::bytes)
+        bytes(event, *position, static_cast<unsigned>(i));
       else if (item.form == PrintItem::Form::hex)
         hex(event, *position);
       else if (described_text(plan(), event, *position))
@@ -303,10 +305,22 @@ class JsonOutput final : public Output {
 
   /// "ntop(x)"
   void address(const usdt::Event& event, std::size_t n) {
+    if (event.arg_info(n).length) {
+      const auto bytes = event.text(n);
+      return bytes ? json_text(json_, address_text(bytes->bytes)) : error(bytes.error().message);
+    }
     const usdt::Value value = event.value(n);
     if (const auto* unread = std::get_if<usdt::ArgError>(&value)) return error(unread->reason);
     const auto bits = integer_bits(value);
     bits ? json_text(json_, ipv4_text(*bits)) : error("a real is no address");
+  }
+
+  /// "buf(p, 16)"
+  void bytes(const usdt::Event& event, std::size_t n, unsigned position) {
+    const auto read = event.text(n);
+    if (!read) return error(read.error().message);
+    if (read->truncated) truncated_.push_back(position);
+    json_text(json_, hex_digits(read->bytes));
   }
 
   /// The arguments of one end of a span, or of another hit.

@@ -245,6 +245,8 @@ class TextOutput final : public Output {
     if (!position && item.word) return show_word_as(piece, event, *item.word);
     if (!position) return show_error("no such argument");
     const usdt::Arg& arg = event.arg_info(*position);
+    if (item.form == PrintItem::Form::bytes) return show_bytes_as(piece, event, *position);
+    if (item.form == PrintItem::Form::address && piece.conversion == 's') return show_address(event, *position);
     const auto described =
         item.form == PrintItem::Form::value ? described_text(plan(), event, *position) : std::nullopt;
     if (piece.conversion == 's') {
@@ -276,6 +278,8 @@ class TextOutput final : public Output {
       show_text(event, *position);
     else if (item.form == PrintItem::Form::address)
       show_address(event, *position);
+    else if (item.form == PrintItem::Form::bytes)
+      show_bytes(event, *position);
     else if (const auto text = described_text(plan(), event, *position); text && item.form == PrintItem::Form::value)
       show_text(*text);
     else
@@ -307,10 +311,30 @@ class TextOutput final : public Output {
 
   /// "ntop(x)"
   void show_address(const usdt::Event& event, std::size_t n) {
+    if (event.arg_info(n).length) {
+      const auto bytes = event.text(n);
+      return bytes ? out_.print("{}", address_text(bytes->bytes)) : show_error(bytes.error().message);
+    }
     const usdt::Value value = event.value(n);
     if (const auto* error = std::get_if<usdt::ArgError>(&value)) return show_error(error->reason);
     const auto bits = integer_bits(value);
     bits ? out_.print("{}", ipv4_text(*bits)) : show_value(event, n, false);
+  }
+
+  /// "buf(p, 16)"
+  void show_bytes(const usdt::Event& event, std::size_t n) {
+    const auto bytes = event.text(n);
+    if (!bytes) return show_error(bytes.error().message);
+    out_.print("\"{}\"{}", bytes_text(bytes->bytes), bytes->truncated ? "..." : "");
+  }
+
+  /// The same by a directive.
+  void show_bytes_as(const FormatPiece& piece, const usdt::Event& event, std::size_t n) {
+    const auto bytes = event.text(n);
+    if (!bytes) return show_error(bytes.error().message);
+    out_.print("{}{}",
+               piece.conversion == 's' ? bytes_text(bytes->bytes) : hex_digits(bytes->bytes, piece.conversion == 'X'),
+               bytes->truncated ? "..." : "");
   }
 
   /// A value with its members.

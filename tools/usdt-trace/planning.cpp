@@ -33,8 +33,11 @@ void ask_for_text(const PrintItem& item, usdt::TextOptions& texts) {
 /// What a print list wants beside the arguments; where it is empty, what is in those that are structs or texts.
 usdt::ValueOptions values_of(const PrintList& list, const Flags& flags) {
   usdt::ValueOptions values;
-  for (const PrintItem& item : list)
-    if (item.gives_way()) values.paths.push_back(item.value);
+  for (const PrintItem& item : list) {
+    if (!item.gives_way()) continue;
+    if (item.size) values.paths.push_back(*item.size);
+    values.paths.push_back(item.value);
+  }
   values.open = list.empty() && !flags.no_events();
   values.depth = flags.depth;
   return values;

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "print_list.hpp"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/fusion/include/std_pair.hpp>
 #include <boost/spirit/home/x3.hpp>
+#include <cctype>
+#include <charconv>
 #include <utility>
 
 #include "words.hpp"
@@ -41,16 +45,22 @@ const auto text = x3::rule<struct TextRule, ParsedItem>("str(argN)") = x3::lexem
 const auto hex = x3::rule<struct HexRule, ParsedItem>("hex(argN)") = x3::lexeme["hex" >> !letter] >> '(' >>
                                                                      x3::attr(Form::hex) >> one >> ')';
 const auto address = x3::rule<struct AddressRule, ParsedItem>("ntop(argN)") = x3::lexeme["ntop" >> !letter] >> '(' >>
-                                                                              x3::attr(Form::address) >> one >> ')';
+                                                                              x3::attr(Form::address) >> one_or_two >>
+                                                                              ')';
+const auto buffer = x3::rule<struct BufferRule, ParsedItem>("buf(argN, N)") = x3::lexeme["buf" >> !letter] >> '(' >>
+                                                                              x3::attr(Form::bytes) >> one_or_two >>
+                                                                              ')';
 const auto plain = x3::rule<struct PlainRule, ParsedItem>("argN") = x3::attr(Form::value) >> one;
-const auto item = text | hex | address | plain;
+const auto item = text | hex | address | buffer | plain;
 
 usdt::Error expected(std::size_t column, std::string_view source) {
-  return {usdt::ErrorKind::syntax,
-          fmt::format("--print: expected argN, a name, retval, a member, str(...), hex(...) or ntop(...) at column {} "
-                      "of '{}'; arguments count from arg0",
-                      column + 1, source),
-          0, static_cast<std::uint32_t>(column)};
+  return {
+      usdt::ErrorKind::syntax,
+      fmt::format(
+          "--print: expected argN, a name, retval, a member, str(...), hex(...), ntop(...) or buf(...) at column {} "
+          "of '{}'; arguments count from arg0",
+          column + 1, source),
+      0, static_cast<std::uint32_t>(column)};
 }
 
 /// Column of a part of `source`, and of something within it.
@@ -72,41 +82,107 @@ bool take_argument(usdt::ValuePath& path) {
 }
 
 /// The word that an item is, in the forms that can show it.
-usdt::Result<std::optional<usdt::HitField>> word_in(const PrintItem& shown) {
-  const auto word = word_of(shown.value);
+usdt::Result<std::optional<usdt::HitField>> word_in(const PrintItem& shown, std::optional<usdt::HitField> word) {
   if (!word || shown.form == Form::value || (shown.form == Form::hex && !is_text(*word))) return word;
-  if (usdt::TypedExpression::is_word(shown.value)) return std::nullopt;
+  if (*word == usdt::HitField::elapsed || *word == usdt::HitField::ip || *word == usdt::HitField::provider ||
+      *word == usdt::HitField::name)
+    return std::nullopt;
   return usdt::fail(usdt::ErrorKind::invalid_argument,
                     fmt::format("--print {0}: {1} is what is known of every hit; an argument of that name is args.{1}",
-                                shown.label, shown.value.text));
+                                shown.label, to_string(*word)));
+}
+
+std::string_view name_of(Form form) {
+  switch (form) {
+    case Form::text:
+      return "str";
+    case Form::hex:
+      return "hex";
+    case Form::address:
+      return "ntop";
+    case Form::bytes:
+      return "buf";
+    case Form::value:
+      break;
+  }
+  return {};
+}
+
+std::string_view without_blanks(std::string_view part) {
+  part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
+  return part.substr(0, part.find_last_not_of(' ') + 1);
+}
+
+/// "16", "0x10"; nothing: it is no number.
+std::optional<std::uint64_t> number_in(std::string_view digits) {
+  const bool hexadecimal = digits.starts_with("0x");
+  if (hexadecimal) digits.remove_prefix(2);
+  std::uint64_t number = 0;
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), number, hexadecimal ? 16 : 10);
+  return error == std::errc() && end == digits.data() + digits.size() ? std::optional(number) : std::nullopt;
+}
+
+usdt::Result<usdt::ValuePath> path_in(std::string_view part, std::string_view source) {
+  auto path = usdt::parse_value_path(part);
+  if (!path) return usdt::fail(expected(column_of(part, source, path.error().column.value_or(0)), source));
+  return path;
+}
+
+/// How many bytes: a number, or of bytes that are no address the value that says it.
+usdt::Result<void> add_size(PrintItem& out, std::string_view part, std::string_view source) {
+  usdt::PathStep& last = out.value.steps.back();
+  const auto number = number_in(without_blanks(part));
+  const bool fits = number && (out.form == Form::bytes ? *number > 0 : *number == 4 || *number == 16);
+  if (!fits && (number || out.form == Form::address))
+    return usdt::fail(usdt::ErrorKind::invalid_argument,
+                      fmt::format("--print: {} at column {} of '{}'",
+                                  out.form == Form::bytes ? "no bytes" : "an address has 4 or 16 bytes",
+                                  column_of(part, source, 0) + 1, source));
+  if (number) {
+    last.kind = usdt::PathStep::Kind::bytes;
+    last.index = *number;
+    return {};
+  }
+  auto path = path_in(part, source);
+  if (!path) return usdt::fail(path.error());
+  last.name = path->text;
+  out.size = std::move(*path);
+  return {};
+}
+
+/// The length of a text.
+usdt::Result<void> add_length(PrintItem& out, std::string_view part, std::string_view source) {
+  auto path = path_in(part, source);
+  if (!path) return usdt::fail(path.error());
+  if (!path->steps.empty()) return usdt::fail(expected(column_of(part, source, path->steps.front().column), source));
+  out.length = path->root;
+  return {};
 }
 
 usdt::Result<PrintItem> item_of(const ParsedItem& parsed, std::string_view source) {
+  using Kind = usdt::PathStep::Kind;
   PrintItem out;
   out.form = parsed.first;
-  std::string label;
-  bool argument = false;
-  for (const Part& part : parsed.second) {
-    auto path = usdt::parse_value_path(part.text);
-    if (!path) return usdt::fail(expected(column_of(part.text, source, path.error().column.value_or(0)), source));
-    const bool is_length = &part != &parsed.second.front();
-    label += fmt::format("{}{}", is_length ? ", " : "", path->text);
-    if (!is_length) {
-      argument = take_argument(*path);
-      out.value = std::move(*path);
-    } else if (path->steps.empty())
-      out.length = path->root;
-    else
-      return usdt::fail(expected(column_of(part.text, source, path->steps.front().column), source));
+  auto path = path_in(parsed.second.front().text, source);
+  if (!path) return usdt::fail(path.error());
+  out.label = path->text;
+  const bool argument = take_argument(*path);
+  const auto word = argument ? std::nullopt : word_of(*path);
+  out.value = std::move(*path);
+  const bool of_bytes = out.form == Form::bytes || out.form == Form::address;
+  if (of_bytes) out.value.steps.push_back({.kind = out.form == Form::bytes ? Kind::bytes : Kind::address});
+  if (parsed.second.size() > 1) {
+    const std::string_view length = parsed.second.back().text;
+    auto added = of_bytes ? add_size(out, length, source) : add_length(out, length, source);
+    if (!added) return usdt::fail(added.error());
+    out.label += fmt::format(", {}", without_blanks(length));
   }
-  if (out.form == Form::text) label = fmt::format("str({})", label);
-  if (out.form == Form::address) label = fmt::format("ntop({})", label);
-  if (out.form == Form::hex) label = fmt::format("hex({})", label);
-  out.label = std::move(label);
-  if (argument) return out;
-  auto word = word_in(out);
-  if (!word) return usdt::fail(word.error());
-  out.word = *word;
+  if (out.form != Form::value) out.label = fmt::format("{}({})", name_of(out.form), out.label);
+  if (of_bytes) out.value.text = out.label;
+  auto meant = word_in(out, word);
+  if (!meant) return usdt::fail(meant.error());
+  out.word = *meant;
   return out;
 }
 
@@ -120,6 +196,31 @@ std::optional<std::uint64_t> integer_bits(const usdt::Value& read) noexcept {
 
 std::string ipv4_text(std::uint64_t bits) {
   return fmt::format("{}.{}.{}.{}", bits & 0xff, bits >> 8 & 0xff, bits >> 16 & 0xff, bits >> 24 & 0xff);
+}
+
+std::string address_text(std::string_view bytes) {
+  std::array<char, INET6_ADDRSTRLEN> shown{};
+  const int family = bytes.size() == 4 ? AF_INET : AF_INET6;
+  const bool known = bytes.size() == 4 || bytes.size() == 16;
+  return known && ::inet_ntop(family, bytes.data(), shown.data(), shown.size()) != nullptr ? std::string(shown.data())
+                                                                                           : std::string();
+}
+
+std::string bytes_text(std::string_view bytes) {
+  std::string shown;
+  for (const char c : bytes) {
+    const bool plain_character = c >= ' ' && c <= '~' && c != '"' && c != '\\';
+    shown += plain_character ? std::string(1, c) : fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  }
+  return shown;
+}
+
+std::string hex_digits(std::string_view bytes, bool upper) {
+  std::string digits;
+  for (const char c : bytes) digits += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  if (upper)
+    std::ranges::transform(digits, digits.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return digits;
 }
 
 usdt::ArgName name_of(const usdt::ValuePath& path) { return path.steps.empty() ? path.root : usdt::ArgName(path.text); }
@@ -140,7 +241,10 @@ usdt::Result<PrintList> parse_print_list(std::string_view source) {
 }
 
 std::optional<std::size_t> position_of(const PrintItem& wanted, const std::vector<usdt::Arg>& args) {
-  return wanted.gives_way() ? usdt::find_arg(args, name_of(wanted.value)) : std::nullopt;
+  if (!wanted.gives_way()) return std::nullopt;
+  const auto found = usdt::find_arg(args, name_of(wanted.value));
+  if (found || wanted.form != PrintItem::Form::address || wanted.value.steps.size() > 1) return found;
+  return usdt::find_arg(args, wanted.value.root);  // of recordings that were made before there were others than of IPv4
 }
 
 }  // namespace usdt_trace

@@ -22,9 +22,15 @@ struct PathStep {
     dereference,     ///< "*": what a pointer points to
     cast,            ///< "(name)": the same bits as of another type
     size_of,         ///< "sizeof": no value but its bytes; the last step
+    /// "buf": the bytes of a struct or array, else those that a pointer points to: as many as the value called `name`
+    /// says, or `index`; 0: as many as the object has. Event::text() has them. The last step; paths do not write it.
+    bytes,
+    /// "ntop": the bytes of a struct in_addr or in6_addr, or of what a pointer to one points to; any other number
+    /// itself. The last step; paths do not write it.
+    address,
   };
   Kind kind = Kind::member;
-  std::string name = {};     ///< of the member; of the type
+  std::string name = {};     ///< of the member; of the type; of the value that says how many bytes
   std::uint64_t index = 0;   ///< of an element
   std::uint32_t column = 0;  ///< zero-based, where it is in the text
 };

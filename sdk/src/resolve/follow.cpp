@@ -135,15 +135,17 @@ Follower::Object Follower::object_of(std::size_t n) const {
   return object;
 }
 
+/// Whether a path begins from argument `n`.
+bool Follower::is_root(const ValuePath& path, std::size_t n) const {
+  const Arg& arg = roots_[n];
+  if (arg.result) return path.root == ArgName("retval");
+  const auto* number = std::get_if<std::uint8_t>(&path.root);
+  return number != nullptr ? *number == n : arg.name() == std::get<std::string>(path.root);
+}
+
 Result<Follower::Object> Follower::root_of(const ValuePath& path) const {
-  for (std::size_t n = 0; n < roots_.size(); ++n) {
-    const Arg& arg = roots_[n];
-    const auto* number = std::get_if<std::uint8_t>(&path.root);
-    const bool meant = arg.result ? path.root == ArgName("retval")
-                       : number   ? *number == n
-                                  : arg.name() == std::get<std::string>(path.root);
-    if (meant) return object_of(n);
-  }
+  for (std::size_t n = 0; n < roots_.size(); ++n)
+    if (is_root(path, n)) return object_of(n);
   return fail(ErrorKind::not_found, fmt::format("{}: no such argument", path.text));
 }
 
@@ -394,7 +396,11 @@ Result<void> Follower::append_size(const ValuePath& path) {
 }
 
 Result<void> Follower::add(const ValuePath& path) {
-  if (!path.steps.empty() && path.steps.back().kind == PathStep::Kind::size_of) return append_size(path);
+  if (!path.steps.empty()) {
+    if (path.steps.back().kind == PathStep::Kind::size_of) return append_size(path);
+    if (path.steps.back().kind == PathStep::Kind::bytes) return append_bytes(path);
+    if (path.steps.back().kind == PathStep::Kind::address) return append_address(path);
+  }
   auto object = root_of(path);
   if (!object) return fail(std::move(object.error()));
   for (const PathStep& step : path.steps) {

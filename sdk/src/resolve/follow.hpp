@@ -104,6 +104,7 @@ class Follower {
     std::shared_ptr<const ListLength> length = {};  ///< it is the length of a list, which is in no place of its own
   };
 
+  [[nodiscard]] bool is_root(const ValuePath& path, std::size_t n) const;
   [[nodiscard]] Result<Object> root_of(const ValuePath& path) const;
   [[nodiscard]] Object object_of(std::size_t n) const;
   [[nodiscard]] Result<TypeInfo> info(TypeRef type) const;
@@ -151,6 +152,23 @@ class Follower {
   [[nodiscard]] std::optional<Object> object_within(const Object& object, std::string_view members) const;
   [[nodiscard]] std::optional<Number> number_within(const Object& object, std::string_view members, TypeKind kind,
                                                     std::string_view of = {}) const;
+
+  // --- bytes: follow_bytes.cpp ---
+  /// More would fit no record.
+  static constexpr std::uint64_t kMostBytes = 65536;
+  /// Where the bytes are that a path means.
+  struct BytesAt {
+    Object object;
+    TypeInfo type;
+    Number address;
+    bool is_object = false;  ///< they are the object's own, not those that a number says where they are
+  };
+  [[nodiscard]] Result<BytesAt> bytes_at(const ValuePath& path) const;
+  [[nodiscard]] Type root_type(const ValuePath& path) const;
+  [[nodiscard]] Result<void> append_bytes(const ValuePath& path);
+  [[nodiscard]] Result<void> append_address(const ValuePath& path);
+  [[nodiscard]] Result<void> put_bytes(const ValuePath& path, BytesAt at, std::uint64_t size);
+  [[nodiscard]] std::optional<std::uint8_t> position_of_length(const std::string& name) const;
 
   // --- lists: follow_lists.cpp ---
   /// The array that a std::array is; any other object is itself.
