@@ -175,7 +175,9 @@ static __always_inline void close_call(const struct usdt_ctx *ctx, struct usdt_r
 	event->duration = bpf_ktime_get_ns() - event->ts;
 	fill_args(event, ctx, for_records(can), true);
 	if (is_call_wanted(ctx, row, can, event, stats)) {
-		if (!may_pass())
+		if (!is_slow_enough(event->duration))
+			count_faster(stats);
+		else if (!may_pass())
 			count_held_back(stats);
 		else if (bpf_ringbuf_output(&usdt_events, event, usdt_stock()->record_size, wake_flags()))
 			count_lost(stats);

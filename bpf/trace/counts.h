@@ -61,4 +61,9 @@ static __always_inline void count_held_back(struct usdt_site_stats *stats)
 	__sync_fetch_and_add(&stats->held_back, 1);
 }
 
+static __always_inline void count_faster(struct usdt_site_stats *stats)
+{
+	__sync_fetch_and_add(&stats->faster, 1);
+}
+
 #endif /* USDT_TRACE_COUNTS_H */

@@ -49,4 +49,13 @@ static __always_inline bool may_pass(void)
 	return true;
 }
 
+/* What a call or span has to take to become an event, ns. The consumer keeps those that took longest, and knows how
+ * long the shortest of them took: it only grows. */
+__u64 usdt_least_duration = 0;
+
+static __always_inline bool is_slow_enough(__u64 duration)
+{
+	return !usdt_stock()->slow_only || duration >= *(volatile __u64 *)&usdt_least_duration;
+}
+
 #endif /* USDT_TRACE_GUARDS_H */

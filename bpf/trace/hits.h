@@ -21,6 +21,10 @@ static __always_inline void record_hit(const struct usdt_ctx *ctx, struct usdt_r
 
 	if (!is_hit_wanted(ctx, row, can, stats, start) || (can & FILLS_TABLE))
 		return;
+	if (start && !is_slow_enough(bpf_ktime_get_ns() - start)) {
+		count_faster(stats);
+		return;
+	}
 	if (!may_pass()) {
 		count_held_back(stats);
 		return;

@@ -266,7 +266,10 @@ static __always_inline void end_span(const struct usdt_ctx *ctx, struct usdt_spa
 			return;
 		}
 	}
-	if (may_pass())
+	if (!is_slow_enough(span.duration)) {
+		if (take_span(key, span.begin, stats))
+			count_faster(stats);
+	} else if (may_pass())
 		record_span(ctx, event, key, can, &span, stats);
 	else if (take_span(key, span.begin, stats))
 		count_held_back(stats);

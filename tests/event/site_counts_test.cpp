@@ -36,7 +36,7 @@ TEST(CountRows, are_a_power_of_two_whatever_number_of_processors_is_claimed) {
 }
 
 TEST(CountRows, get_fewer_rather_than_many_megabytes) {
-  EXPECT_EQ(count_rows(50'000, 16).rows, 16U);
+  EXPECT_EQ(count_rows(40'000, 16).rows, 16U);
   EXPECT_LE(bytes(count_rows(50'000, 512)), 64 * kMegabyte);
   const CountRows many = count_rows(USDT_MAX_SITES, 512);
   EXPECT_EQ(many.rows, 1U);

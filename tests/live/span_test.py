@@ -28,10 +28,12 @@ class Traced:
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         self.spans = [line for line in lines if line["type"] == "span"]
         self.tables = [line for line in lines if line["type"] == "table"]
+        self.slowest = [line["events"] for line in lines if line["type"] == "slowest"]
         self.summary = lines[-1]
         self.notices = done.stderr
         self.said = [list(map(int, line.split())) for line in said.splitlines()]
-        self.begin, self.end = self.summary["probes"] if "probes" in self.summary else (None, None)
+        probes = self.summary.get("probes", [])
+        self.begin, self.end = probes if len(probes) == 2 else (None, None)  # one: calls
 
     def rows(self):
         return {tuple(row["key"]): row for row in self.tables[-1]["rows"]}
@@ -67,7 +69,7 @@ def accounts_add_up(trace):
     begin, end = trace.begin, trace.end
     check_equal(begin["hits"], begin["paired"] + begin["lost"]["calls_full"] + begin["in_flight"] + begin["unpaired"],
                 f"hits that begin: {begin}")
-    lost = sum(end["lost"].values())
+    lost = sum(end["lost"].values()) + end.get("faster", 0)
     check_equal(end["hits"], end["events"] + end.get("rejected", 0) + end.get("undecided", 0) + lost + end["unmatched"] +
                 end["unpaired"], f"hits that end: {end}")
 
@@ -269,6 +271,92 @@ def numbers_of_processes_in_a_pid_namespace_are_those_it_has(run):
     check_equal(lines[-2]["rows"][0]["key"], [own, own], "keys of latencies")
 
 
+def durations_of(spans):
+    return [span["duration_ns"] for span in spans]
+
+
+def are_the_slowest(shown, count, timed):
+    """By what the program itself measured: of each work the shortest and the longest that it can have taken."""
+    check_equal((len(shown), len({span["args"][0] for span in shown})), (count, count), "spans that are shown")
+    check_equal(durations_of(shown), sorted(durations_of(shown), reverse=True), "their order")
+    for span in shown:
+        work, thread = span["args"]
+        check_equal((span["end_args"], thread), ([work, work % 10_000_000 % 1000 - 300], work // 10_000_000), f"ends of {span}")
+        least, most = timed.pop(work)
+        check(least <= span["duration_ns"] <= most, f"{least} <= {span['duration_ns']} <= {most}")
+    longest = max(timed.items(), key=lambda each: each[1][0])
+    check(longest[1][0] <= shown[-1]["duration_ns"], f"it is not shown, and took longer than {shown[-1]}: {longest}")
+
+
+@scenario
+def the_slowest_are_those_by_the_programs_own_clock(run):
+    program, each = build(run), PAIRS_EACH // 2
+    trace = traced(run, program, f"slow {THREADS} {each}", "--slowest", "20")
+    timed = {work: (least, most) for work, least, most in trace.said}
+    check_equal(len(timed), THREADS * each, "spans by the program's own count")
+    [shown] = trace.slowest
+    are_the_slowest(shown, 20, dict(timed))
+    accounts_add_up(trace)
+    check_equal((trace.begin["paired"], sum(trace.end["lost"].values())), (THREADS * each, 0), "spans")
+    check(f"the 20 slowest of {THREADS * each} spans; lost: 0 ring_full" in trace.notices, trace.notices)
+    print(f"  {trace.end['events']} of {THREADS * each} spans left the kernel")
+    asked = traced(run, program, f"slow 4 {each}", "--slowest", "7", "--where", "arg1 in {1, 2} && duration >= 1us")
+    timed = {work: (least, most) for work, least, most in asked.said if work // 10_000_000 in (1, 2)}
+    are_the_slowest(asked.slowest[0], 7, timed)
+    accounts_add_up(asked)
+    check_equal(asked.begin["paired"], 4 * each, "spans")
+    check(asked.end["rejected"] >= 2 * each, f"those of the other threads: {asked.end}")
+
+
+@scenario
+def the_slowest_so_far_are_shown_again_and_again(run):
+    trace = traced(run, build(run), f"slow 2 {4 * PAIRS_EACH}", "--slowest", "5", "--interval", "0.1")
+    check(len(trace.slowest) > 2, f"times: {len(trace.slowest)}")
+    for before, after in zip(trace.slowest, trace.slowest[1:]):
+        for n, span in enumerate(before):
+            check(span in after or durations_of(after)[-1] >= span["duration_ns"], f"{n}: {span} in {after}")
+    are_the_slowest(trace.slowest[-1], 5, {work: (least, most) for work, least, most in trace.said})
+
+
+@scenario
+def a_recording_has_the_slowest_of_all_its_spans(run):
+    program = build(run)
+    file, shown = recorded(run, program, "slow 3 3000")
+    spans = [line for line in shown if line["type"] == "span"]
+    for where, spans in ((), spans), (("--where", "arg1 == 2"), [span for span in spans if span["args"][1] == 2]):
+        wanted = sorted(spans, key=lambda span: (-span["duration_ns"], span["ts"], span["tid"]))
+        for count in (1, 10, 1000):
+            again = replayed(run, file, "--slowest", str(count), *where)
+            check_equal(again.slowest, [wanted[:count]], f"the {count} slowest {where}")
+            accounts_add_up(again)
+    few = replayed(run, file, "--slowest", "10", "--where", "arg1 == 7")
+    check_equal(few.slowest, [[]], "of none")
+    lines = subprocess.run([run.tool, "--replay", file, "--slowest", "3", "--print", "end.arg1"], capture_output=True, text=True,
+                           timeout=60).stdout.splitlines()
+    check_equal(lines[0].split(), ["TOOK", "TIME", "COMMAND", "PID", "TID", "PROBE", "ARGUMENTS"], "heading")
+    wanted = sorted((line for line in shown if line["type"] == "span"), key=lambda span: -span["duration_ns"])
+    check_equal([line.split()[3:5] + line.split()[-1:] for line in lines[1:]],
+                [[str(span["pid"]), str(span["tid"]), f"end.arg1={span['end_args'][1]}"] for span in wanted[:3]], "lines")
+
+
+@scenario
+def the_slowest_calls_are_shown_with_their_stacks(run):
+    program = build(run)
+    trace = traced(run, program, "nested 5 200", "--slowest", "8", "--ustack", "--print", "depth, work, retval",
+                   probes=["ucall:{0}:nested"])
+    [probe] = trace.summary["probes"]
+    check_equal(probe["hits"], probe["events"] + probe["faster"], f"hits: {probe}")
+    check_equal(probe["hits"], 1000, "calls")
+    [shown] = trace.slowest
+    check_equal(durations_of(shown), sorted(durations_of(shown), reverse=True), "their order")
+    check_equal(len(shown), 8, "calls that are shown")
+    for call in shown:
+        depth, work, result = call["args"]
+        check_equal((work % 1000, result), (5 - depth, depth * (depth + 1) // 2), f"{call}")
+        check_equal([frame.get("function") for frame in call["ustack"]][:2], ["nested", "nested" if depth < 5 else "main"],
+                    f"the stack of {call}")
+
+
 def rank(durations, permille):
     return sorted(durations)[math.ceil(len(durations) * permille / 1000) - 1]
 
@@ -316,6 +404,15 @@ WRONG = [
     (SPAN, ["--count"], "--count is of hits"),
     (["ucall:{0}:nested ~~ usdt:{0}:spans:end"], [], "a call is a span itself"),
     (["usdt:{0}:spans:begin"], ["--pair-by", "arg0"], "--pair-by is about spans"),
+    (["usdt:{0}:spans:begin"], ["--slowest", "3"], "spans:begin is one moment"),
+    (["uretprobe:{0}:nested"], ["--slowest", "3"], "is one moment"),
+    (SPAN, ["--slowest", "0"], "--slowest"),
+    (SPAN, ["--slowest", "1001"], "--slowest"),
+    (SPAN, ["--slowest", "3", "--latency"], "a table has none"),
+    (SPAN, ["--slowest", "3", "-M", "5"], "--max-events does not go with it"),
+    (SPAN, ["--slowest", "3", "--record", "/dev/null"], "--slowest goes with its --replay"),
+    (SPAN, ["--slowest", "3", "--sample", "1/2"], "--slowest looks at all of them"),
+    (SPAN, ["--slowest", "3", "--max-rate", "9/s"], "--slowest looks at all of them"),
 ]
 
 

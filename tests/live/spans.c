@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Threads that begin and end work at two probes, and say what they did.
-// usage: spans pairs THREADS N | nested DEPTH N | unmatched N | across N | texts N
+// usage: spans pairs THREADS N | slow THREADS N | nested DEPTH N | unmatched N | across N | texts N
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sdt.h>
+#include <time.h>
 
 static long number;
 
@@ -37,6 +38,50 @@ static void in_threads(int threads) {
   }
   for (int i = 0; i < threads; i++) pthread_join(all[i], NULL);
   for (int i = 0; i < threads; i++) printf("%ld %ld %ld %ld\n", told[i].thread, number, told[i].sum, told[i].largest);
+}
+
+static int64_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+/// How long each took at least, from behind its beginning to before its end, and at most.
+struct timed {
+  int64_t least, most;
+};
+
+/// Every hundredth takes a while, each another one.
+static void* slow(void* argument) {
+  const long thread = ((struct told*)argument)->thread;
+  struct timed* timed = calloc(number, sizeof(*timed));
+  for (long i = 0; i < number; i++) {
+    const int64_t before = now();
+    DTRACE_PROBE2(spans, begin, thread * 10000000 + i, thread);
+    const int64_t begun = now();
+    const int64_t until = begun + (i % 100 == 99 ? (i / 100 * 37 + thread * 11) % 400 * 2000 : 0);
+    while (now() < until) continue;
+    const int64_t ends = now();
+    DTRACE_PROBE2(spans, end, thread * 10000000 + i, (int)(i % 1000) - 300);
+    timed[i] = (struct timed){ends - begun, now() - before};
+  }
+  return timed;
+}
+
+static void slow_in_threads(int threads) {
+  pthread_t all[64];
+  struct told told[64] = {0};
+  for (int i = 0; i < threads; i++) {
+    told[i].thread = i;
+    pthread_create(&all[i], NULL, slow, &told[i]);
+  }
+  for (int thread = 0; thread < threads; thread++) {
+    struct timed* timed = NULL;
+    pthread_join(all[thread], (void**)&timed);
+    for (long i = 0; i < number; i++)
+      printf("%ld %lld %lld\n", thread * 10000000L + i, (long long)timed[i].least, (long long)timed[i].most);
+    free(timed);
+  }
 }
 
 __attribute__((noinline)) long nested(long depth, long work) {
@@ -109,6 +154,8 @@ int main(int argc, char** argv) {
   number = argc > 2 ? atol(argv[argc - 1]) : 1000;
   if (strcmp(mode, "pairs") == 0) {
     in_threads(argc > 3 ? atoi(argv[2]) : 4);
+  } else if (strcmp(mode, "slow") == 0) {
+    slow_in_threads(argc > 3 ? atoi(argv[2]) : 4);
   } else if (strcmp(mode, "nested") == 0) {
     for (long i = 0; i < number; i++) nested(atol(argv[2]), i * 1000);
     printf("%ld\n", number);

@@ -144,6 +144,24 @@ void Stream::fit(std::uint64_t at, std::size_t least, std::size_t most, bool lef
   std::fill_n(buffer_.data() + (left ? size : from), spaces, ' ');
 }
 
+std::size_t Stream::cut(std::uint64_t at, std::size_t lines, std::size_t characters) {
+  const auto from = static_cast<std::size_t>(at - before_);
+  const std::string text(buffer_.data() + from, buffer_.size() - from);
+  buffer_.resize(from);
+  std::size_t left = 0;
+  for (std::size_t begin = 0; begin < text.size() && left < lines; ++left) {
+    const std::size_t end = text.find('\n', begin);
+    std::string_view line = std::string_view(text).substr(begin, end - begin);
+    std::size_t kept = 0;
+    for (std::size_t n = 0; n < characters && kept < line.size(); ++n) kept += character_length(line.substr(kept));
+    line = line.substr(0, kept);
+    buffer_.append(line.data(), line.data() + line.size());
+    buffer_.push_back('\n');
+    begin = end + 1;
+  }
+  return left;
+}
+
 /// To a pipe whole lines of at most PIPE_BUF bytes, each of which the kernel takes whole or not at all (pipe(7)): a
 /// reader never sees half of one when writing ends.
 std::string_view Stream::piece() const {

@@ -114,6 +114,10 @@ class Stream {
   /// (`left`) behind it, and leaves at most `most` characters of it.
   void fit(std::uint64_t at, std::size_t least, std::size_t most, bool left);
 
+  /// Leaves of what was printed from `at` on, whole lines, at most `lines` of them and of each at most `characters`;
+  /// returns how many lines are left.
+  std::size_t cut(std::uint64_t at, std::size_t lines, std::size_t characters);
+
   /// Writes what is buffered. Without patience it waits as long as it takes. What is printed then is for a terminal as
   /// wide as it is then.
   [[nodiscard]] Flushed flush(const Patience& patience = nullptr);

@@ -52,6 +52,7 @@ constexpr const char* examples =
     "  usdt-trace kcall:vfs_read --hist duration --by comm -- cat /etc/hostname\n"
     "  usdt-trace 'python:gc__start ~~ python:gc__done' --where 'duration > 1ms'\n"
     "  usdt-trace 'python:gc__start ~~ python:gc__done' --latency --by comm\n"
+    "  usdt-trace ucall:libc.so.6:malloc --slowest 3 --print 'arg0, retval' -- ls\n"
     "  usdt-trace ucall:libc.so.6:malloc --hist arg0 --sample 1/100 -- ls\n"
     "A command runs under the tracer, and its children are traced with it. When it ends, so does the "
     "trace, with its exit code. Where the trace ends first (-M, -d, Ctrl-C, nobody reads its output), "
@@ -90,6 +91,11 @@ void declare_view(CLI::App& app, RawView& raw) {
   app.add_flag("--latency", raw.latency,
                "Of spans and calls: how many, the percentiles of their durations (at most 1/16 too large) and the "
                "largest; with --by by its keys");
+  app.add_option("--slowest", raw.slowest,
+                 "Of spans and calls only the N that took longest, with the values of both ends, the slowest first; "
+                 "the kernel hands over no others but those that were among them for a while")
+      ->check(whole_number(1, 1000))
+      ->type_name("N");
   app.add_flag("--folded", raw.folded,
                "One line for each stack, as programs that draw flame graphs take them: 'comm;main;serve 17'. The keys "
                "are those of --by, 'comm, ustack' by default, and of hits in the kernel 'comm, ustack, kstack'");
@@ -102,7 +108,8 @@ void declare_view(CLI::App& app, RawView& raw) {
       ->check(whole_number(1, 65536))
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--interval", raw.interval, "Show the table so far each TIME: 2 (seconds), 500ms, 1m")
+  app.add_option("--interval", raw.interval,
+                 "Show the table, or what is slowest, so far each TIME: 2 (seconds), 500ms, 1m")
       ->transform(seconds())
       ->type_name("TIME");
 }
@@ -399,11 +406,11 @@ usdt::Result<void> interpret_last(Flags& flags, const RawFlags& raw) {
 }  // namespace
 
 bool goes_with_replay(std::string_view name) {
-  static constexpr std::array<std::string_view, 29> allowed = {
+  static constexpr std::array<std::string_view, 30> allowed = {
       "replay",  "print",    "where",    "strings", "count",       "format",   "output",  "max-events",
       "strict",  "quiet",    "verbose",  "by",      "sum",         "avg",      "min",     "max",
       "hist",    "lhist",    "distinct", "top",     "hist-detail", "max-rows", "latency", "format-string",
-      "heatmap", "interval", "script",   "folded",  "probe"};
+      "heatmap", "interval", "script",   "folded",  "probe",       "slowest"};
   return std::ranges::find(allowed, name) != allowed.end();
 }
 
@@ -509,6 +516,18 @@ usdt::Result<void> check_spans(const Flags& flags, const RawFlags& raw) {
   if (flags.count_only) return wrong("--count is of hits: of spans '--sum duration' has the number, too");
   if (!flags.print.for_probes.empty()) return wrong("--print: a span has one list, of what both its ends have");
   if (flags.wait) return wrong("--wait does not go with spans, whose probes have to be there when the trace begins");
+  return {};
+}
+
+/// What does not go with --slowest: what leaves events out, and what wants all of them.
+usdt::Result<void> check_slowest(const Flags& flags) {
+  if (flags.view.slowest == 0) return {};
+  const auto wrong = [](const char* why) { return usdt::fail(usdt::ErrorKind::invalid_argument, why); };
+  if (flags.count_only) return wrong("--slowest shows events, and --count has none");
+  if (!flags.record.empty()) return wrong("--record takes all events: --slowest goes with its --replay");
+  if (flags.sample > 1 || flags.max_rate > 0 || flags.max_overhead > 0)
+    return wrong("--slowest looks at all of them: --sample, --max-rate and --max-overhead do not go with it");
+  if (flags.max_events != UINT64_MAX) return wrong("--slowest shows so many events: --max-events does not go with it");
   return {};
 }
 
@@ -645,8 +664,10 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
     return usdt::fail(usdt::ErrorKind::invalid_argument, "--format-string is of events: --count and tables show none");
   if (flags.view.question && !flags.record.empty())
     return usdt::fail(usdt::ErrorKind::invalid_argument, "--record is of events, and a table has none");
-  if (flags.view.interval && !flags.view.question)
-    return usdt::fail(usdt::ErrorKind::invalid_argument, "--interval is about a table: see --by, --sum and --hist");
+  if (flags.view.interval && !flags.view.question && flags.view.slowest == 0)
+    return usdt::fail(usdt::ErrorKind::invalid_argument,
+                      "--interval is about a table (see --by, --sum and --hist) or --slowest");
+  if (auto sense = check_slowest(flags); !sense) return sense;
   if (auto sense = check_spans(flags, raw); !sense) return sense;
   if (flags.kernel_stack_depth > 0 && std::ranges::none_of(flags.patterns, is_of_kernel))
     return usdt::fail(

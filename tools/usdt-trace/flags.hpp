@@ -61,6 +61,8 @@ struct Flags {
   bool count_only = false;
   /// No event is shown, but what they come to.
   [[nodiscard]] bool no_events() const noexcept { return count_only || view.question; }
+  /// Events are shown as they come.
+  [[nodiscard]] bool each_event() const noexcept { return !no_events() && view.slowest == 0; }
   bool likely_texts = true;            ///< shown where an argument points to plain text
   std::optional<bool> wait_for_pages;  ///< TraceOptions::wait_for_pages
   usdt::Carrier carrier = usdt::Carrier::automatic;

@@ -73,6 +73,9 @@ std::string Ledger::headline(const Account& total) const {
                        lost_text(total));
   if (flags_.view.question)
     return fmt::format("{} of {} in the table; lost: {}", total.delivered, all, lost_text(total));
+  if (flags_.view.slowest > 0)
+    return fmt::format("the {} slowest of {}; lost: {}", std::min<std::uint64_t>(total.delivered, flags_.view.slowest),
+                       plan_.spans ? counted(total.paired, "span") : counted(total.hits, "call"), lost_text(total));
   if (plan_.spans)
     return fmt::format("{} of {}{}; lost: {}", counted(total.delivered, "event"), counted(total.paired, "span"),
                        limit_text(total), lost_text(total));

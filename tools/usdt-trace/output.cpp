@@ -26,6 +26,7 @@ Account Summary::total() const {
     sum.not_sampled += probe.not_sampled;
     sum.estimated += probe.estimated;
     sum.held_back += probe.held_back;
+    sum.faster += probe.faster;
   }
   return sum;
 }

@@ -17,7 +17,7 @@
 
 namespace usdt_trace {
 
-/// What became of the hits of one probe: hits == delivered + not_sampled + rejected + undecided + held_back +
+/// What became of the hits of one probe: hits == delivered + not_sampled + rejected + undecided + held_back + faster +
 /// everything lost.
 struct Account : usdt::ProbeCounts {
   std::uint64_t not_written = 0;  ///< lost: the event's line could not be written; not among `delivered`
@@ -86,6 +86,8 @@ class Output {
     static_cast<void>(slice);
     static_cast<void>(last);
   }
+  /// With --slowest instead of events: those that took longest so far, or in the end.
+  virtual void slowest(const usdt::SlowestEvents& events) { static_cast<void>(events); }
   /// Bytes that are buffered.
   [[nodiscard]] std::uint64_t pending() const noexcept { return out_.printed() - out_.written(); }
   /// Hands them to the kernel.

@@ -56,6 +56,29 @@ class JsonOutput final : public Output {
   void write_event(const usdt::Event& event) override {
     json_.Reset(object_);
     json_.StartObject();
+    show_event(event);
+    json_.EndObject();
+    put_line();
+    Output::printed(1);
+  }
+
+  void slowest(const usdt::SlowestEvents& events) override {
+    json_.Reset(object_);
+    json_.StartObject();
+    head("slowest");
+    json_key(json_, "events"), json_.StartArray();
+    for (const usdt::KeptEvent& kept : events.events()) {
+      around_.begin(kept);
+      json_.StartObject();
+      show_event(*kept.event);
+      json_.EndObject();
+    }
+    json_.EndArray();
+    json_.EndObject();
+    put_line();
+  }
+
+  void show_event(const usdt::Event& event) {
     const bool span = event.site().span.has_value();
     head(span ? "span" : "event");
     json_key(json_, "ts"), json_.Uint64(event.timestamp());
@@ -79,9 +102,6 @@ class JsonOutput final : public Output {
     }
     stack(event);
     user_stack();
-    json_.EndObject();
-    put_line();
-    Output::printed(1);
   }
 
   void table(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows,
@@ -226,6 +246,7 @@ class JsonOutput final : public Output {
     if (sample_ > 1 || limited_) json_key(json_, "not_sampled"), json_.Uint64(counts.not_sampled);
     if (limited_) json_key(json_, "estimated"), json_.Uint64(counts.estimated);
     if (max_rate_ > 0) json_key(json_, "held_back"), json_.Uint64(counts.held_back);
+    if (view_.slowest > 0) json_key(json_, "faster"), json_.Uint64(counts.faster);
     if (asks_) {
       json_key(json_, "rejected"), json_.Uint64(counts.rejected);
       json_key(json_, "undecided"), json_.Uint64(counts.undecided);

@@ -37,7 +37,7 @@ class TextOutput final : public Output {
         question_(flags.question),
         label_(label_of(flags)) {
     trace(plan);
-    if (out_.terminal().interactive && !flags.no_events() && format_.empty() && flags.first_question)
+    if (out_.terminal().interactive && flags.each_event() && format_.empty() && flags.first_question)
       out_.print("{:<{}}{}\n", "", label_.size(),
                  out_.styled(fmt::format("{:<15} {:<15} {:<7} {:<{}} ARGUMENTS", "TIME", "COMMAND", "PID", "PROBE",
                                          probe_width_),
@@ -64,27 +64,56 @@ class TextOutput final : public Output {
   void write_followed(const usdt::Followed& /*followed*/) override {}
 
   void write_event(const usdt::Event& event) override {
-    format_.empty() ? show_line(event) : show_formatted(event);
-    show_frames(around_.kernel_stack());
-    show_frames(around_.user_stack());
+    show_event(event);
     Output::printed(1);
   }
 
+  void show_event(const usdt::Event& event) {
+    format_.empty() ? show_line(event) : show_formatted(event);
+    show_frames(around_.kernel_stack());
+    show_frames(around_.user_stack());
+  }
+
+  /// Those of --slowest say first what they are about.
   void show_line(const usdt::Event& event) {
+    const bool ranked = view_.slowest > 0;
+    const auto took = [&] { return usdt::tools::duration_text(static_cast<double>(event.duration())); };
     line_ = out_.printed();
-    out_.print("{}", label_);
+    if (ranked)
+      out_.print("{:>10} ", took());
+    else
+      out_.print("{}", label_);
     show_time(wall_time(event));
-    out_.print(" {:<15} {:<7} {:<{}}", event.comm(), event.pid(), names_[event.site().probe.value],
-               out_.terminal().interactive ? probe_width_ : 0);
+    out_.print(" {:<15} {:<7}", event.comm(), event.pid());
+    const auto show_probe = [&] {
+      out_.print(" {:<{}}", names_[event.site().probe.value], out_.terminal().interactive ? probe_width_ : 0);
+    };
+    if (ranked) out_.print(" {:<7}", event.tid());
+    ranked ? show_piece(show_probe) : show_probe();  // which leave less room for it
     const PrintList& list = printed_.of(event.site());
     if (list.empty()) {
       for (std::size_t n = 0; n < event.arg_count(); ++n)
         if (!event.arg_info(n).derived) show_piece([&] { show_named(event, n); });
     }
     for (std::size_t i = 0; i < list.size(); ++i) show_piece([&] { show_item(event, list[i], i); });
-    if (event.duration() > 0)
-      show_piece([&] { out_.print(" took={}", usdt::tools::duration_text(static_cast<double>(event.duration()))); });
+    if (event.duration() > 0 && !ranked) show_piece([&] { out_.print(" took={}", took()); });
     out_.print("\n");
+  }
+
+  /// On a terminal what was shown before gives its place to it.
+  void slowest(const usdt::SlowestEvents& events) override {
+    const usdt::tools::Terminal& terminal = out_.terminal();
+    if (redraws() && table_height_ > 0) out_.erase_lines(table_height_);
+    if (!redraws()) show_when();
+    const std::uint64_t at = out_.printed();
+    if (format_.empty())
+      out_.print("{:>10} {:<15} {:<15} {:<7} {:<7} {:<{}} ARGUMENTS\n", "TOOK", "TIME", "COMMAND", "PID", "TID",
+                 "PROBE", terminal.interactive ? probe_width_ : 0);
+    for (const usdt::KeptEvent& kept : events.events()) {
+      around_.begin(kept);
+      show_event(*kept.event);
+    }
+    if (redraws()) table_height_ = out_.cut(at, std::max<std::size_t>(terminal.height, 4) - 2, terminal.width - 1);
   }
 
   /// On a terminal the one before gives its place to it.
@@ -100,12 +129,8 @@ class TextOutput final : public Output {
       for (std::string& line : lines) line.resize(std::min(line.size(), terminal.width - 1));
       if (lines.size() + 2 > terminal.height) lines.resize(std::max<std::size_t>(terminal.height, 4) - 2);
       table_height_ = lines.size();
-    } else if (view_.interval || !question_.empty()) {
-      out_.print("{}", label_);
-      timespec now{};
-      ::clock_gettime(CLOCK_REALTIME, &now);
-      show_time(now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec);
-      out_.print("\n");
+    } else {
+      show_when();
     }
     for (const std::string& line : lines) out_.print("{}\n", line);
   }
@@ -155,6 +180,16 @@ class TextOutput final : public Output {
   }
 
  private:
+  /// Whose table follows, and as of when, where there are several.
+  void show_when() {
+    if (!view_.interval && question_.empty()) return;
+    out_.print("{}", label_);
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    show_time(now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec);
+    out_.print("\n");
+  }
+
   /// Before lines of a script's question.
   static std::string label_of(const Flags& flags) {
     return flags.question.empty() ? std::string()

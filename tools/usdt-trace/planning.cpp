@@ -300,6 +300,26 @@ usdt::Error explained(usdt::Error error, const Plan& plan, usdt::PlanOptions opt
   return error;
 }
 
+}  // namespace
+
+usdt::Result<void> check_slowest(const Flags& flags, const usdt::AttachPlan& plan, const std::vector<bool>& probes) {
+  if (flags.view.slowest == 0 || plan.spans) return {};
+  for (const usdt::AttachGroup& group : plan.groups) {
+    if (group.moment == usdt::Moment::both) continue;
+    for (const usdt::Index<usdt::PlannedSite> site : group.sites) {
+      const usdt::Index<usdt::PlannedProbe> probe = plan.sites[site].probe;
+      if (!probes.empty() && !probes[probe.value]) continue;
+      return usdt::fail(
+          usdt::ErrorKind::invalid_argument,
+          fmt::format("--slowest: {} is one moment; spans ('A ~~ B') and calls (ucall, kcall) take some time",
+                      full_name(plan, plan.probes[probe])));
+    }
+  }
+  return {};
+}
+
+namespace {
+
 /// `ends`: of spans; `before`: what is traced already.
 usdt::Result<PlannedTrace> plan_selection(const Flags& flags, const Subjects& subjects, const usdt::SearchScope& scope,
                                           const usdt::Selection& selection, const usdt::Selection* ends,
@@ -317,6 +337,7 @@ usdt::Result<PlannedTrace> plan_selection(const Flags& flags, const Subjects& su
   };
   auto plan = plan_with(*options);
   if (!plan) return usdt::fail(explained(plan.error(), plan_with, *options));
+  if (auto sense = check_slowest(flags, *plan); !sense) return usdt::fail(sense.error());
   PlannedTrace trace{std::move(*plan), {}};
   for (ListNumber i = 0; i < choice.count(); ++i) trace.printed.lists.push_back(choice.list(i));
   for (const usdt::PlannedProbe& probe : trace.plan.probes)

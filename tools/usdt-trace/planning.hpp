@@ -27,6 +27,10 @@ struct PlannedTrace {
 /// What the lists are about exists in the plan. Errors: invalid_argument.
 [[nodiscard]] usdt::Result<void> check_prints(const Flags& flags, const usdt::AttachPlan& plan, const Printed& printed);
 
+/// That what --slowest compares has durations: of a plan, or of some of its probes. Errors: invalid_argument.
+[[nodiscard]] usdt::Result<void> check_slowest(const Flags& flags, const usdt::AttachPlan& plan,
+                                               const std::vector<bool>& probes = {});
+
 /// Plans what came while the trace runs: `file` has what the command line names. As plan_trace(), but that what a print
 /// list names need not be there. `before`: what is traced already; null: nothing.
 [[nodiscard]] usdt::Result<PlannedTrace> plan_more(const Flags& flags, const Subjects& subjects, usdt::ProbeFile file,

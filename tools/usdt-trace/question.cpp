@@ -154,6 +154,7 @@ usdt::TraceOptions Question::options() const {
   options.sample = flags_.sample;
   options.max_rate = flags_.max_rate;
   options.max_overhead = flags_.max_overhead;
+  options.slow_only = flags_.view.slowest > 0;
   options.wait_for_pages = flags_.wait_for_pages;
   options.descendants_only = run_.command() && flags_.follow;
   options.cgroups = run_.subjects().cgroups;
@@ -292,6 +293,11 @@ void Question::name_new_stacks() {
 }
 
 usdt::Result<void> Question::show_table(bool last) {
+  if (flags_.view.slowest > 0) {
+    for (Sink& sink : sinks_)
+      if (sink.is_written()) sink.output().slowest(slowest_);
+    return {};
+  }
   auto rows = tracer_->table();
   if (!rows) return usdt::fail(rows.error());
   if (flags_.view.has_stacks()) around_->name(*rows, tracer_->plan());
@@ -316,12 +322,30 @@ void Question::pause_while_recording(std::size_t events) const {
   ::nanosleep(&pause, nullptr);  // a signal ends it
 }
 
+/// What is kept decides what the kernel leaves out from now on: stacks, which take a while, are for later.
+void Question::keep_if_slow(const usdt::Event& event) {
+  if (slowest_.add(event, around_->wall_offset())) tracer_->leave_out_faster(slowest_.least());
+}
+
+/// While their processes live.
+void Question::name_stacks_of_slowest() {
+  if (flags_.kernel_stack_depth + flags_.user_stack_depth == 0) return;
+  for (usdt::KeptEvent& kept : slowest_.events()) {
+    if (kept.kernel_stack || kept.user_stack) continue;
+    around_->begin(*kept.event);
+    const usdt::EventStacks stacks = around_->stacks(flags_, *kept.event);
+    if (stacks.kernel) kept.kernel_stack = *stacks.kernel;
+    if (stacks.user) kept.user_stack = *stacks.user;
+  }
+}
+
 /// Takes events out of the ring into the output.
 usdt::Result<std::size_t> Question::take(std::chrono::milliseconds wait) {
   constexpr std::uint64_t batch = 4096;
   constexpr std::uint64_t much = 1 << 20;
   const auto show = [this](const usdt::Event& event) {
     around_->begin(event);
+    if (flags_.view.slowest > 0) return keep_if_slow(event);
     if (dump_on_ && !dumped_ && (dumped_ = (*dump_on_)(event).value_or(false))) run_.end();
     for (Sink& sink : sinks_) {
       sink.output().event(event);
@@ -332,6 +356,7 @@ usdt::Result<std::size_t> Question::take(std::chrono::milliseconds wait) {
   const auto most = static_cast<std::size_t>(std::min(batch, flags_.max_events - shown_));
   auto events = tracer_->poll(show, wait, most);
   if (events) shown_ += *events;
+  name_stacks_of_slowest();
   return events;
 }
 
@@ -345,7 +370,7 @@ void Question::finish() {
     flush();
   }
   tracer_->drain(nullptr);
-  if (flags_.view.question) {
+  if (flags_.view.question || flags_.view.slowest > 0) {
     if (auto shown = show_table(true); !shown) usdt::tools::print_error(tool, shown.error());
   }
   if (recorder_ != nullptr) recorder_->dump(summary());

@@ -71,6 +71,8 @@ class Question {
   void follow(const usdt::FollowEvent& event, PlannedTrace more);
   void has_grown();
   void report_changes();
+  void keep_if_slow(const usdt::Event& event);
+  void name_stacks_of_slowest();
   usdt::Result<std::size_t> take(std::chrono::milliseconds wait);
   void pause_while_recording(std::size_t events) const;
   usdt::Result<void> show_table_so_far();
@@ -103,6 +105,7 @@ class Question {
   Clock::time_point next_table_;
   Clock::time_point next_naming_;
   HeatSlicer slicer_{0};
+  usdt::SlowestEvents slowest_{flags_.view.slowest};
 };
 
 }  // namespace usdt_trace

@@ -100,7 +100,7 @@ class RecordOutput final : public Recorder {
   }
   void write_followed(const usdt::Followed& followed) override { static_cast<void>(writer_->followed(followed)); }
   void write_event(const usdt::Event& event) override {
-    static_cast<void>(writer_->event(event, around_.wall_offset(), stacks(event)));
+    static_cast<void>(writer_->event(event, around_.wall_offset(), around_.stacks(flags_, event)));
     count_unreadable(event);
   }
   void write_summary(const Summary& summary) override { static_cast<void>(writer_->finish(ledger_of(summary))); }
@@ -129,7 +129,7 @@ class FlightOutput final : public Recorder {
 
   void event(const usdt::Event& event) override {
     ++taken_[event.site().probe.value];
-    recorder_.event(event, around_.wall_offset(), stacks(event));
+    recorder_.event(event, around_.wall_offset(), around_.stacks(flags_, event));
     count_unreadable(event);
   }
   void notice(const std::string& text) override { recorder_.notice({.timestamp = monotonic_now(), .text = text}); }
@@ -194,20 +194,10 @@ bool is_unreadable(const usdt::Event& event, std::size_t n) {
 }  // namespace
 
 Recorder::Recorder(const Flags& flags, Surroundings& around, usdt::tools::Stream& out)
-    : Output(around, out),
-      kernel_stacks_(flags.kernel_stack_depth > 0),
-      user_stacks_(flags.user_stack_depth > 0),
-      strict_(flags.strict) {}
-
-usdt::EventStacks Recorder::stacks(const usdt::Event& event) {
-  usdt::EventStacks stacks;
-  if (kernel_stacks_ && !event.probe().file) stacks.kernel = &around_.kernel_stack();
-  if (user_stacks_) stacks.user = &around_.user_stack();
-  return stacks;
-}
+    : Output(around, out), flags_(flags) {}
 
 void Recorder::count_unreadable(const usdt::Event& event) {
-  for (std::size_t n = 0; strict_ && n < event.arg_count(); ++n)
+  for (std::size_t n = 0; flags_.strict && n < event.arg_count(); ++n)
     if (is_unreadable(event, n)) ++unreadable_;
 }
 

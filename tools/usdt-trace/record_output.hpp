@@ -23,13 +23,9 @@ class Recorder : public Output {
 
  protected:
   Recorder(const Flags& flags, Surroundings& around, usdt::tools::Stream& out);
-  /// Those that are wanted with the event at hand.
-  [[nodiscard]] usdt::EventStacks stacks(const usdt::Event& event);
   void count_unreadable(const usdt::Event& event);
 
- private:
-  bool kernel_stacks_, user_stacks_;
-  bool strict_;
+  const Flags& flags_;
 };
 
 /// Records all of a trace, or what was last of it (--last).

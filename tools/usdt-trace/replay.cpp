@@ -119,6 +119,7 @@ class Replay {
 
   /// --where. What it was asked for when it was recorded counts in the account alone.
   usdt::Result<void> ask() {
+    if (auto sense = check_slowest(flags_, plan_, chosen_); !sense) return sense;
     accounts_.resize(plan_.probes.size());
     estimates_.resize(plan_.probes.size());
     if (flags_.view.question) {
@@ -194,6 +195,7 @@ class Replay {
       }
     }
     if (flags_.count_only) return stands_for(event);
+    if (flags_.view.slowest > 0) return keep_if_slow(event, account);
     if (shown_ >= flags_.max_events) {
       ++account.discarded;
       ++beyond_;
@@ -206,14 +208,23 @@ class Replay {
     sink_->output().event(event);
   }
 
+  void keep_if_slow(const usdt::Event& event, Account& account) {
+    if (!slowest_.wants(event)) {
+      ++account.faster;
+      return;
+    }
+    ++account.delivered;
+    around_.begin(event);
+    slowest_.add(event, around_.wall_offset(), around_.stacks(flags_, event));
+  }
+
   void add_to_table(const usdt::Event& event, Account& account) {
     if (flags_.view.heat_map) cut_before(event);
     using Added = usdt::TableBuilder::Added;
     usdt::EventStacks stacks;
     if (flags_.view.has_stacks()) {
       around_.begin(event);
-      if (flags_.kernel_stack_depth > 0) stacks.kernel = &around_.kernel_stack();
-      if (flags_.user_stack_depth > 0) stacks.user = &around_.user_stack();
+      stacks = around_.stacks(flags_, event);
     }
     const Added added = table_->add(event, stacks);
     account.delivered += added == Added::row ? 1 : 0;
@@ -308,6 +319,7 @@ class Replay {
                         {.summary = summary(), .shown = shown_, .not_shown = beyond_, .nothing_left = false});
     if (sink_->is_written()) {
       if (table_) show_table();
+      if (flags_.view.slowest > 0) sink_->output().slowest(slowest_);
       sink_->output().summary(ledger.summary());
       sink_->flush(patient);
     }
@@ -326,6 +338,7 @@ class Replay {
   std::string recorded_where_;
   std::optional<usdt::EventFilter> filter_;
   std::optional<usdt::EventTable> table_;
+  usdt::SlowestEvents slowest_{flags_.view.slowest};
   std::optional<HeatSlicer> slicer_;     ///< from the first event on,
   std::int64_t begin_ = 0, latest_ = 0;  ///< whose time is `begin_`
   std::int64_t slice_ = 0;               ///< the one at hand

@@ -22,9 +22,10 @@ constexpr std::array<std::string_view, 18> kOfRun = {
     "no-follow", "hold-exec", "disable-feature", "wait-for-pages", "no-wait-for-pages",
     "replay",    "explain",   "script"};
 /// Of one question alone.
-constexpr std::array<std::string_view, 20> kOfQuestion = {
-    "where", "pair-by", "print", "format-string", "count",   "by",     "sum",     "avg",        "min",  "max",
-    "hist",  "lhist",   "top",   "distinct",      "heatmap", "record", "latency", "max-events", "args", "hist-detail"};
+constexpr std::array<std::string_view, 21> kOfQuestion = {
+    "where",   "pair-by", "print",   "format-string", "count", "by",          "sum",
+    "avg",     "min",     "max",     "hist",          "lhist", "top",         "distinct",
+    "heatmap", "record",  "latency", "max-events",    "args",  "hist-detail", "slowest"};
 /// Of neither.
 constexpr std::array<std::string_view, 11> kOfCommandLine = {"replay",     "explain", "script",      "help",
                                                              "version",    "wait",    "last",        "dump-on",
@@ -148,7 +149,7 @@ usdt::Result<std::vector<Flags>> questions_of_script(const CLI::App& app, const 
   for (const ScriptQuestion& question : script->questions) {
     auto made = question_flags(*script, question, app, line);
     if (!made) return usdt::fail(made.error());
-    made->first_question = std::ranges::all_of(questions, [](const Flags& each) { return each.no_events(); });
+    made->first_question = std::ranges::all_of(questions, [](const Flags& each) { return !each.each_event(); });
     width = std::max(width, question.name.size());
     questions.push_back(std::move(*made));
   }

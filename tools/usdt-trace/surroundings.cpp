@@ -5,6 +5,18 @@
 
 namespace usdt_trace {
 
+usdt::EventStacks Surroundings::stacks(const Flags& flags, const usdt::Event& event) {
+  usdt::EventStacks stacks;
+  if (flags.kernel_stack_depth > 0 && !event.probe().file) stacks.kernel = &kernel_stack();
+  if (flags.user_stack_depth > 0) stacks.user = &user_stack();
+  return stacks;
+}
+
+const usdt::Result<usdt::Stack>& Surroundings::kept_stack(const std::optional<usdt::Result<usdt::Stack>>& stack) {
+  static const usdt::Result<usdt::Stack> kNone = usdt::Stack();
+  return stack ? *stack : kNone;
+}
+
 LiveSurroundings::LiveSurroundings(const Flags& flags) {
   if (flags.user_stack_depth == 0 && !flags.view.user_stacks) return;
   // Where the kernel does not let us, what /proc has makes do.
@@ -12,7 +24,7 @@ LiveSurroundings::LiveSurroundings(const Flags& flags) {
   for (const pid_t pid : flags.pids) symbolizer_.see(pid);
 }
 
-void LiveSurroundings::begin(const usdt::Event& event) {
+void LiveSurroundings::look_at(const usdt::Event& event) {
   event_ = &event;
   kernel_.reset();
   user_.reset();
@@ -25,27 +37,27 @@ void LiveSurroundings::begin(const usdt::Event& event) {
   asked_until_ = event.timestamp() + second;
 }
 
-const usdt::Result<usdt::Stack>& LiveSurroundings::kernel_stack() {
+const usdt::Result<usdt::Stack>& LiveSurroundings::find_kernel_stack() {
   if (!kernel_) kernel_ = symbolizer_.kernel_stack(*event_);
   return *kernel_;
 }
 
-const usdt::Result<usdt::Stack>& LiveSurroundings::user_stack() {
+const usdt::Result<usdt::Stack>& LiveSurroundings::find_user_stack() {
   if (!user_) user_ = symbolizer_.user_stack(*event_);
   return *user_;
 }
 
-void RecordedSurroundings::begin(const usdt::Event&) {
+void RecordedSurroundings::look_at(const usdt::Event&) {
   kernel_.reset();
   user_.reset();
 }
 
-const usdt::Result<usdt::Stack>& RecordedSurroundings::kernel_stack() {
+const usdt::Result<usdt::Stack>& RecordedSurroundings::find_kernel_stack() {
   if (!kernel_) kernel_ = recording_.kernel_stack();
   return *kernel_;
 }
 
-const usdt::Result<usdt::Stack>& RecordedSurroundings::user_stack() {
+const usdt::Result<usdt::Stack>& RecordedSurroundings::find_user_stack() {
   if (!user_) user_ = recording_.user_stack();
   return *user_;
 }

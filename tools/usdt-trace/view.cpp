@@ -251,6 +251,11 @@ usdt::Result<View> parse_view(const RawView& raw) {
   if (auto added = add_value(raw, view, *question); !added) return usdt::fail(added.error());
   if (auto added = add_folded_key(raw, view, *question); !added) return usdt::fail(added.error());
   const bool wanted = !question->keys.empty() || question->value;
+  if (wanted && raw.slowest > 0)
+    return usdt::fail(ErrorKind::invalid_argument,
+                      "--slowest shows events, and a table has none: --by, --sum, --hist, --latency and their like do "
+                      "not go with it");
+  view.slowest = raw.slowest;
   if (!wanted && raw.top)
     return usdt::fail(ErrorKind::invalid_argument, "--top is about a table: see --by, --sum and --hist");
   if (raw.top) view.top = *raw.top;

@@ -16,7 +16,7 @@ namespace usdt_trace {
 enum class Shown : std::uint8_t { count, sum, average, minimum, maximum, distinct, p50, p90, p99, p999 };
 enum class Histogram : std::uint8_t { none, log2, linear };
 
-/// What the options about tables ask for.
+/// What the options about tables ask for, and --slowest.
 struct View {
   std::shared_ptr<const usdt::TableQuestion> question;  ///< null: no table
   std::vector<Shown> shown;                             ///< in the order of columns
@@ -28,7 +28,8 @@ struct View {
   std::int64_t from = 0, to = 0, step = 0;              ///< of linear ones
   std::string value;                                    ///< the expression, as it was written
   std::size_t top = SIZE_MAX;                           ///< rows that are shown
-  std::optional<double> interval;                       ///< seconds from one look at the table to the next
+  std::optional<double> interval;                       ///< seconds from one look at it to the next
+  std::size_t slowest = 0;                              ///< so many events are shown; 0: a table, or all of them
   /// Stacks are among the keys.
   bool user_stacks = false, kernel_stacks = false;
   [[nodiscard]] bool has_stacks() const { return user_stacks || kernel_stacks; }
@@ -49,6 +50,7 @@ struct RawView {
   bool folded = false;
   std::uint32_t max_rows = 4096;
   std::optional<std::uint64_t> top;
+  std::size_t slowest = 0;
   std::optional<double> interval;
 };
 

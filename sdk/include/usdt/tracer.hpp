@@ -68,6 +68,10 @@ struct TraceOptions {
   /// Not of tables and traces that only count, which have no events.
   std::uint32_t max_rate = 0;
   static constexpr std::uint32_t kMostRate = 10'000'000;
+  /// Calls and spans that take less than Tracer::leave_out_faster() said last are counted (ProbeCounts::faster), and
+  /// are no events: of a million of them the few that took longest cost the consumer next to nothing (SlowestEvents).
+  /// Not of tables and traces that only count, nor of hits, which have no duration.
+  bool slow_only = false;
   /// What hits may cost, as a share of what the traced processes do besides: 0.01 makes a program that only calculates
   /// take at most 1 % longer, in the mean of some seconds. Sites that cost more are detached and attached again, some
   /// windows a second or two, by a thread of the tracer's; Tracer::overhead() tells. What the processes do is their
@@ -94,10 +98,11 @@ struct Overhead {
 };
 
 /// What became of the hits of one probe. hits == delivered + not_sampled + rejected + undecided + held_back + ring_full
-/// + calls_full + table_full + unfinished + discarded, always; of a trace that only counts, the hits alone, and those
-/// that were left out. Of one that fills a table `delivered` are those that are in its rows, and `table_full` those for
-/// which there was no room. Of spans, `delivered` and what else can become of them is counted at the probe that ends
-/// them: there hits == delivered + ... + unmatched + unpaired; at the one that begins them hits == paired + not_sampled
+/// + faster + calls_full + table_full + unfinished + discarded, always; of a trace that only counts, the hits alone,
+/// and those that were left out. Of one that fills a table `delivered` are those that are in its rows, and `table_full`
+/// those for which there was no room. Of spans, `delivered` and what else can become of them is counted at the probe
+/// that ends them: there hits == delivered + ... + unmatched + unpaired; at the one that begins them hits == paired +
+/// not_sampled
 /// + calls_full + unfinished + unpaired.
 struct ProbeCounts {
   std::uint64_t hits = 0;        ///< the program ran for a process that counts
@@ -118,6 +123,7 @@ struct ProbeCounts {
   /// whose beginning was not
   std::uint64_t not_sampled = 0;
   std::uint64_t held_back = 0;  ///< TraceOptions::max_rate
+  std::uint64_t faster = 0;     ///< TraceOptions::slow_only
   /// With TraceOptions::max_overhead: hits that the filter lets pass, those included that came while nothing was
   /// attached, as far as can be told. In no other number; else 0.
   std::uint64_t estimated = 0;
@@ -197,6 +203,10 @@ class Tracer {
   /// then on. From the first call on, the first hit after the ring was emptied wakes the loop, which costs the traced
   /// program a microsecond; a poll() that waits looks by itself while hits are frequent. Errors: limit (descriptors).
   [[nodiscard]] Result<int> fd();
+
+  /// With TraceOptions::slow_only: what a call or span has to take, from now on, to become an event; 0 at first. It may
+  /// be called by a callback of poll(). (On 32-bit machines what is beyond 4.2 s is 4.2 s.)
+  void leave_out_faster(std::chrono::nanoseconds than) noexcept;
 
   /// Detaches every site; events already in the ring stay readable.
   void detach() noexcept;

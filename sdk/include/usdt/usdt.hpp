@@ -10,6 +10,7 @@
 //   attaching           tracer.hpp (the stock program) or bpf_object.hpp and link.hpp (your own)
 //   what comes later    follow.hpp
 //   values              event.hpp; consumer.hpp for records of your own
+//   the slowest         slowest.hpp (of calls and spans)
 //   for later           recording.hpp (events in files, and back), event_filter.hpp (questions asked of them)
 //   stacks              stack.hpp (frames), symbolizer.hpp (names for them), kernel_symbols.hpp
 //   shared with BPF     bpf/spec.h, bpf/event.h; BPF programs include bpf/usdt.bpf.h
@@ -51,6 +52,7 @@
 #include "usdt/result.hpp"
 #include "usdt/select.hpp"
 #include "usdt/site_variables.hpp"
+#include "usdt/slowest.hpp"
 #include "usdt/stack.hpp"
 #include "usdt/stop.hpp"
 #include "usdt/symbolizer.hpp"

@@ -75,6 +75,7 @@ usdt_site_stats SiteCounts::of(std::uint32_t site) const noexcept {
     sum.unpaired += sys::load_kernel_counter(entry.unpaired);
     sum.not_sampled += sys::load_kernel_counter(entry.not_sampled);
     sum.held_back += sys::load_kernel_counter(entry.held_back);
+    sum.faster += sys::load_kernel_counter(entry.faster);
   }
   return sum;
 }

@@ -12,6 +12,7 @@
 #include <ctime>
 #include <deque>
 #include <iterator>
+#include <limits>
 
 #include "btf/types.hpp"
 #include "event/cgroup_filter.hpp"
@@ -186,6 +187,7 @@ std::uint64_t rate_start_now() {
 void set_guards(usdt_stock_constants& constants, const TraceOptions& options, const Shared& common) {
   constants.sample = options.sample > 1 ? options.sample : 0;
   constants.pausable = options.max_overhead > 0 ? 1 : 0;
+  constants.slow_only = options.slow_only ? 1 : 0;
   if (options.max_rate == 0) return;
   constants.rate_price = (std::uint64_t{1'000'000'000} << USDT_RATE_SHIFT) / options.max_rate;
   constants.rate_start = common.rate_start;
@@ -444,6 +446,14 @@ bool Tracer::find_cgroups() {
   return !impl_->options.cgroups.empty() && set_cgroups(impl_->parts.front().object, impl_->options.cgroups);
 }
 
+void Tracer::leave_out_faster(std::chrono::nanoseconds than) noexcept {
+  auto* least = static_cast<std::uint64_t*>(impl_->parts.front().object.global("usdt_least_duration"));
+  if (!least) return;
+  // Programs of 32-bit machines read it in halves, of which one never changes.
+  constexpr std::uint64_t most = std::numeric_limits<std::size_t>::max();
+  std::atomic_ref(*least).store(std::min(static_cast<std::uint64_t>(std::max(than.count(), std::int64_t{0})), most));
+}
+
 Result<std::size_t> Tracer::poll(const Callback& callback, std::chrono::milliseconds wait, std::size_t limit) {
   impl_->in_callback = true;
   const auto leave = [](bool* in_callback) { *in_callback = false; };
@@ -533,6 +543,7 @@ std::vector<ProbeCounts> Tracer::counts() const {
       all[number].unpaired += counted.unpaired;
       all[number].not_sampled += counted.not_sampled;
       all[number].held_back += counted.held_back;
+      all[number].faster += counted.faster;
       ended[number] += counted.ended;
     }
   }

@@ -102,7 +102,8 @@ struct usdt_stock_constants {
 	__u8 row_kernel_stack;
 	__u8 pausable;	 /* usdt_paused of guards.h is looked at */
 	__u8 span_owner; /* some question about spans is about whose they are */
-	__u8 reserved[4];
+	__u8 slow_only;	 /* usdt_least_duration of guards.h is looked at */
+	__u8 reserved[3];
 };
 #define USDT_RATE_SHIFT 6 /* 2^58 ns are nine years */
 

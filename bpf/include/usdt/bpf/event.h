@@ -57,7 +57,7 @@ struct usdt_user_stack {
 };
 
 /* Per site, in as many rows as there are processors, about. hits = delivered + not_sampled + rejected + undecided +
- * held_back + every lost reason + calls that have not ended. */
+ * held_back + faster + every lost reason + calls that have not ended. */
 struct usdt_site_stats {
 	__u64 hits;
 	__u64 ring_full;
@@ -70,6 +70,7 @@ struct usdt_site_stats {
 	__u64 not_sampled; /* by chance, or while usdt_paused is set; of both sites of spans those whose beginning was
 			      not */
 	__u64 held_back;   /* more a second than were asked for */
+	__u64 faster;	   /* calls and spans that took less than usdt_least_duration */
 };
 
 /* What is told of the hits of one row (struct usdt_row of filter.h). The sum is that of both halves, and fits them for

@@ -69,6 +69,7 @@ class EventBuilder {
   ///@{
   EventBuilder& site(std::uint32_t number) { return header().site = number, *this; }
   EventBuilder& timestamp(std::uint64_t ns) { return header().ts = ns, *this; }
+  EventBuilder& duration(std::uint64_t ns) { return header().duration = ns, *this; }
   EventBuilder& pid(std::uint32_t pid) { return header().pid = header().tid = pid, *this; }
   EventBuilder& tid(std::uint32_t tid) { return header().tid = tid, *this; }
   EventBuilder& cpu(std::uint32_t cpu) { return header().cpu = cpu, *this; }
