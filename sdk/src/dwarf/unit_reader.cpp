@@ -53,8 +53,8 @@ Wanted wanted_of(std::uint64_t attribute) {
   }
 }
 
-/// Bytes of a form that always has as many; nothing: it has a size of its own.
-std::optional<unsigned> size_of_form(unsigned form, const UnitHead& unit) {
+/// Bytes of a form's values, if that is the same for each.
+std::uint8_t size_of_form(unsigned form, const UnitHead& unit) {
   switch (form) {
     case DW_FORM_flag_present:
     case DW_FORM_implicit_const:
@@ -98,7 +98,7 @@ std::optional<unsigned> size_of_form(unsigned form, const UnitHead& unit) {
     case DW_FORM_GNU_strp_alt:
       return unit.offset_size;
     default:
-      return std::nullopt;
+      return Abbreviation::kOwnSize;
   }
 }
 
@@ -130,9 +130,10 @@ bool read_abbreviation(SectionReader& bytes, const UnitHead& unit, Abbreviation&
     abbreviation.has_code |= is_code(wanted);
     abbreviation.has_names |= is_name(wanted);
     const auto narrow = static_cast<std::uint16_t>(std::min<std::uint64_t>(form, UINT16_MAX));
-    abbreviation.attributes.push_back({wanted, narrow});
-    if (const auto size = size_of_form(narrow, unit)) {
-      skip.bytes += *size;
+    const std::uint8_t size = size_of_form(narrow, unit);
+    abbreviation.attributes.push_back({wanted, size, narrow});
+    if (size != Abbreviation::kOwnSize) {
+      skip.bytes += size;
       continue;
     }
     skip.form = narrow;
@@ -341,8 +342,7 @@ void UnitReader::skip_form(SectionReader& bytes, unsigned form) const {
       return bytes.skip_leb();
     default:
       // What is not known has no end that could be known (DW_FORM_indirect is one of them: nobody writes it).
-      const auto size = size_of_form(form, head_);
-      return bytes.skip(size ? *size : UINT64_MAX);
+      return bytes.skip(UINT64_MAX);
   }
 }
 
@@ -361,8 +361,10 @@ FoundAttribute UnitReader::found(SectionReader& bytes, const Abbreviation::Attri
       at.value = bytes.uleb();
       break;
     default:
-      if (const auto size = size_of_form(attribute.form, head_); size && *size <= 8)
-        at.value = bytes.fixed(*size);
+      if (attribute.size <= sizeof(at.value))
+        at.value = bytes.fixed(attribute.size);
+      else if (attribute.size != Abbreviation::kOwnSize)
+        bytes.skip(attribute.size);
       else
         skip_form(bytes, attribute.form);
       break;

@@ -89,8 +89,10 @@ enum class Wanted : std::uint8_t {
 struct Abbreviation {
   struct Attribute {
     Wanted wanted = Wanted::nothing;
+    std::uint8_t size = kOwnSize;  ///< bytes of `form`
     std::uint16_t form = 0;
   };
+  static constexpr std::uint8_t kOwnSize = 255;  ///< each value of the form has a size of its own
   /// How to get behind some of its attributes: so many bytes, and then perhaps a form of a size of its own.
   struct Skip {
     std::uint32_t bytes = 0;
@@ -174,10 +176,12 @@ class UnitReader {
   template <class Visit>
   void read(SectionReader& bytes, const Abbreviation& abbreviation, Visit&& visit) const {
     for (const Abbreviation::Attribute& each : abbreviation.attributes) {
-      if (each.wanted == Wanted::nothing)
-        skip_form(bytes, each.form);
-      else
+      if (each.wanted != Wanted::nothing)
         visit(found(bytes, each));
+      else if (each.size != Abbreviation::kOwnSize)
+        bytes.skip(each.size);
+      else
+        skip_form(bytes, each.form);
     }
   }
 
@@ -189,6 +193,7 @@ class UnitReader {
   [[nodiscard]] std::optional<std::uint64_t> address(const FoundAttribute& at) const;
 
  private:
+  /// Of a form whose values have sizes of their own.
   void skip_form(SectionReader& bytes, unsigned form) const;
   [[nodiscard]] static std::optional<std::uint64_t> indexed(SectionBytes table, std::uint64_t base, std::uint64_t index,
                                                             unsigned size);
