@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <limits>
 #include <string_view>
@@ -168,6 +171,8 @@ void declare(CLI::App& app, FunctionFlags& flags) {
                  "f32, f64, bool, ptr, str")
       ->type_name("TYPES")
       ->allow_extra_args(false);
+  app.add_flag("--debuginfod", flags.debuginfod,
+               "Ask the servers of $DEBUGINFOD_URLS for debug files that are not there, by build id");
   app.add_flag("!--no-inline", flags.inlined, "Without the copies of functions that the compiler inlined into others");
   CLI::Option* always = app.add_flag(
       "--ret-probes", flags.ret_probes,
@@ -181,13 +186,46 @@ void declare(CLI::App& app, FunctionFlags& flags) {
       ->excludes(always);
 }
 
+namespace {
+
+/// Where a login shell has the servers' names from, elfutils' profile.d/debuginfod.sh: sudo takes them away.
+constexpr const char* kServerLists = "/etc/debuginfod";
+
+std::string configured_servers() {
+  std::string names;
+  std::error_code error;
+  for (const auto& each : std::filesystem::directory_iterator(kServerLists, error)) {
+    if (each.path().extension() != ".urls") continue;
+    std::ifstream list(each.path());
+    for (std::string name; list >> name;) names += (names.empty() ? "" : " ") + name;
+  }
+  return names;
+}
+
+Result<void> name_servers() {
+  const char* const named = std::getenv("DEBUGINFOD_URLS");
+  if (named != nullptr && *named != '\0') return {};
+  const std::string servers = configured_servers();
+  if (servers.empty())
+    return fail(ErrorKind::invalid_argument,
+                "--debuginfod: no server is known: set DEBUGINFOD_URLS, on Debian to https://debuginfod.debian.net, "
+                "and see that sudo keeps it");
+  ::setenv("DEBUGINFOD_URLS", servers.c_str(), 1);  // before there are other threads
+  return {};
+}
+
+}  // namespace
+
 Result<void> apply(const FunctionFlags& flags, std::vector<PointPattern>& patterns) {
+  if (flags.debuginfod)
+    if (auto named = name_servers(); !named) return named;
   auto types = flags.args.empty() ? Result<std::vector<Type>>() : parse_types(flags.args);
   if (!types) return fail(types.error());
   for (PointPattern& pattern : patterns) {
     auto* function = std::get_if<FunctionPattern>(&pattern);
     if (function == nullptr) continue;
     function->inlined = flags.inlined;
+    function->debuginfod = flags.debuginfod;
     if (flags.ret_probes || flags.no_ret_probes) function->ret_probes = flags.ret_probes;
     function->args = *types;
   }

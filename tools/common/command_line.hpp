@@ -39,6 +39,7 @@ struct FunctionFlags {
   bool inlined = true;
   bool ret_probes = false;
   bool no_ret_probes = false;
+  bool debuginfod = false;
   std::string args;
 };
 void declare(CLI::App& app, FunctionFlags& flags);

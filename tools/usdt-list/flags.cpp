@@ -125,6 +125,7 @@ bool interpret(Flags& flags, const RawFlags& raw) {
     usdt::tools::print_error(kTool, applied.error(), raw.functions.args);
     return false;
   }
+  flags.debuginfod = raw.functions.debuginfod;
   const bool lists = lists_files(flags) || !flags.kernel_patterns.empty();
   if (flags.lint && (!flags.kernel_patterns.empty() || !flags.members.empty() || flags.doctor))
     return usage_error(

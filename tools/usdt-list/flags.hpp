@@ -22,9 +22,10 @@ struct Flags {
   std::vector<pid_t> pids;
   int verbosity = 0;
   Format format = Format::text;
-  std::string members;  ///< a type whose layout is wanted; of the targets, else of the kernel
-  bool lint = false;    ///< look for faults of the probes instead of listing them
-  bool doctor = false;  ///< about the kernel; excludes everything above but the format
+  bool debuginfod = false;  ///< servers are asked for debug files
+  std::string members;      ///< a type whose layout is wanted; of the targets, else of the kernel
+  bool lint = false;        ///< look for faults of the probes instead of listing them
+  bool doctor = false;      ///< about the kernel; excludes everything above but the format
 };
 
 /// True if anything but the kernel is to be listed.

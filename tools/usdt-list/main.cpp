@@ -143,11 +143,13 @@ class Lister {
       return;
     }
     warn(*file);
+    if (!file->no_types.empty() && file->sites.empty() && (!file->functions.empty() || flags_.debuginfod)) {
+      progress_.clear();
+      print_notice(kTool, fmt::format("{}: no types of functions: {}", file->target.access.string(), file->no_types));
+    }
     if (!file->functions.empty()) {
       found_in_files_ = true;
       progress_.clear();
-      if (!file->no_types.empty() && file->sites.empty())
-        print_notice(kTool, fmt::format("{}: no types of functions: {}", file->target.access.string(), file->no_types));
       list(list_functions(*file), &*file);
     }
     if (file->sites.empty()) return;

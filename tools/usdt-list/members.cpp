@@ -246,7 +246,7 @@ class MemberList {
   /// Of a directory or a process the files without debug information are none of the answer.
   void show_file(const usdt::FoundFile& found) {
     const bool only_one = found.named && flags_.pids.empty();
-    const auto file = usdt::ElfFile::open(found.target.access);
+    const auto file = usdt::ElfFile::open(found.target.access, {.debuginfod = flags_.debuginfod});
     if (!file) return only_one ? complain(file.error()) : miss(file.error());
     const auto types = usdt::file_types(*file);
     if (types) return show(**types, found.target.access.string());

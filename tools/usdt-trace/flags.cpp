@@ -604,6 +604,7 @@ usdt::Result<void> interpret(Flags& flags, const RawFlags& raw) {
     if (!feature) return usdt::fail(feature.error());
     usdt::disable_feature(*feature);
   }
+  flags.debuginfod = raw.functions.debuginfod;
   if (raw.wait_for_pages || raw.no_wait_for_pages) flags.wait_for_pages = raw.wait_for_pages;
   if (!raw.user_stack.empty() && !read_user_stack(raw.user_stack, flags))
     return usdt::fail(

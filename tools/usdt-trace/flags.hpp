@@ -27,6 +27,7 @@ struct Flags {
   std::size_t label_width = 0;  ///< of the longest name of a question
   bool first_question = true;   ///< of those that show what they find
   std::vector<usdt::PointPattern> patterns;
+  bool debuginfod = false;               ///< servers are asked for debug files
   std::vector<usdt::PointPattern> ends;  ///< of spans, which begin at `patterns`; empty: hits are events of their own
   usdt::SpanPairing pairing;             ///< of spans
   std::vector<pid_t> pids;               ///< each once; empty: every process, or the command

@@ -31,8 +31,6 @@ struct RawFlags {
   bool wait_for_pages = false;
   bool no_wait_for_pages = false;
   usdt::tools::FunctionFlags functions;
-  bool inlined = true;
-  std::string args;
   RawView view;
 };
 

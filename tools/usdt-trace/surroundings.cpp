@@ -17,7 +17,7 @@ const usdt::Result<usdt::Stack>& Surroundings::kept_stack(const std::optional<us
   return stack ? *stack : kNone;
 }
 
-LiveSurroundings::LiveSurroundings(const Flags& flags) {
+LiveSurroundings::LiveSurroundings(const Flags& flags) : symbolizer_({.debuginfod = flags.debuginfod}) {
   if (flags.user_stack_depth == 0 && !flags.view.user_stacks) return;
   // Where the kernel does not let us, what /proc has makes do.
   static_cast<void>(symbolizer_.watch());

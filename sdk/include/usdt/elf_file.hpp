@@ -43,6 +43,9 @@ struct OpenOptions {
   /// Directories that hold separate debug files, as GDB's debug-file-directory: `DIR/.build-id/ab/cdef.debug` and
   /// `DIR/path/of/the/file/NAME.debug`. Empty: only beside the file.
   std::vector<std::filesystem::path> debug_dirs = {"/usr/lib/debug"};
+  /// Servers are asked, too, by build id, when something is looked for that only a debug file has, and none is there:
+  /// those that the environment variable DEBUGINFOD_URLS names, by elfutils' libdebuginfod. Not for scan().
+  bool debuginfod = false;
   /// Ends reading early, from another thread: what then returns does so with ErrorKind::stopped. However large the
   /// file, and its debug file, that is within a moment.
   StopToken stop = {};

@@ -57,6 +57,7 @@ struct FunctionPattern {
   /// return probes. Nothing: by the former where the kernel's would end a program, as an exception leaves the function,
   /// and all returns are RET instructions; else by the latter.
   std::optional<bool> ret_probes = {};
+  bool debuginfod = false;  ///< servers are asked for its debug information (OpenOptions::debuginfod)
   /// The types of its arguments, where no debug information has them (parse_types()); empty: they are words.
   std::vector<Type> args = {};
 

@@ -20,6 +20,8 @@ inline namespace v1 {
 struct SymbolizerOptions {
   /// Where separate debug files are (OpenOptions::debug_dirs).
   std::vector<std::filesystem::path> debug_dirs = {"/usr/lib/debug"};
+  /// Servers are asked for those that are not there (OpenOptions::debuginfod).
+  bool debuginfod = false;
   /// Source lines and inlined calls too, from debug information; else function names alone.
   bool lines = true;
   /// Ends reading early, from another thread; frames then have no names.

@@ -302,7 +302,7 @@ Result<CallFrames> CallFrames::open(const ElfFile& file) {
   const elf::Image* image = &opened->image;
   std::filesystem::path path = opened->path;
   if (image->find(".debug_frame") == nullptr && image->find(".zdebug_frame") == nullptr) {
-    impl->debug_file = elf::find_debug_file(*opened);
+    impl->debug_file = elf::local_debug_file(*opened);
     image = nullptr;
     if (const auto& separate = impl->debug_file; separate && separate->image.find(".debug_frame") != nullptr) {
       from = &separate->file;

@@ -150,12 +150,13 @@ Result<DwarfFile> open_shared(const DwarfFile& main, const elf::OpenedFile& open
                           name, id));
 }
 
-Error no_debug_information(const elf::OpenedFile& opened) {
+Error no_debug_information(const elf::OpenedFile& opened, const Result<elf::DebugFile>& separate) {
   const std::string id = elf::build_id(opened.file, opened.image);
   const std::string package = elf::where_symbols_are(elf::package_of(opened.path), id);
-  return {ErrorKind::not_found,
-          fmt::format("{} has no debug information (DWARF), nor is there a separate file with it{}{}",
-                      opened.path.string(), package.empty() ? "" : ": ", package)};
+  std::string text = fmt::format("{} has no debug information (DWARF), nor is there a separate file with it{}{}",
+                                 opened.path.string(), package.empty() ? "" : ": ", package);
+  if (!separate && opened.options.debuginfod) text += "; " + separate.error().message;
+  return {ErrorKind::not_found, std::move(text)};
 }
 
 }  // namespace
@@ -254,10 +255,11 @@ Result<DebugInfo> DebugInfo::open(const ElfFile& file, const StopToken& stop) {
                 fmt::format("{} is not linked: its functions have no addresses yet", opened->path.string()));
   std::optional<elf::DebugFile> separate;
   if (!has_dwarf(opened->image)) {
-    separate = elf::find_debug_file(*opened);
+    auto found = elf::find_debug_file(*opened);
     if (stop.stop_requested() || opened->options.stop.stop_requested())
       return fail(ErrorKind::stopped, "stopped while looking for debug information");
-    if (!separate || !has_dwarf(separate->image)) return fail(no_debug_information(*opened));
+    if (!found || !has_dwarf(found->image)) return fail(no_debug_information(*opened, found));
+    separate = *std::move(found);
   }
   auto impl = std::make_shared<Impl>(opened, std::move(separate), stop);
   const auto& debug = impl->debug_file;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Finding the separate debug file. Search order and checks: GDB manual, "Debugging Information in Separate Files".
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <stop_token>
 
 #include "elf/crc32.hpp"
+#include "elf/debuginfod.hpp"
 #include "elf/elf_impl.hpp"
 
 namespace usdt::elf {
@@ -65,6 +68,8 @@ std::optional<DebugFile> by_build_id(const OpenedFile& main, const std::string& 
   return std::nullopt;
 }
 
+bool may_have_one(const OpenedFile& main) { return main.kind == ElfKind::executable || main.kind == ElfKind::dynamic; }
+
 bool other_build(const OpenedFile& main, const DebugFile& candidate) {
   const std::string ours = build_id(main.file, main.image);
   const std::string theirs = build_id(candidate.file, candidate.image);
@@ -89,10 +94,21 @@ std::optional<DebugFile> by_debug_link(const OpenedFile& main) {
 
 }  // namespace
 
-std::optional<DebugFile> find_debug_file(const OpenedFile& main) {
-  if (main.kind != ElfKind::executable && main.kind != ElfKind::dynamic) return std::nullopt;
+std::optional<DebugFile> local_debug_file(const OpenedFile& main) {
+  if (!may_have_one(main)) return std::nullopt;
   if (auto found = by_build_id(main, build_id(main.file, main.image))) return found;
   return by_debug_link(main);
+}
+
+Result<DebugFile> find_debug_file(const OpenedFile& main) {
+  if (auto found = local_debug_file(main)) return *std::move(found);
+  if (!main.options.debuginfod || !may_have_one(main)) return fail(ErrorKind::not_found, "there is no debug file");
+  const std::string id = build_id(main.file, main.image);
+  const auto path = fetch_debug_file(id, main.options.stop);
+  if (!path) return fail(path.error());
+  auto found = open_candidate(main, *path);
+  if (found && build_id(found->file, found->image) == id) return *std::move(found);
+  return fail(ErrorKind::malformed, fmt::format("debuginfod: {} is not of build {}", path->string(), id));
 }
 
 std::uint64_t shift_between(const Image& debug, const Image& main) noexcept {

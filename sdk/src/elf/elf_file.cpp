@@ -88,7 +88,7 @@ ScanResult scan_object(const OpenedFile& opened) {
   elf::collect_notes(opened.file, opened.image, result.sites, warnings, opened.options.stop);
   elf::add_descriptions(opened.file, opened.image, result.sites, warnings, opened.options.stop);
   if (result.sites.empty()) {
-    if (const auto debug = elf::find_debug_file(opened)) {
+    if (const auto debug = elf::local_debug_file(opened)) {
       warnings.set_prefix(debug->path.string() + ": ");
       elf::collect_notes(debug->file, debug->image, result.sites, warnings, opened.options.stop);
       elf::add_descriptions(debug->file, debug->image, result.sites, warnings, opened.options.stop);

@@ -114,7 +114,10 @@ struct DebugFile {
 };
 /// Looks for it as GDB does ("Debugging Information in Separate Files"): by build id, then by .gnu_debuglink with its
 /// CRC. A candidate that is not of the same build is passed over.
-[[nodiscard]] std::optional<DebugFile> find_debug_file(const OpenedFile& main);
+[[nodiscard]] std::optional<DebugFile> local_debug_file(const OpenedFile& main);
+/// The same, and where `main` was opened so (OpenOptions::debuginfod), servers are asked for what is not there. Errors:
+/// not_found; those of fetch_debug_file().
+[[nodiscard]] Result<DebugFile> find_debug_file(const OpenedFile& main);
 /// The one that `main` carries in its .gnu_debugdata, if any; its path is that of `main`.
 [[nodiscard]] std::optional<DebugFile> embedded_debug_file(const OpenedFile& main);
 /// How far `main` has been moved (prelink) since `debug` was split off: addresses of the debug file plus this.

@@ -137,7 +137,7 @@ struct DynamicValues {
 
 struct SymbolIndex::Impl {
   std::shared_ptr<const OpenedFile> opened;
-  Lazy<std::optional<DebugFile>> debug_file;
+  Lazy<Result<DebugFile>> debug_file;
   Lazy<NameIndex> names;
   Lazy<GotSlots> got;
   Lazy<Compilers> compilers;
@@ -149,7 +149,7 @@ struct SymbolIndex::Impl {
     return dynamic_values.get([this] { return read_dynamic_values(*opened); });
   }
 
-  [[nodiscard]] const std::optional<DebugFile>& debug() const {
+  [[nodiscard]] const Result<DebugFile>& debug() const {
     return debug_file.get([this] { return find_debug_file(*opened); });
   }
   [[nodiscard]] const NameIndex& index() const;

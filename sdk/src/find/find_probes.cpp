@@ -35,11 +35,13 @@ Result<void> add_sites(const std::vector<ProbePattern>& patterns, ProbeFile& fil
 
 Result<ProbeFile> find_probes(const TargetFile& target, const std::vector<PointPattern>& patterns,
                               const OpenOptions& options) {
-  Result<ElfFile> elf = ElfFile::open(target.access, options);
-  if (!elf) return fail(std::move(elf.error()));
-  ProbeFile file{.target = target, .elf = std::make_shared<const ElfFile>(std::move(*elf)), .sites = {}};
   const auto probes = those_of<ProbePattern>(patterns);
   const auto functions = those_of<FunctionPattern>(patterns);
+  OpenOptions asked = options;
+  asked.debuginfod = options.debuginfod || std::ranges::any_of(functions, &FunctionPattern::debuginfod);
+  Result<ElfFile> elf = ElfFile::open(target.access, asked);
+  if (!elf) return fail(std::move(elf.error()));
+  ProbeFile file{.target = target, .elf = std::make_shared<const ElfFile>(std::move(*elf)), .sites = {}};
   if (patterns.empty() || !probes.empty()) {
     if (auto added = add_sites(probes, file); !added) return fail(std::move(added.error()));
   }

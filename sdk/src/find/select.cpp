@@ -51,6 +51,13 @@ Error nothing_matches(const Patterns& patterns, const Selection& selection, cons
                                             fmt::join(names, ", "), fmt::join(selection.looked, ", "), there)};
 }
 
+bool ask_servers(const Patterns& patterns) {
+  return std::ranges::any_of(patterns, [](const PointPattern& each) {
+    const auto* function = std::get_if<FunctionPattern>(&each);
+    return function != nullptr && function->debuginfod;
+  });
+}
+
 tl::unexpected<Error> stopped() { return fail(ErrorKind::stopped, "probes were not looked for to the end"); }
 
 std::pair<Patterns, std::vector<KernelPattern>> split(const Patterns& patterns) {
@@ -66,9 +73,12 @@ Result<void> select_in_files(const Patterns& patterns, const SearchScope& scope,
   FoundFiles found = find_files(patterns, scope);
   if (!found.errors.empty()) return fail(std::move(found.errors.front()));
   if (!found.nowhere.empty()) return fail(ErrorKind::not_found, fmt::format("no ELF file in '{}'", found.nowhere[0]));
+  std::vector<std::string> not_told;
   for (const FoundFile& each : found.files) {
     if (scope.stop.stop_requested()) return stopped();
     auto file = find_probes(each.target, each.patterns, {.stop = scope.stop});
+    if (file && file->functions.empty() && !file->no_types.empty() && ask_servers(each.patterns))
+      not_told.push_back(file->no_types);
     if (!file)
       selection.unreadable.push_back(std::move(file.error()));
     else if (!file->sites.empty() || !file->functions.empty())
@@ -77,6 +87,7 @@ Result<void> select_in_files(const Patterns& patterns, const SearchScope& scope,
   selection.looked = std::move(found.looked);
   if (!selection.files.empty()) return {};
   Error nothing = nothing_matches(patterns, selection, providers_of(found, scope.stop));
+  for (const std::string& why : not_told) nothing.message += "; " + why;
   for (const std::string& hint : hints_for(patterns, found, scope.stop)) nothing.message += "; " + hint;
   if (scope.stop.stop_requested()) return stopped();
   return fail(std::move(nothing));

@@ -50,7 +50,7 @@ void Modules::open(const proc::MappedCode& code, const std::string& root, Area& 
   std::weak_ptr<Module>& known = known_[{code.mapping.major, code.mapping.minor, code.mapping.inode}];
   area.module = known.lock();
   if (area.module) return;
-  auto file = ElfFile::open(code.file.access, {.debug_dirs = options_.debug_dirs, .stop = options_.stop});
+  auto file = ElfFile::open(code.file.access, open_options());
   if (file && !is_of(code.mapping, file->fd(), root.empty()))
     file = fail(ErrorKind::changed, "another file is in its place");
   if (!file) {
@@ -92,8 +92,7 @@ std::shared_ptr<Module> Modules::of(const PlannedFile& file) {
   auto& [elf, module] = planned_[file.elf.get()];
   if (elf) return module;
   elf = file.elf;
-  auto opened = ElfFile::open(fmt::format("/proc/self/fd/{}", elf->fd()),
-                              {.debug_dirs = options_.debug_dirs, .stop = options_.stop});
+  auto opened = ElfFile::open(fmt::format("/proc/self/fd/{}", elf->fd()), open_options());
   if (opened) module = std::make_shared<Module>(std::move(*opened), file.target.path.string(), options_);
   return module;
 }

@@ -52,6 +52,10 @@ class Modules {
   void open_vdso(const proc::MappedCode& code, const std::string& root, Area& area);
 
   using Inode = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>;
+  [[nodiscard]] OpenOptions open_options() const {
+    return {.debug_dirs = options_.debug_dirs, .debuginfod = options_.debuginfod, .stop = options_.stop};
+  }
+
   const SymbolizerOptions& options_;
   std::map<Inode, std::weak_ptr<Module>> known_;
   std::deque<std::shared_ptr<Module>> kept_;              ///< the last ones

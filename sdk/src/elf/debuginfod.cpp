@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The client is libdebuginfod of elfutils, which keeps what it fetched below $XDG_CACHE_HOME. It is loaded when it is
+// first needed: it comes with an HTTP client and its cryptography, which nobody else has a use for. Its functions are
+// declared here as its header declares them (elfutils/debuginfod.h, symbol versions ELFUTILS_0.178 and 0.179), so that
+// the header is no requirement either.
+#include "elf/debuginfod.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+
+#include "sys/unique_fd.hpp"
+
+namespace usdt::elf {
+namespace {
+
+constexpr const char* library = "libdebuginfod.so.1";
+/// Hex digits: the client takes ids of up to 64 bytes.
+constexpr std::size_t longest_id = 128;
+
+struct Session;
+using Progress = int (*)(Session*, long, long);
+
+/// The client library's functions.
+struct Client {
+  Session* (*begin)() = nullptr;
+  void (*end)(Session*) = nullptr;
+  int (*find_debuginfo)(Session*, const unsigned char*, int, char**) = nullptr;
+  void (*set_progress)(Session*, Progress) = nullptr;
+  void (*set_user_data)(Session*, void*) = nullptr;
+  void* (*user_data)(Session*) = nullptr;
+  std::string missing;  ///< why there is none
+};
+
+template <class Function>
+void load(void* from, const char* name, Function& function, std::string& missing) {
+  function = reinterpret_cast<Function>(::dlsym(from, name));
+  if (function == nullptr) missing = fmt::format("{} has no {}", library, name);
+}
+
+Client load_client() {
+  Client client;
+  void* const loaded = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  if (loaded == nullptr) {
+    const char* why = ::dlerror();
+    client.missing = why == nullptr ? library : why;
+    return client;
+  }
+  load(loaded, "debuginfod_begin", client.begin, client.missing);
+  load(loaded, "debuginfod_end", client.end, client.missing);
+  load(loaded, "debuginfod_find_debuginfo", client.find_debuginfo, client.missing);
+  load(loaded, "debuginfod_set_progressfn", client.set_progress, client.missing);
+  load(loaded, "debuginfod_set_user_data", client.set_user_data, client.missing);
+  load(loaded, "debuginfod_get_user_data", client.user_data, client.missing);
+  return client;
+}
+
+const Client& client() {
+  static const Client loaded = load_client();
+  return loaded;
+}
+
+int go_on(Session* session, long, long) {
+  return static_cast<const StopToken*>(client().user_data(session))->stop_requested() ? 1 : 0;
+}
+
+/// Nobody asks a server twice at once for the same file.
+std::mutex one_at_a_time;
+
+bool may_be_id(const std::string& id) {
+  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  return id.size() >= 4 && id.size() <= longest_id && id.size() % 2 == 0 && std::ranges::all_of(id, is_hex);
+}
+
+}  // namespace
+
+Result<std::filesystem::path> fetch_debug_file(const std::string& build_id, const StopToken& stop) {
+  if (!may_be_id(build_id)) return fail(ErrorKind::not_found, "debuginfod: there is no build id to ask for");
+  const char* const servers = std::getenv("DEBUGINFOD_URLS");
+  if (servers == nullptr || *servers == '\0')
+    return fail(ErrorKind::not_found, "debuginfod: DEBUGINFOD_URLS names no servers");
+  if (!client().missing.empty()) return fail(ErrorKind::not_supported, "debuginfod: " + client().missing);
+  const std::scoped_lock lock(one_at_a_time);
+  const std::unique_ptr<Session, void (*)(Session*)> session(client().begin(), client().end);
+  if (!session) return fail(ErrorKind::io, "debuginfod: no session can be had");
+  client().set_user_data(session.get(), const_cast<StopToken*>(&stop));
+  client().set_progress(session.get(), go_on);
+  char* name = nullptr;
+  const int found =
+      client().find_debuginfo(session.get(), reinterpret_cast<const unsigned char*>(build_id.c_str()), 0, &name);
+  const std::unique_ptr<char, void (*)(void*)> place(name, std::free);
+  if (stop.stop_requested()) return fail(ErrorKind::stopped, "stopped while a server was asked for debug information");
+  if (found < 0)
+    return fail(found == -ENOENT ? ErrorKind::not_found : ErrorKind::io,
+                fmt::format("debuginfod: {} of {}: {}", build_id, servers, std::strerror(-found)));
+  const sys::UniqueFd descriptor(found);
+  if (!place) return fail(ErrorKind::io, "debuginfod: what was fetched has no place");
+  return std::filesystem::path(place.get());
+}
+
+}  // namespace usdt::elf
