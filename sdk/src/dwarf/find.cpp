@@ -11,6 +11,7 @@
 
 #include "dwarf/die.hpp"
 #include "dwarf/impl.hpp"
+#include "dwarf/index_cache.hpp"
 #include "dwarf/types.hpp"
 #include "sys/regular_file.hpp"
 
@@ -309,14 +310,28 @@ Result<FunctionInfo> DebugInfo::function_at(VirtAddr entry) const {
                                                 path().string(), entry.value));
 }
 
+/// Nothing: it was stopped.
+std::optional<FunctionIndex> DebugInfo::Impl::make_index(const DebugSections& sections, const StopToken& stop_looking,
+                                                         const FunctionIndex::LetGo& let_go) const {
+  std::optional<IndexCache> cache;
+  if (sections.info.size() >= IndexCache::smallest) {
+    const elf::File& debug = debug_file ? debug_file->file : opened->file;
+    cache.emplace(opened->file, debug, elf::build_id(opened->file, opened->image));
+    if (auto known = cache->load()) return known;
+  }
+  FunctionIndex index(
+      sections, [this](VirtAddr address) { return code.contains(address); }, stop_looking, let_go);
+  if (stop_looking.stop_requested()) return std::nullopt;
+  if (cache) cache->save(index);
+  return index;
+}
+
 UnitSet DebugInfo::Impl::units_with(const Wanted& wanted, const StopToken& stop_looking) const {
   const DebugSections sections = main.sections();
   const auto let_go = [this] { main.bytes.let_go(); };
   if (!function_index) {
-    FunctionIndex index(
-        sections, [this](VirtAddr address) { return code.contains(address); }, stop_looking, let_go);
-    if (stop_looking.stop_requested()) return {};
-    function_index.emplace(std::move(index));
+    function_index = make_index(sections, stop_looking, let_go);
+    if (!function_index) return {};
   }
   FunctionInfo info;
   const auto is_wanted = [&](const FunctionNames& each) {

@@ -7,6 +7,8 @@
 #include <compare>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -49,8 +51,13 @@ class FunctionIndex {
   [[nodiscard]] UnitSet units(const DebugSections& sections, const std::function<bool(const FunctionNames&)>& wanted,
                               const StopToken& stop, const LetGo& let_go) const;
 
+  /// All of it, behind `skipped` words that are the caller's; and an index of such words. Nothing: they are none.
+  [[nodiscard]] std::vector<std::uint64_t> words(std::size_t skipped) const;
+  [[nodiscard]] static std::optional<FunctionIndex> from_words(std::span<const std::uint64_t> words);
+
  private:
   class Builder;
+  FunctionIndex() = default;
 
   /// A namespace, class, or function around others; each is behind what it is in.
   struct Scope {

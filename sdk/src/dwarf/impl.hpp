@@ -152,6 +152,8 @@ struct DebugInfo::Impl {
   [[nodiscard]] std::optional<Dwarf_Die> unit_at(VirtAddr pc) const;
   /// How many DIEs a walk over `unit` may meet: more are a loop.
   [[nodiscard]] std::uint64_t most_steps(const Dwarf_Die& unit) const noexcept;
+  [[nodiscard]] std::optional<FunctionIndex> make_index(const DebugSections& sections, const StopToken& stop,
+                                                        const FunctionIndex::LetGo& let_go) const;
   /// The units of `main` that may have code of a function that is `wanted`.
   [[nodiscard]] UnitSet units_with(const Wanted& wanted, const StopToken& stop) const;
   /// Names and flags of the function `die` is; neither `declared` nor instances.

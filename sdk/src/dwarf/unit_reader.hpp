@@ -61,6 +61,11 @@ class TextPlace {
 
   [[nodiscard]] bool is_known() const noexcept { return packed_ != 0; }
   [[nodiscard]] std::uint64_t packed() const noexcept { return packed_; }
+  [[nodiscard]] static TextPlace unpacked(std::uint64_t packed) noexcept {
+    TextPlace place;
+    place.packed_ = packed;
+    return place;
+  }
   /// At most as many bytes as are believed of a name; none of what is not known.
   [[nodiscard]] std::string_view in(const DebugSections& sections) const noexcept;
   friend bool operator==(const TextPlace&, const TextPlace&) = default;
