@@ -139,13 +139,18 @@ def files_that_take_the_place_of_others_are_traced(run):
     path, fresh = run.dir / "replaced", run.dir / "fresh"
     shutil.copy(later.program, path)
     tracing = attach(run, [f"usdt:{path}:late:own"])
+    descriptors = pathlib.Path(f"/proc/{tracing.process.pid}/fd")
+    before = len(list(descriptors.iterdir()))
     for n in range(count):
         shutil.copy(later.program, fresh)
         os.rename(fresh, path)
         wait_followed(tracing, n + 1)
         check_equal(subprocess.run([path, "3"]).returncode, 0, "exit code of the program")
+    of_each = (len(list(descriptors.iterdir())) - before) / count
+    check(of_each <= 5, f"descriptors of each file: {of_each}")
     result = finish(tracing)
     result.check_accounted(3 * count, lost=0)
+    print(f"  {of_each:.1f} descriptors of each file")
     after = sorted(each["after_ns"] / 1e6 for each in followed(result))
     check_equal({each["kind"] for each in followed(result)}, {"file"}, "kinds")
     print(f"  attached {after[0]:.1f} to {after[-1]:.1f} ms after the file was there")

@@ -166,7 +166,7 @@ class Tracer {
   /// of the old plan). After an error nothing of it is attached; where it had been for a moment, its hits are in the
   /// ledger, and the plan has it.
   [[nodiscard]] Result<AddedSites> add(AttachPlan more);
-  /// Additions a trace takes: each has programs, maps and descriptors of its own, and some 0.5 MB of memory.
+  /// Additions a trace takes: each has programs and maps of its own, some four descriptors and 0.1 MB of memory.
   static constexpr std::size_t kMostAdditions = 4096;
 
   /// Looks for TraceOptions::cgroups again, since one may have been made (anew): hits in it count from then on. True if

@@ -162,7 +162,7 @@ Error explained(Error error, const AttachPlan& plan) {
 
 /// Sites that were loaded together: those the trace began with, or those of one Tracer::add().
 struct Part {
-  LoadedObject object;
+  std::optional<LoadedObject> object;  ///< of the first; of others, what is attached keeps what it needs
   EventLayout layout;
   event::SiteCounts counts;
   std::uint32_t first_site = 0;  ///< in the tracer's plan
@@ -302,6 +302,8 @@ struct Tracer::Impl {
     parts.push_back(std::move(first));
   }
 
+  /// That of the first part, with what all have in common.
+  [[nodiscard]] const LoadedObject& object() const noexcept { return *parts.front().object; }
   /// That of a site, by its number in the plan.
   [[nodiscard]] const Part& part_of(std::uint32_t site) const noexcept {
     if (parts.size() == 1) return parts.front();
@@ -380,7 +382,7 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   const Shared common{.rate_start = rate_start_now()};
   auto loaded = load_part(shared, options, common);
   if (!loaded) return fail(loaded.error());
-  LoadedObject& object = loaded->part.object;
+  LoadedObject& object = *loaded->part.object;
   // Where forks cannot be watched, the walk of bpf/descends.h finds descendants, and counts where it does not know.
   auto marks =
       follows_family(options) ? event::ForkMarks::start(object, loaded->constants) : Result<event::ForkMarks>();
@@ -403,7 +405,7 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   impl->rate_start = common.rate_start;
   if (options.max_overhead > 0) {
     const Part& part = impl->parts.front();
-    auto guard = event::OverheadGuard::start({part.object, part.counts, impl->link, part.sites}, std::move(*prices),
+    auto guard = event::OverheadGuard::start({*part.object, part.counts, impl->link, part.sites}, std::move(*prices),
                                              event::TracedTime(*impl->shared_plan, options), options.max_overhead);
     if (!guard) return fail(guard.error());
     impl->guard = std::move(*guard);
@@ -427,27 +429,29 @@ Result<AddedSites> Tracer::add(AttachPlan more) {
     return fail(ErrorKind::not_supported, "an overhead is limited of the sites that there were when the trace began");
   TraceOptions options = impl_->options;
   if (!has_kernel_points(*part)) options.kernel_stack_depth = 0;
-  auto loaded = load_part(part, options, {&impl_->parts.front().object, added.first_site.value, impl_->rate_start});
+  auto loaded = load_part(part, options, {&impl_->object(), added.first_site.value, impl_->rate_start});
   if (!loaded) return fail(loaded.error());
   if (auto reached = impl_->ring.expect(loaded->part.layout.record_size()); !reached) return fail(reached.error());
   // From here on there may be hits, whatever becomes of the rest: their records have a plan, and their counters a
   // probe.
   impl_->shared_plan = std::make_shared<const AttachPlan>(std::move(*whole));
   impl_->counts.resize(impl_->shared_plan->probes.size());
-  const Part& loaded_part = impl_->parts.emplace_back(std::move(loaded->part));
+  Part& loaded_part = impl_->parts.emplace_back(std::move(loaded->part));
   const std::size_t before_it = impl_->link.attached();
-  if (auto done = loaded_part.object.attach_to(impl_->link, loaded_part.program, impl_->shared_plan); !done)
+  // Its descriptors, of maps and programs, would be those of each library that was ever opened.
+  const std::optional<LoadedObject> object = std::exchange(loaded_part.object, std::nullopt);
+  if (auto done = object->attach_to(impl_->link, loaded_part.program, impl_->shared_plan); !done)
     return fail(done.error());
   added.attached = impl_->link.attached() - before_it;
   return added;
 }
 
 bool Tracer::find_cgroups() {
-  return !impl_->options.cgroups.empty() && set_cgroups(impl_->parts.front().object, impl_->options.cgroups);
+  return !impl_->options.cgroups.empty() && set_cgroups(impl_->object(), impl_->options.cgroups);
 }
 
 void Tracer::leave_out_faster(std::chrono::nanoseconds than) noexcept {
-  auto* least = static_cast<std::uint64_t*>(impl_->parts.front().object.global("usdt_least_duration"));
+  auto* least = static_cast<std::uint64_t*>(impl_->object().global("usdt_least_duration"));
   if (!least) return;
   // Programs of 32-bit machines read it in halves, of which one never changes.
   constexpr std::uint64_t most = std::numeric_limits<std::size_t>::max();
@@ -568,20 +572,20 @@ Result<std::vector<TableRow>> Tracer::table() const {
   const AttachPlan& plan = *impl_->shared_plan;
   if (!plan.table) return fail(ErrorKind::invalid_argument, "the plan has no table");
   if (impl_->guard) return impl_->guard->rows();
-  auto rows = event::read_rows(impl_->parts.front().object, plan);
+  auto rows = event::read_rows(impl_->object(), plan);
   if (rows && impl_->options.sample > 1)
     for (TableRow& row : *rows) row.scale(impl_->options.sample);
   return rows;
 }
 
 bool Tracer::table_grew() noexcept {
-  const auto* made = static_cast<const std::uint64_t*>(impl_->parts.front().object.global("usdt_rows_made"));
+  const auto* made = static_cast<const std::uint64_t*>(impl_->object().global("usdt_rows_made"));
   const std::uint64_t now = made ? std::atomic_ref(*const_cast<std::uint64_t*>(made)).load() : 0;
   return std::exchange(impl_->rows_seen, now) != now;
 }
 
 std::uint64_t Tracer::undecided() const noexcept {
-  const auto* count = static_cast<const std::uint64_t*>(impl_->parts.front().object.global("usdt_undecided"));
+  const auto* count = static_cast<const std::uint64_t*>(impl_->object().global("usdt_undecided"));
   return count ? *count : 0;
 }
 
