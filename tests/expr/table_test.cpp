@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -55,6 +56,37 @@ TEST(Buckets, of_powers_of_2_have_the_numbers_that_are_put_in_them) {
       }
     }
   }
+}
+
+TEST(Reals, have_the_extremes_that_their_order_says) {
+  std::vector<Arg> args = six_arguments(true);
+  args[0].type = {.size = 8, .is_signed = true, .kind = TypeKind::floating};
+  TableQuestion question{.value = parse_expression("a").value(), .extremes = true, .reals = true};
+  const auto typed = TypedExpression::check(expr::row_of(nullptr, question), args, {0});
+  ASSERT_TRUE(typed) << typed.error().message;
+  const auto planned = expr::planned_table(*typed, args, question);
+  ASSERT_TRUE(planned) << planned.error().message;
+  EXPECT_EQ(planned->value, ExpressionType::real64);
+  TableBuilder builder(*planned);
+  const auto add = [&](double value) {
+    NumbersOfHit hit;
+    hit.numbers.assign(6, std::bit_cast<std::uint64_t>(value));
+    return builder.add(*typed, hit);
+  };
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  double least = kInfinity, most = -kInfinity;
+  for (const double value : {-0.0, 0.1, -3e-310, 2.5, -1e300, 1e-300, 5e300, kInfinity, -7.0, -kInfinity}) {
+    EXPECT_EQ(add(value), TableBuilder::Added::row);
+    least = std::min(least, value);
+    most = std::max(most, value);
+    const TableRow row = builder.rows().front();
+    EXPECT_EQ(real_of_extreme(*planned->value, row.minimum), least);
+    EXPECT_EQ(real_of_extreme(*planned->value, row.maximum), most);
+    EXPECT_EQ(row.sum, 0) << "of reals there is none";
+  }
+  EXPECT_EQ(add(std::numeric_limits<double>::quiet_NaN()), TableBuilder::Added::undecided);
+  question.reals = false;
+  EXPECT_THAT(expr::planned_table(*typed, args, question).error().message, HasSubstr("add whole numbers only"));
 }
 
 TEST(Buckets, of_powers_of_2_leave_no_gap) {

@@ -4,9 +4,11 @@
 
 import collections
 import json
+import math
 import os
 import pty
 import re
+import struct
 import subprocess
 
 from puppet import HERE
@@ -207,6 +209,77 @@ def threads_on_all_processors_share_the_room_of_a_table(run):
             check_equal(set(table.column("count").values()), {hits}, "a thread that has a row has all its hits there")
 
 
+REALS = r"""
+#include <stdio.h>
+struct reals { double wide; float narrow; int group; };
+__attribute__((noinline)) int take(struct reals* reals) {
+  __asm__ volatile("" : "+r"(reals) : : "memory");
+  return reals->group;
+}
+int main(void) {
+  const double odd[] = {1.0 / 0.0, -1.0 / 0.0, 0.0 / 0.0, -0.0, 5e-324, -5e-324, 1.7976931348623157e308, 0.1, -0.1, 3e-45};
+  unsigned long state = 88172645463325252u;
+  for (int i = 0; i < 400; i++) {
+    struct reals reals;
+    unsigned long bits = state ^= state << 13;
+    bits = state ^= state >> 7;
+    bits = state ^= state << 17;
+    __builtin_memcpy(&reals.wide, &bits, 8);
+    reals.group = i % 8;
+    if (reals.group == 1) reals.wide = odd[i / 8 % 10];
+    if (reals.group == 2) reals.wide = -(i / 10.0);
+    if (reals.group == 3) reals.wide = -0.0;
+    reals.narrow = (float)reals.wide;
+    __builtin_memcpy(&bits, &reals.wide, 8);
+    unsigned narrow;
+    __builtin_memcpy(&narrow, &reals.narrow, 4);
+    printf("%d %lu %u\n", reals.group, bits, narrow);
+    take(&reals);
+  }
+  return 0;
+}
+"""
+
+
+def as_json(real):
+    """As JSON has it; 0 has no sign there."""
+    return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(real, real + 0.0)
+
+
+@scenario
+def extremes_of_reals_are_those_of_their_values(run):
+    require_root()
+    (run.dir / "reals.c").write_text(REALS)
+    program = run.build("reals", [run.dir / "reals.c"], ["-O1", "-g"])
+    said = run.dir / "said"
+    command = ["--", "sh", "-c", f"exec {program} > {said}"]
+    for value, place, form in (("reals->wide", 1, "<d"), ("reals->narrow", 2, "<f")):
+        view = ["--by", "reals->group", "--min", value, "--max", value]
+        done = subprocess.run([run.tool, f"uprobe:{program}:take", "-f", "json", *view, *command], capture_output=True,
+                              text=True, timeout=60)
+        check_equal(done.returncode, 0, done.stderr)
+        live = Table([json.loads(line) for line in done.stdout.splitlines()])
+        groups, nans = collections.defaultdict(list), 0
+        for words in (line.split() for line in said.read_text().splitlines()):
+            real = struct.unpack(form, int(words[place]).to_bytes(struct.calcsize(form), "little"))[0]
+            nans += math.isnan(real)
+            if not math.isnan(real):
+                groups[(int(words[0]),)].append(real)
+        check(nans > 0 and len(groups) == 8, "all kinds of reals")
+        check_equal(live.column("min"), {key: as_json(min(reals)) for key, reals in groups.items()}, f"least {value}")
+        check_equal(live.column("max"), {key: as_json(max(reals)) for key, reals in groups.items()}, f"most {value}")
+        check_equal(live.column("count"), {key: len(reals) for key, reals in groups.items()}, f"counts of {value}")
+        check_equal(live.summary["undecided"], nans, "hits that are no number")
+        file = run.dir / "recording"
+        done = subprocess.run([run.tool, f"uprobe:{program}:take", "--print", f"reals->group, {value}", "--record", file,
+                               *command], capture_output=True, text=True, timeout=60)
+        check_equal(done.returncode, 0, done.stderr)
+        done = subprocess.run([run.tool, "--replay", file, "-f", "json", *view], capture_output=True, text=True, timeout=60)
+        check_equal(done.returncode, 0, done.stderr)
+        again = Table([json.loads(line) for line in done.stdout.splitlines()])
+        check_equal(again.tables[-1]["rows"], live.tables[-1]["rows"], f"replayed {value}")
+
+
 @scenario
 def long_texts_are_cut_and_marked(run):
     program = build(run)
@@ -299,6 +372,10 @@ def a_recording_makes_the_same_tables_as_the_kernel(run):
 
 WRONG = [
     (["--by", "arg4"], "a real is no key"),
+    (["--sum", "arg4"], "arg4 is a real, and programs in the kernel add whole numbers only"),
+    (["--min", "arg4", "--avg", "arg4"], "sums and averages can be made of its events"),
+    (["--max", "arg4 * 2"], "arg4 is a real, which can only be compared"),
+    (["--hist", "arg4"], "ranges are of whole numbers"),
     (["--by", "1 + hex(arg0)"], "a whole one"),
     (["--by", "arg0, arg9"], "arg9: there is no such argument"),
     (["--by", "arg0,"], "expected a value"),

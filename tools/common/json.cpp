@@ -3,6 +3,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <string>
 
 namespace usdt::tools {
@@ -32,6 +33,13 @@ void json_hex(JsonWriter& json, std::uint64_t value) {
   std::array<char, 18> text{'0', 'x'};  // and 16 digits
   const auto end = std::to_chars(text.data() + 2, text.data() + text.size(), value, 16).ptr;
   put(json, {text.data(), static_cast<std::size_t>(end - text.data())});
+}
+
+void json_real(JsonWriter& json, double value) {
+  if (std::isfinite(value))
+    json.Double(value);
+  else
+    json_text(json, std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
 }
 
 }  // namespace usdt::tools

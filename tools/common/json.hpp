@@ -29,5 +29,7 @@ void json_text(JsonWriter& json, std::string_view text);
 void json_text_or_null(JsonWriter& json, std::string_view text);
 /// An address or offset as the contract writes them: "0x1f40".
 void json_hex(JsonWriter& json, std::uint64_t value);
+/// A number, or "NaN", "Infinity", "-Infinity": JSON has no word for these three.
+void json_real(JsonWriter& json, double value);
 
 }  // namespace usdt::tools

@@ -75,8 +75,8 @@ void declare_view(CLI::App& app, RawView& raw) {
   };
   value("--sum", raw.sum, "Of each row of --by the sum of an expression; without --by of all hits");
   value("--avg", raw.average, "The same of its average");
-  value("--min", raw.minimum, "The same of its smallest value");
-  value("--max", raw.maximum, "The same of its largest value");
+  value("--min", raw.minimum, "The same of its smallest value, which may be a real");
+  value("--max", raw.maximum, "The same of its largest value, likewise");
   value("--distinct", raw.distinct, "How many different values an expression has");
   value("--hist", raw.log2, "How often an expression was in each range from one power of 2 to the next");
   app.add_option("--hist-detail", raw.sub_bits,

@@ -2,7 +2,6 @@
 // The JSON contract of usdt-trace, version 1: one object a line (docs/json.md).
 #include <fmt/format.h>
 
-#include <cmath>
 #include <ctime>
 #include <utility>
 
@@ -16,6 +15,7 @@ namespace usdt_trace {
 namespace {
 
 using usdt::tools::json_key;
+using usdt::tools::json_real;
 using usdt::tools::json_text;
 using usdt::tools::json_text_or_null;
 
@@ -491,22 +491,14 @@ class JsonOutput final : public Output {
     } else if (const auto* natural = std::get_if<std::uint64_t>(&value)) {
       json_.Uint64(*natural);
     } else {
-      real(std::get<double>(value));
+      json_real(json_, std::get<double>(value));
     }
-  }
-
-  /// JSON has no word for these three.
-  void real(double number) {
-    if (std::isfinite(number))
-      json_.Double(number);
-    else
-      json_text(json_, std::isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity");
   }
 
   void hex(const usdt::Event& event, std::size_t n) {
     const usdt::Value value = event.value(n);
     if (const auto* none = std::get_if<usdt::ArgError>(&value)) return error(none->reason);
-    if (const auto* number = std::get_if<double>(&value)) return real(*number);
+    if (const auto* number = std::get_if<double>(&value)) return json_real(json_, *number);
     const unsigned spare = 64 - 8 * event.arg_info(n).type.size;
     const auto* whole = std::get_if<std::int64_t>(&value);
     const std::uint64_t bits = whole ? static_cast<std::uint64_t>(*whole) : std::get<std::uint64_t>(value);

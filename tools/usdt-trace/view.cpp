@@ -53,6 +53,7 @@ usdt::Result<void> add_value(const RawView& raw, View& view, usdt::TableQuestion
     view.shown.push_back(option.shown);
     question.extremes |= option.shown == Shown::minimum || option.shown == Shown::maximum;
   }
+  question.reals = raw.sum.empty() && raw.average.empty();
   return {};
 }
 
@@ -294,13 +295,21 @@ usdt::Int128 weight_of(const View& view, const ShownRow& row) {
   return 0;
 }
 
-std::vector<ShownRow> arrange(const View& view, const std::vector<usdt::TableRow>& rows) {
+std::optional<double> ShownRow::real(Shown shown) const {
+  const bool is_real = type == usdt::ExpressionType::real32 || type == usdt::ExpressionType::real64;
+  if (!is_real || (shown != Shown::minimum && shown != Shown::maximum)) return std::nullopt;
+  return usdt::real_of_extreme(*type, shown == Shown::minimum ? minimum : maximum);
+}
+
+std::vector<ShownRow> arrange(const View& view, const usdt::PlannedTable& table,
+                              const std::vector<usdt::TableRow>& rows) {
   std::map<std::vector<usdt::TableKey>, ShownRow> folded;
   for (const usdt::TableRow& row : rows) {
     std::vector<usdt::TableKey> keys = row.keys;
     if (view.folds_last_key()) keys.pop_back();
     ShownRow& into = folded[keys];
     into.keys = std::move(keys);
+    into.type = table.value;
     fold(view, row, into);
   }
   std::vector<ShownRow> all;
@@ -348,6 +357,9 @@ std::string decimal(const usdt::Int128& number) {
 }
 
 std::string number_of(Shown shown, const ShownRow& row) {
+  if (const auto real = row.real(shown))  // the shortest text that reads back as the same real
+    return row.type == usdt::ExpressionType::real32 ? fmt::format("{}", static_cast<float>(*real))
+                                                    : fmt::format("{}", *real);
   switch (shown) {
     case Shown::count:
       return fmt::format("{}", row.count);

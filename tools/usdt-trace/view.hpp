@@ -65,10 +65,16 @@ struct ShownRow : usdt::TableRow {
     std::uint64_t count = 0;
   };
   std::vector<Bar> bars = {};  ///< in the order of numbers, without empty ones
+  /// Of the value, of which the extremes are; nothing: there is none.
+  std::optional<usdt::ExpressionType> type = {};
+
+  /// An extreme of reals; nothing: it is something else.
+  [[nodiscard]] std::optional<double> real(Shown shown) const;
 };
 
 /// Rows in the order in which they are shown: those with the largest number in the first column first.
-[[nodiscard]] std::vector<ShownRow> arrange(const View& view, const std::vector<usdt::TableRow>& rows);
+[[nodiscard]] std::vector<ShownRow> arrange(const View& view, const usdt::PlannedTable& table,
+                                            const std::vector<usdt::TableRow>& rows);
 
 /// "COUNT", "SUM(size)"
 [[nodiscard]] std::string header_of(Shown shown, const View& view);

@@ -11,6 +11,7 @@ namespace usdt_trace {
 namespace {
 
 using usdt::tools::json_key;
+using usdt::tools::json_real;
 using usdt::tools::json_text;
 using usdt::tools::JsonWriter;
 
@@ -119,7 +120,7 @@ void write_table(JsonWriter& json, const ShownTable& what) {
   for (std::size_t i = 0; i < keys; ++i) json_text(json, columns[i].label);
   json.EndArray();
   if (!view.value.empty()) json_key(json, "value"), json_text(json, view.value);
-  const std::vector<ShownRow> shown = arrange(view, what.rows);
+  const std::vector<ShownRow> shown = arrange(view, what.table, what.rows);
   json_key(json, "rows"), json.StartArray();
   for (std::size_t n = 0; n < std::min(shown.size(), view.top); ++n) {
     const ShownRow& row = shown[n];
@@ -129,7 +130,11 @@ void write_table(JsonWriter& json, const ShownTable& what) {
     json.EndArray();
     truncated(json, row.keys);
     stack_end(json, row.keys);
-    for (const Shown each : view.shown) json_key(json, member_of(each)), number(json, number_of(each, row));
+    for (const Shown each : view.shown) {
+      json_key(json, member_of(each));
+      const auto real = row.real(each);
+      real ? json_real(json, *real) : number(json, number_of(each, row));
+    }
     if (view.has_buckets()) bars(json, row);
     json.EndObject();
   }

@@ -129,7 +129,7 @@ std::string folded_key(const ShownTable& what, std::size_t i, const ShownRow& ro
 /// "comm;main;serve 17", by the text: call sites within one function are one.
 Lines folded_lines(const ShownTable& what) {
   std::map<std::string, usdt::Int128> folded;
-  for (const ShownRow& row : arrange(what.view, what.rows)) {
+  for (const ShownRow& row : arrange(what.view, what.table, what.rows)) {
     std::string text;
     for (std::size_t i = 0; i < row.keys.size(); ++i)
       text.append(i > 0 ? ";" : "").append(usdt::tools::printable(folded_key(what, i, row)));
@@ -157,7 +157,7 @@ std::string estimated_text(std::uint32_t sample) { return fmt::format("estimated
 std::vector<std::string> table_lines(const ShownTable& what, std::size_t width) {
   const View& view = what.view;
   if (view.folded) return folded_lines(what);
-  std::vector<ShownRow> shown = arrange(view, what.rows);
+  std::vector<ShownRow> shown = arrange(view, what.table, what.rows);
   const std::size_t left_out = shown.size() - std::min(shown.size(), view.top);
   shown.resize(shown.size() - left_out);
   Lines lines;

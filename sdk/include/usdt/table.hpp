@@ -29,7 +29,9 @@ struct TableQuestion {
   std::vector<Expression> keys = {};     ///< integers, texts and stacks; none: one row
   std::optional<Expression> value = {};  ///< an integer, of which TableRow has the sum
   bool extremes = false;                 ///< and the smallest and largest: Linux 5.12, arm64 5.18
-  std::uint32_t max_rows = 4096;         ///< hits for which there is no row any more: ProbeCounts::table_full
+  /// It may be a float or double, too, of which there are only extremes: real_of_extreme(). NaN is in no row.
+  bool reals = false;
+  std::uint32_t max_rows = 4096;  ///< hits for which there is no row any more: ProbeCounts::table_full
 };
 
 /// `value` as a key: which bucket it is in. The widths of buckets are powers of 2: from each power of 2 to the next one
@@ -73,7 +75,7 @@ struct TableColumn {
 /// PlanOptions::table over what is traced.
 struct PlannedTable {
   std::vector<TableColumn> keys;
-  std::optional<ExpressionType> value = {};  ///< of an integer
+  std::optional<ExpressionType> value = {};  ///< an integer; TableQuestion::reals
   bool extremes = false;
   std::uint32_t max_rows = 0;
 };
@@ -112,8 +114,8 @@ using TableKey = std::variant<std::int64_t, std::uint64_t, TableText, TableStack
 struct TableRow {
   std::vector<TableKey> keys = {};
   std::uint64_t count = 0;
-  Int128 sum = 0;      ///< of the values, exact
-  Int128 minimum = 0;  ///< TableQuestion::extremes
+  Int128 sum = 0;      ///< of the values, exact; of reals 0
+  Int128 minimum = 0;  ///< TableQuestion::extremes; of reals what real_of_extreme() takes
   Int128 maximum = 0;
 
   /// Adds what is told of other hits with these keys.
@@ -121,6 +123,9 @@ struct TableRow {
   /// Makes it tell of so many times as many hits: count and sum are multiplied, and rounded.
   void scale(double weight);
 };
+
+/// TableRow::minimum and maximum of a table whose value is a real of that type: the real itself. 0 has a plus.
+[[nodiscard]] double real_of_extreme(ExpressionType type, const Int128& extreme) noexcept;
 
 /// Puts recorded hits into rows, as programs in the kernel do. One thread at a time.
 class TableBuilder {

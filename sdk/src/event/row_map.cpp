@@ -13,6 +13,7 @@
 #include <iterator>
 #include <map>
 
+#include "expr/numbers.hpp"
 #include "expr/row.hpp"
 #include "expr/site_words.hpp"
 #include "kernel/tracer_frame.hpp"
@@ -152,7 +153,8 @@ TableRow told_by(const usdt_tally& tally, std::uint64_t bias) {
 }
 
 std::uint64_t bias_of(const PlannedTable& table) {
-  return table.value == ExpressionType::unsigned_integer ? kTopBit : 0;
+  const bool is_signed = !table.value || *table.value == ExpressionType::signed_integer;
+  return is_signed ? 0 : kTopBit;  // reals come as numbers that order them
 }
 
 /// As many parts as there are processors, or nearly.
@@ -227,7 +229,9 @@ Result<std::vector<TableRow>> read_rows(const LoadedObject& object, const Attach
     for (const TableColumn& column : plan.table->keys) keys.push_back(key_of(column, row, plan, stacks));
     TableRow& whole = rows[keys];
     whole.keys = std::move(keys);
-    whole.add(told_by(tally, bias));
+    TableRow told = told_by(tally, bias);
+    if (plan.table->value && expr::is_real(*plan.table->value)) told.sum = 0;
+    whole.add(told);
   }
   std::vector<TableRow> all;
   for (auto& [keys, whole] : rows) all.push_back(std::move(whole));

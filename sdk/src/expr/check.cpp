@@ -307,7 +307,11 @@ class Checker {
 
   /// A signed number, whatever it is a bucket of.
   Result<Node> bucket(const ExpressionNode& node) {
-    auto of = number(node.of[0]);
+    auto of = check(node.of[0]);
+    if (of && is_real(of->type))
+      return wrong(node.of[0], fmt::format("{} is a real, and ranges are of whole numbers; --min and --max take it",
+                                           name_of(node.of[0])));
+    of = number(node.of[0]);
     if (!of) return of;
     Node made{.op = Op::log2_bucket};
     made.of = {std::move(*of), Node{.op = Op::integer, .bits = node.of[1].bits}};
@@ -319,13 +323,20 @@ class Checker {
     Node made{.op = Op::row, .bits = node.bits};
     for (std::size_t i = 0; i < node.of.size(); ++i) {
       const ExpressionNode& inner = node.of[i].of[0];
-      auto checked = i == 0 ? condition(inner) : i <= node.bits ? key(inner) : number(inner);
+      auto checked = i == 0 ? condition(inner) : i <= node.bits ? key(inner) : value_of_row(inner);
       if (!checked) return fail(checked.error().within(node.of[i].text));
       Node part{.op = Op::part, .type = checked->type, .text = node.of[i].text};
       part.of = {std::move(*checked)};
       made.of.push_back(std::move(part));
     }
     return made;
+  }
+
+  /// A number, or a real of the hit.
+  Result<Node> value_of_row(const ExpressionNode& node) {
+    if (!is_argument(node)) return number(node);
+    auto checked = check(node);
+    return checked && is_real(checked->type) ? checked : number(node);
   }
 
   /// A pointer to characters is the text.
@@ -338,7 +349,8 @@ class Checker {
     if (is_declared_text(node) && args_[places_[node.bits]].readable())
       return text_of({.op = Op::text_of, .of = {node}, .column = node.column});
     auto checked = check(node);
-    if (checked && is_real(checked->type)) return wrong(node, "a real is no key");
+    if (checked && is_real(checked->type))
+      return wrong(node, "a real is no key: its smallest and largest values can be had (--min, --max)");
     if (checked && checked->op == Op::text) return wrong(node, "a literal is the same for every hit");
     return checked;
   }

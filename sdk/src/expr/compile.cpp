@@ -92,14 +92,6 @@ constexpr std::array<std::pair<Op, std::uint8_t>, 6> kInstructions{{{Op::multipl
 
 bool fits_immediate(std::uint64_t bits) { return static_cast<std::int64_t>(bits) == static_cast<std::int32_t>(bits); }
 
-/// An unsigned number that orders reals as their values do; 0 has one for both its signs.
-std::uint64_t order_key(ExpressionType type, std::uint64_t bits) {
-  if (type == ExpressionType::real32) bits <<= 32;
-  if (bits << 1 == 0) bits = 0;
-  const std::uint64_t sign = 1ULL << 63;
-  return (bits & sign) != 0 ? ~bits : bits | sign;
-}
-
 class Compiler {
  public:
   Compiler(const TypedExpression& expression, const Surroundings& surroundings)
@@ -325,8 +317,14 @@ class Compiler {
         store(kFrame, at, 0);
       }
     }
-    layout.value ? value(root.of.back().of[0]) : set(0, 0);
+    layout.value ? value_of_row(root.of.back().of[0]) : set(0, 0);
     store(kFrame, offsetof(usdt_question, values), 0);  // nothing is read any more
+  }
+
+  /// Of a real the order_key(), so that the smallest and the largest are those of the reals.
+  void value_of_row(const Node& node) {
+    value(node);
+    if (is_real(node.type)) make_order_key(0, node.type, undecided_);
   }
 
   /// What is behind a text is 0 beforehand. An argument's last byte says how many bytes of it there are: two texts

@@ -71,6 +71,19 @@ double real_of(ExpressionType type, std::uint64_t bits) noexcept {
   return std::bit_cast<double>(bits);
 }
 
+bool is_real(ExpressionType type) noexcept { return type == ExpressionType::real32 || type == ExpressionType::real64; }
+
+std::uint64_t order_key(ExpressionType type, std::uint64_t bits) noexcept {
+  if (type == ExpressionType::real32) bits <<= 32;
+  if (bits << 1 == 0) bits = 0;
+  return (bits & kSign) != 0 ? ~bits : bits | kSign;
+}
+
+std::uint64_t bits_of_order(ExpressionType type, std::uint64_t key) noexcept {
+  const std::uint64_t bits = (key & kSign) != 0 ? key ^ kSign : ~key;
+  return type == ExpressionType::real32 ? bits >> 32 : bits;
+}
+
 std::optional<Number> apply(Operator op, Number a, Number b) {
   const bool is_signed = a.is_signed && b.is_signed;
   if (is_comparison(op)) return Number{holds(op, compare(a, b)) ? 1U : 0U, true};

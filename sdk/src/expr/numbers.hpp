@@ -29,5 +29,11 @@ struct Number {
 [[nodiscard]] bool ends_at_nul(const TypedExpression::Node& text) noexcept;
 /// A real of `type` by its bits.
 [[nodiscard]] double real_of(ExpressionType type, std::uint64_t bits) noexcept;
+/// Whether it is a float or double.
+[[nodiscard]] bool is_real(ExpressionType type) noexcept;
+/// An unsigned number that orders reals as their values do; 0 has one for both its signs.
+[[nodiscard]] std::uint64_t order_key(ExpressionType type, std::uint64_t bits) noexcept;
+/// The bits of the real that has that order_key(), with a plus before 0.
+[[nodiscard]] std::uint64_t bits_of_order(ExpressionType type, std::uint64_t key) noexcept;
 
 }  // namespace usdt::expr

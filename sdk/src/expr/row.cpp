@@ -79,6 +79,10 @@ Bucket Bucket::linear(std::int64_t key, std::int64_t min, std::int64_t max, std:
   return {first, std::min(first + step, static_cast<Int128>(max)) - 1};
 }
 
+double real_of_extreme(ExpressionType type, const Int128& extreme) noexcept {
+  return expr::real_of(type, expr::bits_of_order(type, static_cast<std::uint64_t>(extreme)));
+}
+
 }  // namespace v1
 
 namespace expr {
@@ -157,6 +161,12 @@ Result<PlannedTable> planned_table(const TypedExpression& row, const std::vector
     if (key.op == Op::value || key.op == Op::text_of) column.arg = args[row.args()[key.bits]];
   }
   if (layout.value) table.value = row.root().of.back().type;
+  if (table.value && is_real(*table.value) && !(question.reals && question.extremes))
+    return fail(
+        ErrorKind::invalid_argument,
+        fmt::format("{} is a real, and programs in the kernel add whole numbers only: --min and --max take it, and "
+                    "sums and averages can be made of its events (--print, --format json)",
+                    row.root().of.back().text));
   return table;
 }
 

@@ -88,7 +88,12 @@ std::optional<TableKey> key_of(const Node& key, std::uint32_t size, const TypedE
   return static_cast<std::int64_t>(*bits);
 }
 
-Int128 number_of(const Node& value, std::uint64_t bits) {
+/// As the kernel's programs have it: of a real its order_key(). Nothing: it is no number.
+std::optional<Int128> number_of(const Node& value, std::uint64_t bits) {
+  if (expr::is_real(value.type)) {
+    const double real = expr::real_of(value.type, bits);
+    return real != real ? std::nullopt : std::optional(static_cast<Int128>(expr::order_key(value.type, bits)));
+  }
   return value.type == ExpressionType::unsigned_integer ? static_cast<Int128>(bits)
                                                         : static_cast<Int128>(static_cast<std::int64_t>(bits));
 }
@@ -132,7 +137,10 @@ TableBuilder::Added TableBuilder::add(const TypedExpression& question, const Hit
     const Node& value = root.of.back().of[0];
     const auto bits = evaluate(question, value, facts);
     if (!bits) return Added::undecided;
-    hit.sum = hit.minimum = hit.maximum = number_of(value, *bits);
+    const auto number = number_of(value, *bits);
+    if (!number) return Added::undecided;
+    hit.minimum = hit.maximum = *number;
+    if (!expr::is_real(value.type)) hit.sum = *number;
   }
   multiply(hit, parts_of(weight));
   auto row = rows_.find(keys);
