@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "dwarf/names.hpp"
 
-#include <vector>
+#include <algorithm>
 
 #include "dwarf/die.hpp"
 
 namespace usdt::dwarf {
 namespace {
 
-/// Parents that are remembered before all are forgotten: some 100 MB.
-constexpr std::size_t most_parents = 1'000'000;
+/// Links that are remembered before all are forgotten: 32 MB, which programs of 100 MB of code do not have.
+constexpr std::size_t most_links = 4'000'000;
 /// DIEs of one unit that are looked at; a unit of a large C++ source has some hundred thousand.
 constexpr std::uint64_t most_steps = 50'000'000;
 
@@ -49,25 +49,68 @@ std::string qualified_name(std::string_view own, std::span<const std::string_vie
   return text.append(own);
 }
 
-void ScopeNames::read(Dwarf_Die parent, bool named, unsigned depth, std::uint64_t& steps) {
+namespace {
+
+/// Whether its name may be asked for: those of a unit's many parameters, members and calls are not.
+bool has_qualified_name(int tag) {
+  switch (tag) {
+    case DW_TAG_base_type:
+    case DW_TAG_enumeration_type:
+    case DW_TAG_subrange_type:
+    case DW_TAG_template_alias:
+    case DW_TAG_typedef:
+    case DW_TAG_unspecified_type:
+      return true;
+    default:
+      return is_scope(tag);
+  }
+}
+
+/// Goes through the scopes of a unit, in the order of their offsets.
+template <class Add>
+void read_scopes(Dwarf_Die parent, bool named, unsigned depth, std::uint64_t& steps, const Add& add) {
   if (depth == deepest_tree) return;
   for_each_child(parent, steps, [&](Dwarf_Die child) {
-    if (named) parents_.try_emplace(child.addr, Parent{parent});
-    if (const int tag = dwarf_tag(&child); may_hold_scopes(tag)) read(child, is_scope(tag), depth + 1, steps);
+    const int tag = dwarf_tag(&child);
+    if (named && has_qualified_name(tag)) add(child, parent);
+    if (may_hold_scopes(tag)) read_scopes(child, is_scope(tag), depth + 1, steps, add);
     return true;
   });
 }
 
-void ScopeNames::read_unit(Dwarf_Die die) {
-  Dwarf_Die unit;
-  if (dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr || units_.contains(unit.addr)) return;
-  if (parents_.size() > most_parents) {
-    parents_.clear();
+std::uint64_t offset_in(const Dwarf_Die& unit, const Dwarf_Die& die) {
+  return static_cast<std::uint64_t>(static_cast<const char*>(die.addr) - static_cast<const char*>(unit.addr));
+}
+
+}  // namespace
+
+const ScopeNames::Links& ScopeNames::links_of(Dwarf_Die unit) {
+  if (const auto known = units_.find(unit.addr); known != units_.end()) return known->second;
+  if (count_ > most_links) {
     units_.clear();
+    count_ = 0;
   }
-  units_.insert(unit.addr);
+  Links& links = units_[unit.addr];
   std::uint64_t steps = most_steps;
-  read(unit, false, 0, steps);
+  read_scopes(unit, false, 0, steps, [&](const Dwarf_Die& child, const Dwarf_Die& parent) {
+    const std::uint64_t offset = offset_in(unit, child);
+    if (offset > UINT32_MAX || (!links.empty() && offset <= links.back().child)) return;  // no compiler's
+    links.push_back({static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(offset_in(unit, parent))});
+  });
+  count_ += links.size();
+  return links;
+}
+
+std::optional<Dwarf_Die> ScopeNames::scope_of(Dwarf_Die die) {
+  Dwarf_Die unit;
+  if (dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr) return std::nullopt;
+  const Links& links = links_of(unit);
+  const auto at = std::ranges::lower_bound(links, offset_in(unit, die), {}, &Link::child);
+  if (at == links.end() || at->child != offset_in(unit, die)) return std::nullopt;
+  Dwarf_Die scope{};
+  scope.addr = static_cast<char*>(unit.addr) + at->parent;
+  scope.cu = unit.cu;
+  return scope;
 }
 
 std::string ScopeNames::qualified(Dwarf_Die die) {
@@ -75,15 +118,8 @@ std::string ScopeNames::qualified(Dwarf_Die die) {
   const std::string_view name = own_name(die);
   if (name.empty()) return {};
   std::vector<std::string_view> scopes;
-  read_unit(die);
-  while (scopes.size() < deepest_tree) {
-    const auto parent = parents_.find(die.addr);
-    if (parent == parents_.end()) break;
-    die = parent->second.die;
-    scopes.push_back(scope_name(die));
-    die = origin_of(die);
-    read_unit(die);
-  }
+  for (auto scope = scope_of(die); scope && scopes.size() < deepest_tree; scope = scope_of(origin_of(*scope)))
+    scopes.push_back(scope_name(*scope));
   return qualified_name(name, scopes);
 }
 

@@ -5,11 +5,12 @@
 #include <elfutils/libdw.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
+#include <vector>
 
 namespace usdt::dwarf {
 
@@ -24,7 +25,8 @@ namespace usdt::dwarf {
 /// believed to be, the outermost are left out.
 [[nodiscard]] std::string qualified_name(std::string_view own, std::span<const std::string_view> scopes);
 
-/// A DIE does not know its parent: who is in what is found out for one unit at a time, when it is first asked.
+/// A DIE does not know its parent: who is in what is found out for one unit at a time, when it is first asked, and kept
+/// for as many units as a large program has.
 class ScopeNames {
  public:
   /// "net::Server::handle". Anonymous namespaces are "(anonymous namespace)", as compilers print them. Empty for what
@@ -32,14 +34,20 @@ class ScopeNames {
   [[nodiscard]] std::string qualified(Dwarf_Die die);
 
  private:
-  void read_unit(Dwarf_Die die);
-  void read(Dwarf_Die parent, bool is_scope, unsigned depth, std::uint64_t& steps);
-
-  struct Parent {
-    Dwarf_Die die;
+  /// Offsets behind the unit's own DIE.
+  struct Link {
+    std::uint32_t child;
+    std::uint32_t parent;
   };
-  std::unordered_map<const void*, Parent> parents_;  ///< of those whose parent is a scope with a name
-  std::unordered_set<const void*> units_;            ///< that are in parents_
+  /// Of those that may be asked for, and are in a scope with a name; by child.
+  using Links = std::vector<Link>;
+
+  /// What `die` is in; nothing: no scope with a name.
+  [[nodiscard]] std::optional<Dwarf_Die> scope_of(Dwarf_Die die);
+  [[nodiscard]] const Links& links_of(Dwarf_Die unit);
+
+  std::unordered_map<const void*, Links> units_;
+  std::size_t count_ = 0;  ///< links of all units
 };
 
 }  // namespace usdt::dwarf
