@@ -36,6 +36,9 @@ std::string steps_of(std::string_view text) {
       case PathStep::Kind::size_of:
         out += " sizeof";
         break;
+      case PathStep::Kind::address:
+        out += " &";
+        break;
     }
   }
   return out;
