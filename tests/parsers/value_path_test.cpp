@@ -36,8 +36,11 @@ std::string steps_of(std::string_view text) {
       case PathStep::Kind::size_of:
         out += " sizeof";
         break;
+      case PathStep::Kind::bytes:
+        out += " buf";
+        break;
       case PathStep::Kind::address:
-        out += " &";
+        out += " ntop";
         break;
     }
   }
