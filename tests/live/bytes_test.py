@@ -17,6 +17,7 @@ PROGRAM = r"""
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/sdt.h>
+struct main_addr { int number; };
 struct peer {
   int port;
   struct in6_addr six;
@@ -24,6 +25,7 @@ struct peer {
   unsigned char mac[6];
   long size;
   unsigned char* data;
+  struct main_addr own;
 };
 __attribute__((noinline)) long take(struct peer* peer, struct sockaddr* any, struct in6_addr* six, struct in_addr* four) {
   __asm__ volatile("" : "+r"(peer), "+r"(any), "+r"(six), "+r"(four) : : "memory");
@@ -176,6 +178,7 @@ WRONG = [
     ("uprobe:{}:take", "ntop(any)", "say which, as in ntop(((struct sockaddr_in *)any)->sin_addr)"),
     ("uprobe:{}:take", "buf(peer->port, 4)", "peer->port is no pointer"),
     ("uprobe:{}:take", "ntop(peer->mac)", "say how many bytes"),
+    ("uprobe:{}:take", "ntop(peer->own)", "say how many bytes"),
 ]
 
 

@@ -104,8 +104,9 @@ def a_pointer_to_characters_is_its_text(run):
     check_equal(names, ["caller", "first-name", 'second "name"'], "names given to the task")
     _, out, _ = by_tool(run, "raw_tp:task_rename", command=[program])
     check(r'comm="second \"name\""' in out, out)
-    _, out, _ = by_tool(run, "raw_tp:task_rename", "--print", "str(comm), comm", "--string-size", "5", command=[program])
-    check(re.search(r'str\(comm\)="first"\.\.\. comm=0x[0-9a-f]{16}$', out, re.M), out)
+    _, out, _ = by_tool(run, "raw_tp:task_rename", "--print", "str(args.comm), args.comm, comm", "--string-size", "5",
+                        command=[program])
+    check(re.search(r'str\(args\.comm\)="first"\.\.\. args\.comm=0x[0-9a-f]{16} comm="caller"$', out, re.M), out)
 
 
 @scenario

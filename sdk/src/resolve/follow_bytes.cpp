@@ -15,10 +15,15 @@ tl::unexpected<Error> refuse(std::string message, const PathStep& step) {
   return fail(Error{ErrorKind::invalid_argument, std::move(message), 0, step.column});
 }
 
+/// What a type is called, less "const struct ".
+std::string_view tag_of(std::string_view type) {
+  return type.substr(type.find_last_of(' ') + 1);  // npos + 1 is 0
+}
+
 /// By the names of C's and the kernel's types.
 std::uint32_t size_of_address(std::string_view type) {
-  if (type.ends_with("in6_addr")) return 16;
-  return type.ends_with("in_addr") ? 4 : 0;
+  if (tag_of(type) == "in6_addr") return 16;
+  return tag_of(type) == "in_addr" ? 4 : 0;
 }
 
 }  // namespace
@@ -84,7 +89,7 @@ Result<void> Follower::append_address(const ValuePath& path) {
     auto target = info(target_of(at->object.type, at->type));
     if (!target) return fail(std::move(target.error()));
     size = size_of_address(target->text);
-    if (target->text.ends_with("sockaddr"))
+    if (tag_of(target->text) == "sockaddr")
       return refuse(fmt::format("{0} may point to an address of any family: say which, as in ntop(((struct sockaddr_in "
                                 "*){0})->sin_addr)",
                                 at->object.text),
