@@ -14,6 +14,7 @@
 #include <span>
 #include <utility>
 
+#include "dwarf/impl.hpp"
 #include "elf/crc32.hpp"
 #include "sys/unique_fd.hpp"
 
@@ -69,12 +70,6 @@ std::array<std::uint64_t, 5> identity_of(const elf::File& file) {
   return {st.st_dev, st.st_ino, static_cast<std::uint64_t>(st.st_size), ns(st.st_mtim), ns(st.st_ctim)};
 }
 
-bool is_trusted(const elf::File& file) {
-  struct stat st {};
-  return ::fstat(file.fd(), &st) == 0 && (st.st_uid == 0 || st.st_uid == ::geteuid()) &&
-         (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
-
 std::uint64_t check_of(std::span<const std::uint64_t> words) {
   elf::Crc32 crc;
   crc.add({reinterpret_cast<const std::uint8_t*>(words.data()), words.size_bytes()});
@@ -128,7 +123,7 @@ void remove_old(int in) {
 
 IndexCache::IndexCache(const elf::File& code, const elf::File& debug, const std::string& build_id)
     : code_(code), debug_(debug) {
-  if (!is_trusted(code) || !is_trusted(debug)) return;
+  if (!is_of_trusted_owner(code) || !is_of_trusted_owner(debug)) return;
   const auto of_code = identity_of(code);
   const auto of_debug = identity_of(debug);
   head_[0] = magic;

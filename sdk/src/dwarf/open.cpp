@@ -15,6 +15,13 @@
 #include "elf/debug_package.hpp"
 
 namespace usdt::dwarf {
+
+bool is_of_trusted_owner(const elf::File& file) {
+  struct stat st {};
+  if (::fstat(file.fd(), &st) != 0) return false;
+  return (st.st_uid == 0 || st.st_uid == ::geteuid()) && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -33,13 +40,6 @@ constexpr std::uint64_t best_ratio = 1032;
 /// Bytes of abbreviations that units may read in all, for each byte of debug information and for the first.
 constexpr std::uint64_t tables_per_byte = 16;
 constexpr std::uint64_t tables_at_first = 1U << 20;
-
-/// Nobody but root and who runs this can change it, and cut it off while it is mapped.
-bool is_of_trusted_owner(const elf::File& file) {
-  struct stat st {};
-  if (::fstat(file.fd(), &st) != 0) return false;
-  return (st.st_uid == 0 || st.st_uid == ::geteuid()) && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
 
 bool has_dwarf(const elf::Image& image) {
   return image.find(".debug_info") != nullptr || image.find(".zdebug_info") != nullptr;
