@@ -23,7 +23,8 @@ class EventFilter {
  public:
   /// Of events of `plan`, which lives as long, and of those it grows to. Errors: invalid_argument (no site has what it
   /// is about, with the reason at one of them; it asks for what no event has).
-  [[nodiscard]] static Result<EventFilter> make(std::shared_ptr<const Expression> question, const AttachPlan& plan);
+  [[nodiscard]] static Result<EventFilter> make(const std::shared_ptr<const Expression>& question,
+                                                const AttachPlan& plan);
   EventFilter(EventFilter&&) noexcept;
   EventFilter& operator=(EventFilter&&) noexcept;
   ~EventFilter();

@@ -13,7 +13,6 @@ namespace usdt {
 inline namespace v1 {
 namespace {
 
-using elf::DebugFile;
 using elf::File;
 using elf::Image;
 using elf::Magic;

@@ -21,7 +21,7 @@ EventFilter::EventFilter(EventFilter&&) noexcept = default;
 EventFilter& EventFilter::operator=(EventFilter&&) noexcept = default;
 EventFilter::~EventFilter() = default;
 
-Result<EventFilter> EventFilter::make(std::shared_ptr<const Expression> question, const AttachPlan& plan) {
+Result<EventFilter> EventFilter::make(const std::shared_ptr<const Expression>& question, const AttachPlan& plan) {
   if (!question) return fail(ErrorKind::invalid_argument, "no question to ask");
   EventFilter filter(std::make_unique<Impl>(Impl{event::EventQuestion(*question, plan)}));
   if (auto sense = filter.impl_->question.check(); !sense) return fail(sense.error());
