@@ -134,9 +134,11 @@ class FlightRecorder {
   void plan(const AttachPlan& plan);
   /// Adds an event, as RecordingWriter::event(), and forgets what is too old.
   void event(const Event& event, std::int64_t wall_offset, const EventStacks& stacks = {});
-  /// Notices are all kept, and so are what came and properties.
+  /// As RecordingWriter::notice(); all are kept.
   void notice(const RecordedNotice& notice);
+  /// As RecordingWriter::followed(); all are kept.
   void followed(const Followed& followed);
+  /// As RecordingWriter::property(); all are kept.
   void property(std::string_view name, std::string_view text);
   /// What write() would write.
   [[nodiscard]] Kept kept();
