@@ -3,6 +3,7 @@
 """buf() and ntop(): bytes at pointers as the program has them, judged by its own words and by Python's socket."""
 
 import json
+import re
 import socket
 import subprocess
 
@@ -154,6 +155,27 @@ def a_recording_has_the_same_bytes(run):
         again = subprocess.run([run.tool, "--replay", file, "-f", "json", *options], capture_output=True, text=True, timeout=60)
         check_equal(again.returncode, 0, again.stderr)
         check_equal(values(again.stdout.splitlines()), values(live), options)
+
+
+@scenario
+def bytes_that_a_recording_does_not_have_are_none_of_its_pointers(run):
+    program = build(run)
+    file = run.dir / "recording"
+    traced(run, program, "uprobe:{}:take", "peer, six, four", "--record", file)
+    for wanted in ("ntop(six)", "ntop(six, 16)", "ntop(four)", "buf(four, 4)", "ntop(peer)"):
+        again = subprocess.run([run.tool, "--replay", file, "--print", wanted], capture_output=True, text=True, timeout=60)
+        check(not re.search(r"\d+\.\d+\.\d+\.\d+$", again.stdout, re.M), f"{wanted}:\n{again.stdout}")
+
+
+@scenario
+def an_address_is_whole_however_short_texts_are(run):
+    program = build(run)
+    lines, said = traced(run, program, "uprobe:{}:take", "ntop(peer->six), ntop(peer->four)", "-Z", "4")
+    check_equal(len(said), 60, "calls")
+    shown = [line for line in lines if "ntop(" in line]
+    for line, own in zip(shown, said):
+        check(line.endswith(f"={six(own.six)} ntop(peer->four)={four(own.four)}"), line)
+    check_equal(len(shown), 60, "lines")
 
 
 @scenario

@@ -152,6 +152,20 @@ def a_file_of_another_build_is_refused(run):
 
 
 @scenario
+def what_was_fetched_and_others_may_have_changed_is_refused(run):
+    require_client()
+    whole, stripped, debug = build(run)
+    with server(run, {build_id(whole): debug}) as (environment, _):
+        shown, _ = listed(run, environment, "--debuginfod", f"uprobe:{stripped}:handle")
+        check("handle" in shown, "the function, by what was fetched")
+        kept = next((run.dir / environment["DEBUGINFOD_CACHE_PATH"]).glob("*/debuginfo"))
+        kept.chmod(0o666)
+        shown, said = listed(run, environment, "--debuginfod", f"uprobe:{stripped}:handle")
+        check_equal(shown, "", "functions")
+        check("can be written to by others" in said, f"why not: {said}")
+
+
+@scenario
 def what_no_server_has_is_said_with_the_servers(run):
     require_client()
     _, stripped, _ = build(run)

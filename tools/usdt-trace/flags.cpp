@@ -553,8 +553,12 @@ usdt::Result<void> interpret_probes(Flags& flags, const RawFlags& raw) {
 void make_room(Flags& flags) {
   const auto make_room_for = [&](const PrintList& list) {
     for (const PrintItem& item : list) {
-      const bool bytes = !item.value.steps.empty() && item.value.steps.back().kind == usdt::PathStep::Kind::bytes;
-      const std::uint64_t size = bytes ? item.value.steps.back().index : 0;
+      if (item.value.steps.empty()) continue;
+      const usdt::PathStep& last = item.value.steps.back();
+      constexpr std::uint64_t longest_address = 16;
+      const std::uint64_t size = last.kind == usdt::PathStep::Kind::bytes     ? last.index
+                                 : last.kind == usdt::PathStep::Kind::address ? longest_address
+                                                                              : 0;
       constexpr std::uint64_t most = 65536;
       flags.string_size = std::max(flags.string_size, static_cast<std::uint32_t>(std::min(size, most)));
     }

@@ -326,14 +326,8 @@ class JsonOutput final : public Output {
 
   /// "ntop(x)"
   void address(const usdt::Event& event, std::size_t n) {
-    if (event.arg_info(n).length) {
-      const auto bytes = event.text(n);
-      return bytes ? json_text(json_, address_text(bytes->bytes)) : error(bytes.error().message);
-    }
-    const usdt::Value value = event.value(n);
-    if (const auto* unread = std::get_if<usdt::ArgError>(&value)) return error(unread->reason);
-    const auto bits = integer_bits(value);
-    bits ? json_text(json_, ipv4_text(*bits)) : error("a real is no address");
+    const auto text = address_in(event, n);
+    text ? json_text(json_, *text) : error(text.error().message);
   }
 
   /// "buf(p, 16)"

@@ -346,14 +346,8 @@ class TextOutput final : public Output {
 
   /// "ntop(x)"
   void show_address(const usdt::Event& event, std::size_t n) {
-    if (event.arg_info(n).length) {
-      const auto bytes = event.text(n);
-      return bytes ? out_.print("{}", address_text(bytes->bytes)) : show_error(bytes.error().message);
-    }
-    const usdt::Value value = event.value(n);
-    if (const auto* error = std::get_if<usdt::ArgError>(&value)) return show_error(error->reason);
-    const auto bits = integer_bits(value);
-    bits ? out_.print("{}", ipv4_text(*bits)) : show_value(event, n, false);
+    const auto text = address_in(event, n);
+    text ? out_.print("{}", *text) : show_error(text.error().message);
   }
 
   /// "buf(p, 16)"

@@ -170,7 +170,9 @@ usdt::Result<PrintItem> item_of(const ParsedItem& parsed, std::string_view sourc
   const bool argument = take_argument(*path);
   const auto word = argument ? std::nullopt : word_of(*path);
   out.value = std::move(*path);
-  const bool of_bytes = out.form == Form::bytes || out.form == Form::address;
+  // Of the end of a span an address is a number that it passes, as it was in recordings before.
+  const bool number_of_end = out.form == Form::address && parsed.second.size() == 1 && out.label.starts_with("end.");
+  const bool of_bytes = out.form == Form::bytes || (out.form == Form::address && !number_of_end);
   if (of_bytes) out.value.steps.push_back({.kind = out.form == Form::bytes ? Kind::bytes : Kind::address});
   if (parsed.second.size() > 1) {
     const std::string_view length = parsed.second.back().text;
@@ -204,6 +206,24 @@ std::string address_text(std::string_view bytes) {
   const bool known = bytes.size() == 4 || bytes.size() == 16;
   return known && ::inet_ntop(family, bytes.data(), shown.data(), shown.size()) != nullptr ? std::string(shown.data())
                                                                                            : std::string();
+}
+
+usdt::Result<std::string> address_in(const usdt::Event& event, std::size_t n) {
+  const usdt::Arg& arg = event.arg_info(n);
+  if (arg.length) {
+    const auto bytes = event.text(n);
+    if (!bytes) return usdt::fail(bytes.error());
+    std::string shown = bytes->truncated ? std::string() : address_text(bytes->bytes);
+    if (shown.empty())
+      return usdt::fail(usdt::ErrorKind::invalid_argument, "an address has 4 or 16 bytes, and these are others");
+    return shown;
+  }
+  const usdt::Value read = event.value(n);
+  if (const auto* unread = std::get_if<usdt::ArgError>(&read))
+    return usdt::fail(usdt::ErrorKind::io, std::string(unread->reason));
+  const auto bits = arg.type.kind == usdt::TypeKind::integer ? integer_bits(read) : std::nullopt;
+  if (!bits) return usdt::fail(usdt::ErrorKind::invalid_argument, fmt::format("{} is no number", arg.name()));
+  return ipv4_text(*bits);
 }
 
 std::string bytes_text(std::string_view bytes) {
@@ -243,7 +263,8 @@ usdt::Result<PrintList> parse_print_list(std::string_view source) {
 std::optional<std::size_t> position_of(const PrintItem& wanted, const std::vector<usdt::Arg>& args) {
   if (!wanted.gives_way()) return std::nullopt;
   const auto found = usdt::find_arg(args, name_of(wanted.value));
-  if (found || wanted.form != PrintItem::Form::address || wanted.value.steps.size() > 1) return found;
+  if (found || wanted.value.steps.size() != 1 || wanted.value.steps.back().kind != usdt::PathStep::Kind::address)
+    return found;
   return usdt::find_arg(args, wanted.value.root);  // of recordings that were made before there were others than of IPv4
 }
 

@@ -227,15 +227,25 @@ std::optional<UnitHead> unit_head(SectionBytes info, std::uint64_t offset) {
 
 namespace {
 
+/// Also of one that is not understood, behind which there may be others.
+std::optional<std::uint64_t> end_of_unit(SectionBytes section, std::uint64_t offset) {
+  SectionReader bytes(section, offset);
+  std::uint64_t length = bytes.fixed(4);
+  if (length == 0xffffffff) length = bytes.fixed(8);
+  const auto behind = static_cast<std::uint64_t>(bytes.position() - section.data());
+  if (!bytes.good() || length > section.size() - behind) return std::nullopt;
+  return behind + length;
+}
+
 /// Where the units' tables begin, sorted.
 std::vector<std::uint64_t> table_offsets(const DebugSections& sections) {
   std::vector<std::uint64_t> offsets;
   for (const SectionBytes section : {sections.info, sections.types})
     for (std::uint64_t at = 0; at < section.size();) {
-      const auto head = unit_head(section, at);
-      if (!head) break;
-      offsets.push_back(head->abbreviations);
-      at = head->end;
+      const auto end = end_of_unit(section, at);
+      if (!end) break;
+      if (const auto head = unit_head(section, at)) offsets.push_back(head->abbreviations);
+      at = *end;
     }
   std::ranges::sort(offsets);
   return offsets;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -71,7 +72,13 @@ int go_on(Session* session, long, long) {
 }
 
 /// Nobody asks a server twice at once for the same file.
-std::mutex one_at_a_time;
+std::timed_mutex one_at_a_time;
+/// How often a server did not answer as servers do, and how often none had the file: a program whose files nobody
+/// knows could keep us asking.
+unsigned failures = 0;
+unsigned unknown = 0;
+constexpr unsigned most_failures = 2;
+constexpr unsigned most_unknown = 64;
 
 bool may_be_id(const std::string& id) {
   const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
@@ -86,7 +93,12 @@ Result<std::filesystem::path> fetch_debug_file(const std::string& build_id, cons
   if (servers == nullptr || *servers == '\0')
     return fail(ErrorKind::not_found, "debuginfod: DEBUGINFOD_URLS names no servers");
   if (!client().missing.empty()) return fail(ErrorKind::not_supported, "debuginfod: " + client().missing);
-  const std::scoped_lock lock(one_at_a_time);
+  std::unique_lock lock(one_at_a_time, std::defer_lock);
+  while (!lock.try_lock_for(std::chrono::milliseconds(100)))
+    if (stop.stop_requested()) return fail(ErrorKind::stopped, "stopped while a server was asked for another file");
+  if (failures >= most_failures) return fail(ErrorKind::io, "debuginfod: the servers failed before");
+  if (unknown >= most_unknown)
+    return fail(ErrorKind::limit, fmt::format("debuginfod: {} files were not known, no more are asked for", unknown));
   const std::unique_ptr<Session, void (*)(Session*)> session(client().begin(), client().end);
   if (!session) return fail(ErrorKind::io, "debuginfod: no session can be had");
   client().set_user_data(session.get(), const_cast<StopToken*>(&stop));
@@ -96,6 +108,7 @@ Result<std::filesystem::path> fetch_debug_file(const std::string& build_id, cons
       client().find_debuginfo(session.get(), reinterpret_cast<const unsigned char*>(build_id.c_str()), 0, &name);
   const std::unique_ptr<char, void (*)(void*)> place(name, std::free);
   if (stop.stop_requested()) return fail(ErrorKind::stopped, "stopped while a server was asked for debug information");
+  if (found < 0) ++(found == -ENOENT ? unknown : failures);
   if (found < 0)
     return fail(found == -ENOENT ? ErrorKind::not_found : ErrorKind::io,
                 fmt::format("debuginfod: {} of {}: {}", build_id, servers, std::strerror(-found)));
