@@ -70,9 +70,6 @@ struct DwarfFile {
   [[nodiscard]] DebugSections sections() const;
 };
 
-/// Nobody but root and who runs this can change the file, and cut it off while it is mapped.
-[[nodiscard]] bool is_of_trusted_owner(const elf::File& file);
-
 /// The ELF sections of `file`. Errors: those of FileBytes::read(), malformed.
 [[nodiscard]] Result<DwarfFile> open_elf(const elf::File& file, const std::filesystem::path& path);
 

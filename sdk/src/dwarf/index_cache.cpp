@@ -14,7 +14,6 @@
 #include <span>
 #include <utility>
 
-#include "dwarf/impl.hpp"
 #include "elf/crc32.hpp"
 #include "sys/unique_fd.hpp"
 
@@ -123,7 +122,7 @@ void remove_old(int in) {
 
 IndexCache::IndexCache(const elf::File& code, const elf::File& debug, const std::string& build_id)
     : code_(code), debug_(debug) {
-  if (!is_of_trusted_owner(code) || !is_of_trusted_owner(debug)) return;
+  if (!code.is_trusted() || !debug.is_trusted()) return;
   const auto of_code = identity_of(code);
   const auto of_debug = identity_of(debug);
   head_[0] = magic;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <gelf.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,13 +14,6 @@
 #include "elf/debug_package.hpp"
 
 namespace usdt::dwarf {
-
-bool is_of_trusted_owner(const elf::File& file) {
-  struct stat st {};
-  if (::fstat(file.fd(), &st) != 0) return false;
-  return (st.st_uid == 0 || st.st_uid == ::geteuid()) && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -167,7 +159,7 @@ Result<FileBytes> FileBytes::read(const elf::File& file, const fs::path& path) {
   FileBytes bytes;
   bytes.size_ = file.size();
   const std::size_t with_zeros = bytes.size_ + zeros_behind;
-  const bool may_map = is_of_trusted_owner(file);
+  const bool may_map = file.is_trusted();  // another could cut it off while it is mapped
   if (!may_map && file.size() > largest_foreign_copy)
     return fail(ErrorKind::limit, fmt::format("{} can be changed by others, and is too large to be copied ({} MB)",
                                               path.string(), file.size() >> 20));

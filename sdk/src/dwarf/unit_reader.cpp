@@ -198,15 +198,30 @@ std::string_view TextPlace::in(const DebugSections& sections) const noexcept {
   return {begin, ::strnlen(begin, std::min<std::uint64_t>(longest_name, section.size() - offset))};
 }
 
+namespace {
+
+/// What every unit begins with, whether or not the rest of it is understood.
+struct Extent {
+  std::uint64_t end = 0;
+  std::uint8_t offset_size = 0;
+};
+
+std::optional<Extent> read_extent(SectionReader& bytes, SectionBytes section) {
+  std::uint64_t length = bytes.fixed(4);
+  const bool wide = length == 0xffffffff;
+  if (wide) length = bytes.fixed(8);
+  const auto behind = static_cast<std::uint64_t>(bytes.position() - section.data());
+  if (!bytes.good() || length > section.size() - behind) return std::nullopt;
+  return Extent{.end = behind + length, .offset_size = static_cast<std::uint8_t>(wide ? 8 : 4)};
+}
+
+}  // namespace
+
 std::optional<UnitHead> unit_head(SectionBytes info, std::uint64_t offset) {
   SectionReader bytes(info, offset);
-  UnitHead unit{.offset = offset};
-  std::uint64_t length = bytes.fixed(4);
-  unit.offset_size = length == 0xffffffff ? 8 : 4;
-  if (unit.offset_size == 8) length = bytes.fixed(8);
-  const auto behind_length = static_cast<std::uint64_t>(bytes.position() - info.data());
-  if (!bytes.good() || length > info.size() - behind_length) return std::nullopt;
-  unit.end = behind_length + length;
+  const auto extent = read_extent(bytes, info);
+  if (!extent) return std::nullopt;
+  UnitHead unit{.offset = offset, .end = extent->end, .offset_size = extent->offset_size};
   unit.version = static_cast<std::uint16_t>(bytes.fixed(2));
   if (unit.version < 2 || unit.version > 5) return std::nullopt;
   if (unit.version == 5) {
@@ -227,25 +242,16 @@ std::optional<UnitHead> unit_head(SectionBytes info, std::uint64_t offset) {
 
 namespace {
 
-/// Also of one that is not understood, behind which there may be others.
-std::optional<std::uint64_t> end_of_unit(SectionBytes section, std::uint64_t offset) {
-  SectionReader bytes(section, offset);
-  std::uint64_t length = bytes.fixed(4);
-  if (length == 0xffffffff) length = bytes.fixed(8);
-  const auto behind = static_cast<std::uint64_t>(bytes.position() - section.data());
-  if (!bytes.good() || length > section.size() - behind) return std::nullopt;
-  return behind + length;
-}
-
 /// Where the units' tables begin, sorted.
 std::vector<std::uint64_t> table_offsets(const DebugSections& sections) {
   std::vector<std::uint64_t> offsets;
   for (const SectionBytes section : {sections.info, sections.types})
     for (std::uint64_t at = 0; at < section.size();) {
-      const auto end = end_of_unit(section, at);
-      if (!end) break;
+      SectionReader bytes(section, at);
+      const auto extent = read_extent(bytes, section);
+      if (!extent) break;
       if (const auto head = unit_head(section, at)) offsets.push_back(head->abbreviations);
-      at = *end;
+      at = extent->end;
     }
   std::ranges::sort(offsets);
   return offsets;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Finding the separate debug file. Search order and checks: GDB manual, "Debugging Information in Separate Files".
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <stop_token>
@@ -70,12 +68,6 @@ std::optional<DebugFile> by_build_id(const OpenedFile& main, const std::string& 
   return std::nullopt;
 }
 
-/// What was fetched is kept where the environment says: perhaps where another user could write it.
-bool is_ours(const File& fetched) {
-  struct stat st {};
-  return ::fstat(fetched.fd(), &st) == 0 && st.st_uid == ::geteuid() && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
-
 bool may_have_one(const OpenedFile& main) { return main.kind == ElfKind::executable || main.kind == ElfKind::dynamic; }
 
 bool other_build(const OpenedFile& main, const DebugFile& candidate) {
@@ -115,7 +107,8 @@ Result<DebugFile> find_debug_file(const OpenedFile& main) {
   const auto path = fetch_debug_file(id, main.options.stop);
   if (!path) return fail(path.error());
   auto found = open_candidate(main, *path);
-  if (found && !is_ours(found->file))
+  // It is kept where the environment says: perhaps where another user could write it.
+  if (found && !found->file.is_trusted())
     return fail(ErrorKind::no_permission, fmt::format("debuginfod: {} can be written to by others", path->string()));
   if (found && build_id(found->file, found->image) == id) return *std::move(found);
   return fail(ErrorKind::malformed, fmt::format("debuginfod: {} is not of build {}", path->string(), id));

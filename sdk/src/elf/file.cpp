@@ -56,6 +56,12 @@ bool File::unchanged() const noexcept {
          same_time(now.st_ctim, at_open_.st_ctim);
 }
 
+bool File::is_trusted() const noexcept {
+  struct stat st {};
+  if (::fstat(fd(), &st) != 0) return false;
+  return (st.st_uid == 0 || st.st_uid == ::geteuid()) && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
 bool File::same_inode(const File& other) const noexcept {
   return at_open_.st_dev == other.at_open_.st_dev && at_open_.st_ino == other.at_open_.st_ino;
 }

@@ -37,6 +37,8 @@ class File {
   [[nodiscard]] std::uint64_t stored() const noexcept;
   /// True while fstat still shows the size, mtime and ctime seen at open.
   [[nodiscard]] bool unchanged() const noexcept;
+  /// True when nobody but root and who runs this can write to it.
+  [[nodiscard]] bool is_trusted() const noexcept;
   /// True when both are one inode.
   [[nodiscard]] bool same_inode(const File& other) const noexcept;
 
