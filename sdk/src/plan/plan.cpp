@@ -15,6 +15,7 @@
 
 #include "arch/arch.hpp"
 #include "backend/table.hpp"
+#include "base/hash_index.hpp"
 #include "base/symbol_name.hpp"
 #include "plan/captures.hpp"
 #include "plan/encode_args.hpp"
@@ -94,7 +95,6 @@ bool depends_on_file(const std::vector<Arg>& args) {
 }
 
 /// Sites outlive the planning, so that keys are views of their strings.
-using ProbeName = std::pair<std::string_view, std::string_view>;
 using MachineText = std::pair<Machine, std::string_view>;
 /// An argument text, what its provider says of the arguments, which of them are wanted as texts, and which are lengths
 /// of those.
@@ -108,15 +108,41 @@ struct TemplateKey {
 };
 
 struct KeyHash {
-  template <class First>
-  std::size_t operator()(const std::pair<First, std::string_view>& key) const noexcept {
-    return std::hash<First>{}(key.first) * 31 + std::hash<std::string_view>{}(key.second);
+  std::size_t operator()(const MachineText& key) const noexcept {
+    return std::hash<Machine>{}(key.first) * 31 + std::hash<std::string_view>{}(key.second);
   }
-  std::size_t operator()(const TemplateKey& key) const noexcept {
-    const std::hash<const void*> of_pointer;
-    const std::size_t how = (of_pointer(key.wanted) * 31 + of_pointer(key.values)) * 31 + of_pointer(key.known);
-    return (how * 31 + of_pointer(key.description)) * 31 + std::hash<std::string_view>{}(key.text);
+};
+
+std::size_t hash_of(const TemplateKey& key) noexcept {
+  const std::hash<const void*> of_pointer;
+  const std::size_t how = (of_pointer(key.wanted) * 31 + of_pointer(key.values)) * 31 + of_pointer(key.known);
+  return (how * 31 + of_pointer(key.description)) * 31 + std::hash<std::string_view>{}(key.text);
+}
+
+std::size_t hash_of(const PointName& name) noexcept {
+  const std::hash<std::string_view> of_text;
+  return of_text(name.provider) * 31 + of_text(name.name);
+}
+
+/// The numbers of the templates of a file's sites.
+class KnownTemplates {
+ public:
+  void reserve(std::size_t count) { by_key_.reserve(count); }
+  [[nodiscard]] bool contains(const TemplateKey& key) const {
+    return by_key_.contains(hash_of(key), [&](std::uint32_t at) { return all_[at].first == key; });
   }
+  /// That of `key`, which is what make() says where none is known.
+  template <class Make>
+  std::uint32_t get(const TemplateKey& key, const Make& make) {
+    const auto [at, fresh] = by_key_.try_add(hash_of(key), static_cast<std::uint32_t>(all_.size()),
+                                             [&](std::uint32_t known) { return all_[known].first == key; });
+    if (fresh) all_.emplace_back(key, make());
+    return all_[at].second;
+  }
+
+ private:
+  HashIndex by_key_;
+  std::vector<std::pair<TemplateKey, std::uint32_t>> all_;
 };
 
 class Planner {
@@ -127,6 +153,15 @@ class Planner {
         several_files_(several_files),
         values_(options.where.get(), options.table.get(), options.rows.get()) {
     plan_.scope = options.scope;
+  }
+
+  /// Makes room for so many sites in all, each unlike the others. Room that is not needed is never touched.
+  void reserve(std::size_t sites) {
+    plan_.probes.reserve(sites);
+    plan_.sites.reserve(sites);
+    plan_.args.reserve(sites);
+    templates_.reserve(sites);
+    specs_.reserve(sites);
   }
 
   void add(const ProbeFile& file);
@@ -148,8 +183,8 @@ class Planner {
     Index<PlannedFile> file;
     const ElfFile& elf;
     ArgDecoder decoder;
-    std::unordered_map<ProbeName, Index<PlannedProbe>, KeyHash> probes = {};
-    std::unordered_map<TemplateKey, std::uint32_t, KeyHash> templates = {};
+    HashIndex probes = {};  ///< by provider and name
+    KnownTemplates templates = {};
     std::map<std::pair<Moment, ReturnBy>, Index<AttachGroup>> groups = {};
     std::map<std::tuple<const FunctionSignature*, Moment, const TextOptions*, const ValueOptions*>, std::uint32_t>
         function_templates = {};
@@ -211,14 +246,13 @@ class Planner {
 void Planner::add(const ProbeFile& file) {
   most_arguments_ += bytes_of(*file.elf) / kFileBytesPerArgument;
   Current current{plan_.files.add({.target = file.target, .elf = file.elf}), *file.elf, ArgDecoder(*file.elf)};
-  plan_.sites.reserve(plan_.sites.size() + file.sites.size() + file.functions.size());
   add_sites(file, current);
   add_functions(file, current);
 }
 
 void Planner::add_sites(const ProbeFile& file, Current& current) {
+  current.probes.reserve(file.sites.size());
   current.templates.reserve(file.sites.size());
-  specs_.reserve(file.sites.size());
   for (const Site& site : file.sites) {
     if (options_.stop.stop_requested()) return;
     const PointName name = name_of(site, current);
@@ -267,13 +301,17 @@ void Planner::add_function(const FunctionPoint& point, Current& current) {
 }
 
 Index<PlannedProbe> Planner::probe_of(const PointName& name, std::optional<Moment> function, Current& current) {
-  const auto [it, fresh] = current.probes.try_emplace({name.provider, name.name}, plan_.probes.next());
+  const auto [number, fresh] =
+      current.probes.try_add(hash_of(name), plan_.probes.next().value, [&](std::uint32_t known) {
+        const PlannedProbe& probe = plan_.probes[Index<PlannedProbe>(known)];
+        return probe.provider == name.provider && probe.name == name.name;
+      });
   if (fresh)
     plan_.probes.add({.file = current.file,
                       .provider = std::string(name.provider),
                       .name = std::string(name.name),
                       .function = function});
-  return it->second;
+  return Index<PlannedProbe>(number);
 }
 
 /// One link serves all entries of a file, whether probes or functions.
@@ -322,9 +360,8 @@ Planner::Texts Planner::texts_of(const Site& site, Current& current) const {
 
 const ArgTemplate& Planner::template_of(const Site& site, Current& current) {
   const Texts texts = texts_of(site, current);
-  const auto [it, fresh] = current.templates.try_emplace(texts.key(site.args_text), 0);
-  if (fresh) it->second = make_template(site.args_text, texts, current);
-  return templates_[it->second];
+  return templates_[current.templates.get(texts.key(site.args_text),
+                                          [&] { return make_template(site.args_text, texts, current); })];
 }
 
 const ArgTemplate& Planner::template_of(const FunctionPoint& point, Current& current) {
@@ -534,6 +571,7 @@ Result<AttachPlan> plan_attach(const Selection& selection, const KernelFacts& ke
     return fail(ErrorKind::limit, fmt::format("{} sites: at most {} can be told apart", sites, USDT_MAX_SITES));
   }
   Planner planner(kernel, options, selection.files.size() > 1);
+  planner.reserve(sites);
   for (const ProbeFile& file : selection.files) planner.add(file);
   if (auto added = planner.add(selection.kernel); !added) return fail(added.error());
   if (options.stop.stop_requested()) return fail(ErrorKind::stopped, "not planned to the end");

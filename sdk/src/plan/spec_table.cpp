@@ -21,14 +21,11 @@ Index<EncodedSpec> SpecTable::intern(EncodedSpec spec) {
   const std::string_view steps = bytes_of(spec.steps);
   std::size_t hash = std::hash<std::string_view>{}(args) ^ static_cast<std::size_t>(spec.user_cookie);
   if (!steps.empty()) hash = hash * 31 + std::hash<std::string_view>{}(steps);
-  for (auto [it, end] = by_hash_.equal_range(hash); it != end; ++it) {
-    const EncodedSpec& known = specs_[it->second];
-    if (known.user_cookie == spec.user_cookie && bytes_of(known.args) == args && bytes_of(known.steps) == steps)
-      return it->second;
-  }
-  const Index<EncodedSpec> index = specs_.add(std::move(spec));
-  by_hash_.emplace(hash, index);
-  return index;
+  const auto [number, fresh] = by_hash_.try_add(hash, specs_.next().value, [&](std::uint32_t at) {
+    const EncodedSpec& known = specs_[Index<EncodedSpec>(at)];
+    return known.user_cookie == spec.user_cookie && bytes_of(known.args) == args && bytes_of(known.steps) == steps;
+  });
+  return fresh ? specs_.add(std::move(spec)) : Index<EncodedSpec>(number);
 }
 
 }  // namespace usdt::plan

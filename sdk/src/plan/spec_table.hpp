@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
+#include "base/hash_index.hpp"
 #include "usdt/plan.hpp"
 
 namespace usdt::plan {
@@ -20,13 +20,16 @@ class SpecTable {
  public:
   /// The number of `spec`, new or known.
   [[nodiscard]] Index<EncodedSpec> intern(EncodedSpec spec);
-  /// Makes room for so many more specs.
-  void reserve(std::size_t more) { by_hash_.reserve(by_hash_.size() + more); }
+  /// Makes room for so many specs in all.
+  void reserve(std::size_t count) {
+    by_hash_.reserve(count);
+    specs_.reserve(count);
+  }
   [[nodiscard]] Table<EncodedSpec> take() && { return std::move(specs_); }
 
  private:
   Table<EncodedSpec> specs_;
-  std::unordered_multimap<std::size_t, Index<EncodedSpec>> by_hash_;
+  HashIndex by_hash_;
 };
 
 }  // namespace usdt::plan
