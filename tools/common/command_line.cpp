@@ -151,13 +151,13 @@ CLI::Validator process_id() {
   return {judge, ""};
 }
 
-CLI::Validator one_of(std::initializer_list<std::string_view> words) {
-  const std::vector<std::string_view> all = words;
-  const auto judge = [all](const std::string& text) {
+CLI::Validator one_of(std::vector<std::string_view> words) {
+  const std::string description = fmt::format("{}{}", kOneOf, fmt::join(words, " "));
+  const auto judge = [all = std::move(words)](const std::string& text) {
     return std::ranges::find(all, text) != all.end() ? std::string()
                                                      : fmt::format("'{}' is none of: {}", text, fmt::join(all, ", "));
   };
-  return {judge, "", fmt::format("{}{}", kOneOf, fmt::join(all, " "))};
+  return {judge, "", description};
 }
 
 std::vector<std::string> words_of(const CLI::Validator& validator) {

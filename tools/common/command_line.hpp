@@ -30,7 +30,7 @@ namespace usdt::tools {
 [[nodiscard]] CLI::Validator seconds();
 /// A process id.
 [[nodiscard]] CLI::Validator process_id();
-[[nodiscard]] CLI::Validator one_of(std::initializer_list<std::string_view> words);
+[[nodiscard]] CLI::Validator one_of(std::vector<std::string_view> words);
 /// Those words; none: it is another validator.
 [[nodiscard]] std::vector<std::string> words_of(const CLI::Validator& validator);
 

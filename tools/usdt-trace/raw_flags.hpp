@@ -11,6 +11,9 @@
 
 namespace usdt_trace {
 
+/// What --backend and --carrier call the choice that is ours.
+inline constexpr std::string_view kAuto = "auto";
+
 struct RawFlags {
   std::vector<std::string> probes;
   std::vector<std::string> prints;
@@ -25,7 +28,7 @@ struct RawFlags {
   std::string strings;
   std::string user_stack;
   std::vector<std::string> backends;
-  std::string carrier = "auto";
+  std::string carrier{kAuto};
   std::string format = "text";
   std::vector<std::string> disabled;
   bool wait_for_pages = false;

@@ -26,6 +26,14 @@ Result<Backend> backend_by_name(std::string_view name) {
   return fail(ErrorKind::not_found, fmt::format("no backend '{}': there are {}", name, fmt::join(names, ", ")));
 }
 
+std::vector<Backend> choosable_backends() {
+  std::vector<Backend> all;
+  for (const backends::BackendRow& row : backends::kBackends) {
+    if (row.info.points != PointKind::file || row.moments.entry) all.push_back(row.backend);
+  }
+  return all;
+}
+
 bool is_kernel(Backend backend) noexcept { return backend_info(backend).points != PointKind::file; }
 
 }  // namespace v1
