@@ -10,20 +10,21 @@
 /* What a program can do besides handing over the numbers of a hit. The kernel reads all of a program before it finds
  * out what its constants leave of it, so that those that do less are attached sooner. */
 enum abilities {
-	COPIES_MEMORY = 1,  /* texts and the stack of the process; it waits for pages */
-	MAKES_CALLS = 2,    /* of both ends one event */
-	TAKES_STEPS = 4,    /* to members */
-	FILLS_TABLE = 8,    /* hits become rows instead of events */
-	BEGINS_SPANS = 32,  /* hits of one place are paired with those of another: */
-	ENDS_SPANS = 64,    /* of both one event */
-	HAS_EXTREMES = 16,  /* with the smallest and the largest value: instructions of Linux 5.12 */
-	TAKES_STACKS = 128, /* among their keys: of maps that programs which wait for pages may not have */
+	COPIES_MEMORY = 1,     /* texts and the stack of the process; it waits for pages */
+	MAKES_CALLS = 2,       /* of both ends one event */
+	TAKES_STEPS = 4,       /* to members */
+	FILLS_TABLE = 8,       /* hits become rows instead of events */
+	BEGINS_SPANS = 32,     /* hits of one place are paired with those of another: */
+	ENDS_SPANS = 64,       /* of both one event */
+	HAS_EXTREMES = 16,     /* with the smallest and the largest value: instructions of Linux 5.12 */
+	TAKES_STACKS = 128,    /* among their keys: of maps that programs which wait for pages may not have */
+	MAKES_NO_RECORD = 256, /* what is kept of a call becomes a row */
 };
 
-/* Of what a program can do, what it needs for a record's arguments: rows have neither texts nor stacks of records. */
+/* Of what a program can do, what it needs for a record: rows have neither texts, stacks nor owners of records. */
 static __always_inline __u32 for_records(const __u32 can)
 {
-	return can & FILLS_TABLE ? can & TAKES_STEPS : can;
+	return can & FILLS_TABLE ? (can & TAKES_STEPS) | MAKES_NO_RECORD : can;
 }
 
 /* Where a record has the arguments of the site that is hit: of an end of spans behind those of their beginning. */

@@ -32,6 +32,12 @@ static __always_inline void fill_args(void *record, const struct usdt_ctx *ctx, 
 		capture_texts(record, ctx, can);
 }
 
+static __always_inline void take_owner(struct usdt_owner *owner)
+{
+	owner->uid_gid = bpf_get_current_uid_gid();
+	owner->cgroup = bpf_get_current_cgroup_id();
+}
+
 static __always_inline void fill(struct usdt_event *event, const struct usdt_ctx *ctx, const __u32 can, __u32 site,
 				 __u64 pid_tgid)
 {
@@ -52,6 +58,8 @@ static __always_inline void fill(struct usdt_event *event, const struct usdt_ctx
 		event->stack_size = take_stack(ctx, stack);
 	if ((can & COPIES_MEMORY) && usdt_stock()->user_stack_at)
 		take_user_stack(ctx, event);
+	if (!(can & MAKES_NO_RECORD) && usdt_stock()->owners)
+		take_owner((void *)event + usdt_stock()->record_size - sizeof(struct usdt_owner));
 	fill_args(event, ctx, can, false);
 }
 

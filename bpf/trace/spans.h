@@ -80,10 +80,8 @@ static __always_inline void begin_span(const struct usdt_ctx *ctx, struct usdt_s
 			break;
 		page_in(ctx, can);
 	}
-	if (usdt_stock()->span_owner) {
-		behind_record(event)->uid_gid = bpf_get_current_uid_gid();
-		behind_record(event)->cgroup = bpf_get_current_cgroup_id();
-	}
+	if (usdt_stock()->span_owner)
+		take_owner(&behind_record(event)->owner);
 	change_open(key, 1);
 }
 
@@ -161,8 +159,9 @@ static __always_inline __u64 fact_of_beginning(const struct usdt_event *event, c
 	if (!usdt_stock()->span_owner)
 		return 0;
 	if (fact == USDT_BEGIN_CGROUP)
-		return behind_record(event)->cgroup;
-	return fact == USDT_BEGIN_UID ? (__u32)behind_record(event)->uid_gid : behind_record(event)->uid_gid >> 32;
+		return behind_record(event)->owner.cgroup;
+	return fact == USDT_BEGIN_UID ? (__u32)behind_record(event)->owner.uid_gid
+				      : behind_record(event)->owner.uid_gid >> 32;
 }
 
 /* The question about a span: of what it needs, the beginning's is in the record. */

@@ -148,6 +148,17 @@ TEST(Event, gives_the_length_of_a_list_as_a_number_of_its_type) {
   EXPECT_EQ(event->arg<std::int32_t>(2).value(), 11);
 }
 
+TEST(Event, says_whose_the_process_was_where_that_was_recorded) {
+  AttachPlan plan = x86_plan("8@%rdi", {0});
+  const auto without = *EventBuilder(plan).build();
+  EXPECT_FALSE(Event::from(without, plan, layout_of(plan))->owner());
+  plan.owners = true;
+  const HitOwner owner{.uid = 1000, .gid = UINT32_MAX, .cgroup = UINT64_MAX};
+  const auto record = *EventBuilder(plan).arg(0, 1ULL).text(0, std::string(300, 'x')).owner(owner).build();
+  EXPECT_EQ(record.size(), without.size() + sizeof(usdt_owner));
+  EXPECT_EQ(Event::from(record, plan, layout_of(plan))->owner(), owner);
+}
+
 TEST(Event, shows_no_frame_of_the_tracing_itself) {
   AttachPlan plan = testing::synthetic_plan("fentry", "vfs_read", Machine::x86_64, "");
   plan.sites[0].tracer_frames = 2;

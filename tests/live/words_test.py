@@ -3,6 +3,7 @@
 """Words of questions among what --print and --format-string show: judged by the program, readelf and the clock."""
 
 import json
+import pathlib
 import re
 import subprocess
 import time
@@ -134,15 +135,106 @@ def a_recording_has_the_same(run):
         check_equal(events(again.stdout.splitlines()), events(live), options)
 
 
+OWNERS = r"""
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <sys/sdt.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+/* It keeps the right to become another one: root's effective user. */
+static void become(unsigned uid, unsigned gid) {
+  syscall(SYS_setresgid, gid, -1, -1);
+  syscall(SYS_setresuid, uid, -1, -1);
+}
+__attribute__((noinline)) void hit(int i) {
+  DTRACE_PROBE3(own, ers, i, getuid(), getgid());
+  __asm__ volatile("" ::: "memory");
+}
+__attribute__((noinline)) void outer(int i) {
+  hit(i);
+  __asm__ volatile("" ::: "memory");
+}
+int main(void) {
+  for (int i = 0; i < 20; i++) {
+    become(i % 3 * 1000, i % 5);
+    outer(i);
+  }
+  return 0;
+}
+"""
+
+
+def build_owners(run):
+    require_root()
+    (run.dir / "owners.c").write_text(OWNERS)
+    return run.build("owners", [run.dir / "owners.c"], ["-O1", "-g", "-fno-inline", "-fno-omit-frame-pointer"])
+
+
+def own_cgroup():
+    """The number of this process's directory in the unified hierarchy; nothing: there is none here."""
+    place = next(line[3:] for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::"))
+    for root in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
+        if (pathlib.Path(root) / "cgroup.procs").exists():
+            return (pathlib.Path(root) / place.lstrip("/")).stat().st_ino
+    return None
+
+
+def replayed(run, file, *options):
+    done = subprocess.run([run.tool, "--replay", file, *options], capture_output=True, text=True, timeout=60)
+    check_equal(done.returncode, 0, done.stderr)
+    return done.stdout
+
+
+@scenario
+def whose_a_process_is_was_seen_at_the_hit_and_is_recorded(run):
+    program = build_owners(run)
+    file = run.dir / "recording"
+    done = subprocess.run([run.tool, f"usdt:{program}:own:ers", "-f", "json", "--print", "arg0, arg1, arg2, uid, gid, cgroup",
+                           "--record", file, "-o", run.dir / "live", "--", program], capture_output=True, text=True, timeout=60)
+    check_equal(done.returncode, 0, done.stderr)
+    live = (run.dir / "live").read_text().splitlines()
+    real = [event["args"] for event in events(live)]
+    check_equal(len(real), 20, "events")
+    for i, (number, own_uid, own_gid, uid, gid, cgroup) in enumerate(real):
+        check_equal((number, own_uid, own_gid), (i, i % 3 * 1000, i % 5), "what the program says")
+        check_equal((uid, gid, cgroup), (own_uid, own_gid, real[0][5]), "what the kernel says, at the hit")
+    if (cgroup := own_cgroup()) is not None:
+        check_equal(real[0][5], cgroup, "the cgroup")
+    check_equal(events(replayed(run, file, "-f", "json").splitlines()), events(live), "replayed")
+    asked = replayed(run, file, "--where", f"gid == 3 && uid != 0 && cgroup == {real[0][5]}", "--by", "gid, uid", "-f", "json")
+    rows = [(row["key"], row["count"]) for row in json.loads(asked.splitlines()[0])["rows"]]
+    check_equal(sorted(rows), [([3, 1000], 1), ([3, 2000], 1)], "asked later")
+
+
+@scenario
+def stacks_among_the_values_are_those_below_and_are_recorded(run):
+    program = build_owners(run)
+    file = run.dir / "recording"
+    probe = f"usdt:{program}:own:ers"
+    for method in (["--ustack=fp"], []):
+        live = subprocess.run([run.tool, probe, *method, "--print", "arg0, ustack", "--record", file, "-o", "/dev/stdout", "--", program],
+                              capture_output=True, text=True, timeout=60)
+        check_equal(live.returncode, 0, live.stderr)
+        lines = live.stdout.splitlines()
+        check_equal(len(lines), 20, "nothing is below them")
+        check(all(re.search(r' arg0=\d+ ustack="[^"]*main;outer;hit"$', line) for line in lines), lines[0])
+        check_equal(replayed(run, file), live.stdout, "replayed")
+    frames = events(replayed(run, file, "-f", "json").splitlines())[0]
+    check_equal([frame["function"] for frame in frames["args"][1]][:3], ["hit", "outer", "main"], "in JSON")
+    check("ustack" not in frames, "once is enough")
+    formatted = replayed(run, file, "--format-string", "%{arg0} %{ustack}").splitlines()
+    check(all(re.fullmatch(rf"{i} .*main;outer;hit", line) for i, line in enumerate(formatted)), formatted[0])
+
+
 WRONG = [
-    ("--print", "uid", "--print uid: events do not have it; --where and --by can ask for it; an argument of that name is args.uid"),
-    ("--print", "ustack", "--ustack shows it"),
+    ("--print", "kstack", "no kernel function or raw tracepoint is traced"),
+    ("--print", "str(uid)", "uid is what is known of every hit"),
+    ("--print", "hex(ustack)", "ustack is what is known of every hit"),
     ("--print", "duration", "only calls"),
     ("--print", "str(pid)", "pid is what is known of every hit"),
     ("--print", "hex(comm)", "comm is what is known of every hit"),
     ("--print", "args.pid", "no such argument"),
     ("--print", "elapse", "no such argument"),
-    ("--format-string", "%{cgroup}", "events do not have it"),
     ("--format-string", "%{str(tid)}", "tid is what is known of every hit"),
 ]
 
@@ -155,6 +247,17 @@ def what_events_do_not_have_is_refused_with_the_reason(run):
         check(reason in said, f"{option} {text}: {said}")
     said = shown(run, program, "usdt:{}:orders:received", "--print", "name, elapsed", "--format-string", "%d %d", code=2)
     check("name of usdt:" in said and "is a text" in said, said)
+
+
+@scenario
+def a_recording_says_what_it_does_not_have(run):
+    program = build(run)
+    file = run.dir / "recording"
+    shown(run, program, "usdt:{}:orders:received", "--record", file)
+    for options, reason in ((["--print", "gid"], "the recording does not have it"), (["--print", "ustack"], "no stacks of processes"),
+                            (["--where", "uid == 0"], "these events do not have it")):
+        done = subprocess.run([run.tool, "--replay", file, *options], capture_output=True, text=True, timeout=60)
+        check(done.returncode != 0 and reason in done.stderr, f"{options}: {done.stderr}")
 
 
 if __name__ == "__main__":

@@ -65,10 +65,18 @@ TEST(EventFilter, compares_what_may_be_text_whatever_it_looks_like) {
 
 TEST(EventFilter, says_what_no_event_has) {
   const AttachPlan plan = synthetic_plan("p", "n", Machine::x86_64, "8@%rdi");
-  EXPECT_THAT(filter("uid == 0", plan).error().message, HasSubstr("uid: events do not have it"));
+  EXPECT_THAT(filter("uid == 0", plan).error().message, HasSubstr("uid: these events do not have it"));
   EXPECT_THAT(filter("duration > 1ms", plan).error().message, HasSubstr("only calls have one"));
   EXPECT_THAT(filter("arg7 == 1", plan).error().message, HasSubstr("arg7: there is no such argument"));
   EXPECT_THAT(filter("arg0->port == 1", plan).error().message, HasSubstr("not among what was recorded"));
+}
+
+TEST(EventFilter, asks_whose_a_process_was_where_events_say_it) {
+  AttachPlan plan = synthetic_plan("p", "n", Machine::x86_64, "8@%rdi");
+  plan.owners = true;
+  const auto event = EventBuilder(plan, kStringSize).owner({.uid = 1000, .gid = UINT32_MAX, .cgroup = 1ULL << 40});
+  EXPECT_EQ(answer("uid == 1000 && gid == 0xffffffff && cgroup == 1 << 40", plan, event), "yes");
+  EXPECT_EQ(answer("uid == 0 || gid == 0 || cgroup == 0", plan, event), "no");
 }
 
 TEST(EventFilter, asks_calls_for_their_duration_and_end) {

@@ -86,6 +86,33 @@ TEST(Recording, gives_every_event_as_it_was) {
   EXPECT_THAT(recording->cut(), IsEmpty());
 }
 
+TEST(Recording, has_whose_each_process_was_at_the_hit) {
+  AttachPlan plan = plan_of_three_sites();
+  plan.owners = true;
+  const File file;
+  auto writer = writer_to(file, plan);
+  std::mt19937_64 random(7);
+  std::vector<HitOwner> were;
+  for (std::uint64_t n = 0; n < 5'000; ++n) {
+    const auto any = [&] { return static_cast<std::uint32_t>(random() >> random() % 64); };
+    // One thread that changes hands, and others beside it.
+    were.push_back(n % 3 == 0 ? HitOwner{0, 0, 1} : HitOwner{any() % 4, any(), random() >> random() % 64});
+    const auto record = testing::EventBuilder(plan, kStringSize).timestamp(n).pid(1 + n % 2).owner(were.back()).build();
+    ASSERT_TRUE(writer.event(event_of(*record, plan), 0));
+  }
+  ASSERT_TRUE(writer.finish({}));
+
+  auto recording = Recording::open(file.path());
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_TRUE(recording->plan()->owners);
+  for (const HitOwner& was : were) {
+    const auto event = recording->next();
+    ASSERT_TRUE(event && *event);
+    ASSERT_EQ((*event)->owner(), was);
+  }
+  EXPECT_EQ(recording->next().value(), nullptr);
+}
+
 TEST(Recording, has_texts_with_a_length_whole) {
   AttachPlan plan = testing::synthetic_plan("p", "n", Machine::x86_64, "8@%rdi 8@%rsi", {0});
   plan.specs[0].args[0].capture = USDT_CAPTURE_BY(1);

@@ -64,8 +64,9 @@ void declare_question(CLI::App& app, Flags& flags, RawFlags& raw) {
          "ntop(argN, 16) or ntop(argN, 4) of one that it points to, buf(argN, 32) and buf(argN, argM) of bytes, "
          "of functions names as well "
          "(count, str(filename)), retval, and what they lead to (req->peer.port, *p, a[2], ((struct foo *)arg1)->x, "
-         "sizeof(struct foo)), pid, tid, comm, cpu, nsecs, elapsed, duration, provider, name, probe, ip (args.pid: an "
-         "argument of that name); PROBE=LIST: of these probes. Default: every argument")
+         "sizeof(struct foo)), pid, tid, comm, cpu, uid, gid, cgroup, nsecs, elapsed, duration, provider, name, probe, "
+         "ip, ustack, kstack (args.pid: an argument of that name); PROBE=LIST: of these probes. Default: every "
+         "argument")
       ->allow_extra_args(false)
       ->type_name("[PROBE=]LIST");
   app.add_option(

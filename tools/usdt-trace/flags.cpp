@@ -32,11 +32,14 @@ void name_once(std::vector<pid_t>& pids) {
   pids = std::move(once);
 }
 
+/// Functions of a stack that are shown, if nobody says how many.
+constexpr std::uint32_t kUsualUserStack = 32, kUsualKernelStack = 16;
+
 /// "dwarf", "fp", "20", "fp,20"; nothing: it is none of these.
 bool read_user_stack(std::string_view text, Flags& flags) {
-  constexpr std::uint32_t usual = 32, most_by_frame_pointers = 127, most = 512;
+  constexpr std::uint32_t most_by_frame_pointers = 127, most = 512;
   flags.user_stack_method = usdt::StackMethod::call_frame_info;
-  flags.user_stack_depth = usual;
+  flags.user_stack_depth = kUsualUserStack;
   const std::size_t comma = std::min(text.find(','), text.size());
   const std::string_view method = text.substr(0, comma);
   std::string_view number = text.substr(std::min(comma + 1, text.size()));
@@ -165,12 +168,21 @@ usdt::Result<void> interpret_prints(Flags& flags, const RawFlags& raw) {
   return {};
 }
 
+/// Stacks that lists name are taken, if with neither --kstack nor --ustack then for them alone.
+void take_listed_stacks(Flags& flags) {
+  flags.kernel_stack_in_lists = flags.kernel_stack_depth == 0 && flags.print.name(usdt::HitField::kstack);
+  flags.user_stack_in_lists = flags.user_stack_depth == 0 && flags.print.name(usdt::HitField::ustack);
+  if (flags.kernel_stack_in_lists) flags.kernel_stack_depth = kUsualKernelStack;
+  if (flags.user_stack_in_lists) flags.user_stack_depth = kUsualUserStack;
+}
+
 usdt::Result<void> interpret_stacks(Flags& flags, const RawFlags& raw) {
   if (!raw.user_stack.empty() && !read_user_stack(raw.user_stack, flags))
     return wrong(
         "--ustack: \"" + raw.user_stack +
         "\" is neither a number up to 512, nor dwarf or fp (up to 127), nor one of these with a number: fp,20");
   if (flags.user_stack_kilobytes % 4 != 0) return wrong("--ustack-size: not a multiple of 4 KiB");
+  if (flags.replay.empty()) take_listed_stacks(flags);
   return {};
 }
 
@@ -251,7 +263,7 @@ void complete_stacks(std::vector<std::string>& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view next = i + 1 < words.size() ? std::string_view(words[i + 1]) : std::string_view();
     const bool method = next == "fp" || next == "dwarf" || next.starts_with("fp,") || next.starts_with("dwarf,");
-    if (words[i] == "--kstack" && !is_number(next)) words[i] = "--kstack=16";
+    if (words[i] == "--kstack" && !is_number(next)) words[i] = fmt::format("--kstack={}", kUsualKernelStack);
     if (words[i] == "--ustack" && !is_number(next) && !method) words[i] = "--ustack=dwarf";
   }
 }

@@ -55,6 +55,8 @@ struct Flags {
   usdt::Backend kernel_backend = usdt::Backend::automatic;
   std::uint32_t kernel_stack_depth = 0;
   std::uint32_t user_stack_depth = 0;
+  /// They are shown where print lists name them, and nowhere else.
+  bool kernel_stack_in_lists = false, user_stack_in_lists = false;
   usdt::StackMethod user_stack_method = usdt::StackMethod::call_frame_info;
   std::uint32_t user_stack_kilobytes = 16;  ///< of the copy
   std::uint32_t depth = 1;                  ///< structs within structs that are shown with their members

@@ -79,7 +79,8 @@ usdt::Result<void> check_processes(const Flags& flags) {
   const bool some = !flags.pids.empty() || !flags.command.empty();
   return check(std::array{
       Rule{flags.kernel_stack_depth > 0 && std::ranges::none_of(flags.patterns, is_of_kernel),
-           "--kstack: no kernel function or raw tracepoint is traced, and a process at a USDT probe is not in the "
+           "--kstack, kstack in --print: no kernel function or raw tracepoint is traced, and a process at a USDT probe "
+           "is not in the "
            "kernel: there is no kernel stack to show"},
       Rule{flags.children && flags.pids.empty(), "--children goes with -p; of a command they are traced anyway"},
       Rule{some && (!flags.cgroups.empty() || !flags.containers.empty()),

@@ -25,8 +25,8 @@ class JsonOutput final : public Output {
              usdt::tools::Stream& out)
       : Output(around, out),
         printed_(printed),
-        stacks_(flags.kernel_stack_depth > 0),
-        user_stacks_(flags.user_stack_depth > 0),
+        stacks_(flags.kernel_stack_depth > 0 && !flags.kernel_stack_in_lists),
+        user_stacks_(flags.user_stack_depth > 0 && !flags.user_stack_in_lists),
         count_only_(flags.count_only),
         asks_(flags.where != nullptr || flags.view.question != nullptr),
         sample_(flags.sample),
@@ -100,8 +100,9 @@ class JsonOutput final : public Output {
       for (const unsigned n : truncated_) json_.Uint(n);
       json_.EndArray();
     }
-    stack(event);
-    user_stack();
+    const PrintList& list = printed_.of(event.site());
+    if (!names(list, usdt::HitField::kstack)) stack(event);
+    if (!names(list, usdt::HitField::ustack)) user_stack();
   }
 
   void table(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows,
@@ -316,12 +317,19 @@ class JsonOutput final : public Output {
 
   /// One of the words of questions.
   void word(const usdt::Event& event, const PrintItem& item) {
-    const WordValue value = word_value(*item.word, event, began_, names_[event.site().probe.value]);
-    if (const auto* unread = std::get_if<usdt::ArgError>(&value)) return error(unread->reason);
+    if (*item.word == usdt::HitField::ustack || *item.word == usdt::HitField::kstack) return frames(event, *item.word);
+    const WordValue value = word_value(*item.word, event, {began_, names_[event.site().probe.value], around_});
+    if (const auto* unread = std::get_if<NoWord>(&value)) return error(unread->reason);
     if (const auto* text = std::get_if<std::string>(&value)) return json_text(json_, *text);
     const std::uint64_t number = std::get<std::uint64_t>(value);
     item.form == PrintItem::Form::hex ? json_text(json_, fmt::format("{:#x}", number))
                                       : static_cast<void>(json_.Uint64(number));
+  }
+
+  /// A stack that is shown among the values.
+  void frames(const usdt::Event& event, usdt::HitField word) {
+    const auto stack = stack_value(word, event, around_);
+    stack ? write_frames(json_, **stack) : error(stack.error().message);
   }
 
   /// "ntop(x)"

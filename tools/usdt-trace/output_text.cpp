@@ -32,6 +32,8 @@ class TextOutput final : public Output {
         sample_(flags.sample),
         limited_(flags.max_overhead > 0),
         began_(flags.began),
+        kernel_stacks_below_(!flags.kernel_stack_in_lists),
+        user_stacks_below_(!flags.user_stack_in_lists),
         format_(flags.format_string),
         view_(flags.view),
         question_(flags.question),
@@ -70,8 +72,9 @@ class TextOutput final : public Output {
 
   void show_event(const usdt::Event& event) {
     format_.empty() ? show_line(event) : show_formatted(event);
-    show_frames(around_.kernel_stack());
-    show_frames(around_.user_stack());
+    const PrintList& list = printed_.of(event.site());
+    if (kernel_stacks_below_ && !names(list, usdt::HitField::kstack)) show_frames(around_.kernel_stack());
+    if (user_stacks_below_ && !names(list, usdt::HitField::ustack)) show_frames(around_.user_stack());
   }
 
   /// Those of --slowest say first what they are about.
@@ -321,14 +324,14 @@ class TextOutput final : public Output {
       show_whole(event, *position, item.form == PrintItem::Form::hex);
   }
 
-  [[nodiscard]] WordValue value_of(const usdt::Event& event, usdt::HitField word) const {
-    return word_value(word, event, began_, names_[event.site().probe.value]);
+  [[nodiscard]] WordValue value_of(const usdt::Event& event, usdt::HitField word) {
+    return word_value(word, event, {began_, names_[event.site().probe.value], around_});
   }
 
   /// One of the words of questions, among values.
   void show_word(const usdt::Event& event, const PrintItem& item) {
     const WordValue value = value_of(event, *item.word);
-    if (const auto* error = std::get_if<usdt::ArgError>(&value)) return show_error(error->reason);
+    if (const auto* error = std::get_if<NoWord>(&value)) return show_error(error->reason);
     if (const auto* text = std::get_if<std::string>(&value)) return out_.print("{}", usdt::tools::quoted(*text));
     const std::uint64_t number = std::get<std::uint64_t>(value);
     item.form == PrintItem::Form::hex ? out_.print("{:#x}", number) : out_.print("{}", word_text(*item.word, number));
@@ -337,7 +340,7 @@ class TextOutput final : public Output {
   /// The same by a directive.
   void show_word_as(const FormatPiece& piece, const usdt::Event& event, usdt::HitField word) {
     const WordValue value = value_of(event, word);
-    if (const auto* error = std::get_if<usdt::ArgError>(&value)) return show_error(error->reason);
+    if (const auto* error = std::get_if<NoWord>(&value)) return show_error(error->reason);
     if (const auto* text = std::get_if<std::string>(&value)) return out_.print("{}", *text);
     const std::uint64_t number = std::get<std::uint64_t>(value);
     piece.conversion == 's' ? out_.print("{}", word_text(word, number))
@@ -509,6 +512,7 @@ class TextOutput final : public Output {
   std::uint32_t sample_;
   bool limited_;
   std::uint64_t began_;
+  bool kernel_stacks_below_, user_stacks_below_;  ///< events
   const FormatString& format_;
   const View& view_;
   const std::string& question_;  ///< empty: of no script

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <string>
 #include <utility>
@@ -93,7 +94,12 @@ usdt::Result<void> check_word(const Flags& flags, const usdt::AttachPlan& plan, 
     return usdt::fail(usdt::ErrorKind::invalid_argument,
                       fmt::format("{}: {}; an argument of that name is args.{}", option, why, item.value.text));
   };
-  if (const std::string_view why = why_not_shown(*item.word); !why.empty()) return refused(why);
+  if (is_of_owner(*item.word) && !plan.owners)
+    return refused("the recording does not have it, which was not asked to show or to look for it");
+  if (*item.word == usdt::HitField::ustack && flags.user_stack_depth == 0)
+    return refused("the recording has no stacks of processes");
+  if (*item.word == usdt::HitField::kstack && flags.kernel_stack_depth == 0)
+    return refused("the recording has no stacks of the kernel");
   if (*item.word == usdt::HitField::duration && !has_calls(plan) && !plan.spans)
     return refused("only calls (ucall, kcall, ksession, fsession) and spans have one");
   if (*item.word == usdt::HitField::elapsed && flags.began == 0)
@@ -248,6 +254,19 @@ usdt::Result<usdt::Selection> select(const Flags& flags, const std::vector<usdt:
   return selection;
 }
 
+bool asks_for(const usdt::ExpressionNode& node, usdt::HitField word) {
+  if (node.op == usdt::Operator::field && node.bits == static_cast<std::uint64_t>(word)) return true;
+  return std::ranges::any_of(node.of, [word](const auto& each) { return asks_for(each, word); });
+}
+
+/// Whether anything that is shown or asked of events is about whose their processes are.
+bool wants_owners(const Flags& flags) {
+  return std::ranges::any_of(std::array{usdt::HitField::uid, usdt::HitField::gid, usdt::HitField::cgroup},
+                             [&](usdt::HitField word) {
+                               return flags.print.name(word) || (flags.dump_on && asks_for(flags.dump_on->root, word));
+                             });
+}
+
 usdt::Result<usdt::PlanOptions> plan_options(const Flags& flags, const Subjects& subjects) {
   usdt::PlanOptions options;
   if (!subjects.pids.empty() && !flags.children) {
@@ -257,6 +276,7 @@ usdt::Result<usdt::PlanOptions> plan_options(const Flags& flags, const Subjects&
   }
   options.allow_unsafe_nop5 = flags.allow_unsafe_nop5;
   options.kernel_backend = flags.kernel_backend;
+  options.owners = wants_owners(flags);
   options.where = flags.where;
   options.table = flags.view.question;
   return options;

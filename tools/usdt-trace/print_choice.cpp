@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace usdt_trace {
@@ -36,6 +37,11 @@ bool means(const usdt::KernelPattern& pattern, const usdt::PointName& point) {
 }
 
 }  // namespace
+
+bool Prints::name(usdt::HitField word) const {
+  return names(rest, word) ||
+         std::ranges::any_of(for_probes, [word](const ProbePrint& print) { return names(print.list, word); });
+}
 
 usdt::Result<Prints> parse_prints(const std::vector<std::string>& words) {
   Prints prints;

@@ -27,6 +27,8 @@ struct Prints {
   std::vector<ProbePrint> for_probes;  ///< the first that means a probe has its list
 
   [[nodiscard]] bool empty() const noexcept { return rest.empty() && for_probes.empty(); }
+  /// Some list has this word.
+  [[nodiscard]] bool name(usdt::HitField word) const;
 };
 
 /// Parses what --print was given, a word each: "LIST" or "PROBE=LIST". Errors: syntax; invalid_argument (two lists for

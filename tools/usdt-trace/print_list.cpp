@@ -245,6 +245,10 @@ std::string hex_digits(std::string_view bytes, bool upper) {
 
 usdt::ArgName name_of(const usdt::ValuePath& path) { return path.steps.empty() ? path.root : usdt::ArgName(path.text); }
 
+bool names(const PrintList& list, usdt::HitField word) noexcept {
+  return std::ranges::any_of(list, [word](const PrintItem& each) { return each.word == word; });
+}
+
 usdt::Result<PrintList> parse_print_list(std::string_view source) {
   const char* at = source.data();
   const char* const end = at + source.size();

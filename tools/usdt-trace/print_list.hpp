@@ -33,6 +33,9 @@ struct PrintItem {
 };
 using PrintList = std::vector<PrintItem>;
 
+/// Whether one of a list's items is this word.
+[[nodiscard]] bool names(const PrintList& list, usdt::HitField word) noexcept;
+
 /// A struct in_addr as a word: its bytes as they are in memory, with dots between them.
 [[nodiscard]] std::string ipv4_text(std::uint64_t bits);
 

@@ -18,7 +18,8 @@ namespace {
 
 // Names of properties.
 constexpr std::string_view kPrint = "print.", kPrintOf = "print_of.", kWhere = "where", kKernelStack = "kstack",
-                           kUserStack = "ustack", kSample = "sample", kMaxRate = "max_rate",
+                           kUserStack = "ustack", kKernelStackInLists = "kstack_in_lists",
+                           kUserStackInLists = "ustack_in_lists", kSample = "sample", kMaxRate = "max_rate",
                            kMaxOverhead = "max_overhead", kLast = "last", kBegan = "began";
 
 std::string text_of(const PrintList& list) {
@@ -37,6 +38,8 @@ usdt::RecordingInfo info_of(const Printed& printed, const Flags& flags) {
   add(std::string(kBegan), fmt::format("{}", flags.began));
   if (flags.kernel_stack_depth > 0) add(std::string(kKernelStack), fmt::format("{}", flags.kernel_stack_depth));
   if (flags.user_stack_depth > 0) add(std::string(kUserStack), fmt::format("{}", flags.user_stack_depth));
+  if (flags.kernel_stack_in_lists) add(std::string(kKernelStackInLists), "1");
+  if (flags.user_stack_in_lists) add(std::string(kUserStackInLists), "1");
   if (flags.sample > 1) add(std::string(kSample), fmt::format("{}", flags.sample));
   if (flags.max_rate > 0) add(std::string(kMaxRate), fmt::format("{}", flags.max_rate));
   if (flags.max_overhead > 0) add(std::string(kMaxOverhead), fmt::format("{}", flags.max_overhead));
@@ -251,6 +254,8 @@ usdt::Result<RecordedView> recorded_view(const usdt::Recording& recording) {
   view.where = recording.property(kWhere).value_or("");
   view.kernel_stack_depth = number_in(recording, kKernelStack);
   view.user_stack_depth = number_in(recording, kUserStack);
+  view.kernel_stack_in_lists = number_in(recording, kKernelStackInLists) > 0;
+  view.user_stack_in_lists = number_in(recording, kUserStackInLists) > 0;
   view.sample = std::max(number_in(recording, kSample), 1U);
   view.max_rate = number_in(recording, kMaxRate);
   if (const auto last = number_behind(recording.property(kLast).value_or(""), ""))

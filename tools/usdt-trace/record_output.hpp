@@ -38,6 +38,7 @@ struct RecordedView {
   Printed printed = {};
   std::string where = {};
   std::uint32_t kernel_stack_depth = 0, user_stack_depth = 0;
+  bool kernel_stack_in_lists = false, user_stack_in_lists = false;
   std::uint32_t sample = 1, max_rate = 0;
   double max_overhead = 0;
   std::optional<std::chrono::nanoseconds> last = {};  ///< it has only the events of the last while

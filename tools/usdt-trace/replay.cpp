@@ -101,6 +101,8 @@ class Replay {
     if (!view) return usdt::fail(view.error());
     flags_.kernel_stack_depth = view->kernel_stack_depth;
     flags_.user_stack_depth = view->user_stack_depth;
+    flags_.kernel_stack_in_lists = view->kernel_stack_in_lists;
+    flags_.user_stack_in_lists = view->user_stack_in_lists;
     flags_.sample = view->sample;
     flags_.max_rate = view->max_rate;
     flags_.max_overhead = view->max_overhead;

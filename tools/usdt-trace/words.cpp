@@ -4,10 +4,28 @@
 #include <fmt/format.h>
 
 #include "common/meaning.hpp"
+#include "frames.hpp"
 
 namespace usdt_trace {
 
 using usdt::HitField;
+
+namespace {
+
+/// The numbers of HitOwner.
+WordValue of_owner(HitField word, const usdt::Event& event) {
+  const auto owner = event.owner();
+  if (!owner) return NoWord{"it was not recorded"};
+  return word == HitField::uid ? owner->uid : word == HitField::gid ? owner->gid : owner->cgroup;
+}
+
+/// Where callers are missing, it begins with the reason.
+std::string one_line(const usdt::Stack& stack) {
+  const bool whole = stack.end == usdt::FrameIssue::none || stack.end == usdt::FrameIssue::depth_reached;
+  return (whole ? std::string() : fmt::format("[{}];", to_string(stack.end))) + folded_text(stack);
+}
+
+}  // namespace
 
 std::optional<HitField> word_of(const usdt::ValuePath& path) {
   const auto* name = std::get_if<std::string>(&path.root);
@@ -18,17 +36,27 @@ std::optional<HitField> word_of(const usdt::ValuePath& path) {
 }
 
 bool is_text(HitField word) noexcept {
-  return word == HitField::comm || word == HitField::provider || word == HitField::name || word == HitField::probe;
+  return word == HitField::comm || word == HitField::provider || word == HitField::name || word == HitField::probe ||
+         word == HitField::ustack || word == HitField::kstack;
 }
 
-std::string_view why_not_shown(HitField word) noexcept {
-  if (word == HitField::ustack) return "--ustack shows it below each event";
-  if (word == HitField::kstack) return "--kstack shows it below each event";
-  const bool asked_only = word == HitField::uid || word == HitField::gid || word == HitField::cgroup;
-  return asked_only ? "events do not have it; --where and --by can ask for it" : std::string_view();
+bool is_of_owner(HitField word) noexcept {
+  return word == HitField::uid || word == HitField::gid || word == HitField::cgroup;
 }
 
-WordValue word_value(HitField word, const usdt::Event& event, std::uint64_t began, std::string_view probe) {
+usdt::Result<const usdt::Stack*> stack_value(HitField word, const usdt::Event& event, Surroundings& around) {
+  const bool of_kernel = word == HitField::kstack;
+  if (of_kernel && event.probe().file)
+    return usdt::fail(usdt::ErrorKind::not_found, "a process that is not in the kernel has no stack there");
+  const usdt::Result<usdt::Stack>& stack = of_kernel ? around.kernel_stack() : around.user_stack();
+  if (!stack) return usdt::fail(stack.error());
+  if (stack->frames.empty())
+    return usdt::fail(usdt::ErrorKind::not_found,
+                      of_kernel ? "it was not recorded" : "a thread of the kernel has no stack of a process");
+  return &*stack;
+}
+
+WordValue word_value(HitField word, const usdt::Event& event, const WordSource& source) {
   const std::uint64_t ended = event.timestamp() + event.duration();
   switch (word) {
     case HitField::pid:
@@ -40,14 +68,14 @@ WordValue word_value(HitField word, const usdt::Event& event, std::uint64_t bega
     case HitField::nsecs:
       return ended;
     case HitField::elapsed:
-      if (began == 0 || ended < began) return usdt::ArgError{"it is not known since when"};
-      return ended - began;
+      if (source.began == 0 || ended < source.began) return NoWord{"it is not known since when"};
+      return ended - source.began;
     case HitField::duration:
-      if (event.duration() == 0) return usdt::ArgError{"only calls and spans have one"};
+      if (event.duration() == 0) return NoWord{"only calls and spans have one"};
       return event.duration();
     case HitField::ip:
       if (const auto pc = pc_of(event.plan(), event.site())) return pc->value;
-      return usdt::ArgError{"a tracepoint has no address"};
+      return NoWord{"a tracepoint has no address"};
     case HitField::comm:
       return std::string(event.comm());
     case HitField::provider:
@@ -55,15 +83,17 @@ WordValue word_value(HitField word, const usdt::Event& event, std::uint64_t bega
     case HitField::name:
       return event.probe().name;
     case HitField::probe:
-      return std::string(probe);
+      return std::string(source.probe);
     case HitField::uid:
     case HitField::gid:
     case HitField::cgroup:
+      return of_owner(word, event);
     case HitField::ustack:
     case HitField::kstack:
       break;
   }
-  return usdt::ArgError{why_not_shown(word)};
+  const auto stack = stack_value(word, event, source.around);
+  return stack ? WordValue(one_line(**stack)) : WordValue(NoWord{stack.error().message});
 }
 
 std::string word_text(HitField word, std::uint64_t number) {

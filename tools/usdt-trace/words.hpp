@@ -8,23 +8,36 @@
 #include <string_view>
 #include <variant>
 
+#include "surroundings.hpp"
 #include "usdt/usdt.hpp"
 
 namespace usdt_trace {
 
 /// The word that a path is; nothing: it names a value.
 [[nodiscard]] std::optional<usdt::HitField> word_of(const usdt::ValuePath& path);
-/// Whether it is a text.
+/// Whether it is a text, or shown as one.
 [[nodiscard]] bool is_text(usdt::HitField word) noexcept;
-/// Why it cannot be shown of an event; empty: it can.
-[[nodiscard]] std::string_view why_not_shown(usdt::HitField word) noexcept;
+/// "uid", "gid", "cgroup".
+[[nodiscard]] bool is_of_owner(usdt::HitField word) noexcept;
 
+/// What is known of one event beside what it has.
+struct WordSource {
+  std::uint64_t began;     ///< Flags::began
+  std::string_view probe;  ///< the name of its probe
+  Surroundings& around;    ///< which are about it
+};
+/// Why an event does not have it.
+struct NoWord {
+  std::string reason;
+};
 /// What a word is of one event.
-using WordValue = std::variant<std::uint64_t, std::string, usdt::ArgError>;
-/// As questions have it: of calls and spans `nsecs` and `elapsed` are of their end. `began`: Flags::began; `probe`: the
-/// name of the event's.
-[[nodiscard]] WordValue word_value(usdt::HitField word, const usdt::Event& event, std::uint64_t began,
-                                   std::string_view probe);
+using WordValue = std::variant<std::uint64_t, std::string, NoWord>;
+/// As questions have it: of calls and spans `nsecs` and `elapsed` are of their end, all else is of their beginning.
+/// Stacks are folded: "main;serve;read".
+[[nodiscard]] WordValue word_value(usdt::HitField word, const usdt::Event& event, const WordSource& source);
+/// HitField::ustack or kstack, or why there is none.
+[[nodiscard]] usdt::Result<const usdt::Stack*> stack_value(usdt::HitField word, const usdt::Event& event,
+                                                           Surroundings& around);
 /// A number as lines show it: times with a unit, addresses in hexadecimal.
 [[nodiscard]] std::string word_text(usdt::HitField word, std::uint64_t number);
 

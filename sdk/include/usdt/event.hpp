@@ -49,6 +49,14 @@ struct RecordedStack {
   bool cut = false;                        ///< there was no room for more of it
 };
 
+/// Whose a process was at a hit.
+struct HitOwner {
+  std::uint32_t uid = 0;     ///< HitField::uid
+  std::uint32_t gid = 0;     ///< HitField::gid
+  std::uint64_t cgroup = 0;  ///< HitField::cgroup
+  friend bool operator==(const HitOwner&, const HitOwner&) = default;
+};
+
 /// The stacks of an event with their names, which nobody can find once its process has ended; null: none.
 struct EventStacks {
   const Result<Stack>* kernel = nullptr;
@@ -69,7 +77,8 @@ struct EventLayout {
   /// The copy of the stack: up to a multiple of `user_copy_piece`, a power of two, and then so many pieces.
   std::uint32_t user_copy_piece = 0;
   std::uint32_t user_copy_pieces = 0;
-  double weight = 1;  ///< hits, calls or spans that each record stands for (TraceOptions::sample)
+  double weight = 1;    ///< hits, calls or spans that each record stands for (TraceOptions::sample)
+  bool owners = false;  ///< records have a struct usdt_owner (PlanOptions::owners)
 
   /// Where struct usdt_user_stack is in each record: a multiple of 8.
   [[nodiscard]] std::uint32_t user_stack_at() const noexcept {
@@ -77,11 +86,15 @@ struct EventLayout {
                       string_slots * std::size_t{string_size};
     return static_cast<std::uint32_t>((size + 7) / 8 * 8);
   }
-  /// Bytes of each record, a multiple of 8.
-  [[nodiscard]] std::uint32_t record_size() const noexcept {
+  /// Where struct usdt_owner is, if records have one: behind all else, at a multiple of 8.
+  [[nodiscard]] std::uint32_t owner_at() const noexcept {
     if (user_stack_depth == 0) return user_stack_at();
     const std::uint32_t copy = user_copy_piece * (user_copy_pieces + 1);
     return user_stack_at() + static_cast<std::uint32_t>(sizeof(usdt_user_stack) + user_addresses * 8ULL + copy);
+  }
+  /// Bytes of each record, a multiple of 8.
+  [[nodiscard]] std::uint32_t record_size() const noexcept {
+    return owner_at() + (owners ? static_cast<std::uint32_t>(sizeof(usdt_owner)) : 0);
   }
 };
 
@@ -106,6 +119,9 @@ class Event {
   [[nodiscard]] std::uint32_t cpu() const noexcept { return header_->cpu; }
   /// The thread's name (/proc/PID/comm): at most 15 bytes, which anybody may have chosen.
   [[nodiscard]] std::string_view comm() const noexcept;
+  /// Whose the process was at the hit, of calls and spans at their beginning. Nothing: it was not recorded
+  /// (PlanOptions::owners).
+  [[nodiscard]] std::optional<HitOwner> owner() const noexcept;
   /// Where the breakpoint was in the process; the address of a kernel function.
   [[nodiscard]] ProcessAddr ip() const noexcept {
     return ProcessAddr(header_->ip ? header_->ip : pc_of(*plan_, *site_).value_or(VirtAddr()).value);

@@ -133,6 +133,8 @@ struct PlanOptions {
   ValueOptions values = {};
   /// The same for each point of its own; null: `values`. What it points to stays as it is while it is planned.
   std::function<const ValueOptions*(const PointName&)> values_of = {};
+  /// Events say whose their processes were: Event::owner().
+  bool owners = false;
   /// Hits count only where its answer is yes; null: all do. It is asked in the kernel, before anything is recorded.
   /// Sites that do not have what it is about are skipped with the reason.
   std::shared_ptr<const Expression> where = {};
@@ -279,6 +281,7 @@ struct AttachPlan {
   std::uint32_t max_entries = 0;        ///< of any spec: arguments and steps
   std::uint32_t max_steps = 0;          ///< of any value
   std::uint32_t string_slots = 0;       ///< of any spec (PlanOptions::texts)
+  bool owners = false;                  ///< PlanOptions::owners
   Table<TypedExpression> filters = {};  ///< PlanOptions::where, and the table's row, over each kind of site
   std::optional<PlannedTable> table = {};
   Table<std::string> programs = {};  ///< of one BPF object, each for sites of its own (join_plans())

@@ -91,6 +91,14 @@ std::string_view Event::comm() const noexcept {
   return {header_->comm, ::strnlen(header_->comm, sizeof(header_->comm))};
 }
 
+std::optional<HitOwner> Event::owner() const noexcept {
+  if (!layout_.owners) return std::nullopt;
+  const auto* owner = reinterpret_cast<const usdt_owner*>(record().data() + layout_.owner_at());
+  return HitOwner{.uid = static_cast<std::uint32_t>(owner->uid_gid),
+                  .gid = static_cast<std::uint32_t>(owner->uid_gid >> 32),
+                  .cgroup = owner->cgroup};
+}
+
 Result<std::span<const std::uint64_t>> Event::kernel_stack() const {
   if (header_->stack_size < 0) return fail(os_failure(ErrorKind::io, "the kernel's stack", -header_->stack_size));
   const std::size_t depth = static_cast<std::size_t>(header_->stack_size) / sizeof(std::uint64_t);

@@ -46,18 +46,25 @@ std::optional<std::uint64_t> EventFacts::field(HitField field) const {
       return pc_of(event_.plan(), event_.site()).value_or(VirtAddr()).value;
     case HitField::probe:
       return event_.site().probe.value;
-    case HitField::provider:
-    case HitField::name:
-    case HitField::elapsed:
     case HitField::uid:
     case HitField::gid:
     case HitField::cgroup:
+      return of_owner(field);
+    case HitField::provider:
+    case HitField::name:
+    case HitField::elapsed:
     case HitField::comm:
     case HitField::ustack:
     case HitField::kstack:
       break;
   }
   return std::nullopt;
+}
+
+std::optional<std::uint64_t> EventFacts::of_owner(HitField field) const {
+  const auto owner = event_.owner();
+  if (!owner) return std::nullopt;
+  return field == HitField::uid ? owner->uid : field == HitField::gid ? owner->gid : owner->cgroup;
 }
 
 std::optional<std::string> EventFacts::site_text(HitField field) const {
@@ -104,10 +111,10 @@ Result<void> EventQuestion::check() {
     if (asked.typed) {
       any = true;
       for (const HitField field : {HitField::uid, HitField::gid, HitField::cgroup})
-        if (asked.typed->asks(field))
-          return fail(
-              ErrorKind::invalid_argument,
-              fmt::format("{}: events do not have it; it can only be asked while they are traced", to_string(field)));
+        if (asked.typed->asks(field) && !plan_.owners)
+          return fail(ErrorKind::invalid_argument,
+                      fmt::format("{}: these events do not have it; it can only be asked while they are traced",
+                                  to_string(field)));
     } else if (first.empty()) {
       first = asked.refusal;
     }

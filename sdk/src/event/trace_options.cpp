@@ -114,6 +114,7 @@ Result<EventLayout> layout_for(const AttachPlan& plan, const TraceOptions& optio
   if (auto sense = check_guards(plan, options); !sense) return fail(sense.error());
   EventLayout layout{plan.spans ? plan.spans->args : plan.max_args, plan.string_slots, 0};
   layout.weight = options.sample;
+  layout.owners = plan.owners;
   layout.stack_shown = options.kernel_stack_depth;
   // Raw tracepoints have up to five frames of their own.
   constexpr std::uint32_t most_tracer_frames = 8;

@@ -56,8 +56,7 @@ Result<void> set_open_calls(BpfObject& object, const AttachPlan& plan, const Eve
   if (auto set = object.set_max_entries("usdt_open_calls", calls); !set) return set;
   std::uint32_t size = layout.record_size();
   if (plan.spans) {
-    size +=
-        static_cast<std::uint32_t>(asks_for_owner(plan) ? sizeof(usdt_open_span) : offsetof(usdt_open_span, uid_gid));
+    size += static_cast<std::uint32_t>(asks_for_owner(plan) ? sizeof(usdt_open_span) : offsetof(usdt_open_span, owner));
     const auto key = static_cast<std::uint32_t>(offsetof(usdt_row, key)) + plan.spans->key_bytes;
     if (auto set = object.set_key_size("usdt_open_calls", key); !set) return set;
   }
@@ -84,6 +83,7 @@ usdt_stock_constants constants_of(const EventLayout& layout) {
   constants.user_stack_depth = layout.user_addresses;
   constants.user_copy_piece = layout.user_copy_piece;
   constants.user_copy_pieces = layout.user_copy_pieces;
+  constants.owners = layout.owners ? 1 : 0;
   return constants;
 }
 

@@ -93,6 +93,7 @@ void append(AttachPlan& whole, AttachPlan part, std::optional<Index<std::string>
   whole.max_entries = std::max(whole.max_entries, part.max_entries);
   whole.max_steps = std::max(whole.max_steps, part.max_steps);
   whole.string_slots = std::max(whole.string_slots, part.string_slots);
+  whole.owners |= part.owners;
 }
 
 Result<void> check_number(std::size_t sites) {

@@ -577,6 +577,7 @@ Result<AttachPlan> plan_attach(const Selection& selection, const KernelFacts& ke
   if (options.stop.stop_requested()) return fail(ErrorKind::stopped, "not planned to the end");
   const auto paths = planner.check();
   AttachPlan plan = std::move(planner).take();
+  plan.owners = options.owners;
   if (!paths && (!plan.sites.empty() || options.where || options.table)) return fail(paths.error());
   if (auto sense = check_texts(plan, options.texts); !sense && !plan.sites.empty()) return fail(sense.error());
   if (plan.sites.empty()) return fail(nothing_to_attach(plan));

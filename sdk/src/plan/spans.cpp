@@ -50,6 +50,7 @@ class Shares {
       share->user_cookie_of = options.user_cookie_of;
       share->kernel_backend = options.kernel_backend;
       share->allow_unsafe_nop5 = options.allow_unsafe_nop5;
+      share->owners = options.owners;
       share->stop = options.stop;
       share->texts.typed = options.texts.typed;
       share->texts.likely = options.texts.likely;

@@ -89,6 +89,7 @@ void DefinitionWriter::info(const RecordingInfo& info, const EventLayout& layout
     entry_.varint(std::bit_cast<std::uint64_t>(layout.weight));
     end(Tag::weight);
   }
+  if (layout.owners) end(Tag::owners);
   for (const auto& [name, text] : info.properties) property(name, text);
 }
 
@@ -297,6 +298,7 @@ EventLayout Definitions::layout() const {
   layout.string_slots = plan.string_slots;
   layout.string_size = plan.string_slots > 0 ? string_size : 0;
   layout.weight = weight;
+  layout.owners = plan.owners;
   return layout;
 }
 
@@ -317,6 +319,9 @@ bool Definitions::entry(Tag tag, ByteReader& in) {
     case Tag::weight:
       weight = std::bit_cast<double>(in.varint());
       return weight >= 1 && weight <= kMostWeight;
+    case Tag::owners:
+      plan.owners = true;
+      return true;
     case Tag::property: {
       std::string name(in.text());
       info.properties.emplace_back(std::move(name), in.text());

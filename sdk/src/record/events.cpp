@@ -87,8 +87,10 @@ void EventEncoder::weight(double weight) {
   out_.varint(std::bit_cast<std::uint64_t>(weight));
 }
 
-void EventEncoder::thread(const usdt_event& header) {
-  Thread thread{std::uint64_t{header.pid} << 32 | header.tid, {}};
+/// A thread that becomes another user's, or goes to another cgroup, is another one.
+void EventEncoder::thread(const Event& event) {
+  const usdt_event& header = header_of(event);
+  Thread thread{std::uint64_t{header.pid} << 32 | header.tid, {}, event.owner().value_or(HitOwner())};
   static_assert(sizeof(thread.comm) == sizeof(header.comm));
   std::memcpy(thread.comm, header.comm, sizeof(thread.comm));
   if (!threads_.empty() && last_thread_ == thread) return out_.varint(last_number_);
@@ -100,6 +102,10 @@ void EventEncoder::thread(const usdt_event& header) {
   out_.varint(header.pid);
   out_.varint(header.tid);
   out_.text({header.comm, ::strnlen(header.comm, sizeof(header.comm))});
+  if (!event.layout().owners) return;
+  out_.varint(thread.owner.uid);
+  out_.varint(thread.owner.gid);
+  out_.varint(thread.owner.cgroup);
 }
 
 void EventEncoder::add(const Event& event, std::int64_t wall_offset, const EventStacks& stacks) {
@@ -118,7 +124,7 @@ void EventEncoder::add(const Event& event, std::int64_t wall_offset, const Event
   out_.zigzag(step(last_, header.ts));
   last_ = header.ts;
   out_.varint(header.cpu);
-  thread(header);
+  thread(event);
   if (header.ip != site.ip) out_.zigzag(step(site.ip, header.ip));
   site.ip = header.ip;
   if (header.duration != 0) out_.varint(header.duration);
@@ -235,6 +241,7 @@ bool EventDecoder::event(std::uint8_t entry) {
   header.pid = thread.pid;
   header.tid = thread.tid;
   std::copy(thread.comm.begin(), thread.comm.end(), header.comm);
+  if (layout_.owners) *reinterpret_cast<usdt_owner*>(record() + layout_.owner_at()) = thread.owner;
   SiteState& state = sites_.of(number, 0);
   if ((entry & kHasIp) != 0) state.ip += static_cast<std::uint64_t>(in_.zigzag());
   header.ip = state.ip;
@@ -283,6 +290,11 @@ EventDecoder::Thread EventDecoder::thread() {
   thread.tid = in_.u32();
   thread.comm = in_.text();
   if (thread.comm.size() > sizeof(usdt_event::comm)) in_.fail();
+  if (layout_.owners) {
+    const std::uint64_t uid = in_.u32();
+    thread.owner.uid_gid = uid | std::uint64_t{in_.u32()} << 32;
+    thread.owner.cgroup = in_.varint();
+  }
   if (in_.failed()) return {};
   return threads_.emplace_back(thread);
 }

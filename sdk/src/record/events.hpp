@@ -74,6 +74,7 @@ class EventEncoder {
   struct Thread {
     std::uint64_t ids = 0;
     std::uint64_t comm[2] = {};
+    HitOwner owner = {};
     friend bool operator==(const Thread&, const Thread&) = default;
   };
   struct ThreadHash {
@@ -84,7 +85,7 @@ class EventEncoder {
 
   void clock(std::int64_t wall_offset);
   void weight(double weight);
-  void thread(const usdt_event& header);
+  void thread(const Event& event);
   void stack(const Result<Stack>* stack);
   void frame(const Frame& frame);
   /// Indices keep their meaning while a plan grows.
@@ -123,6 +124,7 @@ class EventDecoder {
   struct Thread {
     std::uint32_t pid = 0, tid = 0;
     std::string_view comm = {};
+    usdt_owner owner = {};
   };
   struct RecordedStack {
     FrameIssue end = FrameIssue::none;

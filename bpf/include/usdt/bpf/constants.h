@@ -103,7 +103,8 @@ struct usdt_stock_constants {
 	__u8 pausable;	 /* usdt_paused of guards.h is looked at */
 	__u8 span_owner; /* some question about spans is about whose they are */
 	__u8 slow_only;	 /* usdt_least_duration of guards.h is looked at */
-	__u8 reserved[3];
+	__u8 owners;	 /* at the end of each record is a struct usdt_owner */
+	__u8 reserved[2];
 };
 #define USDT_RATE_SHIFT 6 /* 2^58 ns are nine years */
 

@@ -9,6 +9,8 @@
  *     struct usdt_user_stack
  *     __u64                    [user stack depth]            addresses in the process, innermost first
  *     char                     [piece][pieces + 1]           what is on the stack, from the stack pointer on
+ * and where it is wanted whose the process is, last
+ *     struct usdt_owner
  *
  * Every record of one plan has the same size, known at load: it is reserved in the ring and filled in place, so nothing
  * is copied, and a hit that preempts another on the same CPU cannot disturb its record. */
@@ -54,6 +56,12 @@ struct usdt_user_stack {
 	__u32 copied;		    /* bytes of the copy */
 	__u64 regs[USDT_USER_REGS]; /* by their numbers in specs (pt_regs.h) */
 	struct usdt_replaced_return returns[USDT_REPLACED_RETURNS]; /* innermost first */
+};
+
+/* Whose the process is. */
+struct usdt_owner {
+	__u64 uid_gid; /* as bpf_get_current_uid_gid() has it: the user in the lower half */
+	__u64 cgroup;  /* bpf_get_current_cgroup_id() */
 };
 
 /* Per site, in as many rows as there are processors, about. hits = delivered + not_sampled + rejected + undecided +
@@ -108,9 +116,8 @@ struct usdt_span_key {
 
 /* What is behind the record of a span that has not ended. */
 struct usdt_open_span {
-	__u64 open;    /* of the outermost with these keys: how many there are, once its record is complete */
-	__u64 uid_gid; /* with usdt_stock_constants::span_owner: whose it is, as bpf_get_current_uid_gid() has it */
-	__u64 cgroup;
+	__u64 open;		 /* of the outermost with these keys: how many there are, once its record is complete */
+	struct usdt_owner owner; /* with usdt_stock_constants::span_owner: whose it is */
 };
 
 #ifdef __cplusplus

@@ -52,7 +52,9 @@ namespace testing {
 
 /// The layout a trace of `plan` would use with strings of up to `string_size` bytes.
 [[nodiscard]] inline EventLayout layout_of(const AttachPlan& plan, std::uint32_t string_size = 200) {
-  return {plan.max_args, plan.string_slots, plan.string_slots ? string_size + 2 : 0, 0};
+  EventLayout layout{plan.max_args, plan.string_slots, plan.string_slots ? string_size + 2 : 0, 0};
+  layout.owners = plan.owners;
+  return layout;
 }
 
 /// Fabricates the record of one hit, as the stock program would have written it.
@@ -75,6 +77,14 @@ class EventBuilder {
   EventBuilder& cpu(std::uint32_t cpu) { return header().cpu = cpu, *this; }
   EventBuilder& comm(std::string_view name) { return set_comm(name), *this; }
   ///@}
+
+  /// Whose the process is, of a plan with AttachPlan::owners.
+  EventBuilder& owner(const HitOwner& owner) {
+    if (!layout_.owners) return mistake("the plan's events do not say whose their processes are");
+    const usdt_owner is{.uid_gid = owner.uid | std::uint64_t{owner.gid} << 32, .cgroup = owner.cgroup};
+    std::memcpy(bytes_.data() + layout_.owner_at(), &is, sizeof(is));
+    return *this;
+  }
 
   /// The value of argument `n`; a float as its bits, as in a register.
   template <class T>
