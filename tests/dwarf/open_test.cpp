@@ -119,6 +119,17 @@ TEST_F(OpenedProgram, stops_when_asked) {
   EXPECT_EQ(functions.error().kind, ErrorKind::stopped);
 }
 
+TEST_F(OpenedProgram, stops_when_who_opened_it_asks) {
+  StopSource stop;
+  const auto file = ElfFile::open(dir_ / "whole");
+  const auto info = DebugInfo::open(*file, stop.get_token());
+  ASSERT_TRUE(info);
+  stop.request_stop();
+  const auto functions = info->functions_named("twice");
+  ASSERT_FALSE(functions);
+  EXPECT_EQ(functions.error().kind, ErrorKind::stopped);
+}
+
 TEST_F(OpenedProgram, refuses_instances_of_another) {
   const auto info = open("whole");
   ASSERT_TRUE(info);
@@ -249,6 +260,13 @@ TEST_F(HostileUnit, siblings_in_a_circle_end) {
   const auto all =
       read(".Lone: .byte 6\n .long .Ltwo - .Lunit\n .byte 0\n.Ltwo: .byte 6\n .long .Lone - .Lunit\n .byte 0\n");
   EXPECT_TRUE(all || all.error().kind == ErrorKind::malformed);
+}
+
+TEST_F(HostileUnit, siblings_that_are_ones_own_children_are_met_once) {
+  const auto all = read(std::string(kFunction) + ".Ltype: .byte 4\n .string \"t\"\n .long .Ltype - .Lunit\n" +
+                        ".rept 60\n .byte 6\n .long . + 4 - .Lunit\n .endr\n .byte 7\n .rept 62\n .byte 0\n .endr\n");
+  ASSERT_FALSE(all);
+  EXPECT_EQ(all.error().kind, ErrorKind::malformed);
 }
 
 TEST_F(HostileUnit, types_are_looked_for_in_siblings_in_a_circle_to_an_end) {

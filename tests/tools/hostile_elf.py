@@ -492,7 +492,7 @@ def repeated_relocation_name(size):
 # Debug information. DWARF 4, whose units have a head of eleven bytes.
 
 DW_TAG_COMPILE_UNIT, DW_TAG_SUBPROGRAM, DW_TAG_NAMESPACE = 0x11, 0x2e, 0x39
-DW_AT_NAME, DW_AT_RANGES, DW_AT_SPECIFICATION = 0x03, 0x55, 0x47
+DW_AT_SIBLING, DW_AT_NAME, DW_AT_RANGES, DW_AT_SPECIFICATION = 0x01, 0x03, 0x55, 0x47
 DW_FORM_STRING, DW_FORM_STRP, DW_FORM_REF4, DW_FORM_FLAG_PRESENT = 0x08, 0x0e, 0x13, 0x19
 UNIT_HEAD = 11
 
@@ -578,10 +578,22 @@ def scopes_of_the_smallest_entries(size):
     return with_entries(table, unit(b"\1" + b"\2\0" * (size // 2) + b"\0"))
 
 
+def units_whose_siblings_are_their_children(size):
+    """Each leads to a quarter as many entries as the file has bytes."""
+    table = (FILE + abbreviation(2, DW_TAG_NAMESPACE, DW_AT_SIBLING, DW_FORM_REF4, children=True) +
+             abbreviation(3, DW_TAG_SUBPROGRAM, *CODE_OF, DW_AT_SPECIFICATION, DW_FORM_REF4) + b"\0")
+    levels = size.bit_length() - 3
+    function = b"\3" + struct.pack("<I", 0)
+    first = UNIT_HEAD + 1 + len(function)
+    nested = b"".join(b"\2" + struct.pack("<I", first + 5 * (i + 1)) for i in range(levels))
+    one = unit(b"\1" + function + nested + bytes(levels + 2))
+    return with_entries(table, one * (size // len(one)))
+
+
 DEBUG_INFORMATION = {function.__name__: function for function in (
     abbreviations_far_apart, units_times_abbreviations, units_times_abbreviations_without_end,
     functions_of_one_long_name, functions_at_the_end_of_a_chain, functions_deep_in_long_names,
-    functions_of_the_smallest_entries, scopes_of_the_smallest_entries)}
+    functions_of_the_smallest_entries, scopes_of_the_smallest_entries, units_whose_siblings_are_their_children)}
 AMPLIFIERS = {function.__name__: function for function in (
     headers_on_one_note, headers_on_all_notes, sections_of_one_note_each, smallest_notes, different_probes,
     signatures_of_one_probe, semaphores_of_one_probe, note_segments_on_the_same_bytes, load_segments_to_search,

@@ -10,6 +10,9 @@ std::string_view bounded(const char* text) {
   return text == nullptr ? std::string_view() : std::string_view(text, strnlen(text, longest_name));
 }
 
+/// DIEs met between two looks at a stop token.
+constexpr std::uint64_t steps_between_stops = 1U << 14;
+
 /// File `index` of the table of `die`'s unit.
 std::string file_name(Dwarf_Die die, std::uint64_t index) {
   Dwarf_Die unit;
@@ -141,6 +144,14 @@ std::optional<Dwarf_Die> next_sibling(Dwarf_Die die) {
   Dwarf_Die sibling;
   if (dwarf_siblingof(&die, &sibling) != 0) return std::nullopt;
   return sibling;
+}
+
+bool TreeWalk::meets(const Dwarf_Die& die) {
+  const auto at = reinterpret_cast<std::uintptr_t>(die.addr);
+  in_circles_ = in_circles_ || at <= last_;
+  last_ = at;
+  ended_ = ended_ || in_circles_ || (++steps_ % steps_between_stops == 0 && stop_.stop_requested());
+  return !ended_;
 }
 
 std::optional<VirtAddr> entry_of(Dwarf_Die die) {

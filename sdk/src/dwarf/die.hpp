@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "dwarf/debug_info.hpp"
 
@@ -50,7 +51,8 @@ constexpr std::size_t longest_name = 64 * 1024;
 [[nodiscard]] std::optional<Dwarf_Die> first_child(Dwarf_Die die);
 [[nodiscard]] std::optional<Dwarf_Die> next_sibling(Dwarf_Die die);
 
-/// Calls `visit(child)` for each child until it returns false or `steps`, which it counts down, is 0.
+/// Calls `visit(child)` for each child until it returns false or `steps`, which it counts down, is 0: for those who
+/// look at children, and not at theirs.
 template <class Visit>
 void for_each_child(Dwarf_Die die, std::uint64_t& steps, Visit&& visit) {
   for (auto child = first_child(die); child && steps != 0; child = next_sibling(*child)) {
@@ -58,6 +60,35 @@ void for_each_child(Dwarf_Die die, std::uint64_t& steps, Visit&& visit) {
     if (!visit(*child)) return;
   }
 }
+
+/// A walk through a tree of DIEs, which meets each of them once, in the order of the file: an entry may claim that its
+/// next sibling is what is in itself, and so lead to what is there as often as others claim the same.
+class TreeWalk {
+ public:
+  /// `stop` ends it.
+  explicit TreeWalk(StopToken stop = {}) : stop_(std::move(stop)) {}
+
+  /// Calls `visit(child)` for each child until it returns false. To be called for a child's own children by its
+  /// `visit`, or not at all.
+  template <class Visit>
+  void children(Dwarf_Die die, Visit&& visit) {
+    for (auto child = first_child(die); child && meets(*child); child = next_sibling(*child))
+      if (!visit(*child)) return;
+  }
+  /// DIEs that it has met.
+  [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
+  /// It came to a DIE that it had passed, and ended.
+  [[nodiscard]] bool in_circles() const noexcept { return in_circles_; }
+
+ private:
+  [[nodiscard]] bool meets(const Dwarf_Die& die);
+
+  StopToken stop_;
+  std::uintptr_t last_ = 0;
+  std::uint64_t steps_ = 0;
+  bool in_circles_ = false;
+  bool ended_ = false;
+};
 
 /// The same of an attribute that is an expression. Go writes those as blocks, which libdw takes for none since DWARF 4;
 /// of less than 128 bytes both forms are alike.

@@ -18,11 +18,6 @@
 namespace usdt::dwarf {
 namespace {
 
-/// DIEs that a .dwo file is believed to have; its size is not known before it is opened.
-constexpr std::uint64_t most_split_dies = 1U << 26;
-/// DIEs walked between two looks at a stop token.
-constexpr std::uint64_t steps_between_stops = 1U << 14;
-
 bool may_hold_code(int tag) {
   switch (tag) {
     case DW_TAG_namespace:
@@ -46,19 +41,18 @@ bool may_hold_code(int tag) {
 template <class Visit>
 class CodeWalk {
  public:
-  CodeWalk(const CodeRanges& code, std::uint64_t& steps, const StopToken& stop, Visit visit)
-      : code_(code), steps_(steps), stop_(stop), visit_(std::move(visit)) {}
+  CodeWalk(const CodeRanges& code, const StopToken& stop, Visit visit)
+      : code_(code), tree_(stop), visit_(std::move(visit)) {}
 
   void walk(Dwarf_Die parent, const Dwarf_Die* function = nullptr, unsigned depth = 0) {
     if (depth == deepest_tree || done_) return;
-    for_each_child(parent, steps_, [&](Dwarf_Die child) {
+    tree_.children(parent, [&](Dwarf_Die child) {
       const int tag = dwarf_tag(&child);
-      if (!may_hold_code(tag)) return true;
-      if (steps_ % steps_between_stops == 0 && stop_.stop_requested()) done_ = true;
-      enter(child, tag, function, depth);
+      if (may_hold_code(tag)) enter(child, tag, function, depth);
       return !done_;
     });
   }
+  [[nodiscard]] bool in_circles() const noexcept { return tree_.in_circles(); }
 
  private:
   void enter(Dwarf_Die child, int tag, const Dwarf_Die* function, unsigned depth) {
@@ -75,8 +69,7 @@ class CodeWalk {
   }
 
   const CodeRanges& code_;
-  std::uint64_t& steps_;
-  const StopToken& stop_;
+  TreeWalk tree_;
   Visit visit_;
   bool done_ = false;
 };
@@ -207,11 +200,6 @@ void for_each_unit_and_type(Dwarf* dwarf, const std::function<bool(Dwarf_Die)>& 
   });
 }
 
-std::uint64_t DebugInfo::Impl::most_steps(const Dwarf_Die& unit) const noexcept {
-  if (dwarf_cu_getdwarf(unit.cu) != main.dwarf.get()) return most_split_dies;
-  return main.most_dies + shared.most_dies;
-}
-
 DieId DebugInfo::Impl::id_of(const Dwarf_Die& die, const Dwarf_Die& function) const {
   const auto [at, is_new] = die_ids.try_emplace(die.addr, static_cast<DieId>(dies.size()));
   if (is_new) dies.push_back({die, function});
@@ -243,6 +231,12 @@ const Frames& DebugInfo::Impl::frames() const {
 const CodeNames& DebugInfo::Impl::code_names() const {
   if (!symbols) symbols.emplace(*opened, debug_file);
   return *symbols;
+}
+
+Error DebugInfo::Impl::names_spent() const {
+  return {ErrorKind::limit, fmt::format("{}: debug information whose names lead to the same units again and again: not "
+                                        "read to the end",
+                                        main.path.string())};
 }
 
 FunctionInfo DebugInfo::Impl::describe(Dwarf_Die die) const {
@@ -292,9 +286,7 @@ Result<FunctionInfo> DebugInfo::function_at(VirtAddr entry) const {
   const auto unit = impl_->unit_at(entry);
   std::optional<FunctionInfo> found;
   if (unit) {
-    std::uint64_t steps = impl_->most_steps(*unit);
-    const StopToken never;
-    CodeWalk walk(impl_->code, steps, never, [&](Dwarf_Die die, VirtAddr pc, const Dwarf_Die*) {
+    CodeWalk walk(impl_->code, {}, [&](Dwarf_Die die, VirtAddr pc, const Dwarf_Die*) {
       if (pc != entry || dwarf_tag(&die) != DW_TAG_subprogram) return true;
       found = impl_->describe(die);
       found->declared = declared_at(die);
@@ -347,18 +339,19 @@ Result<std::vector<FunctionInfo>> DebugInfo::functions(const Wanted& wanted, con
   const std::scoped_lock lock(impl_->mutex);
   Collector collector(*impl_, wanted);
   bool circular = false;
+  const auto stopped = [&] { return stop.stop_requested() || impl_->stop.stop_requested(); };
   for_each_unit(impl_->main.dwarf.get(), impl_->units_with(wanted, stop), [&](Dwarf_Die unit) {
-    std::uint64_t steps = impl_->most_steps(unit);
-    CodeWalk walk(impl_->code, steps, stop, [&](Dwarf_Die die, VirtAddr pc, const Dwarf_Die* inside) {
+    CodeWalk walk(impl_->code, stop, [&](Dwarf_Die die, VirtAddr pc, const Dwarf_Die* inside) {
       collector.add(die, pc, inside);
-      return true;
+      return !impl_->names.spent() && !impl_->stop.stop_requested();
     });
     walk.walk(unit);
-    circular = steps == 0;
-    return !circular && !stop.stop_requested();
+    circular = walk.in_circles();
+    return !circular && !impl_->names.spent() && !stopped();
   });
-  if (stop.stop_requested())
+  if (stopped())
     return fail(ErrorKind::stopped, fmt::format("stopped while reading debug information of {}", path().string()));
+  if (impl_->names.spent()) return fail(impl_->names_spent());
   if (circular)
     return fail(ErrorKind::malformed, fmt::format("{}: debug information leads in circles", path().string()));
   return std::move(collector).take();

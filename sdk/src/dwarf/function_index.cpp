@@ -9,16 +9,15 @@
 #include <span>
 #include <unordered_map>
 
+#include "dwarf/budget.hpp"
 #include "dwarf/die.hpp"
 #include "dwarf/names.hpp"
 
 namespace usdt::dwarf {
 namespace {
 
-/// Bytes that are read of abbreviations and of entries out of their order, for each byte of .debug_info and for the
-/// first. Compilers need fewer: a table of some kilobytes for each unit, and each function's entry once or twice. Who
-/// makes units and names that lead to the same bytes again and again has them read as often, and no longer.
-constexpr std::uint64_t work_per_byte = 16;
+/// Bytes that are read of abbreviations and of entries out of their order, besides those for each byte of .debug_info.
+/// Compilers need fewer: a table of some kilobytes for each unit, and each function's entry once or twice.
 constexpr std::uint64_t work_at_first = 1U << 20;
 /// The same of names: compilers write some hundred bytes for each function.
 constexpr std::uint64_t names_at_first = 64U << 20;
@@ -36,22 +35,6 @@ constexpr std::uint32_t between_looks = 1U << 12;
 std::size_t mixed(std::size_t hash, std::uint64_t with) {
   return (hash ^ (with + 0x9e3779b97f4a7c15 + (hash << 6) + (hash >> 2))) * 0x2545f4914f6cdd1d;
 }
-
-/// What may still be done for a file, which anybody may have written.
-class Budget {
- public:
-  explicit Budget(std::uint64_t bytes) : left_(bytes) {}
-  [[nodiscard]] std::uint64_t left() const noexcept { return left_; }
-  /// False: that was too much.
-  bool spend(std::uint64_t bytes) noexcept {
-    const bool enough = bytes <= left_;
-    left_ -= enough ? bytes : left_;
-    return enough;
-  }
-
- private:
-  std::uint64_t left_;
-};
 
 /// An entry that may be what a function or scope stands for, and what it is in.
 struct Entry {
@@ -79,7 +62,7 @@ class FunctionIndex::Builder {
         is_code_(is_code),
         stop_(stop),
         let_go_(let_go),
-        work_(work_at_first + sections.info.size() * work_per_byte) {}
+        work_(work_at_first, sections.info.size()) {}
 
   void build() {
     while (index_.end_ < sections_.info.size() && !stop_.stop_requested()) {
@@ -383,7 +366,7 @@ UnitSet FunctionIndex::units(const DebugSections& sections, const std::function<
                              const StopToken& stop, const LetGo& let_go) const {
   UnitSet found{.offsets = {}, .all_from = end_};
   for (const std::uint32_t unit : unknown_) found.offsets.insert(units_[unit]);
-  Budget names(names_at_first + sections.info.size() * work_per_byte);
+  Budget names(names_at_first, sections.info.size());
   auto place = places_.begin();
   for (std::uint32_t i = 0; i < functions_.size(); ++i) {
     const auto first = place;

@@ -64,7 +64,6 @@ struct DwarfFile {
   FileBytes bytes;  ///< what the handles read
   ElfHandle elf;
   DwarfHandle dwarf;
-  std::uint64_t most_dies = 0;  ///< it has no more
 
   /// Its sections as libdw has them: unpacked, if they are compressed.
   [[nodiscard]] DebugSections sections() const;
@@ -150,12 +149,12 @@ struct DebugInfo::Impl {
 
   /// The unit whose code has `pc`.
   [[nodiscard]] std::optional<Dwarf_Die> unit_at(VirtAddr pc) const;
-  /// How many DIEs a walk over `unit` may meet: more are a loop.
-  [[nodiscard]] std::uint64_t most_steps(const Dwarf_Die& unit) const noexcept;
   [[nodiscard]] std::optional<FunctionIndex> make_index(const DebugSections& sections, const StopToken& stop,
                                                         const FunctionIndex::LetGo& let_go) const;
   /// The units of `main` that may have code of a function that is `wanted`.
   [[nodiscard]] UnitSet units_with(const Wanted& wanted, const StopToken& stop) const;
+  /// Why names are not to be had, once they are spent (ScopeNames).
+  [[nodiscard]] Error names_spent() const;
   /// Names and flags of the function `die` is; neither `declared` nor instances.
   [[nodiscard]] FunctionInfo describe(Dwarf_Die die) const;
 };

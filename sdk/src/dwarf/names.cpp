@@ -2,16 +2,17 @@
 #include "dwarf/names.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "dwarf/die.hpp"
 
 namespace usdt::dwarf {
 namespace {
 
-/// Links that are remembered before all are forgotten: 32 MB, which programs of 100 MB of code do not have.
-constexpr std::size_t most_links = 4'000'000;
-/// DIEs of one unit that are looked at; a unit of a large C++ source has some hundred thousand.
-constexpr std::uint64_t most_steps = 50'000'000;
+/// Bytes of DIEs for each link that compilers write: for some 40. What is remembered of a file then has half its size.
+constexpr std::uint64_t bytes_per_link = 16;
+/// DIEs that are read again besides those for each byte.
+constexpr std::uint64_t again_at_first = 1U << 20;
 
 std::string_view scope_name(Dwarf_Die die) {
   const auto name = name_of(die);
@@ -68,12 +69,12 @@ bool has_qualified_name(int tag) {
 
 /// Goes through the scopes of a unit, in the order of their offsets.
 template <class Add>
-void read_scopes(Dwarf_Die parent, bool named, unsigned depth, std::uint64_t& steps, const Add& add) {
+void read_scopes(Dwarf_Die parent, bool named, unsigned depth, TreeWalk& tree, const Add& add) {
   if (depth == deepest_tree) return;
-  for_each_child(parent, steps, [&](Dwarf_Die child) {
+  tree.children(parent, [&](Dwarf_Die child) {
     const int tag = dwarf_tag(&child);
     if (named && has_qualified_name(tag)) add(child, parent);
-    if (may_hold_scopes(tag)) read_scopes(child, is_scope(tag), depth + 1, steps, add);
+    if (may_hold_scopes(tag)) read_scopes(child, is_scope(tag), depth + 1, tree, add);
     return true;
   });
 }
@@ -84,21 +85,37 @@ std::uint64_t offset_in(const Dwarf_Die& unit, const Dwarf_Die& die) {
 
 }  // namespace
 
+ScopeNames::ScopeNames(std::uint64_t bytes, StopToken stop, std::size_t least_links)
+    : most_(std::max<std::uint64_t>(least_links, bytes / bytes_per_link)),
+      again_(again_at_first, bytes),
+      stop_(std::move(stop)) {}
+
 const ScopeNames::Links& ScopeNames::links_of(Dwarf_Die unit) {
-  if (const auto known = units_.find(unit.addr); known != units_.end()) return known->second;
-  if (count_ > most_links) {
-    units_.clear();
-    count_ = 0;
-  }
-  Links& links = units_[unit.addr];
-  std::uint64_t steps = most_steps;
-  read_scopes(unit, false, 0, steps, [&](const Dwarf_Die& child, const Dwarf_Die& parent) {
+  const auto [at, is_new] = units_.try_emplace(unit.addr);
+  Known& known = at->second;
+  if (known.kept || (!is_new && spent())) return known.links;
+  if (count_ > most_) forget();
+  known.kept = true;
+  const std::uint64_t steps = read(unit, known.links);
+  if (!is_new) again_.spend(steps);
+  count_ += known.links.size();
+  return known.links;
+}
+
+void ScopeNames::forget() {
+  for (auto& [unit, known] : units_) known = {};
+  count_ = 0;
+}
+
+/// Returns how many DIEs were looked at.
+std::uint64_t ScopeNames::read(Dwarf_Die unit, Links& links) const {
+  TreeWalk tree(stop_);
+  read_scopes(unit, false, 0, tree, [&](const Dwarf_Die& child, const Dwarf_Die& parent) {
     const std::uint64_t offset = offset_in(unit, child);
     if (offset > UINT32_MAX || (!links.empty() && offset <= links.back().child)) return;  // no compiler's
     links.push_back({static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(offset_in(unit, parent))});
   });
-  count_ += links.size();
-  return links;
+  return tree.steps();
 }
 
 std::optional<Dwarf_Die> ScopeNames::scope_of(Dwarf_Die die) {

@@ -12,6 +12,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "dwarf/budget.hpp"
+#include "usdt/stop.hpp"
+
 namespace usdt::dwarf {
 
 /// Whether what has this tag lends its name to what is in it; whether such a thing may be in it.
@@ -26,12 +29,22 @@ namespace usdt::dwarf {
 [[nodiscard]] std::string qualified_name(std::string_view own, std::span<const std::string_view> scopes);
 
 /// A DIE does not know its parent: who is in what is found out for one unit at a time, when it is first asked, and kept
-/// for as many units as a large program has.
+/// for as many units as a large program has. Of a file that has more, all is forgotten and found out again; whose
+/// names want that without end are spent at some point.
 class ScopeNames {
  public:
+  /// Links that are remembered of any file: 32 MB, which programs of 100 MB of code do not have.
+  static constexpr std::size_t fewest_links = 4'000'000;
+
+  ScopeNames() = default;
+  /// For a file with so many bytes of DIEs. After a stop names may lack their scopes.
+  ScopeNames(std::uint64_t bytes, StopToken stop, std::size_t least_links = fewest_links);
+
   /// "net::Server::handle". Anonymous namespaces are "(anonymous namespace)", as compilers print them. Empty for what
   /// has no name.
   [[nodiscard]] std::string qualified(Dwarf_Die die);
+  /// It was too much: some names lack their scopes.
+  [[nodiscard]] bool spent() const noexcept { return again_.left() == 0; }
 
  private:
   /// Offsets behind the unit's own DIE.
@@ -41,13 +54,23 @@ class ScopeNames {
   };
   /// Of those that may be asked for, and are in a scope with a name; by child.
   using Links = std::vector<Link>;
+  /// What was found out of a unit, now or before.
+  struct Known {
+    Links links;
+    bool kept = false;
+  };
 
   /// What `die` is in; nothing: no scope with a name.
   [[nodiscard]] std::optional<Dwarf_Die> scope_of(Dwarf_Die die);
   [[nodiscard]] const Links& links_of(Dwarf_Die unit);
+  [[nodiscard]] std::uint64_t read(Dwarf_Die unit, Links& links) const;
+  void forget();
 
-  std::unordered_map<const void*, Links> units_;
+  std::unordered_map<const void*, Known> units_;
   std::size_t count_ = 0;  ///< links of all units
+  std::size_t most_ = fewest_links;
+  Budget again_{1, 0};  ///< DIEs of units that were read before
+  StopToken stop_;
 };
 
 }  // namespace usdt::dwarf

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "dwarf/budget.hpp"
 #include "dwarf/die.hpp"
 #include "dwarf/impl.hpp"
 #include "elf/debug_package.hpp"
@@ -29,8 +30,7 @@ constexpr std::size_t zeros_behind = 4096;
 /// What compressed sections may come to in all, and how much of them DEFLATE can make of a byte.
 constexpr std::uint64_t largest_unpacked = 8ULL << 30;
 constexpr std::uint64_t best_ratio = 1032;
-/// Bytes of abbreviations that units may read in all, for each byte of debug information and for the first.
-constexpr std::uint64_t tables_per_byte = 16;
+/// Bytes of abbreviations that units may read in all, besides those for each byte of debug information.
 constexpr std::uint64_t tables_at_first = 1U << 20;
 
 bool has_dwarf(const elf::Image& image) {
@@ -69,26 +69,13 @@ Result<void> check_claims(const elf::File& file, const elf::Image& image, const 
 /// same ones. Where a compiler or dwz shares them, they are a small part of what the units have.
 Result<void> check_tables(const DwarfFile& opened) {
   const DebugSections sections = opened.sections();
-  const std::uint64_t most =
-      tables_at_first + tables_per_byte * (sections.info.size() + sections.types.size() + sections.abbrev.size());
-  const auto total = bytes_of_all_tables(sections, most);
-  if (total > most)
+  const Budget most(tables_at_first, sections.bytes_of_dies() + sections.abbrev.size());
+  const auto total = bytes_of_all_tables(sections, most.left());
+  if (total > most.left())
     return fail(ErrorKind::limit, fmt::format("{}: its units read the same abbreviations again and again: not read as "
                                               "debug information",
                                               opened.path.string()));
   return {};
-}
-
-/// As many DIEs as it can have: none is smaller than a byte.
-std::uint64_t bytes_of_dies(const elf::File& file, const elf::Image& image) {
-  std::uint64_t total = 0;
-  for (const elf::Section& section : image.sections)
-    for (const std::string_view name : {".debug_info", ".zdebug_info", ".debug_types"})
-      if (image.is_called(section, name))
-        total += (section.flags & SHF_COMPRESSED) != 0 || name.starts_with(".z")
-                     ? std::min(unpacked_size(file, image, section), largest_unpacked) + section.size * best_ratio
-                     : section.size;
-  return total;
 }
 
 }  // namespace
@@ -104,7 +91,6 @@ Result<DwarfFile> open_dwarf(const elf::File& file, const elf::Image& image, con
                 fmt::format("{}: debug information cannot be read: {}", path.string(), why ? why : "no reason given"));
   }
   if (auto checked = check_tables(*opened); !checked) return fail(std::move(checked.error()));
-  opened->most_dies = bytes_of_dies(file, image);
   return opened;
 }
 
@@ -215,7 +201,7 @@ Result<DwarfFile> open_elf(const elf::File& file, const fs::path& path) {
   if (version == EV_NONE) return fail(ErrorKind::not_supported, "libelf is of another version of ELF");
   auto bytes = FileBytes::read(file, path);
   if (!bytes) return fail(std::move(bytes.error()));
-  DwarfFile opened{.path = path, .bytes = std::move(*bytes), .elf = {}, .dwarf = {}, .most_dies = 0};
+  DwarfFile opened{.path = path, .bytes = std::move(*bytes), .elf = {}, .dwarf = {}};
   opened.elf.reset(elf_memory(opened.bytes.data(), opened.bytes.size()));
   if (opened.elf) return opened;
   const char* why = elf_errmsg(-1);
@@ -263,6 +249,8 @@ Result<DebugInfo> DebugInfo::open(const ElfFile& file, const StopToken& stop) {
   if (!shared) return fail(std::move(shared.error()));
   impl->shared = std::move(*shared);
   if (impl->shared.dwarf) dwarf_setalt(impl->main.dwarf.get(), impl->shared.dwarf.get());
+  const std::uint64_t of_shared = impl->shared.elf ? impl->shared.sections().bytes_of_dies() : 0;
+  impl->names = ScopeNames(impl->main.sections().bytes_of_dies() + of_shared, stop);
   return DebugInfo(std::move(impl));
 }
 

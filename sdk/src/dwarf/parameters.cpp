@@ -10,17 +10,17 @@ namespace {
 
 /// Parameters of one function that are listed; a spec has 255 (USDT_MAX_ARGS).
 constexpr std::size_t most_parameters = 255;
-/// DIEs among which a function's parameters are looked for.
+/// DIEs among which the variables of a block are looked for.
 constexpr std::uint64_t most_children = 1U << 20;
 
-void collect_locals(Dwarf_Die scope, VirtAddr pc, std::uint32_t line, std::vector<Parameter>& found,
+void collect_locals(Dwarf_Die scope, VirtAddr pc, std::uint32_t line, TreeWalk& tree, std::vector<Parameter>& found,
                     unsigned depth = 0) {
-  std::uint64_t steps = most_children;
-  for_each_child(scope, steps, [&](Dwarf_Die child) {
+  tree.children(scope, [&](Dwarf_Die child) {
     if (dwarf_tag(&child) == DW_TAG_lexical_block && depth < deepest_tree && has_pc(child, pc))
-      collect_locals(child, pc, line, found, depth + 1);
+      collect_locals(child, pc, line, tree, found, depth + 1);
     return true;
   });
+  std::uint64_t steps = most_children;
   for_each_child(scope, steps, [&](Dwarf_Die child) {
     const int tag = dwarf_tag(&child);
     const auto name = tag == DW_TAG_variable ? text(attribute(child, DW_AT_name)) : std::string_view();
@@ -35,30 +35,35 @@ void collect_locals(Dwarf_Die scope, VirtAddr pc, std::uint32_t line, std::vecto
 
 bool is_pack(int tag) { return tag == DW_TAG_GNU_formal_parameter_pack; }
 
-void collect_parameters(Dwarf_Die function, std::vector<Dwarf_Die>& found, bool& varargs, unsigned depth = 0) {
-  std::uint64_t steps = most_children;
-  for_each_child(function, steps, [&](Dwarf_Die child) {
+void collect_parameters(Dwarf_Die function, TreeWalk& tree, std::vector<Dwarf_Die>& found, bool& varargs,
+                        unsigned depth = 0) {
+  tree.children(function, [&](Dwarf_Die child) {
     const int tag = dwarf_tag(&child);
     if (tag == DW_TAG_formal_parameter) found.push_back(child);
     if (tag == DW_TAG_unspecified_parameters) varargs = true;
-    if (is_pack(tag) && depth == 0) collect_parameters(child, found, varargs, depth + 1);
+    if (is_pack(tag) && depth == 0) collect_parameters(child, tree, found, varargs, depth + 1);
     return found.size() < most_parameters;
   });
+}
+
+std::vector<Dwarf_Die> parameters_in(Dwarf_Die function, bool& varargs) {
+  TreeWalk tree;
+  std::vector<Dwarf_Die> found;
+  collect_parameters(function, tree, found, varargs);
+  return found;
 }
 
 }  // namespace
 
 std::vector<Parameter> parameters_of(Dwarf_Die instance, bool& varargs) {
-  std::vector<Dwarf_Die> here;
-  collect_parameters(instance, here, varargs);
+  const std::vector<Dwarf_Die> here = parameters_in(instance, varargs);
   std::vector<Parameter> all;
   const auto origin = reference(own_attribute(instance, DW_AT_abstract_origin));
   if (!origin) {
     for (const Dwarf_Die& each : here) all.push_back({each, each});
     return all;
   }
-  std::vector<Dwarf_Die> declared;
-  collect_parameters(*origin, declared, varargs);
+  const std::vector<Dwarf_Die> declared = parameters_in(*origin, varargs);
   for (const Dwarf_Die& each : declared) {
     const auto copy = std::ranges::find_if(here, [&each](const Dwarf_Die& one) {
       const auto of = reference(own_attribute(one, DW_AT_abstract_origin));
@@ -73,7 +78,8 @@ std::vector<Parameter> parameters_of(Dwarf_Die instance, bool& varargs) {
 
 std::vector<Parameter> locals_of(Dwarf_Die scope, VirtAddr pc, std::uint32_t line) {
   std::vector<Parameter> found;
-  collect_locals(scope, pc, line, found);
+  TreeWalk tree;
+  collect_locals(scope, pc, line, tree, found);
   return found;
 }
 

@@ -11,9 +11,9 @@ namespace usdt::dwarf {
 namespace {
 
 /// Where the code of a unit's functions is, those in namespaces, classes and (nested ones) in functions included.
-void collect(Dwarf_Die parent, unsigned depth, std::uint64_t& steps, std::vector<DieRange>& all) {
+void collect(Dwarf_Die parent, unsigned depth, TreeWalk& tree, std::vector<DieRange>& all) {
   if (depth == deepest_tree) return;
-  for_each_child(parent, steps, [&](Dwarf_Die child) {
+  tree.children(parent, [&](Dwarf_Die child) {
     switch (dwarf_tag(&child)) {
       case DW_TAG_subprogram:
         add_ranges(child, all);
@@ -23,7 +23,7 @@ void collect(Dwarf_Die parent, unsigned depth, std::uint64_t& steps, std::vector
       case DW_TAG_structure_type:
       case DW_TAG_class_type:
       case DW_TAG_union_type:
-        collect(child, depth + 1, steps, all);
+        collect(child, depth + 1, tree, all);
         break;
       default:
         break;
@@ -33,22 +33,22 @@ void collect(Dwarf_Die parent, unsigned depth, std::uint64_t& steps, std::vector
 }
 
 /// The calls inlined at `pc` below `parent`, outermost first.
-bool find_inlined(Dwarf_Die parent, VirtAddr pc, unsigned depth, std::uint64_t& steps, std::vector<Dwarf_Die>& chain) {
+bool find_inlined(Dwarf_Die parent, VirtAddr pc, unsigned depth, TreeWalk& tree, std::vector<Dwarf_Die>& chain) {
   bool found = false;
   if (depth == deepest_tree) return found;
-  for_each_child(parent, steps, [&](Dwarf_Die child) {
+  tree.children(parent, [&](Dwarf_Die child) {
     switch (dwarf_tag(&child)) {
       case DW_TAG_inlined_subroutine:
         if (!has_pc(child, pc)) return true;
         chain.push_back(child);
-        static_cast<void>(find_inlined(child, pc, depth + 1, steps, chain));
+        static_cast<void>(find_inlined(child, pc, depth + 1, tree, chain));
         found = true;
         break;
       case DW_TAG_lexical_block:
       case DW_TAG_try_block:
       case DW_TAG_catch_block:
         // A block without addresses of its own is as large as what it is in.
-        if (has_pc(child, pc) || !entry_of(child)) found = find_inlined(child, pc, depth + 1, steps, chain);
+        if (has_pc(child, pc) || !entry_of(child)) found = find_inlined(child, pc, depth + 1, tree, chain);
         break;
       default:
         break;
@@ -60,16 +60,17 @@ bool find_inlined(Dwarf_Die parent, VirtAddr pc, unsigned depth, std::uint64_t& 
 
 /// The functions around `pc` in its unit, outermost first.
 std::vector<Dwarf_Die> chain_at(const DebugInfo::Impl& impl, Dwarf_Die unit, VirtAddr pc) {
-  std::uint64_t steps = impl.most_steps(unit);
   auto [functions, is_new] = impl.function_ranges.try_emplace(unit.addr);
   if (is_new) {
-    collect(unit, 0, steps, functions->second);
+    TreeWalk tree(impl.stop);
+    collect(unit, 0, tree, functions->second);
     std::ranges::sort(functions->second, {}, &DieRange::start);
   }
   std::vector<Dwarf_Die> chain;
   if (const auto function = find_range(functions->second, pc)) {
     chain.push_back(*function);
-    static_cast<void>(find_inlined(*function, pc, 0, steps, chain));
+    TreeWalk tree;
+    static_cast<void>(find_inlined(*function, pc, 0, tree, chain));
   }
   return chain;
 }
@@ -93,6 +94,7 @@ std::vector<RunningFunction> DebugInfo::functions_at(VirtAddr pc) const {
     running.inlined = i > 0;
     line = i > 0 ? called_at(chain[i]) : SourceLine{};
   }
+  if (impl_->stop.stop_requested() || impl_->names.spent()) return {};  // names may lack their scopes
   if (found.empty() && line.line > 0) found.push_back({.entry = {}, .line = std::move(line)});
   return found;
 }

@@ -64,9 +64,8 @@ Result<const TypeNames*> DwarfTypes::names() const {
   bool whole = true;
   for (Dwarf* dwarf : {impl_->main.dwarf.get(), impl_->shared.dwarf.get()}) {
     if (dwarf == nullptr || !whole) continue;
-    for_each_unit_and_type(dwarf, [&](Dwarf_Die unit) {
-      return whole = !stopped() && found.add_unit(unit, impl_->most_steps(unit), impl_->stop);
-    });
+    for_each_unit_and_type(dwarf,
+                           [&](Dwarf_Die unit) { return whole = !stopped() && found.add_unit(unit, impl_->stop); });
   }
   if (stopped())
     return fail(ErrorKind::stopped, fmt::format("stopped while reading types of {}", impl_->main.path.string()));
@@ -209,6 +208,7 @@ Result<std::vector<TypeId>> DwarfTypes::find_all(std::string_view name) const {
   if (!all) return fail(all.error());
   std::vector<TypeId> found;
   for (const Dwarf_Die& die : (*all)->named(name, impl_->names)) found.push_back(impl_->type_id(die));
+  if (impl_->names.spent()) return fail(impl_->names_spent());
   if (!found.empty()) return found;
   return fail(ErrorKind::not_found, fmt::format("the debug information in {} has no type '{}'{}",
                                                 impl_->main.path.string(), name, (*all)->near(name)));

@@ -13,8 +13,6 @@ namespace {
 
 /// Types that are remembered of one file, some 300 MB; the largest programs have a million.
 constexpr std::size_t most_types = 4'000'000;
-/// DIEs walked between two looks at a stop token.
-constexpr std::uint64_t steps_between_stops = 1U << 14;
 
 bool is_tagged(int tag) { return is_structure(tag) || tag == DW_TAG_enumeration_type; }
 
@@ -52,22 +50,21 @@ bool is_declaration(Dwarf_Die die) { return flag(own_attribute(die, DW_AT_declar
 
 }  // namespace
 
-/// A walk through the DIEs of one unit.
+/// A walk through the scopes of one unit.
 class TypeNames::Walk {
  public:
-  Walk(TypeNames& names, std::uint64_t steps, const StopToken& stop) : names_(names), steps_(steps), stop_(stop) {}
+  Walk(TypeNames& names, const StopToken& stop) : names_(names), tree_(stop) {}
 
   [[nodiscard]] bool run(Dwarf_Die unit) {
     scopes_have_types_ = language_of(unit) != Language::c;
     walk(unit, 0);
-    return steps_ != 0 && !full_;
+    return !tree_.in_circles() && !full_;
   }
 
  private:
   void walk(Dwarf_Die parent, unsigned depth) {
     if (depth == deepest_tree) return;
-    for_each_child(parent, steps_, [&](Dwarf_Die child) {
-      if (steps_ % steps_between_stops == 0 && stop_.stop_requested()) full_ = true;
+    tree_.children(parent, [&](Dwarf_Die child) {
       const int tag = dwarf_tag(&child);
       if (is_tagged(tag) || tag == DW_TAG_typedef || tag == DW_TAG_base_type) names_.add(child, tag, scope_);
       if (tag == DW_TAG_namespace || tag == DW_TAG_module || (is_structure(tag) && scopes_have_types_))
@@ -88,16 +85,13 @@ class TypeNames::Walk {
   }
 
   TypeNames& names_;
-  std::uint64_t steps_;
-  const StopToken& stop_;
+  TreeWalk tree_;
   std::string scope_;
   bool scopes_have_types_ = false;
   bool full_ = false;
 };
 
-bool TypeNames::add_unit(Dwarf_Die unit, std::uint64_t steps, const StopToken& stop) {
-  return Walk(*this, steps, stop).run(unit);
-}
+bool TypeNames::add_unit(Dwarf_Die unit, const StopToken& stop) { return Walk(*this, stop).run(unit); }
 
 /// A definition outside of the class that declares it ("struct A::B {...}") has its name there.
 void TypeNames::add(Dwarf_Die die, int tag, std::string_view scope) {

@@ -20,8 +20,8 @@ namespace usdt::dwarf {
 /// types again: those with one name, size and line are one.
 class TypeNames {
  public:
-  /// The types of one unit; false: it leads in circles, or there are too many. `steps` are the DIEs that may be met.
-  [[nodiscard]] bool add_unit(Dwarf_Die unit, std::uint64_t steps, const StopToken& stop);
+  /// The types of one unit; false: it leads in circles, or there are too many. What was stopped has some of them.
+  [[nodiscard]] bool add_unit(Dwarf_Die unit, const StopToken& stop);
   /// Called after the last unit.
   void finish();
 

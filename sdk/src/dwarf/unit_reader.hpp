@@ -24,6 +24,9 @@ struct DebugSections {
   SectionBytes line_str;
   SectionBytes str_offsets;
   SectionBytes addr;
+
+  /// There are no more DIEs than that.
+  [[nodiscard]] std::uint64_t bytes_of_dies() const noexcept { return info.size() + types.size(); }
 };
 
 /// Reads little-endian numbers; behind the end all are 0, and `good` is false.

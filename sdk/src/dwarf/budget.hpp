@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// How much work a file may make. Private to dwarf/.
+#pragma once
+
+#include <cstdint>
+
+namespace usdt::dwarf {
+
+/// What may still be done for a file, which anybody may have written: so much for each of its bytes, and for the first.
+/// What compilers write takes less. Who leads to the same bytes again and again has them read as often, and no longer.
+class Budget {
+ public:
+  static constexpr std::uint64_t per_byte = 16;
+
+  constexpr Budget(std::uint64_t at_first, std::uint64_t bytes) : left_(at_first + bytes * per_byte) {}
+  [[nodiscard]] constexpr std::uint64_t left() const noexcept { return left_; }
+  /// False: that was too much.
+  constexpr bool spend(std::uint64_t work) noexcept {
+    const bool enough = work <= left_;
+    left_ -= enough ? work : left_;
+    return enough;
+  }
+
+ private:
+  std::uint64_t left_;
+};
+
+}  // namespace usdt::dwarf
