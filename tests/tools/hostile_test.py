@@ -82,6 +82,47 @@ for amplifier, maker in DEBUG_INFORMATION.items():
     add_test(amplifier, maker, FUNCTIONS_OF)
 
 
+class RefusedDebugInformation(unittest.TestCase):
+    """Of functions that only debug information tells of, nobody is told that there are none."""
+
+    REFUSED = {"units_times_abbreviations": "read the same abbreviations again and again",
+               "units_whose_siblings_are_their_children": "leads in circles"}
+    TOOLS = [LIST], [TRACE, "--explain"]
+
+    def said(self, command, file, function):
+        done = subprocess.run([*command, f"uprobe:{file}:{function}"], capture_output=True, text=True, timeout=60)
+        return done.stderr
+
+    def each_refused(self):
+        for name, reason in self.REFUSED.items():
+            with tempfile.NamedTemporaryFile(suffix=".so") as file:
+                file.write(DEBUG_INFORMATION[name](100_000))
+                file.flush()
+                for command in self.TOOLS:
+                    yield command, file.name, reason
+
+    def test_that_it_was_refused_is_said_where_nothing_is_found(self):
+        for command, file, reason in self.each_refused():
+            said = self.said(command, file, "nothing")
+            self.assertIn("no function matches", said)
+            self.assertEqual(said.count(reason), 1, said)
+
+    def test_that_it_was_refused_is_said_where_something_is_found(self):
+        for command, file, reason in self.each_refused():
+            said = self.said(command, file, "main")
+            self.assertIn("functions or types may be missing", said)
+            self.assertEqual(said.count(reason), 1, said)
+
+    def test_where_there_is_none_nothing_is_missing(self):
+        with tempfile.NamedTemporaryFile(suffix=".so") as file:
+            file.write(AMPLIFIERS["functions_of_short_names"](1000))
+            file.flush()
+            for command in self.TOOLS:
+                said = self.said(command, file.name, "nothing")
+                self.assertIn("no function matches", said)
+                self.assertNotIn("missing", said)
+
+
 class DamagedFiles(unittest.TestCase):
     def test_3000_of_them_are_read_in_bounded_time_and_memory(self):
         chance = random.Random(1)

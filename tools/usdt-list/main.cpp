@@ -143,10 +143,7 @@ class Lister {
       return;
     }
     warn(*file);
-    if (!file->no_types.empty() && file->sites.empty() && (!file->functions.empty() || flags_.debuginfod)) {
-      progress_.clear();
-      print_notice(kTool, fmt::format("{}: no types of functions: {}", file->target.access.string(), file->no_types));
-    }
+    say_what_is_missing(*file);
     if (!file->functions.empty()) {
       found_in_files_ = true;
       progress_.clear();
@@ -161,6 +158,18 @@ class Lister {
     else
       flags_.format == Format::json ? print_json(*file, out_) : print_text(*file, flags_.verbosity, first, out_);
     static_cast<void>(out_.flush());
+  }
+
+  void say_what_is_missing(const usdt::ProbeFile& file) {
+    const bool types_wanted = file.sites.empty() && (!file.functions.empty() || flags_.debuginfod);
+    std::string text;
+    if (!file.refused.empty())
+      text = "functions or types may be missing: " + file.refused;
+    else if (types_wanted && !file.no_types.empty())
+      text = "no types of functions: " + file.no_types;
+    if (text.empty()) return;
+    progress_.clear();
+    print_notice(kTool, fmt::format("{}: {}", file.target.access.string(), text));
   }
 
   void warn(const usdt::ProbeFile& file) {

@@ -247,7 +247,9 @@ usdt::Result<usdt::Selection> select(const Flags& flags, const std::vector<usdt:
   for (const usdt::ProbeFile& file : selection->files) {
     for (const usdt::ScanWarning& warning : file.warnings)
       notice(flags, fmt::format("{}: {}", file.target.path.string(), warning.message));
-    if (!file.no_types.empty() && !flags.no_events())
+    if (!file.refused.empty())
+      notice(flags, fmt::format("functions or types may be missing: {}", file.refused));
+    else if (!file.no_types.empty() && !flags.no_events())
       notice(flags, fmt::format("no types of functions: {}", file.no_types));
   }
   for (const std::string& unknown : selection->kernel.unknown) notice(flags, fmt::format("left out: {}", unknown));

@@ -66,6 +66,9 @@ struct ProbeFile {
   std::vector<ScanWarning> warnings = {};
   std::vector<FunctionPoint> functions = {};
   std::string no_types = {};  ///< why nothing is known of the functions' types; empty: something is
+  /// Why debug information that there is was refused, or not read to the end: functions, copies inlined by the compiler
+  /// and types may be missing. Empty: it was not, or there is none.
+  std::string refused = {};
 };
 
 /// Scans `target` and keeps the sites that one of `patterns` matches by provider and name, and the functions that one

@@ -58,6 +58,16 @@ bool ask_servers(const Patterns& patterns) {
   });
 }
 
+/// Of a file without what was looked for: what may be in debug information that was refused or is elsewhere.
+void tell_why_not(const ProbeFile& file, const Patterns& patterns, std::set<std::string>& why) {
+  constexpr std::size_t most = 4;
+  if (why.size() >= most) return;
+  if (!file.refused.empty())
+    why.insert("functions may be missing: " + file.refused);
+  else if (!file.no_types.empty() && ask_servers(patterns))
+    why.insert(file.no_types);
+}
+
 tl::unexpected<Error> stopped() { return fail(ErrorKind::stopped, "probes were not looked for to the end"); }
 
 std::pair<Patterns, std::vector<KernelPattern>> split(const Patterns& patterns) {
@@ -73,12 +83,11 @@ Result<void> select_in_files(const Patterns& patterns, const SearchScope& scope,
   FoundFiles found = find_files(patterns, scope);
   if (!found.errors.empty()) return fail(std::move(found.errors.front()));
   if (!found.nowhere.empty()) return fail(ErrorKind::not_found, fmt::format("no ELF file in '{}'", found.nowhere[0]));
-  std::vector<std::string> not_told;
+  std::set<std::string> not_told;
   for (const FoundFile& each : found.files) {
     if (scope.stop.stop_requested()) return stopped();
     auto file = find_probes(each.target, each.patterns, {.stop = scope.stop});
-    if (file && file->functions.empty() && !file->no_types.empty() && ask_servers(each.patterns))
-      not_told.push_back(file->no_types);
+    if (file && file->functions.empty()) tell_why_not(*file, each.patterns, not_told);
     if (!file)
       selection.unreadable.push_back(std::move(file.error()));
     else if (!file->sites.empty() || !file->functions.empty())
