@@ -60,17 +60,17 @@ def build(run, name="program", by=3):
 
 
 @contextlib.contextmanager
-def server(run, files, hangs=False):
-    """What a server has, by build id; the environment of a client; what the server was asked for."""
+def server(run, files, silent_about=None):
+    """What a server has, by build id; the environment of a client; what the server was asked for. Of one build it says nothing, for ever."""
     asked = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             asked.append(self.path)
-            if hangs:
+            match = re.fullmatch(r"/buildid/(\w+)/debuginfo", self.path)
+            if match and match[1] == silent_about:
                 stopped.wait()
                 return None
-            match = re.fullmatch(r"/buildid/(\w+)/debuginfo", self.path)
             if not match or match[1] not in files:
                 return self.send_error(404)
             data = files[match[1]].read_bytes()
@@ -184,8 +184,8 @@ def what_no_server_has_is_said_with_the_servers(run):
 def a_signal_ends_waiting_for_a_server(run):
     require_root()
     require_client()
-    _, stripped, _ = build(run)
-    with server(run, {}, hangs=True) as (environment, asked):
+    whole, stripped, _ = build(run)
+    with server(run, {}, silent_about=build_id(whole)) as (environment, asked):
         tracing = subprocess.Popen([run.tool, "--debuginfod", f"uprobe:{stripped}:handle"], env=environment,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         run.adopt(tracing)
@@ -194,6 +194,32 @@ def a_signal_ends_waiting_for_a_server(run):
         tracing.send_signal(signal.SIGINT)
         tracing.communicate(timeout=20)
         check(time.monotonic() - begin < 3, f"{time.monotonic() - begin:.1f} s after the signal")
+
+
+@scenario
+def a_signal_ends_waiting_for_names_of_stacks(run):
+    require_root()
+    require_client()
+    source = run.dir / "caller.c"
+    source.write_text("#include <unistd.h>\nint main(void) { while (getppid() != 1) usleep(10000); }\n")
+    whole = run.build("caller", [source], ["-O2", "-Wl,--build-id"])
+    subprocess.run(["strip", "--strip-all", whole], check=True)
+    caller = run.start(whole)
+    wait_until(lambda: "/libc.so" in open(f"/proc/{caller.pid}/maps", encoding="utf-8").read(), "the program runs")
+    for seconds, end in (30, signal.SIGINT), (30, signal.SIGTERM), (2, None):
+        with server(run, {}, silent_about=build_id(whole)) as (environment, asked):
+            tracing = run.trace_start("uprobe:libc.so.6:getppid", "--debuginfod", "--ustack", "--duration", seconds, "-p", caller.pid,
+                                      env=environment)
+            wait_until(lambda: f"/buildid/{build_id(whole)}/debuginfo" in asked, "a request")
+            begin = time.monotonic()
+            if end:
+                tracing.signal(end)
+            result = tracing.finish(20)
+            took = time.monotonic() - begin - (0 if end else seconds)
+            check(took < 1.5, f"{took:.1f} s after {end or 'the end of its time'}")
+            result.check_code(0)
+            check(result.events, "the event whose stack was asked for is shown")
+            check(result.events[0]["ustack"][0].get("function", "").endswith("getppid"), f"what is on this machine has names: {result.events[0]}")
 
 
 if __name__ == "__main__":

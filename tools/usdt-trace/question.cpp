@@ -76,7 +76,7 @@ const Sink* Question::shown() const {
 }
 
 void Question::begin_output() {
-  around_.emplace(flags_);
+  around_.emplace(flags_, flags_.debuginfod ? run_.told_over() : usdt::StopToken());
   if (!flags_.record.empty()) {
     auto recorder = make_recorder(*tracer_, printed_, flags_, *around_, sinks_.back().stream());
     recorder_ = recorder.get();

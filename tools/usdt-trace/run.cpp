@@ -94,7 +94,21 @@ void Run::begin_time() {
          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*flags_.duration_seconds));
 }
 
-bool Run::over() const { return end_asked_for() || ended_ || Clock::now() >= end_; }
+bool Run::over() const { return end_asked_for() || ended_ || Clock::now() >= end_.load(); }
+
+usdt::StopToken Run::told_over() {
+  if (!teller_.joinable()) {
+    teller_ = std::jthread([this](const std::stop_token& done) {
+      constexpr std::chrono::milliseconds moment{50};
+      std::mutex mutex;
+      std::condition_variable_any nobody;
+      std::unique_lock lock(mutex);
+      while (!over() && !done.stop_requested()) nobody.wait_for(lock, done, moment, [] { return false; });
+      told_.request_stop();
+    });
+  }
+  return told_.get_token();
+}
 
 bool Run::patient() {
   constexpr std::chrono::seconds grace{1};

@@ -2,12 +2,14 @@
 // What the questions of one run share: whom they are about, the command, and when it is over.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "child.hpp"
 #include "flags.hpp"
@@ -50,6 +52,8 @@ class Run {
 
   /// Nobody waits for this trace to go on: its time is over, or a signal came.
   [[nodiscard]] bool over() const;
+  /// Hears within a moment that it is over, whatever the loop that looks for that is waiting for.
+  [[nodiscard]] usdt::StopToken told_over();
   /// It shall end.
   void end() { ended_ = true; }
   /// How long it may go on at most.
@@ -84,9 +88,11 @@ class Run {
   std::optional<Child> child_ = {};
   bool released_ = false;  ///< the command
   Arrival arrival_ = {};
-  bool ended_ = false;
-  Clock::time_point end_ = Clock::time_point::max();
+  std::atomic<bool> ended_ = false;
+  std::atomic<Clock::time_point> end_ = Clock::time_point::max();
   std::optional<Clock::time_point> last_patience_ = {};
+  usdt::StopSource told_ = {};
+  std::jthread teller_ = {};  ///< ends before what it looks at
 };
 
 }  // namespace usdt_trace

@@ -2,6 +2,7 @@
 #include "surroundings.hpp"
 
 #include <ctime>
+#include <utility>
 
 namespace usdt_trace {
 
@@ -17,7 +18,8 @@ const usdt::Result<usdt::Stack>& Surroundings::kept_stack(const std::optional<us
   return stack ? *stack : kNone;
 }
 
-LiveSurroundings::LiveSurroundings(const Flags& flags) : symbolizer_({.debuginfod = flags.debuginfod}) {
+LiveSurroundings::LiveSurroundings(const Flags& flags, usdt::StopToken over)
+    : symbolizer_({.debuginfod = flags.debuginfod, .stop_asking = std::move(over)}) {
   if (flags.user_stack_depth == 0 && !flags.view.user_stacks) return;
   // Where the kernel does not let us, what /proc has makes do.
   static_cast<void>(symbolizer_.watch());

@@ -50,7 +50,8 @@ class Surroundings {
 /// Of a trace.
 class LiveSurroundings final : public Surroundings {
  public:
-  explicit LiveSurroundings(const Flags& flags);
+  /// `over`: servers are not waited for any more.
+  explicit LiveSurroundings(const Flags& flags, usdt::StopToken over = {});
   /// Gives names to the stacks among the keys of rows.
   void name(std::vector<usdt::TableRow>& rows, const usdt::AttachPlan& plan) { symbolizer_.name(rows, plan); }
 

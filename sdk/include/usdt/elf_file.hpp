@@ -49,6 +49,8 @@ struct OpenOptions {
   /// Ends reading early, from another thread: what then returns does so with ErrorKind::stopped. However large the
   /// file, and its debug file, that is within a moment.
   StopToken stop = {};
+  /// Ends asking servers, from another thread, within a second: what is on this machine is read all the same.
+  StopToken stop_asking = {};
 };
 
 /// An open ELF file or ar archive, of any of the three machines, either class, on any host. Reading it needs

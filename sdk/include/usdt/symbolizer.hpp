@@ -26,6 +26,8 @@ struct SymbolizerOptions {
   bool lines = true;
   /// Ends reading early, from another thread; frames then have no names.
   StopToken stop = {};
+  /// Ends asking servers alone (OpenOptions::stop_asking).
+  StopToken stop_asking = {};
 };
 
 /// Names what is on stacks. What processes have mapped is read when one is first seen, and again where an address is in

@@ -104,7 +104,7 @@ Result<DebugFile> find_debug_file(const OpenedFile& main) {
   if (auto found = local_debug_file(main)) return *std::move(found);
   if (!main.options.debuginfod || !may_have_one(main)) return fail(ErrorKind::not_found, "there is no debug file");
   const std::string id = build_id(main.file, main.image);
-  const auto path = fetch_debug_file(id, main.options.stop);
+  const auto path = fetch_debug_file(id, main.options);
   if (!path) return fail(path.error());
   auto found = open_candidate(main, *path);
   // It is kept where the environment says: perhaps where another user could write it.

@@ -67,8 +67,12 @@ const Client& client() {
   return loaded;
 }
 
+bool stopped(const OpenOptions& options) {
+  return options.stop.stop_requested() || options.stop_asking.stop_requested();
+}
+
 int go_on(Session* session, long, long) {
-  return static_cast<const StopToken*>(client().user_data(session))->stop_requested() ? 1 : 0;
+  return stopped(*static_cast<const OpenOptions*>(client().user_data(session))) ? 1 : 0;
 }
 
 /// Nobody asks a server twice at once for the same file.
@@ -87,27 +91,28 @@ bool may_be_id(const std::string& id) {
 
 }  // namespace
 
-Result<std::filesystem::path> fetch_debug_file(const std::string& build_id, const StopToken& stop) {
+Result<std::filesystem::path> fetch_debug_file(const std::string& build_id, const OpenOptions& options) {
   if (!may_be_id(build_id)) return fail(ErrorKind::not_found, "debuginfod: there is no build id to ask for");
   const char* const servers = std::getenv("DEBUGINFOD_URLS");
   if (servers == nullptr || *servers == '\0')
     return fail(ErrorKind::not_found, "debuginfod: DEBUGINFOD_URLS names no servers");
   if (!client().missing.empty()) return fail(ErrorKind::not_supported, "debuginfod: " + client().missing);
   std::unique_lock lock(one_at_a_time, std::defer_lock);
-  while (!lock.try_lock_for(std::chrono::milliseconds(100)))
-    if (stop.stop_requested()) return fail(ErrorKind::stopped, "stopped while a server was asked for another file");
+  while (!stopped(options) && !lock.try_lock_for(std::chrono::milliseconds(100))) {
+  }
+  if (stopped(options)) return fail(ErrorKind::stopped, "stopped before a server was asked for debug information");
   if (failures >= most_failures) return fail(ErrorKind::io, "debuginfod: the servers failed before");
   if (unknown >= most_unknown)
     return fail(ErrorKind::limit, fmt::format("debuginfod: {} files were not known, no more are asked for", unknown));
   const std::unique_ptr<Session, void (*)(Session*)> session(client().begin(), client().end);
   if (!session) return fail(ErrorKind::io, "debuginfod: no session can be had");
-  client().set_user_data(session.get(), const_cast<StopToken*>(&stop));
+  client().set_user_data(session.get(), const_cast<OpenOptions*>(&options));
   client().set_progress(session.get(), go_on);
   char* name = nullptr;
   const int found =
       client().find_debuginfo(session.get(), reinterpret_cast<const unsigned char*>(build_id.c_str()), 0, &name);
   const std::unique_ptr<char, void (*)(void*)> place(name, std::free);
-  if (stop.stop_requested()) return fail(ErrorKind::stopped, "stopped while a server was asked for debug information");
+  if (stopped(options)) return fail(ErrorKind::stopped, "stopped while a server was asked for debug information");
   if (found < 0) ++(found == -ENOENT ? unknown : failures);
   if (found < 0)
     return fail(found == -ENOENT ? ErrorKind::not_found : ErrorKind::io,

@@ -53,7 +53,10 @@ class Modules {
 
   using Inode = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>;
   [[nodiscard]] OpenOptions open_options() const {
-    return {.debug_dirs = options_.debug_dirs, .debuginfod = options_.debuginfod, .stop = options_.stop};
+    return {.debug_dirs = options_.debug_dirs,
+            .debuginfod = options_.debuginfod,
+            .stop = options_.stop,
+            .stop_asking = options_.stop_asking};
   }
 
   const SymbolizerOptions& options_;
