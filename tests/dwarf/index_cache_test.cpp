@@ -2,6 +2,7 @@
 // Indexes that are kept between runs: of the very file they are of, and from nobody else.
 #include "dwarf/index_cache.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -48,10 +49,10 @@ class Index : public testing::Test {
     file_ = std::make_unique<elf::File>(std::move(*file));
   }
 
-  [[nodiscard]] FunctionIndex made() const {
+  [[nodiscard]] FunctionIndex made(std::size_t threads = 1) const {
     const auto image = elf::read_image(*file_, 0, file_->size(), "prog");
     const auto opened = dwarf::open_dwarf(*file_, *image, dir_ / "prog");
-    return {opened->sections(), [](VirtAddr) { return true; }, StopToken(), [] {}};
+    return {opened->sections(), [](VirtAddr) { return true; }, StopToken(), [] {}, threads};
   }
   [[nodiscard]] IndexCache cache() const { return {*file_, *file_, "abcd"}; }
   /// Those of the cache.
@@ -81,6 +82,37 @@ TEST_F(Index, is_the_same_when_it_is_loaded) {
   ASSERT_TRUE(loaded);
   EXPECT_EQ(loaded->words(0), index.words(0));
   EXPECT_GT(index.words(0).size(), 20U);
+}
+
+/// A program of `units` files that share a header, whose functions link-time optimisation inlines into each other.
+void build_many_units(const TempDir& dir, int units) {
+  dir.write(
+      "shared.hpp",
+      "namespace shared { struct Box { int twice(int x) { asm volatile(\"\" : \"+r\"(x)); return 2 * x; } }; }\n");
+  std::string calls;
+  std::string sum = "argc";
+  std::string files;
+  for (int i = 0; i < units; ++i) {
+    dir.write(fmt::format("unit{}.cpp", i),
+              fmt::format("#include \"shared.hpp\"\n"
+                          "namespace {{ int hidden(int x) {{ return shared::Box().twice(x) + {0}; }} }}\n"
+                          "namespace unit{0} {{ __attribute__((noinline)) int run(int x) {{ return hidden(x); }} }}\n",
+                          i));
+    calls += fmt::format("namespace unit{} {{ int run(int); }}\n", i);
+    sum += fmt::format(" + unit{}::run(argc)", i);
+    files += fmt::format(" unit{}.cpp", i);
+  }
+  dir.write("main.cpp", calls + "int main(int argc, char**) { return " + sum + "; }\n");
+  const auto built = run_in(dir, "g++ -g -O2 -flto -flto-partition=1to1 main.cpp" + files + " -o prog");
+  ASSERT_EQ(built.status, 0) << built.output;
+}
+
+TEST_F(Index, is_the_same_by_any_number_of_threads) {
+  build_many_units(dir_, 12);
+  open();
+  const auto by_one = made(1).words(0);
+  EXPECT_GT(by_one.size(), 100U);
+  for (const std::size_t threads : {2, 3, 7, 12, 100}) EXPECT_EQ(made(threads).words(0), by_one) << threads;
 }
 
 TEST_F(Index, is_kept_for_its_owner_alone) {

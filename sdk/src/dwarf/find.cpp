@@ -312,7 +312,8 @@ std::optional<FunctionIndex> DebugInfo::Impl::make_index(const DebugSections& se
     if (auto known = cache->load()) return known;
   }
   FunctionIndex index(
-      sections, [this](VirtAddr address) { return code.contains(address); }, stop_looking, let_go);
+      sections, [this](VirtAddr address) { return code.contains(address); }, stop_looking, let_go,
+      FunctionIndex::useful_threads(sections.info.size()));
   if (stop_looking.stop_requested()) return std::nullopt;
   if (cache) cache->save(index);
   return index;

@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <future>
 #include <optional>
 #include <span>
-#include <unordered_map>
+#include <thread>
+#include <utility>
 
+#include "base/hash_index.hpp"
 #include "dwarf/budget.hpp"
 #include "dwarf/die.hpp"
 #include "dwarf/names.hpp"
@@ -27,8 +30,11 @@ constexpr std::uint64_t bytes_per_scope = 4;
 constexpr std::uint64_t bytes_per_start = 8;
 constexpr std::uint64_t entries_at_first = 4096;
 
-/// What is read until memory is given back.
+/// What is read until memory is given back, by all threads together.
 constexpr std::uint64_t most_kept = 16U << 20;
+/// What a thread of its own is worth, and how many there are at most.
+constexpr std::uint64_t least_part = 32U << 20;
+constexpr unsigned most_parts = 8;
 /// Entries read, or functions asked for, between two looks at what is kept and whether to stop.
 constexpr std::uint32_t between_looks = 1U << 12;
 
@@ -51,28 +57,89 @@ struct EntryNames {
   bool has_signature = false;
 };
 
+/// Some units that are next to each other, from one offset to another.
+struct Part {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+/// Parts of about the same size, which are the whole. Where units are not understood, the last part goes on to the end.
+std::vector<Part> parts_of(SectionBytes info, std::size_t count, const FunctionIndex::LetGo& let_go) {
+  std::vector<Part> parts{{.end = info.size()}};
+  std::uint64_t at = 0;
+  for (std::uint32_t units = 1; parts.size() < count; ++units) {
+    const auto head = unit_head(info, at);
+    if (!head || head->end >= info.size()) break;
+    at = head->end;
+    if (units % between_looks == 0) let_go();
+    if (at < info.size() / count * parts.size()) continue;
+    parts.back().end = at;
+    parts.push_back({at, info.size()});
+  }
+  return parts;
+}
+
 }  // namespace
 
 class FunctionIndex::Builder {
  public:
-  Builder(FunctionIndex& index, const DebugSections& sections, const IsCode& is_code, const StopToken& stop,
-          const LetGo& let_go)
+  /// Of the units of `part`. `most_kept`: bytes that are read until memory is given back.
+  Builder(FunctionIndex& index, const DebugSections& sections, const Part& part, const IsCode& is_code,
+          const StopToken& stop, const LetGo& let_go, std::uint64_t most_kept)
       : index_(index),
         sections_(sections),
         is_code_(is_code),
         stop_(stop),
         let_go_(let_go),
-        work_(work_at_first, sections.info.size()) {}
+        most_kept_(most_kept),
+        part_(part),
+        work_(work_at_first, part.end - part.begin) {}
 
-  void build() {
-    while (index_.end_ < sections_.info.size() && !stop_.stop_requested()) {
+  /// Reads them, up to where they are not understood.
+  void read() {
+    index_.end_ = part_.begin;
+    while (index_.end_ < part_.end && !stop_.stop_requested()) {
       const auto head = unit_head(sections_.info, index_.end_);
       if (!head) break;
       add(*head);
       index_.end_ = head->end;
     }
+  }
+
+  /// What is to be done yet for the units that were read.
+  struct Rest {
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> elsewhere;
+    std::uint64_t work = 0;
+  };
+  [[nodiscard]] Rest take_rest() && { return {std::move(elsewhere_), work_.left()}; }
+
+  /// Adds what another one has read of the part behind. Everything is then as if this had read both.
+  void take_in(const FunctionIndex& more, const Rest& rest) {
+    const auto first_unit = static_cast<std::uint32_t>(index_.units_.size());
+    std::vector<std::uint32_t> scopes(more.scopes_.size() + 1);  // of next, 0: none; here
+    for (std::size_t i = 0; i < more.scopes_.size(); ++i) {
+      Scope scope = more.scopes_[i];
+      scope.outer = scopes[scope.outer];
+      scopes[i + 1] = number_of(scope, scopes_, index_.scopes_) + 1;
+    }
+    std::vector<std::uint32_t> functions;
+    functions.reserve(more.functions_.size());
+    for (Function function : more.functions_) {
+      function.scope = scopes[function.scope];
+      functions.push_back(number_of(function, functions_, index_.functions_));
+    }
+    for (const InUnit& place : more.places_)
+      index_.places_.push_back({functions[place.function], first_unit + place.unit});
+    for (const std::uint32_t unit : more.unknown_) index_.unknown_.push_back(first_unit + unit);
+    for (const auto& [start, unit] : rest.elsewhere) elsewhere_.emplace_back(start, first_unit + unit);
+    index_.units_.insert(index_.units_.end(), more.units_.begin(), more.units_.end());
+    index_.end_ = more.end_;
+    work_.add(rest.work);
+  }
+
+  void finish() {
     add_named_elsewhere();
-    finish();
+    sort();
   }
 
  private:
@@ -95,7 +162,7 @@ class FunctionIndex::Builder {
 
   void look_at_memory(std::uint64_t read) {
     kept_ += read;
-    if (kept_ < most_kept) return;
+    if (kept_ < most_kept_) return;
     let_go_();
     kept_ = 0;
   }
@@ -126,7 +193,7 @@ class FunctionIndex::Builder {
     }
   }
 
-  void finish() {
+  void sort() {
     const auto sort_unique = [](auto& all) {
       std::ranges::sort(all);
       all.erase(std::unique(all.begin(), all.end()), all.end());
@@ -157,7 +224,6 @@ class FunctionIndex::Builder {
   /// All entries of a unit; false: they are not understood to the end. `with_code`: and where code begins.
   bool read_entries(const UnitReader& unit, bool with_code) {
     entries_.clear();
-    scope_of_.clear();
     starts_.clear();
     levels_.assign(1, Level{});
     SectionReader bytes(unit.bytes(), unit.head().first_entry);
@@ -169,7 +235,7 @@ class FunctionIndex::Builder {
       const auto offset = static_cast<std::uint64_t>(bytes.position() - sections_.info.data());
       if (count % between_looks == 0) {
         if (stop_.stop_requested()) return false;
-        if (offset - looked_at >= most_kept) let_go_(), looked_at = offset;
+        if (offset - looked_at >= most_kept_) let_go_(), looked_at = offset;
       }
       const std::uint64_t code = bytes.uleb();
       if (code == 0) {
@@ -196,6 +262,7 @@ class FunctionIndex::Builder {
       level.parent = level.in_scopes && abbreviation->is_scope ? static_cast<std::uint32_t>(entries_.size()) : 0;
       levels_.push_back(level);
     }
+    scope_of_.assign(entries_.size(), not_known);
     return bytes.good();
   }
 
@@ -284,9 +351,7 @@ class FunctionIndex::Builder {
                             .name = names.name.value_or(TextPlace()),
                             .own_name = chain->last_name.value_or(TextPlace()),
                             .linkage_name = linkage.value_or(TextPlace())};
-    const auto [at, is_new] = functions_.try_emplace(function, static_cast<std::uint32_t>(index_.functions_.size()));
-    if (is_new) index_.functions_.push_back(function);
-    return at->second;
+    return number_of(function, functions_, index_.functions_);
   }
 
   /// The scope (its index and 1; 0: none) that the entry at `offset` is in; nothing: not known.
@@ -298,7 +363,7 @@ class FunctionIndex::Builder {
 
   std::optional<std::uint32_t> scope_of(const UnitReader& unit, std::uint32_t entry, unsigned depth) {
     if (depth >= deepest_tree) return std::nullopt;
-    if (const auto known = scope_of_.find(entry); known != scope_of_.end()) return known->second;
+    if (scope_of_[entry] != not_known) return scope_of_[entry];
     const std::uint64_t offset = entries_[entry].offset;
     const auto chain = chain_from(unit, offset);
     if (!chain || (!chain->names.name && chain->names.has_signature)) return std::nullopt;
@@ -307,9 +372,16 @@ class FunctionIndex::Builder {
     const Scope scope{.outer = *outer,
                       .is_namespace = tag_at(unit, offset) == DW_TAG_namespace,
                       .name = chain->names.name.value_or(TextPlace())};
-    const auto [at, is_new] = scopes_.try_emplace(scope, static_cast<std::uint32_t>(index_.scopes_.size() + 1));
-    if (is_new) index_.scopes_.push_back(scope);
-    return scope_of_[entry] = at->second;
+    return scope_of_[entry] = number_of(scope, scopes_, index_.scopes_) + 1;
+  }
+
+  /// Of what is in `all`, where each is once.
+  template <class Named>
+  static std::uint32_t number_of(const Named& named, HashIndex& numbers, std::vector<Named>& all) {
+    const auto [number, is_new] = numbers.try_add(hash_of(named), static_cast<std::uint32_t>(all.size()),
+                                                  [&](std::uint32_t known) { return all[known] == named; });
+    if (is_new) all.push_back(named);
+    return number;
   }
 
   [[nodiscard]] static std::uint32_t tag_at(const UnitReader& unit, std::uint64_t offset) {
@@ -317,35 +389,61 @@ class FunctionIndex::Builder {
     return abbreviation == nullptr ? 0 : abbreviation->tag;
   }
 
-  struct Hash {
-    std::size_t operator()(const Scope& scope) const noexcept {
-      return mixed(mixed(scope.outer, scope.name.packed()), scope.is_namespace ? 1 : 0);
-    }
-    std::size_t operator()(const Function& function) const noexcept {
-      return mixed(mixed(function.scope, function.name.packed()), function.linkage_name.packed());
-    }
-  };
+  [[nodiscard]] static std::size_t hash_of(const Scope& scope) noexcept {
+    return mixed(mixed(scope.outer, scope.name.packed()), scope.is_namespace ? 1 : 0);
+  }
+  [[nodiscard]] static std::size_t hash_of(const Function& function) noexcept {
+    return mixed(mixed(function.scope, function.name.packed()), function.linkage_name.packed());
+  }
 
   FunctionIndex& index_;
   const DebugSections& sections_;
   const IsCode& is_code_;
   const StopToken& stop_;
   const LetGo& let_go_;
+  const std::uint64_t most_kept_;
+  const Part part_;
   Budget work_;
   std::uint64_t kept_ = 0;  ///< bytes read since memory was given back
   std::optional<Abbreviations> abbreviations_;
   std::vector<Level> levels_;
-  std::vector<Entry> entries_;                                 ///< of one unit, by offset
-  std::vector<std::uint64_t> starts_;                          ///< of one unit: entries that have the names of its code
-  std::unordered_map<std::uint32_t, std::uint32_t> scope_of_;  ///< by entry of that unit
+  std::vector<Entry> entries_;         ///< of one unit, by offset
+  std::vector<std::uint64_t> starts_;  ///< of one unit: entries that have the names of its code
+  static constexpr std::uint32_t not_known = UINT32_MAX;
+  std::vector<std::uint32_t> scope_of_;                             ///< by entry of that unit
   std::vector<std::pair<std::uint64_t, std::uint32_t>> elsewhere_;  ///< such entries of other units; unit
-  std::unordered_map<Scope, std::uint32_t, Hash> scopes_;
-  std::unordered_map<Function, std::uint32_t, Hash> functions_;
+  HashIndex scopes_;
+  HashIndex functions_;
 };
 
+std::size_t FunctionIndex::useful_threads(std::uint64_t bytes) noexcept {
+  return std::clamp<std::uint64_t>(bytes / least_part, 1,
+                                   std::clamp(std::thread::hardware_concurrency(), 1U, most_parts));
+}
+
 FunctionIndex::FunctionIndex(const DebugSections& sections, const IsCode& is_code, const StopToken& stop,
-                             const LetGo& let_go) {
-  Builder(*this, sections, is_code, stop, let_go).build();
+                             const LetGo& let_go, std::size_t threads) {
+  const std::vector<Part> parts = parts_of(sections.info, threads, let_go);
+  std::vector<FunctionIndex> indexes(parts.size() - 1, FunctionIndex());  // of all but the first
+  const auto builder = [&](FunctionIndex& index, const Part& part) {
+    return Builder(index, sections, part, is_code, stop, let_go, most_kept / parts.size());
+  };
+  std::vector<std::future<Builder::Rest>> others;
+  for (std::size_t i = 1; i < parts.size(); ++i)
+    others.push_back(std::async([&, i] {
+      Builder other = builder(indexes[i - 1], parts[i]);
+      other.read();
+      return std::move(other).take_rest();
+    }));
+  Builder all = builder(*this, parts.front());
+  all.read();
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    const Builder::Rest rest = others[i].get();
+    let_go();  // no memory for the sections while there are two indexes
+    all.take_in(indexes[i], rest);
+    indexes[i] = FunctionIndex();
+  }
+  all.finish();
 }
 
 std::string FunctionIndex::qualified(const DebugSections& sections, const Function& function) const {

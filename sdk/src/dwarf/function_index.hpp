@@ -37,14 +37,18 @@ struct UnitSet {
 /// Names are not kept but where they are in the sections, so that of a gigabyte some megabytes are remembered.
 class FunctionIndex {
  public:
-  /// Whether an address is code of the file: what the linker discarded is not.
+  /// Whether an address is code of the file: what the linker discarded is not. Several threads ask.
   using IsCode = std::function<bool(VirtAddr)>;
-  /// Called now and then: what was read of the sections up to here is not needed soon.
+  /// Called now and then, by each thread: what was read of the sections up to here is not needed soon.
   using LetGo = std::function<void()>;
 
-  /// Reads all of .debug_info. Units that are not understood, or that lead to other files, may have any function. Where
-  /// `stop` was requested, the result is of no use.
-  FunctionIndex(const DebugSections& sections, const IsCode& is_code, const StopToken& stop, const LetGo& let_go);
+  /// How many threads are of use for so many bytes of .debug_info; at least 1.
+  [[nodiscard]] static std::size_t useful_threads(std::uint64_t bytes) noexcept;
+  /// Reads all of .debug_info, by so many threads, at least 1: the result is the same for any number. Units that are
+  /// not understood, or that lead to other files, may have any function. Where `stop` was requested, the result is of
+  /// no use.
+  FunctionIndex(const DebugSections& sections, const IsCode& is_code, const StopToken& stop, const LetGo& let_go,
+                std::size_t threads);
 
   /// The units that may have code of a function that is `wanted`; all others have none. `sections`: the same.
   /// Where `stop` was requested, the result is of no use.
