@@ -30,7 +30,6 @@ class Program:
     def __init__(self, name, file, command, environment=None):
         self.name, self.file, self.command = name, os.path.realpath(file), [str(word) for word in command]
         self.own = environment or {}
-        self.environment = {**os.environ, **self.own, "LC_ALL": "C"}
 
     def probe(self, function):
         return f'ucall:{self.file}:"{function}"'
@@ -58,7 +57,8 @@ def listed(run, pattern):
 
 def called(run, program):
     """Functions that the program calls, by the number of calls."""
-    result = run.trace(f"uprobe:{program.file}:*", "--no-inline", "--no-follow", "--count", command=program.command, env=program.environment, timeout=300)
+    words = ["env", *(f"{name}={value}" for name, value in program.own.items()), *program.command]  # the tracer has an environment of its own
+    result = run.trace(f"uprobe:{program.file}:*", "--no-inline", "--no-follow", "--count", command=words, env={**os.environ, "LC_ALL": "C"}, timeout=300)
     check(result.summary is not None, result.describe())
     return {probe["probe"].rsplit(f":{program.file}:", 1)[-1].strip('"'): probe["hits"] for probe in result.summary["probes"] if probe["hits"]}
 
@@ -117,6 +117,10 @@ def same(ours, gdb):
     return ours == gdb
 
 
+def absent_from(ours):
+    return {"error": "beyond the members that are shown" if "..." in ours else "not there"}
+
+
 class Comparison:
     def __init__(self, row):
         self.row = row
@@ -127,7 +131,7 @@ class Comparison:
             if isinstance(ours, dict) and "error" in ours and "error" not in gdb:
                 ours = {member: ours for member in gdb}
             for member, value in gdb.items():
-                self.leaves(f"{what}.{member}", ours.get(member, {"error": "not there"}) if isinstance(ours, dict) else ours, value)
+                self.leaves(f"{what}.{member}", ours.get(member, absent_from(ours)) if isinstance(ours, dict) else ours, value)
         elif isinstance(gdb, list):
             for i, value in enumerate(gdb):
                 self.leaves(f"{what}[{i}]", ours[i] if isinstance(ours, list) and i < len(ours) else
@@ -161,7 +165,7 @@ def traced(run, program, place, wanted, pid):
 
 
 def judged(run, program, places, wanted, hits):
-    """GDB's stops, and our events, of one run."""
+    """GDB's stops, our events, and the functions with calls that did not end, of one run."""
     directory = run.dir / f"judge{len(list(run.dir.glob('judge*')))}"
     directory.mkdir()
     asked = [{"pc": int(place["pc"], 16), "function": place["function"], "inlined": False, "values": wanted[place["function"]]} for place in places]
@@ -178,12 +182,14 @@ def judged(run, program, places, wanted, hits):
     tracings = [traced(run, program, place, wanted, pid) for place in places]
     (directory / "go").touch()
     gdb.wait(SECONDS + 60)
-    events = [event for tracing in tracings for event in tracing.finish(60).events]
+    results = [tracing.finish(60) for tracing in tracings]
+    events = [event for result in results for event in result.events]
+    unfinished = {place["function"] for place, result in zip(places, results) if not result.summary or result.summary["lost"]["unfinished"]}
     check((directory / "result").exists(), (directory / "out").read_text()[-2000:])
-    return json.loads((directory / "result").read_text()), events
+    return json.loads((directory / "result").read_text()), events, unfinished
 
 
-def add(row, stops, events, wanted, places):
+def add(row, stops, events, unfinished, wanted, places):
     """What a run has for the places; one in which GDB did not stop is left out."""
     comparison = Comparison(row)
     by_pc = collections.defaultdict(list)
@@ -192,9 +198,12 @@ def add(row, stops, events, wanted, places):
     names = {int(place["pc"], 16): place["function"] for place in places}
     for stop in stops:
         name = names[stop["pc"]]
-        event = next((each for each in by_pc[stop["pc"]] if each["ts"] > stop["after"] > 0), None)
-        if event is None:
+        if not stop.get("ended") and name in unfinished:  # it may be no event
             continue
+        hits = [each for each in by_pc[stop["pc"]] if stop.get("after", 0) < each["ts"] < stop.get("until", 0)]
+        if not hits:
+            continue
+        event = hits[-1 if stop.get("behind") else 0]
         row.functions.add(name)
         row.hits += 1
         labels = [each[0] for each in wanted[name]]

@@ -8,13 +8,16 @@ stepping over it would step over the tracer's instruction as well.
 
 Environment: JUDGE_PLACES: a list of {"pc", "function", "inlined", "values": [[expression, base name]...]}; "pc" as in the file JUDGE_FILE;
 JUDGE_HITS: so many stops of each; JUDGE_ALL: so many seconds at most; JUDGE_ENVIRONMENT: the program's, besides GDB's; JUDGE_DIRECTORY: "pid" is written there, "go" awaited, "result" written:
-a list of {"pc", "after", "values", "result"}: after is the monotonic clock when the program went on, in nanoseconds
+a list of {"pc", "after", "until", "values", "ended", "result"}: the tracer's hit was between the two, by the monotonic clock, in nanoseconds, and was
+the first there, or the last one if "behind", where GDB stops behind it; neither where the program did not go on; ended: the call was seen to return
 """
 
 import json
 import os
 import pathlib
 import re
+import signal
+import threading
 import time
 
 import gdb
@@ -26,6 +29,8 @@ DEPTH = 1
 STRING_BYTES = 200
 MOST_ELEMENTS = 8
 SLOTS = 4
+STRUCTS = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY)
+REST = 10  # seconds that a program may go on when all is known
 RESULT = []
 
 
@@ -60,7 +65,8 @@ def plain(value, depth):
             return None
         kind = value.type.strip_typedefs()
         if kind.code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF):
-            return plain(value.referenced_value(), depth)
+            meant = value.referenced_value()
+            return plain(meant, depth) if meant.type.strip_typedefs().code in STRUCTS else int(meant.address) & 2**64 - 1
         if kind.code in (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_CHAR, gdb.TYPE_CODE_BOOL, gdb.TYPE_CODE_ENUM):
             return int(value)
         if kind.code == gdb.TYPE_CODE_PTR:
@@ -132,12 +138,28 @@ def values_at(place, pc, frame):
     return values
 
 
+def is_unoptimised(pc):
+    symtab = gdb.find_pc_line(pc).symtab
+    levels = re.findall(r" -O(\w*)", symtab.producer or "") if symtab is not None and symtab.is_valid() else ["?"]
+    return levels == [] or levels[-1] == "0"
+
+
+def body_of(pc):
+    """Where code without optimisation has its parameters in the places that debug information has for the whole function:
+    GDB, which takes them from there anywhere, prints what was there before at the function's first instruction. Other code: `pc`."""
+    block = gdb.block_for_pc(pc)
+    if block is None or not is_unoptimised(pc):
+        return pc
+    return min((row.pc for row in gdb.find_pc_line(pc).symtab.linetable() if pc < row.pc < block.end), default=pc)
+
+
 class AtReturn(gdb.FinishBreakpoint):
     def __init__(self, frame, stop):
         super().__init__(frame, internal=True)
         self.result = stop
 
     def stop(self):
+        self.result["ended"] = True
         if self.return_value is not None:
             self.result["result"] = plain(self.return_value, DEPTH)
         return True
@@ -152,18 +174,28 @@ def is_moved(path):
         return file.read(18)[16] != 2
 
 
+def go_on():
+    """What is hit meanwhile is of the last stop."""
+    for stop in RESULT:
+        stop.setdefault("after", time.clock_gettime_ns(time.CLOCK_MONOTONIC))
+    gdb.execute("continue", to_string=True)
+    for stop in RESULT:
+        stop.setdefault("until", time.clock_gettime_ns(time.CLOCK_MONOTONIC))
+
+
 class Judge:
     def __init__(self, base):
         self.base, self.armed, self.hits = base, {}, {}
         self.waiting = json.loads(os.environ["JUDGE_PLACES"])
         self.returning = []  # places whose call is under way
+        self.went_on = 0  # the last time
 
     def arm(self):
         while self.waiting and len(self.armed) + len(self.returning) < SLOTS:
             self.arm_one(self.waiting.pop(0))
 
     def arm_one(self, place):
-        address = self.base + place["pc"]
+        address = body_of(self.base + place["pc"])
         self.armed[address] = place, gdb.Breakpoint(f"*{address:#x}", type=gdb.BP_HARDWARE_BREAKPOINT, internal=True)
 
     def stopped(self):
@@ -179,10 +211,17 @@ class Judge:
         breakpoint.delete()
         stop = {"pc": place["pc"], "values": values_at(place, pc, frame)}
         RESULT.append(stop)
-        self.hits[pc] = self.hits.get(pc, 0) + 1
+        self.hits[place["pc"]] = self.hits.get(place["pc"], 0) + 1
+        if pc != self.base + place["pc"]:  # its return address is the kernel's by now, where GDB cannot wait for it
+            stop.update(behind=True, after=self.went_on, until=time.clock_gettime_ns(time.CLOCK_MONOTONIC))
+            if self.hits[place["pc"]] < HITS:
+                self.waiting.insert(0, place)
+            return
+        if place["inlined"] and self.hits[place["pc"]] >= HITS:
+            return
         while frame.type() == gdb.INLINE_FRAME:
             frame = frame.older()
-        if place["inlined"] and self.hits[pc] >= HITS:
+        if place["inlined"] and self.hits[place["pc"]] >= HITS:
             return
         try:
             self.returning.append((place, AtReturn(frame, stop)))
@@ -194,7 +233,7 @@ class Judge:
         for place, breakpoint in self.returning:
             if breakpoint.is_valid():
                 still.append((place, breakpoint))
-            elif self.hits[self.base + place["pc"]] < HITS:
+            elif self.hits[place["pc"]] < HITS:
                 self.waiting.insert(0, place)
         self.returning = still
 
@@ -202,13 +241,24 @@ class Judge:
         end = time.monotonic() + float(os.environ["JUDGE_ALL"])
         self.arm()
         while (self.armed or self.returning) and time.monotonic() < end:
-            for stop in RESULT:
-                stop.setdefault("after", time.clock_gettime_ns(time.CLOCK_MONOTONIC))
-            gdb.execute("continue", to_string=True)
+            self.went_on = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+            go_on()
             if gdb.selected_inferior().pid == 0:
                 return
             self.stopped()
             self.arm()
+        self.let_run()
+
+    def let_run(self):
+        """To the program's end, so that calls under way, of which there is no event yet, end too."""
+        for _, breakpoint in [*self.armed.values(), *self.returning]:
+            if breakpoint.is_valid():
+                breakpoint.delete()
+        pid = gdb.selected_inferior().pid
+        enough = threading.Timer(REST, lambda: os.kill(pid, signal.SIGKILL))
+        enough.start()
+        go_on()
+        enough.cancel()
 
 
 def main():
@@ -229,8 +279,6 @@ def main():
     while not (DIRECTORY / "go").exists():
         time.sleep(0.02)
     Judge(min(bases) if is_moved(FILE) else 0).run()
-    for stop in RESULT:
-        stop.setdefault("after", 0)
     (DIRECTORY / "result").write_text(json.dumps(RESULT))
     if gdb.selected_inferior().pid != 0:
         gdb.execute("kill", to_string=True)
