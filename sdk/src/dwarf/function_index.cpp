@@ -83,15 +83,15 @@ std::vector<Part> parts_of(SectionBytes info, std::size_t count, const FunctionI
 
 class FunctionIndex::Builder {
  public:
-  /// Of the units of `part`. `most_kept`: bytes that are read until memory is given back.
+  /// Of the units of `part`. `before_letting_go`: bytes that are read until memory is given back.
   Builder(FunctionIndex& index, const DebugSections& sections, const Part& part, const IsCode& is_code,
-          const StopToken& stop, const LetGo& let_go, std::uint64_t most_kept)
+          const StopToken& stop, const LetGo& let_go, std::uint64_t before_letting_go)
       : index_(index),
         sections_(sections),
         is_code_(is_code),
         stop_(stop),
         let_go_(let_go),
-        most_kept_(most_kept),
+        before_letting_go_(before_letting_go),
         part_(part),
         work_(work_at_first, part.end - part.begin) {}
 
@@ -162,7 +162,7 @@ class FunctionIndex::Builder {
 
   void look_at_memory(std::uint64_t read) {
     kept_ += read;
-    if (kept_ < most_kept_) return;
+    if (kept_ < before_letting_go_) return;
     let_go_();
     kept_ = 0;
   }
@@ -235,7 +235,7 @@ class FunctionIndex::Builder {
       const auto offset = static_cast<std::uint64_t>(bytes.position() - sections_.info.data());
       if (count % between_looks == 0) {
         if (stop_.stop_requested()) return false;
-        if (offset - looked_at >= most_kept_) let_go_(), looked_at = offset;
+        if (offset - looked_at >= before_letting_go_) let_go_(), looked_at = offset;
       }
       const std::uint64_t code = bytes.uleb();
       if (code == 0) {
@@ -401,7 +401,7 @@ class FunctionIndex::Builder {
   const IsCode& is_code_;
   const StopToken& stop_;
   const LetGo& let_go_;
-  const std::uint64_t most_kept_;
+  const std::uint64_t before_letting_go_;
   const Part part_;
   Budget work_;
   std::uint64_t kept_ = 0;  ///< bytes read since memory was given back
