@@ -32,6 +32,13 @@ __attribute__((noinline)) long take(struct peer* peer, struct sockaddr* any, str
   __asm__ volatile("" : "+r"(peer), "+r"(any), "+r"(six), "+r"(four) : : "memory");
   return peer->port;
 }
+__attribute__((noinline)) long done(struct in6_addr* six, struct in_addr* four, unsigned char* data, long size) {
+  __asm__ volatile("" : "+r"(six), "+r"(four), "+r"(data) : : "memory");
+  return data[0] + size;
+}
+static void invert(void* bytes, int size) {
+  for (int n = 0; n < size; n++) ((unsigned char*)bytes)[n] ^= 0xff;
+}
 static void say(const void* bytes, long size) {
   for (long i = 0; i < size; i++) printf("%02x", ((const unsigned char*)bytes)[i]);
   printf(size > 0 ? " " : "- ");
@@ -50,6 +57,9 @@ int main(void) {
     say(&peer.six, 16), say(&peer.four, 4), say(peer.mac, 6), say(peer.data, 20), printf("%ld\n", peer.size);
     DTRACE_PROBE5(bytes, at, &peer.six, &peer.four, peer.data, peer.size, i);
     take(&peer, NULL, i % 10 == 9 ? NULL : &peer.six, &peer.four);
+    invert(&peer.six, 16), invert(&peer.four, 4), invert(peer.data, 20);
+    DTRACE_PROBE4(bytes, done, &peer.six, &peer.four, peer.data, peer.size);
+    done(i % 10 == 9 ? NULL : &peer.six, &peer.four, peer.data, peer.size);
   }
   return 0;
 }
@@ -212,6 +222,47 @@ def what_has_no_such_bytes_is_refused_with_the_reason(run):
         check(reason in said, f"{wanted}: {said}")
     said = traced(run, program, AT, "buf(arg2, 4)", "--format-string", "%d", code=2)
     check("bytes, for which there are %s, %x and %X" in said, said)
+
+
+def inverted(data):
+    return bytes(byte ^ 0xff for byte in data)
+
+
+def read_or_error(own, size):
+    return own[:size].hex() if size >= 0 else {"error": "its length is below 0"}
+
+
+@scenario
+def both_ends_of_a_span_have_the_bytes_that_were_there_then(run):
+    program = build(run)
+    file = run.dir / "recording"
+    # Without types, by numbers; and with types, by names.
+    wanted = ("ntop(arg0, 16), ntop(arg1, 4), buf(arg2, 20), buf(arg2, arg3), arg4, "
+              "ntop(end.arg0, 16), ntop(end.arg1, 4), buf(end.arg2, 20), buf(end.arg2, end.arg3), end.arg3")
+    probes = [f"usdt:{program}:bytes:at", "~~", f"usdt:{program}:bytes:done"]
+    typed = ("ntop(peer->six), ntop(four), buf(peer->mac), ntop(end.six), ntop(end.four), buf(end.data, 20), "
+             "buf(end.data, end.size)")
+    of_functions = [f"uprobe:{program}:take", "~~", f"uprobe:{program}:done"]
+    for points, text in ((probes, wanted), (of_functions, typed)):
+        live = subprocess.run([run.tool, *points, "--print", text, "-f", "json", "--record", file, "-o", run.dir / "live", "--",
+                               program], capture_output=True, text=True, timeout=60)
+        check_equal(live.returncode, 0, live.stderr)
+        said = [Said(line) for line in live.stdout.splitlines()]
+        shown = values((run.dir / "live").read_text().splitlines())
+        check_equal(len(shown), 60, "spans")
+        for i, (span, own) in enumerate(zip(shown, said)):
+            last = inverted(own.data)
+            if points == probes:
+                begin = [six(own.six), four(own.four), own.data.hex(), read_or_error(own.data, own.size), i]
+                end = [six(inverted(own.six)), four(inverted(own.four)), last.hex(), read_or_error(last, own.size), own.size]
+            else:
+                begin = [six(own.six), four(own.four), own.mac.hex()]
+                end = [span[3] if i % 10 == 9 else six(inverted(own.six)), four(inverted(own.four)), last.hex(),
+                       read_or_error(last, own.size)]
+                check(i % 10 != 9 or span[3] == {"error": "null pointer"}, f"span {i}: {span}")
+            check_equal(span, begin + end, f"span {i}")
+        again = subprocess.run([run.tool, "--replay", file, "-f", "json"], capture_output=True, text=True, timeout=60)
+        check_equal(values(again.stdout.splitlines()), shown, "replayed")
 
 
 if __name__ == "__main__":

@@ -160,6 +160,17 @@ usdt::Result<void> add_length(PrintItem& out, std::string_view part, std::string
   return {};
 }
 
+/// What bytes are called in a site's list: those of a span's end as all else is that the end has, "end.buf(p, n)".
+std::string name_of_bytes(std::string label) {
+  constexpr std::string_view kEnd = "end.";
+  const std::size_t first = label.find('(') + 1;
+  if (label.compare(first, kEnd.size(), kEnd) != 0) return label;
+  const std::size_t comma = label.rfind(", ");
+  if (comma != label.npos && label.compare(comma + 2, kEnd.size(), kEnd) == 0) label.erase(comma + 2, kEnd.size());
+  label.erase(first, kEnd.size());
+  return std::string(kEnd) + label;
+}
+
 usdt::Result<PrintItem> item_of(const ParsedItem& parsed, std::string_view source) {
   using Kind = usdt::PathStep::Kind;
   PrintItem out;
@@ -170,9 +181,7 @@ usdt::Result<PrintItem> item_of(const ParsedItem& parsed, std::string_view sourc
   const bool argument = take_argument(*path);
   const auto word = argument ? std::nullopt : word_of(*path);
   out.value = std::move(*path);
-  // Of the end of a span an address is a number that it passes, as it was in recordings before.
-  const bool number_of_end = out.form == Form::address && parsed.second.size() == 1 && out.label.starts_with("end.");
-  const bool of_bytes = out.form == Form::bytes || (out.form == Form::address && !number_of_end);
+  const bool of_bytes = out.form == Form::bytes || out.form == Form::address;
   if (of_bytes) out.value.steps.push_back({.kind = out.form == Form::bytes ? Kind::bytes : Kind::address});
   if (parsed.second.size() > 1) {
     const std::string_view length = parsed.second.back().text;
@@ -181,7 +190,7 @@ usdt::Result<PrintItem> item_of(const ParsedItem& parsed, std::string_view sourc
     out.label += fmt::format(", {}", without_blanks(length));
   }
   if (out.form != Form::value) out.label = fmt::format("{}({})", name_of(out.form), out.label);
-  if (of_bytes) out.value.text = out.label;
+  if (of_bytes) out.value.text = name_of_bytes(out.label);
   auto meant = word_in(out, word);
   if (!meant) return usdt::fail(meant.error());
   out.word = *meant;
@@ -267,9 +276,14 @@ usdt::Result<PrintList> parse_print_list(std::string_view source) {
 std::optional<std::size_t> position_of(const PrintItem& wanted, const std::vector<usdt::Arg>& args) {
   if (!wanted.gives_way()) return std::nullopt;
   const auto found = usdt::find_arg(args, name_of(wanted.value));
-  if (found || wanted.value.steps.size() != 1 || wanted.value.steps.back().kind != usdt::PathStep::Kind::address)
+  const auto& steps = wanted.value.steps;
+  if (found || steps.empty() || steps.back().kind != usdt::PathStep::Kind::address || !steps.back().name.empty() ||
+      steps.back().index != 0)
     return found;
-  return usdt::find_arg(args, wanted.value.root);  // of recordings that were made before there were others than of IPv4
+  // Of recordings that were made before there were others than of IPv4: the number itself.
+  if (steps.size() == 1) return usdt::find_arg(args, wanted.value.root);
+  const bool of_end = steps.size() == 2 && wanted.value.root == usdt::ArgName("end");
+  return of_end ? usdt::find_arg(args, usdt::ArgName("end." + steps.front().name)) : std::nullopt;
 }
 
 }  // namespace usdt_trace

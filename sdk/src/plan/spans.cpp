@@ -129,12 +129,29 @@ class Shares {
 
   void add(const ValuePath& path, Both& shares) const {
     const bool prefixed = path.text.starts_with(kEndPrefix);
-    auto own = prefixed ? parse_value_path(std::string_view(path.text).substr(kEndPrefix.size())) : path;
+    auto own = prefixed ? path_at_end(path) : path;
     if (!own) return;
     const bool of_end = prefixed || share_of(path.root).first;
     auto& paths = (of_end ? shares.second : shares.first).values.paths;
     if (std::ranges::find(paths, own->text, &ValuePath::text) != paths.end()) return;
     paths.push_back(std::move(*own));
+  }
+
+  /// What "end.PATH" is called at the end.
+  static Result<ValuePath> path_at_end(const ValuePath& path) {
+    using Kind = PathStep::Kind;
+    auto text = std::string_view(path.text).substr(kEndPrefix.size());
+    const bool of_bytes = path.steps.size() > 1 && path.steps.front().kind == Kind::member &&
+                          (path.steps.back().kind == Kind::bytes || path.steps.back().kind == Kind::address);
+    if (!of_bytes) return parse_value_path(text);
+    // Behind "end" is the argument, and last a step that paths do not write.
+    auto own = parse_value_path(path.steps.front().name);
+    if (!own) return own;
+    own->text = text;
+    own->steps.assign(path.steps.begin() + 1, path.steps.end());
+    std::string& length = own->steps.back().name;
+    if (length.starts_with(kEndPrefix)) length.erase(0, kEndPrefix.size());
+    return own;
   }
 
   const AttachPlan& begins_;
