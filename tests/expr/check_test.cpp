@@ -41,6 +41,13 @@ TEST(CheckExpression, compares_signed_and_unsigned_numbers_by_their_values) {
   EXPECT_EQ(answer("a in {-1, 5}", {UINT64_MAX}), 1U);
 }
 
+TEST(CheckExpression, makes_of_either_side_of_a_conditional_what_both_have_in_common) {
+  EXPECT_EQ(answer("(1 ? a : b) < 0", {UINT64_MAX}), answer("(b ? b : a) < 0", {UINT64_MAX, 0})) << "b has no sign";
+  EXPECT_EQ(answer("(1 ? a : b) > 5", {UINT64_MAX}), 1U);
+  EXPECT_EQ(answer("(0 ? b : -1) > 5", {}), 1U);
+  EXPECT_EQ(answer("(1 ? a : -2) < 0", {UINT64_MAX}), 1U);
+}
+
 TEST(CheckExpression, compares_reals_as_reals_whatever_their_size) {
   const auto bits = [](double d) { return std::bit_cast<std::uint64_t>(d); };
   const auto bits32 = [](float f) { return std::uint64_t{std::bit_cast<std::uint32_t>(f)}; };

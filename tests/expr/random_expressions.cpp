@@ -2,6 +2,7 @@
 #include "random_expressions.hpp"
 
 #include <array>
+#include <cstdlib>
 #include <limits>
 
 namespace usdt::test {
@@ -32,8 +33,10 @@ std::uint64_t ExpressionWriter::number() {
 std::string ExpressionWriter::leaf() {
   if (below(3) != 0) return std::string(1, static_cast<char>('a' + below(6)));
   const std::uint64_t n = number();
-  if (only_c_ || below(2) == 0) return std::to_string(n >> 1) + (only_c_ ? "LL" : "");
-  return std::to_string(n) + "ULL";
+  const bool only_c = style_ == Style::only_c;
+  const std::string text =
+      only_c || below(2) == 0 ? std::to_string(n >> 1) + (only_c ? "LL" : "") : std::to_string(n) + "ULL";
+  return style_ == Style::of_numbers ? "number(" + text + ")" : text;
 }
 
 std::string ExpressionWriter::expression(int depth) {
@@ -47,6 +50,7 @@ std::string ExpressionWriter::expression(int depth) {
     case 1: {
       const std::string condition = expression(depth - 1);
       const std::string yes = expression(depth - 1);
+      if (style_ == Style::of_numbers) return "choose(" + condition + ", " + yes + ", " + expression(depth - 1) + ")";
       return "(" + condition + " ? " + yes + " : " + expression(depth - 1) + ")";
     }
     default:
@@ -58,8 +62,27 @@ std::string ExpressionWriter::expression(int depth) {
   const bool trap = op == "/" || op == "%" || op == "<<" || op == ">>";
   // In C a division by 0 and a shift by more than there is have no meaning, and truth values are of 32 bits. GCC 12
   // makes a / -b of -(a / b), also where the least number is divided by 1.
-  if (only_c_ && trap) return "((0LL + (" + left + ")) " + op + " (((" + right + ") & 31) + 2))";
+  if (style_ == Style::only_c && trap) return "((0LL + (" + left + ")) " + op + " (((" + right + ") & 31) + 2))";
   return left + " " + op + " " + right;
+}
+
+std::size_t how_many(std::size_t usual) {
+  const char* wanted = std::getenv("USDT_EXPRESSIONS");
+  return wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : usual;
+}
+
+std::vector<NumbersOfHit> random_hits(ExpressionWriter& writer, const std::vector<Arg>& args) {
+  std::vector<NumbersOfHit> hits(6);
+  for (NumbersOfHit& hit : hits) {
+    for (const Arg& arg : args) {
+      const unsigned spare = 64 - 8 * arg.type.size;
+      const std::uint64_t bits = writer.number() << spare;
+      hit.numbers.push_back(arg.type.is_signed ? static_cast<std::uint64_t>(static_cast<std::int64_t>(bits) >> spare)
+                                               : bits >> spare);
+    }
+  }
+  hits.back().unread = static_cast<std::uint32_t>(writer.below(64));
+  return hits;
 }
 
 std::vector<Arg> six_arguments(bool all_signed) {

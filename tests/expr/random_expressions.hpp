@@ -14,8 +14,13 @@ namespace usdt::test {
 /// Writes expressions, with parentheses only where it feels like it: their meaning is the parsers' to find out.
 class ExpressionWriter {
  public:
-  /// `only_c`: what a C compiler computes alike with 64-bit signed numbers and -fwrapv.
-  ExpressionWriter(std::uint64_t seed, bool only_c) : random_(seed), only_c_(only_c) {}
+  enum class Style : std::uint8_t {
+    ours,
+    only_c,      ///< what a C compiler computes alike with 64-bit signed numbers and -fwrapv
+    of_numbers,  ///< ours, over a C++ class: literals are number(N), and "c ? y : n" is choose(c, y, n)
+  };
+  ExpressionWriter(std::uint64_t seed, Style style) : random_(seed), style_(style) {}
+  ExpressionWriter(std::uint64_t seed, bool only_c) : ExpressionWriter(seed, only_c ? Style::only_c : Style::ours) {}
 
   std::string expression(int depth = 4);
   /// A number worth computing with.
@@ -25,8 +30,11 @@ class ExpressionWriter {
  private:
   std::string leaf();
   std::mt19937_64 random_;
-  bool only_c_;
+  Style style_;
 };
+
+/// How many random expressions are tried: USDT_EXPRESSIONS, or `usual`.
+[[nodiscard]] std::size_t how_many(std::size_t usual);
 
 /// Arguments "a" to "f": the first four of 64 bits, signed and not, then i32 and u16.
 [[nodiscard]] std::vector<Arg> six_arguments(bool all_signed);
@@ -45,5 +53,8 @@ struct NumbersOfHit : HitFacts {
   [[nodiscard]] std::optional<std::uint64_t> field(HitField) const override { return 77; }
   [[nodiscard]] std::optional<std::string_view> comm() const override { return comm_text; }
 };
+
+/// Hits of `args` with random numbers, the last of them with some unread.
+[[nodiscard]] std::vector<NumbersOfHit> random_hits(ExpressionWriter& writer, const std::vector<Arg>& args);
 
 }  // namespace usdt::test

@@ -446,11 +446,19 @@ class Checker {
     if (!yes) return yes;
     auto no = number(node.of[2]);
     if (!no) return no;
-    if (asked->op == Op::integer) return asked->bits != 0 ? yes : no;
     const bool is_signed = yes->type == Type::signed_integer && no->type == Type::signed_integer;
-    Node made{.op = Op::conditional, .type = is_signed ? Type::signed_integer : Type::unsigned_integer};
+    const Type type = is_signed ? Type::signed_integer : Type::unsigned_integer;
+    if (asked->op == Op::integer) return with_type(type, std::move(asked->bits != 0 ? *yes : *no));
+    Node made{.op = Op::conditional, .type = type};
     made.of = {std::move(*asked), std::move(*yes), std::move(*no)};
     return made;
+  }
+
+  /// The same bits.
+  static Node with_type(Type type, Node node) {
+    if (node.op == Op::integer) node.type = type;
+    if (node.type == type) return node;
+    return pair(Op::bit_or, std::move(node), Node{.op = Op::integer, .type = type}, type);
   }
 
   /// Makes of "x in {a, b}" the chain "x == a || x == b".
