@@ -25,6 +25,14 @@ struct {
 	__uint(value_size, sizeof(__u64));
 } usdt_row_keys SEC(".maps");
 
+/* What a new row is that has a sum of reals, which the stack has no room for. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct usdt_tally));
+} usdt_blank_row SEC(".maps");
+
 /* Rows that were made: with stacks among their keys user space looks at new ones soon, while their processes live. */
 __u64 usdt_rows_made = 0;
 
@@ -61,7 +69,56 @@ static __always_inline bool has_room(struct usdt_row *row)
 	return !made || made == -USDT_EEXIST;
 }
 
-/* Adds a hit to its row, which its first hit makes: from a tally where the question was. */
+/* Adds a real, of which `order` is the number that orders it, to the exact sum behind a tally. */
+static __always_inline void add_real(struct usdt_tally *tally, __u64 order)
+{
+	const __u64 pieces = usdt_stock()->sum_pieces;
+	const bool narrow = pieces == USDT_SUM_PIECES32, negative = !(order >> 63);
+	const __u32 fraction = narrow ? 23 : 52; /* bits of a mantissa behind its point */
+	const __u64 most = (1ull << USDT_SUM_BITS) - 1;
+	__u64 bits = ((negative ? ~order : order) & ~(1ull << 63)) >> (narrow ? 32 : 0);
+	__u64 exponent = bits >> fraction, mantissa = bits & ((1ull << fraction) - 1), at, shift;
+	__s64 *sum = (void *)tally + sizeof(*tally);
+	__s64 low, middle, high;
+
+	if (exponent == (narrow ? 0xff : 0x7ff)) {
+		__sync_fetch_and_add(&sum[pieces + negative], 1);
+		return;
+	}
+	if (exponent) { /* 0: the same, without the bit before the point */
+		mantissa |= 1ull << fraction;
+		exponent--;
+	}
+	at = exponent * 2521 >> 16; /* of what is below 2048 a 26th */
+	shift = exponent - at * USDT_SUM_BITS;
+	low = mantissa << shift & most;
+	middle = mantissa >> (USDT_SUM_BITS - shift) & most;
+	high = mantissa >> (2 * USDT_SUM_BITS - shift);
+	/* As in capture() of texts.h. */
+	asm volatile("" : "+r"(at));
+	if (at > pieces - 3)
+		return;
+	sum += at;
+	__sync_fetch_and_add(&sum[0], negative ? -low : low);
+	__sync_fetch_and_add(&sum[1], negative ? -middle : middle);
+	__sync_fetch_and_add(&sum[2], negative ? -high : high);
+}
+
+/* Makes a row, from a tally where the question was or from the blank one; there may be one meanwhile. */
+static __always_inline long make_row(struct usdt_row *row, struct usdt_tally *first)
+{
+	const void *blank = first;
+
+	if (usdt_stock()->sum_pieces) {
+		first->count = 0;
+		blank = bpf_map_lookup_elem(&usdt_blank_row, first);
+		if (!blank)
+			return -USDT_ENOENT;
+	}
+	return bpf_map_update_elem(&usdt_rows, row, blank, BPF_NOEXIST);
+}
+
+/* Adds a hit to its row, which its first hit makes. */
 static __always_inline void tally(struct usdt_row *row, struct usdt_question *question, const __u32 can,
 				  struct usdt_site_stats *stats)
 {
@@ -78,10 +135,11 @@ static __always_inline void tally(struct usdt_row *row, struct usdt_question *qu
 			return;
 		}
 		*first = (struct usdt_tally){1, low, high, biased, biased};
-		if (!bpf_map_update_elem(&usdt_rows, row, first, BPF_NOEXIST)) {
+		if (!make_row(row, first)) {
 			if (can & TAKES_STACKS)
 				__sync_fetch_and_add(&usdt_rows_made, 1);
-			return;
+			if (!usdt_stock()->sum_pieces)
+				return;
 		}
 		known = bpf_map_lookup_elem(&usdt_rows, row);
 		if (!known) {
@@ -94,6 +152,10 @@ static __always_inline void tally(struct usdt_row *row, struct usdt_question *qu
 		return;
 	}
 	__sync_fetch_and_add(&known->count, 1);
+	if (usdt_stock()->sum_pieces) {
+		add_real(known, value);
+		return;
+	}
 	__sync_fetch_and_add(&known->low, low);
 	__sync_fetch_and_add(&known->high, high);
 }

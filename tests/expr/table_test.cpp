@@ -5,10 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "expr/row.hpp"
 #include "random_expressions.hpp"
@@ -86,7 +89,147 @@ TEST(Reals, have_the_extremes_that_their_order_says) {
   }
   EXPECT_EQ(add(std::numeric_limits<double>::quiet_NaN()), TableBuilder::Added::undecided);
   question.reals = false;
-  EXPECT_THAT(expr::planned_table(*typed, args, question).error().message, HasSubstr("add whole numbers only"));
+  EXPECT_THAT(expr::planned_table(*typed, args, question).error().message, HasSubstr("are whole numbers"));
+}
+
+/// Arguments of which the first is a real.
+std::vector<Arg> a_real(ExpressionType type) {
+  std::vector<Arg> args = six_arguments(true);
+  args[0].type = {.size = type == ExpressionType::real32 ? 4U : 8U, .is_signed = true, .kind = TypeKind::floating};
+  return args;
+}
+
+/// The key that a real has by an expression about "a"; nothing: none.
+std::optional<std::int64_t> key_of(const Expression& key, ExpressionType type, double real) {
+  const auto typed = TypedExpression::check(key, a_real(type), {0});
+  EXPECT_TRUE(typed) << typed.error().message;
+  NumbersOfHit hit;
+  hit.numbers.assign(6, type == ExpressionType::real32 ? std::bit_cast<std::uint32_t>(static_cast<float>(real))
+                                                       : std::bit_cast<std::uint64_t>(real));
+  const auto got = evaluate(*typed, hit);
+  return got ? std::optional(static_cast<std::int64_t>(*got)) : std::nullopt;
+}
+
+/// Reals of that type: of all sizes, and the odd ones.
+std::vector<double> telling_reals(ExpressionType type) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  std::vector<double> reals{0.0, -0.0, 1, -1, 0.1, 0.3, -0.7, 1e-40, 5e-324, -2.5e-308, 1.7e308, infinity, -infinity};
+  ExpressionWriter writer(754, false);
+  for (int i = 0; i < 3000; ++i) {
+    const double real = i % 2 == 0 ? std::bit_cast<double>(writer.number())
+                                   : static_cast<double>(static_cast<std::int64_t>(writer.number() >> 40)) / 4096;
+    if (real == real) reals.push_back(real);
+  }
+  if (type == ExpressionType::real32)
+    for (double& real : reals) real = static_cast<float>(real);
+  return reals;
+}
+
+constexpr std::array kRealTypes{ExpressionType::real32, ExpressionType::real64};
+
+TEST(RealBuckets, of_powers_of_2_have_the_reals_that_are_put_in_them) {
+  for (const ExpressionType type : kRealTypes) {
+    for (unsigned sub_bits = 0; sub_bits <= 4; ++sub_bits) {
+      const Expression key = log2_buckets(*parse_expression("a"), sub_bits);
+      for (const double real : telling_reals(type)) {
+        const RealBucket bucket = RealBucket::log2(type, key_of(key, type, real).value(), sub_bits);
+        const bool there = real > 0   ? bucket.first <= real && (real < bucket.end || bucket.first == bucket.end)
+                           : real < 0 ? bucket.end >= real && (real > bucket.first || bucket.first == bucket.end)
+                                      : bucket.first == 0 && bucket.end == 0;
+        EXPECT_TRUE(there) << real << " in " << bucket.first << " to " << bucket.end;
+        const bool normal =
+            type == ExpressionType::real32 ? std::isnormal(static_cast<float>(real)) : std::isnormal(real);
+        if (normal && std::isfinite(bucket.end) && std::isfinite(bucket.first)) {
+          EXPECT_LE(bucket.end - bucket.first, std::ldexp(std::abs(real), -static_cast<int>(sub_bits))) << real;
+        }
+      }
+      EXPECT_FALSE(key_of(key, type, std::numeric_limits<double>::quiet_NaN()));
+    }
+  }
+}
+
+TEST(RealBuckets, of_equal_width_end_at_the_reals_nearest_to_decimal_numbers) {
+  const auto key = linear_buckets(*parse_expression("a"), -2, 15, 1, 1);  // from -0.2 to 1.5 by 0.1
+  ASSERT_TRUE(key) << key.error().message;
+  const std::array bounds{-0.2, -0.1, 0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5};
+  for (const ExpressionType type : kRealTypes) {
+    std::vector<double> reals = telling_reals(type);
+    for (const double bound : bounds) {
+      const double own = type == ExpressionType::real32 ? static_cast<float>(bound) : bound;
+      for (const double to : {-INFINITY, INFINITY})
+        reals.push_back(type == ExpressionType::real32
+                            ? std::nextafterf(static_cast<float>(own), static_cast<float>(to))
+                            : std::nextafter(own, to));
+      reals.push_back(own);
+    }
+    for (const double real : reals) {
+      const auto passed = std::ranges::count_if(bounds, [&](double bound) { return real >= bound; });
+      const auto got = key_of(*key, type, real).value();
+      EXPECT_EQ(got, passed == 0                                  ? kLowest
+                     : passed == static_cast<long>(bounds.size()) ? kHighest
+                                                                  : passed - 1)
+          << real;
+      const RealBucket bucket = RealBucket::linear(got, -2, 15, 1, 1);
+      EXPECT_TRUE(bucket.first <= real && (real < bucket.end || std::isinf(real))) << real;
+    }
+    EXPECT_FALSE(key_of(*key, type, std::numeric_limits<double>::quiet_NaN()));
+  }
+}
+
+TEST(RealBuckets, are_of_reals_only_and_not_too_many) {
+  const std::vector<Arg> integers = six_arguments(true);
+  const auto tenths = linear_buckets(*parse_expression("a"), 0, 15, 1, 1);
+  EXPECT_THAT(TypedExpression::check(*tenths, integers, {0}).error().message, HasSubstr("a is no real"));
+  const auto many = linear_buckets(*parse_expression("a"), 0, 1025, 1);
+  EXPECT_TRUE(TypedExpression::check(*many, integers, {0}));
+  EXPECT_THAT(TypedExpression::check(*many, a_real(ExpressionType::real64), {0}).error().message,
+              HasSubstr("more than 1024 ranges of a real"));
+  EXPECT_FALSE(linear_buckets(*parse_expression("a"), 0, 15, 1, 19));
+}
+
+TEST(RealSum, is_that_of_its_numbers_in_whatever_order_and_rounded_once) {
+  constexpr double infinity = std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::max();
+  const auto sum_of = [](const std::vector<double>& numbers) {
+    RealSum sum;
+    for (const double number : numbers) sum.add(number);
+    return sum.value();
+  };
+  EXPECT_EQ(sum_of({}), 0);
+  EXPECT_EQ(sum_of({1e308, 1, -1e308}), 1);
+  EXPECT_EQ(sum_of({most, most, -most}), most) << "it goes beyond in between";
+  EXPECT_EQ(sum_of({most, most}), infinity);
+  EXPECT_EQ(sum_of({-most, -most, -1}), -infinity);
+  EXPECT_EQ(sum_of({5e-324, 5e-324, -2e-308, 2e-308}), 1e-323);
+  EXPECT_EQ(sum_of({9007199254740992, 1}), 9007199254740992) << "of two that are equally near the even one";
+  EXPECT_EQ(sum_of({9007199254740994, 1}), 9007199254740996);
+  EXPECT_EQ(sum_of({9007199254740992, 1, 1e-300}), 9007199254740994) << "a little more is nearer";
+  EXPECT_EQ(sum_of({-9007199254740992, -1, -1e-300}), -9007199254740994);
+  EXPECT_EQ(sum_of({infinity, -most}), infinity);
+  EXPECT_NE(sum_of({infinity, -infinity}), sum_of({infinity, -infinity})) << "no number";
+  // Of numbers that 128 bits hold, what these say.
+  ExpressionWriter writer(88, false);
+  std::vector<double> numbers;
+  Int128 whole = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const auto part = static_cast<std::int64_t>(writer.number()) >> 11;  // 53 bits
+    const int shift = static_cast<int>(writer.below(60));
+    numbers.push_back(std::ldexp(static_cast<double>(part), shift - 40));
+    whole += static_cast<Int128>(part) * (Int128{1} << shift);
+  }
+  const double wanted = std::ldexp(static_cast<double>(whole), -40);  // which is rounded once, too
+  EXPECT_EQ(sum_of(numbers), wanted);
+  std::ranges::reverse(numbers);
+  EXPECT_EQ(sum_of(numbers), wanted);
+  RealSum first, second;
+  for (std::size_t i = 0; i < numbers.size(); ++i) (i % 3 == 0 ? first : second).add(numbers[i]);
+  first.add(second);
+  EXPECT_EQ(first.value(), wanted);
+  for (const double number : numbers) first.add(-number);
+  EXPECT_EQ(first.value(), 0);
+  second = {};
+  second.add(7.5);
+  second.scale(-2);
+  EXPECT_EQ(second.value(), -15);
 }
 
 TEST(Buckets, of_powers_of_2_leave_no_gap) {

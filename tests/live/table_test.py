@@ -3,6 +3,7 @@
 """Tables and histograms: what the kernel adds up is what the program itself says it passed."""
 
 import collections
+import fractions
 import json
 import math
 import os
@@ -243,41 +244,155 @@ int main(void) {
 
 def as_json(real):
     """As JSON has it; 0 has no sign there."""
-    return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(real, real + 0.0)
+    return "NaN" if math.isnan(real) else {math.inf: "Infinity", -math.inf: "-Infinity"}.get(real, real + 0.0)
+
+
+class Real:
+    """One of them, as the program says it."""
+
+    def __init__(self, form, bits):
+        self.value = struct.unpack(form, int(bits).to_bytes(struct.calcsize(form), "little"))[0]
+        self.form = form
+
+
+def said_reals(run, place, form):
+    """By group; NaNs are not among the numbers of a group."""
+    groups, nans = collections.defaultdict(list), collections.Counter()
+    for words in (line.split() for line in (run.dir / "said").read_text().splitlines()):
+        real = Real(form, words[place]).value
+        if math.isnan(real):
+            nans[(int(words[0]),)] += 1
+        else:
+            groups[(int(words[0]),)].append(real)
+    check(sum(nans.values()) > 0 and len(groups) == 8, "all kinds of reals")
+    return groups, nans
+
+
+def exact_sum(reals):
+    """Rounded once, by Python's whole numbers."""
+    infinities = {real for real in reals if math.isinf(real)}
+    if infinities:
+        return infinities.pop() if len(infinities) == 1 else math.nan
+    total = sum(map(fractions.Fraction, reals), fractions.Fraction())
+    try:
+        return float(total)
+    except OverflowError:
+        return math.copysign(math.inf, total)
+
+
+REAL_VALUES = (("reals->wide", 1, "<d"), ("reals->narrow", 2, "<f"))
+
+
+def build_reals(run):
+    require_root()
+    (run.dir / "reals.c").write_text(REALS)
+    return run.build("reals", [run.dir / "reals.c"], ["-O1", "-g"])
+
+
+def table_of_reals(run, program, value, *view):
+    """The table of a run, live; that of a recording of another run is the same."""
+    command = ["--", "sh", "-c", f"exec {program} > {run.dir / 'said'}"]
+    done = subprocess.run([run.tool, f"uprobe:{program}:take", "-f", "json", *view, *command], capture_output=True, text=True,
+                          timeout=60)
+    check_equal(done.returncode, 0, done.stderr)
+    live = Table([json.loads(line) for line in done.stdout.splitlines()])
+    file = run.dir / f"recording{value[-1]}"
+    if not file.exists():
+        done = subprocess.run([run.tool, f"uprobe:{program}:take", "--print", f"reals->group, {value}", "--record", file, *command],
+                              capture_output=True, text=True, timeout=60)
+        check_equal(done.returncode, 0, done.stderr)
+    done = subprocess.run([run.tool, "--replay", file, "-f", "json", *view], capture_output=True, text=True, timeout=60)
+    check_equal(done.returncode, 0, done.stderr)
+    again = Table([json.loads(line) for line in done.stdout.splitlines()])
+    check_equal(again.tables[-1]["rows"], live.tables[-1]["rows"], f"replayed {view}")
+    return live
 
 
 @scenario
-def extremes_of_reals_are_those_of_their_values(run):
-    require_root()
-    (run.dir / "reals.c").write_text(REALS)
-    program = run.build("reals", [run.dir / "reals.c"], ["-O1", "-g"])
-    said = run.dir / "said"
-    command = ["--", "sh", "-c", f"exec {program} > {said}"]
-    for value, place, form in (("reals->wide", 1, "<d"), ("reals->narrow", 2, "<f")):
-        view = ["--by", "reals->group", "--min", value, "--max", value]
-        done = subprocess.run([run.tool, f"uprobe:{program}:take", "-f", "json", *view, *command], capture_output=True,
-                              text=True, timeout=60)
-        check_equal(done.returncode, 0, done.stderr)
-        live = Table([json.loads(line) for line in done.stdout.splitlines()])
-        groups, nans = collections.defaultdict(list), 0
-        for words in (line.split() for line in said.read_text().splitlines()):
-            real = struct.unpack(form, int(words[place]).to_bytes(struct.calcsize(form), "little"))[0]
-            nans += math.isnan(real)
-            if not math.isnan(real):
-                groups[(int(words[0]),)].append(real)
-        check(nans > 0 and len(groups) == 8, "all kinds of reals")
+def sums_and_extremes_of_reals_are_those_of_their_values(run):
+    program = build_reals(run)
+    for value, place, form in REAL_VALUES:
+        live = table_of_reals(run, program, value, "--by", "reals->group", "--sum", value, "--avg", value, "--min", value, "--max", value)
+        groups, nans = said_reals(run, place, form)
         check_equal(live.column("min"), {key: as_json(min(reals)) for key, reals in groups.items()}, f"least {value}")
         check_equal(live.column("max"), {key: as_json(max(reals)) for key, reals in groups.items()}, f"most {value}")
         check_equal(live.column("count"), {key: len(reals) for key, reals in groups.items()}, f"counts of {value}")
-        check_equal(live.summary["undecided"], nans, "hits that are no number")
-        file = run.dir / "recording"
-        done = subprocess.run([run.tool, f"uprobe:{program}:take", "--print", f"reals->group, {value}", "--record", file,
-                               *command], capture_output=True, text=True, timeout=60)
-        check_equal(done.returncode, 0, done.stderr)
-        done = subprocess.run([run.tool, "--replay", file, "-f", "json", *view], capture_output=True, text=True, timeout=60)
-        check_equal(done.returncode, 0, done.stderr)
-        again = Table([json.loads(line) for line in done.stdout.splitlines()])
-        check_equal(again.tables[-1]["rows"], live.tables[-1]["rows"], f"replayed {value}")
+        sums = {key: exact_sum(reals) for key, reals in groups.items()}
+        check_equal(live.column("sum"), {key: as_json(each) for key, each in sums.items()}, f"sums of {value}")
+        averages = {key: as_json(each / len(groups[key])) for key, each in sums.items()}
+        check_equal(live.column("avg"), averages, f"averages of {value}")
+        check_equal(live.summary["undecided"], sum(nans.values()), "hits that are no number")
+        alone = table_of_reals(run, program, value, "--min", value)
+        check_equal(alone.column("min"), {(): as_json(min(min(reals) for reals in groups.values()))}, "without a sum")
+
+
+@scenario
+def reals_are_keys_and_are_counted_where_they_differ(run):
+    program = build_reals(run)
+    for value, place, form in REAL_VALUES:
+        live = table_of_reals(run, program, value, "--by", f"reals->group % 4, {value}")
+        groups, nans = said_reals(run, place, form)
+        wanted = collections.Counter()
+        for (group,), reals in groups.items():
+            for real in reals:
+                wanted[(group % 4, as_json(real))] += 1
+        for (group,), count in nans.items():
+            wanted[(group % 4, "NaN")] += count
+        check_equal(live.column("count"), dict(wanted), f"keys {value}")
+        distinct = table_of_reals(run, program, value, "--distinct", value, "--by", "reals->group")
+        check_equal(distinct.column("distinct"), {key: len(set(groups[key])) + (1 if nans[key] else 0) for key in set(groups) | set(nans)},
+                    f"different values of {value}")
+
+
+def in_range(real, low, high):
+    """A range of --hist: of negative numbers it is the other end that belongs to it."""
+    if low == high:
+        return real == low
+    return low < real <= high if high <= 0 else low <= real < high
+
+
+def ranges(row):
+    return [(float(bar["low"]), float(bar["high"]), bar["count"]) for bar in row["buckets"]]
+
+
+@scenario
+def histograms_of_reals_have_each_hit_in_the_range_it_is_in(run):
+    program = build_reals(run)
+    for value, place, form in REAL_VALUES:
+        for detail in (0, 4):
+            live = table_of_reals(run, program, value, "--hist", value, "--hist-detail", str(detail))
+            groups, nans = said_reals(run, place, form)
+            all_of = [real for reals in groups.values() for real in reals]
+            shown = ranges(live.rows[()])
+            check_equal(sum(count for _, _, count in shown), len(all_of), "hits")
+            for low, high, count in shown:
+                check_equal(sum(in_range(real, low, high) for real in all_of), count, f"{value} from {low} to {high}")
+                least = 2.0 ** (-126 if form == "<f" else -1022)
+                if low != high and min(abs(low), abs(high)) >= least and math.isfinite(high - low):
+                    check((high - low) * 2**detail == 2.0 ** math.floor(math.log2(min(abs(low), abs(high)))), f"{low} to {high}")
+            check_equal(live.summary["undecided"], sum(nans.values()), "hits that are no number")
+        bounds = [float(f"{n / 10:.1f}") for n in range(-155, 21, 5)]
+        live = table_of_reals(run, program, value, "--lhist", f"{value}:-15.5:2:0.5")
+        for low, high, count in ranges(live.rows[()]):
+            check(math.isinf(low) or low in bounds, f"{low} is a bound")
+            check(math.isinf(high) or high in bounds, f"{high} is a bound")
+            check_equal(sum(low <= real < high or (real == high and math.isinf(high)) for real in all_of), count, f"from {low} to {high}")
+
+
+@scenario
+def sums_of_reals_that_threads_add_at_once_are_exact(run):
+    require_root()
+    program = run.build("tables-g", [HERE / "tables.c"], ["-O2", "-g"], libs=["-lpthread"])
+    threads, hits = 8, 20000
+    done = subprocess.run([run.tool, f"uprobe:{program}:take_real", "-f", "json", "--by", "real->thread", "--sum", "real->value", "--",
+                           program, str(threads), str(hits), "reals"], capture_output=True, text=True, timeout=120)
+    check_equal(done.returncode, 0, done.stderr)
+    table = Table([json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")])
+    # As tables.c has them: what is large is taken away again.
+    wanted = exact_sum([(-1 if i % 4 == 1 else 1) * (1e300 if i % 4 < 2 else 1e-300) * (i // 4 % 1000) for i in range(hits)])
+    check(0 < wanted < 1e-290, f"what is left of it: {wanted}")
+    check_equal(table.column("sum"), {(thread,): wanted for thread in range(threads)}, "sums")
+    check_equal(table.column("count"), {(thread,): hits for thread in range(threads)}, "hits")
 
 
 @scenario
@@ -371,11 +486,14 @@ def a_recording_makes_the_same_tables_as_the_kernel(run):
 
 
 WRONG = [
-    (["--by", "arg4"], "a real is no key"),
-    (["--sum", "arg4"], "arg4 is a real, and programs in the kernel add whole numbers only"),
-    (["--min", "arg4", "--avg", "arg4"], "sums and averages can be made of its events"),
     (["--max", "arg4 * 2"], "arg4 is a real, which can only be compared"),
-    (["--hist", "arg4"], "ranges are of whole numbers"),
+    (["--by", "0.5"], "a literal is the same for every hit"),
+    (["--by", "hex(arg4)"], "arg4 is a real, which can only be compared"),
+    (["--lhist", "arg4:0:2000:1"], "more than 1024 ranges of a real"),
+    (["--lhist", "arg0:0:2.5:0.5"], "arg0 is no real"),
+    (["--lhist", "arg4:0:2.:0.5"], "EXPR:FROM:TO:STEP"),
+    (["--lhist", "arg4:0:1:0.0000000000000000001"], "EXPR:FROM:TO:STEP"),
+    (["--lhist", "arg4:0:1:0"], "no buckets"),
     (["--by", "1 + hex(arg0)"], "a whole one"),
     (["--by", "arg0, arg9"], "arg9: there is no such argument"),
     (["--by", "arg0,"], "expected a value"),

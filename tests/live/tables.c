@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Threads that hit a probe as fast as they can, and know exactly with what. usage: tables THREADS HITS
+// Threads that hit a probe as fast as they can, and know exactly with what. usage: tables THREADS HITS [reals]
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,6 +13,25 @@ struct told {
   __int128 sum;
   int64_t smallest, largest;
 };
+
+struct real {
+  int thread;
+  double value;
+};
+__attribute__((noinline)) int take_real(struct real* real) {
+  __asm__ volatile("" : "+r"(real) : : "memory");
+  return real->thread;
+}
+
+/// What is large is taken away again.
+static void* work_with_reals(void* argument) {
+  for (long i = 0; i < hits; i++) {
+    const double large = i % 4 < 2 ? 1e300 : 1e-300;
+    struct real real = {((struct told*)argument)->number, (i % 4 == 1 ? -1.0 : 1.0) * large * (double)(i / 4 % 1000)};
+    take_real(&real);
+  }
+  return NULL;
+}
 
 static void* work(void* argument) {
   struct told* told = argument;
@@ -52,7 +71,7 @@ int main(int argc, char** argv) {
   struct told told[64] = {0};
   for (int i = 0; i < threads; i++) {
     told[i].number = i;
-    pthread_create(&all[i], NULL, work, &told[i]);
+    pthread_create(&all[i], NULL, argc > 3 ? work_with_reals : work, &told[i]);
   }
   for (int i = 0; i < threads; i++) pthread_join(all[i], NULL);
   for (int i = 0; i < threads; i++) {

@@ -258,7 +258,8 @@ void declare_view(CLI::App& app, RawView& raw) {
                  "Ranges of --hist and --heatmap for each power of 2, as a power of 2 of their own")
       ->check(whole_number(0, 4))
       ->type_name("N");
-  app.add_option("--lhist", raw.linear, "The same in ranges of equal width: 'size:0:4096:256'")
+  app.add_option("--lhist", raw.linear,
+                 "The same in ranges of equal width: 'size:0:4096:256', of reals 'load:0:1:0.05'")
       ->type_name("EXPR:FROM:TO:STEP")
       ->allow_extra_args(false);
   value("--heatmap", raw.heat_map,

@@ -60,6 +60,7 @@ class Writer {
     if (node.op == Operator::hex) return fmt::format("hex({})", text(node.of[0]));
     if (node.op == Operator::ntop) return fmt::format("ntop({})", text(node.of[0]));
     if (node.op == Operator::log2_bucket) return fmt::format("log2({})", text(node.of[0]));
+    if (node.op == Operator::linear_bucket) return fmt::format("linear({})", text(node.of[0]));
     return node.of.empty() ? std::string() : text(node.of[0]);  // a part of a row
   }
 

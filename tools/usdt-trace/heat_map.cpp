@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <ctime>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -62,23 +63,25 @@ class Drawing {
  private:
   void plain_line(std::string text) { lines_.emplace_back().push_back({std::move(text)}); }
 
-  /// Which keys there are, and how many of them share a line.
+  /// Which keys have lines, and how many of them share one.
   bool find_range() {
-    bool any = false;
+    std::set<std::int64_t> keys;
     for (const HeatSlice& slice : map_.slices()) {
-      if (slice.to <= frame_.from || slice.counts.empty()) continue;
-      const std::int64_t low = slice.counts.begin()->first;
-      const std::int64_t high = slice.counts.rbegin()->first;
-      first_ = any ? std::min(first_, low) : low;
-      last_ = any ? std::max(last_, high) : high;
-      any = true;
+      if (slice.to <= frame_.from) continue;
+      for (const auto& [key, count] : slice.counts) keys.insert(key);
     }
+    if (keys.empty()) return false;
+    // From 0 to where reals usually are there are a thousand ranges: of them only those that have hits are shown.
+    if (!map_.slices().front().reals) {
+      const std::int64_t last = *keys.rbegin();
+      for (std::int64_t key = *keys.begin(); key < last; ++key) keys.insert(keys.end(), key);
+    }
+    keys_.assign(keys.begin(), keys.end());
     constexpr std::size_t around = 5;  // title, axis, legend, and room for the prompt
     const std::size_t room = std::max<std::size_t>(frame_.height, around + 4) - around;
-    const auto keys = static_cast<std::size_t>(last_ - first_) + 1;
-    shared_ = static_cast<std::int64_t>((keys + room - 1) / room);
-    rows_ = (keys + static_cast<std::size_t>(shared_) - 1) / static_cast<std::size_t>(shared_);
-    return any;
+    shared_ = (keys_.size() + room - 1) / room;
+    rows_ = (keys_.size() + shared_ - 1) / shared_;
+    return true;
   }
 
   void place() {
@@ -95,7 +98,8 @@ class Drawing {
       const auto column =
           std::min(static_cast<std::size_t>(std::min(at, 1.0) * static_cast<double>(columns_)), columns_ - 1);
       for (const auto& [key, count] : slice.counts) {
-        std::uint64_t& cell = cells_[static_cast<std::size_t>((key - first_) / shared_)][column];
+        const auto line = static_cast<std::size_t>(std::ranges::lower_bound(keys_, key) - keys_.begin()) / shared_;
+        std::uint64_t& cell = cells_[std::min(line, rows_ - 1)][column];
         cell += count;
         most_ = std::max(most_, cell);
       }
@@ -105,10 +109,9 @@ class Drawing {
 
   /// "[4K, 8K)"
   [[nodiscard]] std::string label(std::size_t row) const {
-    const std::int64_t key = first_ + static_cast<std::int64_t>(row) * shared_;
-    usdt::Bucket bucket = usdt::Bucket::log2(key, view_.sub_bits);
-    bucket.last = usdt::Bucket::log2(std::min(key + shared_ - 1, last_), view_.sub_bits).last;
-    return bucket_text(view_, bucket);
+    const std::size_t first = row * shared_;
+    const std::size_t last = std::min(first + shared_, keys_.size()) - 1;
+    return range_text(view_, range_of(view_, map_.slices().front().reals, keys_[first], keys_[last]));
   }
 
   [[nodiscard]] unsigned level_of(std::uint64_t count) const {
@@ -152,8 +155,8 @@ class Drawing {
   const HeatMap& map_;
   const View& view_;
   const HeatFrame& frame_;
-  std::int64_t first_ = 0, last_ = 0;  ///< keys
-  std::int64_t shared_ = 1;            ///< keys of one line
+  std::vector<std::int64_t> keys_;  ///< that have lines, the smallest first
+  std::size_t shared_ = 1;          ///< keys of one line
   std::size_t rows_ = 0, columns_ = 0, label_ = 0;
   std::vector<std::vector<std::uint64_t>> cells_;  ///< by line, the smallest keys first
   std::uint64_t most_ = 0;
@@ -163,8 +166,8 @@ class Drawing {
 
 }  // namespace
 
-HeatSlice HeatSlicer::cut(const std::vector<usdt::TableRow>& rows, std::int64_t to) {
-  HeatSlice slice{.from = from_, .to = to, .counts = {}};
+HeatSlice HeatSlicer::cut(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows, std::int64_t to) {
+  HeatSlice slice{.from = from_, .to = to, .counts = {}, .reals = table.keys.back().ranges_of};
   for (const usdt::TableRow& row : rows) {
     const auto* key = std::get_if<std::int64_t>(&row.keys.back());
     if (key == nullptr) continue;

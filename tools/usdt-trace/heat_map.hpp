@@ -14,16 +14,18 @@ namespace usdt_trace {
 
 /// Hits of one stretch of time.
 struct HeatSlice {
-  std::int64_t from = 0, to = 0;                 ///< time of day, ns
-  std::map<std::int64_t, std::uint64_t> counts;  ///< by the key of log2_buckets(); none is 0
+  std::int64_t from = 0, to = 0;                   ///< time of day, ns
+  std::map<std::int64_t, std::uint64_t> counts;    ///< by the key of log2_buckets(); none is 0
+  std::optional<usdt::ExpressionType> reals = {};  ///< TableColumn::ranges_of
 };
 
 /// Cuts what a table counts, which only grows, into stretches of time.
 class HeatSlicer {
  public:
   explicit HeatSlicer(std::int64_t from) : from_(from) {}
-  /// What came since the last cut. `rows`: the table by now.
-  [[nodiscard]] HeatSlice cut(const std::vector<usdt::TableRow>& rows, std::int64_t to);
+  /// What came since the last cut. `rows`: those of `table` by now.
+  [[nodiscard]] HeatSlice cut(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows,
+                              std::int64_t to);
   /// Nothing came until `from`.
   void begin(std::int64_t from) { from_ = from; }
 

@@ -302,7 +302,7 @@ usdt::Result<void> Question::show_table(bool last) {
   if (!rows) return usdt::fail(rows.error());
   if (flags_.view.has_stacks()) around_->name(*rows, tracer_->plan());
   if (flags_.view.heat_map) {
-    const HeatSlice slice = slicer_.cut(*rows, wall_time());
+    const HeatSlice slice = slicer_.cut(*plan_->table, *rows, wall_time());
     for (Sink& sink : sinks_)
       if (sink.is_written()) sink.output().heat(slice, last);
     return {};

@@ -264,7 +264,7 @@ class Replay {
     }
     latest_ = std::max(latest_, at);
     if (at < end_of_slice(interval)) return;
-    sink_->output().heat(slicer_->cut(table_->rows(), end_of_slice(interval)), false);
+    sink_->output().heat(slicer_->cut(table_->table(), table_->rows(), end_of_slice(interval)), false);
     slice_ = (at - begin_) / interval;
     slicer_->begin(begin_ + slice_ * interval);
   }
@@ -273,7 +273,7 @@ class Replay {
   void show_table() {
     if (!flags_.view.heat_map) return sink_->output().table(table_->table(), table_->rows(), std::nullopt);
     if (!slicer_) slicer_.emplace(0);
-    sink_->output().heat(slicer_->cut(table_->rows(), latest_), true);
+    sink_->output().heat(slicer_->cut(table_->table(), table_->rows(), latest_), true);
   }
 
   /// Of the hits of the trace, those that were not recorded have the reason they had then.

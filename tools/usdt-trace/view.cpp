@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "common/escape.hpp"
@@ -53,26 +56,50 @@ usdt::Result<void> add_value(const RawView& raw, View& view, usdt::TableQuestion
     view.shown.push_back(option.shown);
     question.extremes |= option.shown == Shown::minimum || option.shown == Shown::maximum;
   }
-  question.reals = raw.sum.empty() && raw.average.empty();
+  question.reals = true;
+  question.real_sums = !raw.sum.empty() || !raw.average.empty();
   return {};
+}
+
+/// "-12.5": -125, of which one digit is behind the point. Nothing: it is no such number.
+std::optional<std::pair<std::int64_t, unsigned>> read_decimal(std::string_view text, unsigned digits) {
+  std::string whole(text);
+  const std::size_t point = std::min(text.find('.'), text.size());
+  const std::size_t behind = text.size() - std::min(point + 1, text.size());
+  if (point < text.size()) whole.erase(point, 1);
+  const auto own = static_cast<unsigned>(behind);
+  if (behind > digits) return read_decimal(text, own);
+  whole.append(digits - own, '0');
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(whole.data(), whole.data() + whole.size(), number);
+  if (text.empty() || text.back() == '.' || error != std::errc() || end != whole.data() + whole.size())
+    return std::nullopt;
+  return std::pair(number, digits);
 }
 
 /// "EXPR:FROM:TO:STEP", of which the expression may have colons of its own.
 usdt::Result<void> read_linear(std::string_view text, View& view) {
-  std::array<std::int64_t, 3> numbers{};
+  std::array<std::string_view, 3> numbers{};
   for (std::size_t i = numbers.size(); i-- > 0;) {
     const std::size_t colon = text.rfind(':');
-    const std::string_view number = colon == text.npos ? std::string_view() : text.substr(colon + 1);
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), numbers[i]);
-    if (number.empty() || error != std::errc() || end != number.data() + number.size())
-      return usdt::fail(ErrorKind::invalid_argument,
-                        "--lhist: it takes EXPR:FROM:TO:STEP with three numbers, such as 'size:0:4096:256'");
+    if (colon == text.npos) break;
+    numbers[i] = text.substr(colon + 1);
     text = text.substr(0, colon);
   }
+  // All with as many digits behind the point as one of them has.
+  for (int round = 0; round < 2; ++round) {
+    using Number = std::pair<std::string_view, std::int64_t*>;
+    for (const auto& [number, to] :
+         {Number(numbers[0], &view.from), Number(numbers[1], &view.to), Number(numbers[2], &view.step)}) {
+      const auto read = read_decimal(number, view.digits);
+      if (!read)
+        return usdt::fail(ErrorKind::invalid_argument,
+                          "--lhist: it takes EXPR:FROM:TO:STEP with three numbers, such as 'size:0:4096:256' or, of "
+                          "reals, 'load:0:1:0.05'");
+      std::tie(*to, view.digits) = *read;
+    }
+  }
   view.value = text;
-  view.from = numbers[0];
-  view.to = numbers[1];
-  view.step = numbers[2];
   return {};
 }
 
@@ -106,7 +133,7 @@ usdt::Result<void> add_histogram(const RawView& raw, View& view, usdt::TableQues
   if (auto read = read_linear(raw.linear, view); !read) return read;
   auto value = parse(view.value, "--lhist");
   if (!value) return usdt::fail(value.error());
-  auto buckets = usdt::linear_buckets(std::move(*value), view.from, view.to, view.step);
+  auto buckets = usdt::linear_buckets(std::move(*value), view.from, view.to, view.step, view.digits);
   if (!buckets) return usdt::fail(buckets.error().within("--lhist"));
   question.keys.push_back(std::move(*buckets));
   return {};
@@ -146,22 +173,35 @@ usdt::Result<void> add_folded_key(const RawView& raw, View& view, usdt::TableQue
   return {};
 }
 
+/// The shortest text that reads back as the same real.
+std::string real_text(usdt::ExpressionType type, double real) {
+  return type == usdt::ExpressionType::real32 ? fmt::format("{}", static_cast<float>(real)) : fmt::format("{}", real);
+}
+
 std::int64_t whole(const usdt::TableKey& key) {
   if (const auto* number = std::get_if<std::uint64_t>(&key)) return static_cast<std::int64_t>(*number);
   const auto* number = std::get_if<std::int64_t>(&key);
   return number ? *number : 0;
 }
 
-usdt::Bucket bucket_of(const View& view, const usdt::TableKey& key) {
-  if (view.latency) return usdt::Bucket::log2(whole(key), kLatencySubBits);
-  return view.histogram == Histogram::log2 ? usdt::Bucket::log2(whole(key), view.sub_bits)
-                                           : usdt::Bucket::linear(whole(key), view.from, view.to, view.step);
+usdt::Bucket bucket_of(const View& view, std::int64_t key) {
+  if (view.latency) return usdt::Bucket::log2(key, kLatencySubBits);
+  return view.histogram == Histogram::log2 ? usdt::Bucket::log2(key, view.sub_bits)
+                                           : usdt::Bucket::linear(key, view.from, view.to, view.step);
 }
 
-void fold(const View& view, const usdt::TableRow& row, ShownRow& into) {
+usdt::RealBucket bucket_of(const View& view, usdt::ExpressionType reals, std::int64_t key) {
+  return view.histogram == Histogram::log2 ? usdt::RealBucket::log2(reals, key, view.sub_bits)
+                                           : usdt::RealBucket::linear(key, view.from, view.to, view.step, view.digits);
+}
+
+void fold(const View& view, const std::optional<usdt::ExpressionType>& reals, const usdt::TableRow& row,
+          ShownRow& into) {
   into.add(row);
   ++into.distinct;
-  if (view.has_buckets()) into.bars.push_back({bucket_of(view, row.keys.back()), row.count});
+  if (!view.has_buckets()) return;
+  const std::int64_t key = whole(row.keys.back());
+  into.bars.push_back({key, range_of(view, reals, key, key), row.count});
 }
 
 /// Of 1000 durations so many are at most that.
@@ -170,7 +210,7 @@ usdt::Int128 quantile(const ShownRow& row, unsigned permille) {
   usdt::Int128 passed = 0;
   for (const ShownRow::Bar& bar : row.bars) {
     passed += bar.count;
-    if (passed >= rank) return std::min(bar.bucket.last, row.maximum);
+    if (passed >= rank) return std::min(std::get<usdt::Bucket>(bar.range).last, row.maximum);
   }
   return row.maximum;
 }
@@ -198,6 +238,12 @@ std::string duration_text(usdt::Int128 ns) {
   if (ns < 1'000'000) return fmt::format("{:.1f}us", number / 1e3);
   if (ns < 1'000'000'000) return fmt::format("{:.2f}ms", number / 1e6);
   return fmt::format("{:.3f}s", number / 1e9);
+}
+
+/// A number that orders reals.
+std::int64_t order_of(double real) {
+  const auto bits = std::bit_cast<std::int64_t>(real);
+  return bits >= 0 ? bits : std::numeric_limits<std::int64_t>::min() - bits;
 }
 
 bool is_field(const usdt::Expression& key, usdt::HitField field) {
@@ -273,6 +319,7 @@ usdt::Result<View> parse_view(const RawView& raw) {
 
 usdt::Int128 weight_of(const View& view, const ShownRow& row) {
   const Shown by = view.shown.size() > 1 ? view.shown[1] : Shown::count;
+  if (const auto real = row.real(by)) return order_of(*real);
   switch (by) {
     case Shown::count:
       return row.count;
@@ -297,24 +344,47 @@ usdt::Int128 weight_of(const View& view, const ShownRow& row) {
 
 std::optional<double> ShownRow::real(Shown shown) const {
   const bool is_real = type == usdt::ExpressionType::real32 || type == usdt::ExpressionType::real64;
-  if (!is_real || (shown != Shown::minimum && shown != Shown::maximum)) return std::nullopt;
-  return usdt::real_of_extreme(*type, shown == Shown::minimum ? minimum : maximum);
+  if (!is_real) return std::nullopt;
+  switch (shown) {
+    case Shown::sum:
+      return real_sum.value();
+    case Shown::average:
+      return real_sum.value() / static_cast<double>(count);
+    case Shown::minimum:
+    case Shown::maximum:
+      return usdt::real_of_extreme(*type, shown == Shown::minimum ? minimum : maximum);
+    case Shown::count:
+    case Shown::distinct:
+    case Shown::p50:
+    case Shown::p90:
+    case Shown::p99:
+    case Shown::p999:
+      break;
+  }
+  return std::nullopt;
+}
+
+Range range_of(const View& view, const std::optional<usdt::ExpressionType>& reals, std::int64_t key,
+               std::int64_t last) {
+  if (reals) return usdt::RealBucket{bucket_of(view, *reals, key).first, bucket_of(view, *reals, last).end};
+  return usdt::Bucket{bucket_of(view, key).first, bucket_of(view, last).last};
 }
 
 std::vector<ShownRow> arrange(const View& view, const usdt::PlannedTable& table,
                               const std::vector<usdt::TableRow>& rows) {
   std::map<std::vector<usdt::TableKey>, ShownRow> folded;
+  const auto reals = table.keys.empty() ? std::nullopt : table.keys.back().ranges_of;
   for (const usdt::TableRow& row : rows) {
     std::vector<usdt::TableKey> keys = row.keys;
     if (view.folds_last_key()) keys.pop_back();
     ShownRow& into = folded[keys];
     into.keys = std::move(keys);
     into.type = table.value;
-    fold(view, row, into);
+    fold(view, reals, row, into);
   }
   std::vector<ShownRow> all;
   for (auto& [keys, row] : folded) {
-    std::ranges::sort(row.bars, {}, [](const ShownRow::Bar& bar) { return bar.bucket.first; });
+    std::ranges::sort(row.bars, {}, &ShownRow::Bar::key);
     all.push_back(std::move(row));
   }
   std::ranges::stable_sort(
@@ -357,9 +427,10 @@ std::string decimal(const usdt::Int128& number) {
 }
 
 std::string number_of(Shown shown, const ShownRow& row) {
-  if (const auto real = row.real(shown))  // the shortest text that reads back as the same real
-    return row.type == usdt::ExpressionType::real32 ? fmt::format("{}", static_cast<float>(*real))
-                                                    : fmt::format("{}", *real);
+  if (const auto real = row.real(shown)) {
+    const bool added_up = shown == Shown::sum || shown == Shown::average;
+    return real_text(added_up ? usdt::ExpressionType::real64 : *row.type, *real);
+  }
   switch (shown) {
     case Shown::count:
       return fmt::format("{}", row.count);
@@ -418,6 +489,7 @@ std::string key_text(const usdt::AttachPlan& plan, const usdt::TableColumn& colu
   }
   if (column.field == usdt::HitField::probe)
     return full_name(plan, plan.probes[usdt::Index<usdt::PlannedProbe>(static_cast<std::uint32_t>(whole(key)))]);
+  if (const auto* real = std::get_if<usdt::TableReal>(&key)) return real_text(column.type, real->value);
   const auto* wide = std::get_if<std::uint64_t>(&key);
   if (column.form == usdt::KeyForm::ipv4) return ipv4_text(static_cast<std::uint64_t>(whole(key)));
   if (column.form == usdt::KeyForm::hex || column.field == usdt::HitField::ip)
@@ -430,7 +502,19 @@ std::string key_text(const usdt::AttachPlan& plan, const usdt::TableColumn& colu
   return wide ? fmt::format("{}", *wide) : fmt::format("{}", whole(key));
 }
 
-std::string bucket_text(const View& view, const usdt::Bucket& bucket) {
+namespace {
+
+std::string range_text(const View& view, const usdt::RealBucket& range) {
+  const bool linear = view.histogram == Histogram::linear;
+  if (linear && std::isinf(range.first)) return fmt::format("(..., {})", range.end);
+  if (linear && std::isinf(range.end)) return fmt::format("[{}, ...)", range.first);
+  if (range.first == range.end) return fmt::format("[{}]", range.first);
+  if (linear) return fmt::format("[{}, {})", range.first, range.end);
+  // Of negative numbers it is the other end that belongs to it.
+  return fmt::format("{}{}, {}{}", range.first < 0 ? "(" : "[", range.first, range.end, range.end <= 0 ? "]" : ")");
+}
+
+std::string range_text(const View& view, const usdt::Bucket& bucket) {
   const bool linear = view.histogram == Histogram::linear;
   if (linear && bucket.first == std::numeric_limits<std::int64_t>::min())
     return fmt::format("(..., {})", short_number(bucket.last + 1));
@@ -441,6 +525,19 @@ std::string bucket_text(const View& view, const usdt::Bucket& bucket) {
   if (!linear && bucket.last < 0)
     return fmt::format("({}, {}]", short_number(bucket.first - 1), short_number(bucket.last));
   return fmt::format("[{}, {})", short_number(bucket.first), short_number(bucket.last + 1));
+}
+
+}  // namespace
+
+std::string range_text(const View& view, const Range& range) {
+  return std::visit([&](const auto& of) { return range_text(view, of); }, range);
+}
+
+bool are_neighbours(const ShownRow::Bar& a, const ShownRow::Bar& b) {
+  if (a.key + 1 == b.key) return true;  // what is left are the ends of linear ones
+  if (const auto* reals = std::get_if<usdt::RealBucket>(&a.range))
+    return reals->end == std::get<usdt::RealBucket>(b.range).first;
+  return std::get<usdt::Bucket>(a.range).last + 1 == std::get<usdt::Bucket>(b.range).first;
 }
 
 }  // namespace usdt_trace

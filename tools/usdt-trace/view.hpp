@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "usdt/usdt.hpp"
@@ -25,7 +26,8 @@ struct View {
   bool latency = false;                                 ///< it is one of durations, of which percentiles are shown
   bool heat_map = false;                                ///< it is shown by time
   unsigned sub_bits = 0;                                ///< of log2 buckets
-  std::int64_t from = 0, to = 0, step = 0;              ///< of linear ones
+  std::int64_t from = 0, to = 0, step = 0;              ///< of linear ones,
+  unsigned digits = 0;                                  ///< so many digits of which are behind the decimal point
   std::string value;                                    ///< the expression, as it was written
   std::size_t top = SIZE_MAX;                           ///< rows that are shown
   std::optional<double> interval;                       ///< seconds from one look at it to the next
@@ -57,18 +59,25 @@ struct RawView {
 /// Errors: syntax, invalid_argument (options that do not go together).
 [[nodiscard]] usdt::Result<View> parse_view(const RawView& raw);
 
+/// What a bar of a histogram is about.
+using Range = std::variant<usdt::Bucket, usdt::RealBucket>;
+/// That with this key, and those up to `last`; `reals`: TableColumn::ranges_of.
+[[nodiscard]] Range range_of(const View& view, const std::optional<usdt::ExpressionType>& reals, std::int64_t key,
+                             std::int64_t last);
+
 /// A row as it is shown: what a view folds is folded.
 struct ShownRow : usdt::TableRow {
   std::uint64_t distinct = 0;
   struct Bar {
-    usdt::Bucket bucket;
+    std::int64_t key;
+    Range range;
     std::uint64_t count = 0;
   };
   std::vector<Bar> bars = {};  ///< in the order of numbers, without empty ones
   /// Of the value, of which the extremes are; nothing: there is none.
   std::optional<usdt::ExpressionType> type = {};
 
-  /// An extreme of reals; nothing: it is something else.
+  /// A number of reals; nothing: it is something else.
   [[nodiscard]] std::optional<double> real(Shown shown) const;
 };
 
@@ -91,6 +100,8 @@ struct ShownRow : usdt::TableRow {
 /// What rows are ordered by, which folded lines have at their end: their first number behind the count, else that.
 [[nodiscard]] usdt::Int128 weight_of(const View& view, const ShownRow& row);
 /// "[4K, 8K)", "(..., 0)", "(-16, -8]"
-[[nodiscard]] std::string bucket_text(const View& view, const usdt::Bucket& bucket);
+[[nodiscard]] std::string range_text(const View& view, const Range& range);
+/// Whether the second begins where the first ends.
+[[nodiscard]] bool are_neighbours(const ShownRow::Bar& a, const ShownRow::Bar& b);
 
 }  // namespace usdt_trace

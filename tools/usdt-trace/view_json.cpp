@@ -66,6 +66,7 @@ void stack_end(JsonWriter& json, const std::vector<usdt::TableKey>& keys) {
 void key(JsonWriter& json, const usdt::AttachPlan& plan, const usdt::TableColumn& column, const usdt::TableKey& key) {
   if (const auto* text = std::get_if<usdt::TableText>(&key)) return json_text(json, text->bytes);
   if (const auto* frames = std::get_if<usdt::TableStack>(&key)) return stack(json, *frames);
+  if (const auto* real = std::get_if<usdt::TableReal>(&key)) return json_real(json, real->value);
   if (column.field == usdt::HitField::probe || column.form == usdt::KeyForm::ipv4)
     return json_text(json, key_text(plan, column, key));
   if (const auto* wide = std::get_if<std::uint64_t>(&key)) {
@@ -88,12 +89,22 @@ void truncated(JsonWriter& json, const std::vector<usdt::TableKey>& keys) {
   if (any) json.EndArray();
 }
 
+void bounds(JsonWriter& json, const Range& range) {
+  if (const auto* reals = std::get_if<usdt::RealBucket>(&range)) {
+    json_key(json, "low"), json_real(json, reals->first);
+    json_key(json, "high"), json_real(json, reals->end);
+    return;
+  }
+  const auto& bucket = std::get<usdt::Bucket>(range);
+  json_key(json, "first"), number(json, decimal(bucket.first));
+  json_key(json, "last"), number(json, decimal(bucket.last));
+}
+
 void bars(JsonWriter& json, const ShownRow& row) {
   json_key(json, "buckets"), json.StartArray();
   for (const ShownRow::Bar& bar : row.bars) {
     json.StartObject();
-    json_key(json, "first"), number(json, decimal(bar.bucket.first));
-    json_key(json, "last"), number(json, decimal(bar.bucket.last));
+    bounds(json, bar.range);
     json_key(json, "count"), json.Uint64(bar.count);
     json.EndObject();
   }
@@ -105,7 +116,7 @@ void bars(JsonWriter& json, const ShownRow& row) {
 void write_slice(JsonWriter& json, const View& view, const HeatSlice& slice) {
   ShownRow row;
   for (const auto& [key, count] : slice.counts) {
-    row.bars.push_back({usdt::Bucket::log2(key, view.sub_bits), count});
+    row.bars.push_back({key, range_of(view, slice.reals, key, key), count});
     row.count += count;
   }
   json_key(json, "count"), json.Uint64(row.count);

@@ -96,7 +96,7 @@ void add_histogram(Lines& lines, const ShownTable& what, const ShownRow& row, st
   std::size_t number = 0;
   std::uint64_t most = 1;
   for (const ShownRow::Bar& bar : row.bars) {
-    label = std::max(label, bucket_text(what.view, bar.bucket).size());
+    label = std::max(label, range_text(what.view, bar.range).size());
     number = std::max(number, fmt::format("{}", bar.count).size());
     most = std::max(most, bar.count);
   }
@@ -107,10 +107,10 @@ void add_histogram(Lines& lines, const ShownTable& what, const ShownRow& row, st
   add_stacks(lines, row);
   const ShownRow::Bar* before = nullptr;
   for (const ShownRow::Bar& bar : row.bars) {
-    if (before && before->bucket.last + 1 != bar.bucket.first) lines.push_back(fmt::format("{:>{}}", "...", label));
+    if (before && !are_neighbours(*before, bar)) lines.push_back(fmt::format("{:>{}}", "...", label));
     before = &bar;
     const auto length = static_cast<std::size_t>(static_cast<usdt::Int128>(bar.count) * static_cast<int>(room) / most);
-    lines.push_back(fmt::format("{:<{}}{}{:>{}}{}{:@<{}}", bucket_text(what.view, bar.bucket), label, kGap, bar.count,
+    lines.push_back(fmt::format("{:<{}}{}{:>{}}{}{:@<{}}", range_text(what.view, bar.range), label, kGap, bar.count,
                                 number, length > 0 ? kGap : "", "", length));
   }
 }
@@ -128,15 +128,19 @@ std::string folded_key(const ShownTable& what, std::size_t i, const ShownRow& ro
 
 /// "comm;main;serve 17", by the text: call sites within one function are one.
 Lines folded_lines(const ShownTable& what) {
-  std::map<std::string, usdt::Int128> folded;
+  std::map<std::string, usdt::TableRow> folded;
+  const bool sums = what.table.real_sums;
   for (const ShownRow& row : arrange(what.view, what.table, what.rows)) {
     std::string text;
     for (std::size_t i = 0; i < row.keys.size(); ++i)
       text.append(i > 0 ? ";" : "").append(usdt::tools::printable(folded_key(what, i, row)));
-    folded[text] += weight_of(what.view, row);
+    usdt::TableRow& same = folded[text];
+    same.real_sum.add(row.real_sum);
+    if (!sums) same.sum += weight_of(what.view, row);
   }
   Lines lines;
-  for (const auto& [text, number] : folded) lines.push_back(fmt::format("{} {}", text, decimal(number)));
+  for (const auto& [text, row] : folded)
+    lines.push_back(fmt::format("{} {}", text, sums ? fmt::format("{}", row.real_sum.value()) : decimal(row.sum)));
   return lines;
 }
 

@@ -72,9 +72,11 @@ enum class Operator : std::uint8_t {
   conditional,    ///< "?:"
   hex,            ///< "hex(x)": a key that is shown so
   ntop,           ///< "ntop(x)": a key that is shown as an address of IPv4, as struct in_addr has it
-  log2_bucket,  ///< which of the buckets of log2_buckets() the number below is in; `bits`: sub-buckets, as a power of 2
-  part,         ///< what is below, of the source `text`
-  row,          ///< parts: which hits count, `bits` keys, and maybe a value (row_of())
+  log2_bucket,    ///< which of log2_buckets() the first is in; the second: sub-buckets, as a power of 2
+  linear_bucket,  ///< which of linear_buckets() the first is in; the others: min, max, step and digits. Of a
+                  ///< TypedExpression about a real: the bounds of its ranges
+  part,           ///< what is below, of the source `text`
+  row,            ///< parts: which hits count, `bits` keys, and maybe a value (row_of())
 };
 
 /// An operator with its operands, or a leaf.

@@ -29,8 +29,13 @@ struct TableQuestion {
   std::vector<Expression> keys = {};     ///< integers, texts and stacks; none: one row
   std::optional<Expression> value = {};  ///< an integer, of which TableRow has the sum
   bool extremes = false;                 ///< and the smallest and largest: Linux 5.12, arm64 5.18
-  /// It may be a float or double, too, of which there are only extremes: real_of_extreme(). NaN is in no row.
+  /// Keys, what buckets are of and the value may be floats and doubles, too. A key has all NaNs in one row and 0 of
+  /// both signs in one (TableReal), buckets are RealBucket, and of a value there are the extremes
+  /// (real_of_extreme()); NaN is in no bucket and no value, and such a hit in no row.
   bool reals = false;
+  /// With `reals`: of a value that is one the sum, too (TableRow::real_sum), exact for 2^37 hits of a row. It takes
+  /// some 700 bytes a row, four times over.
+  bool real_sums = false;
   std::uint32_t max_rows = 4096;  ///< hits for which there is no row any more: ProbeCounts::table_full
 };
 
@@ -38,10 +43,13 @@ struct TableQuestion {
 /// there are 2^`sub_bits` of the same width (at most 2^4), and numbers below 2^`sub_bits` have buckets of their own.
 /// Those of negative numbers are the mirror image. Bucket::log2() says what a bucket is.
 [[nodiscard]] Expression log2_buckets(Expression value, unsigned sub_bits);
-/// The same with buckets of the width `step` from `min` up to `max`, and one for all below and one for all above.
-/// Errors: invalid_argument (no such buckets).
-[[nodiscard]] Result<Expression> linear_buckets(Expression value, std::int64_t min, std::int64_t max,
-                                                std::int64_t step);
+/// The same with buckets of the width `step` from `min` up to `max`, and one for all below and one for all above. With
+/// `digits` of these behind the decimal point (5, 20, 5 and 1: from 0.5 to 2 by 0.5), and for reals alone, as are
+/// bounds: the real nearest to the decimal number. Errors: invalid_argument (no such buckets).
+[[nodiscard]] Result<Expression> linear_buckets(Expression value, std::int64_t min, std::int64_t max, std::int64_t step,
+                                                unsigned digits = 0);
+/// Of a real there are at most so many of them between `min` and `max`.
+inline constexpr std::size_t kMostRealBuckets = 1024;
 
 /// Numbers from `first` to `last`, both of them. Those of the ends of linear buckets are INT64_MIN and INT64_MAX.
 struct Bucket {
@@ -52,6 +60,20 @@ struct Bucket {
   [[nodiscard]] static Bucket log2(std::int64_t key, unsigned sub_bits);
   /// The bucket of linear_buckets() that has `key` for a key.
   [[nodiscard]] static Bucket linear(std::int64_t key, std::int64_t min, std::int64_t max, std::int64_t step);
+};
+
+/// Reals from `first` on and below `end`; of buckets of log2_buckets() below 0 those above `first` up to `end`; where
+/// both are the same that alone: 0, or an infinity.
+struct RealBucket {
+  double first = 0;
+  double end = 0;
+
+  /// The bucket of log2_buckets() over a real of that type that has `key` for a key. Between 0 and the smallest number
+  /// that has all its bits there are 2^`sub_bits` of equal width.
+  [[nodiscard]] static RealBucket log2(ExpressionType type, std::int64_t key, unsigned sub_bits);
+  /// The bucket of linear_buckets() that has `key` for a key; those at the ends go to the infinities.
+  [[nodiscard]] static RealBucket linear(std::int64_t key, std::int64_t min, std::int64_t max, std::int64_t step,
+                                         unsigned digits);
 };
 
 /// How a number is shown.
@@ -70,6 +92,7 @@ struct TableColumn {
   std::optional<HitField> field = {};  ///< it is one of these
   std::optional<Arg> arg = {};         ///< it is an argument, of the first site's type
   KeyForm form = KeyForm::decimal;
+  std::optional<ExpressionType> ranges_of = {};  ///< it is a bucket of reals of this type
 };
 
 /// PlanOptions::table over what is traced.
@@ -77,6 +100,7 @@ struct PlannedTable {
   std::vector<TableColumn> keys;
   std::optional<ExpressionType> value = {};  ///< an integer; TableQuestion::reals
   bool extremes = false;
+  bool real_sums = false;  ///< TableQuestion::real_sums, of a real
   std::uint32_t max_rows = 0;
 };
 
@@ -107,8 +131,39 @@ struct TableStack {
   /// is_before()
   friend bool operator<(const TableStack& a, const TableStack& b) { return a.is_before(b); }
 };
-/// A number, by its column's type, a text or a stack. Of HitField::probe the number of the probe in the plan.
-using TableKey = std::variant<std::int64_t, std::uint64_t, TableText, TableStack>;
+/// A key that is a real. 0 has no sign, and NaN is behind all numbers.
+struct TableReal {
+  double value = 0;
+  /// In the order of the numbers.
+  friend bool operator<(const TableReal& a, const TableReal& b) {
+    return a.value < b.value || (b.value != b.value && a.value == a.value);
+  }
+  friend bool operator==(const TableReal& a, const TableReal& b) { return !(a < b) && !(b < a); }
+};
+/// A number, by its column's type, a text, a stack or a real. Of HitField::probe the number of the probe in the plan.
+using TableKey = std::variant<std::int64_t, std::uint64_t, TableText, TableStack, TableReal>;
+
+/// The sum of doubles, of whatever sizes and in whatever order: exact, and rounded only where it is told.
+class RealSum {
+ public:
+  /// Adds a number, which is not NaN.
+  void add(double value);
+  /// Adds `number` times 2^`exponent`, which is at least -1074.
+  void add(std::int64_t number, int exponent);
+  /// Adds an infinity.
+  void add_infinity(bool negative) noexcept { (negative ? negative_infinity_ : positive_infinity_) = true; }
+  /// Adds all that another one is of.
+  void add(const RealSum& other);
+  /// Makes it that of so many times as many numbers, rounded.
+  void scale(double by);
+  /// The double nearest to the sum, of two that are the even one; an infinity beyond the largest. NaN: infinities of
+  /// both signs were added.
+  [[nodiscard]] double value() const;
+
+ private:
+  std::vector<std::int64_t> limbs_;  ///< of 32 bits, in units of 2^-1074, the last one with its sign; empty: 0
+  bool positive_infinity_ = false, negative_infinity_ = false;
+};
 
 /// Hits with the same keys.
 struct TableRow {
@@ -117,6 +172,7 @@ struct TableRow {
   Int128 sum = 0;      ///< of the values, exact; of reals 0
   Int128 minimum = 0;  ///< TableQuestion::extremes; of reals what real_of_extreme() takes
   Int128 maximum = 0;
+  RealSum real_sum = {};  ///< TableQuestion::real_sums
 
   /// Adds what is told of other hits with these keys.
   void add(const TableRow& other);

@@ -26,6 +26,7 @@ namespace {
 
 constexpr const char* kMap = "usdt_rows";
 constexpr const char* kKeysMap = "usdt_row_keys";
+constexpr const char* kBlankMap = "usdt_blank_row";
 /// More parts than that help no machine much, and each has room for all rows.
 constexpr long kMostParts = 16;
 constexpr std::uint32_t kMostEntries = 1u << 20;
@@ -129,6 +130,7 @@ TableKey key_of(const TableColumn& column, const usdt_row& row, const AttachPlan
     if (*column.field == HitField::name) return TableText{plan.probes[site.probe].name};
     if (*column.field == HitField::ip) return pc_of(plan, site).value_or(VirtAddr()).value;
   }
+  if (expr::is_real(column.type)) return TableReal{expr::real_of(column.type, bits)};
   if (column.type == ExpressionType::unsigned_integer) return bits;
   return static_cast<std::int64_t>(bits);
 }
@@ -144,12 +146,42 @@ Int128 sum_of(const usdt_tally& tally, std::uint64_t bias) {
   return high * (Int128{1} << USDT_TALLY_LOW_BITS) + tally.low;
 }
 
-TableRow told_by(const usdt_tally& tally, std::uint64_t bias) {
+/// Pieces of the exact sum of reals behind each tally; 0: there is none.
+std::uint32_t sum_pieces(const PlannedTable& table) {
+  if (!table.real_sums) return 0;
+  return *table.value == ExpressionType::real32 ? USDT_SUM_PIECES32 : USDT_SUM_PIECES64;
+}
+
+/// A tally with what is behind it, as the kernel has it.
+using TallyWords = std::vector<std::uint64_t>;
+TallyWords blank_tally(const PlannedTable& table) {
+  const std::uint32_t pieces = sum_pieces(table);
+  return TallyWords(sizeof(usdt_tally) / sizeof(std::uint64_t) + (pieces > 0 ? pieces + USDT_SUM_INFINITIES : 0));
+}
+
+RealSum real_sum_of(const TallyWords& words, const PlannedTable& table) {
+  const std::uint32_t pieces = sum_pieces(table);
+  RealSum sum;
+  if (pieces == 0) return sum;
+  const int lowest = *table.value == ExpressionType::real32 ? -149 : -1074;  // 2^that is the smallest real above 0
+  const std::uint64_t* piece = words.data() + sizeof(usdt_tally) / sizeof(std::uint64_t);
+  for (std::uint32_t i = 0; i < pieces; ++i)
+    sum.add(static_cast<std::int64_t>(piece[i]), lowest + static_cast<int>(i) * USDT_SUM_BITS);
+  for (const bool negative : {false, true})
+    if (piece[pieces + (negative ? 1 : 0)] != 0) sum.add_infinity(negative);
+  return sum;
+}
+
+TableRow told_by(const TallyWords& words, const PlannedTable& table, std::uint64_t bias) {
+  usdt_tally tally{};
+  std::memcpy(&tally, words.data(), sizeof(tally));
+  const bool of_reals = table.value && expr::is_real(*table.value);
   return {.keys = {},
           .count = tally.count,
-          .sum = sum_of(tally, bias),
+          .sum = of_reals ? Int128{0} : sum_of(tally, bias),
           .minimum = number_of(tally.minimum, bias),
-          .maximum = number_of(tally.maximum, bias)};
+          .maximum = number_of(tally.maximum, bias),
+          .real_sum = real_sum_of(words, table)};
 }
 
 std::uint64_t bias_of(const PlannedTable& table) {
@@ -157,10 +189,19 @@ std::uint64_t bias_of(const PlannedTable& table) {
   return is_signed ? 0 : kTopBit;  // reals come as numbers that order them
 }
 
-/// As many parts as there are processors, or nearly.
-std::uint32_t parts_of_rows() {
-  const long processors = std::clamp(::sysconf(_SC_NPROCESSORS_CONF), 1L, kMostParts);
+/// As many parts as there are processors, or nearly; of large rows fewer.
+std::uint32_t parts_of_rows(const PlannedTable& table) {
+  constexpr long most_of_large = 4;
+  const long most = table.real_sums ? most_of_large : kMostParts;
+  const long processors = std::clamp(::sysconf(_SC_NPROCESSORS_CONF), 1L, most);
   return std::bit_ceil(static_cast<std::uint32_t>(processors));
+}
+
+/// Where rows have sums of reals: what a new one is.
+Result<void> size_sums(BpfObject& object, const PlannedTable& table) {
+  const auto size = static_cast<std::uint32_t>(blank_tally(table).size() * sizeof(std::uint64_t));
+  if (auto set = object.set_value_size(kMap, size); !set) return set;
+  return object.set_value_size(kBlankMap, size);
 }
 
 Result<void> size_stacks(BpfObject& object) {
@@ -179,7 +220,8 @@ bool has_stacks(const PlannedTable& table) {
 }
 
 void describe_rows(usdt_stock_constants& constants, const PlannedTable& table) {
-  constants.table_part_mask = parts_of_rows() - 1;
+  constants.table_part_mask = parts_of_rows(table) - 1;
+  constants.sum_pieces = static_cast<__u8>(sum_pieces(table));
   constants.value_bias = bias_of(table);
   for (const TableColumn& column : table.keys) {
     const auto behind = static_cast<__u8>(column.offset + 1);
@@ -189,10 +231,13 @@ void describe_rows(usdt_stock_constants& constants, const PlannedTable& table) {
 }
 
 Result<void> size_rows(BpfObject& object, const PlannedTable& table) {
-  const std::uint32_t parts = parts_of_rows();
+  const std::uint32_t parts = parts_of_rows(table);
   const std::uint32_t rows = std::clamp(table.max_rows, 1u, kMostEntries / parts);
   if (has_stacks(table)) {
     if (auto set = size_stacks(object); !set) return set;
+  }
+  if (table.real_sums) {
+    if (auto set = size_sums(object, table); !set) return set;
   }
   if (auto set = object.set_max_entries(kMap, rows * parts); !set) return set;
   if (auto set = object.set_max_entries(kKeysMap, rows); !set) return set;
@@ -200,8 +245,22 @@ Result<void> size_rows(BpfObject& object, const PlannedTable& table) {
   return object.set_key_size(kMap, key_size(table));
 }
 
+Result<void> fill_blank_row(const LoadedObject& object, const PlannedTable& table) {
+  if (!table.real_sums) return {};
+  auto map = object.map_fd(kBlankMap);
+  if (!map) return fail(map.error());
+  TallyWords words = blank_tally(table);
+  const usdt_tally none{.count = 0, .low = 0, .high = 0, .minimum = INT64_MAX, .maximum = kTopBit};  // with signs
+  std::memcpy(words.data(), &none, sizeof(none));
+  const std::uint32_t first = 0;
+  if (bpf_map_update_elem(*map, &first, words.data(), BPF_ANY) != 0)
+    return fail(os_failure(ErrorKind::io, "fill the blank row of a table", errno));
+  return {};
+}
+
 std::vector<const char*> maps_of_rows(const PlannedTable& table) {
   std::vector<const char*> maps{kMap, kKeysMap};
+  if (table.real_sums) maps.push_back(kBlankMap);
   if (has_stacks(table)) maps.insert(maps.end(), std::begin(kStackMaps), std::end(kStackMaps));
   return maps;
 }
@@ -217,20 +276,20 @@ Result<std::vector<TableRow>> read_rows(const LoadedObject& object, const Attach
   std::map<std::vector<TableKey>, TableRow> rows;
   usdt_row row{};
   usdt_row next{};
+  TallyWords tally = blank_tally(*plan.table);
   const void* after = nullptr;
   // Rows are never taken out, so that each is met once.
   while (bpf_map_get_next_key(*map, after, &next) == 0) {
     row = next;
     after = &row;
-    usdt_tally tally{};
-    if (bpf_map_lookup_elem(*map, &row, &tally) != 0)
+    if (bpf_map_lookup_elem(*map, &row, tally.data()) != 0)
       return fail(os_failure(ErrorKind::io, "read a row of the table", errno));
+    const TableRow told = told_by(tally, *plan.table, bias);
+    if (told.count == 0) continue;  // its first hit is being added
     std::vector<TableKey> keys;
     for (const TableColumn& column : plan.table->keys) keys.push_back(key_of(column, row, plan, stacks));
     TableRow& whole = rows[keys];
     whole.keys = std::move(keys);
-    TableRow told = told_by(tally, bias);
-    if (plan.table->value && expr::is_real(*plan.table->value)) told.sum = 0;
     whole.add(told);
   }
   std::vector<TableRow> all;

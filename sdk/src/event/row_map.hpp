@@ -18,6 +18,8 @@ namespace usdt::event {
 void describe_rows(usdt_stock_constants& constants, const PlannedTable& table);
 /// Sizes the maps for it.
 [[nodiscard]] Result<void> size_rows(BpfObject& object, const PlannedTable& table);
+/// Behind the load: what new rows are made from.
+[[nodiscard]] Result<void> fill_blank_row(const LoadedObject& object, const PlannedTable& table);
 /// Those maps: sites that are added to a trace have them in common.
 [[nodiscard]] std::vector<const char*> maps_of_rows(const PlannedTable& table);
 

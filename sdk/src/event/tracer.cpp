@@ -284,6 +284,9 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
                          .programs = plan.spans ? std::vector<std::string>() : std::vector{program}};
   auto loaded = object->load(shared, load);
   if (!loaded) return fail(explained(std::move(loaded.error()), plan));
+  if (plan.table) {
+    if (auto filled = event::fill_blank_row(*loaded, *plan.table); !filled) return fail(filled.error());
+  }
   auto counts = event::SiteCounts::open(*loaded, *rows);
   if (!counts) return fail(counts.error());
   return Loaded{.part = {std::move(*loaded), layout, std::move(*counts), common.first_site, sites, std::move(program)},

@@ -11,6 +11,7 @@
 #include "expr/enumerators.hpp"
 #include "expr/glob.hpp"
 #include "expr/numbers.hpp"
+#include "expr/row.hpp"
 #include "expr/site_words.hpp"
 
 namespace usdt {
@@ -91,6 +92,8 @@ class Checker {
         return arithmetic(node);
       case Op::log2_bucket:
         return bucket(node);
+      case Op::linear_bucket:
+        return linear_bucket(node);
       case Op::hex:
       case Op::ntop:
         return wrong(node, "hex() and ntop() say how a key of a table is shown, a whole one");
@@ -307,15 +310,47 @@ class Checker {
 
   /// A signed number, whatever it is a bucket of.
   Result<Node> bucket(const ExpressionNode& node) {
-    auto of = check(node.of[0]);
-    if (of && is_real(of->type))
-      return wrong(node.of[0], fmt::format("{} is a real, and ranges are of whole numbers; --min and --max take it",
-                                           name_of(node.of[0])));
-    of = number(node.of[0]);
+    auto of = number_or_real(node.of[0]);
     if (!of) return of;
     Node made{.op = Op::log2_bucket};
     made.of = {std::move(*of), Node{.op = Op::integer, .bits = node.of[1].bits}};
-    return folded(node, std::move(made));
+    return is_real(made.of[0].type) ? made : folded(node, std::move(made));
+  }
+
+  Result<Node> linear_bucket(const ExpressionNode& node) {
+    auto of = number_or_real(node.of[0]);
+    if (!of) return of;
+    if (is_real(of->type)) return linear_bucket_of_real(node, std::move(*of));
+    if (node.of[4].bits != 0)
+      return wrong(node.of[0], fmt::format("{} is no real: its ranges are of whole numbers", name_of(node.of[0])));
+    return check(expr::linear_bucket_of_integer(node));
+  }
+
+  /// With its bounds, of its own type.
+  static Result<Node> linear_bucket_of_real(const ExpressionNode& node, Node of) {
+    const auto number = [&](std::size_t n) { return static_cast<Int128>(static_cast<std::int64_t>(node.of[n].bits)); };
+    const Int128 min = number(1), max = number(2), step = number(3);
+    const auto digits = static_cast<unsigned>(node.of[4].bits);
+    if ((max - min + step - 1) / step > static_cast<Int128>(kMostRealBuckets))
+      return wrong(node.of[0], fmt::format("more than {} ranges of a real", kMostRealBuckets));
+    const Type type = of.type;
+    Node made{.op = Op::linear_bucket};
+    made.of.push_back(std::move(of));
+    const auto add = [&](const Int128& bound) {
+      const double real = expr::decimal(static_cast<std::int64_t>(bound), digits);
+      made.of.push_back({.op = Op::real, .type = type, .bits = bits_not_below(type, real)});
+    };
+    for (Int128 bound = min; bound < max; bound += step) add(bound);
+    add(max);
+    return made;
+  }
+
+  /// What no real of the type is between that and `real`.
+  static std::uint64_t bits_not_below(Type type, double real) {
+    if (type == Type::real64) return std::bit_cast<std::uint64_t>(real);
+    auto narrow = static_cast<float>(real);
+    if (static_cast<double>(narrow) < real) narrow = std::nextafterf(narrow, std::numeric_limits<float>::infinity());
+    return std::bit_cast<std::uint32_t>(narrow);
   }
 
   /// Errors name the part, since their columns are those of its text.
@@ -323,7 +358,7 @@ class Checker {
     Node made{.op = Op::row, .bits = node.bits};
     for (std::size_t i = 0; i < node.of.size(); ++i) {
       const ExpressionNode& inner = node.of[i].of[0];
-      auto checked = i == 0 ? condition(inner) : i <= node.bits ? key(inner) : value_of_row(inner);
+      auto checked = i == 0 ? condition(inner) : i <= node.bits ? key(inner) : number_or_real(inner);
       if (!checked) return fail(checked.error().within(node.of[i].text));
       Node part{.op = Op::part, .type = checked->type, .text = node.of[i].text};
       part.of = {std::move(*checked)};
@@ -333,7 +368,7 @@ class Checker {
   }
 
   /// A number, or a real of the hit.
-  Result<Node> value_of_row(const ExpressionNode& node) {
+  Result<Node> number_or_real(const ExpressionNode& node) {
     if (!is_argument(node)) return number(node);
     auto checked = check(node);
     return checked && is_real(checked->type) ? checked : number(node);
@@ -349,9 +384,8 @@ class Checker {
     if (is_declared_text(node) && args_[places_[node.bits]].readable())
       return text_of({.op = Op::text_of, .of = {node}, .column = node.column});
     auto checked = check(node);
-    if (checked && is_real(checked->type))
-      return wrong(node, "a real is no key: its smallest and largest values can be had (--min, --max)");
-    if (checked && checked->op == Op::text) return wrong(node, "a literal is the same for every hit");
+    if (checked && (checked->op == Op::text || checked->op == Op::real))
+      return wrong(node, "a literal is the same for every hit");
     return checked;
   }
 

@@ -127,7 +127,8 @@ void Compiler::value(const Node& node) {
     return alu_by(BPF_XOR, 0, -1);
   }
   if (node.op == Op::conditional) return choice(node);
-  if (node.op == Op::log2_bucket) return bucket(node);
+  if (node.op == Op::log2_bucket) return is_real(node.of[0].type) ? bucket_of_real(node) : bucket(node);
+  if (node.op == Op::linear_bucket) return linear_bucket(node);
   if (node.op == Op::hex || node.op == Op::ntop) return value(node.of[0]);
   if (is_truth(node)) return truth(node);
   both(node);

@@ -20,6 +20,7 @@ void Compiler::row(const Node& root) {
       text_key(key, at, layout.keys[i].size);
     } else {
       value(key);
+      if (is_real(key.type)) key_of_real(key.type);
       store(kFrame, at, 0);
     }
   }
@@ -93,6 +94,71 @@ void Compiler::bucket(const Node& node) {
   alu(BPF_ADD, 0, 3);
   place(end);
   negate_if_negative(2, 0);
+}
+
+/// As key_of_real() of numbers.cpp, of what is in r0.
+void Compiler::key_of_real(ExpressionType type) {
+  const bool narrow = type == ExpressionType::real32;
+  const Label number = label();
+  const Label end = label();
+  if (narrow) alu_by(BPF_LSH, 0, 32);
+  move(2, 0);
+  alu_by(BPF_LSH, 2, 1);  // without its sign
+  set(3, infinity(type) << (narrow ? 33 : 1));
+  jump_if(kJumpLessEqual, 2, 3, number);
+  set(0, infinity(type) | infinity(type) >> 1);
+  jump(end);
+  place(number);
+  const Label nonzero = label();
+  jump_if_is(kJumpNotEqual, 2, 0, nonzero);
+  set(0, 0);
+  place(nonzero);
+  if (narrow) alu_by(BPF_RSH, 0, 32);
+  place(end);
+}
+
+/// As log2_bucket_of_real() of numbers.cpp.
+void Compiler::bucket_of_real(const Node& node) {
+  const ExpressionType type = node.of[0].type;
+  const bool narrow = type == ExpressionType::real32;
+  const Label end = label();
+  value(node.of[0]);
+  if (narrow) alu_by(BPF_LSH, 0, 32);
+  move(2, 0);             // its sign
+  alu_by(BPF_LSH, 0, 1);  // all else
+  jump_if_is(BPF_JEQ, 0, 0, end);
+  set(3, infinity(type) << (narrow ? 33 : 1));
+  jump_if(BPF_JGT, 0, 3, undecided_);
+  const unsigned below = mantissa_bits(type) - static_cast<unsigned>(node.of[1].bits) + (narrow ? 33 : 1);
+  alu_by(BPF_RSH, 0, static_cast<std::int32_t>(below));
+  alu_by(BPF_ADD, 0, 1);
+  place(end);
+  negate_if_negative(2, 0);
+}
+
+/// Of a real: by halves, among bounds that are known.
+void Compiler::linear_bucket(const Node& node) {
+  const Label end = label();
+  value(node.of[0]);
+  make_order_key(0, node.of[0].type, undecided_);
+  search(node, 0, node.of.size() - 1, end);
+  place(end);
+}
+
+/// Of what is not below `first` of the bounds, and below those from `last` on.
+void Compiler::search(const Node& node, std::size_t first, std::size_t last, Label end) {
+  if (first == last) {
+    set(0, static_cast<std::uint64_t>(linear_bucket_number(first, node.of.size() - 1)));
+    return jump(end);
+  }
+  const std::size_t middle = (first + last) / 2;
+  const Node& bound = node.of[1 + middle];
+  const Label below = label();
+  set(1, order_key(bound.type, bound.bits));
+  jump_if(kJumpLess, 0, 1, below);
+  search(node, middle + 1, last, end);
+  place(below);
+  search(node, first, middle, end);
 }
 
 }  // namespace usdt::expr

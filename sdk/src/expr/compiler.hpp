@@ -82,6 +82,10 @@ class Compiler : private Assembler {
   void text_key(const Node& key, int at, std::uint32_t size);
   void read_key(const Node& key, int at, std::int32_t most);
   void bucket(const Node& node);
+  void key_of_real(ExpressionType type);
+  void bucket_of_real(const Node& node);
+  void linear_bucket(const Node& node);
+  void search(const Node& node, std::size_t first, std::size_t last, Label end);
 
   // --- texts: compile_texts.cpp ---
   static bool is_prefix(const Node& node) { return static_cast<TextMatch>(node.bits) == TextMatch::prefix; }

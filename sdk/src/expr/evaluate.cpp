@@ -7,6 +7,7 @@
 
 #include "expr/glob.hpp"
 #include "expr/numbers.hpp"
+#include "expr/row.hpp"
 #include "expr/site_words.hpp"
 
 namespace usdt {
@@ -38,6 +39,10 @@ class Evaluator {
       }
       case Op::matches:
         return text_matches(node);
+      case Op::log2_bucket:
+        return expr::is_real(node.of[0].type) ? log2_bucket_of_real(node) : computed(node);
+      case Op::linear_bucket:
+        return linear_bucket(node);
       case Op::part:
       case Op::hex:
       case Op::ntop:
@@ -66,7 +71,6 @@ class Evaluator {
       case Op::bit_and:
       case Op::bit_xor:
       case Op::bit_or:
-      case Op::log2_bucket:
         return computed(node);
     }
     return std::nullopt;
@@ -99,6 +103,26 @@ class Evaluator {
       return of_reals(node.op, expr::real_of(type, a.bits), expr::real_of(type, b.bits)) ? 1 : 0;
     const auto result = expr::apply(node.op, a, b);
     return result ? std::optional(result->bits) : std::nullopt;
+  }
+
+  [[nodiscard]] std::optional<std::uint64_t> log2_bucket_of_real(const Node& node) const {
+    const auto bits = value(node.of[0]);
+    if (!bits) return std::nullopt;
+    const auto sub_bits = static_cast<unsigned>(node.of[1].bits);
+    const auto bucket = expr::log2_bucket_of_real(node.of[0].type, *bits, sub_bits);
+    return bucket ? std::optional(static_cast<std::uint64_t>(*bucket)) : std::nullopt;
+  }
+
+  /// Of a real: what is of integers check() has put into other operators.
+  [[nodiscard]] std::optional<std::uint64_t> linear_bucket(const Node& node) const {
+    const ExpressionType type = node.of[0].type;
+    const auto bits = value(node.of[0]);
+    if (!bits) return std::nullopt;
+    const double real = expr::real_of(type, *bits);
+    if (real != real) return std::nullopt;
+    const auto passed = std::ranges::count_if(
+        node.of.begin() + 1, node.of.end(), [&](const Node& bound) { return real >= expr::real_of(type, bound.bits); });
+    return static_cast<std::uint64_t>(expr::linear_bucket_number(static_cast<std::size_t>(passed), node.of.size() - 1));
   }
 
   static bool of_reals(Op op, double a, double b) {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "expr/numbers.hpp"
 
+#include <fmt/format.h>
+
 #include <bit>
+#include <charconv>
 #include <limits>
+#include <string>
 
 namespace usdt::expr {
 namespace {
@@ -72,6 +76,38 @@ double real_of(ExpressionType type, std::uint64_t bits) noexcept {
 }
 
 bool is_real(ExpressionType type) noexcept { return type == ExpressionType::real32 || type == ExpressionType::real64; }
+
+unsigned mantissa_bits(ExpressionType type) noexcept { return type == ExpressionType::real32 ? 23 : 52; }
+
+std::uint64_t infinity(ExpressionType type) noexcept {
+  return type == ExpressionType::real32 ? 0x7f80'0000 : 0x7ff0'0000'0000'0000;
+}
+
+std::uint64_t key_of_real(ExpressionType type, std::uint64_t bits) noexcept {
+  if (type == ExpressionType::real32) bits &= 0xffff'ffff;
+  const std::uint64_t sign = type == ExpressionType::real32 ? kSign >> 32 : kSign;
+  const std::uint64_t magnitude = bits & (sign - 1);
+  if (magnitude > infinity(type)) return infinity(type) | infinity(type) >> 1;  // quiet
+  return magnitude == 0 ? 0 : bits;
+}
+
+/// 0 is alone; then exponents and the highest bits of mantissas are in the order of the numbers.
+std::optional<std::int64_t> log2_bucket_of_real(ExpressionType type, std::uint64_t bits, unsigned sub_bits) noexcept {
+  const std::uint64_t number = key_of_real(type, bits);
+  const std::uint64_t sign = type == ExpressionType::real32 ? kSign >> 32 : kSign;
+  const std::uint64_t magnitude = number & (sign - 1);
+  if (magnitude > infinity(type)) return std::nullopt;
+  if (magnitude == 0) return 0;
+  const auto bucket = static_cast<std::int64_t>(1 + (magnitude >> (mantissa_bits(type) - sub_bits)));
+  return (number & sign) != 0 ? -bucket : bucket;
+}
+
+double decimal(std::int64_t number, unsigned digits) {
+  const std::string text = fmt::format("{}e-{}", number, digits);
+  double real = 0;
+  std::from_chars(text.data(), text.data() + text.size(), real);
+  return real;
+}
 
 std::uint64_t order_key(ExpressionType type, std::uint64_t bits) noexcept {
   if (type == ExpressionType::real32) bits <<= 32;

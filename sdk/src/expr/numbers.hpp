@@ -31,6 +31,17 @@ struct Number {
 [[nodiscard]] double real_of(ExpressionType type, std::uint64_t bits) noexcept;
 /// Whether it is a float or double.
 [[nodiscard]] bool is_real(ExpressionType type) noexcept;
+/// The same without what TableReal does not tell apart: the sign of 0, and all but one of the NaNs.
+[[nodiscard]] std::uint64_t key_of_real(ExpressionType type, std::uint64_t bits) noexcept;
+/// The key of a real's bucket by log2_buckets(). Nothing: NaN.
+[[nodiscard]] std::optional<std::int64_t> log2_bucket_of_real(ExpressionType type, std::uint64_t bits,
+                                                              unsigned sub_bits) noexcept;
+/// Bits of a real behind the point of its mantissa: 23 or 52.
+[[nodiscard]] unsigned mantissa_bits(ExpressionType type) noexcept;
+/// Its infinity.
+[[nodiscard]] std::uint64_t infinity(ExpressionType type) noexcept;
+/// The real nearest to `number`, so many of whose digits are behind the decimal point.
+[[nodiscard]] double decimal(std::int64_t number, unsigned digits);
 /// An unsigned number that orders reals as their values do; 0 has one for both its signs.
 [[nodiscard]] std::uint64_t order_key(ExpressionType type, std::uint64_t bits) noexcept;
 /// The bits of the real that has that order_key(), with a plus before 0.

@@ -42,18 +42,17 @@ Expression log2_buckets(Expression value, unsigned sub_bits) {
   return value;
 }
 
-Result<Expression> linear_buckets(Expression value, std::int64_t min, std::int64_t max, std::int64_t step) {
-  if (step <= 0 || min >= max || static_cast<Int128>(max) - min > kHighest)
-    return fail(
-        ErrorKind::invalid_argument,
-        fmt::format("no buckets of {} from {} to {}: a step above 0, and a beginning before the end", step, min, max));
-  // value < min ? LOWEST : value >= max ? HIGHEST : (value - min) / step
-  const ExpressionNode& root = value.root;
-  auto number = node_of(Op::divide, {node_of(Op::subtract, {root, integer(min)}), integer(step)});
-  auto below_end = node_of(Op::conditional,
-                           {node_of(Op::greater_equal, {root, integer(max)}), integer(kHighest), std::move(number)});
-  value.root =
-      node_of(Op::conditional, {node_of(Op::less, {root, integer(min)}), integer(kLowest), std::move(below_end)});
+Result<Expression> linear_buckets(Expression value, std::int64_t min, std::int64_t max, std::int64_t step,
+                                  unsigned digits) {
+  constexpr unsigned most_digits = 18;
+  if (step <= 0 || min >= max || digits > most_digits || static_cast<Int128>(max) - min > kHighest)
+    return fail(ErrorKind::invalid_argument,
+                fmt::format("no buckets of {:.{}f} from {:.{}f} to {:.{}f}: a step above 0, and a beginning before the "
+                            "end",
+                            expr::decimal(step, digits), digits, expr::decimal(min, digits), digits,
+                            expr::decimal(max, digits), digits));
+  value.root = node_of(Op::linear_bucket, {std::move(value.root), integer(min), integer(max), integer(step),
+                                           integer(static_cast<std::int64_t>(digits))});
   return value;
 }
 
@@ -77,6 +76,26 @@ Bucket Bucket::linear(std::int64_t key, std::int64_t min, std::int64_t max, std:
   if (key == kHighest) return {max, kHighest};
   const Int128 first = min + static_cast<Int128>(key) * step;
   return {first, std::min(first + step, static_cast<Int128>(max)) - 1};
+}
+
+RealBucket RealBucket::log2(ExpressionType type, std::int64_t key, unsigned sub_bits) {
+  if (key == 0) return {};
+  const unsigned shift = expr::mantissa_bits(type) - sub_bits;
+  const auto beyond_zero = static_cast<std::uint64_t>(key < 0 ? -key : key) - 1;
+  const std::uint64_t first = beyond_zero << shift;
+  const double low = expr::real_of(type, std::max(first, std::uint64_t{1}));  // 0 is alone
+  const double high = first == expr::infinity(type) ? low : expr::real_of(type, first + (std::uint64_t{1} << shift));
+  return key < 0 ? RealBucket{-high, -low} : RealBucket{low, high};
+}
+
+RealBucket RealBucket::linear(std::int64_t key, std::int64_t min, std::int64_t max, std::int64_t step,
+                              unsigned digits) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (key == kLowest) return {-infinity, expr::decimal(min, digits)};
+  if (key == kHighest) return {expr::decimal(max, digits), infinity};
+  const Int128 first = min + static_cast<Int128>(key) * step;
+  const auto end = static_cast<std::int64_t>(std::min(first + step, static_cast<Int128>(max)));
+  return {expr::decimal(static_cast<std::int64_t>(first), digits), expr::decimal(end, digits)};
 }
 
 double real_of_extreme(ExpressionType type, const Int128& extreme) noexcept {
@@ -116,6 +135,20 @@ std::uint32_t size_of(const TypedExpression::Node& key) {
 }
 
 }  // namespace
+
+ExpressionNode linear_bucket_of_integer(const ExpressionNode& bucket) {
+  const ExpressionNode &value = bucket.of[0], &min = bucket.of[1], &max = bucket.of[2], &step = bucket.of[3];
+  // value < min ? LOWEST : value >= max ? HIGHEST : (value - min) / step
+  auto number = node_of(Op::divide, {node_of(Op::subtract, {value, min}), step});
+  auto below_end =
+      node_of(Op::conditional, {node_of(Op::greater_equal, {value, max}), integer(kHighest), std::move(number)});
+  return node_of(Op::conditional, {node_of(Op::less, {value, min}), integer(kLowest), std::move(below_end)});
+}
+
+std::int64_t linear_bucket_number(std::size_t bounds_passed, std::size_t bounds) noexcept {
+  if (bounds_passed == 0) return kLowest;
+  return bounds_passed == bounds ? kHighest : static_cast<std::int64_t>(bounds_passed - 1);
+}
 
 RowLayout row_layout(const TypedExpression::Node& row) {
   RowLayout layout{.value = row.of.size() > row.bits + 1};
@@ -159,14 +192,17 @@ Result<PlannedTable> planned_table(const TypedExpression& row, const std::vector
     if (key.op == Op::hex) column.form = KeyForm::hex;
     if (key.op == Op::ntop) column.form = KeyForm::ipv4;
     if (key.op == Op::value || key.op == Op::text_of) column.arg = args[row.args()[key.bits]];
+    if ((key.op == Op::log2_bucket || key.op == Op::linear_bucket) && is_real(key.of[0].type))
+      column.ranges_of = key.of[0].type;
+    if (!question.reals && (is_real(key.type) || column.ranges_of))
+      return fail(ErrorKind::invalid_argument, fmt::format("{} is a real, of which there are no keys here", part.text));
   }
   if (layout.value) table.value = row.root().of.back().type;
-  if (table.value && is_real(*table.value) && !(question.reals && question.extremes))
-    return fail(
-        ErrorKind::invalid_argument,
-        fmt::format("{} is a real, and programs in the kernel add whole numbers only: --min and --max take it, and "
-                    "sums and averages can be made of its events (--print, --format json)",
-                    row.root().of.back().text));
+  if (!table.value || !is_real(*table.value)) return table;
+  table.real_sums = question.real_sums;
+  if (!question.reals || (!question.extremes && !question.real_sums))
+    return fail(ErrorKind::invalid_argument,
+                fmt::format("{} is a real, and what is added up here are whole numbers", row.root().of.back().text));
   return table;
 }
 
@@ -191,12 +227,12 @@ bool same_names(const std::optional<Arg>& a, const std::optional<Arg>& b) {
 
 std::string why_other_rows(const PlannedTable& table, const PlannedTable& more) {
   if (table.keys.size() != more.keys.size() || table.value.has_value() != more.value.has_value() ||
-      table.extremes != more.extremes || table.max_rows != more.max_rows)
+      table.extremes != more.extremes || table.real_sums != more.real_sums || table.max_rows != more.max_rows)
     return "a table of other keys or values";
   for (std::size_t i = 0; i < table.keys.size(); ++i) {
     const TableColumn &key = table.keys[i], &other = more.keys[i];
     if (key.type != other.type || key.field != other.field || key.offset != other.offset || key.size != other.size ||
-        key.form != other.form)
+        key.form != other.form || key.ranges_of != other.ranges_of)
       return fmt::format("{}: a key of another type than at the sites before", key.label);
     if (!same_names(key.arg, other.arg))
       return fmt::format("{}: its values have other names than at the sites before", key.label);

@@ -14,6 +14,11 @@ namespace usdt::expr {
 /// Which hits count (null: all), and the keys and the value of their rows, as one expression (Operator::row).
 [[nodiscard]] Expression row_of(const Expression* where, const TableQuestion& table);
 
+/// Operator::linear_bucket over an integer, by operators that there are.
+[[nodiscard]] ExpressionNode linear_bucket_of_integer(const ExpressionNode& bucket);
+/// The key of the one that so many of its bounds are not above.
+[[nodiscard]] std::int64_t linear_bucket_number(std::size_t bounds_passed, std::size_t bounds) noexcept;
+
 /// Where the keys are, behind usdt_row::key, and whether there is a value.
 struct RowLayout {
   struct Place {

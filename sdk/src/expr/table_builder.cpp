@@ -84,6 +84,7 @@ std::optional<TableKey> key_of(const Node& key, std::uint32_t size, const TypedE
   }
   const auto bits = evaluate(question, key, facts);
   if (!bits) return std::nullopt;
+  if (expr::is_real(key.type)) return TableReal{expr::real_of(key.type, expr::key_of_real(key.type, *bits))};
   if (key.type == ExpressionType::unsigned_integer) return *bits;
   return static_cast<std::int64_t>(*bits);
 }
@@ -113,11 +114,13 @@ void TableRow::add(const TableRow& other) {
   maximum = count == 0 ? other.maximum : std::max(maximum, other.maximum);
   count += other.count;
   sum += other.sum;
+  real_sum.add(other.real_sum);
 }
 
 void TableRow::scale(double weight) {
   multiply(*this, parts_of(weight));
   round_parts(*this);
+  real_sum.scale(weight);
 }
 
 TableBuilder::Added TableBuilder::add(const TypedExpression& question, const HitFacts& facts, double weight) {
@@ -133,6 +136,7 @@ TableBuilder::Added TableBuilder::add(const TypedExpression& question, const Hit
     keys.push_back(std::move(*key));
   }
   TableRow hit{.count = 1};
+  std::optional<double> real;  // to be added up
   if (layout.value) {
     const Node& value = root.of.back().of[0];
     const auto bits = evaluate(question, value, facts);
@@ -140,7 +144,10 @@ TableBuilder::Added TableBuilder::add(const TypedExpression& question, const Hit
     const auto number = number_of(value, *bits);
     if (!number) return Added::undecided;
     hit.minimum = hit.maximum = *number;
-    if (!expr::is_real(value.type)) hit.sum = *number;
+    if (!expr::is_real(value.type))
+      hit.sum = *number;
+    else if (table_.real_sums)
+      real = expr::real_of(value.type, *bits);
   }
   multiply(hit, parts_of(weight));
   auto row = rows_.find(keys);
@@ -149,6 +156,7 @@ TableBuilder::Added TableBuilder::add(const TypedExpression& question, const Hit
     row = rows_.emplace(keys, TableRow{.keys = keys}).first;
   }
   row->second.add(hit);
+  if (real) row->second.real_sum.add(*real * weight);
   return Added::row;
 }
 

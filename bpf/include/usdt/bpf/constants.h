@@ -104,7 +104,8 @@ struct usdt_stock_constants {
 	__u8 span_owner; /* some question about spans is about whose they are */
 	__u8 slow_only;	 /* usdt_least_duration of guards.h is looked at */
 	__u8 owners;	 /* at the end of each record is a struct usdt_owner */
-	__u8 reserved[2];
+	__u8 sum_pieces; /* of a table's exact sum of reals: USDT_SUM_PIECES32 or 64; 0: there is none */
+	__u8 reserved;
 };
 #define USDT_RATE_SHIFT 6 /* 2^58 ns are nine years */
 

@@ -93,6 +93,14 @@ struct usdt_tally {
 	__u64 maximum;
 };
 
+/* Behind the tally of reals that are added up their exact sum, in units of the smallest real above 0: piece N is of
+ * 2^(N * USDT_SUM_BITS) of them, with a sign, and a real changes three of them by less than 2^USDT_SUM_BITS each. Then
+ * how many were infinite, and how many of those negative. */
+#define USDT_SUM_BITS 26
+#define USDT_SUM_PIECES32 12 /* of floats */
+#define USDT_SUM_PIECES64 81 /* of doubles */
+#define USDT_SUM_INFINITIES 2
+
 /* Of arguments that may point to text, the first so many of a site are tried. */
 #define USDT_LIKELY_ARGS 16
 struct usdt_misreads {
