@@ -131,6 +131,25 @@ TEST_F(FileGuardTest, a_write_by_who_had_the_file_open_before_is_reported_once) 
   EXPECT_EQ(heard_.after_a_while(), kOneWritten);
 }
 
+TEST_F(FileGuardTest, what_is_forgotten_is_closed_and_what_is_added_then_has_a_number_of_its_own) {
+  auto started = FileGuard::start({guarded(one_), guarded(other_)}, heard_.sink({one_, other_, one_, one_}));
+  ASSERT_TRUE(started) << started.error().message;
+  FileGuard& watching = *started;
+  const std::weak_ptr<const ElfFile> forgotten = [&] {
+    const GuardedFile file = guarded(one_);
+    watching.add({file});
+    return file.elf;
+  }();
+  EXPECT_FALSE(forgotten.expired());
+  watching.forget({0, 2});
+  EXPECT_TRUE(forgotten.expired());
+  EXPECT_FALSE(is_leased(one_));
+  watching.add({guarded(one_)});
+  const sys::UniqueFd writer(::open(one_.c_str(), O_WRONLY | O_CLOEXEC));
+  ASSERT_EQ(::pwrite(writer.get(), "x", 1, 0), 1);
+  EXPECT_EQ(heard_.wait_for(1), (Reports{{3, FileChangeKind::written}}));
+}
+
 TEST_F(FileGuardTest, a_write_through_a_mapping_is_seen_by_the_files_time) {
   const sys::UniqueFd writer(::open(one_.c_str(), O_RDWR | O_CLOEXEC));
   void* page = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, writer.get(), 0);

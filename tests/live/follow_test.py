@@ -15,6 +15,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import time
 
 import puppet
 from harness import Skip, Tracing, check, check_equal, main, require_program, require_root, scenario, wait_line, wait_until
@@ -49,9 +50,9 @@ class Later:
         return int(wait_line(self.process, timeout=120))
 
 
-def attach(run, probes, *options, **more):
+def attach(run, probes, *options, ready="attached ", **more):
     tracing = run.trace_start(probes, *options, **more)
-    wait_until(lambda: "attached " in tracing.stderr() or not tracing.alive(), "attached")
+    wait_until(lambda: ready in tracing.stderr() or not tracing.alive(), ready)
     check(tracing.alive(), tracing.stderr())
     return tracing
 
@@ -154,6 +155,129 @@ def files_that_take_the_place_of_others_are_traced(run):
     after = sorted(each["after_ns"] / 1e6 for each in followed(result))
     check_equal({each["kind"] for each in followed(result)}, {"file"}, "kinds")
     print(f"  attached {after[0]:.1f} to {after[-1]:.1f} ms after the file was there")
+
+
+def descriptors_of(tracing):
+    return len(list(pathlib.Path(f"/proc/{tracing.process.pid}/fd").iterdir()))
+
+
+def let_go(tracing):
+    """Files of the notices so far."""
+    return sum(1 if words == "a file" else int(words.split()[0])
+               for words in re.findall(r"let go: (a file|\d+ files): ", tracing.stderr()))
+
+
+def everybody_can_be_looked_into():
+    """Else what was there when the trace began is kept."""
+    for process in pathlib.Path("/proc").iterdir():
+        try:
+            process.name.isdigit() and (process / "maps").open().close()
+        except PermissionError:
+            return False
+        except OSError:
+            continue
+    return True
+
+
+def wait_let_go(tracing, count):
+    wait_until(lambda: let_go(tracing) >= count or not tracing.alive(), f"{count} files let go")
+    check_equal(let_go(tracing), count, f"files let go\n{tracing.stderr()}")
+
+
+@scenario
+def files_that_are_gone_make_room_for_others(run):
+    """A program that is replaced again and again, far more often than files can be followed at once."""
+    later, count, room = Later(run), times(300, 16), 8
+    path, fresh = run.dir / "replaced", run.dir / "fresh"
+    shutil.copy(later.program, path)
+    tracing = attach(run, [f"usdt:{path}:late:own"], "--max-followed", room)
+    time.sleep(0.05)  # inodes know to some milliseconds when they were made
+    before = descriptors_of(tracing)
+    for n in range(count):
+        shutil.copy(later.program, fresh)
+        os.rename(fresh, path)
+        wait_followed(tracing, n + 1)
+        check_equal(subprocess.run([path, "3"]).returncode, 0, "exit code of the program")
+        if n >= room - 2:
+            wait_until(lambda: let_go(tracing) > n + 2 - room, "room")  # the first one is none that came
+    wait_let_go(tracing, count if everybody_can_be_looked_into() else count - 1)  # all but the last
+    check(descriptors_of(tracing) <= before + 8, f"descriptors: {before}, and {descriptors_of(tracing)} afterwards")
+    check_equal(subprocess.run([path, "3"]).returncode, 0, "exit code of the program")
+    result = finish(tracing)
+    result.check_accounted(3 * count + 3, lost=0)
+    check_equal(sum(probe["hits"] > 0 for probe in result.summary["probes"]), count, "files with hits of their own")
+    notices = [line for line in result.stderr.splitlines() if line.startswith("let go: ")]
+    print(f"  {let_go(tracing)} files let go by {len(notices)} notices")
+
+
+@scenario
+def a_file_that_is_gone_is_traced_as_long_as_somebody_runs_it(run):
+    """By those that have it mapped, whatever became of its name; and by who had it open, and maps it again."""
+    later = Later(run)
+    pid = later.start()
+    tracing = attach(run, ["late:*"], "-p", pid)
+    gone = later.build("libgone.so")
+    check_equal(later.order("open", gone), 0, "dlopen")
+    wait_followed(tracing)
+    with open(gone, "rb") as kept:
+        os.unlink(gone)
+        later.order("fire", 5)
+        wait_until(lambda: "libgone.so was removed" in tracing.stderr(), "notice")
+        time.sleep(1.5)
+        check_equal(let_go(tracing), 0, f"files let go\n{tracing.stderr()}")
+        later.order("fire", 5)
+        later.order("close")
+        wait_let_go(tracing, 1)
+        check_equal(later.order("open", f"/proc/{os.getpid()}/fd/{kept.fileno()}"), 0, "dlopen")
+        wait_followed(tracing, 2)
+        later.order("fire", 7)
+    result = finish(tracing)
+    result.check_accounted(17, lost=0)
+    check_equal(numbers(result, "hit"), list(range(17)), "values")
+
+
+@scenario
+def probes_that_processes_made_go_with_them(run):
+    """Code in files without a name, of processes that live for a moment."""
+    require_root()
+    program, count, room = run.tool.parent / "runtime-probes", times(100, 8), 4
+    tracing = attach(run, ["ticks:tick"], "--wait", "--max-followed", room, "--by", "arg0", ready="waiting: ")
+    time.sleep(0.05)
+    before = descriptors_of(tracing)
+    for n in range(count):
+        process = run.start(program, "tick", 3, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        wait_line(process)
+        wait_followed(tracing, n + 1)
+        process.stdin.write(b"\n")
+        check_equal(process.wait(60), 0, "exit code of the program")
+        if n >= room:
+            wait_until(lambda: let_go(tracing) > n + 1 - room, "room")  # the first one was waited for
+    wait_let_go(tracing, count)
+    print(f"  descriptors: {before} before, {descriptors_of(tracing)} with all of {count} gone")
+    expect_rows(finish(tracing), {(n,): count for n in range(3)})
+
+
+@scenario
+def a_program_of_a_container_is_there_also_when_nobody_runs_it(run):
+    """Of a mount namespace that others live in; once they are gone, so is the program."""
+    later = Later(run)
+    script = ("mount -t tmpfs none /mnt && echo up && read line && "
+              f"cp {shlex.quote(str(later.program))} /mnt/later && sleep 1 | /mnt/later && /mnt/later 3 && echo ran && read line && /mnt/later 3 && echo again && read line")
+    container = run.start("unshare", "-m", "sh", "-c", script, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    check_equal(wait_line(container), "up", "the container")
+    tracing = attach(run, ["late:own"], "--wait", ready="waiting: ")
+    time.sleep(0.05)
+    container.stdin.write(b"\n")
+    check_equal(wait_line(container), "ran", "the container")
+    wait_followed(tracing)
+    time.sleep(1.5)
+    container.stdin.write(b"\n")
+    check_equal(wait_line(container), "again", "the container")
+    check_equal(let_go(tracing), 0, f"files let go\n{tracing.stderr()}")
+    container.stdin.write(b"\n")
+    container.wait(10)
+    wait_let_go(tracing, 1)
+    finish(tracing).check_accounted(6, lost=0)
 
 
 @scenario
@@ -427,6 +551,101 @@ def tables_of_a_recording_have_what_came(run):
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     check_equal({tuple(row["key"]): row["count"] for line in lines if line["type"] == "table" for row in line["rows"]},
                 {("hit", 0): 500, ("hit", 1): 3}, done.stderr)
+
+
+def spans_program(run):
+    require_root()
+    return run.build("spans-of", [puppet.HERE / "spans.c"], ["-O2", "-g"], libs=["-lpthread"])
+
+
+def expect_spans(lines, count):
+    """`count` runs of `spans pairs 2 100`: what each end said, and that its account adds up."""
+    spans = [line for line in lines if line["type"] == "span"]
+    by_process = collections.defaultdict(list)
+    for span in spans:
+        check_equal(span["end_args"], [span["args"][0], span["args"][0] % 10_000_000 % 1000 - 300], f"{span}")
+        by_process[span["pid"]].append(span["args"])
+    expected = sorted([thread * 10_000_000 + n, thread] for thread in range(2) for n in range(100))
+    check_equal([sorted(args) for args in by_process.values()], [expected] * count, "spans of each process")
+    summary = lines[-1]
+    check_equal((summary["events"], summary["hits"]), (200 * count, 400 * count), "events and hits")
+    check_equal(sum(probe.get("paired", 0) for probe in summary["probes"]), 200 * count, "pairs")
+    check_equal([key for probe in summary["probes"] for key in ("in_flight", "unmatched") if probe.get(key)], [], "rest")
+
+
+def trace_replaced_spans(run, *options):
+    """A program that is not there yet, and is replaced again and again."""
+    program, count, path, fresh = spans_program(run), times(50, 4), run.dir / "spans", run.dir / "fresh"
+    path.unlink(missing_ok=True)
+    tracing = attach(run, [f"usdt:{path}:spans:begin", "~~", f"usdt:{path}:spans:end"], "--wait", *options, ready="waiting: ")
+    for n in range(count):
+        shutil.copy(program, fresh)
+        os.rename(fresh, path)
+        wait_followed(tracing, n + 1)
+        subprocess.run([path, "pairs", "2", "100"], check=True, stdout=subprocess.DEVNULL)
+    return finish(tracing), count
+
+
+@scenario
+def spans_of_a_program_that_is_waited_for_and_replaced_are_traced(run):
+    result, count = trace_replaced_spans(run)
+    expect_spans(result.records, count)
+    check_equal({(each["probes"], each["sites"], each["attached"]) for each in followed(result)}, {(2, 11, 11)}, "followed")
+
+
+@scenario
+def spans_that_came_are_in_the_same_table_and_recording(run):
+    result, count = trace_replaced_spans(run, "--by", "arg1", "--sum", "end.arg1")
+    expected = {(thread,): count * sum(n - 300 for n in range(100)) for thread in range(2)}
+    check_equal({key: row["sum"] for key, row in table(result).items()}, expected, "sums")
+    recording = run.dir / "recording"
+    trace_replaced_spans(run, "--record", recording)
+    done = replay(run, recording, "-f", "json")
+    check_equal(done.returncode, 0, done.stderr)
+    expect_spans([json.loads(line) for line in done.stdout.splitlines()], count)
+
+
+@scenario
+def spans_are_waited_for_until_both_their_ends_are_there(run):
+    program = spans_program(run)
+    begins, ends = run.dir / "begins", run.dir / "ends"
+    names = [f"usdt:{begins}:spans:begin", "~~", f"usdt:{ends}:spans:end"]
+    tracing = attach(run, names, "--wait", "--pair-by", "arg0", ready="waiting: ")
+    fresh = run.dir / "fresh"
+    for path in (ends, begins):
+        shutil.copy(program, fresh)
+        os.rename(fresh, path)
+        wait_until(lambda: " on: " in tracing.stderr(), "notice")
+    wait_followed(tracing)
+    for each in (begins, ends):
+        subprocess.run([each, "pairs", "1", "100"], check=True, stdout=subprocess.DEVNULL)
+    shutil.copy(program, fresh)
+    os.rename(fresh, begins)
+    wait_until(lambda: "not followed: " in tracing.stderr(), "notice")
+    result = finish(tracing)
+    check("spans only begin in it" in result.stderr, result.stderr)
+    spans = [line for line in result.records if line["type"] == "span"]
+    check_equal([(span["args"][0], span["end_args"][0]) for span in spans], [(n, n) for n in range(100)], "spans")
+
+
+@scenario
+def a_print_list_of_a_probe_that_comes_later_is_checked_then(run):
+    later = Later(run)
+    lists = ["--print", "pid", "--print", "late:hit=hex(arg0)"]
+    tracing = attach(run, ["late:*"], "-p", later.start(), *lists)
+    check("late:hit=...' is for no probe of this trace yet: late:own" in tracing.stderr(), tracing.stderr())
+    later.order("open", later.library)
+    wait_followed(tracing)
+    later.order("fire", 3)
+    check_equal(numbers(finish(tracing), "hit"), ["0x0", "0x1", "0x2"], "values")
+    tracing = attach(run, ["late:*"], "-p", later.start(), "--print", "late:hit=nosuch")
+    later.order("open", later.library)
+    wait_until(lambda: "not followed: " in tracing.stderr(), "notice")
+    result = finish(tracing)
+    check("--print nosuch: no such argument: late:hit(" in result.stderr, result.stderr)
+    refused = run.trace(["late:*"], "-p", later.start(), "--print", "late:hit=arg0", "--no-follow")
+    refused.check_code(2)
+    check("is for no probe of this trace, or only" in refused.stderr, refused.stderr)
 
 
 class Children:

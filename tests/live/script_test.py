@@ -4,13 +4,15 @@
 
 import collections
 import json
+import os
 import re
+import shutil
 import signal
 import subprocess
 import time
 
 from puppet import HERE
-from harness import check, check_equal, main, require_file, require_root, scenario
+from harness import Tracing, check, check_equal, main, require_file, require_root, scenario, wait_until
 from where_hits import Hit, build
 
 EXAMPLES = HERE.parents[1] / "examples/scripts"
@@ -232,6 +234,46 @@ def a_question_of_a_replay_has_the_types_of_its_own_probes(run):
     check_equal([(row["count"], row["sum"]) for row in told["a"][0]["rows"]], [(30, sum(3 - i for i in range(30)))], "rows")
     both = subprocess.run([run.tool, "--replay", file, "--sum", "arg0", "--by", "probe"], capture_output=True, text=True, timeout=60)
     check("app:small is not in the table: a value of another type" in both.stderr, both.stderr)
+
+
+@scenario
+def a_question_waits_while_others_are_answered(run):
+    """Each for its own file; one for what never comes."""
+    require_root()
+    program = run.build("later", [HERE / "later.c"], ["-O1"], libs=["-ldl"])
+    paths = [run.dir / name for name in ("first", "second", "never")]
+    file = run.dir / "script.toml"
+    file.write_text("wait = true\n" + "".join(f"[question.{path.name}]\nprobes = 'usdt:{path}:late:own'\nby = 'arg0'\n" for path in paths))
+    shutil.copy(program, paths[0])
+    tracing = Tracing([str(run.tool), "--script", str(file), "-f", "json"], run.dir)
+    run.adopt(tracing.process)
+    wait_until(lambda: "first: attached " in tracing.stderr() and tracing.stderr().count("waiting: ") == 2, "attached")
+    subprocess.run([paths[0], "3"], check=True)
+    shutil.copy(program, run.dir / "fresh")
+    os.rename(run.dir / "fresh", paths[1])
+    wait_until(lambda: "second: followed: " in tracing.stderr(), "followed")
+    for path in paths[:2]:
+        subprocess.run([path, "2"], check=True)
+    tracing.signal(signal.SIGINT)
+    result = tracing.finish()
+    result.check_code(0)
+    told = answers(tracing.stdout())
+    rows = {name: {row["key"][0]: row["count"] for row in told[name][-2]["rows"]} for name in ("first", "second")}
+    check_equal(rows, {"first": {0: 2, 1: 2, 2: 1}, "second": {0: 1, 1: 1}}, tracing.stderr())
+    check("never: nothing came that matches" in tracing.stderr() and "never" not in told, tracing.stderr())
+
+
+@scenario
+def a_question_ends_the_run_when_it_has_seen_what_its_recording_is_for(run):
+    program = build(run)
+    files = {name: run.dir / name for name in ("seen", "rest")}
+    text = "".join(f"[question.{name}]\nprobes = 'usdt:{program}:where:numbers'\nprint = 'arg0'\nlast = '1h'\nrecord = '{file}'\n" +
+                   ("dump-on = 'arg0 == -240'\n" if name == "seen" else "") for name, file in files.items())
+    scripted(run, text, command=["sh", "-c", f"{program} > /dev/null; sleep 60"])
+    for name, file in files.items():
+        done = subprocess.run([run.tool, "--replay", file, "-f", "json", "-q"], capture_output=True, text=True, timeout=60)
+        args = [record["args"][0] for record in map(json.loads, done.stdout.splitlines()) if record["type"] == "event"]
+        check_equal(args[:11], list(range(-250, -239)), f"{name}: {done.stderr}")
 
 
 if __name__ == "__main__":

@@ -75,7 +75,9 @@ class Scripts(tool.TempDirCase):
         ("[question.a]\nprobe = ['{app}:app:work']", ":1:11: question 'a' has no probes"),
         ("[question.a]\nprobes = ['{app}:app:work']\nduration = 3", ":3:1: duration is of all questions"),
         ("where = 'pid == 1'\n[question.a]\nprobes = ['{app}:app:work']", ":1:1: where is of one question"),
-        ("wait = true\n[question.a]\nprobes = ['{app}:app:work']", ":1:1: wait is of the command line"),
+        ("explain = true\n[question.a]\nprobes = ['{app}:app:work']", ":1:1: explain is of the command line"),
+        ("last = '10s'\n[question.a]\nprobes = ['{app}:app:work']", ":1:1: last is of one question"),
+        ("[question.a]\nprobes = ['{app}:app:work']\nwait = true", ":3:1: wait is of all questions"),
         ("script = 'other.toml'\n[question.a]\nprobes = ['{app}:app:work']", ":1:1: script is of the command line"),
         ("[question.a]\nprobes = ['{app}:app:work']\nwhere = true", ":3:1: where takes a EXPR"),
         ("[question.a]\nprobes = ['{app}:app:work']\ncount = 'yes'", ":3:1: count is true or false"),
@@ -119,7 +121,7 @@ class Scripts(tool.TempDirCase):
             self.assertIn(part, done.stderr)
 
     def test_options_that_are_about_one_question_do_not_go_beside_a_script(self):
-        for words in (["--where", "pid == 1"], ["a:b"], ["--count"], ["--wait"]):
+        for words in (["--where", "pid == 1"], ["a:b"], ["--count"], ["--last", "10s"]):
             self.assertIn("does not go with --script", self.run_script(GOOD, *words, check=2).stderr)
         done = subprocess.run([TRACE, "-f", "x.toml"], capture_output=True, text=True, timeout=60)
         self.assertEqual((done.returncode, "--script FILE" in done.stderr), (2, True))

@@ -186,6 +186,11 @@ void declare_following(CLI::App& app, Flags& flags) {
   app.add_flag("--hold-exec", flags.hold_exec,
                "Hold each program that the traced ones start, or with neither -p nor a command anybody, until it is "
                "traced: none of its hits is missed. A second at most; nothing stays held when this ends");
+  app.add_option("--max-followed", flags.max_followed,
+                 "Files that came since the trace began, at most N at once; those that are gone make room for others")
+      ->check(whole_number(1, usdt::Tracer::kMostAdditions))
+      ->type_name("N")
+      ->capture_default_str();
 }
 
 void declare_notices(CLI::App& app, Flags& flags) {

@@ -71,11 +71,12 @@ struct Flags {
   usdt::Carrier carrier = usdt::Carrier::automatic;
   std::uint32_t max_programs = 64;
   bool follow = true;
-  std::vector<std::string> cgroups;     ///< --cgroup, by name
-  std::vector<std::string> containers;  ///< --container, by id
-  bool wait = false;                    ///< for what is not there yet
-  bool hold_exec = false;               ///< FollowOptions::hold_exec
-  bool children = false;                ///< of the process, too
+  std::vector<std::string> cgroups;                           ///< --cgroup, by name
+  std::vector<std::string> containers;                        ///< --container, by id
+  bool wait = false;                                          ///< for what is not there yet
+  bool hold_exec = false;                                     ///< FollowOptions::hold_exec
+  std::uint32_t max_followed = usdt::Tracer::kMostAdditions;  ///< TraceOptions::max_additions
+  bool children = false;                                      ///< of the process, too
   bool strict = false;
   bool allow_unsafe_nop5 = false;
   bool quiet = false;

@@ -70,7 +70,6 @@ usdt::Result<void> check_spans(const Flags& flags, const RawFlags& raw) {
       Rule{!spans && !raw.pair_by.empty(), "--pair-by is about spans: 'A ~~ B'"},
       Rule{spans && flags.count_only, "--count is of hits: of spans '--sum duration' has the number, too"},
       Rule{spans && !flags.print.for_probes.empty(), "--print: a span has one list, of what both its ends have"},
-      Rule{spans && flags.wait, "--wait does not go with spans, whose probes have to be there when the trace begins"},
   });
 }
 

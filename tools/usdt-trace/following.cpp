@@ -2,6 +2,7 @@
 #include "following.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -14,26 +15,13 @@
 namespace usdt_trace {
 namespace {
 
-/// The files a pattern names; null: it is of the kernel.
-const std::string* target_of(const usdt::PointPattern& pattern) {
-  if (const auto* probe = std::get_if<usdt::ProbePattern>(&pattern)) return &probe->target;
-  const auto* function = std::get_if<usdt::FunctionPattern>(&pattern);
-  return function ? &function->target : nullptr;
-}
-
-bool looks_everywhere(const usdt::PointPattern& pattern) {
-  const std::string* target = target_of(pattern);
-  return target != nullptr && usdt::means_everything(*target);
-}
-
 /// Paths whose next file is meant, too: those of traced files, and those that are named, whether they exist or not.
-std::vector<std::filesystem::path> paths_of(const Flags& flags, const usdt::AttachPlan* plan) {
+std::vector<std::filesystem::path> paths_of(const std::vector<usdt::PointPattern>& patterns,
+                                            const std::vector<KnownFile>& known) {
   std::vector<std::filesystem::path> paths;
-  if (plan != nullptr) {
-    for (const usdt::PlannedFile& file : plan->files)
-      if (!file.target.deleted && file.target.access == file.target.path) paths.push_back(file.target.path);
-  }
-  for (const usdt::PointPattern& pattern : flags.patterns) {
+  for (const auto& [target, elf] : known)
+    if (!target.deleted && target.access == target.path) paths.push_back(target.path);
+  for (const usdt::PointPattern& pattern : patterns) {
     const std::string* target = target_of(pattern);
     if (target == nullptr || target->find('/') == target->npos || usdt::has_glob(*target)) continue;
     const std::filesystem::path path(*target);
@@ -52,6 +40,8 @@ std::string what_came(const usdt::Followed& followed) {
       return fmt::format("process {} made probes, in {}", followed.pid, followed.file);
     case usdt::FollowKind::file:
       return fmt::format("{} is a new file", followed.file);
+    case usdt::FollowKind::gone:
+      return fmt::format("{} is gone", followed.file);
   }
   return followed.file;
 }
@@ -66,9 +56,26 @@ std::string followed_text(const usdt::Followed& followed) {
                      static_cast<double>(followed.after_ns) / 1e6);
 }
 
+std::string half_came_text(const usdt::Followed& followed) {
+  return fmt::format("waiting on: {}, which has one side of the spans", what_came(followed));
+}
+
+std::string let_go_text(const std::vector<std::string>& files, std::size_t sites) {
+  constexpr std::size_t most = 3;
+  const bool one = files.size() == 1;
+  std::vector<std::string> shown;  // a name that was replaced again and again, once
+  for (const std::string& file : files)
+    if (shown.size() < most && std::ranges::find(shown, file) == shown.end()) shown.push_back(file);
+  return fmt::format("let go: {}: {}{}, gone, and mapped by nobody: {} detached, {} hits stay counted",
+                     one ? "a file" : fmt::format("{} files", files.size()), fmt::join(shown, ", "),
+                     shown.size() < files.size() ? ", ..." : "", usdt::tools::counted(sites, "site"),
+                     one ? "its" : "their");
+}
+
 usdt::Result<void> Following::open() {
   if (!flags_.follow) return {};
-  if (std::ranges::none_of(flags_.patterns, [](const auto& each) { return target_of(each) != nullptr; })) return {};
+  if (std::ranges::none_of(all_patterns(flags_), [](const auto& each) { return target_of(each) != nullptr; }))
+    return {};
   auto follower = usdt::Follower::open();
   if (!follower) return usdt::fail(follower.error());
   follower_.emplace(std::move(*follower));
@@ -76,23 +83,22 @@ usdt::Result<void> Following::open() {
 }
 
 usdt::Result<void> Following::begin(const Subjects& subjects, std::optional<pid_t> command,
-                                    const usdt::AttachPlan* plan, std::function<void()> on_event) {
+                                    const std::vector<KnownFile>& known, std::function<void()> on_event) {
   if (!follower_ || begun_) return {};
-  usdt::FollowOptions options{.patterns = flags_.patterns, .on_event = std::move(on_event)};
+  usdt::FollowOptions options{.patterns = all_patterns(flags_), .on_event = std::move(on_event)};
   options.scope.pids = subjects.pids;
   options.scope.cgroups = subjects.cgroups;
   if (command) options.scope.pids.push_back(*command);
   options.hold_exec = flags_.hold_exec;
+  options.tell_gone = flags_.max_overhead == 0;
   options.scope.descendants = command || flags_.children;
   const bool of_processes = !options.scope.pids.empty() || !options.scope.cgroups.empty();
   // Of everybody's: where it was left open which files are meant.
   options.scope.processes =
-      of_processes || flags_.wait || flags_.hold_exec || std::ranges::any_of(flags_.patterns, looks_everywhere);
+      of_processes || flags_.wait || flags_.hold_exec || std::ranges::any_of(options.patterns, looks_everywhere);
   // The next file of a name is one of a process only once that maps it.
-  if (subjects.pids.empty()) options.paths = paths_of(flags_, plan);
-  if (plan != nullptr) {
-    for (const usdt::PlannedFile& file : plan->files) options.known.push_back(file.elf);
-  }
+  if (subjects.pids.empty()) options.paths = paths_of(options.patterns, known);
+  for (const auto& [target, elf] : known) options.known.push_back(elf);
   begun_ = true;
   if (flags_.hold_exec) ignore_stop_signals();
   return follower_->begin(std::move(options));
@@ -115,6 +121,9 @@ std::string Following::account() const {
     text += fmt::format("  {} times the kernel had no room to tell what was mapped; everybody was looked at then\n",
                         counts.lost);
   if (counts.dropped > 0) text += fmt::format("  {} files came too fast to be followed\n", counts.dropped);
+  if (counts.gone > 0)
+    text += fmt::format("  {} let go when {} gone\n", usdt::tools::counted(counts.gone, "file"),
+                        counts.gone == 1 ? "it was" : "they were");
   if (counts.held > 0)
     text += fmt::format("  {} held at their start: 99 of 100 for at most {:.3f} ms, the longest {:.3f} ms\n",
                         usdt::tools::counted(counts.held, "program"), static_cast<double>(counts.hold_p99_ns) / 1e6,

@@ -6,8 +6,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flags.hpp"
@@ -19,6 +21,15 @@ namespace usdt_trace {
 /// "followed: process 4711 opened /usr/lib/libx.so: 3 sites of 2 probes attached, 12.3 ms after".
 [[nodiscard]] std::string followed_text(const usdt::Followed& followed);
 
+/// "waiting on: process 4711 opened /usr/lib/libx.so, which has one side of the spans".
+[[nodiscard]] std::string half_came_text(const usdt::Followed& followed);
+
+/// "let go: 37 files: /usr/bin/server, ..., gone, and mapped by nobody: 111 sites detached, their hits stay counted".
+[[nodiscard]] std::string let_go_text(const std::vector<std::string>& files, std::size_t sites);
+
+/// A file that need not be found.
+using KnownFile = std::pair<usdt::TargetFile, std::shared_ptr<const usdt::ElfFile>>;
+
 /// Watches what the command line is about.
 class Following {
  public:
@@ -26,8 +37,8 @@ class Following {
 
   /// Before anything is looked for, so that nothing comes unseen between that and begin().
   usdt::Result<void> open();
-  /// `plan`: what is traced already; null: nothing yet. `on_event` is called from another thread.
-  usdt::Result<void> begin(const Subjects& subjects, std::optional<pid_t> command, const usdt::AttachPlan* plan,
+  /// `known`: what is traced already. `on_event` is called from another thread.
+  usdt::Result<void> begin(const Subjects& subjects, std::optional<pid_t> command, const std::vector<KnownFile>& known,
                            std::function<void()> on_event);
   [[nodiscard]] bool begun() const noexcept { return begun_; }
   [[nodiscard]] std::vector<usdt::FollowEvent> take();

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 
 #include "common/meaning.hpp"
 #include "common/report.hpp"
@@ -21,7 +22,7 @@ void say(const std::string& text) { usdt::tools::print_notice(text); }
 }  // namespace
 
 std::string change_text(const usdt::AttachPlan& plan, const usdt::FileChange& change, bool followed) {
-  const std::string path = plan.files[change.file].target.path.string();
+  std::string path = plan.files[change.file].target.path.string();
   switch (change.kind) {
     case usdt::FileChangeKind::written:
       return fmt::format("{} was written to: its {} let go, since programs that start now would die of them", path,
@@ -137,7 +138,17 @@ void Ledger::print_filtered(const Account& total) const {
 
 /// What the numbers above do not cover.
 void Ledger::print_changes() const {
-  for (const usdt::FileChange& change : facts_.summary.changed) say("  " + change_text(plan_, change, facts_.followed));
+  // Of a file that was replaced a thousand times, each was told of when it happened.
+  std::map<std::string, std::size_t> times;
+  std::vector<std::string> texts;
+  for (const usdt::FileChange& change : facts_.summary.changed) {
+    std::string text = change_text(plan_, change, facts_.followed);
+    if (++times[text] == 1) texts.push_back(std::move(text));
+  }
+  constexpr std::size_t most = 20;
+  for (std::size_t n = 0; n < std::min(texts.size(), most); ++n)
+    say(fmt::format("  {}{}", texts[n], times[texts[n]] > 1 ? fmt::format(" ({} times)", times[texts[n]]) : ""));
+  if (texts.size() > most) say(fmt::format("  and {} changed", counted(texts.size() - most, "more file")));
   if (facts_.nothing_left) say("  nothing is left to trace");
   if (!facts_.summary.cut.empty()) say(fmt::format("  the recording is not whole: {}", facts_.summary.cut));
 }

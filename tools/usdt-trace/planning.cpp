@@ -15,6 +15,24 @@
 #include "words.hpp"
 
 namespace usdt_trace {
+
+const std::string* target_of(const usdt::PointPattern& pattern) {
+  if (const auto* probe = std::get_if<usdt::ProbePattern>(&pattern)) return &probe->target;
+  const auto* function = std::get_if<usdt::FunctionPattern>(&pattern);
+  return function ? &function->target : nullptr;
+}
+
+bool looks_everywhere(const usdt::PointPattern& pattern) {
+  const std::string* target = target_of(pattern);
+  return target != nullptr && usdt::means_everything(*target);
+}
+
+std::vector<usdt::PointPattern> all_patterns(const Flags& flags) {
+  auto patterns = flags.patterns;
+  patterns.insert(patterns.end(), flags.ends.begin(), flags.ends.end());
+  return patterns;
+}
+
 namespace {
 
 void ask_for_text(const PrintItem& item, usdt::TextOptions& texts) {
@@ -147,11 +165,28 @@ std::string names_of_probes(const usdt::AttachPlan& plan) {
 
 }  // namespace
 
+namespace {
+
+bool is_used(const Printed& printed, ListNumber number) {
+  return std::ranges::find(printed.of_probe, number) != printed.of_probe.end();
+}
+
+/// A probe that a list is for may come while the trace runs.
+bool may_come(const Flags& flags, const ProbePrint& print) {
+  return flags.replay.empty() && !flags.explain && flags.follow &&
+         !std::holds_alternative<usdt::KernelPattern>(print.pattern);
+}
+
+}  // namespace
+
 /// Each list has a probe, but for that of the rest.
 usdt::Result<void> check_prints(const Flags& flags, const usdt::AttachPlan& plan, const Printed& printed) {
   for (ListNumber number = 0; number < printed.lists.size(); ++number) {
-    if (std::ranges::find(printed.of_probe, number) != printed.of_probe.end()) {
+    if (is_used(printed, number)) {
       if (auto sense = check_list(flags, plan, printed, number); !sense) return sense;
+    } else if (number > 0 && may_come(flags, flags.print.for_probes[number - 1])) {
+      notice(flags, fmt::format("--print '{}=...' is for no probe of this trace yet: {}",
+                                flags.print.for_probes[number - 1].probe, names_of_probes(plan)));
     } else if (number > 0) {
       return usdt::fail(
           usdt::ErrorKind::invalid_argument,
@@ -221,13 +256,6 @@ void report_copies(const Flags& flags, const usdt::Selection& selection) {
   if (inlined == 0) return;
   const std::string rest = refused == 0 ? "" : fmt::format(", {} refused: {}", refused, why);
   notice(flags, fmt::format("places in code: {} out-of-line, {} inlined{}", out_of_line, inlined, rest));
-}
-
-bool looks_everywhere(const usdt::PointPattern& pattern) {
-  const auto* probe = std::get_if<usdt::ProbePattern>(&pattern);
-  const auto* function = std::get_if<usdt::FunctionPattern>(&pattern);
-  return (probe != nullptr && usdt::means_everything(probe->target)) ||
-         (function != nullptr && usdt::means_everything(function->target));
 }
 
 /// Nobody's files would be taken for everybody's.
@@ -369,17 +397,85 @@ usdt::Result<PlannedTrace> plan_selection(const Flags& flags, const Subjects& su
 
 }  // namespace
 
+bool FoundTrace::lacks_something() const {
+  const auto lacks = [](const usdt::Selection& side) { return side.files.empty() && side.kernel.entries.empty(); };
+  return lacks(selection) || (ends && lacks(*ends));
+}
+
+namespace {
+
+/// What one side of spans means of a file that has points of both.
+usdt::ProbeFile side_of(const std::vector<usdt::PointPattern>& patterns, usdt::ProbeFile file) {
+  const auto none_means = [&](const auto& means) {
+    return std::ranges::none_of(patterns, [&](const usdt::PointPattern& pattern) {
+      const std::string* target = target_of(pattern);
+      return target != nullptr && (usdt::means_everything(*target) || usdt::target_means(*target, file.target)) &&
+             means(pattern);
+    });
+  };
+  std::erase_if(file.sites, [&](const usdt::Site& site) {
+    return none_means([&](const usdt::PointPattern& pattern) {
+      const auto* probe = std::get_if<usdt::ProbePattern>(&pattern);
+      return probe != nullptr && probe->matches(site.provider, site.name);
+    });
+  });
+  std::erase_if(file.functions, [&](const usdt::FunctionPoint& point) {
+    return none_means([&](const usdt::PointPattern& pattern) {
+      const auto* function = std::get_if<usdt::FunctionPattern>(&pattern);
+      return function != nullptr && point.moment == function->moment && usdt::means_function(*function, point.name);
+    });
+  });
+  return file;
+}
+
+/// Lists that nothing was printed by before.
+usdt::Result<void> check_new_lists(const Flags& flags, const PlannedTrace& trace, const Printed& before) {
+  for (ListNumber number = 1; number < trace.printed.lists.size(); ++number) {
+    if (!is_used(trace.printed, number) || is_used(before, number)) continue;
+    if (auto sense = check_list(flags, trace.plan, trace.printed, number); !sense) return sense;
+  }
+  return {};
+}
+
+usdt::Result<PlannedTrace> plan_what_came(const Flags& flags, const Subjects& subjects, const FoundTrace& found,
+                                          const Traced* before) {
+  auto trace = plan_selection(flags, subjects, found.scope, found.selection, found.ends ? &*found.ends : nullptr,
+                              before ? &before->plan : nullptr);
+  if (!trace) return trace;
+  if (auto sense = check_new_lists(flags, *trace, before ? before->printed : Printed()); !sense)
+    return usdt::fail(sense.error());
+  return trace;
+}
+
+}  // namespace
+
+void add_file(const Flags& flags, usdt::ProbeFile file, FoundTrace& found) {
+  const auto add = [](usdt::ProbeFile side, usdt::Selection& selection) {
+    if (!side.sites.empty() || !side.functions.empty()) selection.files.push_back(std::move(side));
+  };
+  if (!found.ends) return add(std::move(file), found.selection);
+  add(side_of(flags.patterns, file), found.selection);
+  add(side_of(flags.ends, std::move(file)), *found.ends);
+}
+
 usdt::Result<PlannedTrace> plan_more(const Flags& flags, const Subjects& subjects, usdt::ProbeFile file,
-                                     const usdt::AttachPlan* before) {
-  usdt::Selection selection;
-  selection.files.push_back(std::move(file));
-  return plan_selection(flags, subjects, search_scope(flags, subjects), selection, nullptr, before);
+                                     const Traced& before) {
+  FoundTrace found{.scope = search_scope(flags, subjects), .selection = {}};
+  if (!flags.ends.empty()) found.ends.emplace();
+  add_file(flags, std::move(file), found);
+  if (found.lacks_something())
+    return usdt::fail(usdt::ErrorKind::not_supported,
+                      fmt::format("spans only {} in it: of what comes, they have both ends in one file",
+                                  found.selection.files.empty() ? "end" : "begin"));
+  return plan_what_came(flags, subjects, found, &before);
+}
+
+usdt::Result<PlannedTrace> plan_first(const Flags& flags, const Subjects& subjects, const FoundTrace& found) {
+  return plan_what_came(flags, subjects, found, nullptr);
 }
 
 usdt::KernelFacts facts_for(const Flags& flags) {
-  auto patterns = flags.patterns;
-  patterns.insert(patterns.end(), flags.ends.begin(), flags.ends.end());
-  usdt::KernelFacts kernel = usdt::kernel_facts(patterns, flags.kernel_backend);
+  usdt::KernelFacts kernel = usdt::kernel_facts(all_patterns(flags), flags.kernel_backend);
   if (flags.backend != usdt::Backend::automatic) kernel.abilities.uprobe_session = false;  // another one is wanted
   return kernel;
 }
@@ -394,6 +490,16 @@ usdt::Result<FoundTrace> find_trace(const Flags& flags, const Subjects& subjects
   auto ends = select(flags, flags.ends, found.scope);
   if (!ends) return usdt::fail(ends.error());
   found.ends = std::move(*ends);
+  return found;
+}
+
+FoundTrace find_beginning(const Flags& flags, const Subjects& subjects) {
+  FoundTrace found{.scope = search_scope(flags, subjects), .selection = {}};
+  if (flags.ends.empty()) return found;
+  found.ends.emplace();
+  if (!check_cgroups(flags, subjects, found.scope)) return found;
+  if (auto begins = usdt::select(flags.patterns, found.scope)) found.selection = std::move(*begins);
+  if (auto ends = usdt::select(flags.ends, found.scope)) found.ends = std::move(*ends);
   return found;
 }
 

@@ -24,6 +24,13 @@ struct PlannedTrace {
   Printed printed;
 };
 
+/// The files that a pattern names; null: it is of the kernel.
+[[nodiscard]] const std::string* target_of(const usdt::PointPattern& pattern);
+/// It leaves open which files are meant.
+[[nodiscard]] bool looks_everywhere(const usdt::PointPattern& pattern);
+/// Of spans those of both sides.
+[[nodiscard]] std::vector<usdt::PointPattern> all_patterns(const Flags& flags);
+
 /// What the lists are about exists in the plan. Errors: invalid_argument.
 [[nodiscard]] usdt::Result<void> check_prints(const Flags& flags, const usdt::AttachPlan& plan, const Printed& printed);
 
@@ -31,19 +38,35 @@ struct PlannedTrace {
 [[nodiscard]] usdt::Result<void> check_slowest(const Flags& flags, const usdt::AttachPlan& plan,
                                                const std::vector<bool>& probes = {});
 
-/// Plans what came while the trace runs: `file` has what the command line names. As plan_trace(), but that what a print
-/// list names need not be there. `before`: what is traced already; null: nothing.
-[[nodiscard]] usdt::Result<PlannedTrace> plan_more(const Flags& flags, const Subjects& subjects, usdt::ProbeFile file,
-                                                   const usdt::AttachPlan* before);
-
 /// What the command line names, as it was found.
 struct FoundTrace {
   usdt::SearchScope scope;
   usdt::Selection selection;
   std::optional<usdt::Selection> ends = {};  ///< of spans
+
+  /// Of spans not both sides.
+  [[nodiscard]] bool lacks_something() const;
 };
 
+/// What is traced already.
+struct Traced {
+  const usdt::AttachPlan& plan;
+  const Printed& printed;
+};
+
+/// Plans what came while the trace runs: `file` has what the command line names, of spans both ends. As plan_trace(),
+/// but that what a print list names need not be there, unless it is for probes of which these are the first.
+[[nodiscard]] usdt::Result<PlannedTrace> plan_more(const Flags& flags, const Subjects& subjects, usdt::ProbeFile file,
+                                                   const Traced& before);
+/// The same of what was waited for: all that `found` has.
+[[nodiscard]] usdt::Result<PlannedTrace> plan_first(const Flags& flags, const Subjects& subjects,
+                                                    const FoundTrace& found);
+
 [[nodiscard]] usdt::Result<FoundTrace> find_trace(const Flags& flags, const Subjects& subjects);
+/// With --wait, where that found too little: of spans what there is of one side.
+[[nodiscard]] FoundTrace find_beginning(const Flags& flags, const Subjects& subjects);
+/// Adds what the command line names in a file that came.
+void add_file(const Flags& flags, usdt::ProbeFile file, FoundTrace& found);
 [[nodiscard]] usdt::Result<PlannedTrace> plan_trace(const Flags& flags, const Subjects& subjects,
                                                     const FoundTrace& found);
 /// Finds what the command line names, and plans it.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <set>
 #include <utility>
 
 #include "attached.hpp"
@@ -22,10 +23,9 @@ std::int64_t wall_time() {
   return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// Spans are of one plan, and so is what is limited by --max-overhead.
+/// What it costs is measured of one program.
 usdt::Result<PlannedTrace> not_taken() {
-  return usdt::fail(usdt::ErrorKind::not_supported,
-                    "a span or a trace with --max-overhead has what there was when it began");
+  return usdt::fail(usdt::ErrorKind::not_supported, "a trace with --max-overhead has what there was when it began");
 }
 
 usdt::Followed came(const usdt::FollowEvent& event) {
@@ -48,8 +48,9 @@ usdt::Followed attached(const usdt::FollowEvent& event, const usdt::AttachPlan& 
   const auto now = Clock::now().time_since_epoch();  // CLOCK_MONOTONIC, as that of events
   const auto now_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
   followed.after_ns = now_ns - std::min(now_ns, event.time);
-  followed.probes = part.probes.size();
-  followed.sites = part.sites.size();
+  followed.probes = static_cast<std::size_t>(
+      std::ranges::count_if(part.probes, [](const usdt::PlannedProbe& probe) { return !probe.span; }));
+  followed.sites = part.places();
   followed.attached = sites;
   return followed;
 }
@@ -94,50 +95,69 @@ void Question::tell(const std::string& text) {
 
 usdt::Result<bool> Question::plan() {
   auto planned = plan_trace(flags_, run_.subjects());
-  if (!planned && flags_.wait && planned.error().kind == usdt::ErrorKind::not_found)
-    planned = wait_for_something(planned.error());
-  if (!planned) return usdt::fail(planned.error());
-  plan_ = std::make_shared<usdt::AttachPlan>(std::move(planned->plan));
-  printed_ = std::move(planned->printed);
-  return !plan_->sites.empty();
+  if (planned) {
+    take(std::move(*planned));
+    return true;
+  }
+  if (!flags_.wait || planned.error().kind != usdt::ErrorKind::not_found) return usdt::fail(planned.error());
+  if (auto begun = begin_waiting(planned.error()); !begun) return usdt::fail(begun.error());
+  return false;
 }
 
-/// The plan of the first thing that comes and has what is to be traced.
-usdt::Result<PlannedTrace> Question::wait_for_something(const usdt::Error& nothing_yet) {
+void Question::take(PlannedTrace planned) {
+  plan_ = std::make_shared<usdt::AttachPlan>(std::move(planned.plan));
+  printed_ = std::move(planned.printed);
+}
+
+usdt::Result<void> Question::begin_waiting(const usdt::Error& nothing_yet) {
   notice(flags_, fmt::format("waiting: {}", nothing_yet.message));
   catch_signals();
-  run_.begin_time();
-  if (auto begun = begin_following(nullptr); !begun) return usdt::fail(begun.error());
-  if (auto released = run_.release_command(); !released) return usdt::fail(released.error());
-  while (!run_.over() && !run_.target_ended()) {
-    for (usdt::FollowEvent& event : following_.take()) {
-      if (first_) {
-        rest_.push_back(std::move(event));
-        continue;
-      }
-      auto planned = plan_more(flags_, run_.subjects(), event.file, nullptr);
-      if (!planned) {
-        tell(refused(event, planned.error()));
-        following_.done(event);
-        continue;
-      }
-      first_ = std::move(event);
-      first_plan_ = std::move(*planned);
-    }
-    if (first_) return std::move(*first_plan_);
-    run_.arrival().wait();
-  }
-  return PlannedTrace();
+  so_far_ = find_beginning(flags_, run_.subjects());
+  std::vector<KnownFile> known;
+  for (const usdt::Selection* side : {&so_far_.selection, so_far_.ends ? &*so_far_.ends : nullptr})
+    for (std::size_t n = 0; side != nullptr && n < side->files.size(); ++n)
+      known.emplace_back(side->files[n].target, side->files[n].elf);
+  return begin_following(known);
 }
 
-usdt::Result<void> Question::begin_following(const usdt::AttachPlan* plan) {
-  auto begun = following_.begin(run_.subjects(), run_.command(), plan, [&run = run_] { run.arrival().wake(); });
+usdt::Result<bool> Question::look() {
+  for (usdt::FollowEvent& event : following_.take()) {
+    if (first_ || event.kind == usdt::FollowKind::gone)
+      rest_.push_back(std::move(event));
+    else if (is_first(event))
+      first_ = std::move(event);
+    else
+      following_.done(event);
+  }
+  return first_.has_value();
+}
+
+/// With what it has there is something to trace; of spans, both sides.
+bool Question::is_first(const usdt::FollowEvent& event) {
+  FoundTrace more = so_far_;
+  add_file(flags_, event.file, more);
+  if (more.lacks_something()) {
+    notice(flags_, half_came_text(came(event)));
+    so_far_ = std::move(more);
+    return false;
+  }
+  auto planned = plan_first(flags_, run_.subjects(), more);
+  planned ? take(std::move(*planned)) : tell(refused(event, planned.error()));
+  return planned.has_value();
+}
+
+usdt::Result<void> Question::begin_following(const std::vector<KnownFile>& known) {
+  auto begun = following_.begin(run_.subjects(), run_.command(), known, [&run = run_] { run.arrival().wake(); });
   if (begun && flags_.verbose && following_.begun())
     notice(flags_, fmt::format("following by {}", following_.source()));
   return begun;
 }
 
-usdt::Result<void> Question::begin_following() { return begin_following(plan_.get()); }
+usdt::Result<void> Question::begin_following() {
+  std::vector<KnownFile> known;
+  for (const usdt::PlannedFile& file : plan_->files) known.emplace_back(file.target, file.elf);
+  return begin_following(known);
+}
 
 usdt::TraceOptions Question::options() const {
   usdt::TraceOptions options;
@@ -154,6 +174,7 @@ usdt::TraceOptions Question::options() const {
   options.sample = flags_.sample;
   options.max_rate = flags_.max_rate;
   options.max_overhead = flags_.max_overhead;
+  options.max_additions = flags_.max_followed;
   options.slow_only = flags_.view.slowest > 0;
   options.wait_for_pages = flags_.wait_for_pages;
   options.descendants_only = run_.command() && flags_.follow;
@@ -214,14 +235,45 @@ void Question::tell_attached() {
 /// Traces what came.
 void Question::take_followed() {
   if (first_) following_.done(*std::exchange(first_, std::nullopt));
-  for (const usdt::FollowEvent& event : std::exchange(rest_, {})) follow(event);
-  for (const usdt::FollowEvent& event : following_.take()) follow(event);
+  take_in_order(std::exchange(rest_, {}));
+  take_in_order(following_.take());
+}
+
+/// A file that was let go may be found again behind that.
+void Question::take_in_order(std::vector<usdt::FollowEvent> events) {
+  std::vector<usdt::FollowEvent> gone;
+  for (usdt::FollowEvent& event : events) {
+    if (event.kind == usdt::FollowKind::gone) {
+      gone.push_back(std::move(event));
+      continue;
+    }
+    let_go(std::exchange(gone, {}));
+    follow(event);
+  }
+  let_go(gone);
+}
+
+/// One notice of all, however many they are.
+void Question::let_go(const std::vector<usdt::FollowEvent>& gone) {
+  std::set<const usdt::ElfFile*> wanted;
+  for (const usdt::FollowEvent& event : gone) wanted.insert(event.file.elf.get());
+  const usdt::AttachPlan& plan = tracer_->plan();
+  std::vector<usdt::Index<usdt::PlannedFile>> files;
+  std::vector<std::string> names;
+  for (const usdt::Index<usdt::PlannedFile> number : plan.files.indices()) {
+    if (plan.files[number].elf == nullptr || !wanted.contains(plan.files[number].elf.get())) continue;
+    files.push_back(number);
+    names.push_back(plan.files[number].target.path.native());
+  }
+  if (files.empty()) return;
+  const auto sites = tracer_->let_go(files);
+  has_grown();
+  tell(sites ? let_go_text(names, *sites) : sites.error().message);
 }
 
 void Question::follow(const usdt::FollowEvent& event) {
-  auto more = !flags_.ends.empty() || flags_.max_overhead > 0
-                  ? not_taken()
-                  : plan_more(flags_, run_.subjects(), event.file, &tracer_->plan());
+  auto more = flags_.max_overhead > 0 ? not_taken()
+                                      : plan_more(flags_, run_.subjects(), event.file, {tracer_->plan(), printed_});
   more ? follow(event, std::move(*more)) : tell(refused(event, more.error()));
   following_.done(event);
 }
@@ -236,7 +288,7 @@ void Question::follow(const usdt::FollowEvent& event, PlannedTrace more) {
   tell(added ? attached(event, part, added->attached) : refused(event, added.error()));
 }
 
-/// The tracer has another plan, whatever became of what was to be added.
+/// The tracer has another plan, whatever became of what was to be added or let go.
 void Question::has_grown() {
   for (Sink& sink : sinks_) sink.output().trace(tracer_->plan());
   if (!flags_.dump_on) return;

@@ -23,7 +23,8 @@
 
 namespace usdt_trace {
 
-/// Used in this order: open(), plan(), attach(), begin_following(), tell_attached(), step() again and again, finish().
+/// Used in this order: open(), plan(), with --wait maybe look() again and again, attach(), begin_following(),
+/// tell_attached(), step() again and again, finish().
 class Question {
  public:
   Question(const Flags& flags, Run& run) : flags_(flags), run_(run) {}
@@ -34,8 +35,10 @@ class Question {
   /// Opens what it writes to, and begins to watch for what comes, before anything is looked for. `shown`: where another
   /// question shows what it finds; null: nobody does yet.
   usdt::Result<void> open(const Sink* shown);
-  /// False: --wait waited in vain.
+  /// False: there is nothing yet, and with --wait that is waited for.
   usdt::Result<bool> plan();
+  /// Whether what was waited for has come.
+  usdt::Result<bool> look();
   usdt::Result<void> attach();
   usdt::Result<void> begin_following();
   void tell_attached();
@@ -48,6 +51,8 @@ class Question {
   /// Detaches, hands over what is still in the ring, and accounts for every hit.
   void finish();
   [[nodiscard]] bool finished() const noexcept { return ledger_.has_value(); }
+  /// For what is to be traced.
+  [[nodiscard]] bool waits() const noexcept { return !tracer_; }
 
   /// Where events are shown; null: they are only recorded.
   [[nodiscard]] const Sink* shown() const;
@@ -61,12 +66,16 @@ class Question {
   void begin_output();
   void tell(const std::string& text);
   void tell(const usdt::Followed& followed);
-  usdt::Result<void> begin_following(const usdt::AttachPlan* plan);
-  usdt::Result<PlannedTrace> wait_for_something(const usdt::Error& nothing_yet);
+  usdt::Result<void> begin_following(const std::vector<KnownFile>& known);
+  usdt::Result<void> begin_waiting(const usdt::Error& nothing_yet);
+  bool is_first(const usdt::FollowEvent& event);
+  void take(PlannedTrace planned);
   [[nodiscard]] usdt::TraceOptions options() const;
   usdt::Result<usdt::Tracer> start(usdt::TraceOptions options);
   usdt::Result<void> prepare_dump();
   void take_followed();
+  void take_in_order(std::vector<usdt::FollowEvent> events);
+  void let_go(const std::vector<usdt::FollowEvent>& gone);
   void follow(const usdt::FollowEvent& event);
   void follow(const usdt::FollowEvent& event, PlannedTrace more);
   void has_grown();
@@ -87,8 +96,8 @@ class Question {
   Run& run_;
   std::shared_ptr<usdt::AttachPlan> plan_;    ///< what the trace begins with
   Printed printed_;                           ///< of the tracer's plan
-  std::optional<usdt::FollowEvent> first_;    ///< with --wait: what was waited for,
-  std::optional<PlannedTrace> first_plan_;    ///< its plan,
+  FoundTrace so_far_;                         ///< with --wait: of spans maybe one side,
+  std::optional<usdt::FollowEvent> first_;    ///< what was waited for,
   std::vector<usdt::FollowEvent> rest_ = {};  ///< and what came with it
   std::optional<usdt::Tracer> tracer_;
   Following following_{flags_};

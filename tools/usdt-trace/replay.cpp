@@ -172,7 +172,10 @@ class Replay {
   [[nodiscard]] std::size_t first_probes() const {
     if (recording_.followed().empty()) return plan_.probes.size();
     const usdt::RecordedFollowed& first = recording_.followed().front();
-    return first.probes_by_then - std::min(first.probes_by_then, first.probes);
+    std::size_t probes = first.probes_by_then;
+    for (std::size_t came = first.probes; came > 0 && probes > 0;)  // and their spans, behind them
+      if (!plan_.probes[usdt::Index<usdt::PlannedProbe>(--probes)].span) --came;
+    return probes;
   }
 
   /// What came before the events from here on.

@@ -16,20 +16,19 @@ namespace usdt_trace {
 namespace {
 
 /// Of the whole run of a script: at its top, or on the command line.
-constexpr std::array<std::string_view, 18> kOfRun = {
-    "pid",       "children",  "cgroup",          "container",      "duration",
-    "format",    "output",    "quiet",           "verbose",        "strict",
-    "no-follow", "hold-exec", "disable-feature", "wait-for-pages", "no-wait-for-pages",
-    "replay",    "explain",   "script"};
+constexpr std::array<std::string_view, 20> kOfRun = {
+    "pid",          "children", "cgroup",          "container",      "duration",          "format",
+    "output",       "quiet",    "verbose",         "strict",         "no-follow",         "hold-exec",
+    "max-followed", "wait",     "disable-feature", "wait-for-pages", "no-wait-for-pages", "replay",
+    "explain",      "script"};
 /// Of one question alone.
-constexpr std::array<std::string_view, 21> kOfQuestion = {
-    "where",   "pair-by", "print",   "format-string", "count", "by",          "sum",
-    "avg",     "min",     "max",     "hist",          "lhist", "top",         "distinct",
-    "heatmap", "record",  "latency", "max-events",    "args",  "hist-detail", "slowest"};
+constexpr std::array<std::string_view, 23> kOfQuestion = {
+    "where",   "pair-by",    "print", "format-string", "count",   "by",       "sum",     "avg",
+    "min",     "max",        "hist",  "lhist",         "top",     "distinct", "heatmap", "record",
+    "latency", "max-events", "args",  "hist-detail",   "slowest", "last",     "dump-on"};
 /// Of neither.
-constexpr std::array<std::string_view, 11> kOfCommandLine = {"replay",     "explain", "script",      "help",
-                                                             "version",    "wait",    "last",        "dump-on",
-                                                             "completion", "manual",  "verifier-log"};
+constexpr std::array<std::string_view, 8> kOfCommandLine = {"replay",  "explain",    "script", "help",
+                                                            "version", "completion", "manual", "verifier-log"};
 
 template <std::size_t N>
 bool is_in(const std::array<std::string_view, N>& all, std::string_view name) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "common/report.hpp"
@@ -37,17 +38,18 @@ class Session {
     if (auto opened = open(); !opened) return usdt::fail(opened.error());
     if (auto held = run_.hold_command(); !held) return usdt::fail(held.error());
     if (auto found = run_.find_subjects(); !found) return usdt::fail(found.error());
-    if (run_.over()) return nothing_came();
-    auto planned = plan();
-    if (!planned) return usdt::fail(planned.error());
-    if (!*planned) return nothing_came();
+    if (run_.over()) {
+      finish();
+      return nothing_came();
+    }
+    if (auto planned = plan(); !planned) return usdt::fail(planned.error());
     if (auto attached = attach(); !attached) return usdt::fail(attached.error());
     if (auto released = run_.release_command(); !released) return usdt::fail(released.error());
     run_.begin_time();
     auto traced = trace();
     finish();
     if (!traced) return usdt::fail(traced.error());
-    return exit_code();
+    return first_tracer_ ? exit_code() : nothing_came();
   }
 
  private:
@@ -60,23 +62,37 @@ class Session {
     return {};
   }
 
-  /// False: the trace was to end before there was anything.
-  usdt::Result<bool> plan() {
+  /// Those that there is something for begin, others wait.
+  usdt::Result<void> plan() {
     for (const auto& question : questions_) {
       auto planned = question->plan();
       if (!planned) return about(*question, planned.error());
-      if (!*planned) return false;
+      if (*planned) ready_.push_back(question.get());
     }
-    return true;
+    return {};
   }
 
   usdt::Result<void> attach() {
-    for (const auto& question : questions_) {
+    for (Question* question : std::exchange(ready_, {})) {
       if (auto attached = question->attach(); !attached) return about(*question, attached.error());
-      if (question == questions_.front()) run_.arrival().wakes(&question->tracer());
+      if (!std::exchange(first_tracer_, true)) run_.arrival().wakes(&question->tracer());
       if (auto begun = question->begin_following(); !begun) return about(*question, begun.error());
       question->tell_attached();
     }
+    return {};
+  }
+
+  /// Time runs from when something is traced.
+  usdt::Result<void> attach_what_came() {
+    for (const auto& question : questions_) {
+      if (!question->waits()) continue;
+      auto came = question->look();
+      if (!came) return about(*question, came.error());
+      if (*came) ready_.push_back(question.get());
+    }
+    const bool first = !first_tracer_ && !ready_.empty();
+    if (auto attached = attach(); !attached) return attached;
+    if (first) run_.begin_time();
     return {};
   }
 
@@ -87,10 +103,7 @@ class Session {
   }
 
   /// The exit code of a trace that waited, and had nothing to trace.
-  usdt::Result<int> nothing_came() {
-    notice(questions_.front()->flags(), "nothing came that matches");
-    return end_asked_for() ? success : run_.command_ended().value_or(success);
-  }
+  usdt::Result<int> nothing_came() { return end_asked_for() ? success : run_.command_ended().value_or(success); }
 
   /// A command goes on to its end, whether there is anything to see or not.
   [[nodiscard]] bool goes_on() const {
@@ -101,12 +114,17 @@ class Session {
 
   usdt::Result<void> trace() {
     while (!run_.over() && goes_on() && !run_.target_ended()) {
+      if (auto attached = attach_what_came(); !attached) return attached;
+      if (!first_tracer_) {
+        run_.arrival().wait();
+        continue;
+      }
       const auto left = std::chrono::ceil<milliseconds>(run_.end_of_time() - Clock::now());
       const milliseconds wait = std::clamp(left, milliseconds(0), kLongestWait);
       const bool alone = questions_.size() == 1;
       std::size_t events = 0;
       for (const auto& question : questions_) {
-        if (question->finished()) continue;
+        if (question->finished() || question->waits()) continue;
         auto taken = question->step(alone ? wait : milliseconds(0));
         if (!taken) return about(*question, taken.error());
         events += *taken;
@@ -121,7 +139,7 @@ class Session {
   void wait_for_any(milliseconds wait) {
     std::vector<pollfd> all;
     for (const auto& question : questions_) {
-      if (question->finished()) continue;
+      if (question->finished() || question->waits()) continue;
       const auto fd = question->tracer().fd();
       if (fd)
         all.push_back({.fd = *fd, .events = POLLIN, .revents = 0});
@@ -132,8 +150,12 @@ class Session {
   }
 
   void finish() {
-    for (const auto& question : questions_)
-      if (!question->finished()) question->finish();
+    for (const auto& question : questions_) {
+      if (question->waits())
+        notice(question->flags(), "nothing came that matches");
+      else if (!question->finished())
+        question->finish();
+    }
     own_code_ = run_.command_ended();
     run_.stop_command();
   }
@@ -145,7 +167,7 @@ class Session {
     for (const auto& question : questions_) {
       // Those of a script show what they find in one place, which fails for all of them.
       failed = failed || question->failed();
-      losses |= question->flags().strict && question->has_losses();
+      losses |= question->flags().strict && !question->waits() && question->has_losses();
       nothing_left &= question->nothing_left();
     }
     if (failed) return run_time_failure;
@@ -156,7 +178,9 @@ class Session {
 
   Run run_;
   std::vector<std::unique_ptr<Question>> questions_;
-  std::optional<int> own_code_;  ///< of the command, where it ended by itself
+  std::vector<Question*> ready_;  ///< to be attached
+  bool first_tracer_ = false;     ///< some question is traced
+  std::optional<int> own_code_;   ///< of the command, where it ended by itself
 };
 
 }  // namespace

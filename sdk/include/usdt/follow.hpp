@@ -50,6 +50,11 @@ struct FollowOptions {
   /// execve(2) takes some 50 us longer. Nothing stays held when the Follower or its process ends. (fanotify(7),
   /// FAN_OPEN_EXEC_PERM: Linux 5.0, CAP_SYS_ADMIN.)
   bool hold_exec = false;
+  /// Of `known` and of what was found, those are told of that are gone (FollowKind::gone), so that what is attached to
+  /// them can be let go (Tracer::let_go()), and others find room. That nobody maps a file is seen in /proc/PID/maps of
+  /// all processes that the caller's pid namespace has; without CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE (or
+  /// CAP_SYS_ADMIN), which that takes, nothing is told.
+  bool tell_gone = false;
 };
 
 enum class FollowKind : std::uint8_t {
@@ -57,17 +62,20 @@ enum class FollowKind : std::uint8_t {
   program,  ///< a process runs another program
   runtime,  ///< a process made probes at run time: code in a file without a name
   file,     ///< there is another file of a name (FollowOptions::paths)
+  /// FollowOptions::tell_gone: no name that it was found by leads to that file, and no process has it mapped: nobody
+  /// runs it. Should somebody map it after all, who had it open, it is found again.
+  gone,
 };
-/// "library", "program", "runtime", "file".
+/// "library", "program", "runtime", "file", "gone".
 [[nodiscard]] std::string_view to_string(FollowKind kind) noexcept;
 
 /// A file with points that the patterns mean, which was not there before, or which nobody had mapped.
 struct FollowEvent {
   FollowKind kind = FollowKind::library;
-  pid_t pid = 0;  ///< who maps it, in the caller's pid namespace; 0: FollowKind::file
+  pid_t pid = 0;  ///< who maps it, in the caller's pid namespace; 0: nobody, or FollowKind::file
   /// CLOCK_MONOTONIC, ns: when it was mapped, or was there. What ran between then and the attachment was not traced.
   std::uint64_t time = 0;
-  ProbeFile file;  ///< with what the patterns mean in it
+  ProbeFile file;  ///< with what the patterns mean in it; of FollowKind::gone only which one it is: its `elf`
 };
 
 /// What became of a FollowEvent.
@@ -94,6 +102,7 @@ struct FollowCounts {
   /// FollowOptions::hold_exec: programs that were held, those that went on after a second whatever they run, and how
   /// long 99 of 100 were held, and the longest.
   std::uint64_t held = 0, let_go = 0, hold_p99_ns = 0, hold_max_ns = 0;
+  std::uint64_t gone = 0;  ///< FollowOptions::tell_gone: files
 };
 
 /// The processes in a directory of cgroup v2 and below it, in the caller's pid namespace. not_found: it is not there.

@@ -70,6 +70,10 @@ class Link {
   /// Removes the pins of `directory`: what no Link holds is detached.
   [[nodiscard]] static Result<void> unpin(const std::filesystem::path& directory);
 
+  /// Detaches the sites of these files of the plan, for good, and keeps nothing of them open. `plan`: the same plan,
+  /// without their PlannedFile::elf. How many sites that were.
+  std::size_t let_go(const std::vector<Index<PlannedFile>>& files, std::shared_ptr<const AttachPlan> plan);
+
   /// Detaches for a while: what is known of the sites stays, and LoadedObject::resume() attaches them again. Takes what
   /// detach() does. Of links to files; what their hits cost is nothing meanwhile, and semaphores are down.
   void pause() noexcept;

@@ -155,7 +155,9 @@ struct SpanPairing {
 /// One file of the plan.
 struct PlannedFile {
   TargetFile target;
-  std::shared_ptr<const ElfFile> elf;  ///< keeps the scanned inode open: attaching goes to /proc/self/fd/N
+  /// Keeps the scanned inode open: attaching goes to /proc/self/fd/N. Null: it is recorded, or was let go.
+  std::shared_ptr<const ElfFile> elf;
+  std::optional<Machine> machine = {};  ///< of one that was let go
 };
 
 /// A kernel function or raw tracepoint of the plan.
@@ -254,7 +256,8 @@ struct AttachGroup {
 };
 
 /// AttachPlan::sites of plan_spans(): those that begin spans, those that end them, and for each pair of these one that
-/// is the span (PlannedSite::span), those of the first beginning first.
+/// is the span (PlannedSite::span), those of the first beginning first. What append_plan() appends has its own,
+/// likewise, behind those: this is about the first ones.
 struct PlannedSpans {
   std::uint32_t begins = 0;
   std::uint32_t ends = 0;
@@ -322,7 +325,7 @@ struct ProgramPlan {
 
 /// `part` behind `whole`: what is in `whole` keeps its indices, those of `part` go on from there. For sites that are
 /// added to a trace while it runs; each part is loaded as the plan it was. Errors: invalid_argument (one of them names
-/// programs), limit (more sites than can be told apart).
+/// programs, or is of spans and the other is not), limit (more sites than can be told apart).
 [[nodiscard]] Result<AttachPlan> append_plan(AttachPlan whole, AttachPlan part);
 
 /// A kernel function or raw tracepoint as it would be attached, for people to choose from.

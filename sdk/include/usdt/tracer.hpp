@@ -80,6 +80,8 @@ struct TraceOptions {
   /// ProbeCounts::estimated are estimates. Not of the kernel, calls, returns and spans, nor beside `sample`; sites
   /// cannot be added (Tracer::add()).
   double max_overhead = 0;
+  /// Tracer::add(): how many additions may be there at once; at most Tracer::kMostAdditions.
+  std::uint32_t max_additions = 4096;
   static constexpr double kLeastOverhead = 0.0001, kMostOverhead = 10;
 };
 
@@ -141,8 +143,8 @@ struct AddedSites {
 };
 
 /// A trace with the stock program: attached on start, typed events out. One thread at a time, which owns the loop; for
-/// others, and at any time, are wake() and layout(), and but for while add() runs, plan() and the const functions of
-/// link().
+/// others, and at any time, are wake() and layout(), and but for while add() or let_go() runs, plan() and the const
+/// functions of link().
 class Tracer {
  public:
   /// Called for each event, in the order in which they were recorded.
@@ -161,19 +163,31 @@ class Tracer {
   /// Loads and attaches what `more` plans, beside what is traced: into the same ring, under the same ledger. The
   /// tracer's plan becomes a new one, with `more` behind what it had (append_plan()): known indices stay, and so do
   /// events that were kept. `more` may be about other processes than the rest. Meanwhile nothing is taken out of the
-  /// ring (some 20 ms). Errors as start(); limit (kMostAdditions); not_supported (spans); invalid_argument
-  /// (a table of other rows: PlanOptions::rows says what they are; called by a callback of poll(), whose event would be
-  /// of the old plan). After an error nothing of it is attached; where it had been for a moment, its hits are in the
-  /// ledger, and the plan has it.
+  /// ring (some 20 ms). Spans of `more` have both their ends in it: what begins at a site of before does not end at one
+  /// of these. Errors as start(); limit (kMostAdditions, kMostEver); not_supported (with TraceOptions::max_overhead);
+  /// invalid_argument (a table of other rows: PlanOptions::rows says what they are; a plan of spans beside one of none;
+  /// called by a callback of poll(), whose event would be of the old plan). After an error nothing of it is attached;
+  /// where it had been for a moment, its hits are in the ledger, and the plan has it.
   [[nodiscard]] Result<AddedSites> add(AttachPlan more);
-  /// Additions a trace takes: each has programs and maps of its own, some four descriptors and 0.1 MB of memory.
+  /// Additions that are there at once: each has programs and maps of its own, some four descriptors and 0.1 MB of
+  /// memory, until its files were let go.
   static constexpr std::size_t kMostAdditions = 4096;
+  /// Additions in all: of those whose files were let go the plan and the ledger tell, some kilobytes each.
+  static constexpr std::size_t kMostEver = 65536;
+
+  /// Detaches the sites of these files of the plan, for good, and keeps nothing of them open, since nobody runs them
+  /// any more (FollowKind::gone): what was added for them makes room for others. Their hits stay in the ledger and in
+  /// table(), and events of theirs that are still in the ring come out as before. Takes what detach() does, once for
+  /// all of `files`. The tracer's plan becomes a new one, without their PlannedFile::elf. How many sites that were.
+  /// Errors: invalid_argument (called by a callback of poll(); a file that the plan does not have), not_supported (with
+  /// TraceOptions::max_overhead).
+  [[nodiscard]] Result<std::size_t> let_go(const std::vector<Index<PlannedFile>>& files);
 
   /// Looks for TraceOptions::cgroups again, since one may have been made (anew): hits in it count from then on. True if
   /// one is another one than before.
   bool find_cgroups();
 
-  /// What it traces; valid until add().
+  /// What it traces; valid until add() or let_go().
   [[nodiscard]] const AttachPlan& plan() const noexcept;
   /// The same, to keep.
   [[nodiscard]] const std::shared_ptr<const AttachPlan>& shared_plan() const noexcept;

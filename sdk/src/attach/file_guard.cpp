@@ -78,7 +78,7 @@ struct Watched {
   int watch = -1;               ///< inotify's
   bool attributes_set = false;  ///< inotify says so: that explains another ctime
   bool suspect = false;         ///< ctime is another, and nothing has explained it yet
-  bool written = false;         ///< reported, not watched any more
+  bool over = false;            ///< written to, which was reported, or forgotten: not watched any more
   bool gone = false;            ///< replaced or removed: reported
 
   /// Said rather than left to the closing of the descriptor, which a child made by fork() may have as well.
@@ -126,7 +126,7 @@ struct FileGuard::State {
     try {
       const sys::BlockedSignals blocked;
       thread = std::thread([this] {
-        watch_more();
+        do_what_was_asked();
         run();
       });
     } catch (const std::system_error& error) {
@@ -136,9 +136,10 @@ struct FileGuard::State {
     return {};
   }
 
-  void add(std::vector<GuardedFile> files) {
+  void ask(std::vector<GuardedFile> watch, std::vector<std::size_t> forget) {
     std::unique_lock lock(mutex);
-    to_watch = std::move(files);
+    to_watch = std::move(watch);
+    to_forget = std::move(forget);
     armed = {};
     std::future<void> ready = armed.get_future();
     lock.unlock();
@@ -153,14 +154,17 @@ struct FileGuard::State {
     }
   }
 
-  /// In the thread: those that were added.
-  void watch_more() {
+  /// In the thread.
+  void do_what_was_asked() {
     const std::lock_guard lock(mutex);
-    if (to_watch.empty()) return;
+    if (to_watch.empty() && to_forget.empty()) return;
     const std::size_t first = watched.size();
-    for (GuardedFile& file : to_watch) watched.emplace_back(std::move(file));
-    to_watch.clear();
+    for (GuardedFile& file : std::exchange(to_watch, {})) watched.emplace_back(std::move(file));
     for (std::size_t i = first; i < watched.size(); ++i) arm(watched[i]);
+    for (const std::size_t number : std::exchange(to_forget, {})) {
+      end_watch(watched[number]);
+      watched[number].file.elf.reset();
+    }
     armed.set_value();
   }
 
@@ -203,7 +207,7 @@ struct FileGuard::State {
     std::uint64_t times = 0;
     [[maybe_unused]] const ssize_t n = ::read(asked.get(), &times, sizeof(times));
     if (stopping) return false;
-    watch_more();
+    do_what_was_asked();
     return true;
   }
 
@@ -237,7 +241,7 @@ struct FileGuard::State {
   }
 
   void look_at(Watched& each) {
-    if (each.written) return;
+    if (each.over) return;
     struct stat now {};
     if (::fstat(each.file.elf->fd(), &now) != 0) return;
     if (was_written(each, now)) return report_written(each);
@@ -274,10 +278,15 @@ struct FileGuard::State {
   }
 
   void report_written(Watched& each) const {
-    if (each.written) return;
-    each.written = true;
+    if (each.over) return;
+    each.over = true;
     on_change(number_of(each), FileChangeKind::written);
-    if (each.watch >= 0) ::inotify_rm_watch(inotify.get(), each.watch);
+    end_watch(each);
+  }
+
+  void end_watch(Watched& each) const {
+    each.over = true;
+    if (each.watch >= 0) ::inotify_rm_watch(inotify.get(), std::exchange(each.watch, -1));
     each.end_lease();  // whoever waits to write goes on
     each.lease.reset();
   }
@@ -289,16 +298,21 @@ struct FileGuard::State {
   OnChange on_change;
   pid_t owner;
   std::vector<Watched> watched;  ///< the thread's
-  std::mutex mutex;              ///< of the next two
+  std::mutex mutex;              ///< of the next three
   std::vector<GuardedFile> to_watch;
-  std::promise<void> armed;  ///< that they are watched
+  std::vector<std::size_t> to_forget;
+  std::promise<void> armed;  ///< that it is done
   std::atomic<bool> stopping = false;
   sys::UniqueFd asked, inotify, signals;
   std::thread thread;
 };
 
 void FileGuard::add(std::vector<GuardedFile> files) {
-  if (!files.empty()) state_->add(std::move(files));
+  if (!files.empty()) state_->ask(std::move(files), {});
+}
+
+void FileGuard::forget(std::vector<std::size_t> files) {
+  if (!files.empty()) state_->ask({}, std::move(files));
 }
 
 FileGuard::FileGuard(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}

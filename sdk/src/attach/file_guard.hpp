@@ -39,6 +39,9 @@ class FileGuard {
   /// Watches these as well; their numbers go on behind those of the files before. Returns when all of them are watched.
   /// One thread at a time.
   void add(std::vector<GuardedFile> files);
+  /// Watches those no more, and keeps nothing of them open. Returns when that is done; nothing is said of them then.
+  /// One thread at a time, not within OnChange.
+  void forget(std::vector<std::size_t> files);
 
   FileGuard(FileGuard&&) noexcept;
   FileGuard& operator=(FileGuard&&) noexcept;

@@ -223,7 +223,7 @@ class Attachment {
     const auto probes = file ? std::vector<Index<PlannedProbe>>{} : attached_probes(link, *links);
     const Backend way = backend_of(link);
     impl_->note_served(*links, way, probes);
-    if (auto kept = keep_program(link.program, *program_fd, *links, way, probes); !kept) return kept;
+    if (auto kept = keep_program(number, *program_fd, *links, way, probes); !kept) return kept;
     take(number, link, std::move(*links));
     return {};
   }
@@ -269,12 +269,13 @@ class Attachment {
   }
 
   /// The programs loaded for these links, or else the object's.
-  Result<void> keep_program(Program number, int fd, backends::FileLinks& links, Backend way,
+  Result<void> keep_program(Index<PlannedLink> link, int fd, backends::FileLinks& links, Backend way,
                             const std::vector<Index<PlannedProbe>>& probes) {
     std::move(links.programs.begin(), links.programs.end(), std::back_inserter(impl_->programs));
     if (!links.programs.empty()) return {};
-    const auto [kept, fresh] = kept_.try_emplace(number.value, impl_->programs.size());
-    impl_->note_program(kept->second, way, probes);
+    const auto [kept, fresh] = kept_.try_emplace(object_.carriers.links[link].program.value, impl_->programs.size());
+    const auto* file = std::get_if<Index<PlannedFile>>(&plan_.groups[object_.carriers.links[link].group].of);
+    impl_->note_program(kept->second, way, probes, file ? std::optional(*file) : std::nullopt);
     if (!fresh) return {};
     sys::UniqueFd own(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
     if (!own) return fail(os_failure(ErrorKind::limit, "keep the program", errno));

@@ -49,7 +49,7 @@ Result<void> Link::Impl::guard_files() {
     std::unique_lock changing(mutex);
     const Index<PlannedFile> file = guarded[i];
     changing.unlock();
-    const std::size_t let_go = kind == FileChangeKind::written ? detach_file(file) : 0;
+    const std::size_t let_go = kind == FileChangeKind::written ? detach_files({file}) : 0;
     changing.lock();
     changes.push_back({file, kind, let_go});
   });
@@ -66,8 +66,12 @@ void Link::Impl::absorb(Impl& other, std::shared_ptr<const AttachPlan> whole, st
   for (backends::LinkFd& fd : other.fds) move_file(fd.file);
   for (auto& file : other.event_files) move_file(file);
   for (auto* all : {&other.served_by_links, &other.served_by_programs}) {
-    for (Served& served : *all)
+    for (Served& served : *all) {
       for (Index<PlannedProbe>& probe : served.probes) probe.value += probes;
+      std::set<Index<PlannedFile>> moved;
+      for (const Index<PlannedFile> file : served.files) moved.emplace(file.value + files);
+      served.files = std::move(moved);
+    }
   }
   for (SkippedSite& site : other.refused) site.probe.value += probes;
   const auto append = [](auto& to, auto& from) { std::move(from.begin(), from.end(), std::back_inserter(to)); };
@@ -96,19 +100,21 @@ void Link::Impl::take_links(Impl& again) {
   served_by_links = std::exchange(again.served_by_links, {});
   const std::set<Index<PlannedFile>> changed = given_up;
   lock.unlock();
-  for (const Index<PlannedFile> file : changed) detach_file(file);  // while they were attached again
+  if (!changed.empty()) detach_files(changed);  // while they were attached again
 }
 
-std::size_t Link::Impl::detach_file(Index<PlannedFile> file) {
+std::size_t Link::Impl::detach_files(const std::set<Index<PlannedFile>>& files) {
+  const auto is_one = [&files](std::optional<Index<PlannedFile>> file) { return file && files.contains(*file); };
   std::unique_lock lock(mutex);
-  given_up.insert(file);
-  std::vector<bool> of_file;
-  for (const backends::LinkFd& link : fds) of_file.push_back(link.file == file);
-  std::vector<backends::LinkFd> links = take_out(fds, [&](std::size_t i) { return of_file[i]; });
-  take_out(served_by_links, [&](std::size_t i) { return of_file[i]; });
-  std::vector<sys::AttachedFd> of_links = take_out(events, [&](std::size_t i) { return event_files[i] == file; });
-  std::erase(event_files, file);
-  const std::size_t sites = std::exchange(sites_of_file[file], 0);
+  given_up.insert(files.begin(), files.end());
+  std::vector<bool> taken;
+  for (const backends::LinkFd& link : fds) taken.push_back(is_one(link.file));
+  std::vector<backends::LinkFd> links = take_out(fds, [&](std::size_t i) { return taken[i]; });
+  take_out(served_by_links, [&](std::size_t i) { return taken[i]; });
+  std::vector<sys::AttachedFd> of_links = take_out(events, [&](std::size_t i) { return is_one(event_files[i]); });
+  std::erase_if(event_files, is_one);
+  std::size_t sites = 0;
+  for (const Index<PlannedFile> file : files) sites += std::exchange(sites_of_file[file], 0);
   attached -= sites;
   by_backend[backend] -= sites;
   lock.unlock();
@@ -116,6 +122,20 @@ std::size_t Link::Impl::detach_file(Index<PlannedFile> file) {
   for (const backends::LinkFd& link : links)
     if (!link.pin.empty()) std::filesystem::remove(link.pin, gone_already);
   backends::close_together(links, of_links);
+  return sites;
+}
+
+std::size_t Link::let_go(const std::vector<Index<PlannedFile>>& files, std::shared_ptr<const AttachPlan> plan) {
+  const std::set<Index<PlannedFile>> all(files.begin(), files.end());
+  const std::size_t sites = impl_->detach_files(all);
+  impl_->close_programs(all);
+  std::unique_lock lock(impl_->mutex);
+  impl_->plan = std::move(plan);
+  std::vector<std::size_t> watched;
+  for (std::size_t i = 0; i < impl_->guarded.size(); ++i)
+    if (all.contains(impl_->guarded[i])) watched.push_back(i);
+  lock.unlock();  // the guard may have something to say
+  if (impl_->guard) impl_->guard->forget(std::move(watched));
   return sites;
 }
 

@@ -24,6 +24,7 @@ inline namespace v1 {
 struct Served {
   Backend backend = Backend::automatic;
   std::vector<Index<PlannedProbe>> probes;  ///< in order, each once
+  std::set<Index<PlannedFile>> files = {};  ///< of a program for files, those at whose sites it runs
 };
 
 struct Link::Impl {
@@ -42,10 +43,12 @@ struct Link::Impl {
   void absorb(Impl& other, std::shared_ptr<const AttachPlan> whole, std::uint32_t files, std::uint32_t probes);
   /// Takes over the kernel's links of `again`, which are of the same sites, after pause().
   void take_links(Impl& again);
-  /// Detaches the sites of one file of the plan, for good; how many they were.
-  std::size_t detach_file(Index<PlannedFile> file);
+  /// Detaches the sites of files of the plan, for good; how many they were.
+  std::size_t detach_files(const std::set<Index<PlannedFile>>& files);
+  /// Closes the programs that ran at sites of these files alone.
+  void close_programs(const std::set<Index<PlannedFile>>& files);
 
-  mutable std::mutex mutex;                ///< of what detach_file() changes, as long as there is a guard
+  mutable std::mutex mutex;                ///< of what detach_files() changes, as long as there is a guard
   std::shared_ptr<const AttachPlan> plan;  ///< null: opened from pins
   Backend backend = Backend::automatic;
   Carrier carrier = Carrier::automatic;
@@ -61,8 +64,9 @@ struct Link::Impl {
   std::vector<SkippedSite> refused;
   std::size_t attached = 0;
   std::vector<MissedHits> missed_by_links;  ///< when they were detached
+  std::vector<MissedHits> missed_before;    ///< by programs that were closed
   std::vector<FileChange> changes;
-  std::set<Index<PlannedFile>> given_up;    ///< detach_file()
+  std::set<Index<PlannedFile>> given_up;    ///< detach_files()
   std::string program;                      ///< the one that runs at the sites; empty: those that the plan names
   bool joined = false;                      ///< by absorb(): it is of several objects
   std::vector<Index<PlannedFile>> guarded;  ///< by the guard's numbers
@@ -70,8 +74,10 @@ struct Link::Impl {
 
   /// What `links` attached to `probes`, in this order; call it before they are moved to fds and programs.
   void note_served(const backends::FileLinks& links, Backend way, const std::vector<Index<PlannedProbe>>& probes);
-  /// A program of the object itself, among programs at `index` or about to be put there, is attached to `probes` too.
-  void note_program(std::size_t index, Backend way, const std::vector<Index<PlannedProbe>>& probes);
+  /// A program of the object itself, among programs at `index` or about to be put there, is attached to `probes`, or to
+  /// sites of `file`, too.
+  void note_program(std::size_t index, Backend way, const std::vector<Index<PlannedProbe>>& probes,
+                    std::optional<Index<PlannedFile>> file);
   /// Hits at kprobes that came within another one's handler and never got to a program; what did, and found one
   /// running, programs count.
   [[nodiscard]] std::vector<MissedHits> ask_links() const;

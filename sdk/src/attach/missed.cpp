@@ -54,8 +54,10 @@ void Link::Impl::note_served(const backends::FileLinks& links, Backend way, cons
     served_by_programs.push_back({way, one_each ? Probes{probes[i]} : part(probes, 0, probes.size())});
 }
 
-void Link::Impl::note_program(std::size_t index, Backend way, const Probes& probes) {
+void Link::Impl::note_program(std::size_t index, Backend way, const Probes& probes,
+                              std::optional<Index<PlannedFile>> file) {
   if (index == served_by_programs.size()) served_by_programs.push_back({way, {}});
+  if (file) served_by_programs[index].files.insert(*file);
   Probes& known = served_by_programs[index].probes;
   known.insert(known.end(), probes.begin(), probes.end());
   known = part(known, 0, known.size());
@@ -74,9 +76,23 @@ std::vector<MissedHits> Link::Impl::ask_links() const {
   return out;
 }
 
+/// What they missed stays known. The first is kept: it tells whether the kernel counts at all.
+void Link::Impl::close_programs(const std::set<Index<PlannedFile>>& files) {
+  const std::lock_guard lock(mutex);
+  for (std::size_t i = programs.size(); i-- > 1;) {
+    const Served& served = served_by_programs[i];
+    if (served.files.empty() || !std::ranges::includes(files, served.files)) continue;
+    if (const auto count = count_of<sys::RecursionMisses>(programs[i].get()); count.value_or(0) > 0)
+      missed_before.push_back({served.backend, count, served.probes});
+    programs.erase(programs.begin() + static_cast<std::ptrdiff_t>(i));
+    served_by_programs.erase(served_by_programs.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
 std::vector<MissedHits> Link::missed_hits() const {
   std::unique_lock lock(impl_->mutex);
   std::vector<MissedHits> out = impl_->fds.empty() ? impl_->missed_by_links : impl_->ask_links();
+  out.insert(out.end(), impl_->missed_before.begin(), impl_->missed_before.end());
   lock.unlock();
   for (std::size_t i = 0; i < impl_->programs.size(); ++i) {
     const Served& served = impl_->served_by_programs[i];

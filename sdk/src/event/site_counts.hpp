@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "usdt/bpf/constants.h"
 #include "usdt/bpf/event.h"
@@ -36,12 +37,15 @@ class SiteCounts {
 
   /// The sum over all rows.
   [[nodiscard]] usdt_site_stats of(std::uint32_t site) const noexcept;
+  /// The program is detached: what it has counted stays known, and the memory is given back.
+  void settle();
 
  private:
   SiteCounts(CountRows rows, std::span<usdt_site_stats> entries) noexcept : rows_(rows), entries_(entries) {}
 
   CountRows rows_;
   std::span<usdt_site_stats> entries_;
+  std::vector<usdt_site_stats> settled_ = {};  ///< by site
 };
 
 }  // namespace usdt::event

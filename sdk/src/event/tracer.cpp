@@ -166,8 +166,11 @@ struct Part {
   EventLayout layout;
   event::SiteCounts counts;
   std::uint32_t first_site = 0;  ///< in the tracer's plan
-  std::uint32_t sites = 0;
+  std::uint32_t sites = 0;       ///< places
+  std::uint32_t begins = 0;      ///< of spans, the first so many of them
   std::string program;
+  std::uint32_t first_file = 0;
+  std::uint32_t files_left = 0;  ///< of an addition; of one that was added for no file 1
 };
 
 /// What the parts of one trace have in common.
@@ -289,7 +292,13 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
   }
   auto counts = event::SiteCounts::open(*loaded, *rows);
   if (!counts) return fail(counts.error());
-  return Loaded{.part = {std::move(*loaded), layout, std::move(*counts), common.first_site, sites, std::move(program)},
+  return Loaded{.part = {.object = std::move(*loaded),
+                         .layout = layout,
+                         .counts = std::move(*counts),
+                         .first_site = common.first_site,
+                         .sites = sites,
+                         .begins = plan.spans ? plan.spans->begins : 0,
+                         .program = std::move(program)},
                 .constants = constants};
 }
 
@@ -311,6 +320,14 @@ struct Tracer::Impl {
   [[nodiscard]] const Part& part_of(std::uint32_t site) const noexcept {
     if (parts.size() == 1) return parts.front();
     return *std::prev(std::ranges::upper_bound(parts, site, {}, &Part::first_site));
+  }
+
+  /// A file was let go. What its addition has counted is final, if that was its last one.
+  void settle(Index<PlannedFile> file) {
+    Part& part = *std::prev(std::ranges::upper_bound(parts, file.value, {}, &Part::first_file));
+    if (&part == &parts.front() || --part.files_left > 0) return;  // the first one's maps are everybody's
+    part.counts.settle();
+    --additions;
   }
 
   /// With the weight of its time.
@@ -347,6 +364,7 @@ struct Tracer::Impl {
   event::ForkMarks marks;
   std::vector<ProbeCounts> counts;  // delivered and discarded; the rest is in the kernel
   std::uint64_t rate_start = 0;
+  std::size_t additions = 0;  ///< that have files which were not let go
   std::uint64_t rows_seen = 0;
   bool in_callback = false;
   std::unique_ptr<event::OverheadGuard> guard;  ///< the last: it is about the rest
@@ -419,11 +437,12 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
 Result<AddedSites> Tracer::add(AttachPlan more) {
   if (impl_->in_callback)
     return fail(ErrorKind::invalid_argument, "sites added by a callback of the same trace's poll()");
-  if (impl_->parts.size() > kMostAdditions)
-    return fail(ErrorKind::limit, fmt::format("{} times sites were added to this trace: no more", kMostAdditions));
+  const std::size_t most = std::min<std::size_t>(impl_->options.max_additions, kMostAdditions);
+  if (impl_->additions >= most)
+    return fail(ErrorKind::limit, fmt::format("{} additions are there already: no more at once", most));
+  if (impl_->parts.size() > kMostEver)
+    return fail(ErrorKind::limit, fmt::format("{} times sites were added to this trace: no more", kMostEver));
   const AttachPlan& before = *impl_->shared_plan;
-  if (before.spans || more.spans)
-    return fail(ErrorKind::not_supported, "spans are of the sites that there were when they began");
   AddedSites added{before.files.next(), before.probes.next(), before.sites.next()};
   auto part = std::make_shared<const AttachPlan>(std::move(more));
   auto whole = append_plan(before, *part);
@@ -440,13 +459,42 @@ Result<AddedSites> Tracer::add(AttachPlan more) {
   impl_->shared_plan = std::make_shared<const AttachPlan>(std::move(*whole));
   impl_->counts.resize(impl_->shared_plan->probes.size());
   Part& loaded_part = impl_->parts.emplace_back(std::move(loaded->part));
+  loaded_part.files_left = std::max(static_cast<std::uint32_t>(part->files.size()), 1U);
+  loaded_part.first_file = added.first_file.value;
+  ++impl_->additions;
   const std::size_t before_it = impl_->link.attached();
   // Its descriptors, of maps and programs, would be those of each library that was ever opened.
   const std::optional<LoadedObject> object = std::exchange(loaded_part.object, std::nullopt);
-  if (auto done = object->attach_to(impl_->link, loaded_part.program, impl_->shared_plan); !done)
+  if (auto done = object->attach_to(impl_->link, loaded_part.program, impl_->shared_plan); !done) {
+    std::vector<Index<PlannedFile>> files;
+    for (Index<PlannedFile> file = added.first_file; impl_->shared_plan->files.contains(file); ++file.value)
+      files.push_back(file);
+    static_cast<void>(let_go(files));
     return fail(done.error());
+  }
   added.attached = impl_->link.attached() - before_it;
   return added;
+}
+
+Result<std::size_t> Tracer::let_go(const std::vector<Index<PlannedFile>>& files) {
+  if (impl_->in_callback)
+    return fail(ErrorKind::invalid_argument, "files let go by a callback of the same trace's poll()");
+  if (impl_->guard)
+    return fail(ErrorKind::not_supported, "where an overhead is limited, files are let go when the trace ends");
+  AttachPlan plan = *impl_->shared_plan;
+  std::vector<Index<PlannedFile>> held;
+  for (const Index<PlannedFile> number : files) {
+    if (!plan.files.contains(number)) return fail(ErrorKind::invalid_argument, "a file that the plan does not have");
+    PlannedFile& file = plan.files[number];
+    if (!file.elf) continue;
+    file.machine = file.elf->machine();
+    file.elf.reset();
+    held.push_back(number);
+  }
+  impl_->shared_plan = std::make_shared<const AttachPlan>(std::move(plan));
+  const std::size_t sites = impl_->link.let_go(held, impl_->shared_plan);
+  for (const Index<PlannedFile> number : held) impl_->settle(number);
+  return sites;
 }
 
 bool Tracer::find_cgroups() {
@@ -505,16 +553,17 @@ void add_missed(const std::vector<MissedHits>& counters, std::vector<ProbeCounts
 }
 
 /// What became of the ends of spans, one of `ended` being a hit that was paired.
-void add_pairs(const AttachPlan& plan, const std::vector<std::uint64_t>& ended, std::vector<ProbeCounts>& all) {
+void add_pairs(const AttachPlan& plan, const Part& part, const std::vector<std::uint64_t>& ended,
+               std::vector<ProbeCounts>& all) {
   std::vector<bool> seen(all.size());
-  for (const Index<PlannedSite> site : Indices<PlannedSite>(Index<PlannedSite>(plan.places()))) {
-    const std::uint32_t number = plan.sites[site].probe.value;
+  for (std::uint32_t site = 0; site < part.sites; ++site) {
+    const std::uint32_t number = plan.sites[Index<PlannedSite>(part.first_site + site)].probe.value;
     if (seen[number]) continue;
     seen[number] = true;
     ProbeCounts& probe = all[number];
     const std::uint64_t rest =
         probe.hits - std::min(probe.hits, ended[number] + probe.unpaired + probe.calls_full + probe.not_sampled);
-    if (site.value < plan.spans->begins) {
+    if (site < part.begins) {
       probe.paired = ended[number];
       probe.unfinished = rest;
     } else {
@@ -556,7 +605,8 @@ std::vector<ProbeCounts> Tracer::counts() const {
   }
   if (impl_->guard) add_estimates(plan, impl_->guard->hits(), all);
   if (impl_->options.count_only) return all;
-  if (plan.spans) add_pairs(plan, ended, all);
+  if (plan.spans)
+    for (const Part& part : impl_->parts) add_pairs(plan, part, ended, all);
   for (const AttachGroup& group : plan.groups) {
     if (group.moment != Moment::both) continue;
     for (const Index<PlannedSite> site : group.sites) {

@@ -9,11 +9,6 @@
 namespace usdt::follow {
 namespace {
 
-/// Set by the kernel alone, whenever a file is written to.
-std::int64_t change_time(const struct stat& st) noexcept {
-  return std::int64_t{st.st_ctim.tv_sec} * 1'000'000'000 + st.st_ctim.tv_nsec;
-}
-
 /// The files a pattern names; null: it is of the kernel.
 const std::string* target_of(const PointPattern& pattern) {
   if (const auto* probe = std::get_if<ProbePattern>(&pattern)) return &probe->target;
@@ -22,6 +17,10 @@ const std::string* target_of(const PointPattern& pattern) {
 }
 
 }  // namespace
+
+std::int64_t change_time(const struct stat& st) noexcept {
+  return std::int64_t{st.st_ctim.tv_sec} * 1'000'000'000 + st.st_ctim.tv_nsec;
+}
 
 std::optional<FileId> id_of(const ElfFile& file) noexcept {
   struct stat st {};

@@ -19,6 +19,9 @@ namespace usdt::follow {
 /// An inode.
 using FileId = std::pair<dev_t, ino_t>;
 
+/// Set by the kernel alone, whenever a file is written to.
+[[nodiscard]] std::int64_t change_time(const struct stat& st) noexcept;
+
 /// Of a file that was scanned.
 [[nodiscard]] std::optional<FileId> id_of(const ElfFile& file) noexcept;
 
@@ -28,6 +31,10 @@ class FileLooks {
 
   /// Not to be found.
   void know(FileId file) { files_[file] = std::nullopt; }
+  /// Not to be found as it was at `changed`: change_time().
+  void know(FileId file, std::int64_t changed) { files_[file] = changed; }
+  /// To be found again.
+  void forget(FileId file) { files_.erase(file); }
 
   /// What the patterns mean in `file`; nothing: none of it, or it was looked at before and has not been written to
   /// since.

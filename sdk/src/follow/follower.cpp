@@ -22,6 +22,7 @@
 #include "follow/exec_hold.hpp"
 #include "follow/file_looks.hpp"
 #include "follow/followed_processes.hpp"
+#include "follow/held_files.hpp"
 #include "follow/path_watch.hpp"
 #include "follow/task_rings.hpp"
 #include "follow/unread_files.hpp"
@@ -43,6 +44,8 @@ std::string_view to_string(FollowKind kind) noexcept {
       return "runtime";
     case FollowKind::file:
       return "file";
+    case FollowKind::gone:
+      return "gone";
   }
   return "unknown";
 }
@@ -82,10 +85,13 @@ struct Follower::Impl {
     options = std::move(wanted);
     asked.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!asked) return fail(os_failure(ErrorKind::limit, "follow what comes", errno));
-    if (!options.scope.processes) rings.reset();
     looks.emplace(options.patterns, stop.get_token());
-    for (const auto& file : options.known)
+    if (options.tell_gone) held.emplace(rings.has_value());
+    if (!options.scope.processes && !(held && held->wants_mappings())) rings.reset();
+    for (const auto& file : options.known) {
       if (const auto id = follow::id_of(*file)) looks->know(*id);
+      if (held) held->hold(file, {file->path(), file->path()});
+    }
     family.insert(options.scope.pids.begin(), options.scope.pids.end());
     paths.watch(options.paths);
     if (options.hold_exec) {
@@ -119,7 +125,8 @@ struct Follower::Impl {
     std::uint64_t look = now() + kLookEveryMs * ms;  // again; on a busy machine there is no pause to wait for
     while (!stop.stop_requested()) {
       const std::uint64_t rest = unread.rest(now(), look - std::min(look, now()));
-      const int ready = more ? 1 : ::poll(fds.data(), fds.size(), static_cast<int>((rest + ms - 1) / ms));
+      const bool busy = more || (held && held->is_looking());
+      const int ready = busy ? 1 : ::poll(fds.data(), fds.size(), static_cast<int>((rest + ms - 1) / ms));
       if (ready < 0 && errno != EINTR) return;
       std::uint64_t times = 0;
       [[maybe_unused]] const ssize_t n = ::read(asked.get(), &times, sizeof(times));
@@ -128,6 +135,7 @@ struct Follower::Impl {
       if (rings) take_records(more);
       for (const TaskEvent& event : unread.due(now())) look_at(event.pid, {event});
       for (const std::size_t number : paths.changed()) look_at_path(options.paths[number]);
+      find_gone();
       if (now() < look) continue;
       look_again();
       look = now() + kLookEveryMs * ms;
@@ -147,6 +155,21 @@ struct Follower::Impl {
     seen.clear();
     unread = {};
     seen_since = now();
+  }
+
+  /// Files that nobody can run any more. Those that could be told of are found anew, should they be mapped after all.
+  void find_gone() {
+    if (!held) return;
+    for (follow::HeldFiles::Gone& gone : held->look()) {
+      if (gone.elf == nullptr) {  // another file may have the number of its inode by now
+        looks->know(gone.id, gone.changed);
+        continue;
+      }
+      looks->forget(gone.id);
+      std::erase_if(seen, [&](const MappedFile& file) { return std::get<2>(file) == gone.id.second; });
+      ++gone_files;
+      tell({FollowKind::gone, 0, now(), {.target = std::move(gone.target), .elf = std::move(gone.elf), .sites = {}}});
+    }
   }
 
   /// Programs that wait to be looked at.
@@ -234,6 +257,7 @@ struct Follower::Impl {
       if (event.kind == Kind::lost) {
         ++lost;
         any_lost = true;
+        if (held) held->lost();
       } else if (event.kind == Kind::forked) {
         if (options.scope.descendants && family.contains(event.parent) && family.size() < most_processes)
           family.insert(event.pid);
@@ -241,10 +265,13 @@ struct Follower::Impl {
         if (options.scope.descendants && std::ranges::find(options.scope.pids, event.pid) == options.scope.pids.end())
           family.erase(event.pid);
         became.erase(event.pid);
+        if (held) held->ended(event.pid);
       } else if (event.kind == Kind::became) {
         if (became.size() < most_processes) became.insert(event.pid);
       } else if (event.kind == Kind::mapped) {
         event.is_program = became.erase(event.pid) > 0;
+        if (held) held->mapped(event.inode, event.pid);
+        if (!options.scope.processes) continue;
         if (!is_followed(event.pid) || seen.contains(file_of(event)) || unread.mapped_again(event)) continue;
         auto& of_process = mapped[event.pid];
         if (of_process.size() < most_mappings) of_process.push_back(std::move(event));
@@ -256,7 +283,7 @@ struct Follower::Impl {
       std::erase_if(events, [this](const TaskEvent& event) { return seen.contains(file_of(event)); });
       if (!events.empty()) look_at(pid, events);
     }
-    if (!any_lost) return;
+    if (!any_lost || !options.scope.processes) return;
     if (options.scope.descendants) find_descendants();
     const bool some = !options.scope.pids.empty() || !options.scope.cgroups.empty();
     some ? look_at_all() : look_at_everybody();
@@ -331,6 +358,7 @@ struct Follower::Impl {
   }
 
   void emit(FollowEvent event) {
+    if (held) held->hold(event.file.elf, event.file.target);
     std::unique_lock lock(mutex);
     scanned = looks->scanned();
     if (waiting.size() >= most_events) {
@@ -338,6 +366,12 @@ struct Follower::Impl {
       return;
     }
     if (const auto id = hold ? follow::id_of(*event.file.elf) : std::nullopt) pending.try_emplace(*id);
+    lock.unlock();
+    tell(std::move(event));
+  }
+
+  void tell(FollowEvent event) {
+    std::unique_lock lock(mutex);
     waiting.push_back(std::move(event));
     lock.unlock();
     if (options.on_event) options.on_event();
@@ -364,13 +398,14 @@ struct Follower::Impl {
   std::set<pid_t> became;  ///< another program, of which nothing is mapped yet
   std::set<MappedFile> seen;
   follow::UnreadFiles unread;
+  std::optional<follow::HeldFiles> held;  ///< with FollowOptions::tell_gone
   std::uint64_t seen_since = now();
 
   mutable std::mutex mutex;  ///< of the next three
   std::vector<FollowEvent> waiting;
   std::map<follow::FileId, std::vector<std::uint64_t>> pending;  ///< files not attached yet: who is held for them
   std::map<std::uint64_t, std::size_t> outstanding;              ///< by what is held: files it waits for
-  std::atomic<std::uint64_t> scanned = 0, too_short = 0, lost = 0, dropped = 0;
+  std::atomic<std::uint64_t> scanned = 0, too_short = 0, lost = 0, dropped = 0, gone_files = 0;
 };
 
 Follower::Follower(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -407,6 +442,7 @@ void Follower::done(const FollowEvent& event) {
 
 FollowCounts Follower::counts() const {
   FollowCounts counts{impl_->scanned, impl_->too_short, impl_->lost, impl_->dropped};
+  counts.gone = impl_->gone_files;
   if (!impl_->hold) return counts;
   const follow::HoldTimes times = impl_->hold->times();
   counts.held = times.held();

@@ -34,17 +34,19 @@ class Renumber {
         args_(whole.args.next().value),
         filters_(whole.filters.next().value) {}
 
-  void apply(AttachPlan& part, std::optional<Index<std::string>> program) const {
+  void apply(AttachPlan& part) const {
     for (PlannedSite& site : part.sites) {
-      site.program = program;
       std::visit(*this, site.point);
       move(site.probe);
       move(site.spec);
       move(site.args);
       if (site.filter) move(*site.filter);
+      if (site.pair) move(*site.pair);
+      if (site.span) move(*site.span);
     }
     for (PlannedProbe& probe : part.probes) {
       if (probe.file) move(*probe.file);
+      if (probe.span) move(*probe.span);
     }
     for (SkippedSite& site : part.skipped) move(site.probe);
     for (AttachGroup& group : part.groups) {
@@ -65,6 +67,11 @@ class Renumber {
   void move(Index<EncodedSpec>& index) const { index.value += specs_; }
   void move(Index<std::vector<Arg>>& index) const { index.value += args_; }
   void move(Index<TypedExpression>& index) const { index.value += filters_; }
+  template <class T>
+  void move(FromTo<T>& span) const {
+    move(span.begin);
+    move(span.end);
+  }
 
   std::uint32_t files_, functions_, probes_, sites_, specs_, args_, filters_;
 };
@@ -76,9 +83,9 @@ Index<std::string> number_of(Table<std::string>& programs, std::string name) {
   return programs.add(std::move(name));
 }
 
-/// `part`, whose sites are for `program`, behind what `whole` has.
-void append(AttachPlan& whole, AttachPlan part, std::optional<Index<std::string>> program) {
-  Renumber(whole).apply(part, program);
+/// `part` behind what `whole` has.
+void append(AttachPlan& whole, AttachPlan part) {
+  Renumber(whole).apply(part);
   if (has_kernel_points(part)) whole.kernel_machine = part.kernel_machine;
   whole.files.append(std::move(part.files));
   whole.functions.append(std::move(part.functions));
@@ -121,7 +128,11 @@ Result<void> check(const std::vector<ProgramPlan>& parts) {
 }  // namespace
 
 Result<AttachPlan> append_plan(AttachPlan whole, AttachPlan part) {
-  if (!whole.programs.empty() || !part.programs.empty())
+  if (whole.spans.has_value() != part.spans.has_value())
+    return fail(ErrorKind::invalid_argument, "only one of the plans is of spans");
+  // Those of spans are the tracer's own, and the same of every plan about one question.
+  if (whole.spans ? !std::ranges::equal(whole.programs, part.programs)
+                  : !(whole.programs.empty() && part.programs.empty()))
     return fail(ErrorKind::invalid_argument, "a plan that names programs is joined already");
   if (auto few = check_number(whole.sites.size() + part.sites.size()); !few) return fail(few.error());
   if (whole.table.has_value() != part.table.has_value())
@@ -130,7 +141,7 @@ Result<AttachPlan> append_plan(AttachPlan whole, AttachPlan part) {
     if (std::string why = expr::why_other_rows(*whole.table, *part.table); !why.empty())
       return fail(ErrorKind::invalid_argument, std::move(why));
   }
-  append(whole, std::move(part), std::nullopt);
+  append(whole, std::move(part));
   return whole;
 }
 
@@ -139,7 +150,9 @@ Result<AttachPlan> join_plans(std::vector<ProgramPlan> parts) {
   AttachPlan whole;
   whole.scope = parts.front().plan.scope;
   for (auto& [program, part] : parts) {
-    append(whole, std::move(part), number_of(whole.programs, std::move(program)));
+    const Index<std::string> number = number_of(whole.programs, std::move(program));
+    for (PlannedSite& site : part.sites) site.program = number;
+    append(whole, std::move(part));
   }
   return whole;
 }

@@ -537,8 +537,8 @@ std::string full_name(const AttachPlan& plan, const PlannedProbe& probe) {
 Machine machine_of(const AttachPlan& plan, const PlannedSite& site) {
   const auto* place = std::get_if<FilePlace>(&site.point);
   if (place == nullptr) return plan.kernel_machine;
-  const auto& elf = plan.files[place->file].elf;
-  return elf ? elf->machine() : plan.kernel_machine;  // a recorded plan has none
+  const PlannedFile& file = plan.files[place->file];
+  return file.elf ? file.elf->machine() : file.machine.value_or(plan.kernel_machine);
 }
 
 const PlannedFunction* function_of(const AttachPlan& plan, const PlannedSite& site) noexcept {

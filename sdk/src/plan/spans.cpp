@@ -231,6 +231,7 @@ class SpanMaker {
       for (std::uint32_t end = 0; end < spans_.ends; ++end)
         add(Index<PlannedSite>(begin), Index<PlannedSite>(spans_.begins + end));
     plan_.spans = spans_;
+    if (options_.table && options_.rows) plan_.table = *options_.rows;
     return ask();
   }
 

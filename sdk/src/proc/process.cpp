@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // files_of_process: what /proc/PID/maps names, and how to open exactly that inode.
-#include <dirent.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -24,8 +20,8 @@
 #include "proc/file_head.hpp"
 #include "proc/mapped_code.hpp"
 #include "proc/maps.hpp"
+#include "proc/process_maps.hpp"
 #include "sys/read.hpp"
-#include "sys/unique_fd.hpp"
 #include "usdt/discover.hpp"
 
 namespace usdt {
@@ -34,6 +30,9 @@ namespace fs = std::filesystem;
 namespace {
 
 using proc::Mapping;
+using proc::numbers_in;
+using proc::process_error;
+using proc::read_maps;
 
 constexpr std::string_view kDeleted = " (deleted)";
 
@@ -45,73 +44,10 @@ std::optional<struct stat> stat_of(const fs::path& path) {
 
 bool same_inode(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
 
-Error process_error(pid_t pid, int os_error) {
-  if (os_error == ENOENT || os_error == ESRCH) {
-    return {ErrorKind::not_found, fmt::format("no process {}", pid), os_error};
-  }
-  if (os_error == EACCES || os_error == EPERM) {
-    // Root may lack a capability that the process has, or CAP_SYS_PTRACE; a security module may forbid it.
-    const std::string_view why = ::geteuid() == 0 ? "may not be looked into by this root, which lacks a capability"
-                                                  : "is another user's: run as root or with CAP_SYS_PTRACE";
-    return {ErrorKind::no_permission, fmt::format("process {} {}", pid, why), os_error};
-  }
-  return os_failure(ErrorKind::io, fmt::format("process {}: read its maps", pid), os_error);
-}
-
-/// Hands the lines of a process's maps to `take`, a few at a time: the text is as long as the process likes.
-template <class Take>
-Result<void> read_maps(const fs::path& path, pid_t pid, const Take& take) {
-  const sys::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return fail(process_error(pid, errno));
-  std::string text;
-  std::array<char, 16384> block;
-  while (true) {
-    const ssize_t n = sys::read_some(fd.get(), block);
-    if (n < 0) return fail(process_error(pid, errno));
-    text.append(block.data(), static_cast<std::size_t>(n));
-    const std::size_t whole = n == 0 ? text.size() : text.rfind('\n') + 1;  // 0 where there is no line's end
-    for (Mapping& mapping : proc::parse_maps(std::string_view(text).substr(0, whole))) take(mapping);
-    text.erase(0, whole);
-    if (n == 0) return {};
-  }
-}
-
-/// Numbers that name entries of a directory below /proc.
-std::vector<pid_t> numbers_in(const fs::path& directory) {
-  std::vector<pid_t> out;
-  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(directory.c_str()), ::closedir);
-  if (!dir) return out;
-  while (const dirent* entry = ::readdir(dir.get())) {
-    const std::string_view name = entry->d_name;
-    pid_t number = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (error == std::errc() && end == name.data() + name.size()) out.push_back(number);
-  }
-  return out;
-}
-
-bool has_program(const fs::path& root) {
-  std::error_code ec;
-  const fs::path program = fs::read_symlink(root / "exe", ec);
-  return !program.empty() || ec != std::errc::no_such_file_or_directory;
-}
-
-/// Where /proc shows the process's memory. A first thread that has ended has none, while the others live on: each of
-/// them has a directory of its own below /proc too, which readdir does not show.
-fs::path root_of(pid_t pid) {
-  fs::path root = fmt::format("/proc/{}", pid);
-  if (has_program(root)) return root;
-  for (const pid_t thread : numbers_in(root / "task")) {
-    fs::path other = fmt::format("/proc/{}", thread);
-    if (has_program(other)) return other;
-  }
-  return root;
-}
-
 /// One process's view of its files.
 class ProcessFiles {
  public:
-  explicit ProcessFiles(pid_t pid) : pid_(pid), root_(root_of(pid)) {
+  explicit ProcessFiles(pid_t pid) : pid_(pid), root_(proc::directory_of(pid)) {
     exe_ = stat_of(root_ / "exe");
     std::error_code ec;
     exe_path_ = fs::read_symlink(root_ / "exe", ec).string();
@@ -269,7 +205,7 @@ Result<std::vector<TargetFile>> files_of_all_processes() {
   return out;
 }
 
-bool first_thread_has_ended(pid_t pid) { return root_of(pid) != fs::path(fmt::format("/proc/{}", pid)); }
+bool first_thread_has_ended(pid_t pid) { return proc::directory_of(pid) != fs::path(fmt::format("/proc/{}", pid)); }
 
 namespace {
 

@@ -89,6 +89,9 @@ void Modules::open_vdso(const proc::MappedCode& code, const std::string& root, A
 
 std::shared_ptr<Module> Modules::of(const PlannedFile& file) {
   if (!file.elf) return nullptr;
+  // Those that the trace has let go.
+  if (!planned_.contains(file.elf.get()))
+    std::erase_if(planned_, [](const auto& each) { return each.second.first.use_count() == 1; });
   auto& [elf, module] = planned_[file.elf.get()];
   if (elf) return module;
   elf = file.elf;

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "follow/held_files.hpp"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
+
+namespace usdt::follow {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kSoon{250}, kSeldom{8000};
+constexpr int kShareOfLooks = 100;
+constexpr milliseconds kAtOnce{20};  ///< what is to be followed waits meanwhile
+
+/// Others' maps can be read, and where /proc hides processes (hidepid) it shows them nevertheless.
+bool sees_all_processes() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, 2> sets{};
+  return ::syscall(SYS_capget, &header, sets.data()) == 0 && (sets[0].effective >> CAP_SYS_PTRACE & 1) != 0;
+}
+
+/// When the inode was; nothing: this file system does not know.
+std::optional<std::int64_t> time_made(int fd) {
+  struct statx made {};
+  if (::statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &made) != 0 || (made.stx_mask & STATX_BTIME) == 0)
+    return std::nullopt;
+  return std::int64_t{made.stx_btime.tv_sec} * 1'000'000'000 + made.stx_btime.tv_nsec;
+}
+
+bool leads_to(const std::filesystem::path& path, const FileId& id) {
+  struct stat st {};
+  return ::stat(path.c_str(), &st) == 0 && FileId(st.st_dev, st.st_ino) == id;
+}
+
+}  // namespace
+
+HeldFiles::HeldFiles(bool told_of_mappings)
+    : blind_(!sees_all_processes()), pause_(kSoon), next_(Clock::now() + kSoon) {
+  if (blind_ || !told_of_mappings) return;
+  unreadable_ = proc::unreadable_processes();
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);  // that of inodes
+  born_ = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+void HeldFiles::mapped(std::uint64_t inode, pid_t pid) {
+  candidates_.erase(inode);
+  if (!unreadable_.contains(pid)) return;
+  constexpr std::size_t most = 4096;
+  if (by_unreadable_.size() >= most) return lost();
+  by_unreadable_.insert(inode);
+  for (auto& [id, held] : files_) held.may_be_unreadable |= id.second == inode;
+}
+
+void HeldFiles::hold(const std::shared_ptr<const ElfFile>& elf, const TargetFile& target) {
+  struct stat st {};
+  if (blind_ || ::fstat(elf->fd(), &st) != 0) return;
+  const auto made = time_made(elf->fd());
+  const bool may_be_unreadable = !made || *made <= born_ || by_unreadable_.contains(st.st_ino);
+  files_[{st.st_dev, st.st_ino}] = {elf, target, change_time(st), true, may_be_unreadable};
+}
+
+std::vector<HeldFiles::Gone> HeldFiles::look() {
+  const auto began = Clock::now();
+  if (blind_ || (!processes_ && began < next_)) return {};
+  std::vector<Gone> gone;
+  if (!processes_) gone = begin();
+  const auto seen = processes_ ? processes_->look(kAtOnce) : proc::MappedFiles::Seen::restless;
+  spent_ += Clock::now() - began;
+  if (seen == proc::MappedFiles::Seen::some) return gone;
+  blind_ = seen == proc::MappedFiles::Seen::forbidden;
+  if (seen == proc::MappedFiles::Seen::all) std::ranges::move(conclude(), std::back_inserter(gone));
+  const bool same = gone.empty() && candidates_.size() <= candidates_before_;
+  pause_ = same ? std::min<Clock::duration>(2 * pause_, kSeldom) : kSoon;
+  candidates_before_ = candidates_.size();
+  processes_.reset();
+  next_ = Clock::now() + std::max(pause_, kShareOfLooks * std::exchange(spent_, {}));
+  return gone;
+}
+
+/// Finds those without a name; what nobody has kept is returned.
+std::vector<HeldFiles::Gone> HeldFiles::begin() {
+  std::vector<Gone> unkept;
+  candidates_.clear();
+  bool any_linked = false;
+  for (auto each = files_.begin(); each != files_.end();) {
+    auto& [id, held] = *each;
+    const auto elf = held.elf.lock();
+    struct stat st {};
+    if (!elf || ::fstat(elf->fd(), &st) != 0) {
+      unkept.push_back({id, held.target, nullptr, held.changed});
+      each = files_.erase(each);
+      continue;
+    }
+    held.linked = st.st_nlink > 0;
+    const bool named = held.linked && (leads_to(held.target.path, id) || leads_to(held.target.access, id));
+    if (!named) candidates_.emplace(id.second, id);
+    any_linked |= !named && held.linked;
+    ++each;
+  }
+  proc::MappedFiles::OnRoot on_root;
+  if (any_linked) on_root = [this](const std::filesystem::path& root) { look_below(root); };
+  if (!candidates_.empty()) processes_.emplace(std::move(on_root));
+  return unkept;
+}
+
+/// A program of a container is no less there when none of its processes is.
+void HeldFiles::look_below(const std::filesystem::path& root) {
+  std::erase_if(candidates_, [&](const auto& each) {
+    const Held& held = files_.at(each.second);
+    return held.linked && leads_to(root / held.target.path.relative_path(), each.second);
+  });
+}
+
+std::vector<HeldFiles::Gone> HeldFiles::conclude() {
+  std::vector<Gone> gone;
+  const std::set<pid_t>& unreadable = processes_->unreadable();
+  std::erase_if(unreadable_, [&](pid_t pid) { return !unreadable.contains(pid); });
+  const bool any_new = unreadable_.size() < unreadable.size();
+  for (auto each = candidates_.begin(); each != candidates_.end();) {
+    const auto found = files_.find(each->second);
+    const bool mapped = found == files_.end() || processes_->has(each->second) || any_new ||
+                        (!unreadable.empty() && found->second.may_be_unreadable);
+    auto elf = mapped ? nullptr : found->second.elf.lock();
+    if (!elf) {
+      ++each;
+      continue;
+    }
+    gone.push_back({each->second, std::move(found->second.target), std::move(elf), found->second.changed});
+    files_.erase(found);
+    each = candidates_.erase(each);
+  }
+  return gone;
+}
+
+}  // namespace usdt::follow

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Files that were found, until they are gone: their names lead to them no more, and no process has them mapped. Private
+// to follow/.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "follow/file_looks.hpp"
+#include "proc/mapped_files.hpp"
+#include "usdt/discover.hpp"
+#include "usdt/elf_file.hpp"
+
+namespace usdt::follow {
+
+/// Who maps what is asked of all processes, which takes some 50 us each: a hundredth of the time at most, and less
+/// often where nothing changes.
+class HeldFiles {
+ public:
+  struct Gone {
+    FileId id;
+    TargetFile target;
+    std::shared_ptr<const ElfFile> elf;  ///< null: nobody has kept it, so that it is not traced
+    std::int64_t changed = 0;            ///< FileLooks::know()
+  };
+
+  /// `told_of_mappings`: of each that is made from now on (mapped()).
+  explicit HeldFiles(bool told_of_mappings);
+
+  /// From now on it is one of them, as long as somebody keeps `elf`. (What kept it could not be told of its inode.)
+  void hold(const std::shared_ptr<const ElfFile>& elf, const TargetFile& target);
+  /// There are processes of which it is known only by that what they map.
+  [[nodiscard]] bool wants_mappings() const noexcept { return !unreadable_.empty(); }
+  /// That process maps that file now, or has mapped it a moment ago.
+  void mapped(std::uint64_t inode, pid_t pid);
+  void ended(pid_t pid) { unreadable_.erase(pid); }
+  /// Some mappings nobody was told of.
+  void lost() { unreadable_.clear(); }
+
+  /// Looks for a moment, where it is time; those that are gone are held no more.
+  [[nodiscard]] std::vector<Gone> look();
+  /// It has begun to look, and is not through.
+  [[nodiscard]] bool is_looking() const noexcept { return processes_.has_value(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Held {
+    std::weak_ptr<const ElfFile> elf;
+    TargetFile target;
+    std::int64_t changed = 0;
+    bool linked = true;             ///< it has names, wherever they are
+    bool may_be_unreadable = true;  ///< a process that nobody may look into may have it mapped
+  };
+
+  [[nodiscard]] std::vector<Gone> begin();
+  void look_below(const std::filesystem::path& root);
+  [[nodiscard]] std::vector<Gone> conclude();
+
+  std::map<FileId, Held> files_;
+  bool blind_;  ///< it cannot be told what processes have mapped
+  /// Processes into which nobody may look, since before `born_`: what was made later they can only have mapped so that
+  /// it was told of.
+  std::set<pid_t> unreadable_;
+  std::set<std::uint64_t> by_unreadable_;            ///< inodes that they have mapped since
+  std::int64_t born_ = 0;                            ///< CLOCK_REALTIME, ns
+  std::optional<proc::MappedFiles> processes_;       ///< of the look that is under way
+  std::multimap<std::uint64_t, FileId> candidates_;  ///< without a name of ours; by inode number
+  std::size_t candidates_before_ = 0;
+  Clock::duration spent_{}, pause_;
+  Clock::time_point next_;
+};
+
+}  // namespace usdt::follow
