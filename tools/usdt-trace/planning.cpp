@@ -280,6 +280,7 @@ usdt::Result<usdt::Selection> select(const Flags& flags, const std::vector<usdt:
     else if (!file.no_types.empty() && !flags.no_events())
       notice(flags, fmt::format("no types of functions: {}", file.no_types));
   }
+  for (const std::string& why : selection->may_be_missing) notice(flags, why);
   for (const std::string& unknown : selection->kernel.unknown) notice(flags, fmt::format("left out: {}", unknown));
   return selection;
 }

@@ -2,6 +2,7 @@
 #include "question.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <ctime>
@@ -255,13 +256,19 @@ void Question::take_in_order(std::vector<usdt::FollowEvent> events) {
 
 /// One notice of all, however many they are.
 void Question::let_go(const std::vector<usdt::FollowEvent>& gone) {
-  std::set<const usdt::ElfFile*> wanted;
-  for (const usdt::FollowEvent& event : gone) wanted.insert(event.file.elf.get());
+  // The two sides of a span have opened the same file each for itself.
+  const auto inode_of = [](const usdt::ElfFile& elf) {
+    struct stat st {};
+    return ::fstat(elf.fd(), &st) == 0 ? std::pair(st.st_dev, st.st_ino) : std::pair<dev_t, ino_t>();
+  };
+  std::set<std::pair<dev_t, ino_t>> wanted;
+  for (const usdt::FollowEvent& event : gone)
+    if (event.file.elf != nullptr) wanted.insert(inode_of(*event.file.elf));
   const usdt::AttachPlan& plan = tracer_->plan();
   std::vector<usdt::Index<usdt::PlannedFile>> files;
   std::vector<std::string> names;
   for (const usdt::Index<usdt::PlannedFile> number : plan.files.indices()) {
-    if (plan.files[number].elf == nullptr || !wanted.contains(plan.files[number].elf.get())) continue;
+    if (plan.files[number].elf == nullptr || !wanted.contains(inode_of(*plan.files[number].elf))) continue;
     files.push_back(number);
     names.push_back(plan.files[number].target.path.native());
   }

@@ -79,6 +79,9 @@ struct Selection {
   std::vector<ProbeFile> files = {};     ///< with the matching sites only; files without any are left out
   KernelSelection kernel = {};           ///< functions and raw tracepoints of the running kernel
   std::vector<Error> unreadable = {};    ///< files named by a pattern or mapped that could not be read
+  /// Of files in which nothing matched: why something may be there nevertheless, such as debug information that was
+  /// refused (ProbeFile::refused).
+  std::vector<std::string> may_be_missing = {};
   std::vector<std::string> looked = {};  ///< what was searched, for a message when nothing matched
 };
 

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -18,6 +19,7 @@
 #include <csignal>
 #include <cstring>
 #include <future>
+#include <iterator>
 #include <mutex>
 #include <string>
 #include <system_error>
@@ -138,8 +140,9 @@ struct FileGuard::State {
 
   void ask(std::vector<GuardedFile> watch, std::vector<std::size_t> forget) {
     std::unique_lock lock(mutex);
-    to_watch = std::move(watch);
-    to_forget = std::move(forget);
+    // Behind what is still to be done: the thread may be detaching, and files are known by their numbers.
+    std::ranges::move(watch, std::back_inserter(to_watch));
+    std::ranges::move(forget, std::back_inserter(to_forget));
     armed = {};
     std::future<void> ready = armed.get_future();
     lock.unlock();
@@ -162,6 +165,7 @@ struct FileGuard::State {
     for (GuardedFile& file : std::exchange(to_watch, {})) watched.emplace_back(std::move(file));
     for (std::size_t i = first; i < watched.size(); ++i) arm(watched[i]);
     for (const std::size_t number : std::exchange(to_forget, {})) {
+      if (number >= watched.size()) continue;
       end_watch(watched[number]);
       watched[number].file.elf.reset();
     }

@@ -2,9 +2,12 @@
 // Numbers of things that are kept elsewhere, found by what the things hash to.
 #pragma once
 
+#include <sys/auxv.h>
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -32,6 +35,17 @@ class HashIndex {
   [[nodiscard]] bool contains(std::size_t hash, const Same& same) const {
     return size_ > 0 && slots_[slot_of(tag_of(hash), same)].number != kFree;
   }
+  /// Another number in each process, for hashes to begin with: whoever wrote the things does not know it, and cannot
+  /// make many of them hash alike, which would have each be compared with all others.
+  [[nodiscard]] static std::uint64_t seed() noexcept {
+    static const std::uint64_t random = [] {
+      std::uint64_t bytes = 0;  // getauxval(3): 16 random bytes
+      if (const auto* at = reinterpret_cast<const void*>(::getauxval(AT_RANDOM)))
+        std::memcpy(&bytes, at, sizeof(bytes));
+      return bytes;
+    }();
+    return random;
+  }
   /// Makes room for so many things in all.
   void reserve(std::size_t count) {
     // At most half of the slots are taken, so that a search ends soon.
@@ -48,7 +62,9 @@ class HashIndex {
   /// The part of a hash that is kept: all its bits have a say in each bit.
   [[nodiscard]] static std::uint32_t tag_of(std::size_t hash) noexcept {
     constexpr std::uint64_t kGoldenRatio = 0x9e3779b97f4a7c15;  // 2^64 divided by it
-    return static_cast<std::uint32_t>((static_cast<std::uint64_t>(hash) * kGoldenRatio) >> 32);
+    std::uint64_t mixed = (hash ^ seed()) * kGoldenRatio;
+    mixed = (mixed ^ mixed >> 32) * kGoldenRatio;
+    return static_cast<std::uint32_t>(mixed >> 32);
   }
   [[nodiscard]] std::size_t behind(std::size_t at) const noexcept { return (at + 1) & (slots_.size() - 1); }
   /// Where the thing is, or the slot it would take.

@@ -15,6 +15,7 @@
 #include "dwarf/budget.hpp"
 #include "dwarf/die.hpp"
 #include "dwarf/names.hpp"
+#include "sys/blocked_signals.hpp"
 
 namespace usdt::dwarf {
 namespace {
@@ -151,7 +152,9 @@ class FunctionIndex::Builder {
     if (!reader || !read_entries(*reader, true)) return place(std::nullopt, unit);
     std::ranges::sort(starts_);
     starts_.erase(std::unique(starts_.begin(), starts_.end()), starts_.end());
+    std::uint32_t count = 0;
     for (const std::uint64_t start : starts_) {
+      if (++count % between_looks == 0 && stop_.stop_requested()) return;
       if (start < head.offset || start >= head.end)
         elsewhere_.emplace_back(start, unit);
       else
@@ -187,7 +190,7 @@ class FunctionIndex::Builder {
       const auto reader = head ? open(*head) : std::nullopt;
       const bool readable = reader && read_entries(*reader, false);
       const std::uint64_t end = head ? head->end : index_.end_;
-      for (; at != elsewhere_.end() && at->first < end; ++at)
+      for (; at != elsewhere_.end() && at->first < end && !stop_.stop_requested(); ++at)
         place(readable ? function_at(*reader, at->first) : std::nullopt, at->second);
       look_at_memory(end - *std::prev(behind));
     }
@@ -390,10 +393,11 @@ class FunctionIndex::Builder {
   }
 
   [[nodiscard]] static std::size_t hash_of(const Scope& scope) noexcept {
-    return mixed(mixed(scope.outer, scope.name.packed()), scope.is_namespace ? 1 : 0);
+    return mixed(mixed(mixed(HashIndex::seed(), scope.outer), scope.name.packed()), scope.is_namespace ? 1 : 0);
   }
   [[nodiscard]] static std::size_t hash_of(const Function& function) noexcept {
-    return mixed(mixed(function.scope, function.name.packed()), function.linkage_name.packed());
+    return mixed(mixed(mixed(HashIndex::seed(), function.scope), function.name.packed()),
+                 function.linkage_name.packed());
   }
 
   FunctionIndex& index_;
@@ -429,12 +433,14 @@ FunctionIndex::FunctionIndex(const DebugSections& sections, const IsCode& is_cod
     return Builder(index, sections, part, is_code, stop, let_go, most_kept / parts.size());
   };
   std::vector<std::future<Builder::Rest>> others;
-  for (std::size_t i = 1; i < parts.size(); ++i)
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const sys::BlockedSignals blocked;
     others.push_back(std::async([&, i] {
       Builder other = builder(indexes[i - 1], parts[i]);
       other.read();
       return std::move(other).take_rest();
     }));
+  }
   Builder all = builder(*this, parts.front());
   all.read();
   for (std::size_t i = 0; i < others.size(); ++i) {

@@ -117,6 +117,7 @@ Result<FunctionInfo> DebugInfo::function_around(VirtAddr pc) const {
     instance.caller = impl_->names.qualified(chain.front());
     instance.where_called = called_at(innermost);
   }
+  if (impl_->names.spent()) return fail(impl_->names_spent());
   return info;
 }
 

@@ -146,10 +146,11 @@ std::optional<Dwarf_Die> TypeNames::definition(Dwarf_Die declaration, ScopeNames
   std::optional<Dwarf_Die> found;
   for (Dwarf_Die each : called(normal_type_name(name_of(declaration)))) {
     if (kind_of(dwarf_tag(&each)) != kind || names.qualified(each) != qualified) continue;
-    if (each.cu == declaration.cu) return each;
-    if (found) return std::nullopt;
+    if (each.cu != declaration.cu && found) return std::nullopt;
     found = each;
+    if (each.cu == declaration.cu) break;
   }
+  if (names.spent()) return std::nullopt;  // both may lack their scopes, and be alike for that
   return found;
 }
 

@@ -77,7 +77,6 @@ class FunctionFinder {
     auto found = elf::find_functions(*file_.elf, names_, stop_);
     if (!found) return fail(std::move(found.error()));
     if (auto opened = open_debug_information(); !opened) return opened;
-    if (refused_) file_.refused = file_.no_types;
     if (go_ && !go_->by_registers)
       file_.no_types = fmt::format("built by {}: arguments are read of Go 1.18 and later", go_version());
     for (const Function& function : *found)
@@ -100,7 +99,9 @@ class FunctionFinder {
       return fail(std::move(debug.error()));
     else
       file_.no_types = debug.error().message;
-    refused_ = !debug && debug.error().kind != ErrorKind::not_found && debug.error().kind != ErrorKind::not_supported;
+    const bool none =
+        debug || debug.error().kind == ErrorKind::not_found || debug.error().kind == ErrorKind::not_supported;
+    if (!none) file_.refused = file_.no_types;
     return {};
   }
 
@@ -449,7 +450,6 @@ class FunctionFinder {
   elf::Demangler demangler_{kDemangled};
   std::vector<elf::FunctionName> names_;  ///< of patterns_
   std::optional<dwarf::DebugInfo> debug_;
-  bool refused_ = false;  ///< there is some
   Signature untyped_;
   Signature nothing_;
   std::map<std::string_view, std::vector<const Function*>> halves_;  ///< elsewhere, by the symbol of the function

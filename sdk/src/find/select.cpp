@@ -94,7 +94,10 @@ Result<void> select_in_files(const Patterns& patterns, const SearchScope& scope,
       selection.files.push_back(std::move(*file));
   }
   selection.looked = std::move(found.looked);
-  if (!selection.files.empty()) return {};
+  if (!selection.files.empty()) {
+    selection.may_be_missing.assign(not_told.begin(), not_told.end());
+    return {};
+  }
   Error nothing = nothing_matches(patterns, selection, providers_of(found, scope.stop));
   for (const std::string& why : not_told) nothing.message += "; " + why;
   for (const std::string& hint : hints_for(patterns, found, scope.stop)) nothing.message += "; " + hint;

@@ -5,6 +5,7 @@
 #include <linux/capability.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,8 +39,9 @@ std::optional<std::int64_t> time_made(int fd) {
 }
 
 bool leads_to(const std::filesystem::path& path, const FileId& id) {
-  struct stat st {};
-  return ::stat(path.c_str(), &st) == 0 && FileId(st.st_dev, st.st_ino) == id;
+  struct statx st {};
+  return ::statx(AT_FDCWD, path.c_str(), AT_STATX_DONT_SYNC, STATX_INO, &st) == 0 &&
+         FileId(::makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino) == id;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -58,12 +59,16 @@ bool MappedFiles::add(pid_t pid) {
     // What the kernel itself has there: names may lead elsewhere by now, and btrfs and overlayfs tell stat(2) and maps
     // different devices.
     const auto link = directory / fmt::format("map_files/{:x}-{:x}", mapping.start.value, mapping.end.value);
-    struct stat st {};
-    if (::stat(link.c_str(), &st) == 0) {
+    // The server of a network or FUSE mount is not asked, which may be gone, or be somebody's program.
+    struct statx st {};
+    if (::statx(AT_FDCWD, link.c_str(), AT_STATX_DONT_SYNC, STATX_INO, &st) == 0) {
       known_.insert(file);
-      files_.emplace(st.st_dev, st.st_ino);
-    } else if (errno == EPERM || errno == EACCES) {
+      files_.emplace(::makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino);
+    } else if (errno == EPERM) {
       allowed = false;
+    } else if (errno == EACCES) {
+      // A mount that is its owner's alone. What root may not look at, root has not opened; to be sure, by its number.
+      hidden_.insert(mapping.inode);
     }
   };
   const auto read = [&] {

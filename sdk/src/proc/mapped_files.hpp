@@ -37,8 +37,8 @@ class MappedFiles {
 
   /// Goes on for about so long.
   [[nodiscard]] Seen look(std::chrono::nanoseconds time);
-  /// Some process has it mapped, as code or as anything else.
-  [[nodiscard]] bool has(FileId file) const { return files_.contains(file); }
+  /// Some process has it mapped, as code or as anything else; or it has the number of what may not be looked at.
+  [[nodiscard]] bool has(FileId file) const { return files_.contains(file) || hidden_.contains(file.second); }
   /// Processes that nobody may look into: they may have anything mapped.
   [[nodiscard]] const std::set<pid_t>& unreadable() const noexcept { return unreadable_; }
 
@@ -53,6 +53,7 @@ class MappedFiles {
   std::set<pid_t> looked_at_;
   std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>> known_;  ///< as maps has it
   std::set<FileId> files_;
+  std::set<std::uint64_t> hidden_;  ///< inodes that are mapped and cannot be looked at
   std::set<pid_t> unreadable_;
   std::set<std::pair<ino_t, FileId>> roots_;  ///< namespaces of mounts, and directories
   unsigned rounds_ = 0;

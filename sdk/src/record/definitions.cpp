@@ -109,7 +109,7 @@ void DefinitionWriter::plan(const AttachPlan& plan) {
     const PlannedFile& file = plan.files[Index<PlannedFile>(files_)];
     entry_.text(file.target.path.native());
     entry_.u8(file.target.deleted ? 1 : 0);
-    entry_.text(to_string(file.elf ? file.elf->machine() : plan.kernel_machine));
+    entry_.text(to_string(file.elf ? file.elf->machine() : file.machine.value_or(plan.kernel_machine)));
     entry_.text(file.elf ? file.elf->build_id() : std::string());
     end(Tag::file);
   }
