@@ -150,6 +150,29 @@ TEST_F(FileGuardTest, what_is_forgotten_is_closed_and_what_is_added_then_has_a_n
   EXPECT_EQ(heard_.wait_for(1), (Reports{{3, FileChangeKind::written}}));
 }
 
+/// Detaching may take longer than whoever adds a file waits for it.
+TEST_F(FileGuardTest, files_added_while_sites_are_let_go_keep_their_numbers) {
+  const fs::path third = copy("third");
+  auto report = heard_.sink({one_, other_, third});
+  auto started = FileGuard::start({guarded(one_)}, [&](std::size_t file, FileChangeKind kind) {
+    if (file == 0) std::this_thread::sleep_for(2500ms);
+    report(file, kind);
+  });
+  ASSERT_TRUE(started) << started.error().message;
+  const auto write_to = [](const fs::path& path) {
+    const sys::UniqueFd writer(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
+    return writer && ::pwrite(writer.get(), "x", 1, 0) == 1;
+  };
+  // Where files are leased, to open one for writing tells the guard, and fails until it has let go.
+  static_cast<void>(write_to(one_));
+  std::this_thread::sleep_for(400ms);
+  started->add({guarded(other_)});
+  started->add({guarded(third)});
+  EXPECT_EQ(heard_.wait_for(1), kOneWritten);
+  static_cast<void>(write_to(third));
+  EXPECT_EQ(heard_.wait_for(2), (Reports{{0, FileChangeKind::written}, {2, FileChangeKind::written}}));
+}
+
 TEST_F(FileGuardTest, a_write_through_a_mapping_is_seen_by_the_files_time) {
   const sys::UniqueFd writer(::open(one_.c_str(), O_RDWR | O_CLOEXEC));
   void* page = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, writer.get(), 0);

@@ -5,8 +5,10 @@ import os
 import pathlib
 import random
 import resource
+import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -112,6 +114,16 @@ class RefusedDebugInformation(unittest.TestCase):
             said = self.said(command, file, "main")
             self.assertIn("functions or types may be missing", said)
             self.assertEqual(said.count(reason), 1, said)
+
+    def test_that_it_was_refused_is_said_beside_another_file_that_has_it(self):
+        with tempfile.TemporaryDirectory() as directory:
+            shutil.copy(sys.executable, f"{directory}/has_it")
+            for name, reason in self.REFUSED.items():
+                pathlib.Path(directory, "refused.so").write_bytes(DEBUG_INFORMATION[name](100_000))
+                for command in self.TOOLS:
+                    said = self.said(command, f"{directory}/*", "_start")
+                    self.assertNotIn("no function matches", said)
+                    self.assertEqual(said.count(reason), 1, said)
 
     def test_where_there_is_none_nothing_is_missing(self):
         with tempfile.NamedTemporaryFile(suffix=".so") as file:

@@ -52,8 +52,8 @@ struct BackendInfo {
 [[nodiscard]] std::string_view to_string(Backend backend) noexcept;
 /// The backend called `name`; not_found, naming them all.
 [[nodiscard]] Result<Backend> backend_by_name(std::string_view name);
-/// Those that can be asked for, of files and of the kernel. What is put at the returns of a file's functions, or at both
-/// ends of them, follows from the backend of their entries.
+/// Those that can be asked for, of files and of the kernel. What is put at the returns of a file's functions, or at
+/// both ends of them, follows from the backend of their entries.
 [[nodiscard]] std::vector<Backend> choosable_backends();
 /// True for those of kernel functions and raw tracepoints.
 [[nodiscard]] bool is_kernel(Backend backend) noexcept;

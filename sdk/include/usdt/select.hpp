@@ -76,9 +76,9 @@ struct FoundFiles {
 
 /// What patterns mean.
 struct Selection {
-  std::vector<ProbeFile> files = {};     ///< with the matching sites only; files without any are left out
-  KernelSelection kernel = {};           ///< functions and raw tracepoints of the running kernel
-  std::vector<Error> unreadable = {};    ///< files named by a pattern or mapped that could not be read
+  std::vector<ProbeFile> files = {};   ///< with the matching sites only; files without any are left out
+  KernelSelection kernel = {};         ///< functions and raw tracepoints of the running kernel
+  std::vector<Error> unreadable = {};  ///< files named by a pattern or mapped that could not be read
   /// Of files in which nothing matched: why something may be there nevertheless, such as debug information that was
   /// refused (ProbeFile::refused).
   std::vector<std::string> may_be_missing = {};
