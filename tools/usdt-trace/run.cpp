@@ -99,11 +99,8 @@ bool Run::over() const { return end_asked_for() || ended_ || Clock::now() >= end
 usdt::StopToken Run::told_over() {
   if (!teller_.joinable()) {
     teller_ = std::jthread([this](const std::stop_token& done) {
-      constexpr std::chrono::milliseconds moment{50};
-      std::mutex mutex;
-      std::condition_variable_any nobody;
-      std::unique_lock lock(mutex);
-      while (!over() && !done.stop_requested()) nobody.wait_for(lock, done, moment, [] { return false; });
+      constexpr std::chrono::milliseconds moment{20};  // the end of a trace may wait for it so long
+      while (!over() && !done.stop_requested()) std::this_thread::sleep_for(moment);
       told_.request_stop();
     });
   }
