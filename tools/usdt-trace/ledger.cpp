@@ -132,7 +132,7 @@ void Ledger::print_filtered(const Account& total) const {
   if (total.undecided > 0)
     say(fmt::format(
         "  {} left out without an answer: something that is asked for could not be read there, is of another "
-        "type there, or was divided by 0",
+        "type there, is no number (NaN), or was divided by 0",
         counted(total.undecided, "hit")));
 }
 
