@@ -171,10 +171,18 @@ bool is_used(const Printed& printed, ListNumber number) {
   return std::ranges::find(printed.of_probe, number) != printed.of_probe.end();
 }
 
-/// A probe that a list is for may come while the trace runs.
+/// Whether files that come later may have what is meant: a file that is named has its probes, or is waited for.
+bool means_any_file(const usdt::PointPattern& pattern) {
+  if (const auto* probe = std::get_if<usdt::ProbePattern>(&pattern)) return usdt::means_everything(probe->target);
+  const auto* function = std::get_if<usdt::FunctionPattern>(&pattern);
+  return function != nullptr && usdt::means_everything(function->target);
+}
+
+/// A probe that a list is for may come while the trace runs. Else its name is misspelt.
 bool may_come(const Flags& flags, const ProbePrint& print) {
   return flags.replay.empty() && !flags.explain && flags.follow &&
-         !std::holds_alternative<usdt::KernelPattern>(print.pattern);
+         !std::holds_alternative<usdt::KernelPattern>(print.pattern) &&
+         (flags.wait || std::ranges::any_of(flags.patterns, means_any_file));
 }
 
 }  // namespace
