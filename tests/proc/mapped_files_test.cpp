@@ -44,7 +44,7 @@ class MappedFilesTest : public testing::Test {
   }
 
   sys::UniqueFd file_;
-  MappedFiles::FileId id_;
+  FileId id_;
 };
 
 TEST_F(MappedFilesTest, have_what_is_mapped_under_no_name_until_it_is_unmapped) {

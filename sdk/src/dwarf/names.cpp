@@ -97,8 +97,10 @@ const ScopeNames::Links& ScopeNames::links_of(Dwarf_Die unit) {
   if (count_ > most_) forget();
   known.kept = true;
   const std::uint64_t steps = read(unit, known.links);
-  // Units of other files (.dwo) are not among the bytes that were known of.
-  is_new ? again_.add(steps * Budget::per_byte) : static_cast<void>(again_.spend(steps));
+  if (is_new)
+    again_.add(steps * Budget::per_byte);  // units of other files (.dwo) are not among the bytes that were known of
+  else
+    again_.spend(steps);
   count_ += known.links.size();
   return known.links;
 }

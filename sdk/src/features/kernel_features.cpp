@@ -201,8 +201,8 @@ KernelAbilities kernel_abilities(std::span<const KernelKind> kinds, Backend back
   abilities.kernel_btf = has(Feature::kernel_btf);
   if (wants(KernelFamily::any, KernelFamily::kprobe)) ask_kprobes(abilities, calls);
   if (wants(KernelFamily::raw_tp, KernelFamily::tp_btf)) abilities.raw_tp_cookies = has(Feature::raw_tp_cookie);
-  if (kinds.empty() || !abilities.kernel_btf) return abilities;
-  const auto types = btf::Types::load();  // read once for all that follows
+  if (kinds.empty() || !abilities.kernel_btf) return abilities;  // who traces files alone does without the types
+  const auto types = btf::Types::load();                         // read once for all that follows
   // Any mechanism will do: trampolines are of use where kprobe_multi is not to be had, or they are named.
   const bool named = backend != Backend::automatic && backends::row_of(backend).family == KernelFamily::trampoline;
   if (wants(KernelFamily::trampoline) || (wants(KernelFamily::any) && (named || !abilities.kprobe_multi)))

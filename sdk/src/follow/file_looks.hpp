@@ -10,14 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "proc/file_id.hpp"
 #include "usdt/pattern.hpp"
 #include "usdt/probe_file.hpp"
 #include "usdt/stop.hpp"
 
 namespace usdt::follow {
 
-/// An inode.
-using FileId = std::pair<dev_t, ino_t>;
+using proc::FileId;
 
 /// Set by the kernel alone, whenever a file is written to.
 [[nodiscard]] std::int64_t change_time(const struct stat& st) noexcept;

@@ -5,7 +5,6 @@
 #include <linux/capability.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,12 +35,6 @@ std::optional<std::int64_t> time_made(int fd) {
   if (::statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &made) != 0 || (made.stx_mask & STATX_BTIME) == 0)
     return std::nullopt;
   return std::int64_t{made.stx_btime.tv_sec} * 1'000'000'000 + made.stx_btime.tv_nsec;
-}
-
-bool leads_to(const std::filesystem::path& path, const FileId& id) {
-  struct statx st {};
-  return ::statx(AT_FDCWD, path.c_str(), AT_STATX_DONT_SYNC, STATX_INO, &st) == 0 &&
-         FileId(::makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino) == id;
 }
 
 }  // namespace
@@ -105,7 +98,8 @@ std::vector<HeldFiles::Gone> HeldFiles::begin() {
       continue;
     }
     held.linked = st.st_nlink > 0;
-    const bool named = held.linked && (leads_to(held.target.path, id) || leads_to(held.target.access, id));
+    const bool named =
+        held.linked && (proc::file_at(held.target.path) == id || proc::file_at(held.target.access) == id);
     if (!named) candidates_.emplace(id.second, id);
     any_linked |= !named && held.linked;
     ++each;
@@ -120,7 +114,7 @@ std::vector<HeldFiles::Gone> HeldFiles::begin() {
 void HeldFiles::look_below(const std::filesystem::path& root) {
   std::erase_if(candidates_, [&](const auto& each) {
     const Held& held = files_.at(each.second);
-    return held.linked && leads_to(root / held.target.path.relative_path(), each.second);
+    return held.linked && proc::file_at(root / held.target.path.relative_path()) == each.second;
   });
 }
 

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -59,11 +58,9 @@ bool MappedFiles::add(pid_t pid) {
     // What the kernel itself has there: names may lead elsewhere by now, and btrfs and overlayfs tell stat(2) and maps
     // different devices.
     const auto link = directory / fmt::format("map_files/{:x}-{:x}", mapping.start.value, mapping.end.value);
-    // The server of a network or FUSE mount is not asked, which may be gone, or be somebody's program.
-    struct statx st {};
-    if (::statx(AT_FDCWD, link.c_str(), AT_STATX_DONT_SYNC, STATX_INO, &st) == 0) {
+    if (const auto id = file_at(link)) {
       known_.insert(file);
-      files_.emplace(::makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino);
+      files_.insert(*id);
     } else if (errno == EPERM) {
       allowed = false;
     } else if (errno == EACCES) {

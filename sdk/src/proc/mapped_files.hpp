@@ -2,8 +2,6 @@
 // Which files any process has mapped, and under which roots names may lead to one.
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -14,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "proc/file_id.hpp"
 #include "proc/maps.hpp"
 
 namespace usdt::proc {
@@ -22,8 +21,6 @@ namespace usdt::proc {
 /// that were started since then are looked at, until there are none.
 class MappedFiles {
  public:
-  using FileId = std::pair<dev_t, ino_t>;  ///< as stat(2) has it
-
   enum class Seen : std::uint8_t {
     some,       ///< go on
     all,        ///< of every process
