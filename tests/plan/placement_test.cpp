@@ -86,11 +86,9 @@ TEST(BareNop5, is_used_where_the_user_insists_or_the_kernel_is_safe) {
   }
 }
 
-TEST(BareNop5, is_safe_behind_a_coded_red_zone_guard) {
+TEST(BareNop5, is_not_safe_behind_a_coded_red_zone_guard_because_children_die_of_the_call) {
   const std::string guarded("\x48\x8d\x64\x24\x80\x0f\x1f\x44\x00\x00", 10);
-  EXPECT_TRUE(plan_beside_a_nop(site(SiteClass::nop5, 5), kNop5, guarded).skipped.empty());
-  const std::string other("\x48\x8d\x64\x24\x90\x0f\x1f\x44\x00\x00", 10);
-  EXPECT_EQ(plan_beside_a_nop(site(SiteClass::nop5, 5), kNop5, other).skipped.size(), 1U);
+  EXPECT_EQ(plan_beside_a_nop(site(SiteClass::nop5, 5), kNop5, guarded).skipped.size(), 1U);
 }
 
 Site with_bytes(Site made, std::initializer_list<std::uint8_t> bytes) {
@@ -157,28 +155,16 @@ TEST(NopPairs, with_nop10_are_hit_on_the_nop10_only_where_the_kernel_optimises_i
   EXPECT_EQ(test::offsets_of(plan_beside_a_nop(site(SiteClass::nop_nop10, 0x10), nop10())).at(1), 0x1011U);
 }
 
-/// `nop; nop10; nop5; ret` at offset 0x10, as <usdt/probe.h> makes a stub, or with another last byte.
-std::string stub(char last) {
-  return std::string(0x10, '\x90') + '\x90' + std::string("\x66\x2e\x0f\x1f\x84\0\0\0\0\0", 10) +
-         std::string("\x0f\x1f\x44\0\0", 5) + last;
-}
-
-TEST(Stubs, are_hit_on_the_nop_that_the_kernel_makes_a_call_of) {
-  const auto hit_at = [](const Kernel& kernel, char last) {
-    return test::offsets_of(plan_beside_a_nop(site(SiteClass::nop_nop10, 0x10), kernel, stub(last))).at(1);
+/// `nop; nop10; nop5; ret` at offset 0x10, as <usdt/probe.h> made stubs before it was known what Linux 6.18 does.
+TEST(Stubs, that_have_a_nop5_are_not_hit_on_it) {
+  const std::string stub = std::string(0x11, '\x90') + std::string("\x66\x2e\x0f\x1f\x84\0\0\0\0\0", 10) +
+                           std::string("\x0f\x1f\x44\0\0\xc3", 6);
+  const auto hit_at = [&](const Kernel& kernel) {
+    return test::offsets_of(plan_beside_a_nop(site(SiteClass::nop_nop10, 0x10), kernel, stub)).at(1);
   };
-  EXPECT_EQ(hit_at(with(NopOptimisation::none), '\xc3'), 0x1010U);
-  EXPECT_EQ(hit_at(nop10(), '\xc3'), 0x1011U);
-  EXPECT_EQ(hit_at(kNop5, '\xc3'), 0x101bU);
-  EXPECT_EQ(hit_at(kNop5, '\x90'), 0x1010U) << "what is below the stack pointer may be alive";
-}
-
-TEST(Stubs, are_hit_on_the_plain_nop_where_arguments_are_below_the_stack_pointer) {
-  Site below = site(SiteClass::nop_nop10, 0x10);
-  below.args_text = "8@-16(%rsp) 8@%rip";
-  EXPECT_EQ(test::offsets_of(plan_beside_a_nop(below, kNop5, stub('\xc3'))).at(1), 0x1010U);
-  below.args_text = "8@16(%rsp) 8@%rip";
-  EXPECT_EQ(test::offsets_of(plan_beside_a_nop(below, kNop5, stub('\xc3'))).at(1), 0x101bU);
+  EXPECT_EQ(hit_at(with(NopOptimisation::none)), 0x1010U);
+  EXPECT_EQ(hit_at(nop10()), 0x1011U);
+  EXPECT_EQ(hit_at(kNop5), 0x1010U);
 }
 
 TEST(NopPairs, that_straddle_a_page_are_hit_on_the_leading_nop) {

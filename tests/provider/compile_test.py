@@ -133,7 +133,7 @@ class Stubs(unittest.TestCase):
 
     # The C library's headers of this machine do: none of their types is in the code of a stub.
     HEADERS = ["-idirafter", "/usr/include", "-idirafter", "/usr/include/x86_64-linux-gnu"]
-    INSTRUCTIONS = {"x86_64": ["endbr64", "nop", "nopw", "nopl", "retq"], "i386": ["endbr32", "nop", "retl"],
+    INSTRUCTIONS = {"x86_64": ["endbr64", "nop", "nopw", "retq"], "i386": ["endbr32", "nop", "retl"],
                     "aarch64": ["hint", "nop", "ret"]}
 
     def test_are_a_nop_that_is_returned_from(self):
@@ -148,6 +148,21 @@ class Stubs(unittest.TestCase):
                                       check=True, capture_output=True, text=True).stdout
                 self.assertEqual(re.findall(r"^ *[0-9a-f]+:[ \t]+(\w+)", text, re.M), expected, text)
                 self.assertIn("<usdtp_stub_site>:\n" + " " * 7 + "4:", text, "the site is the first nop")
+
+
+class Memory(unittest.TestCase):
+    PROGRAM = """#include <usdt/probe.h>
+char text[8];
+void f(void) { text[0] = 65; FORM(p, n, (const char*)text); text[0] = 66; }
+"""
+
+    def test_that_arguments_point_at_is_stored_before_the_site(self):
+        for compiler in COMPILERS:
+            for form in ("USDT_PROBE", "USDT_PROBE_LAZY", "USDT_PROBE_STUB"):
+                with self.subTest(compiler=compiler, form=form):
+                    made = subprocess.run([compiler, "-xc", "-std=gnu11", "-O2", f"-I{INCLUDE}", "-S", "-", "-o", "-"], check=True,
+                                          input=self.PROGRAM.replace("FORM", form), capture_output=True, text=True).stdout
+                    self.assertRegex(made, r"movb\s+\$65, text", f"{form}: the first store is gone")
 
 
 class Disabled(unittest.TestCase):

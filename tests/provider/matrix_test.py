@@ -217,7 +217,7 @@ def check_site(site, build, base):
     assert (site["semaphore"] is not None) == has_semaphore(probe), f"{what}: semaphore {site['semaphore']}"
     if is_stub(probe) and build.machine == "x86_64":
         assert site["site"]["class"] == "nop,nop10", f"{what}: {site['site']}"
-        assert first.endswith("0f1f440000"), f"{what}: no nop5 in the stub: {first}"
+        assert "0f1f440000" not in first, f"{what}: a nop5 in the stub, of which Linux 6.18 makes a call: {first}"
 
 
 def check_file(tool, path, build):

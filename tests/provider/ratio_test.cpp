@@ -75,7 +75,8 @@ TEST(Disabled, a_probe_made_at_run_time_costs_a_tenth_of_libstapsdts) {
 }
 
 /// How much cheaper depends on the processor, on what a trap costs it against a system call: 0.48 to 0.64 was measured
-/// on an Intel machine, 0.74 on an AMD one, whose nop5 behind a hand-written guard costs the same.
+/// on an Intel machine, 0.74 on an AMD one, with a call in place of a nop. Linux 6.18 makes one of nop5 only, which no
+/// stub has (children of a traced process die of it): there a stub costs what a nop does.
 TEST(Enabled, a_stub_is_cheaper_than_a_nop_where_the_kernel_makes_a_call_of_it) {
   if (geteuid() != 0) GTEST_SKIP() << "not root";
   const RunTime probe;
@@ -94,9 +95,9 @@ TEST(Enabled, a_stub_is_cheaper_than_a_nop_where_the_kernel_makes_a_call_of_it) 
   const auto link = loaded->attach();
   ASSERT_TRUE(link) << link.error().message;
   const Best best = side_by_side(hit_stub, hit_sdt, 2'000, 60);
-  const bool optimised = kernel.nops != NopOptimisation::none;
+  const bool optimised = kernel.nops == NopOptimisation::nop10;
   std::printf("enabled, empty program: sys/sdt.h %.0f ns a hit, stub %.0f ns, ratio %.2f%s\n", best.other, best.one,
-              best.one / best.other, optimised ? "" : " (this kernel optimises no nop)");
+              best.one / best.other, optimised ? "" : " (this kernel makes no call of a nop10)");
   const Best made = side_by_side(hit_run_time, hit_stub, 2'000, 60);
   std::printf("made at run time: %.0f ns a hit, in a stub of the program %.0f ns\n", made.one, made.other);
   EXPECT_GT(best.other, 50) << "ns: nothing was attached";

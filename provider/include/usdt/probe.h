@@ -120,9 +120,8 @@
  * Registers are named in full, as they are on arm64 anyway: GDB does not know `%r12b`, and the size stands before them.
  *
  * USDTP_STUB_NOPS: the body of a stub. The note names the first nop, which every kernel takes. Linux 7.2 turns the
- * 10-byte nop behind it into a call, and Linux 6.18 the 5-byte nop, a call that overwrites memory below the stack
- * pointer. Nothing is alive there: the next instruction returns. A tracer may take that nop where it is followed by
- * `ret`.
+ * 10-byte nop behind it into a call. There is no 5-byte nop, of which Linux 6.18 makes a call: children that a traced
+ * process forks inherit the call and not the code that it leads to, and die of it.
  */
 #if defined __x86_64__ && defined __LP64__
 #define USDTP_ADDRESS ".8byte"
@@ -131,7 +130,7 @@
 #define USDTP_WHOLE "q"
 #define USDTP_RELOC_NONE "R_X86_64_NONE"
 #define USDTP_STUB_ENTRY "endbr64\n"
-#define USDTP_STUB_NOPS "nop\n.byte 0x66,0x2e,0x0f,0x1f,0x84,0,0,0,0,0\n.byte 0x0f,0x1f,0x44,0,0\nret\n"
+#define USDTP_STUB_NOPS "nop\n.byte 0x66,0x2e,0x0f,0x1f,0x84,0,0,0,0,0\nret\n"
 #define USDTP_ADDRESS_OF_STUB(symbol) "leaq " symbol "(%%rip), %[stub]\n"
 #define USDTP_ENABLED_VARIABLES int usdtp_enabled;
 #define USDTP_ENABLED_OUTPUTS(variable) "=@ccne"(variable)
@@ -909,7 +908,8 @@ __extension__ typedef unsigned long long usdtp_slot;
             USDTP_STAPSDT(USDTP_PROVIDER probe, USDTP_NAME probe, semaphore, USDTP_LABEL, USDTP_ARGS_##n) \
             USDTP_DESCRIPTION(USDTP_LABEL)                                                          \
             USDTP_BASE define_semaphore                                                             \
-            : : USDTP_CODE_OPERANDS(n) USDTP_SIZES_##n USDTP_VALUES_##n);
+            : : USDTP_CODE_OPERANDS(n) USDTP_SIZES_##n USDTP_VALUES_##n                             \
+            : "memory"); /* who traces the site reads what the arguments point at: it must be stored by then */
 #define USDTP_EMIT_PLAIN(n, probe) USDTP_SITE(n, probe, "0", )
 #define USDTP_EMIT_LAZY(n, probe) \
   USDTP_SITE(n, probe, USDTP_SEMAPHORE_OF probe, USDTP_SEMAPHORE(USDTP_SEMAPHORE_OF probe))

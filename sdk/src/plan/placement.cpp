@@ -23,35 +23,6 @@ std::string no_offset_reason(const Site& site, const ElfFile& file) {
   return fmt::format("address {:#x} is in no executable segment", site.pc_adjusted.value);
 }
 
-constexpr std::uint8_t kNop5InStub = 11;  // bytes from the site
-
-/// The breakpoint of a 5-byte nop becomes a call on Linux 6.18, which writes below the stack pointer. That is safe
-/// only where the stack pointer was moved past the red zone just before: `lea -128(%rsp),%rsp`.
-bool red_zone_is_guarded(FileOffset offset, const ElfFile& file) {
-  constexpr std::array<std::uint8_t, 5> kGuard = {0x48, 0x8d, 0x64, 0x24, 0x80};
-  if (offset.value < kGuard.size()) return false;
-  std::array<std::uint8_t, kGuard.size()> before{};
-  const auto start = static_cast<off_t>(offset.value - kGuard.size());
-  return pread(file.fd(), before.data(), before.size(), start) == static_cast<ssize_t>(before.size()) &&
-         before == kGuard;
-}
-
-std::array<std::uint8_t, 6> bytes_at(FileOffset offset, const ElfFile& file) {
-  std::array<std::uint8_t, 6> bytes{};
-  const auto start = static_cast<off_t>(offset.value);
-  return pread(file.fd(), bytes.data(), bytes.size(), start) == static_cast<ssize_t>(bytes.size()) ? bytes
-                                                                                                   : decltype(bytes){};
-}
-
-/// In a function that holds nothing but a site, `nop; nop10; nop5; ret` (<usdt/probe.h>): what the call in place of the
-/// 5-byte nop writes below the stack pointer is dead, since the next instruction returns. Arguments that are read from
-/// there are not.
-bool nop5_before_return(const Site& site, const ElfFile& file) {
-  constexpr std::array<std::uint8_t, 6> kNop5AndReturn = {0x0f, 0x1f, 0x44, 0x00, 0x00, 0xc3};
-  return site.site_class == SiteClass::nop_nop10 && bytes_at(*site.offset + kNop5InStub, file) == kNop5AndReturn &&
-         (site.args_text.find("@-") == std::string::npos || site.args_text.find("(%rsp") == std::string::npos);
-}
-
 /// The kernel rewrites a nop only within one page; pages of the file and of memory coincide.
 bool fits_page(FileOffset offset, std::uint64_t size) {
   constexpr std::uint64_t kPage = 4096;
@@ -90,19 +61,21 @@ Nop nop_at(const SiteBytes& bytes) {
   return {i + 2 + operand_size(bytes.data[i + 2], sib), true};
 }
 
-/// 6.18 makes a call of every nop of 5 bytes, not only of the usual 0f 1f 44 00 00: 66 0f 1f 40 00 and 66 66 66 66 90
-/// too (measured on 6.18.44: red zone overwritten in 999 of 1000 calls of each).
+/// Linux 6.18 makes a call of every nop of 5 bytes, not only of the usual 0f 1f 44 00 00: 66 0f 1f 40 00 and
+/// 66 66 66 66 90 too. The call writes below the stack pointer (measured on 6.18.44: red zone overwritten in 999 of
+/// 1000 calls), and it leads to a page that children of the process do not inherit: the call they do, and die of it
+/// (SIGSEGV in each, same kernel). So no code around the nop makes it safe.
 bool is_nop5(const Site& site) { return site.site_class == SiteClass::nop5 || nop_at(site.bytes).size == 5; }
 
 /// Moves the breakpoint to the nop that this kernel makes a safe call of.
-tl::expected<Placement, std::string> place_x86_64(Placement placement, const Site& site, const ElfFile& file,
-                                                  const KernelFacts& kernel, const PlanOptions& options) {
+tl::expected<Placement, std::string> place_x86_64(Placement placement, const Site& site, const KernelFacts& kernel,
+                                                  const PlanOptions& options) {
   const FileOffset at = *site.offset;
   if (kernel.nops == NopOptimisation::nop5 && is_nop5(site)) {
-    if (!options.allow_unsafe_nop5 && !red_zone_is_guarded(at, file)) {
+    if (!options.allow_unsafe_nop5) {
       return tl::unexpected(
-          std::string("a bare 5-byte nop: this kernel would turn it into a call that overwrites the "
-                      "program's red zone below the stack pointer"));
+          std::string("a bare 5-byte nop: this kernel would turn it into a call that overwrites the program's red zone "
+                      "below the stack pointer, and that children of the program die of"));
     }
     placement.optimised = fits_page(at, 5);
   }
@@ -110,11 +83,6 @@ tl::expected<Placement, std::string> place_x86_64(Placement placement, const Sit
   if (site.site_class == SiteClass::nop_nop10 && nop10_is_optimised(at + 1, kernel)) {
     placement.offset = at + 1;
     placement.shift = 1;
-    placement.optimised = true;
-  }
-  if (kernel.nops == NopOptimisation::nop5 && fits_page(at + kNop5InStub, 5) && nop5_before_return(site, file)) {
-    placement.offset = at + kNop5InStub;
-    placement.shift = kNop5InStub;
     placement.optimised = true;
   }
   return placement;
@@ -142,7 +110,7 @@ tl::expected<Placement, std::string> place(const Site& site, const ElfFile& file
   }
   if (file.machine() == Machine::aarch64) return placement;
   placement.long_nop = site.site_class == SiteClass::nop5 || bare_nop10 || nop_at(site.bytes).is_0f1f;
-  return file.machine() == Machine::x86_64 ? place_x86_64(placement, site, file, kernel, options) : placement;
+  return file.machine() == Machine::x86_64 ? place_x86_64(placement, site, kernel, options) : placement;
 }
 
 }  // namespace usdt::plan
