@@ -2,6 +2,10 @@
 // Programs at the return of a function in a file (Backend::uprobe_return).
 #include <gmock/gmock.h>
 
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
 #include "calls_of_function.hpp"
 
 namespace usdt::calls {
@@ -46,6 +50,28 @@ TEST_F(UprobeReturn, is_an_event_of_the_stock_program) {
   };
   EXPECT_TRUE(tracer->poll(keep, std::chrono::seconds(5)));
   EXPECT_THAT(values, testing::ElementsAre(returned));
+}
+
+/// Entries and returns of one file are attached by two backends.
+TEST_F(UprobeReturn, of_a_file_that_is_written_to_is_let_go_with_the_entries) {
+  const auto copy = std::filesystem::temp_directory_path() / ("returns-" + std::to_string(::getpid()));
+  std::filesystem::copy_file("/proc/self/exe", copy, std::filesystem::copy_options::overwrite_existing);
+  std::vector<PointPattern> both;
+  for (const Moment moment : {Moment::entry, Moment::exit})
+    both.push_back(FunctionPattern{.moment = moment, .target = copy, .name = "usdt::calls::twice_and_one"});
+  const auto selection = select(both);
+  ASSERT_TRUE(selection) << selection.error().message;
+  auto made = plan_attach(*selection, kernel_facts(both));
+  ASSERT_TRUE(made) << made.error().message;
+  auto tracer = Tracer::start(std::move(*made));
+  ASSERT_TRUE(tracer) << tracer.error().message;
+  EXPECT_EQ(tracer->link().backend_text(), "uprobe_multi (1 site), uprobe_return (1 site)");
+  std::filesystem::resize_file(copy, 100);
+  for (int i = 0; i < 100 && tracer->link().changes().empty(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(tracer->link().attached(), 0U);
+  EXPECT_EQ(tracer->link().backend_text(), "uprobe_multi (0 sites), uprobe_return (0 sites)");
+  std::filesystem::remove(copy);
 }
 
 }  // namespace

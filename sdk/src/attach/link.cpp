@@ -310,7 +310,7 @@ class Attachment {
       if (!counts) fd.sites = 0;
     }
     std::move(links.fds.begin(), links.fds.end(), std::back_inserter(impl_->fds));
-    if (file) impl_->sites_of_file[*file] += attached;
+    if (file && counts) impl_->sites_of_file[{*file, backend}] += attached;
     std::move(links.events.begin(), links.events.end(), std::back_inserter(impl_->events));
     impl_->event_files.resize(impl_->events.size(), file ? std::optional(*file) : std::nullopt);
     for (const backends::Refusal& refusal : links.refused) {

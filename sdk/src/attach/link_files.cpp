@@ -24,23 +24,29 @@ std::vector<T> take_out(std::vector<T>& all, Taken taken) {
 
 }  // namespace
 
-Result<void> Link::Impl::guard_files() {
+/// Under the lock: the guard may be letting go of files that were attached before.
+std::vector<backends::GuardedFile> Link::Impl::take_unguarded() {
   std::set<Index<PlannedFile>> attached_files;
   const auto take = [&](std::optional<Index<PlannedFile>> file) {
     if (file) attached_files.insert(*file);  // not of the kernel
   };
+  const std::lock_guard lock(mutex);
   std::ranges::for_each(event_files, take);
   std::ranges::for_each(fds, take, &backends::LinkFd::file);
-  std::unique_lock lock(mutex);
   for (const Index<PlannedFile> number : guarded) attached_files.erase(number);
-  if (attached_files.empty()) return {};
   guarded.insert(guarded.end(), attached_files.begin(), attached_files.end());
-  lock.unlock();
   std::vector<backends::GuardedFile> files;
   for (const Index<PlannedFile> number : attached_files)
     files.push_back({plan->files[number].elf, plan->files[number].target.access});
   constexpr std::size_t spare = 256;
-  backends::make_room_for(2 * files.size() + fds.size() + events.size() + spare);  // the file, its lease, its links
+  // The files, their leases, the links.
+  if (!files.empty()) backends::make_room_for(2 * files.size() + fds.size() + events.size() + spare);
+  return files;
+}
+
+Result<void> Link::Impl::guard_files() {
+  std::vector<backends::GuardedFile> files = take_unguarded();
+  if (files.empty()) return {};
   if (guard) {
     guard->add(std::move(files));
     return {};
@@ -86,7 +92,8 @@ void Link::Impl::absorb(Impl& other, std::shared_ptr<const AttachPlan> whole, st
   append(served_by_programs, other.served_by_programs);
   append(refused, other.refused);
   for (const auto& [way, sites] : other.by_backend) by_backend[way] += sites;
-  for (const auto& [file, sites] : other.sites_of_file) sites_of_file[Index<PlannedFile>(file.value + files)] += sites;
+  for (const auto& [of, sites] : other.sites_of_file)
+    sites_of_file[{Index<PlannedFile>(of.first.value + files), of.second}] += sites;
   attached += other.attached;
   other.fds.clear();
   other.events.clear();
@@ -114,9 +121,12 @@ std::size_t Link::Impl::detach_files(const std::set<Index<PlannedFile>>& files) 
   std::vector<sys::AttachedFd> of_links = take_out(events, [&](std::size_t i) { return is_one(event_files[i]); });
   std::erase_if(event_files, is_one);
   std::size_t sites = 0;
-  for (const Index<PlannedFile> file : files) sites += std::exchange(sites_of_file[file], 0);
+  for (auto& [of, of_backend] : sites_of_file) {
+    if (!files.contains(of.first)) continue;
+    sites += of_backend;
+    by_backend[of.second] -= std::exchange(of_backend, 0);
+  }
   attached -= sites;
-  by_backend[backend] -= sites;
   lock.unlock();
   std::error_code gone_already;
   for (const backends::LinkFd& link : links)

@@ -10,6 +10,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attach/backend.hpp"
@@ -43,6 +44,8 @@ struct Link::Impl {
   void absorb(Impl& other, std::shared_ptr<const AttachPlan> whole, std::uint32_t files, std::uint32_t probes);
   /// Takes over the kernel's links of `again`, which are of the same sites, after pause().
   void take_links(Impl& again);
+  /// What is attached and not watched yet is, from here on.
+  [[nodiscard]] std::vector<backends::GuardedFile> take_unguarded();
   /// Detaches the sites of files of the plan, for good; how many they were.
   std::size_t detach_files(const std::set<Index<PlannedFile>>& files);
   /// Closes the programs that ran at sites of these files alone.
@@ -60,7 +63,8 @@ struct Link::Impl {
   std::vector<Served> served_by_links;        ///< parallel to fds
   std::vector<Served> served_by_programs;     ///< parallel to programs
   std::map<Backend, std::size_t> by_backend;  ///< sites attached
-  std::map<Index<PlannedFile>, std::size_t> sites_of_file;  ///< the same, by file of the plan
+  /// The same of files of the plan; functions of one may be attached by one backend at entries and another at returns.
+  std::map<std::pair<Index<PlannedFile>, Backend>, std::size_t> sites_of_file;
   std::vector<SkippedSite> refused;
   std::size_t attached = 0;
   std::vector<MissedHits> missed_by_links;  ///< when they were detached
