@@ -159,14 +159,42 @@ TEST(Tracing, a_function_the_kernel_has_no_trampoline_for_is_left_out) {
   EXPECT_EQ(indices(links->refused), (std::set<std::size_t>{1}));
 }
 
+/// A program for each function, of which the kernel refuses those for `bad` with this errno.
+KernelProgram refused_for(std::set<std::uint32_t> bad, int os_error) {
+  KernelProgram program{.fd = 3, .type = {26, sys::bpf_attach_trace_fentry}};
+  program.clone = [bad = std::move(bad), os_error](std::uint32_t btf_id, std::uint64_t) -> Result<sys::UniqueFd> {
+    if (bad.contains(btf_id)) return fail(os_failure(ErrorKind::io, "load a program: R1 invalid", os_error));
+    return sys::UniqueFd(FakeKernel::descriptor());
+  };
+  return program;
+}
+
 TEST(Tracing, what_the_verifier_says_reaches_the_caller) {
   FakeKernel kernel;
-  KernelProgram program{.fd = 3, .type = {26, sys::bpf_attach_trace_fentry}};
-  program.clone = [](std::uint32_t, std::uint64_t) -> Result<sys::UniqueFd> {
-    return fail(os_failure(ErrorKind::io, "load a program: R1 invalid", EINVAL));
-  };
   const sys::ScopedSyscalls scoped(kernel);
-  const auto links = attach_tracing(program, functions(3));
+  const auto links = attach_tracing(refused_for({101}, EACCES), functions(3));
+  ASSERT_FALSE(links);
+  EXPECT_THAT(links.error().message, HasSubstr("R1 invalid"));
+}
+
+TEST(Tracing, a_function_the_kernel_takes_no_program_for_is_left_out_even_if_it_is_the_first) {
+  FakeKernel kernel;
+  kernel.link_tracing = [](const sys::LinkCreateTracing&) { return FakeKernel::descriptor(); };
+  const sys::ScopedSyscalls scoped(kernel);
+  const auto links = attach_tracing(refused_for({100, 102}, EINVAL), functions(4));
+  ASSERT_TRUE(links) << links.error().message;
+  EXPECT_EQ(indices(links->refused), (std::set<std::size_t>{0, 2}));
+  EXPECT_EQ(links->fds.size(), 2U);
+  ASSERT_TRUE(links->first_refusal);
+  EXPECT_THAT(links->first_refusal->message, HasSubstr("R1 invalid"));
+}
+
+TEST(Tracing, a_program_that_is_refused_for_many_functions_and_taken_for_none_is_itself_refused) {
+  FakeKernel kernel;
+  std::set<std::uint32_t> all;
+  for (std::uint32_t id = 100; id < 300; ++id) all.insert(id);
+  const sys::ScopedSyscalls scoped(kernel);
+  const auto links = attach_tracing(refused_for(std::move(all), EINVAL), functions(200));
   ASSERT_FALSE(links);
   EXPECT_THAT(links.error().message, HasSubstr("R1 invalid"));
 }

@@ -79,6 +79,8 @@ struct FileLinks {
   std::vector<sys::AttachedFd> events;  ///< perf events below the links
   std::vector<sys::UniqueFd> programs;  ///< that were loaded for these links alone
   std::vector<Refusal> refused;
+  /// All that the kernel said of the first program that was loaded for one function and refused.
+  std::optional<Error> first_refusal = {};
 };
 
 /// One link for all sites of the file; should the kernel refuse the batch for a site's sake, the site is found by

@@ -26,6 +26,16 @@ Result<int> program_for(const KernelProgram& program, const FunctionArrays& func
   return owner.get();
 }
 
+/// So many programs refused one after the other, and none taken: it is the program, not the functions.
+constexpr std::size_t kManyRefusals = 16;
+
+/// True where what the kernel said of a program that was loaded for a function is of the program, whatever the
+/// function.
+bool concerns_the_program(const Error& refusal, const FileLinks& links) {
+  const bool said_by_verifier = refusal.os_error == 0 || refusal.os_error == EACCES;
+  return said_by_verifier || (links.fds.empty() && links.refused.size() + 1 >= kManyRefusals);
+}
+
 /// Attaches one after the other; `attach_one` gives 0 or an errno. Descriptors running out ends it.
 template <class AttachOne>
 Result<FileLinks> attach_each(const char* what, const KernelProgram& program, const FunctionArrays& functions,
@@ -37,9 +47,9 @@ Result<FileLinks> attach_each(const char* what, const KernelProgram& program, co
     sys::UniqueFd owner;
     auto fd = program_for(program, functions, i, owner);
     int error = fd ? attach_one(*fd, i, links) : fd.error().os_error;
-    if (!fd && (error == 0 || error == EACCES || links.fds.empty())) {
-      // The verifier speaks of the program, not of this function. The first refusal shows all it says.
-      return fail(fd.error().within(functions.names[i]));
+    if (!fd) {
+      if (!links.first_refusal) links.first_refusal = fd.error().within(functions.names[i]);
+      if (concerns_the_program(fd.error(), links)) return fail(*links.first_refusal);
     }
     if (error == EMFILE || error == ENFILE)
       return fail(os_failure(ErrorKind::limit, fmt::format("{}: {} of {}", what, i + 1, functions.size()), error));

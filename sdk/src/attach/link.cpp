@@ -166,6 +166,7 @@ class Attachment {
       if (auto added = add(number); !added) return fail(added.error());
     }
     if (impl_->attached > 0) return std::move(impl_);
+    if (first_refusal_) return fail(*first_refusal_);
     if (impl_->refused.empty()) return fail(ErrorKind::not_found, "the plan has no site to attach");
     return fail(ErrorKind::not_supported, fmt::format("no site could be attached: {}", impl_->refused.front().reason));
   }
@@ -220,6 +221,7 @@ class Attachment {
     if (!program_fd) return fail(program_fd.error());
     auto links = file ? attach_file(*program_fd, link, plan_.files[*file]) : attach_kernel(*program_fd, link);
     if (!links) return fail(links.error());
+    if (!first_refusal_) first_refusal_ = links->first_refusal;
     const auto probes = file ? std::vector<Index<PlannedProbe>>{} : attached_probes(link, *links);
     const Backend way = backend_of(link);
     impl_->note_served(*links, way, probes);
@@ -415,6 +417,7 @@ class Attachment {
   std::vector<pid_t> pids_;  ///< kernel_pid_filter()
   std::set<Index<PlannedFile>> without_;
   std::vector<Done> links_;                              ///< by link of the carrier plan
+  std::optional<Error> first_refusal_;                   ///< of a program that was loaded for one function
   std::unordered_map<std::uint32_t, std::size_t> kept_;  ///< programs of the object: where among the link's they are
   std::unique_ptr<Link::Impl> impl_ = std::make_unique<Link::Impl>();
 };
