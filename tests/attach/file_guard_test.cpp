@@ -212,6 +212,17 @@ TEST_F(FileGuardTest, a_file_that_another_one_takes_the_place_of_is_replaced_and
   EXPECT_EQ(heard_.after_a_while(), replaced);
 }
 
+/// Its own name was taken from it before: `mv old old.1; mv new old`.
+TEST_F(FileGuardTest, a_file_that_is_renamed_and_then_replaced_is_not_written) {
+  const auto watching = guard();
+  fs::rename(one_, directory_ / "one.1");
+  EXPECT_EQ(heard_.after_a_while(), Reports{});
+  fs::rename(copy("fresh"), one_);
+  const Reports replaced{{0, FileChangeKind::replaced}};
+  EXPECT_EQ(heard_.wait_for(1), replaced);
+  EXPECT_EQ(heard_.after_a_while(), replaced);
+}
+
 TEST_F(FileGuardTest, a_file_without_a_name_is_removed_and_not_written) {
   const auto watching = guard();
   fs::remove(other_);

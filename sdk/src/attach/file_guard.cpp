@@ -76,12 +76,12 @@ struct Watched {
 
   GuardedFile file;
   struct stat seen {};
-  sys::UniqueFd lease;          ///< an open file of its own, since a lease, and whom it tells, belong to that
-  int watch = -1;               ///< inotify's
-  bool attributes_set = false;  ///< inotify says so: that explains another ctime
-  bool suspect = false;         ///< ctime is another, and nothing has explained it yet
-  bool over = false;            ///< written to, which was reported, or forgotten: not watched any more
-  bool gone = false;            ///< replaced or removed: reported
+  sys::UniqueFd lease;       ///< an open file of its own, since a lease, and whom it tells, belong to that
+  int watch = -1;            ///< inotify's
+  bool other_ctime = false;  ///< inotify tells of what explains it: attributes were set, or it was renamed
+  bool suspect = false;      ///< ctime is another, and nothing has explained it yet
+  bool over = false;         ///< written to, which was reported, or forgotten: not watched any more
+  bool gone = false;         ///< replaced or removed: reported
 
   /// Said rather than left to the closing of the descriptor, which a child made by fork() may have as well.
   void end_lease() const {
@@ -239,7 +239,7 @@ struct FileGuard::State {
   }
 
   void take(Watched& each, std::uint32_t mask) {
-    each.attributes_set |= (mask & IN_ATTRIB) != 0;
+    each.other_ctime |= (mask & (IN_ATTRIB | IN_MOVE_SELF)) != 0;
     if ((mask & IN_MODIFY) != 0) report_written(each);
     look_at(each);
   }
@@ -250,15 +250,16 @@ struct FileGuard::State {
     if (::fstat(each.file.elf->fd(), &now) != 0) return;
     if (was_written(each, now)) return report_written(each);
     if (!each.suspect) each.seen = now;
-    each.attributes_set = false;
+    each.other_ctime = false;
     look_at_path(each, now);
   }
 
   static bool was_written(Watched& each, const struct stat& now) {
     if (now.st_size != each.seen.st_size || !same_time(now.st_mtim, each.seen.st_mtim)) return true;
-    // Times can be set back, but for ctime, which other things change as well: links, owner, mode, extended attributes.
+    // Times can be set back, but for ctime, which other things change as well: links, names, owner, mode, extended
+    // attributes.
     const bool explained =
-        same_time(now.st_ctim, each.seen.st_ctim) || each.attributes_set || !same_attributes(now, each.seen);
+        same_time(now.st_ctim, each.seen.st_ctim) || each.other_ctime || !same_attributes(now, each.seen);
     // The event that explains it may come after it.
     const bool again = each.suspect;
     each.suspect = !explained;
