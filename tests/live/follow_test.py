@@ -6,6 +6,7 @@ others, probes that are made. The programs count themselves what they do.
 USDT_LONG=1: the whole storms, minutes of them."""
 
 import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import threading
 import time
 
 import puppet
@@ -155,6 +157,56 @@ def files_that_take_the_place_of_others_are_traced(run):
     after = sorted(each["after_ns"] / 1e6 for each in followed(result))
     check_equal({each["kind"] for each in followed(result)}, {"file"}, "kinds")
     print(f"  attached {after[0]:.1f} to {after[-1]:.1f} ms after the file was there")
+
+
+@contextlib.contextmanager
+def restless(path):
+    """Somebody goes on changing the file, for a second and a half."""
+    begun, ended = threading.Event(), time.monotonic() + 1.5
+
+    def change():
+        while time.monotonic() < ended:
+            for mode in (0o755, 0o700):
+                with contextlib.suppress(FileNotFoundError):
+                    os.chmod(path, mode)
+            begun.set()
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    begun.wait()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+@scenario
+def a_file_that_is_still_changed_is_traced_once_it_is_at_rest(run):
+    later = Later(run)
+    path, fresh = run.dir / "restless", run.dir / "fresh"
+    shutil.copy(later.program, path)
+    with restless(path):
+        tracing = attach(run, [f"usdt:{path}:late:own"])
+    check_equal(subprocess.run([path, "3"]).returncode, 0, "exit code of the program")
+    shutil.copy(later.program, fresh)
+    with restless(path):
+        os.rename(fresh, path)
+    wait_until(lambda: "followed: " in tracing.stderr().replace("not followed: ", ""), "the file at rest")
+    check_equal(subprocess.run([path, "3"]).returncode, 0, "exit code of the program")
+    finish(tracing).check_accounted(6, lost=0)
+
+
+@scenario
+def a_file_that_is_waited_for_and_still_changed_is_waited_for_again(run):
+    later = Later(run)
+    path, fresh = run.dir / "restless", run.dir / "fresh"
+    tracing = attach(run, [f"usdt:{path}:late:own"], "--wait", ready="waiting: ")
+    shutil.copy(later.program, fresh)
+    with restless(path):
+        os.rename(fresh, path)
+    wait_until(lambda: "attached " in tracing.stderr(), "the file at rest")
+    check_equal(subprocess.run([path, "3"]).returncode, 0, "exit code of the program")
+    finish(tracing).check_accounted(3, lost=0)
 
 
 def descriptors_of(tracing):

@@ -110,6 +110,8 @@ std::vector<usdt::FollowEvent> Following::take() {
 
 void Following::done(const usdt::FollowEvent& event) { follower_->done(event); }
 
+void Following::refused(const usdt::FollowEvent& event) { follower_->refused(event); }
+
 std::string Following::account() const {
   if (!begun_) return {};
   const usdt::FollowCounts counts = follower_->counts();

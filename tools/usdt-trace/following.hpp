@@ -44,6 +44,8 @@ class Following {
   [[nodiscard]] std::vector<usdt::FollowEvent> take();
   /// It is traced, or will not be.
   void done(const usdt::FollowEvent& event);
+  /// It could not be attached, and may be what it should be once it changes.
+  void refused(const usdt::FollowEvent& event);
   /// What it cannot say of each, at the end; empty: nothing.
   [[nodiscard]] std::string account() const;
   /// Where it knows from.

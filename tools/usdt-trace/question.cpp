@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -122,13 +123,13 @@ usdt::Result<void> Question::begin_waiting(const usdt::Error& nothing_yet) {
 }
 
 usdt::Result<bool> Question::look() {
-  for (usdt::FollowEvent& event : following_.take()) {
+  std::vector<usdt::FollowEvent> events = std::exchange(rest_, {});
+  std::ranges::move(following_.take(), std::back_inserter(events));
+  for (usdt::FollowEvent& event : events) {
     if (first_ || event.kind == usdt::FollowKind::gone)
       rest_.push_back(std::move(event));
     else if (is_first(event))
       first_ = std::move(event);
-    else
-      following_.done(event);
   }
   return first_.has_value();
 }
@@ -140,11 +141,17 @@ bool Question::is_first(const usdt::FollowEvent& event) {
   if (more.lacks_something()) {
     notice(flags_, half_came_text(came(event)));
     so_far_ = std::move(more);
+    following_.done(event);
     return false;
   }
   auto planned = plan_first(flags_, run_.subjects(), more);
-  planned ? take(std::move(*planned)) : tell(refused(event, planned.error()));
-  return planned.has_value();
+  if (planned) {
+    take(std::move(*planned));
+    return true;
+  }
+  tell(refused(event, planned.error()));
+  following_.refused(event);
+  return false;
 }
 
 usdt::Result<void> Question::begin_following(const std::vector<KnownFile>& known) {
@@ -205,7 +212,34 @@ usdt::Result<usdt::Tracer> Question::start(usdt::TraceOptions options) {
   return tracer;
 }
 
-usdt::Result<void> Question::attach() {
+/// A build may be writing the file: what is traced is what it is in the end.
+usdt::Result<bool> Question::attach() {
+  constexpr std::chrono::seconds most{3};
+  const auto began = Clock::now();
+  while (true) {
+    auto attached = attach_once();
+    if (attached) return true;
+    const usdt::Error& why = attached.error();
+    if (why.kind != usdt::ErrorKind::changed) return usdt::fail(why);
+    if (first_) {
+      wait_again(why);
+      return false;
+    }
+    if (run_.over() || Clock::now() - began > most) return usdt::fail(why);
+    const timespec pause{.tv_sec = 0, .tv_nsec = 100'000'000};
+    ::nanosleep(&pause, nullptr);  // a signal ends it
+    auto planned = plan();
+    if (!planned || !*planned) return planned;
+  }
+}
+
+/// It is offered again.
+void Question::wait_again(const usdt::Error& changed) {
+  notice(flags_, fmt::format("waiting on: {}", changed.message));
+  following_.refused(*std::exchange(first_, std::nullopt));
+}
+
+usdt::Result<void> Question::attach_once() {
   usdt::TraceOptions options = this->options();
   if (run_.command() && !flags_.follow) plan_->scope = *usdt::OneProcess::of(*run_.command());
   if (flags_.children) {
@@ -281,11 +315,11 @@ void Question::let_go(const std::vector<usdt::FollowEvent>& gone) {
 void Question::follow(const usdt::FollowEvent& event) {
   auto more = flags_.max_overhead > 0 ? not_taken()
                                       : plan_more(flags_, run_.subjects(), event.file, {tracer_->plan(), printed_});
-  more ? follow(event, std::move(*more)) : tell(refused(event, more.error()));
-  following_.done(event);
+  const bool attached = more ? follow(event, std::move(*more)) : (tell(refused(event, more.error())), false);
+  attached ? following_.done(event) : following_.refused(event);
 }
 
-void Question::follow(const usdt::FollowEvent& event, PlannedTrace more) {
+bool Question::follow(const usdt::FollowEvent& event, PlannedTrace more) {
   const usdt::AttachPlan part = more.plan;
   more.plan.scope = plan_->scope;
   printed_.of_probe.insert(printed_.of_probe.end(), more.printed.of_probe.begin(), more.printed.of_probe.end());
@@ -293,6 +327,7 @@ void Question::follow(const usdt::FollowEvent& event, PlannedTrace more) {
   printed_.of_probe.resize(tracer_->plan().probes.size());
   has_grown();
   tell(added ? attached(event, part, added->attached) : refused(event, added.error()));
+  return added.has_value();
 }
 
 /// The tracer has another plan, whatever became of what was to be added or let go.

@@ -39,7 +39,8 @@ class Question {
   usdt::Result<bool> plan();
   /// Whether what was waited for has come.
   usdt::Result<bool> look();
-  usdt::Result<void> attach();
+  /// False: it changed meanwhile, and what is to come is waited for.
+  usdt::Result<bool> attach();
   usdt::Result<void> begin_following();
   void tell_attached();
 
@@ -69,6 +70,8 @@ class Question {
   usdt::Result<void> begin_following(const std::vector<KnownFile>& known);
   usdt::Result<void> begin_waiting(const usdt::Error& nothing_yet);
   bool is_first(const usdt::FollowEvent& event);
+  usdt::Result<void> attach_once();
+  void wait_again(const usdt::Error& changed);
   void take(PlannedTrace planned);
   [[nodiscard]] usdt::TraceOptions options() const;
   usdt::Result<usdt::Tracer> start(usdt::TraceOptions options);
@@ -77,7 +80,7 @@ class Question {
   void take_in_order(std::vector<usdt::FollowEvent> events);
   void let_go(const std::vector<usdt::FollowEvent>& gone);
   void follow(const usdt::FollowEvent& event);
-  void follow(const usdt::FollowEvent& event, PlannedTrace more);
+  bool follow(const usdt::FollowEvent& event, PlannedTrace more);
   void has_grown();
   void report_changes();
   void keep_if_slow(const usdt::Event& event);

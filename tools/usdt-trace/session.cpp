@@ -74,7 +74,9 @@ class Session {
 
   usdt::Result<void> attach() {
     for (Question* question : std::exchange(ready_, {})) {
-      if (auto attached = question->attach(); !attached) return about(*question, attached.error());
+      const auto attached = question->attach();
+      if (!attached) return about(*question, attached.error());
+      if (!*attached) continue;
       if (!std::exchange(first_tracer_, true)) run_.arrival().wakes(&question->tracer());
       if (auto begun = question->begin_following(); !begun) return about(*question, begun.error());
       question->tell_attached();

@@ -136,6 +136,9 @@ class Follower {
 
   /// The file of `event` is attached, or will not be: what is held for it goes on.
   void done(const FollowEvent& event);
+  /// The same of one that could not be attached. It is found again after it has changed; one that has done so since it
+  /// was found, since it is still written, once it has been as it is for a moment.
+  void refused(const FollowEvent& event);
 
   /// What it did so far.
   [[nodiscard]] FollowCounts counts() const;

@@ -338,7 +338,8 @@ class Attachment {
     if (!attached) return fail(ErrorKind::not_found, "the processes to trace have ended");
     if (!file.elf->unchanged())
       return fail(ErrorKind::changed,
-                  fmt::format("{} changed on disk while it was being attached: run again", file.target.path.string()));
+                  fmt::format("{} changed on disk while it was being attached: is somebody writing it?",
+                              file.target.path.string()));
     return links;
   }
 

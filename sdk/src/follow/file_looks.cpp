@@ -43,7 +43,7 @@ std::vector<PointPattern> FileLooks::patterns_for(const TargetFile& file) const 
 }
 
 std::optional<ProbeFile> FileLooks::look(const TargetFile& file) {
-  unread_ = false;
+  unread_ = changing_ = false;
   struct stat st {};
   if (::stat(file.access.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) return std::nullopt;
   const FileId id(st.st_dev, st.st_ino);
@@ -56,7 +56,8 @@ std::optional<ProbeFile> FileLooks::look(const TargetFile& file) {
     ++scanned_;
     auto probes = find_probes(file, wanted, {.stop = stop_});
     unread_ = !probes;
-    if (!probes) return std::nullopt;
+    changing_ = probes && !probes->elf->unchanged();
+    if (unread_ || changing_) return std::nullopt;
     if (!probes->sites.empty() || !probes->functions.empty()) found = std::move(*probes);
   }
   if (files_.size() >= most_files) std::erase_if(files_, [](const auto& each) { return each.second.has_value(); });

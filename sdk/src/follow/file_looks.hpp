@@ -41,6 +41,8 @@ class FileLooks {
   [[nodiscard]] std::optional<ProbeFile> look(const TargetFile& file);
   /// The last look was at a file that could not be read: it may be half written yet, and is looked at again when asked.
   [[nodiscard]] bool was_unread() const noexcept { return unread_; }
+  /// It was written to meanwhile, and is looked at again when asked.
+  [[nodiscard]] bool was_changing() const noexcept { return changing_; }
   [[nodiscard]] std::uint64_t scanned() const noexcept { return scanned_; }
 
  private:
@@ -52,7 +54,7 @@ class FileLooks {
   /// Those that were looked at; the time of one without points of ours, which counts again once it is another.
   std::map<FileId, std::optional<std::int64_t>> files_;
   std::uint64_t scanned_ = 0;
-  bool unread_ = false;
+  bool unread_ = false, changing_ = false;
 };
 
 }  // namespace usdt::follow

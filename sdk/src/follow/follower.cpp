@@ -19,6 +19,7 @@
 #include <tuple>
 #include <utility>
 
+#include "follow/changing_files.hpp"
 #include "follow/exec_hold.hpp"
 #include "follow/file_looks.hpp"
 #include "follow/followed_processes.hpp"
@@ -132,6 +133,7 @@ struct Follower::Impl {
       [[maybe_unused]] const ssize_t n = ::read(asked.get(), &times, sizeof(times));
       more = false;
       take_execs();
+      take_refused();
       if (rings) take_records(more);
       for (const TaskEvent& event : unread.due(now())) look_at(event.pid, {event});
       for (const std::size_t number : paths.changed()) look_at_path(options.paths[number]);
@@ -142,8 +144,28 @@ struct Follower::Impl {
     }
   }
 
+  /// What could not be attached is another one once it changes.
+  void take_refused() {
+    std::unique_lock lock(mutex);
+    std::vector<Refused> all = std::exchange(refused, {});
+    lock.unlock();
+    for (Refused& each : all) {
+      if (each.changed) {
+        looks->know(each.file, *each.changed);
+        continue;
+      }
+      looks->forget(each.file);
+      changing.add(std::move(each.found));
+    }
+  }
+
+  void look_at_changing() {
+    for (const follow::FoundBy& found : changing.at_rest()) find(found);
+  }
+
   /// For what nobody tells us of.
   void look_again() {
+    look_at_changing();
     for (const std::size_t number : paths.unwatched()) look_at_path(options.paths[number]);
     if (!rings && options.scope.processes) {
       if (options.scope.descendants) find_descendants();
@@ -197,14 +219,16 @@ struct Follower::Impl {
     struct stat st {};
     if (::stat(file.access.c_str(), &st) != 0) return;
     const follow::FileId id(st.st_dev, st.st_ino);
-    auto found = looks->look(file);
+    const FollowKind kind = is_program ? FollowKind::program : FollowKind::library;
+    const follow::FoundBy found_by{kind, exec.pid, now(), file};
+    auto found = look(found_by);
     std::unique_lock lock(mutex);
     const auto known = pending.find(id);
     if (!found && known == pending.end()) return;
     ++outstanding[exec.id];
     pending[id].push_back(exec.id);
     lock.unlock();
-    if (found) emit({is_program ? FollowKind::program : FollowKind::library, exec.pid, now(), std::move(*found)});
+    if (found) emit({kind, exec.pid, found_by.time, std::move(*found)});
   }
 
   /// Under the mutex: one of the things that an exec waits for is done.
@@ -244,8 +268,16 @@ struct Follower::Impl {
     for (const auto& path : options.paths) look_at_path(path);
   }
 
-  void look_at_path(const std::filesystem::path& path) {
-    if (auto found = looks->look({path, path})) emit({FollowKind::file, 0, now(), std::move(*found)});
+  void look_at_path(const std::filesystem::path& path) { find({FollowKind::file, 0, now(), {path, path}}); }
+
+  /// What is meant of a file; one that changes meanwhile is looked at again.
+  std::optional<ProbeFile> look(const follow::FoundBy& found_by) {
+    auto found = looks->look(found_by.file);
+    if (looks->was_changing()) changing.add(found_by);
+    return found;
+  }
+  void find(const follow::FoundBy& by) {
+    if (auto found = look(by)) emit({by.kind, by.pid, by.time, std::move(*found)});
   }
 
   [[nodiscard]] bool is_followed(pid_t pid) const { return options.scope.pids.empty() || family.contains(pid); }
@@ -346,11 +378,8 @@ struct Follower::Impl {
   }
 
   void look_at(pid_t pid, const TargetFile& file, std::uint64_t time, bool is_program) {
-    auto found = looks->look(file);
-    if (!found) return;
     const bool runtime = file.path.native().starts_with("/memfd:");
-    const FollowKind kind = is_program ? FollowKind::program : runtime ? FollowKind::runtime : FollowKind::library;
-    emit({kind, pid, time, std::move(*found)});
+    find({is_program ? FollowKind::program : runtime ? FollowKind::runtime : FollowKind::library, pid, time, file});
   }
 
   static bool runs(pid_t pid, const TargetFile& file) {
@@ -398,10 +427,17 @@ struct Follower::Impl {
   std::set<pid_t> became;  ///< another program, of which nothing is mapped yet
   std::set<MappedFile> seen;
   follow::UnreadFiles unread;
+  follow::ChangingFiles changing;
   std::optional<follow::HeldFiles> held;  ///< with FollowOptions::tell_gone
   std::uint64_t seen_since = now();
 
-  mutable std::mutex mutex;  ///< of the next three
+  struct Refused {
+    follow::FoundBy found;
+    follow::FileId file;
+    std::optional<std::int64_t> changed;  ///< FileLooks::know(); nothing: it is another one by now
+  };
+  mutable std::mutex mutex;  ///< of the next four
+  std::vector<Refused> refused;
   std::vector<FollowEvent> waiting;
   std::map<follow::FileId, std::vector<std::uint64_t>> pending;  ///< files not attached yet: who is held for them
   std::map<std::uint64_t, std::size_t> outstanding;              ///< by what is held: files it waits for
@@ -438,6 +474,19 @@ void Follower::done(const FollowEvent& event) {
   if (found == impl_->pending.end()) return;
   for (const std::uint64_t exec : found->second) impl_->finish_one(exec);
   impl_->pending.erase(found);
+}
+
+void Follower::refused(const FollowEvent& event) {
+  done(event);
+  struct stat st {};
+  if (event.file.elf == nullptr || ::fstat(event.file.elf->fd(), &st) != 0) return;
+  const bool same = event.file.elf->unchanged();
+  std::unique_lock lock(impl_->mutex);
+  impl_->refused.push_back({{event.kind, event.pid, event.time, event.file.target},
+                            follow::FileId(st.st_dev, st.st_ino),
+                            same ? std::optional(follow::change_time(st)) : std::nullopt});
+  lock.unlock();
+  impl_->wake();
 }
 
 FollowCounts Follower::counts() const {
