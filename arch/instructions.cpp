@@ -19,6 +19,7 @@ constexpr std::uint8_t kArm64Instruction = 4;
 constexpr bool kKnowsX86 = false;
 Instruction decode_x86(bool, std::span<const std::uint8_t>) noexcept { return {}; }
 bool keeps_arguments_x86(bool, std::span<const std::uint8_t>) noexcept { return false; }
+bool is_nop_x86(bool, std::span<const std::uint8_t>) noexcept { return false; }
 
 #else
 
@@ -99,6 +100,13 @@ bool keeps_arguments_x86(bool is64, std::span<const std::uint8_t> bytes) noexcep
   return std::all_of(operands.begin(), operands.begin() + decoded.operand_count, keeps);
 }
 
+bool is_nop_x86(bool is64, std::span<const std::uint8_t> bytes) noexcept {
+  const ZydisDecoder decoder = decoder_for(is64);
+  ZydisDecodedInstruction decoded;
+  return ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, nullptr, bytes.data(), bytes.size(), &decoded)) &&
+         decoded.mnemonic == ZYDIS_MNEMONIC_NOP;
+}
+
 #endif
 
 /// A field of `bits` bits from bit `from` on that counts instructions.
@@ -150,6 +158,18 @@ bool keeps_arguments_arm64(std::span<const std::uint8_t> bytes) noexcept {
   return computes && ((written >= 9 && written <= 17) || (written == zero && sets_flags));
 }
 
+bool is_nop(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
+  constexpr std::array<std::uint8_t, kArm64Instruction> nop = {0x1f, 0x20, 0x03, 0xd5};
+  if (machine == Machine::aarch64) return std::ranges::equal(bytes.first(kArm64Instruction), nop);
+  return is_nop_x86(machine == Machine::x86_64, bytes);
+}
+
+/// Not arm64's return by another register than x30.
+bool is_usual_return(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
+  constexpr std::array<std::uint8_t, kArm64Instruction> ret = {0xc0, 0x03, 0x5f, 0xd6};
+  return machine != Machine::aarch64 || std::ranges::equal(bytes.first(kArm64Instruction), ret);
+}
+
 }  // namespace
 
 bool knows_instructions(Machine machine) noexcept { return machine == Machine::aarch64 || kKnowsX86; }
@@ -165,6 +185,16 @@ bool keeps_arguments(Machine machine, std::span<const std::uint8_t> bytes) noexc
 
 std::uint8_t instruction_size(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
   return decode_instruction(machine, bytes).size;
+}
+
+bool returns_at_once(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
+  while (true) {
+    const Instruction next = decode_instruction(machine, bytes);
+    if (next.size == 0) return false;
+    if (next.flow == Flow::ret) return is_usual_return(machine, bytes);
+    if (!is_nop(machine, bytes)) return false;
+    bytes = bytes.subspan(next.size);
+  }
 }
 
 bool ends_with_call(Machine machine, std::span<const std::uint8_t> bytes) noexcept {

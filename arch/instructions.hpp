@@ -43,6 +43,10 @@ struct Instruction {
 /// were, and no memory is read that might not be there. False where that is not known.
 [[nodiscard]] bool keeps_arguments(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
 
+/// Whether nothing but a return is ahead: nops, and then a return to where the call came from. False where `bytes` end
+/// before that. Of machines that knows_instructions() has.
+[[nodiscard]] bool returns_at_once(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
+
 /// Whether a call can return to right behind `bytes`: they end with one. No longer than that of any machine:
 constexpr std::size_t kLongestCall = 8;
 [[nodiscard]] bool ends_with_call(Machine machine, std::span<const std::uint8_t> bytes) noexcept;

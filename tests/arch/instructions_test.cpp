@@ -45,6 +45,19 @@ TEST(Instructions, of_x86_say_what_runs_behind_them) {
   }
 }
 
+TEST(Instructions, that_are_nops_and_a_return_return_at_once) {
+  const auto returns = [](Machine machine, std::vector<std::uint8_t> code) { return returns_at_once(machine, code); };
+  const Machine x86 = Machine::x86_64;
+  EXPECT_TRUE(returns(x86, {0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00, 0xc3}))
+      << "nop, nopw, ret";
+  EXPECT_TRUE(returns(x86, {0xc3}));
+  EXPECT_FALSE(returns(x86, {0x90, 0x5d, 0xc3})) << "nop, pop %rbp, ret";
+  EXPECT_FALSE(returns(x86, {0x90, 0x48, 0x83, 0xc4, 0x08, 0xc3})) << "nop, add $8,%rsp, ret";
+  EXPECT_FALSE(returns(x86, {0x90, 0x90})) << "what follows is not there";
+  EXPECT_TRUE(returns(Machine::aarch64, {0x1f, 0x20, 0x03, 0xd5, 0xc0, 0x03, 0x5f, 0xd6})) << "nop, ret";
+  EXPECT_FALSE(returns(Machine::aarch64, {0x1f, 0x20, 0x03, 0xd5, 0x20, 0x00, 0x5f, 0xd6})) << "nop, ret x1";
+}
+
 TEST(Instructions, behind_which_a_call_returns_are_calls) {
   const auto ends = [](Machine machine, std::vector<std::uint8_t> code) { return ends_with_call(machine, code); };
   const Machine x86 = Machine::x86_64;

@@ -386,6 +386,32 @@ def hits_in_the_kernel_show_who_asked(run):
     check(len(with_both) > len(result.events) // 2, f"{len(with_both)} of {len(result.events)} events have both stacks")
 
 
+STUB = """#include <stdlib.h>
+#include <usdt/probe.h>
+__attribute__((noinline)) void inner(int i) { USDT_PROBE_STUB(stubs, hit, i); __asm__ volatile(""); }
+__attribute__((noinline)) void middle(int i) { inner(i); __asm__ volatile(""); }
+__attribute__((noinline)) void outer(int i) { middle(i); __asm__ volatile(""); }
+int main(int argc, char** argv) { for (int i = 0; i < atoi(argv[1]); ++i) outer(i); return argc == 0; }
+"""
+
+
+@scenario
+def a_stub_has_its_caller_behind_it(run):
+    """No unwind information describes the stubs of <usdt/probe.h>: a return address is all they have on the stack."""
+    require_root()
+    source = run.dir / "stub.c"
+    source.write_text(STUB)
+    include = HERE.parents[1] / "provider" / "include"
+    for name, flags in (("without", ["-O2", "-fomit-frame-pointer"]), ("with", ["-O1", "-fno-omit-frame-pointer"])):
+        program = run.build(f"stub-{name}", [source], [*flags, "-g", f"-I{include}"])
+        for option in ("--ustack", "--ustack=fp") if name == "with" else ("--ustack",):
+            result = run.trace([f"{program}:stubs:hit"], option, command=[program, "3"])
+            check_equal(len(result.events), 3, "hits")
+            for event in result.events:
+                functions = [frame.get("function") for frame in event["ustack"]][1:5]
+                check_equal(functions, ["inner", "middle", "outer", "main"], f"{name} frame pointers, {option}: {event['ustack']}")
+
+
 @scenario
 def text_has_a_frame_a_line(run):
     require_root()

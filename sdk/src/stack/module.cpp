@@ -58,6 +58,13 @@ bool Module::may_return_to(VirtAddr address) const {
   return before.size() < arch::kLongestCall || arch::ends_with_call(machine(), before);
 }
 
+bool Module::returns_at_once(VirtAddr address) const {
+  if (!arch::knows_instructions(machine())) return false;
+  const elf::OpenedFile& opened = *elf::Inside::of(file_);
+  const elf::Code code = elf::CodeReader(opened.file, opened.image).at(address);
+  return arch::returns_at_once(machine(), std::span(code.bytes.data).first(code.bytes.size));
+}
+
 void Module::read_symbols() {
   symbols_ = std::make_unique<elf::FunctionTable>(*elf::Inside::of(file_), options_.stop);
   std::ranges::sort(symbols_->entries, [](const elf::FunctionEntry& a, const elf::FunctionEntry& b) {

@@ -35,6 +35,10 @@ class Module {
   /// Whether a call may return to `address`: false only where what is in front of it is known to be none.
   [[nodiscard]] bool may_return_to(VirtAddr address) const;
 
+  /// Whether the code at `address` does nothing but return: a stub's, whose frame is the return address alone. False
+  /// where that is not known.
+  [[nodiscard]] bool returns_at_once(VirtAddr address) const;
+
   /// The functions at `lookup`, inlined ones first, at least one frame. What depends on the process is not set. Good
   /// until the next call.
   [[nodiscard]] const std::vector<Frame>& functions_at(VirtAddr lookup);

@@ -69,7 +69,7 @@ class Walk {
     unsigned taken = 0;
     bool skipped = false;
     while (!full() && !keeps_frame_pointer(walked_.steps.back().lookup())) {
-      if (registers_.values[numbers_.frame_pointer] != first || step_by_rule() != FrameStep::taken) {
+      if (registers_.values[numbers_.frame_pointer] != first || !step_while_no_frame()) {
         skipped = has_rule_;
         break;
       }
@@ -92,7 +92,8 @@ class Walk {
       add(as_address(stack.caller), true);
       if (adds_caller && chain.size() > 1 && chain[1] == walked_.steps.back().address) ++next;
     }
-    const bool skipped = next < chain.size() && loses_caller(walked_.steps.back().lookup());
+    const bool skipped = next < chain.size() && (loses_caller(walked_.steps.back().lookup()) ||
+                                                 (stack.caller == 0 && is_stub(walked_.steps.back().lookup())));
     return skipped && !skip_callers(next) ? finish() : follow_chain(next);
   }
 
@@ -184,6 +185,12 @@ class Walk {
     return outermost_ ? FrameStep::outermost : FrameStep::taken;
   }
 
+  /// To the caller of a function that has no frame of its own at the hit.
+  bool step_while_no_frame() {
+    const FrameStep step = step_by_rule();
+    return step == FrameStep::taken || (step == FrameStep::no_rule && is_hit_in_stub() && return_from_entry());
+  }
+
   /// To the caller; false: the stack ends here, and why is known.
   bool step_out() {
     signal_ = false;
@@ -222,7 +229,7 @@ class Walk {
   /// Code that nobody describes: a JIT compiler's. At a function's first instruction all machines have the return
   /// address in a known place; elsewhere the frame pointer may be one.
   bool step_without_rule() {
-    if (walked_.steps.size() == 1 && hit_.at_entry) return return_from_entry();
+    if ((walked_.steps.size() == 1 && hit_.at_entry) || is_hit_in_stub()) return return_from_entry();
     const auto base = registers_.values[numbers_.frame_pointer];
     const auto stack_pointer = registers_.values[numbers_.stack_pointer];
     if (!base || !stack_pointer || *base < *stack_pointer || *base % arch_.word_size != 0) return false;
@@ -235,6 +242,14 @@ class Walk {
     registers_.pc = as_address(*back);
     say(FrameIssue::by_frame_pointer);
     return true;
+  }
+  /// A probe in a stub of <usdt/probe.h>, which no unwind information describes: compilers know nothing of that code.
+  [[nodiscard]] bool is_hit_in_stub() { return walked_.steps.size() == 1 && is_stub(walked_.steps.front().lookup()); }
+  [[nodiscard]] bool is_stub(std::uint64_t lookup) {
+    const Area* area = process_.find(lookup);
+    if (area == nullptr || !area->module || area->module->machine() != hit_.machine) return false;
+    const auto at = linked(*area, lookup);
+    return at && area->module->returns_at_once(*at);
   }
   bool return_from_entry() {
     constexpr unsigned arm64_link = 30;
