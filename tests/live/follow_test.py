@@ -373,6 +373,44 @@ def waiting_ends_when_it_is_asked_to(run):
 
 
 @scenario
+def waiting_ends_by_the_signal_that_would_write_a_recording(run):
+    tracing = attach(run, ["no_such:probe"], "--wait", "--record", run.dir / "flight", "--last", "10s", "--dump-on",
+                     "signal", ready="waiting: ")
+    tracing.process.send_signal(signal.SIGUSR1)
+    tracing.process.wait(10)
+    check_equal(tracing.process.returncode, 0, "exit code")
+    check("nothing came that matches" in tracing.stderr(), tracing.stderr())
+
+
+@scenario
+def who_waited_in_vain_has_a_summary(run):
+    done = subprocess.run([str(run.tool), "no_such:probe", "--wait", "-f", "json", "-d", "0.2"], capture_output=True,
+                          timeout=30)
+    check_equal(done.returncode, 0, done.stderr.decode())
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    check_equal([(each["type"], each["hits"], each["probes"]) for each in lines], [("summary", 0, [])], "lines")
+
+
+@scenario
+def a_path_without_a_file_is_waited_for(run):
+    """Its file was removed, and nobody runs it: that is not the end."""
+    later = Later(run)
+    path, fresh = run.dir / "again", run.dir / "fresh"
+    tracing = attach(run, [f"usdt:{path}:late:own"], "--wait", ready="waiting: ")
+    time.sleep(0.2)  # it says so before it looks; and inodes know to some milliseconds when they were made
+    for n in range(2):
+        shutil.copy(later.program, fresh)
+        os.rename(fresh, path)
+        wait_followed(tracing, n + 1)
+        check_equal(subprocess.run([path, "3"]).returncode, 0, "exit code of the program")
+        path.unlink()
+        wait_let_go(tracing, n + 1)
+        time.sleep(0.3)
+        check(tracing.alive(), tracing.stderr())
+    finish(tracing).check_accounted(6, lost=0)
+
+
+@scenario
 def short_lived_processes_exhaust_nothing(run):
     """Each hit of the processes that began after the file was attached is delivered or counted as lost."""
     later, count = Later(run), times(2000, 200)

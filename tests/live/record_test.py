@@ -280,5 +280,48 @@ def a_command_line_that_comes_to_nothing_takes_no_recording_away(run):
     tool(run, "--replay", shorter)
 
 
+@scenario
+def no_two_outputs_are_one_file_nor_is_what_is_traced(run):
+    require_root()
+    program = where_hits.build(run)
+    file, other, linked = (run.dir / name for name in ("file", "hard", "soft"))
+    file.write_text("mine")
+    other.hardlink_to(file)
+    linked.symlink_to(file)
+    for name in (file, other, linked):
+        result = tool(run, PROBE.format(program), "-o", file, "--record", name, "--", program, check_code=2)
+        check("are one file" in result.stderr, result.stderr)
+        check_equal(file.read_text(), "mine", "the file")
+    before = pathlib.Path(program).read_bytes()
+    also = run.dir / "also"
+    also.hardlink_to(program)
+    for option in ("-o", "--record"):
+        result = tool(run, PROBE.format(program), option, also, "--max-events", 1, "-d", 5, check_code=2)
+        check("is to be traced" in result.stderr, result.stderr)
+        check_equal(pathlib.Path(program).read_bytes(), before, "the program")
+
+
+@scenario
+def what_follows_a_recording_in_its_file_is_said_not_to_be_read(run):
+    file, hits, _ = record(run, where_hits.build(run), PROBE)
+    both = run.dir / "both"
+    both.write_bytes(file.read_bytes() + file.read_bytes())
+    result = tool(run, "--replay", both, "-f", "json", check_code=1)
+    check_equal(len(result.bytes.splitlines()), len(hits) + 1, "lines")
+    size = file.stat().st_size
+    check(f"after its {size} bytes, and the {size} behind it were not read" in result.stderr, result.stderr)
+
+
+@scenario
+def a_recording_that_ends_before_its_first_probe_says_that_it_has_none(run):
+    file, _, _ = record(run, where_hits.build(run), PROBE)
+    cut = run.dir / "cut"
+    cut.write_bytes(file.read_bytes()[:16])
+    for names in ([], ["some:probe"]):
+        result = tool(run, *names, "--replay", cut, "-f", "json", check_code=1)
+        check("it has no probes" in result.stderr and "16 bytes were written" in result.stderr, result.stderr)
+        check_equal(result.summary["probes"], [], "probes")
+
+
 if __name__ == "__main__":
     main()

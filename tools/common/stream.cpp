@@ -51,6 +51,12 @@ Result<Stream> Stream::create(const std::string& path) {
   return stream;
 }
 
+std::optional<std::pair<dev_t, ino_t>> Stream::file() const {
+  struct stat st {};
+  if (::fstat(fd_, &st) != 0 || !S_ISREG(st.st_mode)) return std::nullopt;
+  return std::pair(st.st_dev, st.st_ino);
+}
+
 void Stream::make_empty() {
   // A pipe or a terminal has nothing to drop, and says so.
   if (std::exchange(has_old_, false) && ::ftruncate(fd_, 0) < 0 && errno != EINVAL) error_ = errno;

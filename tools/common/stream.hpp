@@ -4,11 +4,13 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <sys/types.h>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -80,6 +82,8 @@ class Stream {
   ~Stream();
 
   [[nodiscard]] const Terminal& terminal() const noexcept { return terminal_; }
+  /// Which file it writes to, by device and inode; nothing: it is no regular one.
+  [[nodiscard]] std::optional<std::pair<dev_t, ino_t>> file() const;
 
   /// The format is ours and goes out as it is, line feeds included; all text among `parts` is foreign.
   template <class... T>

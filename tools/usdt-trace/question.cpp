@@ -61,6 +61,7 @@ usdt::Followed attached(const usdt::FollowEvent& event, const usdt::AttachPlan& 
 
 /// What is recorded is shown only where that is asked for.
 usdt::Result<void> Question::open(const Sink* shown) {
+  if (flags_.dump_on_signal) catch_dump_signal();  // it may come before anything is traced
   if (flags_.record.empty() || !flags_.output.empty()) {
     auto sink = shown ? usdt::Result<Sink>(shown->sibling()) : Sink::open(flags_.output);
     if (!sink) return usdt::fail(sink.error());
@@ -95,8 +96,23 @@ void Question::tell(const std::string& text) {
   if (recorder_ != nullptr) recorder_->notice(text);
 }
 
+/// A file that is traced is not written to: who runs it would die of that.
+usdt::Result<PlannedTrace> Question::apart_from_output(usdt::Result<PlannedTrace> planned) const {
+  for (std::size_t n = 0; planned && n < planned->plan.files.size(); ++n) {
+    const usdt::PlannedFile& file = planned->plan.files[usdt::Index<usdt::PlannedFile>(static_cast<std::uint32_t>(n))];
+    struct stat st {};
+    if (file.elf == nullptr || ::fstat(file.elf->fd(), &st) != 0) continue;
+    for (const Sink& sink : sinks_)
+      if (sink.stream().file() == std::pair(st.st_dev, st.st_ino))
+        return usdt::fail(usdt::ErrorKind::invalid_argument,
+                          fmt::format("{} is the file {}, which is to be traced: nothing is written to it", sink.name(),
+                                      file.target.path.native()));
+  }
+  return planned;
+}
+
 usdt::Result<bool> Question::plan() {
-  auto planned = plan_trace(flags_, run_.subjects());
+  auto planned = apart_from_output(plan_trace(flags_, run_.subjects()));
   if (planned) {
     take(std::move(*planned));
     return true;
@@ -144,7 +160,7 @@ bool Question::is_first(const usdt::FollowEvent& event) {
     following_.done(event);
     return false;
   }
-  auto planned = plan_first(flags_, run_.subjects(), more);
+  auto planned = apart_from_output(plan_first(flags_, run_.subjects(), more));
   if (planned) {
     take(std::move(*planned));
     return true;
@@ -196,7 +212,6 @@ usdt::Result<void> Question::prepare_dump() {
     if (!filter) return usdt::fail(filter.error().within("--dump-on"));
     dump_on_.emplace(std::move(*filter));
   }
-  if (flags_.dump_on_signal) catch_dump_signal();
   return {};
 }
 
@@ -308,13 +323,15 @@ void Question::let_go(const std::vector<usdt::FollowEvent>& gone) {
   }
   if (files.empty()) return;
   const auto sites = tracer_->let_go(files);
+  may_come_again_ = true;
   has_grown();
   tell(sites ? let_go_text(names, *sites) : sites.error().message);
 }
 
 void Question::follow(const usdt::FollowEvent& event) {
-  auto more = flags_.max_overhead > 0 ? not_taken()
-                                      : plan_more(flags_, run_.subjects(), event.file, {tracer_->plan(), printed_});
+  auto more = flags_.max_overhead > 0
+                  ? not_taken()
+                  : apart_from_output(plan_more(flags_, run_.subjects(), event.file, {tracer_->plan(), printed_}));
   const bool attached = more ? follow(event, std::move(*more)) : (tell(refused(event, more.error())), false);
   attached ? following_.done(event) : following_.refused(event);
 }
@@ -347,7 +364,7 @@ void Question::report_changes() {
   const auto changes = tracer_->link().changes();
   for (; changes_told_ < changes.size(); ++changes_told_)
     tell(change_text(tracer_->plan(), changes[changes_told_], following_.begun()));
-  nothing_left_ = changes_told_ > 0 && tracer_->link().attached() == 0;
+  nothing_left_ = changes_told_ > 0 && tracer_->link().attached() == 0 && !may_come_again_;
 }
 
 usdt::Result<std::size_t> Question::step(std::chrono::milliseconds wait) {
@@ -479,6 +496,19 @@ void Question::finish() {
   flush();
   ledger_->print();
   if (const std::string account = following_.account(); !account.empty()) notice(flags_, account);
+}
+
+void Question::finish_waiting() {
+  notice(flags_, "nothing came that matches");
+  if (const std::string account = following_.account(); !account.empty()) notice(flags_, account);
+  // Who reads it gets the account of a trace that saw nothing; of a script, that of the others.
+  if (flags_.format != Format::json || shown() == nullptr || !flags_.question.empty()) return;
+  const usdt::AttachPlan nothing;
+  LiveSurroundings around(flags_);
+  Sink sink = sinks_.front().sibling();
+  sink.show_by(line_output(nothing, printed_, flags_, around, sink.stream()));
+  sink.output().summary({.probes = {}, .skipped = {}, .missed = 0, .changed = {}});
+  sink.flush([this](std::chrono::milliseconds) { return run_.patient(); });
 }
 
 void Question::flush() {

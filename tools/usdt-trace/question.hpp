@@ -51,10 +51,14 @@ class Question {
   [[nodiscard]] bool nothing_left() const noexcept { return nothing_left_; }
   /// Detaches, hands over what is still in the ring, and accounts for every hit.
   void finish();
+  /// The same of one that still waits.
+  void finish_waiting();
   [[nodiscard]] bool finished() const noexcept { return ledger_.has_value(); }
   /// For what is to be traced.
   [[nodiscard]] bool waits() const noexcept { return !tracer_; }
 
+  /// All that it writes to.
+  [[nodiscard]] const std::vector<Sink>& sinks() const noexcept { return sinks_; }
   /// Where events are shown; null: they are only recorded.
   [[nodiscard]] const Sink* shown() const;
   [[nodiscard]] usdt::Tracer& tracer() { return *tracer_; }
@@ -73,6 +77,7 @@ class Question {
   usdt::Result<void> attach_once();
   void wait_again(const usdt::Error& changed);
   void take(PlannedTrace planned);
+  [[nodiscard]] usdt::Result<PlannedTrace> apart_from_output(usdt::Result<PlannedTrace> planned) const;
   [[nodiscard]] usdt::TraceOptions options() const;
   usdt::Result<usdt::Tracer> start(usdt::TraceOptions options);
   usdt::Result<void> prepare_dump();
@@ -113,7 +118,8 @@ class Question {
   std::uint64_t shown_ = 0;
   bool written_ = true;  ///< all of it so far
   std::size_t changes_told_ = 0;
-  bool nothing_left_ = false;  ///< every site was let go
+  bool nothing_left_ = false;    ///< every site was let go,
+  bool may_come_again_ = false;  ///< but some since their file is gone, whose name is watched
   Clock::time_point next_table_;
   Clock::time_point next_naming_;
   HeatSlicer slicer_{0};

@@ -38,8 +38,7 @@ class Replay {
     if (auto asked = ask(); !asked) return usdt::fail(asked.error());
     sink_->show_by(line_output(plan_, printed_, flags_, around_, sink_->stream()));
     sink_->output().trace(plan_, first_probes());
-    notice(flags_, fmt::format("replays {}: {} on Linux {} ({})", flags_.replay, recording_.info().made_by,
-                               recording_.info().kernel, recording_.info().machine));
+    notice(flags_, fmt::format("replays {}{}", flags_.replay, made_by()));
     for (const usdt::RecordedNotice& each : recording_.notices()) notice(flags_, each.text);
     catch_signals();
     auto shown = show();
@@ -48,9 +47,17 @@ class Replay {
   }
 
  private:
+  /// By whom and where; a recording that was cut before it says so has nothing of it.
+  [[nodiscard]] std::string made_by() const {
+    const usdt::RecordingInfo& info = recording_.info();
+    const std::string what = plan_.sites.empty() ? " (nothing was traced by then: it has no probes)" : "";
+    if (info.made_by.empty()) return what;
+    return fmt::format(": {} on Linux {} ({}){}", info.made_by, info.kernel, info.machine, what);
+  }
+
   /// Those that are named; without a name all.
   usdt::Result<void> choose_probes() {
-    if (flags_.patterns.empty()) return {};
+    if (flags_.patterns.empty() || plan_.sites.empty()) return {};
     const auto named = [](const std::vector<usdt::PointPattern>& patterns) {
       Prints prints;
       for (const usdt::PointPattern& pattern : patterns) prints.for_probes.push_back({{}, pattern, {}});
@@ -320,8 +327,9 @@ class Replay {
   usdt::Result<int> finish() {
     const auto patient = [](std::chrono::milliseconds) { return !end_asked_for(); };
     sink_->flush(patient);
-    const Ledger ledger(flags_, plan_,
-                        {.summary = summary(), .shown = shown_, .not_shown = beyond_, .nothing_left = false});
+    const Ledger ledger(
+        flags_, plan_,
+        {.summary = summary(), .shown = shown_, .not_shown = beyond_, .followed = true, .nothing_left = false});
     if (sink_->is_written()) {
       if (table_) show_table();
       if (flags_.view.slowest > 0) sink_->output().slowest(slowest_);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "session.hpp"
 
+#include <fmt/format.h>
 #include <poll.h>
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -57,7 +59,22 @@ class Session {
     const Sink* shown = nullptr;
     for (const auto& question : questions_) {
       if (auto opened = question->open(shown); !opened) return about(*question, opened.error());
+      if (auto apart = check_apart(*question); !apart) return about(*question, apart.error());
       if (shown == nullptr) shown = question->shown();
+    }
+    return {};
+  }
+
+  /// Two would write over each other, whatever names they have for the file.
+  usdt::Result<void> check_apart(const Question& question) {
+    for (const Sink& sink : question.sinks()) {
+      const auto file = sink.stream().file();
+      if (!file) continue;
+      const auto [known, is_new] = written_files_.try_emplace(*file, &sink);
+      if (!is_new && &known->second->stream() != &sink.stream())
+        return usdt::fail(usdt::ErrorKind::invalid_argument,
+                          fmt::format("{} and {} are one file: output and recording need one each",
+                                      known->second->name(), sink.name()));
     }
     return {};
   }
@@ -154,7 +171,7 @@ class Session {
   void finish() {
     for (const auto& question : questions_) {
       if (question->waits())
-        notice(question->flags(), "nothing came that matches");
+        question->finish_waiting();
       else if (!question->finished())
         question->finish();
     }
@@ -180,9 +197,10 @@ class Session {
 
   Run run_;
   std::vector<std::unique_ptr<Question>> questions_;
-  std::vector<Question*> ready_;  ///< to be attached
-  bool first_tracer_ = false;     ///< some question is traced
-  std::optional<int> own_code_;   ///< of the command, where it ended by itself
+  std::map<std::pair<dev_t, ino_t>, const Sink*> written_files_;  ///< by any question
+  std::vector<Question*> ready_;                                  ///< to be attached
+  bool first_tracer_ = false;                                     ///< some question is traced
+  std::optional<int> own_code_;                                   ///< of the command, where it ended by itself
 };
 
 }  // namespace

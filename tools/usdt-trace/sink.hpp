@@ -18,6 +18,8 @@ class Sink {
   /// Another one that writes there.
   [[nodiscard]] Sink sibling() const { return Sink(name_, stream_); }
   [[nodiscard]] usdt::tools::Stream& stream() noexcept { return *stream_; }
+  [[nodiscard]] const usdt::tools::Stream& stream() const noexcept { return *stream_; }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
   /// From here on there is an output, which writes to stream(). A file keeps what it had until then: a command line
   /// that comes to nothing takes no recording away.
   void show_by(std::unique_ptr<Output> output) {

@@ -83,6 +83,13 @@ struct Recording::Impl {
     return std::nullopt;
   }
 
+  /// Of two recordings in one file, as cat(1) makes it, the first is read.
+  void look_behind(std::uint64_t its_end) {
+    if (its_end >= file.size()) return;
+    cut = fmt::format("the file goes on after its {} bytes, and the {} behind it were not read: is that another one?",
+                      its_end, file.size() - its_end);
+  }
+
   /// The content of the block behind whose head the file is. Nothing: it is damaged.
   Result<std::optional<ByteSpan>> content(const BlockHead& head) {
     const std::uint64_t at = file.at() - record::kBlockHead;
@@ -99,7 +106,11 @@ struct Recording::Impl {
     while (true) {
       auto head = next_head();
       if (!head) return fail(head.error());
-      if (!*head || (*head)->kind == BlockKind::end) break;
+      if (!*head) break;
+      if ((*head)->kind == BlockKind::end) {
+        look_behind(file.at() + (*head)->stored);
+        break;
+      }
       if ((*head)->kind == BlockKind::definitions) {
         sum += (*head)->unpacked;
         if (sum > kMostDefinitions)
