@@ -5,7 +5,13 @@
 #include <gtest/gtest.h>
 #include <zstd.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "record/block.hpp"
+#include "record/definitions.hpp"
+#include "record/events.hpp"
+#include "record/limits.hpp"
 #include "tests/record/traces.hpp"
 
 namespace usdt {
@@ -155,6 +161,44 @@ TEST(HostileRecording, that_somebody_made_up_is_read_or_refused) {
     EXPECT_EQ(found.error->kind, ErrorKind::malformed) << found.error->message;
   }
   EXPECT_GT(refused, 1000U);
+}
+
+/// Each is four bytes in the file, and many more in memory.
+TEST(HostileRecording, of_millions_of_definitions_is_refused) {
+  const File file;
+  std::vector<Part> parts = parts_of(ten_blocks(file));
+  Part many{.head = parts.front().head, .content = {}};
+  const std::uint8_t property[] = {static_cast<std::uint8_t>(record::Tag::property), 2, 0, 0};
+  for (std::uint64_t n = 0; n < record::kMostParts; ++n)
+    many.content.insert(many.content.end(), std::begin(property), std::end(property));
+  parts.insert(parts.begin() + 1, many);
+  write_parts(file, parts);
+  const Read found = read(file);
+  ASSERT_TRUE(found.error);
+  EXPECT_EQ(found.error->kind, ErrorKind::limit) << found.error->message;
+}
+
+/// A frame without names is ten bytes in a block, and many more in memory.
+TEST(HostileRecording, whose_blocks_name_millions_of_frames_is_refused) {
+  const File file;
+  std::vector<Part> parts = parts_of(ten_blocks(file));
+  const AttachPlan plan = record_test::plan_of_three_sites();
+  std::mt19937_64 random(1);
+  record::EventEncoder events(1);
+  for (std::uint64_t n = 0; n <= record::kMostNamed / record::kMostFrames; ++n) {
+    Result<Stack> stack = Stack{};
+    for (std::uint64_t frame = 0; frame < record::kMostFrames; ++frame)
+      stack->frames.push_back({.address = ProcessAddr(n * record::kMostFrames + frame + 1)});
+    const auto record = record_test::random_record(plan, 0, n + 1, random);
+    events.add(*Event::from(record, plan, testing::layout_of(plan, 12)), 0, {.kernel = nullptr, .user = &stack});
+  }
+  const auto first =
+      std::ranges::find(parts, record::BlockKind::events, [](const Part& part) { return part.head.kind; });
+  first->content.assign(events.bytes().begin(), events.bytes().end());
+  write_parts(file, parts);
+  const Read found = read(file);
+  ASSERT_TRUE(found.error);
+  EXPECT_EQ(found.error->kind, ErrorKind::malformed) << found.error->message;
 }
 
 TEST(HostileRecording, unpacks_to_no_more_than_its_size_allows) {

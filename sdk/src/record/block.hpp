@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "record/bytes.hpp"
+#include "record/limits.hpp"
 #include "usdt/result.hpp"
 
 namespace usdt::record {
@@ -20,11 +21,6 @@ inline constexpr std::string_view kFileMagic = "usdtrec\n";
 inline constexpr std::uint32_t kVersion = 1;
 inline constexpr std::size_t kFileHead = 16;   ///< bytes
 inline constexpr std::size_t kBlockHead = 40;  ///< bytes
-/// What a block unpacks to, at most: a few events, should each have all the texts there can be.
-inline constexpr std::uint32_t kMostUnpacked = 32U << 20;
-/// Memory and time are bounded by the size of the file: a block unpacks to no more than so many times what it takes
-/// there. One that would be larger is stored as it is.
-inline constexpr std::uint64_t kMostRatio = 256;
 
 enum class BlockKind : std::uint8_t {
   definitions = 1,  ///< what events refer to, notices, ledgers

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "record/events.hpp"
+#include "record/limits.hpp"
 #include "usdt/elf_file.hpp"
 
 namespace usdt::record {
@@ -288,6 +289,7 @@ Result<void> Definitions::read(ByteSpan block) {
     ByteReader body({reinterpret_cast<const std::uint8_t*>(content.data()), content.size()});
     if (in.failed() || !entry(static_cast<Tag>(tag), body) || body.failed())
       return fail(ErrorKind::malformed, fmt::format("a definition that cannot be (tag {})", tag));
+    if (++parts_ > kMostParts) return fail(ErrorKind::limit, fmt::format("more than {} definitions", kMostParts));
   }
   return {};
 }
@@ -403,7 +405,7 @@ bool read_declaration(ByteReader& in, Arg& arg) {
   declaration.type = in.text();
   declaration.meaning = in.text();
   declaration.unit = in.text();
-  const std::uint64_t enumerators = in.varint();
+  const std::uint64_t enumerators = in.up_to(kMostEnumerators);
   for (std::uint64_t n = 0; n < enumerators && !in.failed(); ++n) {
     Enumerator& each = declaration.enumerators.emplace_back();
     each.name = in.text();
@@ -488,6 +490,8 @@ bool Definitions::read_arguments(ByteReader& in) {
   std::vector<Arg> args;
   for (std::uint64_t n = 0; n < count; ++n) {
     if (!read_argument(in, args.emplace_back())) return false;
+    const Declaration* declaration = args.back().declaration.get();
+    parts_ += 1 + args.back().steps.size() + (declaration ? declaration->enumerators.size() : 0);
     if (!has_value_size(args.back())) return false;
     // Members come behind what they are part of, so that nothing is part of itself.
     if (args.back().part_of && *args.back().part_of >= n) return false;

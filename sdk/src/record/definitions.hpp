@@ -86,7 +86,7 @@ struct Definitions {
   std::vector<RecordedFollowed> followed = {};
   std::optional<RecordedLedger> ledger = {};
 
-  /// Errors: malformed.
+  /// Errors: malformed, limit.
   [[nodiscard]] Result<void> read(ByteSpan block);
   /// The layout of the plan's events.
   [[nodiscard]] EventLayout layout() const;
@@ -94,6 +94,7 @@ struct Definitions {
  private:
   std::optional<RecordedLedger> open_ledger_ = {};
   bool has_info_ = false;
+  std::uint64_t parts_ = 0;  ///< kMostParts
 
   bool entry(Tag tag, ByteReader& in);
   bool read_file(ByteReader& in);

@@ -10,7 +10,6 @@ namespace {
 
 /// What a stack in an event is: nothing, why it could not be had, or a number of the block, counted from here.
 constexpr std::uint64_t kNoStack = 0, kStackError = 1, kFirstStack = 2;
-constexpr std::uint64_t kMostFrames = 4096;  ///< of one stack
 enum FrameFlag : std::uint8_t { kReturnAddress = 1, kOfKernel = 2, kInlined = 4, kHasOffset = 8 };
 
 const usdt_event& header_of(const Event& event) { return *reinterpret_cast<const usdt_event*>(event.record().data()); }
@@ -309,6 +308,10 @@ EventDecoder::StackRef EventDecoder::stack() {
   }
   const std::size_t known = stacks_.size();
   if (number - kFirstStack == known) {
+    if (known >= kMostNamed || frames_.size() >= kMostNamed) {
+      in_.fail();
+      return {};
+    }
     RecordedStack& stack = stacks_.emplace_back();
     const std::uint8_t end = in_.u8();
     if (end > static_cast<std::uint8_t>(FrameIssue::return_probe)) in_.fail();

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "record/bytes.hpp"
+#include "record/limits.hpp"
 #include "usdt/event.hpp"
 #include "usdt/recording.hpp"
 
@@ -30,9 +31,6 @@ enum Entry : std::uint8_t {
   kHasNotes = 16,    ///< some argument has a text or an error
   kHasStacks = 32,
 };
-
-/// Of events, at most.
-inline constexpr double kMostWeight = 1e9;
 
 /// What both sides remember of a site from one event to the next, within one block.
 struct SiteState {

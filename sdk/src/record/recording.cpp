@@ -13,6 +13,7 @@
 #include "record/block.hpp"
 #include "record/definitions.hpp"
 #include "record/events.hpp"
+#include "record/limits.hpp"
 #include "sys/regular_file.hpp"
 
 namespace usdt {
@@ -22,9 +23,6 @@ namespace {
 using record::BlockHead;
 using record::BlockKind;
 using record::ByteSpan;
-
-/// Definitions of 200,000 sites with names of their own take 20 MiB.
-constexpr std::uint64_t kMostDefinitions = 64U << 20;
 
 /// A file of blocks.
 class BlockFile {
@@ -113,8 +111,8 @@ struct Recording::Impl {
       }
       if ((*head)->kind == BlockKind::definitions) {
         sum += (*head)->unpacked;
-        if (sum > kMostDefinitions)
-          return fail(ErrorKind::limit, fmt::format("more than {} MiB of definitions", kMostDefinitions >> 20));
+        if (sum > record::kMostDefinitions)
+          return fail(ErrorKind::limit, fmt::format("more than {} MiB of definitions", record::kMostDefinitions >> 20));
         auto bytes = content(**head);
         if (!bytes) return fail(bytes.error());
         if (!*bytes) break;
