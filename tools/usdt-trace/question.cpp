@@ -230,8 +230,9 @@ usdt::Result<usdt::Tracer> Question::start(usdt::TraceOptions options) {
 /// A build may be writing the file: what is traced is what it is in the end.
 usdt::Result<bool> Question::attach() {
   constexpr std::chrono::seconds most{3};
+  constexpr int some = 3;  // where one takes as long, as in an emulated guest
   const auto began = Clock::now();
-  while (true) {
+  for (int tries = 1;; ++tries) {
     auto attached = attach_once();
     if (attached) return true;
     const usdt::Error& why = attached.error();
@@ -240,7 +241,7 @@ usdt::Result<bool> Question::attach() {
       wait_again(why);
       return false;
     }
-    if (run_.over() || Clock::now() - began > most) return usdt::fail(why);
+    if (run_.over() || (tries >= some && Clock::now() - began > most)) return usdt::fail(why);
     const timespec pause{.tv_sec = 0, .tv_nsec = 100'000'000};
     ::nanosleep(&pause, nullptr);  // a signal ends it
     auto planned = plan();
