@@ -14,7 +14,7 @@ int usdt_on_fork(struct bpf_raw_tracepoint_args *ctx)
 
 	/* A new thread begins no new process. */
 	if (child != parent && descends())
-		bpf_map_update_elem(&usdt_descendants, &child, &mark, BPF_ANY);
+		update_elem(&usdt_descendants, &child, &mark, BPF_ANY);
 	return 0;
 }
 

@@ -9,4 +9,11 @@
 
 USDT_CONSTANTS(usdt_stock)
 
+/* What updating a map answers. Before Linux 6.4 (d7ba4cc900bf) maps return an int, of which the helper's long has the
+ * lower half only: -EEXIST comes as 0xffffffef there, which is no negative number. */
+static __always_inline long update_elem(void *map, const void *key, const void *value, __u64 flags)
+{
+	return (int)bpf_map_update_elem(map, key, value, flags);
+}
+
 #endif /* USDT_STOCK_H */

@@ -50,7 +50,7 @@ static __always_inline long add_session(struct usdt_call_key *key, const struct 
 
 	key->frame = bpf_ktime_get_ns();
 	for (__u32 i = 0; i < MOST_CALLS_AT_ONCE; i++, key->frame++) {
-		error = bpf_map_update_elem(&usdt_open_calls, key, blank, BPF_NOEXIST);
+		error = update_elem(&usdt_open_calls, key, blank, BPF_NOEXIST);
 		if (error != -USDT_EEXIST)
 			break;
 	}
@@ -61,7 +61,7 @@ static __always_inline long add_session(struct usdt_call_key *key, const struct 
  * came. */
 static __always_inline long add_call(struct usdt_call_key *key, const struct usdt_event *blank)
 {
-	return bpf_map_update_elem(&usdt_open_calls, key, blank, BPF_ANY);
+	return update_elem(&usdt_open_calls, key, blank, BPF_ANY);
 }
 
 /* What tells the call apart whose end or beginning this is; of sessions that begin, not yet. False: nothing does. */

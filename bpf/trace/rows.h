@@ -64,7 +64,7 @@ static __always_inline bool has_room(struct usdt_row *row)
 	long made;
 
 	row->part = 0;
-	made = bpf_map_update_elem(&usdt_row_keys, row, row, BPF_NOEXIST);
+	made = update_elem(&usdt_row_keys, row, row, BPF_NOEXIST);
 	row->part = own_part();
 	return !made || made == -USDT_EEXIST;
 }
@@ -115,7 +115,7 @@ static __always_inline long make_row(struct usdt_row *row, struct usdt_tally *fi
 		if (!blank)
 			return -USDT_ENOENT;
 	}
-	return bpf_map_update_elem(&usdt_rows, row, blank, BPF_NOEXIST);
+	return update_elem(&usdt_rows, row, blank, BPF_NOEXIST);
 }
 
 /* Adds a hit to its row, which its first hit makes. */

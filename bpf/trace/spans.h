@@ -65,7 +65,7 @@ static __always_inline void begin_span(const struct usdt_ctx *ctx, struct usdt_s
 	if (outermost)
 		key->part = *open_spans(outermost);
 	event = bpf_map_lookup_elem(&usdt_blank, &zero);
-	if (!event || bpf_map_update_elem(&usdt_open_calls, key, event, BPF_NOEXIST)) {
+	if (!event || update_elem(&usdt_open_calls, key, event, BPF_NOEXIST)) {
 		__sync_fetch_and_add(&stats->calls_full, 1);
 		return;
 	}

@@ -51,6 +51,15 @@ class Headers(unittest.TestCase):
         self.assertIn("define __TARGET_ARCH_x86", bpf("sparc", "usdt/bpf/usdt.bpf.h"))
 
 
+class StockPrograms(unittest.TestCase):
+    def test_read_what_an_update_of_a_map_answers_as_the_int_that_old_kernels_give(self):
+        stock = INCLUDE.parent
+        sources = [path for path in stock.rglob("*.[ch]") if INCLUDE not in path.parents]
+        self.assertGreater(len(sources), 10)
+        asked = [path.name for path in sources if re.search(r"(?<!int\))bpf_map_update_elem\(", path.read_text())]
+        self.assertEqual(asked, [], "update_elem() of stock.h is for that")
+
+
 # Members of the kernel's struct by the number a spec has for them; the headers in question are the C library's copy.
 X86 = {0: "r15", 1: "r14", 2: "r13", 3: "r12", 4: "rbp", 5: "rbx", 6: "r11", 7: "r10", 8: "r9", 9: "r8", 10: "rax", 11: "rcx",
        12: "rdx", 13: "rsi", 14: "rdi", 16: "rip", 19: "rsp"}
