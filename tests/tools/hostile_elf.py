@@ -493,6 +493,9 @@ def repeated_relocation_name(size):
 
 DW_TAG_COMPILE_UNIT, DW_TAG_SUBPROGRAM, DW_TAG_NAMESPACE = 0x11, 0x2e, 0x39
 DW_AT_SIBLING, DW_AT_NAME, DW_AT_RANGES, DW_AT_SPECIFICATION = 0x01, 0x03, 0x55, 0x47
+DW_AT_LOCATION, DW_AT_LOW_PC, DW_AT_HIGH_PC = 0x02, 0x11, 0x12
+DW_TAG_FORMAL_PARAMETER = 0x05
+DW_FORM_ADDR, DW_FORM_DATA4, DW_FORM_SEC_OFFSET = 0x01, 0x06, 0x17
 DW_FORM_STRING, DW_FORM_STRP, DW_FORM_REF4, DW_FORM_FLAG_PRESENT = 0x08, 0x0e, 0x13, 0x19
 UNIT_HEAD = 11
 
@@ -590,10 +593,46 @@ def units_whose_siblings_are_their_children(size):
     return with_entries(table, one * (size // len(one)))
 
 
+# A file whose code is the whole page that sound() has, and a function somewhere in it.
+FILE_OF_CODE = abbreviation(1, DW_TAG_COMPILE_UNIT, DW_AT_LOW_PC, DW_FORM_ADDR, DW_AT_HIGH_PC, DW_FORM_DATA4, children=True)
+WHOLE_CODE = b"\1" + struct.pack("<QI", CODE, 4096)
+
+
+def symbols_times_functions(size):
+    """Symbols that debug information does not name, and a unit to search for each."""
+    count = size // 2 // (SYM + 5)
+    elf = with_functions(b"".join(symbol(1 + 5 * i, FUNC, value=CODE + i % 4096) for i in range(count)),
+                         b"".join(name + b"\0" for name in strings(count)))
+    table = (FILE_OF_CODE + abbreviation(2, DW_TAG_SUBPROGRAM, *CODE_OF, DW_AT_NAME, DW_FORM_STRING) +
+             abbreviation(3, DW_TAG_SUBPROGRAM, DW_AT_LOW_PC, DW_FORM_ADDR) + b"\0")
+    last = b"\3" + struct.pack("<Q", CODE)
+    for name, data in ((b".debug_abbrev", table), (b".debug_info", unit(WHOLE_CODE + b"\2\0" * (size // 4) + last + b"\0"))):
+        elf.section(name, SHT_PROGBITS, elf.store(data), len(data))
+    return elf.build()
+
+
+def functions_of_one_location_list(size):
+    """Each has a parameter that is told by the one list, whose entries are all of other places."""
+    count = size // 2 // (SYM + 5 + 24)
+    elf = with_functions(b"".join(symbol(1 + 5 * i, FUNC, value=CODE + i % 4096) for i in range(count)),
+                         b"".join(name + b"\0" for name in strings(count)))
+    table = (FILE_OF_CODE + abbreviation(2, DW_TAG_SUBPROGRAM, DW_AT_LOW_PC, DW_FORM_ADDR, DW_AT_HIGH_PC, DW_FORM_DATA4,
+                                         DW_AT_NAME, DW_FORM_STRING, children=True) +
+             abbreviation(3, DW_TAG_FORMAL_PARAMETER, DW_AT_LOCATION, DW_FORM_SEC_OFFSET) + b"\0")
+    functions = b"".join(b"\2" + struct.pack("<QI", CODE + i % 4096, 1) + name + b"\0" + b"\3" + struct.pack("<I", 0) + b"\0"
+                         for i, name in enumerate(strings(count)))
+    lists = struct.pack("<QQH", 4097, 4098, 1) + b"\x55"
+    lists = lists * (size // 2 // len(lists)) + bytes(16)
+    for name, data in ((b".debug_abbrev", table), (b".debug_info", unit(WHOLE_CODE + functions + b"\0")), (b".debug_loc", lists)):
+        elf.section(name, SHT_PROGBITS, elf.store(data), len(data))
+    return elf.build()
+
+
 DEBUG_INFORMATION = {function.__name__: function for function in (
     abbreviations_far_apart, units_times_abbreviations, units_times_abbreviations_without_end,
     functions_of_one_long_name, functions_at_the_end_of_a_chain, functions_deep_in_long_names,
-    functions_of_the_smallest_entries, scopes_of_the_smallest_entries, units_whose_siblings_are_their_children)}
+    functions_of_the_smallest_entries, scopes_of_the_smallest_entries, units_whose_siblings_are_their_children,
+    symbols_times_functions, functions_of_one_location_list)}
 AMPLIFIERS = {function.__name__: function for function in (
     headers_on_one_note, headers_on_all_notes, sections_of_one_note_each, smallest_notes, different_probes,
     signatures_of_one_probe, semaphores_of_one_probe, note_segments_on_the_same_bytes, load_segments_to_search,

@@ -281,25 +281,34 @@ std::optional<Dwarf_Die> find_range(const std::vector<DieRange>& all, VirtAddr p
   return std::prev(after)->die;
 }
 
+const std::vector<DieEntry>& DebugInfo::Impl::entries_of(Dwarf_Die unit) const {
+  auto [known, is_new] = function_entries.try_emplace(unit.addr);
+  std::vector<DieEntry>& entries = known->second;
+  if (!is_new) return entries;
+  CodeWalk walk(code, stop, [&](Dwarf_Die die, VirtAddr pc, const Dwarf_Die*) {
+    if (dwarf_tag(&die) == DW_TAG_subprogram) entries.push_back({pc, die});
+    return true;
+  });
+  walk.walk(unit);
+  std::ranges::stable_sort(entries, {}, &DieEntry::pc);
+  return entries;
+}
+
 Result<FunctionInfo> DebugInfo::function_at(VirtAddr entry) const {
   const std::scoped_lock lock(impl_->mutex);
-  const auto unit = impl_->unit_at(entry);
-  std::optional<FunctionInfo> found;
-  if (unit) {
-    CodeWalk walk(impl_->code, {}, [&](Dwarf_Die die, VirtAddr pc, const Dwarf_Die*) {
-      if (pc != entry || dwarf_tag(&die) != DW_TAG_subprogram) return true;
-      found = impl_->describe(die);
-      found->declared = declared_at(die);
-      Instance& instance = found->instances.emplace_back();
-      instance.pc = pc;
-      instance.die = impl_->id_of(die, die);
-      return false;
-    });
-    walk.walk(*unit);
-  }
-  if (found) return *std::move(found);
-  return fail(ErrorKind::not_found, fmt::format("the debug information in {} has no function that begins at {:#x}",
-                                                path().string(), entry.value));
+  const std::optional<Dwarf_Die> unit = impl_->unit_at(entry);
+  const std::vector<DieEntry> none;
+  const auto& entries = unit ? impl_->entries_of(*unit) : none;
+  const auto found = std::ranges::lower_bound(entries, entry, {}, &DieEntry::pc);
+  if (found == entries.end() || found->pc != entry)
+    return fail(ErrorKind::not_found, fmt::format("the debug information in {} has no function that begins at {:#x}",
+                                                  path().string(), entry.value));
+  FunctionInfo info = impl_->describe(found->die);
+  info.declared = declared_at(found->die);
+  Instance& instance = info.instances.emplace_back();
+  instance.pc = entry;
+  instance.die = impl_->id_of(found->die, found->die);
+  return info;
 }
 
 /// Nothing: it was stopped.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "arch/arch.hpp"
+#include "dwarf/budget.hpp"
 #include "dwarf/clones.hpp"
 #include "dwarf/debug_info.hpp"
 #include "dwarf/frame.hpp"
@@ -98,6 +99,11 @@ struct DieRange {
   std::uint64_t end;
   Dwarf_Die die;
 };
+/// A function of a unit, and where its code begins.
+struct DieEntry {
+  VirtAddr pc;
+  Dwarf_Die die;
+};
 /// Puts the ranges of `die` behind `all`.
 void add_ranges(Dwarf_Die die, std::vector<DieRange>& all);
 /// The one that has `pc`; they are sorted by start.
@@ -110,6 +116,9 @@ struct KnownType {
 };
 
 struct DebugInfo::Impl {
+  /// Entries of location lists that are looked at whatever the file's size; besides, Budget's for each byte of them.
+  static constexpr std::uint64_t lists_at_first = std::uint64_t{1} << 20;
+
   std::shared_ptr<const elf::OpenedFile> opened;
   std::optional<elf::DebugFile> debug_file;
   const arch::Arch& arch;
@@ -123,7 +132,9 @@ struct DebugInfo::Impl {
   mutable std::vector<KnownDie> dies;  ///< by DieId
   mutable std::unordered_map<const void*, DieId> die_ids;
   mutable std::optional<std::vector<DieRange>> unit_ranges;
-  mutable std::unordered_map<const void*, std::vector<DieRange>> function_ranges;  ///< by unit
+  mutable std::unordered_map<const void*, std::vector<DieRange>> function_ranges;   ///< by unit
+  mutable std::unordered_map<const void*, std::vector<DieEntry>> function_entries;  ///< by unit, sorted
+  mutable Budget list_entries;  ///< of location lists, which any number of variables may share
   mutable DwarfFile code_file;  ///< of a file with a separate debug file: its own sections
   mutable std::optional<Frames> call_frames;
   mutable std::optional<CodeNames> symbols;
@@ -137,7 +148,8 @@ struct DebugInfo::Impl {
         debug_file(std::move(separate)),
         arch(arch::for_machine(opened->image.machine)),
         code(opened->image),
-        stop(std::move(stop_token)) {}
+        stop(std::move(stop_token)),
+        list_entries(lists_at_first, 0) {}
 
   [[nodiscard]] DieId id_of(const Dwarf_Die& die, const Dwarf_Die& function) const;
   [[nodiscard]] std::optional<KnownDie> known(DieId id) const;
@@ -147,6 +159,8 @@ struct DebugInfo::Impl {
   [[nodiscard]] const Frames& frames() const;
   [[nodiscard]] const CodeNames& code_names() const;
 
+  /// The functions of `unit` that have code, by where it begins; of several, first the one that the unit has first.
+  [[nodiscard]] const std::vector<DieEntry>& entries_of(Dwarf_Die unit) const;
   /// The unit whose code has `pc`.
   [[nodiscard]] std::optional<Dwarf_Die> unit_at(VirtAddr pc) const;
   [[nodiscard]] std::optional<FunctionIndex> make_index(const DebugSections& sections, const StopToken& stop,

@@ -250,6 +250,7 @@ Result<DebugInfo> DebugInfo::open(const ElfFile& file, const StopToken& stop) {
   impl->shared = std::move(*shared);
   if (impl->shared.dwarf) dwarf_setalt(impl->main.dwarf.get(), impl->shared.dwarf.get());
   const std::uint64_t of_shared = impl->shared.elf ? impl->shared.sections().bytes_of_dies() : 0;
+  impl->list_entries.add(impl->main.bytes.size() * Budget::per_byte);
   impl->names = ScopeNames(impl->main.sections().bytes_of_dies() + of_shared, stop);
   return DebugInfo(std::move(impl));
 }

@@ -12,6 +12,8 @@ namespace {
 /// Entries of a location list that are looked at.
 constexpr unsigned most_entries = 65536;
 
+constexpr std::string_view lists_again = "told by lists that are read again and again: not read to the end";
+
 /// Why a value is not taken for the one that was passed.
 constexpr std::string_view assigned = "told by a value that may have been assigned to it at this very instruction";
 
@@ -32,7 +34,10 @@ class Reader {
                         dwarf_whatform(&*at) == DW_FORM_block;
     Dwarf_Op* expression = nullptr;
     std::size_t count = 0;
-    if (!find_expression(*at, single, expression, count)) return {};
+    if (!find_expression(*at, single, expression, count)) {
+      if (moment_.impl.list_entries.left() > 0) return {};
+      return {{WherePiece{0, Nowhere{std::string(lists_again)}}}, true};
+    }
     const ExpressionContext context{
         .arch = moment_.arch, .attribute = &*at, .at_entry = moment_.at_entry, .frame_base = [this] {
           return frame_base();
@@ -68,7 +73,7 @@ class Reader {
     Dwarf_Op* each = nullptr;
     std::size_t length = 0;
     std::ptrdiff_t offset = 0;
-    for (unsigned i = 0; i < most_entries; ++i) {
+    for (unsigned i = 0; i < most_entries && moment_.impl.list_entries.spend(1); ++i) {
       offset = dwarf_getlocations(&at, offset, &base, &begin, &end, &each, &length);
       if (offset <= 0) return false;
       if (begin == end && begin == moment_.instance.pc.value &&
@@ -103,7 +108,7 @@ class Reader {
     bool found = false;
     std::ptrdiff_t offset = 0;
     const std::uint64_t pc = moment_.instance.pc.value;
-    for (unsigned i = 0; i < most_entries && !found; ++i) {
+    for (unsigned i = 0; i < most_entries && !found && moment_.impl.list_entries.spend(1); ++i) {
       offset = dwarf_getlocations(&at, offset, &base, &begin, &end, &each, &length);
       if (offset <= 0) break;
       found = (begin <= pc && pc < end) || (begin == pc && !moment_.instance.inlined && moment_.at_entry);
