@@ -330,12 +330,40 @@ const auto part_def = x3::raw[whole][end_part];
 BOOST_SPIRIT_DEFINE(primary, unary, product, sum, shift, order, equality, bit_and, bit_xor, bit_or, all, any, whole,
                     part)
 
+bool is_in_word(char c) noexcept {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+std::string_view first_word(std::string_view text) noexcept {
+  return text.substr(0, static_cast<std::size_t>(std::ranges::find_if_not(text, is_in_word) - text.begin()));
+}
+std::string_view last_word(std::string_view text) noexcept {
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  std::size_t size = 0;
+  while (size < text.size() && is_in_word(text[text.size() - 1 - size])) ++size;
+  return text.substr(text.size() - size);
+}
+
+/// What may have been meant where no expression goes on, by who is used to another language.
+std::string hint(std::string_view before, std::string_view there) {
+  const std::string_view word = first_word(there);
+  if (there.starts_with('=')) return "; to compare is ==";
+  if (word == "and") return "; that is &&";
+  if (word == "or") return "; that is ||";
+  const std::string_view last = last_word(before);
+  if (last == "not" && !there.empty()) return "; not is !";
+  if (there.starts_with('(') && !last.empty())
+    return fmt::format("; there is no function '{}', but str(), buf(), hex() and ntop()", last);
+  return {};
+}
+
 Error syntax_error(std::string_view text, std::string_view expected, const char* at) {
   const auto column = static_cast<std::uint32_t>(at - text.data());
   const std::string_view there = text.substr(column);
   const std::string found = there.empty() ? "the end" : fmt::format("'{}'", there.substr(0, there.find(' ')));
   return {ErrorKind::syntax,
-          fmt::format("expected {} at column {} of '{}', found {}", expected, column + 1, text, found), 0, column};
+          fmt::format("expected {} at column {} of '{}', found {}{}", expected, column + 1, text, found,
+                      hint(text.substr(0, column), there)),
+          0, column};
 }
 
 }  // namespace

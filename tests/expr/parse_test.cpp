@@ -74,6 +74,13 @@ INSTANTIATE_TEST_SUITE_P(
                     Wrong{"comm == \"cat", 8, "quote does not end"}, Wrong{"arg0 in {}", 9, "expected a value"},
                     Wrong{"arg0 in {1, }", 12, "expected a value"}, Wrong{"arg256 == 1", 0, "expected a value"},
                     Wrong{"1 ? 2", 5, "expected ':'"}));
+INSTANTIATE_TEST_SUITE_P(InTheWordsOfOtherLanguages, WrongExpression,
+                         testing::Values(Wrong{"arg0 = 1", 5, "; to compare is =="},
+                                         Wrong{"arg0 == 1 and arg1 == 2", 10, "; that is &&"},
+                                         Wrong{"arg0 == 1 or arg1 == 2", 10, "; that is ||"},
+                                         Wrong{"not arg0", 4, "; not is !"},
+                                         Wrong{"strlen(arg0) > 3", 6,
+                                               "; there is no function 'strlen', but str(), buf(), hex() and ntop()"}));
 
 TEST(ParseExpression, bounds_what_it_takes) {
   std::string deep(100, '(');

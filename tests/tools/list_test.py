@@ -339,7 +339,8 @@ class ExitCodes(tool.TempDirCase):
 
     def test_1_for_a_file_without_probes(self):
         plain = self.binary("plain", [])
-        self.assertEqual(usdt_list(plain, check=1).stderr, f"usdt-list: {plain} has no probes\n")
+        self.assertEqual(usdt_list(plain, check=1).stderr,
+                         f"usdt-list: {plain} has no probes; usdt-list 'uprobe:{plain}:*' lists its functions\n")
 
     def test_1_for_a_glob_or_directory_without_binaries(self):
         self.write("text", "hello")
@@ -363,6 +364,7 @@ class ExitCodes(tool.TempDirCase):
 
     def test_wrong_usage_is_said_in_words_of_this_program(self):
         for arguments, words in ((["--no-such-flag"], "there is no option --no-such-flag"), (["-p"], "--pid takes one PID[,PID]"),
+                                 (["--verb"], "there is no option --verb, but --verbose"),
                                  (["--verbose=x"], "--verbose takes no value")):
             with self.subTest(arguments):
                 self.assertIn(words + "; see --help\n", usdt_list(*arguments, check=2).stderr)

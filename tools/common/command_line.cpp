@@ -36,6 +36,22 @@ std::string option_of(std::string_view message) {
   return std::string(message.substr(0, message.find_first_of(": ")));
 }
 
+/// ", but --where" for an option that there is none of: those that begin with what was written, or that what
+/// was written begins with. "-l" and "-e" are what users of bpftrace write.
+std::string meant_by(const CLI::App& app, std::string_view written) {
+  if (app.get_name() == "usdt-trace" && written == "-l") return ": usdt-list lists probes";
+  if (app.get_name() == "usdt-trace" && written == "-e")
+    return ": probes are named as they are, and --print, --where and --count ask about them";
+  if (!written.starts_with("--")) return {};
+  const std::string_view word = written.substr(2, written.find('=') - 2);
+  std::vector<std::string> near;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames())
+      if (word.size() > 2 && (name.starts_with(word) || word.starts_with(name))) near.push_back("--" + name);
+  }
+  return near.empty() ? std::string() : fmt::format(", but {}", fmt::join(near, ", "));
+}
+
 std::string in_our_words(const CLI::App& app, const CLI::ParseError& error) {
   std::string message = error.what();
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr ||
@@ -48,7 +64,7 @@ std::string in_our_words(const CLI::App& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     const std::vector<std::string> rest = app.remaining();
     const auto option = std::ranges::find_if(rest, [](const std::string& word) { return word.starts_with('-'); });
-    if (option != rest.end()) return fmt::format("there is no option {}", *option);
+    if (option != rest.end()) return fmt::format("there is no option {}{}", *option, meant_by(app, *option));
     return fmt::format("'{}' is one word too many", fmt::join(rest, " "));
   }
   return message;

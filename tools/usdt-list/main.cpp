@@ -224,7 +224,8 @@ class Lister {
       probes.emplace(site.provider, site.name);
     }
     const std::string path = file.target.access.string();
-    if (probes.empty()) return print_notice(kTool, fmt::format("{} has no probes", path));
+    if (probes.empty())
+      return print_notice(kTool, fmt::format("{0} has no probes; usdt-list 'uprobe:{0}:*' lists its functions", path));
     print_notice(kTool, fmt::format("{}; {} has {} of {} {}", nothing(), path, counted(probes.size(), "probe"),
                                     providers.size() == 1 ? "provider" : "providers", fmt::join(providers, ", ")));
   }
