@@ -130,6 +130,25 @@ TEST_F(OpenedProgram, stops_when_who_opened_it_asks) {
   EXPECT_EQ(functions.error().kind, ErrorKind::stopped);
 }
 
+TEST_F(OpenedProgram, has_no_signature_that_may_lack_parameters_once_it_was_stopped) {
+  StopSource stop;
+  const auto file = ElfFile::open(dir_ / "whole");
+  const auto info = DebugInfo::open(*file, stop.get_token());
+  ASSERT_TRUE(info);
+  const auto functions = info->functions_named("twice");
+  ASSERT_TRUE(functions);
+  ASSERT_FALSE(functions->empty());
+  const auto& function = functions->front();
+  EXPECT_TRUE(info->signature(function, function.instances.front()));
+  stop.request_stop();
+  const auto signature = info->signature(function, function.instances.front());
+  ASSERT_FALSE(signature);
+  EXPECT_EQ(signature.error().kind, ErrorKind::stopped);
+  const auto again = info->function_at(function.instances.front().pc);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().kind, ErrorKind::stopped);
+}
+
 TEST_F(OpenedProgram, refuses_instances_of_another) {
   const auto info = open("whole");
   ASSERT_TRUE(info);

@@ -493,8 +493,8 @@ def repeated_relocation_name(size):
 
 DW_TAG_COMPILE_UNIT, DW_TAG_SUBPROGRAM, DW_TAG_NAMESPACE = 0x11, 0x2e, 0x39
 DW_AT_SIBLING, DW_AT_NAME, DW_AT_RANGES, DW_AT_SPECIFICATION = 0x01, 0x03, 0x55, 0x47
-DW_AT_LOCATION, DW_AT_LOW_PC, DW_AT_HIGH_PC = 0x02, 0x11, 0x12
-DW_TAG_FORMAL_PARAMETER = 0x05
+DW_AT_LOCATION, DW_AT_LOW_PC, DW_AT_HIGH_PC, DW_AT_ABSTRACT_ORIGIN, DW_AT_ENTRY_PC = 0x02, 0x11, 0x12, 0x31, 0x52
+DW_TAG_FORMAL_PARAMETER, DW_TAG_LEXICAL_BLOCK = 0x05, 0x0b
 DW_FORM_ADDR, DW_FORM_DATA4, DW_FORM_SEC_OFFSET = 0x01, 0x06, 0x17
 DW_FORM_STRING, DW_FORM_STRP, DW_FORM_REF4, DW_FORM_FLAG_PRESENT = 0x08, 0x0e, 0x13, 0x19
 UNIT_HEAD = 11
@@ -628,11 +628,42 @@ def functions_of_one_location_list(size):
     return elf.build()
 
 
+def functions_in_code(count, table, entries, ranges=b""):
+    """So many functions with a symbol each; `entries` are what their one unit has."""
+    symbols = b"".join(symbol(1 + 5 * i, FUNC, value=CODE + i % 4096) for i in range(count))
+    elf = with_functions(symbols, b"".join(name + b"\0" for name in strings(count)))
+    info = unit(WHOLE_CODE + entries + b"\0")
+    for name, data in ((b".debug_abbrev", FILE_OF_CODE + table + b"\0"), (b".debug_info", info), (b".debug_ranges", ranges)):
+        elf.section(name, SHT_PROGBITS, elf.store(data), len(data))
+    return elf.build()
+
+
+def functions_of_one_list_of_ranges(size):
+    """None of whose entries has the address that each of them says it begins at."""
+    count = size // 2 // (SYM + 5 + 17)
+    table = abbreviation(2, DW_TAG_SUBPROGRAM, DW_AT_NAME, DW_FORM_STRING, DW_AT_ENTRY_PC, DW_FORM_ADDR, DW_AT_RANGES,
+                         DW_FORM_SEC_OFFSET)
+    functions = b"".join(b"\2" + name + b"\0" + struct.pack("<QI", CODE + i % 4096, 0)
+                         for i, name in enumerate(strings(count)))
+    return functions_in_code(count, table, functions, struct.pack("<QQ", 1 << 40, 1 << 41) * (size // 2 // 16))
+
+
+def functions_of_one_declaration(size):
+    """They are instances of one that has very many entries, none of which is a parameter."""
+    count = size // 4 // (SYM + 5 + 13)
+    table = (abbreviation(2, DW_TAG_SUBPROGRAM, DW_AT_NAME, DW_FORM_STRING, children=True) +
+             abbreviation(3, DW_TAG_LEXICAL_BLOCK) +
+             abbreviation(4, DW_TAG_SUBPROGRAM, DW_AT_ABSTRACT_ORIGIN, DW_FORM_REF4, DW_AT_LOW_PC, DW_FORM_ADDR))
+    functions = b"".join(b"\4" + struct.pack("<IQ", UNIT_HEAD + len(WHOLE_CODE), CODE + i % 4096) for i in range(count))
+    return functions_in_code(count, table, b"\2f\0" + b"\3" * (3 * size // 4) + b"\0" + functions)
+
+
 DEBUG_INFORMATION = {function.__name__: function for function in (
     abbreviations_far_apart, units_times_abbreviations, units_times_abbreviations_without_end,
     functions_of_one_long_name, functions_at_the_end_of_a_chain, functions_deep_in_long_names,
     functions_of_the_smallest_entries, scopes_of_the_smallest_entries, units_whose_siblings_are_their_children,
-    symbols_times_functions, functions_of_one_location_list)}
+    symbols_times_functions, functions_of_one_location_list, functions_of_one_list_of_ranges,
+    functions_of_one_declaration)}
 AMPLIFIERS = {function.__name__: function for function in (
     headers_on_one_note, headers_on_all_notes, sections_of_one_note_each, smallest_notes, different_probes,
     signatures_of_one_probe, semaphores_of_one_probe, note_segments_on_the_same_bytes, load_segments_to_search,

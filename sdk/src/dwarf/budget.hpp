@@ -14,6 +14,7 @@ class Budget {
 
   constexpr Budget(std::uint64_t at_first, std::uint64_t bytes) : left_(at_first + bytes * per_byte) {}
   [[nodiscard]] constexpr std::uint64_t left() const noexcept { return left_; }
+  [[nodiscard]] constexpr bool spent() const noexcept { return left_ == 0; }
   /// More, as for what was not known of at first, or what another budget has left.
   constexpr void add(std::uint64_t work) noexcept { left_ += work; }
   /// False: that was too much.

@@ -98,7 +98,7 @@ class DebugInfo {
   [[nodiscard]] const std::filesystem::path& path() const noexcept;
 
   /// The function whose code begins at `entry`, with that one instance. Reads the address table (.debug_aranges, else
-  /// the head of each unit) and one unit. Errors: not_found, malformed.
+  /// the head of each unit) and one unit. Errors: not_found, stopped, limit.
   [[nodiscard]] Result<FunctionInfo> function_at(VirtAddr entry) const;
 
   /// Whether a function is meant; called with `instances` still empty, once for each declaration.
@@ -111,7 +111,7 @@ class DebugInfo {
                                                                   const StopToken& stop = {}) const;
 
   /// Parameters and result of `function` at `instance`, which is one of its own; its `pc` may be another address of the
-  /// same code, such as body_of().
+  /// same code, such as body_of(). Errors: not_found (it is written in assembler), invalid_argument, stopped, limit.
   [[nodiscard]] Result<Signature> signature(const FunctionInfo& function, const Instance& instance) const;
 
   /// The function whose code has `pc`, the innermost where it is inlined, with that one instance, whose `pc` it is,

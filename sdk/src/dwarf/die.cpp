@@ -150,7 +150,8 @@ bool TreeWalk::meets(const Dwarf_Die& die) {
   const auto at = reinterpret_cast<std::uintptr_t>(die.addr);
   in_circles_ = in_circles_ || at <= last_;
   last_ = at;
-  ended_ = ended_ || in_circles_ || (++steps_ % steps_between_stops == 0 && stop_.stop_requested());
+  ended_ = ended_ || in_circles_ || (++steps_ % steps_between_stops == 0 && stop_.stop_requested()) ||
+           (budget_ != nullptr && !budget_->spend(cost_of_step));
   return !ended_;
 }
 
@@ -168,17 +169,23 @@ std::optional<VirtAddr> entry_of(Dwarf_Die die) {
   return entry ? entry : first;
 }
 
-std::uint64_t code_size(Dwarf_Die die, VirtAddr entry) {
-  Dwarf_Addr base = 0;
-  Dwarf_Addr begin = 0;
-  Dwarf_Addr end = 0;
-  std::ptrdiff_t at = 0;
-  while ((at = dwarf_ranges(&die, at, &base, &begin, &end)) > 0)
-    if (begin <= entry.value && entry.value < end) return end - entry.value;
-  return 0;
+std::uint64_t code_size(Dwarf_Die die, VirtAddr entry, Budget& budget) {
+  std::uint64_t size = 0;
+  for_each_range(die, budget, [&](Dwarf_Addr begin, Dwarf_Addr end) {
+    if (begin <= entry.value && entry.value < end) size = end - entry.value;
+    return size == 0;
+  });
+  return size;
 }
 
-bool has_pc(Dwarf_Die die, VirtAddr pc) { return dwarf_haspc(&die, pc.value) == 1; }
+bool has_pc(Dwarf_Die die, VirtAddr pc, Budget& budget) {
+  bool found = false;
+  for_each_range(die, budget, [&](Dwarf_Addr begin, Dwarf_Addr end) {
+    found = begin <= pc.value && pc.value < end;
+    return !found;
+  });
+  return found;
+}
 
 SourceLine declared_at(Dwarf_Die die) {
   return {.file = file_named(attribute(die, DW_AT_decl_file)), .line = line_number(attribute(die, DW_AT_decl_line))};

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "dwarf/budget.hpp"
 #include "dwarf/debug_info.hpp"
 
 namespace usdt::dwarf {
@@ -65,8 +66,11 @@ void for_each_child(Dwarf_Die die, std::uint64_t& steps, Visit&& visit) {
 /// next sibling is what is in itself, and so lead to what is there as often as others claim the same.
 class TreeWalk {
  public:
-  /// `stop` ends it.
-  explicit TreeWalk(StopToken stop = {}) : stop_(std::move(stop)) {}
+  /// What is spent for each DIE.
+  static constexpr std::uint64_t cost_of_step = 4;
+
+  /// `stop` ends it, and so does the end of `budget`.
+  explicit TreeWalk(StopToken stop = {}, Budget* budget = nullptr) : stop_(std::move(stop)), budget_(budget) {}
 
   /// Calls `visit(child)` for each child until it returns false. To be called for a child's own children by its
   /// `visit`, or not at all.
@@ -84,6 +88,7 @@ class TreeWalk {
   [[nodiscard]] bool meets(const Dwarf_Die& die);
 
   StopToken stop_;
+  Budget* budget_;
   std::uintptr_t last_ = 0;
   std::uint64_t steps_ = 0;
   bool in_circles_ = false;
@@ -96,10 +101,23 @@ class TreeWalk {
 
 /// Where the code of `die` begins: DW_AT_entry_pc, else its lowest address of all ranges' first.
 [[nodiscard]] std::optional<VirtAddr> entry_of(Dwarf_Die die);
+
+/// What is spent for one entry of a list of ranges, which any number of DIEs may have in common.
+constexpr std::uint64_t cost_of_range = 4;
+/// Calls `visit(begin, end)` for each range of the code of `die` until it returns false or the budget is spent.
+template <class Visit>
+void for_each_range(Dwarf_Die die, Budget& budget, Visit&& visit) {
+  Dwarf_Addr base = 0;
+  Dwarf_Addr begin = 0;
+  Dwarf_Addr end = 0;
+  std::ptrdiff_t at = 0;
+  while (budget.spend(cost_of_range) && (at = dwarf_ranges(&die, at, &base, &begin, &end)) > 0)
+    if (!visit(begin, end)) return;
+}
 /// Bytes of its code from `entry` on; 0: it has none there. What is elsewhere does not count.
-[[nodiscard]] std::uint64_t code_size(Dwarf_Die die, VirtAddr entry);
+[[nodiscard]] std::uint64_t code_size(Dwarf_Die die, VirtAddr entry, Budget& budget);
 /// Whether one of its ranges has `pc`.
-[[nodiscard]] bool has_pc(Dwarf_Die die, VirtAddr pc);
+[[nodiscard]] bool has_pc(Dwarf_Die die, VirtAddr pc, Budget& budget);
 
 /// Where `die` was declared; its definition where that says otherwise.
 [[nodiscard]] SourceLine declared_at(Dwarf_Die die);

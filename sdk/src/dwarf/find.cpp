@@ -85,7 +85,7 @@ class Collector {
     const bool inlined = dwarf_tag(&die) == DW_TAG_inlined_subroutine;
     Instance& instance = function->instances.emplace_back();
     instance.pc = entry;
-    instance.size = inlined ? 0 : code_size(die, entry);
+    instance.size = inlined ? 0 : code_size(die, entry, impl_.shared_reads);
     instance.inlined = inlined;
     instance.die = impl_.id_of(die, inlined && inside != nullptr ? *inside : die);
     if (inlined) {
@@ -239,6 +239,16 @@ Error DebugInfo::Impl::names_spent() const {
                                         main.path.string())};
 }
 
+Result<void> DebugInfo::Impl::may_read_on() const {
+  if (stop.stop_requested())
+    return fail(ErrorKind::stopped, fmt::format("stopped while reading debug information of {}", main.path.string()));
+  if (shared_reads.spent())
+    return fail(ErrorKind::limit, fmt::format("{}: debug information whose functions lead to the same entries again "
+                                              "and again: not read to the end",
+                                              main.path.string()));
+  return {};
+}
+
 FunctionInfo DebugInfo::Impl::describe(Dwarf_Die die) const {
   FunctionInfo info;
   info.name = text(attribute(die, DW_AT_name));
@@ -258,7 +268,7 @@ std::optional<Dwarf_Die> DebugInfo::Impl::unit_at(VirtAddr pc) const {
   if (!unit_ranges) {
     unit_ranges.emplace();
     for_each_unit(main.dwarf.get(), [this](Dwarf_Die each) {
-      add_ranges(each, *unit_ranges);
+      add_ranges(each, shared_reads, *unit_ranges);
       return true;
     });
     std::ranges::sort(*unit_ranges, {}, &DieRange::start);
@@ -266,13 +276,11 @@ std::optional<Dwarf_Die> DebugInfo::Impl::unit_at(VirtAddr pc) const {
   return find_range(*unit_ranges, pc);
 }
 
-void add_ranges(Dwarf_Die die, std::vector<DieRange>& all) {
-  Dwarf_Addr base = 0;
-  Dwarf_Addr begin = 0;
-  Dwarf_Addr end = 0;
-  std::ptrdiff_t at = 0;
-  while ((at = dwarf_ranges(&die, at, &base, &begin, &end)) > 0)
+void add_ranges(Dwarf_Die die, Budget& budget, std::vector<DieRange>& all) {
+  for_each_range(die, budget, [&](Dwarf_Addr begin, Dwarf_Addr end) {
     if (begin < end) all.push_back({begin, end, die});
+    return true;
+  });
 }
 
 std::optional<Dwarf_Die> find_range(const std::vector<DieRange>& all, VirtAddr pc) {
@@ -299,6 +307,7 @@ Result<FunctionInfo> DebugInfo::function_at(VirtAddr entry) const {
   const std::optional<Dwarf_Die> unit = impl_->unit_at(entry);
   const std::vector<DieEntry> none;
   const auto& entries = unit ? impl_->entries_of(*unit) : none;
+  if (auto may = impl_->may_read_on(); !may) return fail(std::move(may.error()));
   const auto found = std::ranges::lower_bound(entries, entry, {}, &DieEntry::pc);
   if (found == entries.end() || found->pc != entry)
     return fail(ErrorKind::not_found, fmt::format("the debug information in {} has no function that begins at {:#x}",
@@ -353,15 +362,16 @@ Result<std::vector<FunctionInfo>> DebugInfo::functions(const Wanted& wanted, con
   for_each_unit(impl_->main.dwarf.get(), impl_->units_with(wanted, stop), [&](Dwarf_Die unit) {
     CodeWalk walk(impl_->code, stop, [&](Dwarf_Die die, VirtAddr pc, const Dwarf_Die* inside) {
       collector.add(die, pc, inside);
-      return !impl_->names.spent() && !impl_->stop.stop_requested();
+      return !impl_->names.spent() && impl_->may_read_on().has_value();
     });
     walk.walk(unit);
     circular = walk.in_circles();
-    return !circular && !impl_->names.spent() && !stopped();
+    return !circular && !impl_->names.spent() && !impl_->shared_reads.spent() && !stopped();
   });
   if (stopped())
     return fail(ErrorKind::stopped, fmt::format("stopped while reading debug information of {}", path().string()));
   if (impl_->names.spent()) return fail(impl_->names_spent());
+  if (auto may = impl_->may_read_on(); !may) return fail(std::move(may.error()));
   if (circular)
     return fail(ErrorKind::malformed, fmt::format("{}: debug information leads in circles", path().string()));
   return std::move(collector).take();

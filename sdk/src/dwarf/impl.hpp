@@ -104,8 +104,8 @@ struct DieEntry {
   VirtAddr pc;
   Dwarf_Die die;
 };
-/// Puts the ranges of `die` behind `all`.
-void add_ranges(Dwarf_Die die, std::vector<DieRange>& all);
+/// Puts the ranges of `die` behind `all`, as long as the budget is not spent.
+void add_ranges(Dwarf_Die die, Budget& budget, std::vector<DieRange>& all);
 /// The one that has `pc`; they are sorted by start.
 [[nodiscard]] std::optional<Dwarf_Die> find_range(const std::vector<DieRange>& all, VirtAddr pc);
 
@@ -116,8 +116,8 @@ struct KnownType {
 };
 
 struct DebugInfo::Impl {
-  /// Entries of location lists that are looked at whatever the file's size; besides, Budget's for each byte of them.
-  static constexpr std::uint64_t lists_at_first = std::uint64_t{1} << 20;
+  /// What may be spent on location lists whatever the file's size; besides, Budget's for each byte of it.
+  static constexpr std::uint64_t lists_at_first = std::uint64_t{1} << 23;
 
   std::shared_ptr<const elf::OpenedFile> opened;
   std::optional<elf::DebugFile> debug_file;
@@ -135,6 +135,8 @@ struct DebugInfo::Impl {
   mutable std::unordered_map<const void*, std::vector<DieRange>> function_ranges;   ///< by unit
   mutable std::unordered_map<const void*, std::vector<DieEntry>> function_entries;  ///< by unit, sorted
   mutable Budget list_entries;  ///< of location lists, which any number of variables may share
+  /// For what any number of functions may share: what they are instances of, and lists of ranges.
+  mutable Budget shared_reads{1, 0};
   mutable DwarfFile code_file;  ///< of a file with a separate debug file: its own sections
   mutable std::optional<Frames> call_frames;
   mutable std::optional<CodeNames> symbols;
@@ -167,6 +169,8 @@ struct DebugInfo::Impl {
                                                         const FunctionIndex::LetGo& let_go) const;
   /// The units of `main` that may have code of a function that is `wanted`.
   [[nodiscard]] UnitSet units_with(const Wanted& wanted, const StopToken& stop) const;
+  /// Nothing but once it was stopped, or what functions share is spent.
+  [[nodiscard]] Result<void> may_read_on() const;
   /// Why names are not to be had, once they are spent (ScopeNames).
   [[nodiscard]] Error names_spent() const;
   /// Names and flags of the function `die` is; neither `declared` nor instances.

@@ -32,6 +32,8 @@ constexpr std::uint64_t largest_unpacked = 8ULL << 30;
 constexpr std::uint64_t best_ratio = 1032;
 /// Bytes of abbreviations that units may read in all, besides those for each byte of debug information.
 constexpr std::uint64_t tables_at_first = 1U << 20;
+/// The same of what functions may have in common: for the .dwo files of a program, whose sizes are not known here.
+constexpr std::uint64_t reads_at_first = 1U << 25;
 
 bool has_dwarf(const elf::Image& image) {
   return image.find(".debug_info") != nullptr || image.find(".zdebug_info") != nullptr;
@@ -178,6 +180,8 @@ DebugSections DwarfFile::sections() const {
       {".debug_line_str", &found.line_str},
       {".debug_addr", &found.addr},
       {".debug_str_offsets", &found.str_offsets},
+      {".debug_ranges", &found.ranges},
+      {".debug_rnglists", &found.rnglists},
   };
   std::size_t names = 0;
   if (elf_getshdrstrndx(elf.get(), &names) != 0) return found;
@@ -251,7 +255,9 @@ Result<DebugInfo> DebugInfo::open(const ElfFile& file, const StopToken& stop) {
   if (impl->shared.dwarf) dwarf_setalt(impl->main.dwarf.get(), impl->shared.dwarf.get());
   const std::uint64_t of_shared = impl->shared.elf ? impl->shared.sections().bytes_of_dies() : 0;
   impl->list_entries.add(impl->main.bytes.size() * Budget::per_byte);
-  impl->names = ScopeNames(impl->main.sections().bytes_of_dies() + of_shared, stop);
+  const DebugSections sections = impl->main.sections();
+  impl->names = ScopeNames(sections.bytes_of_dies() + of_shared, stop);
+  impl->shared_reads = Budget(reads_at_first, sections.bytes_of_dies() + of_shared + sections.bytes_of_ranges());
   return DebugInfo(std::move(impl));
 }
 

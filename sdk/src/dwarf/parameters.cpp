@@ -13,11 +13,11 @@ constexpr std::size_t most_parameters = 255;
 /// DIEs among which the variables of a block are looked for.
 constexpr std::uint64_t most_children = 1U << 20;
 
-void collect_locals(Dwarf_Die scope, VirtAddr pc, std::uint32_t line, TreeWalk& tree, std::vector<Parameter>& found,
-                    unsigned depth = 0) {
+void collect_locals(Dwarf_Die scope, VirtAddr pc, std::uint32_t line, TreeWalk& tree, Budget& budget,
+                    std::vector<Parameter>& found, unsigned depth = 0) {
   tree.children(scope, [&](Dwarf_Die child) {
-    if (dwarf_tag(&child) == DW_TAG_lexical_block && depth < deepest_tree && has_pc(child, pc))
-      collect_locals(child, pc, line, tree, found, depth + 1);
+    if (dwarf_tag(&child) == DW_TAG_lexical_block && depth < deepest_tree && has_pc(child, pc, budget))
+      collect_locals(child, pc, line, tree, budget, found, depth + 1);
     return true;
   });
   std::uint64_t steps = most_children;
@@ -46,8 +46,8 @@ void collect_parameters(Dwarf_Die function, TreeWalk& tree, std::vector<Dwarf_Di
   });
 }
 
-std::vector<Dwarf_Die> parameters_in(Dwarf_Die function, bool& varargs) {
-  TreeWalk tree;
+std::vector<Dwarf_Die> parameters_in(Dwarf_Die function, const ReadingEnds& ends, bool& varargs) {
+  TreeWalk tree(ends.stop, &ends.budget);
   std::vector<Dwarf_Die> found;
   collect_parameters(function, tree, found, varargs);
   return found;
@@ -55,15 +55,15 @@ std::vector<Dwarf_Die> parameters_in(Dwarf_Die function, bool& varargs) {
 
 }  // namespace
 
-std::vector<Parameter> parameters_of(Dwarf_Die instance, bool& varargs) {
-  const std::vector<Dwarf_Die> here = parameters_in(instance, varargs);
+std::vector<Parameter> parameters_of(Dwarf_Die instance, const ReadingEnds& ends, bool& varargs) {
+  const std::vector<Dwarf_Die> here = parameters_in(instance, ends, varargs);
   std::vector<Parameter> all;
   const auto origin = reference(own_attribute(instance, DW_AT_abstract_origin));
   if (!origin) {
     for (const Dwarf_Die& each : here) all.push_back({each, each});
     return all;
   }
-  const std::vector<Dwarf_Die> declared = parameters_in(*origin, varargs);
+  const std::vector<Dwarf_Die> declared = parameters_in(*origin, ends, varargs);
   for (const Dwarf_Die& each : declared) {
     const auto copy = std::ranges::find_if(here, [&each](const Dwarf_Die& one) {
       const auto of = reference(own_attribute(one, DW_AT_abstract_origin));
@@ -76,10 +76,10 @@ std::vector<Parameter> parameters_of(Dwarf_Die instance, bool& varargs) {
   return all;
 }
 
-std::vector<Parameter> locals_of(Dwarf_Die scope, VirtAddr pc, std::uint32_t line) {
+std::vector<Parameter> locals_of(Dwarf_Die scope, VirtAddr pc, std::uint32_t line, const ReadingEnds& ends) {
   std::vector<Parameter> found;
-  TreeWalk tree;
-  collect_locals(scope, pc, line, tree, found);
+  TreeWalk tree(ends.stop, &ends.budget);
+  collect_locals(scope, pc, line, tree, ends.budget, found);
   return found;
 }
 

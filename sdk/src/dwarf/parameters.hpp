@@ -8,7 +8,9 @@
 #include <optional>
 #include <vector>
 
+#include "dwarf/budget.hpp"
 #include "usdt/address.hpp"
+#include "usdt/stop.hpp"
 
 namespace usdt::dwarf {
 
@@ -18,11 +20,18 @@ struct Parameter {
   std::optional<Dwarf_Die> here;
 };
 
+/// What ends the reading of entries, some of which may be missing then.
+struct ReadingEnds {
+  const StopToken& stop;
+  Budget& budget;
+};
+
 /// Those of an instance, which lists what its declaration does, but for parameters of which nothing is left. `varargs`
 /// is set where more may be passed.
-[[nodiscard]] std::vector<Parameter> parameters_of(Dwarf_Die instance, bool& varargs);
+[[nodiscard]] std::vector<Parameter> parameters_of(Dwarf_Die instance, const ReadingEnds& ends, bool& varargs);
 
 /// Variables of `scope` and of the blocks in it that have `pc`, declared before `line`; the innermost of a name stays.
-[[nodiscard]] std::vector<Parameter> locals_of(Dwarf_Die scope, VirtAddr pc, std::uint32_t line);
+[[nodiscard]] std::vector<Parameter> locals_of(Dwarf_Die scope, VirtAddr pc, std::uint32_t line,
+                                               const ReadingEnds& ends);
 
 }  // namespace usdt::dwarf

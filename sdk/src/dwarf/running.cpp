@@ -10,20 +10,23 @@
 namespace usdt::dwarf {
 namespace {
 
+/// What may be spent on the ranges of a function's inlined calls to find those of one address.
+constexpr std::uint64_t ranges_of_one_address = std::uint64_t{4} << 20;
+
 /// Where the code of a unit's functions is, those in namespaces, classes and (nested ones) in functions included.
-void collect(Dwarf_Die parent, unsigned depth, TreeWalk& tree, std::vector<DieRange>& all) {
+void collect(Dwarf_Die parent, unsigned depth, TreeWalk& tree, Budget& budget, std::vector<DieRange>& all) {
   if (depth == deepest_tree) return;
   tree.children(parent, [&](Dwarf_Die child) {
     switch (dwarf_tag(&child)) {
       case DW_TAG_subprogram:
-        add_ranges(child, all);
+        add_ranges(child, budget, all);
         [[fallthrough]];
       case DW_TAG_namespace:
       case DW_TAG_module:
       case DW_TAG_structure_type:
       case DW_TAG_class_type:
       case DW_TAG_union_type:
-        collect(child, depth + 1, tree, all);
+        collect(child, depth + 1, tree, budget, all);
         break;
       default:
         break;
@@ -33,22 +36,24 @@ void collect(Dwarf_Die parent, unsigned depth, TreeWalk& tree, std::vector<DieRa
 }
 
 /// The calls inlined at `pc` below `parent`, outermost first.
-bool find_inlined(Dwarf_Die parent, VirtAddr pc, unsigned depth, TreeWalk& tree, std::vector<Dwarf_Die>& chain) {
+bool find_inlined(Dwarf_Die parent, VirtAddr pc, unsigned depth, TreeWalk& tree, Budget& budget,
+                  std::vector<Dwarf_Die>& chain) {
   bool found = false;
   if (depth == deepest_tree) return found;
   tree.children(parent, [&](Dwarf_Die child) {
     switch (dwarf_tag(&child)) {
       case DW_TAG_inlined_subroutine:
-        if (!has_pc(child, pc)) return true;
+        if (!has_pc(child, pc, budget)) return true;
         chain.push_back(child);
-        static_cast<void>(find_inlined(child, pc, depth + 1, tree, chain));
+        static_cast<void>(find_inlined(child, pc, depth + 1, tree, budget, chain));
         found = true;
         break;
       case DW_TAG_lexical_block:
       case DW_TAG_try_block:
       case DW_TAG_catch_block:
         // A block without addresses of its own is as large as what it is in.
-        if (has_pc(child, pc) || !entry_of(child)) found = find_inlined(child, pc, depth + 1, tree, chain);
+        if (has_pc(child, pc, budget) || !entry_of(child))
+          found = find_inlined(child, pc, depth + 1, tree, budget, chain);
         break;
       default:
         break;
@@ -63,14 +68,16 @@ std::vector<Dwarf_Die> chain_at(const DebugInfo::Impl& impl, Dwarf_Die unit, Vir
   auto [functions, is_new] = impl.function_ranges.try_emplace(unit.addr);
   if (is_new) {
     TreeWalk tree(impl.stop);
-    collect(unit, 0, tree, functions->second);
+    collect(unit, 0, tree, impl.shared_reads, functions->second);
     std::ranges::sort(functions->second, {}, &DieRange::start);
   }
   std::vector<Dwarf_Die> chain;
   if (const auto function = find_range(functions->second, pc)) {
     chain.push_back(*function);
     TreeWalk tree;
-    static_cast<void>(find_inlined(*function, pc, 0, tree, chain));
+    Budget budget(ranges_of_one_address, 0);
+    static_cast<void>(find_inlined(*function, pc, 0, tree, budget, chain));
+    if (budget.spent()) chain.clear();  // an inlined one may be missing
   }
   return chain;
 }
@@ -103,6 +110,7 @@ Result<FunctionInfo> DebugInfo::function_around(VirtAddr pc) const {
   const std::scoped_lock lock(impl_->mutex);
   const auto unit = impl_->unit_at(pc);
   const auto chain = unit ? chain_at(*impl_, *unit, pc) : std::vector<Dwarf_Die>();
+  if (auto may = impl_->may_read_on(); !may) return fail(std::move(may.error()));
   if (chain.empty())
     return fail(ErrorKind::not_found,
                 fmt::format("the debug information in {} has no function at {:#x}", path().string(), pc.value));

@@ -40,7 +40,7 @@ class Signer {
 
   [[nodiscard]] Signature run() {
     Signature signature;
-    std::vector<Parameter> parameters = parameters_of(moment_.die, signature.varargs);
+    std::vector<Parameter> parameters = parameters_of(moment_.die, ends_, signature.varargs);
     std::vector<Parameter> results;
     if (language_ == Language::go) {
       const auto is_result = [](const Parameter& each) { return is_go_result(each.declared); };
@@ -60,8 +60,8 @@ class Signer {
   [[nodiscard]] Signature variables(std::uint32_t line) {
     Signature signature;
     std::vector<Parameter> locals;
-    if (!moment_.at_entry) locals = locals_of(moment_.die, moment_.instance.pc, line);
-    std::vector<Parameter> all = parameters_of(moment_.die, signature.varargs);
+    if (!moment_.at_entry) locals = locals_of(moment_.die, moment_.instance.pc, line, ends_);
+    std::vector<Parameter> all = parameters_of(moment_.die, ends_, signature.varargs);
     const auto name_of = [](const Parameter& each) { return text(attribute(each.declared, DW_AT_name)); };
     std::erase_if(all, [&](const Parameter& each) {
       return std::ranges::any_of(locals, [&](const Parameter& one) { return name_of(one) == name_of(each); });
@@ -295,6 +295,7 @@ class Signer {
   }
 
   Moment moment_;
+  ReadingEnds ends_{moment_.impl.stop, moment_.impl.shared_reads};
   Settler settler_;
   Types types_;
   Locator locator_;
@@ -321,7 +322,10 @@ Result<Signature> read_instance(const DebugInfo::Impl& impl, const FunctionInfo&
   if (dwarf_diecu(&die, &unit, nullptr, nullptr) != nullptr && dwarf_srclang(&unit) == DW_LANG_Mips_Assembler)
     return fail(ErrorKind::not_found, fmt::format("'{}' is written in assembler", function.qualified));
   Signer signer(impl, function, instance, known->die, known->function);
-  return read(signer);
+  Signature signature = read(signer);
+  // What was not read to the end may lack parameters, or have others in their places.
+  if (auto may = impl.may_read_on(); !may) return fail(std::move(may.error()));
+  return signature;
 }
 
 }  // namespace

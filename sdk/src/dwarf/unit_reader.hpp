@@ -24,9 +24,12 @@ struct DebugSections {
   SectionBytes line_str;
   SectionBytes str_offsets;
   SectionBytes addr;
+  SectionBytes ranges;  ///< before DWARF 5
+  SectionBytes rnglists;
 
   /// There are no more DIEs than that.
   [[nodiscard]] std::uint64_t bytes_of_dies() const noexcept { return info.size() + types.size(); }
+  [[nodiscard]] std::uint64_t bytes_of_ranges() const noexcept { return ranges.size() + rnglists.size(); }
 };
 
 /// Reads little-endian numbers; behind the end all are 0, and `good` is false.

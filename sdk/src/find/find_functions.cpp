@@ -156,6 +156,7 @@ class FunctionFinder {
   Known look_up(const Function& function) {
     if (!debug_) return {untyped(), {}, go_.has_value()};
     auto info = debug_->function_at(function.address);
+    if (!info) note_refusal(info.error());
     if (!info || info->instances.empty()) return {untyped(), {}, go_.has_value()};
     return {signature_of(*info, info->instances.front()), info->declared, go_ && info->go};
   }
@@ -165,7 +166,13 @@ class FunctionFinder {
   Signature signature_of(const dwarf::FunctionInfo& info, const dwarf::Instance& instance) {
     if (go_ && !go_->by_registers) return nothing();
     auto found = debug_->signature(info, instance);
+    if (!found) note_refusal(found.error());
     return found ? shared(*std::move(found)) : untyped();
+  }
+
+  /// That what there is was not read, which is not the same as that there is none.
+  void note_refusal(const Error& error) {
+    if (error.kind == ErrorKind::limit) file_.refused = error.message;
   }
 
   [[nodiscard]] Signature shared(dwarf::Signature&& found) const {
