@@ -351,8 +351,9 @@ std::string hint(std::string_view before, std::string_view there) {
   if (word == "or") return "; that is ||";
   const std::string_view last = last_word(before);
   if (last == "not" && !there.empty()) return "; not is !";
-  if (there.starts_with('(') && !last.empty())
-    return fmt::format("; there is no function '{}', but str(), buf(), hex() and ntop()", last);
+  const bool is_name = !last.empty() && (last.front() < '0' || last.front() > '9');
+  if (there.starts_with('(') && is_name)
+    return fmt::format("; there is no function '{}', but str(), hex(), ntop() and sizeof()", last);
   return {};
 }
 

@@ -74,13 +74,26 @@ INSTANTIATE_TEST_SUITE_P(
                     Wrong{"comm == \"cat", 8, "quote does not end"}, Wrong{"arg0 in {}", 9, "expected a value"},
                     Wrong{"arg0 in {1, }", 12, "expected a value"}, Wrong{"arg256 == 1", 0, "expected a value"},
                     Wrong{"1 ? 2", 5, "expected ':'"}));
-INSTANTIATE_TEST_SUITE_P(InTheWordsOfOtherLanguages, WrongExpression,
-                         testing::Values(Wrong{"arg0 = 1", 5, "; to compare is =="},
-                                         Wrong{"arg0 == 1 and arg1 == 2", 10, "; that is &&"},
-                                         Wrong{"arg0 == 1 or arg1 == 2", 10, "; that is ||"},
-                                         Wrong{"not arg0", 4, "; not is !"},
-                                         Wrong{"strlen(arg0) > 3", 6,
-                                               "; there is no function 'strlen', but str(), buf(), hex() and ntop()"}));
+INSTANTIATE_TEST_SUITE_P(
+    InTheWordsOfOtherLanguages, WrongExpression,
+    testing::Values(Wrong{"arg0 = 1", 5, "; to compare is =="}, Wrong{"arg0 == 1 and arg1 == 2", 10, "; that is &&"},
+                    Wrong{"arg0 == 1 or arg1 == 2", 10, "; that is ||"}, Wrong{"not arg0", 4, "; not is !"},
+                    Wrong{"strlen(arg0) > 3", 6,
+                          "; there is no function 'strlen', but str(), hex(), ntop() and sizeof()"}));
+
+TEST(WrongExpressions, have_no_hint_where_nothing_is_known_of_what_was_meant) {
+  for (const char* text : {"12(arg0)", "arg0 arg1", "arg0 ==", "orders == android andes"}) {
+    const auto parsed = parse_expression(text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_THAT(parsed.error().message, testing::Not(HasSubstr(";"))) << text;
+  }
+}
+
+/// What a hint names is there.
+TEST(WrongExpressions, are_told_of_functions_that_there_are) {
+  for (const char* text : {"str(arg0) == \"a\"", "hex(arg0)", "ntop(arg0)", "arg0 == sizeof(struct foo)"})
+    EXPECT_TRUE(parse_expression(text)) << text;
+}
 
 TEST(ParseExpression, bounds_what_it_takes) {
   std::string deep(100, '(');

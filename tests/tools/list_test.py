@@ -365,6 +365,7 @@ class ExitCodes(tool.TempDirCase):
     def test_wrong_usage_is_said_in_words_of_this_program(self):
         for arguments, words in ((["--no-such-flag"], "there is no option --no-such-flag"), (["-p"], "--pid takes one PID[,PID]"),
                                  (["--verb"], "there is no option --verb, but --verbose"),
+                                 (["--fromat", "json"], "there is no option --fromat, but --format"),
                                  (["--verbose=x"], "--verbose takes no value")):
             with self.subTest(arguments):
                 self.assertIn(words + "; see --help\n", usdt_list(*arguments, check=2).stderr)

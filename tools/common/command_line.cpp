@@ -18,6 +18,7 @@
 
 #include "common/documented.hpp"
 #include "common/help.hpp"
+#include "common/nearest.hpp"
 #include "common/report.hpp"
 #include "common/terminal.hpp"
 
@@ -37,7 +38,7 @@ std::string option_of(std::string_view message) {
 }
 
 /// ", but --where" for an option that there is none of: those that begin with what was written, or that what
-/// was written begins with. "-l" and "-e" are what users of bpftrace write.
+/// was written begins with, or else one that is spelt nearly so. "-l" and "-e" are what users of bpftrace write.
 std::string meant_by(const CLI::App& app, std::string_view written) {
   if (app.get_name() == "usdt-trace" && written == "-l") return ": usdt-list lists probes";
   if (app.get_name() == "usdt-trace" && written == "-e")
@@ -49,7 +50,12 @@ std::string meant_by(const CLI::App& app, std::string_view written) {
     for (const std::string& name : option->get_lnames())
       if (word.size() > 2 && (name.starts_with(word) || word.starts_with(name))) near.push_back("--" + name);
   }
-  return near.empty() ? std::string() : fmt::format(", but {}", fmt::join(near, ", "));
+  if (!near.empty()) return fmt::format(", but {}", fmt::join(near, ", "));
+  std::vector<std::string> all;
+  for (const CLI::Option* option : app.get_options())
+    all.insert(all.end(), option->get_lnames().begin(), option->get_lnames().end());
+  const std::string nearest_one = nearest(word, all);
+  return nearest_one.empty() ? std::string() : fmt::format(", but --{}", nearest_one);
 }
 
 std::string in_our_words(const CLI::App& app, const CLI::ParseError& error) {

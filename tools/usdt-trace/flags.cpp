@@ -100,9 +100,19 @@ usdt::Result<void> check_replay(const CLI::App& app, const Flags& flags) {
   return {};
 }
 
+/// A path among the names is a program that somebody wants to have started.
+usdt::Error with_hint(usdt::Error error, const std::vector<std::string>& names) {
+  const auto is_command = [](const std::string& name) {
+    return name.find(':') == name.npos && name.find('/') != name.npos;
+  };
+  if (const auto command = std::ranges::find_if(names, is_command); command != names.end())
+    error.message += fmt::format("; a program to start goes behind the probes: -- {}", *command);
+  return error;
+}
+
 usdt::Result<std::vector<usdt::PointPattern>> patterns_of(const std::vector<std::string>& names, const RawFlags& raw) {
   auto patterns = usdt::parse_patterns(names);
-  if (!patterns) return patterns;
+  if (!patterns) return usdt::fail(with_hint(std::move(patterns.error()), names));
   if (auto applied = usdt::tools::apply(raw.functions, *patterns); !applied) return usdt::fail(applied.error());
   return patterns;
 }

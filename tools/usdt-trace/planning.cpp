@@ -87,22 +87,33 @@ std::string signature(const std::vector<usdt::Arg>& args) {
   return fmt::format("({}){}", fmt::join(shown, ", "), result);
 }
 
+/// What sees both ends of the calls of whose returns `prefix` tells; empty: that is not of returns alone.
+std::string_view call_of_return(std::string_view prefix) {
+  if (prefix == "uretprobe") return "ucall";
+  if (prefix == "kretprobe") return "kcall";
+  return {};
+}
+
 /// "fentry:vfs_read(struct file *file, ...); ...": the first few signatures of the probes that have list `number`.
 std::string what_there_is(const usdt::AttachPlan& plan, const Printed& printed, ListNumber number) {
   constexpr std::size_t most = 3;
   std::set<std::uint32_t> seen;
   std::vector<std::string> shown;
   bool numbers = false;
+  std::string_view whole_call;
   for (const usdt::PlannedSite& site : plan.sites) {
     if (plan.spans && !site.span) continue;
     if (printed.of_probe[site.probe.value] != number || !seen.insert(site.args.value).second || shown.size() == most)
       continue;
     const usdt::PlannedProbe& probe = plan.probes[site.probe];
-    numbers |= probe.file.has_value();
+    const std::string_view call = call_of_return(probe.provider);
+    if (!call.empty()) whole_call = call;
+    numbers |= probe.file.has_value() && call.empty();
     shown.push_back(fmt::format("{}:{}{}", probe.provider, probe.name, signature(plan.args[site.args])));
   }
-  return fmt::format("{}{}{}", fmt::join(shown, "; "), seen.size() > most ? "; ..." : "",
-                     numbers ? "; arguments count from arg0" : "");
+  return fmt::format("{}{}{}{}", fmt::join(shown, "; "), seen.size() > most ? "; ..." : "",
+                     numbers ? "; arguments count from arg0" : "",
+                     whole_call.empty() ? "" : fmt::format("; with {}: a return has its arguments, too", whole_call));
 }
 
 /// What is known of every event, and has no place in a site's list.

@@ -58,7 +58,4 @@ struct Script {
 /// none).
 [[nodiscard]] usdt::Result<void> check_needs(const Script& script);
 
-/// That of `names` which `word` may have been meant to be; empty: none is near.
-[[nodiscard]] std::string nearest(std::string_view word, const std::vector<std::string>& names);
-
 }  // namespace usdt_trace

@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "common/nearest.hpp"
 #include "script.hpp"
 
 namespace usdt_trace {
@@ -46,7 +47,7 @@ usdt::Result<void> check_option(const CLI::App& app, const Script& script, const
         part == Part::top ? std::vector<std::string>{"title", "needs", "question"} : std::vector<std::string>{"probes"};
     for (const CLI::Option* each : app.get_options())
       names.insert(names.end(), each->get_lnames().begin(), each->get_lnames().end());
-    const std::string near = nearest(option.name, names);
+    const std::string near = usdt::tools::nearest(option.name, names);
     return wrong(fmt::format("there is no '{}'{}", option.name, near.empty() ? "" : fmt::format(": '{}'?", near)));
   }
   if (is_in(kOfCommandLine, option.name))

@@ -95,7 +95,7 @@ const EventQuestion::Asked& EventQuestion::at(Index<PlannedSite> site) {
   if (!typed) {
     made.refusal = typed.error().message;
   } else if (typed->asks(HitField::duration) && !key.second) {
-    made.refusal = "duration: only calls have one (ucall, kcall, ksession, fsession)";
+    made.refusal = "duration: only calls have one (ucall, kcall, ksession, fsession), and spans (A ~~ B)";
   } else {
     made.typed = std::move(*typed);
   }

@@ -10,6 +10,7 @@
 
 #include "expr/enumerators.hpp"
 #include "expr/glob.hpp"
+#include "expr/near_names.hpp"
 #include "expr/numbers.hpp"
 #include "expr/row.hpp"
 #include "expr/site_words.hpp"
@@ -164,7 +165,8 @@ class Checker {
   static std::string_view name_of(const Arg& arg) { return arg.result && arg.name().empty() ? "retval" : arg.name(); }
 
   Result<Node> enumerator(const std::string& name, const ExpressionNode& node) {
-    if (enum_ == nullptr) return wrong(node, fmt::format("{}: there is no such argument", name));
+    if (enum_ == nullptr)
+      return wrong(node, fmt::format("{}: there is no such argument{}", name, expr::near_names(name, args_)));
     const std::vector<Enumerator>& all = enum_->declaration->enumerators;
     const auto found = std::ranges::find_if(
         all, [&](const Enumerator& each) { return expr::names_enumerator(name, enum_->declaration->type, each.name); });

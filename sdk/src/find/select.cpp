@@ -35,6 +35,17 @@ std::vector<std::string> texts_of(const Patterns& patterns) {
   return texts;
 }
 
+/// "./server:handle" has what is a path in the place of a provider: what may be meant.
+std::string hint_for_paths(const Patterns& patterns) {
+  for (const PointPattern& pattern : patterns) {
+    const auto* probe = std::get_if<ProbePattern>(&pattern);
+    if (probe == nullptr || !probe->target.empty() || probe->provider.find('/') == std::string::npos) continue;
+    return fmt::format("; a function of a file is uprobe:{0}:{1}, a probe is usdt:{0}:PROVIDER:{1}", probe->provider,
+                       probe->name);
+  }
+  return {};
+}
+
 Error nothing_matches(const Patterns& patterns, const Selection& selection, const std::vector<std::string>& providers) {
   if (!selection.unreadable.empty() && providers.empty()) return selection.unreadable.front();
   if (std::ranges::all_of(patterns, [](const auto& each) { return std::holds_alternative<FunctionPattern>(each); }))
@@ -47,8 +58,9 @@ Error nothing_matches(const Patterns& patterns, const Selection& selection, cons
   }
   const std::string there = providers.empty() ? "there are no USDT probes in it"
                                               : fmt::format("it has providers {}", fmt::join(providers, ", "));
-  return {ErrorKind::not_found, fmt::format("no probe matches {} in {}: {}; usdt-list shows what there is",
-                                            fmt::join(names, ", "), fmt::join(selection.looked, ", "), there)};
+  return {ErrorKind::not_found,
+          fmt::format("no probe matches {} in {}: {}{}; usdt-list shows what there is", fmt::join(names, ", "),
+                      fmt::join(selection.looked, ", "), there, hint_for_paths(patterns))};
 }
 
 bool ask_servers(const Patterns& patterns) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "expr/near_names.hpp"
 #include "usdt/plan.hpp"
 
 namespace usdt {
@@ -81,11 +82,12 @@ Result<TypedExpression> typed_over(const Expression& question, const std::vector
   for (const ValuePath& path : question.values) {
     auto place = find_value(args, path);
     if (!place && may_be_enumerator(path)) place = TypedExpression::kNoArgument;
+    const bool argument = path.steps.empty() || path.text.starts_with(kEndPrefix);
     if (!place)
-      return fail(ErrorKind::invalid_argument, fmt::format("{}: {}", path.text,
-                                                           path.steps.empty() || path.text.starts_with(kEndPrefix)
-                                                               ? "there is no such argument"
-                                                               : "it is not among what was recorded"));
+      return fail(ErrorKind::invalid_argument,
+                  fmt::format("{}: {}", path.text,
+                              argument ? "there is no such argument" + expr::near_names(path.text, args)
+                                       : "it is not among what was recorded"));
     places.push_back(*place);
   }
   return TypedExpression::check(question, args, places);

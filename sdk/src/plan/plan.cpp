@@ -473,7 +473,8 @@ Result<void> check_durations(const AttachPlan& plan) {
       const PlannedSite& site = plan.sites[number];
       if (!site.filter || !plan.filters[*site.filter].asks(HitField::duration)) continue;
       return fail(ErrorKind::invalid_argument,
-                  fmt::format("duration: only calls have one (ucall, kcall, ksession, fsession), and {} is none",
+                  fmt::format("duration: only calls have one (ucall, kcall, ksession, fsession), and spans, from a hit "
+                              "of one probe to one of another (A ~~ B); {} is neither",
                               full_name(plan, plan.probes[site.probe])));
     }
   }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "expr/near_names.hpp"
 #include "expr/row.hpp"
 #include "plan/find_value.hpp"
 
@@ -92,7 +93,9 @@ Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::Follo
       places.push_back(TypedExpression::kNoArgument);
       continue;
     }
-    if (!place) return fail(ErrorKind::invalid_argument, fmt::format("{}: there is no such argument", path.text));
+    if (!place)
+      return fail(ErrorKind::invalid_argument,
+                  fmt::format("{}: there is no such argument{}", path.text, expr::near_names(path.text, list.args)));
     if (path.steps.empty()) follower.open(*place, false);  // a text that is a struct, such as std::string_view
     places.push_back(*place);
   }

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "expr/near_names.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/near_text.hpp"
+#include "usdt/expression.hpp"
+
+namespace usdt::expr {
+namespace {
+
+constexpr std::string_view kReturnValue = "retval";
+
+/// Words of other tools and of programming languages, and what is meant by them.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kSynonyms{{{"return", kReturnValue},
+                                                                                   {"ret", kReturnValue},
+                                                                                   {"result", kReturnValue},
+                                                                                   {"returned", kReturnValue},
+                                                                                   {"took", "duration"},
+                                                                                   {"latency", "duration"},
+                                                                                   {"delta", "duration"},
+                                                                                   {"process", "comm"},
+                                                                                   {"execname", "comm"},
+                                                                                   {"timestamp", "nsecs"}}};
+constexpr std::array kWords{HitField::pid,      HitField::tid,      HitField::cpu,   HitField::uid,    HitField::gid,
+                            HitField::comm,     HitField::cgroup,   HitField::nsecs, HitField::probe,  HitField::name,
+                            HitField::provider, HitField::duration, HitField::ip,    HitField::elapsed};
+
+}  // namespace
+
+std::string near_names(std::string_view written, const std::vector<Arg>& args) {
+  const bool returns = std::ranges::any_of(args, &Arg::result);
+  for (const auto& [word, meant] : kSynonyms)
+    if (written == word && (returns || meant != kReturnValue)) return fmt::format(" (did you mean {}?)", meant);
+  NearTexts near(written);
+  if (returns) near.offer(kReturnValue);
+  for (const HitField word : kWords) near.offer(to_string(word));
+  for (const Arg& arg : args)
+    if (!arg.hidden && !arg.name().empty()) near.offer(arg.name());
+  const auto best = std::move(near).best();
+  return best.empty() ? std::string() : fmt::format(" (did you mean {}?)", fmt::join(best, ", "));
+}
+
+}  // namespace usdt::expr

@@ -1,0 +1,74 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What people who know other tools or languages write, and what they are told to write here."""
+
+import os
+import pathlib
+import subprocess
+import unittest
+
+import tool
+
+TRACE = os.environ["USDT_TRACE"]
+SITES = [("app", "work", "-4@%edi 8@%rsi")]
+SOURCE = "int handle(int req) { return req + 1; }\nint main(int argc, char **argv) { return handle(argc) & 1; }\n"
+
+
+def said(*words, check=2):
+    done = subprocess.run([TRACE, *map(str, words)], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    if done.returncode != check:
+        raise AssertionError(f"{done.args}: exit {done.returncode}, not {check}\n{done.stdout}{done.stderr}")
+    return done.stderr
+
+
+class Slips(tool.TempDirCase):
+    def setUp(self):
+        super().setUp()
+        self.app = self.binary("app", SITES)
+
+    def server(self):
+        source = pathlib.Path(self.path("server.c"))
+        source.write_text(SOURCE)
+        program = self.path("server")
+        subprocess.run(["cc", "-g", "-O1", "-fno-inline", str(source), "-o", program], check=True)
+        return program
+
+    def test_operators_of_other_languages(self):
+        for question, hint in (("arg0 = 1", "to compare is =="), ("arg0 == 1 and pid == 2", "that is &&"),
+                               ("not arg0", "not is !"), ("strlen(arg0) > 3", "there is no function 'strlen'")):
+            with self.subTest(question):
+                self.assertIn(hint, said("--explain", "--where", question, f"usdt:{self.app}:app:work"))
+
+    def test_words_of_other_tools(self):
+        server = self.server()
+        for question, hint in (("return == 1", "(did you mean retval?)"), ("took > 10ms", "(did you mean duration?)"),
+                               ("latency > 10ms", "(did you mean duration?)"), ("retvl == 1", "(did you mean retval?)"),
+                               ("rek == 1", "(did you mean req?)"), ("pdi == 1", "(did you mean pid?)")):
+            with self.subTest(question):
+                self.assertIn(hint, said("--explain", "--where", question, f"ucall:{server}:handle"))
+
+    def test_a_return_value_is_not_proposed_where_there_is_none(self):
+        self.assertNotIn("retval", said("--explain", "--where", "return == 1", f"usdt:{self.app}:app:work"))
+
+    def test_options(self):
+        self.assertIn("there is no option --interwal, but --interval", said("--interwal", "1", "app:work"))
+        self.assertIn("there is no option -e: ", said("-e", "usdt:*:app:work { }"))
+        self.assertIn("there is no option -l: usdt-list lists probes", said("-l", "app:*"))
+
+    def test_a_command_in_one_word(self):
+        self.assertIn("a program to start goes behind the probes: -- ./server 3", said("-c", "./server 3", "app:work"))
+
+    def test_arguments_of_a_return(self):
+        error = said("--explain", "--print", "arg0", f"uretprobe:{self.server()}:handle")
+        self.assertIn("with ucall: a return has its arguments, too", error)
+        self.assertNotIn("arguments count from arg0", error)
+
+    def test_how_long_a_probe_took(self):
+        self.assertIn("(A ~~ B)", said("--explain", "--hist", "duration", f"usdt:{self.app}:app:work"))
+
+    def test_a_function_without_a_prefix(self):
+        self.assertIn("a function of a file is uprobe:./server:handle", said("./server:handle", check=1))
+
+
+if __name__ == "__main__":
+    unittest.main()

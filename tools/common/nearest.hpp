@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace usdt::tools {
+
+/// That of `names` which `word` may have been meant to be; empty: none is near.
+[[nodiscard]] std::string nearest(std::string_view word, const std::vector<std::string>& names);
+
+}  // namespace usdt::tools
