@@ -175,7 +175,13 @@ USDT_PROGRAM(usdt_trace_count)
 	return 0;
 }
 
-/* The same, of hits that a filter lets pass. */
+/* Calls, too, of which a filter asks what is known once they end. */
+USDT_PROGRAM(usdt_trace_count_calls_where)
+{
+	return trace(ctx, MAKES_CALLS | TAKES_STEPS | COUNTS_ONLY);
+}
+
+/* Hits that a filter lets pass where they begin. */
 USDT_PROGRAM(usdt_trace_count_where)
 {
 	struct usdt_site_stats *stats;

@@ -18,13 +18,14 @@ enum abilities {
 	ENDS_SPANS = 64,       /* of both one event */
 	HAS_EXTREMES = 16,     /* with the smallest and the largest value: instructions of Linux 5.12 */
 	TAKES_STACKS = 128,    /* among their keys: of maps that programs which wait for pages may not have */
-	MAKES_NO_RECORD = 256, /* what is kept of a call becomes a row */
+	MAKES_NO_RECORD = 256, /* what is kept of a call becomes a row, or is counted */
+	COUNTS_ONLY = 512,     /* hits that a filter lets pass */
 };
 
 /* Of what a program can do, what it needs for a record: rows have neither texts, stacks nor owners of records. */
 static __always_inline __u32 for_records(const __u32 can)
 {
-	return can & FILLS_TABLE ? (can & TAKES_STEPS) | MAKES_NO_RECORD : can;
+	return can & (FILLS_TABLE | COUNTS_ONLY) ? (can & TAKES_STEPS) | MAKES_NO_RECORD : can;
 }
 
 /* Where a record has the arguments of the site that is hit: of an end of spans behind those of their beginning. */

@@ -174,7 +174,7 @@ static __always_inline void close_call(const struct usdt_ctx *ctx, struct usdt_r
 	__sync_fetch_and_add(&stats->ended, 1);
 	event->duration = bpf_ktime_get_ns() - event->ts;
 	fill_args(event, ctx, for_records(can), true);
-	if (is_call_wanted(ctx, row, can, event, stats)) {
+	if (is_call_wanted(ctx, row, can, event, stats) && !(can & COUNTS_ONLY)) {
 		if (!is_slow_enough(event->duration))
 			count_faster(stats);
 		else if (!may_pass())

@@ -19,7 +19,7 @@ static __always_inline void record_hit(const struct usdt_ctx *ctx, struct usdt_r
 	struct usdt_event *event;
 	__u64 now = 0;
 
-	if (!is_hit_wanted(ctx, row, can, stats, start) || (can & FILLS_TABLE))
+	if (!is_hit_wanted(ctx, row, can, stats, start) || (can & (FILLS_TABLE | COUNTS_ONLY)))
 		return;
 	if (start && !is_slow_enough(bpf_ktime_get_ns() - start)) {
 		count_faster(stats);

@@ -84,6 +84,25 @@ def calls_are_asked_about_at_their_end(run):
 
 
 @scenario
+def calls_are_counted_at_their_end_where_only_that_knows_the_answer(run):
+    program = build(run)
+    for where, holds in (("retval < 0 && step != 2", lambda h: h.result < 0 and h.step != 2),
+                         ("duration > 0 && step == 2", lambda h: h.step == 2), ("duration > 1h", lambda h: False),
+                         ("step == 3", lambda h: h.step == 3)):
+        result, hits = traced(run, program, "ucall:{}:serve", where, "--count")
+        counts, wanted = result.summary["probes"][0], sum(map(holds, hits))
+        check_equal((counts["hits"], counts["rejected"], counts["undecided"]), (500, 500 - wanted, 0), where)
+        check_equal((counts["lost"]["calls_full"], counts["lost"]["unfinished"]), (0, 0), where)
+        shown = subprocess.run([run.tool, f"ucall:{program}:serve", "--count", "--where", where, "--", program],
+                               capture_output=True, text=True, timeout=60)
+        check((f" {wanted}  ucall:" in shown.stdout) == (wanted > 0), f"{where}: {wanted} in {shown.stdout}")
+    # Of a call that does not end there is no answer: it is in no count.
+    result, _ = traced(run, program, "ucall:{}:main", "duration < 1h", "--count")
+    counts = result.summary["probes"][0]
+    check_equal((counts["hits"] - counts["lost"]["unfinished"], counts["rejected"]), (counts["hits"] and 1, 0), counts)
+
+
+@scenario
 def counts_are_of_what_the_question_means(run):
     program = build(run)
     log = run.dir / "said"

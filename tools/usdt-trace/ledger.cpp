@@ -65,8 +65,10 @@ std::string Ledger::headline(const Account& total) const {
   if (flags_.count_only) {
     const auto silent = std::count_if(facts_.summary.probes.begin(), facts_.summary.probes.end(),
                                       [](const Account& probe) { return probe.hits == 0; });
-    return fmt::format("{} counted; {} without hits", counted(total.hits, "hit"),
-                       counted(static_cast<std::size_t>(silent), "probe"));
+    const std::uint64_t unasked = total.calls_full + total.unfinished;  // of calls that are asked at their ends
+    return fmt::format("{} counted; {} without hits{}", counted(total.hits, "hit"),
+                       counted(static_cast<std::size_t>(silent), "probe"),
+                       unasked > 0 ? "; lost: " + lost_text(total) : "");
   }
   const std::string all = counted(total.hits, "hit");
   if (flags_.view.question && plan_.spans)
@@ -196,7 +198,8 @@ void Ledger::print_losers() const {
   for (std::size_t n = 0; n < std::min(losers.size(), most); ++n) {
     const Account& probe = facts_.summary.probes[losers[n].second];
     say(fmt::format("  {}: {}{}", full_name(plan_, plan_.probes[usdt::Index<usdt::PlannedProbe>(losers[n].second)]),
-                    flags_.count_only ? counted(probe.hits, "hit") : lost_text(probe), missed_text(probe)));
+                    flags_.count_only && probe.lost() == 0 ? counted(probe.hits, "hit") : lost_text(probe),
+                    missed_text(probe)));
   }
   if (losers.size() > most) say(fmt::format("  and {}", counted(losers.size() - most, "more probe")));
 }

@@ -25,8 +25,10 @@ struct Account : usdt::ProbeCounts {
   [[nodiscard]] std::uint64_t lost() const noexcept {
     return ring_full + calls_full + unfinished + discarded + not_written + table_full;
   }
-  /// Hits that were looked at, or spans.
-  [[nodiscard]] std::uint64_t sampled(bool spans = false) const noexcept { return spans ? paired : hits - not_sampled; }
+  /// Hits that were looked at, or spans: not calls of which the end is not known.
+  [[nodiscard]] std::uint64_t sampled(bool spans = false) const noexcept {
+    return spans ? paired : hits - not_sampled - calls_full - unfinished;
+  }
   /// Those of them for which --where holds.
   [[nodiscard]] std::uint64_t matched(bool spans = false) const noexcept {
     return sampled(spans) - rejected - undecided;

@@ -53,7 +53,7 @@ struct TraceOptions {
   /// would (Linux 6.0; not where stacks are keys of a table). Its owner decides for how long, and detaching waits with
   /// it. By default only where what is traced was picked: processes, or a command.
   std::optional<bool> wait_for_pages = std::nullopt;
-  /// No events: hits are only counted.
+  /// No events: hits are only counted, calls where they begin, unless the filter asks what only their end knows.
   bool count_only = false;
   /// Calls that can be under way at once, where their entries must be kept until they end, and spans.
   std::uint32_t max_open_calls = 8192;
@@ -101,10 +101,10 @@ struct Overhead {
 
 /// What became of the hits of one probe. hits == delivered + not_sampled + rejected + undecided + held_back + ring_full
 /// + faster + calls_full + table_full + unfinished + discarded, always; of a trace that only counts, the hits alone,
-/// and those that were left out. Of one that fills a table `delivered` are those that are in its rows, and `table_full`
-/// those for which there was no room. Of spans, `delivered` and what else can become of them is counted at the probe
-/// that ends them: there hits == delivered + ... + unmatched + unpaired; at the one that begins them hits == paired +
-/// not_sampled
+/// and those that were left out: of calls whose filter asks what only their end knows, those that have not ended, too.
+/// Of one that fills a table `delivered` are those that are in its rows, and `table_full` those for which there was no
+/// room. Of spans, `delivered` and what else can become of them is counted at the probe that ends them: there hits ==
+/// delivered + ... + unmatched + unpaired; at the one that begins them hits == paired + not_sampled
 /// + calls_full + unfinished + unpaired.
 struct ProbeCounts {
   std::uint64_t hits = 0;        ///< the program ran for a process that counts
@@ -226,7 +226,8 @@ class Tracer {
   void detach() noexcept;
   /// After detach(): hands over the rest of the ring (`callback` null: counts it as discarded).
   void drain(const Callback& callback);
-  /// Per probe of the plan, exact once drained.
+  /// Of each probe of the plan, in the order of AttachPlan::probes (those that add() brought come last), exact once
+  /// drained.
   [[nodiscard]] std::vector<ProbeCounts> counts() const;
   /// The rows of PlanOptions::table by now, in the order of their keys; exact after detach(). Errors: invalid_argument
   /// (no table was asked for), io. With TraceOptions::sample counts and sums are estimates: of what was looked at,

@@ -42,11 +42,32 @@ bool asks_for_owner(const AttachPlan& plan) {
   return plan.spans && std::ranges::any_of(plan.filters, expr::asks_for_owner);
 }
 
+/// Whether a filter asks what is known of calls only once they end.
+bool asks_at_ends(const AttachPlan& plan) {
+  const auto asks = [&](Index<PlannedSite> number) {
+    const PlannedSite& site = plan.sites[number];
+    if (!site.filter) return false;
+    const TypedExpression& filter = plan.filters[*site.filter];
+    const std::vector<Arg>& args = plan.args[site.args];
+    return filter.asks(HitField::duration) ||
+           std::ranges::any_of(filter.args(), [&](std::uint8_t value) { return args[value].result; });
+  };
+  return std::ranges::any_of(plan.groups, [&](const AttachGroup& group) {
+    return group.moment == Moment::both && std::ranges::any_of(group.sites, asks);
+  });
+}
+
+/// Whether hits are counted where they begin, so that of calls nothing is kept.
+bool counts_beginnings(const AttachPlan& plan, const TraceOptions& options) {
+  return options.count_only && !asks_at_ends(plan);
+}
+
 /// Room for the records of calls that have not ended, where their entries and returns are two programs or leave no
 /// arguments at the return, or of spans.
 Result<void> set_open_calls(BpfObject& object, const AttachPlan& plan, const EventLayout& layout,
                             const TraceOptions& options) {
-  const bool any = plan.spans || (!options.count_only && std::ranges::any_of(plan.groups, [](const AttachGroup& group) {
+  const bool any = plan.spans ||
+                   (!counts_beginnings(plan, options) && std::ranges::any_of(plan.groups, [](const AttachGroup& group) {
                      return group.moment == Moment::both && !(group.session && group.source == USDT_SOURCE_SLOTS);
                    }));
   if (!any) return {};
@@ -139,6 +160,7 @@ std::string program_for(const AttachPlan& plan, const TraceOptions& options, boo
   if (plan.table)
     return fmt::format("usdt_trace_table_{}{}{}", has_calls(plan) ? "call" : "hit",
                        plan.table->extremes ? "_extremes" : "", event::has_stacks(*plan.table) ? "_stacks" : "");
+  if (options.count_only && asks_at_ends(plan)) return "usdt_trace_count_calls_where";
   if (options.count_only) return plan.filters.empty() ? "usdt_trace_count" : "usdt_trace_count_where";
   const bool copies = sleepable || plan.string_slots > 0 || options.user_stack_depth > 0;
   const std::string_view can = plan.max_steps > 0 ? "_steps" : copies ? "_memory" : "";
@@ -168,6 +190,7 @@ struct Part {
   std::uint32_t first_site = 0;  ///< in the tracer's plan
   std::uint32_t sites = 0;       ///< places
   std::uint32_t begins = 0;      ///< of spans, the first so many of them
+  bool ends_count = false;       ///< of calls it is counted how many ended
   std::string program;
   std::uint32_t first_file = 0;
   std::uint32_t files_left = 0;  ///< of an addition; of one that was added for no file 1
@@ -298,6 +321,7 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
                          .first_site = common.first_site,
                          .sites = sites,
                          .begins = plan.spans ? plan.spans->begins : 0,
+                         .ends_count = !counts_beginnings(plan, options),
                          .program = std::move(program)},
                 .constants = constants};
 }
@@ -604,12 +628,12 @@ std::vector<ProbeCounts> Tracer::counts() const {
     }
   }
   if (impl_->guard) add_estimates(plan, impl_->guard->hits(), all);
-  if (impl_->options.count_only) return all;
   if (plan.spans)
     for (const Part& part : impl_->parts) add_pairs(plan, part, ended, all);
   for (const AttachGroup& group : plan.groups) {
     if (group.moment != Moment::both) continue;
     for (const Index<PlannedSite> site : group.sites) {
+      if (!impl_->part_of(site.value).ends_count) continue;
       const std::uint32_t number = plan.sites[site].probe.value;
       all[number].unfinished = all[number].hits - ended[number] - all[number].calls_full - all[number].not_sampled;
     }
