@@ -224,6 +224,9 @@ TEST(RealSum, is_that_of_its_numbers_in_whatever_order_and_rounded_once) {
   for (std::size_t i = 0; i < numbers.size(); ++i) (i % 3 == 0 ? first : second).add(numbers[i]);
   first.add(second);
   EXPECT_EQ(first.value(), wanted);
+  first.subtract(second);
+  first.add(second);
+  EXPECT_EQ(first.value(), wanted);
   for (const double number : numbers) first.add(-number);
   EXPECT_EQ(first.value(), 0);
   second = {};
@@ -248,16 +251,20 @@ TEST(Buckets, of_equal_width_have_the_numbers_that_are_put_in_them_and_end_with_
     const Bucket bucket = Bucket::linear(key_of(*key, static_cast<std::uint64_t>(number)), -100, 90, 25);
     EXPECT_TRUE(bucket.first <= number && number <= bucket.last) << number;
     const bool beyond = number < -100 || number >= 90;
-    EXPECT_EQ(bucket.first == Int128{kLowest} || bucket.last == Int128{kHighest}, beyond) << number;
+    EXPECT_EQ(bucket.first == Int128{kLowest} || bucket.last > Int128{kHighest}, beyond) << number;
   }
   EXPECT_EQ(key_of(*key, static_cast<std::uint64_t>(kLowest)), kLowest);
   EXPECT_EQ(key_of(*key, ~0ULL, false), kHighest) << "the largest unsigned number is not -1";
+  EXPECT_TRUE(Bucket::linear(kHighest, -100, 90, 25).last == Int128{~0ULL}) << "which is in the last one";
 }
 
 TEST(Buckets, of_no_width_or_without_an_end_are_refused) {
   EXPECT_FALSE(linear_buckets(*parse_expression("a"), 0, 10, 0));
   EXPECT_FALSE(linear_buckets(*parse_expression("a"), 10, 10, 1));
-  EXPECT_FALSE(linear_buckets(*parse_expression("a"), kLowest, kHighest, 1)) << "further than 63 bits";
+  const auto wide = linear_buckets(*parse_expression("a"), kLowest, kHighest, 1);
+  ASSERT_FALSE(wide) << "further than 63 bits";
+  EXPECT_THAT(wide.error().message, HasSubstr("from -9223372036854775808 to 9223372036854775807: they are at most "
+                                              "9223372036854775807 wide"));
 }
 
 TEST(ParseExpressions, parts_them_at_commas_that_are_of_none_of_them) {
@@ -345,6 +352,17 @@ TEST(TableBuilder, counts_a_hit_as_often_as_it_weighs) {
     EXPECT_TRUE(rows[i].sum == (row.sum * 5 + 1) / 2);
     EXPECT_TRUE(rows[i].maximum == row.maximum);
   }
+}
+
+TEST(TableRow, tells_of_the_other_hits_when_some_are_taken_away) {
+  TableRow all{.count = 3, .sum = 12, .minimum = 1, .maximum = 9};
+  TableRow some{.count = 1, .sum = 9, .minimum = 9, .maximum = 9};
+  for (const double real : {1e300, 1.0, 2.5}) all.real_sum.add(real);
+  some.real_sum.add(1e300);
+  all.subtract(some);
+  EXPECT_EQ(all.count, 2U);
+  EXPECT_TRUE(all.sum == 3 && all.minimum == 1 && all.maximum == 9);
+  EXPECT_EQ(all.real_sum.value(), 3.5);
 }
 
 TEST(TableRow, tells_of_so_many_times_as_many_hits_when_it_is_scaled) {

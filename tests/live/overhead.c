@@ -14,7 +14,13 @@ __attribute__((section(".probes"), used)) volatile unsigned short overhead_hit_s
 static long work, hits;
 static _Atomic long listened;
 
+struct half {
+  double value;
+};
+__attribute__((noinline)) void take(struct half* half) { __asm__ volatile("" ::"r"(half) : "memory"); }
+
 static void* run(void* argument) {
+  struct half half = {0.5};
   volatile unsigned long x = 1;
   long up = 0;
   (void)argument;
@@ -22,6 +28,7 @@ static void* run(void* argument) {
     for (long k = 0; k < work; k++) x = x * 3 + (unsigned long)k;
     up += overhead_hit_semaphore > 0;
     DTRACE_PROBE2(overhead, hit, i, i % 10);
+    take(&half);
   }
   listened += up;
   return NULL;

@@ -22,7 +22,7 @@ LONG = bool(os.environ.get("USDT_LONG_TESTS"))
 
 def build(run):
     require_root()
-    return run.build("overhead", [HERE / "overhead.c"], ["-O2"], libs=["-lpthread"])
+    return run.build("overhead", [HERE / "overhead.c"], ["-O2", "-g"], libs=["-lpthread"])
 
 
 def alone(program, work, hits, *more):
@@ -48,9 +48,9 @@ class Traced(Result):
         return {row["key"][0]: row["count"] for row in table["rows"]}
 
 
-def traced(run, program, work, hits, *options, threads=1):
+def traced(run, program, work, hits, *options, threads=1, probe=PROBE):
     log = run.dir / "said"
-    done = subprocess.run([run.tool, PROBE.format(program), "-f", "json", *map(str, options), "--", "sh", "-c",
+    done = subprocess.run([run.tool, probe.format(program), "-f", "json", *map(str, options), "--", "sh", "-c",
                            f"exec {program} {work} {hits} {threads} > {log}"],
                           capture_output=True, text=True, timeout=300)
     check_equal(done.returncode, 0, done.stderr)
@@ -97,6 +97,14 @@ def a_program_that_is_hit_often_is_left_alone_most_of_the_time(run):
     check_equal(sorted(rows), list(range(10)), "keys")
     for key, count in rows.items():
         within(count, sum(rows.values()) / 10, 0.02, f"row {key}")
+
+
+@scenario
+def sums_of_reals_stand_for_as_many_hits_as_counts(run):
+    result = traced(run, build(run), 2000, 2_500_000, "--sum", "half->value", "--max-overhead", "5", probe="uprobe:{}:take")
+    check(result.overhead["windows"] > 1, result.overhead)
+    row = [record for record in result.records if record["type"] == "table"][-1]["rows"][0]
+    within(row["sum"], 0.5 * row["count"], 0.001, f"halves: {row}")
 
 
 @scenario

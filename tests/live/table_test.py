@@ -45,6 +45,13 @@ def tabled(run, program, probe, *options):
     return Table([json.loads(line) for line in done.stdout.splitlines()]), hits
 
 
+def tabled_text(run, program, value):
+    """The one number that a table of text shows, as it is shown."""
+    done = subprocess.run([run.tool, NUMBERS.format(program), "--avg", value, "--", program], capture_output=True, text=True,
+                          timeout=60)
+    return done.stdout.splitlines()[-1].split()[-1]
+
+
 def counted(hits, key):
     return collections.Counter(key(hit) for hit in hits)
 
@@ -86,6 +93,21 @@ def each_row_has_the_sum_the_average_and_the_extremes_of_its_hits(run):
         for key, all_of in groups.items():
             average = sum(all_of) / len(all_of)
             check(abs(table.rows[key]["avg"] - average) <= max(0.1, abs(average) * 1e-12), f"{value}: {table.rows[key]}")
+
+
+@scenario
+def an_average_is_rounded_once_and_ends_of_ranges_hold_what_is_in_them(run):
+    """Of numbers whose sum is beyond 64 bits: 500 of which most are large."""
+    program = build(run)
+    for value in ("arg1", "arg1 | 0xffffffff00000000", "0 - arg2", "0 - arg2 / 200"):
+        table, hits = tabled(run, program, NUMBERS, "--sum", value, "--avg", value)
+        row = table.rows[()]
+        average = fractions.Fraction(row["sum"]) / row["count"]
+        shown = fractions.Fraction(tabled_text(run, program, value))
+        check(abs(shown - average) <= fractions.Fraction(1, 20), f"{value}: {shown}, and not {float(average)}")
+    table, hits = tabled(run, program, NUMBERS, "--lhist", "arg1:0:1000:100")
+    for (first, last), count in table.bars().items():
+        check_equal(sum(first <= h.large <= last for h in hits), count, f"{first} to {last}")
 
 
 def log2_range(number):

@@ -93,9 +93,10 @@ usdt::Result<void> read_linear(std::string_view text, View& view) {
          {Number(numbers[0], &view.from), Number(numbers[1], &view.to), Number(numbers[2], &view.step)}) {
       const auto read = read_decimal(number, view.digits);
       if (!read)
-        return usdt::fail(ErrorKind::invalid_argument,
-                          "--lhist: it takes EXPR:FROM:TO:STEP with three numbers, such as 'size:0:4096:256' or, of "
-                          "reals, 'load:0:1:0.05'");
+        return usdt::fail(
+            ErrorKind::invalid_argument,
+            "--lhist: it takes EXPR:FROM:TO:STEP with three numbers up to 9223372036854775807 (without their "
+            "point), such as 'size:0:4096:256' or, of reals, 'load:0:1:0.05'");
       std::tie(*to, view.digits) = *read;
     }
   }
@@ -440,8 +441,9 @@ std::string number_of(Shown shown, const ShownRow& row) {
       const usdt::Int128 count = row.count;
       if (row.sum % count == 0) return decimal(row.sum / count);
       const usdt::Int128 size = row.sum < 0 ? -row.sum : row.sum;
-      return fmt::format("{}{}.{}", row.sum < 0 ? "-" : "", decimal(size / count),
-                         static_cast<int>(size % count * 10 / count));
+      const usdt::Int128 tenths = size / count * 10 + (size % count * 20 + count) / (2 * count);  // the nearest
+      return fmt::format("{}{}.{}", row.sum < 0 && tenths > 0 ? "-" : "", decimal(tenths / 10),
+                         static_cast<int>(tenths % 10));
     }
     case Shown::minimum:
       return decimal(row.minimum);
@@ -518,7 +520,7 @@ std::string range_text(const View& view, const usdt::Bucket& bucket) {
   const bool linear = view.histogram == Histogram::linear;
   if (linear && bucket.first == std::numeric_limits<std::int64_t>::min())
     return fmt::format("(..., {})", short_number(bucket.last + 1));
-  if (linear && bucket.last == std::numeric_limits<std::int64_t>::max())
+  if (linear && bucket.last == std::numeric_limits<std::uint64_t>::max())
     return fmt::format("[{}, ...)", short_number(bucket.first));
   if (bucket.first == bucket.last) return fmt::format("[{}]", short_number(bucket.first));
   // Of negative numbers the power of 2 is the other end.

@@ -51,7 +51,7 @@ struct TableQuestion {
 /// Of a real there are at most so many of them between `min` and `max`.
 inline constexpr std::size_t kMostRealBuckets = 1024;
 
-/// Numbers from `first` to `last`, both of them. Those of the ends of linear buckets are INT64_MIN and INT64_MAX.
+/// Numbers from `first` to `last`, both of them. Those of the ends of linear buckets are INT64_MIN and UINT64_MAX.
 struct Bucket {
   Int128 first = 0;
   Int128 last = 0;
@@ -154,6 +154,8 @@ class RealSum {
   void add_infinity(bool negative) noexcept { (negative ? negative_infinity_ : positive_infinity_) = true; }
   /// Adds all that another one is of.
   void add(const RealSum& other);
+  /// Takes away the numbers of another one, which are among its own; infinities stay.
+  void subtract(const RealSum& other);
   /// Makes it that of so many times as many numbers, rounded.
   void scale(double by);
   /// The double nearest to the sum, of two that are the even one; an infinity beyond the largest. NaN: infinities of
@@ -176,6 +178,8 @@ struct TableRow {
 
   /// Adds what is told of other hits with these keys.
   void add(const TableRow& other);
+  /// Takes away what is told of some of its hits; the extremes stay those of all.
+  void subtract(const TableRow& some);
   /// Makes it tell of so many times as many hits: count and sum are multiplied, and rounded.
   void scale(double weight);
 };

@@ -189,10 +189,7 @@ void add_rows(std::map<std::vector<TableKey>, TableRow>& all, const std::vector<
   for (const TableRow& row : to) {
     while (before != from.end() && before->keys < row.keys) ++before;
     TableRow more = row;
-    if (before != from.end() && before->keys == row.keys) {
-      more.count -= before->count;
-      more.sum -= before->sum;
-    }
+    if (before != from.end() && before->keys == row.keys) more.subtract(*before);
     if (more.count == 0) continue;
     more.scale(weight);
     TableRow& whole = all[row.keys];

@@ -86,6 +86,12 @@ void RealSum::add(const RealSum& other) {
   negative_infinity_ |= other.negative_infinity_;
 }
 
+void RealSum::subtract(const RealSum& other) {
+  grow(limbs_, other.limbs_.size() + 1);
+  for (std::size_t n = 0; n < other.limbs_.size(); ++n) limbs_[n] -= other.limbs_[n];
+  carry(limbs_);
+}
+
 double RealSum::value() const {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (positive_infinity_ && negative_infinity_) return std::numeric_limits<double>::quiet_NaN();

@@ -45,6 +45,9 @@ Expression log2_buckets(Expression value, unsigned sub_bits) {
 Result<Expression> linear_buckets(Expression value, std::int64_t min, std::int64_t max, std::int64_t step,
                                   unsigned digits) {
   constexpr unsigned most_digits = 18;
+  if (digits == 0 && step > 0 && min<max&& static_cast<Int128>(max) - min> kHighest)
+    return fail(ErrorKind::invalid_argument,
+                fmt::format("no buckets from {} to {}: they are at most {} wide together", min, max, kHighest));
   if (step <= 0 || min >= max || digits > most_digits || static_cast<Int128>(max) - min > kHighest)
     return fail(ErrorKind::invalid_argument,
                 fmt::format("no buckets of {:.{}f} from {:.{}f} to {:.{}f}: a step above 0, and a beginning before the "
@@ -73,7 +76,7 @@ Bucket Bucket::log2(std::int64_t key, unsigned sub_bits) {
 
 Bucket Bucket::linear(std::int64_t key, std::int64_t min, std::int64_t max, std::int64_t step) {
   if (key == kLowest) return {kLowest, static_cast<Int128>(min) - 1};
-  if (key == kHighest) return {max, kHighest};
+  if (key == kHighest) return {max, std::numeric_limits<std::uint64_t>::max()};  // whatever its type
   const Int128 first = min + static_cast<Int128>(key) * step;
   return {first, std::min(first + step, static_cast<Int128>(max)) - 1};
 }

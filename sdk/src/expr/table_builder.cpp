@@ -117,6 +117,12 @@ void TableRow::add(const TableRow& other) {
   real_sum.add(other.real_sum);
 }
 
+void TableRow::subtract(const TableRow& some) {
+  count -= some.count;
+  sum -= some.sum;
+  real_sum.subtract(some.real_sum);
+}
+
 void TableRow::scale(double weight) {
   multiply(*this, parts_of(weight));
   round_parts(*this);
