@@ -123,8 +123,9 @@ static __always_inline void tally(struct usdt_row *row, struct usdt_question *qu
 				  struct usdt_site_stats *stats)
 {
 	const __u64 bias = usdt_stock()->value_bias, value = question->values[0], biased = value ^ bias;
-	const __u64 low = value & ((1ull << USDT_TALLY_LOW_BITS) - 1);
-	const __u64 high = bias ? value >> USDT_TALLY_LOW_BITS : (__u64)((__s64)value >> USDT_TALLY_LOW_BITS);
+	const __u64 piece = (1ull << USDT_TALLY_BITS) - 1, low = value & piece,
+		    middle = value >> USDT_TALLY_BITS & piece;
+	const __u64 high = bias ? value >> 2 * USDT_TALLY_BITS : (__u64)((__s64)value >> 2 * USDT_TALLY_BITS);
 	struct usdt_tally *first = (struct usdt_tally *)question, *known;
 
 	row->part = own_part();
@@ -134,7 +135,7 @@ static __always_inline void tally(struct usdt_row *row, struct usdt_question *qu
 			count_unrowed(stats);
 			return;
 		}
-		*first = (struct usdt_tally){1, low, high, biased, biased};
+		*first = (struct usdt_tally){1, low, middle, high, biased, biased};
 		if (!make_row(row, first)) {
 			if (can & TAKES_STACKS)
 				__sync_fetch_and_add(&usdt_rows_made, 1);
@@ -157,6 +158,7 @@ static __always_inline void tally(struct usdt_row *row, struct usdt_question *qu
 		return;
 	}
 	__sync_fetch_and_add(&known->low, low);
+	__sync_fetch_and_add(&known->middle, middle);
 	__sync_fetch_and_add(&known->high, high);
 }
 

@@ -54,6 +54,18 @@ static __always_inline void change_open(struct usdt_span_key *key, __s64 by)
 		__sync_fetch_and_add(open_spans(outermost), by);
 }
 
+/* There is no record for a span that begins: of those with its keys the next end is its own, and no other one's. */
+static __always_inline void lose_span(struct usdt_span_key *key, struct usdt_site_stats *stats)
+{
+	void *outermost;
+
+	__sync_fetch_and_add(&stats->calls_full, 1);
+	key->part = 0;
+	outermost = bpf_map_lookup_elem(&usdt_open_calls, key);
+	if (outermost)
+		__sync_fetch_and_add(&behind_record(outermost)->lost, 1);
+}
+
 static __always_inline void begin_span(const struct usdt_ctx *ctx, struct usdt_span_key *key, const __u32 can,
 				       __u32 site, struct usdt_site_stats *stats)
 {
@@ -62,11 +74,16 @@ static __always_inline void begin_span(const struct usdt_ctx *ctx, struct usdt_s
 	struct usdt_event *event;
 	__u32 zero = 0;
 
+	/* What begins within a span that was lost is lost with it, even where there is room again. */
+	if (outermost && behind_record(outermost)->lost) {
+		lose_span(key, stats);
+		return;
+	}
 	if (outermost)
 		key->part = *open_spans(outermost);
 	event = bpf_map_lookup_elem(&usdt_blank, &zero);
 	if (!event || update_elem(&usdt_open_calls, key, event, BPF_NOEXIST)) {
-		__sync_fetch_and_add(&stats->calls_full, 1);
+		lose_span(key, stats);
 		return;
 	}
 	event = bpf_map_lookup_elem(&usdt_open_calls, key);
@@ -107,7 +124,7 @@ static __always_inline bool take_span(struct usdt_span_key *key, __u32 begin, st
 	return true;
 }
 
-/* The innermost span with these keys; `key` becomes its own. */
+/* The innermost span with these keys, unless that was lost; `key` becomes its own. */
 static __always_inline struct usdt_event *find_span(struct usdt_span_key *key)
 {
 	void *found = bpf_map_lookup_elem(&usdt_open_calls, key);
@@ -115,6 +132,10 @@ static __always_inline struct usdt_event *find_span(struct usdt_span_key *key)
 
 	if (!found)
 		return NULL;
+	if (behind_record(found)->lost) {
+		__sync_fetch_and_add(&behind_record(found)->lost, -1);
+		return NULL;
+	}
 	open = *open_spans(found);
 	if (!open)
 		return NULL;

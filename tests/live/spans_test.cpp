@@ -165,6 +165,24 @@ TEST_P(Spans, that_begin_without_room_are_counted) {
   EXPECT_EQ(of_end.hits, 0U);
 }
 
+TEST_P(Spans, without_room_take_no_end_of_those_around_them_nor_give_them_theirs) {
+  auto tracer = start({}, {}, 2);
+  ASSERT_TRUE(tracer) << tracer.error().message;
+  constexpr std::uint64_t depth = 8;
+  for (std::uint64_t number = 1; number <= depth; ++number) begin(static_cast<int>(number));
+  for (std::uint64_t number = depth; number > 0; --number) end(10 * number);
+  begin(100);
+  end(1000);
+  const std::uint64_t lost = accounts(*tracer).first.calls_full;
+  EXPECT_GE(lost, 1U);
+  std::vector<Numbers> wanted;
+  for (std::uint64_t number = depth - lost; number > 0; --number)
+    wanted.emplace_back(static_cast<std::int64_t>(number), 10 * number);
+  wanted.emplace_back(100, 1000);
+  EXPECT_EQ(taken(*tracer), wanted);
+  EXPECT_EQ(accounts(*tracer).second.unmatched, lost);
+}
+
 INSTANTIATE_TEST_SUITE_P(EachCarrier, Spans,
                          testing::Values(Carrier::automatic, Carrier::table, Carrier::per_link, Carrier::ip_hash),
                          [](const auto& tested) {

@@ -143,7 +143,8 @@ Int128 number_of(std::uint64_t biased, std::uint64_t bias) {
 Int128 sum_of(const usdt_tally& tally, std::uint64_t bias) {
   const Int128 high =
       bias != 0 ? static_cast<Int128>(tally.high) : static_cast<Int128>(static_cast<std::int64_t>(tally.high));
-  return high * (Int128{1} << USDT_TALLY_LOW_BITS) + tally.low;
+  constexpr Int128 piece = Int128{1} << USDT_TALLY_BITS;
+  return (high * piece + tally.middle) * piece + tally.low;
 }
 
 /// Pieces of the exact sum of reals behind each tally; 0: there is none.
@@ -250,7 +251,8 @@ Result<void> fill_blank_row(const LoadedObject& object, const PlannedTable& tabl
   auto map = object.map_fd(kBlankMap);
   if (!map) return fail(map.error());
   TallyWords words = blank_tally(table);
-  const usdt_tally none{.count = 0, .low = 0, .high = 0, .minimum = INT64_MAX, .maximum = kTopBit};  // with signs
+  const usdt_tally none{
+      .count = 0, .low = 0, .middle = 0, .high = 0, .minimum = INT64_MAX, .maximum = kTopBit};  // with signs
   std::memcpy(words.data(), &none, sizeof(none));
   const std::uint32_t first = 0;
   if (bpf_map_update_elem(*map, &first, words.data(), BPF_ANY) != 0)

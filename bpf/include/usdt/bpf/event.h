@@ -81,14 +81,15 @@ struct usdt_site_stats {
 	__u64 faster;	   /* calls and spans that took less than usdt_least_duration */
 };
 
-/* What is told of the hits of one row (struct usdt_row of filter.h). The sum is that of both halves, and fits them for
- * 2^40 hits; the extremes are of the values with the top bit as usdt_stock_constants.value_bias says, as signed
- * numbers. */
-#define USDT_TALLY_LOW_BITS 24
+/* What is told of the hits of one row (struct usdt_row of filter.h). The sum is that of three pieces, which are of 22,
+ * 22 and 20 bits of each value and fit for 2^42 hits, whatever the values; the extremes are of the values with the top
+ * bit as usdt_stock_constants.value_bias says, as signed numbers. */
+#define USDT_TALLY_BITS 22
 struct usdt_tally {
 	__u64 count;
-	__u64 low;  /* of the values' lowest USDT_TALLY_LOW_BITS bits */
-	__u64 high; /* of what is above them */
+	__u64 low;    /* of the values' lowest USDT_TALLY_BITS bits, */
+	__u64 middle; /* of as many above them, */
+	__u64 high;   /* and of the rest, with the sign */
 	__u64 minimum;
 	__u64 maximum;
 };
@@ -124,7 +125,8 @@ struct usdt_span_key {
 
 /* What is behind the record of a span that has not ended. */
 struct usdt_open_span {
-	__u64 open;		 /* of the outermost with these keys: how many there are, once its record is complete */
+	__u64 open; /* of the outermost with these keys: how many there are, once its record is complete */
+	__u64 lost; /* and how many began within them since, for which there was no room: their ends come first */
 	struct usdt_owner owner; /* with usdt_stock_constants::span_owner: whose it is */
 };
 
