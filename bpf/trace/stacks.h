@@ -151,7 +151,10 @@ static __always_inline void take_user_key(const struct usdt_ctx *ctx, struct usd
 	key->caller = at;
 #else
 	USDT_LOAD_REG(at, ctx->regs, USDT_TARGET(FRAME_OFFSET));
-	bpf_probe_read_user(&key->caller, sizeof(long), (const void *)at);
+	if (usdt_address_size(ctx->regs) == sizeof(__u32))
+		bpf_probe_read_user(&key->caller, sizeof(__u32), (const void *)at);
+	else
+		bpf_probe_read_user(&key->caller, sizeof(__u64), (const void *)at);
 #endif
 }
 

@@ -63,6 +63,7 @@ TEST(BpfTables, have_the_link_register_where_a_caller_is_in_no_frame_yet) {
 TEST(BpfTables, tell_calls_apart_by_the_stack_pointer_behind_the_return_address) {
   EXPECT_EQ(USDT_X86_FRAME_OFFSET, kX86.at(stack_word(Machine::x86_64)));
   EXPECT_EQ(USDT_X86_RETURN_POPS, for_machine(Machine::x86_64).word_size);
+  EXPECT_EQ(USDT_X86_CODE_OFFSET, USDT_X86_IP_OFFSET + 8) << "cs, behind rip";
   EXPECT_EQ(USDT_I386_FRAME_OFFSET, kI386.at(stack_word(Machine::i386)));
   EXPECT_EQ(USDT_I386_RETURN_POPS, for_machine(Machine::i386).word_size);
   EXPECT_EQ(USDT_ARM64_FRAME_OFFSET, kArm64.at(word_of(Machine::aarch64, "fp"))) << "there by the caller's frame";

@@ -261,6 +261,25 @@ def programs_of_32_bits_pass_arguments_on_the_stack(run):
 
 
 @scenario
+def calls_of_32_bits_are_paired_by_whatever_their_ends_are_seen(run):
+    program = build(run, level="-O1", flags=("-g", "-m32"))
+    for backend in ("auto", "uprobe_multi", "perf_uprobe"):
+        said, shown, _ = traced(run, program, "ucall", ["eight", "recursive"], "--print", "arg0, retval", "--backend", backend)
+        for name in ("eight", "recursive"):
+            check_equal(sorted((args[0], told) for args, told in said[name]),
+                        sorted(tuple(map(as_text, values)) for values, _ in shown[name]), f"{name} by {backend}")
+
+
+@scenario
+def callers_of_32_bits_are_one_key_whatever_is_behind_their_address(run):
+    """It is four bytes there, and what is behind it on the stack the first argument."""
+    program = build(run, level="-O1", flags=("-g", "-m32"))
+    said, _, result = traced(run, program, "uprobe", ["eight"], "--by", "ustack", "--max-rows", "1")
+    lost = result.summary["lost"]["table_full"]
+    check_equal((len(said["eight"]) > 1, result.summary["events"], lost), (True, len(said["eight"]), 0), "rows of one stack")
+
+
+@scenario
 def where_a_program_starts_is_no_call_whose_return_could_be_seen(run):
     """The kernel would put its own address in the place of argc."""
     program = build(run)

@@ -11,7 +11,8 @@
  *     STACK_WORD      the stack pointer
  *     GOROUTINE_WORD  the register that has the goroutine in Go programs (abi-internal.md of its compiler)
  *     CALLER_OFFSET   where that is a register: of the return address at a function's first instruction
- *     RETURN_POPS     by how much that is larger at the return
+ *     RETURN_POPS     by how much that is larger at the return; of 32-bit processes usdt_address_size() knows
+ *     CODE_OFFSET     of the register that tells 32-bit processes apart, which have COMPAT_CODE in its lowest byte
  *     KPROBE_IP       kprobes leave the instruction pointer so many bytes behind the address
  *     KERNEL_HALF     the lowest address of the kernel
  *     THREAD_SEGMENT  the register whose base is the thread pointer, which usdt_thread_base() finds; "": there is none
@@ -34,6 +35,8 @@
 #define USDT_X86_STACK_WORD 19
 #define USDT_X86_GOROUTINE_WORD 1
 #define USDT_X86_RETURN_POPS 8
+#define USDT_X86_CODE_OFFSET 136 /* cs */
+#define USDT_X86_COMPAT_CODE 0x23 /* __USER32_CS of arch/x86/include/asm/segment.h; Xen has more above */
 #define USDT_X86_KPROBE_IP 1 /* the byte of an int3 */
 #define USDT_X86_KERNEL_HALF (1ull << 63)
 #define USDT_X86_THREAD_SEGMENT "fs"

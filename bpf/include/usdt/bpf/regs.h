@@ -21,6 +21,21 @@
 #define USDT_LOAD_REG(dst, regs, offset) \
 	asm volatile("%0 = *(" USDT_TARGET(REG_LOAD) " *)(%1 + %2)" : "=r"(dst) : "r"(regs), "i"(offset))
 
+/* Bytes of an address in the process whose registers these are. */
+static __always_inline __u32 usdt_address_size(void *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	__u64 code;
+
+	USDT_LOAD_REG(code, regs, USDT_X86_CODE_OFFSET);
+	return (code & 0xff) == USDT_X86_COMPAT_CODE ? 4 : 8;
+#elif defined(__TARGET_ARCH_i386)
+	return 4;
+#else
+	return 8;
+#endif
+}
+
 static __always_inline __u64 usdt_reg(void *regs, __u8 word)
 {
 	__u64 value = 0;

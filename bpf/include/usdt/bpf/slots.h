@@ -108,8 +108,9 @@ static __always_inline __u64 usdt_frame(const struct usdt_ctx *ctx)
 	if (usdt_in_slots(ctx))
 		return (__u64)ctx->regs;
 	USDT_LOAD_REG(frame, ctx->regs, USDT_TARGET(FRAME_OFFSET));
-	return ctx->returns && usdt_program()->return_by == USDT_RETURN_BY_PROBE ? frame - USDT_TARGET(RETURN_POPS)
-										 : frame;
+	if (!USDT_TARGET(RETURN_POPS) || !ctx->returns || usdt_program()->return_by != USDT_RETURN_BY_PROBE)
+		return frame;
+	return frame - (ctx->source == USDT_SOURCE_USER ? usdt_address_size(ctx->regs) : USDT_TARGET(RETURN_POPS));
 }
 
 /* The goroutine that runs, and how deep its stack is: both stay as they are when Go moves the stack, and no other call
