@@ -11,6 +11,7 @@ import struct
 import subprocess
 import termios
 import time
+import unicodedata
 
 import hostile
 import puppet
@@ -262,6 +263,106 @@ def functions_are_listed_in_lines_that_fit(run):
         texts.add(re.sub(r"\s+", " ", " ".join(lines)))
     check_equal(len(texts), 1, f"the words are the same on all widths: {texts}")
     check("const char *second_argument" in texts.pop(), "the signature")
+
+
+
+TABLES = r"""
+#include <stdio.h>
+#include <unistd.h>
+#include <sys/sdt.h>
+int main(int argc, char** argv) {
+  static const char* keys[] = {"short", "caf\xc3\xa9", "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e", "e\xcc\x81tude", "\033[31mred", "back\\slash",
+    "/a/path/with/very/many/directories/that/nobody/would/read/until/the/name/of/the/file/comes.c",
+    "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e"};
+  for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+    for (unsigned n = 0; n <= i; n++) 
+      DTRACE_PROBE3(tables, a__probe__of__tables__whose__name__goes__on, keys[i], 9000000000000000000L + i, -900000000000000000L * (i + 1L));
+  if (argc > 1 && argv[1][0]) usleep(300000);
+  return 0;
+}
+"""
+
+VIEWS = {
+    "a count": ["--count"],
+    "long keys": ["--by", "str(arg0),probe"],
+    "numbers of all kinds": ["--by", "str(arg0),arg1,comm", "--sum", "arg2", "--min", "arg2", "--max", "arg2"],
+    "a value of a long name": ["--by", "arg1", "--avg", "arg2 - arg2 + arg2 - arg2 + arg2 - arg2 + arg2 - arg2 + arg2"],
+    "a histogram": ["--hist", "arg2"],
+    "a histogram of each": ["--by", "str(arg0),arg1", "--hist", "arg2"],
+    "wide ranges": ["--lhist", "arg1:8999999999999999999:9000000000000000009:2"],
+}
+
+
+def columns_of(line):
+    """As a terminal shows it."""
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in line)
+    return len(line) + wide - sum(unicodedata.combining(c) > 0 for c in line)
+
+
+def tables_of(run, program, columns, options):
+    """Lines of the last one, on a terminal or, without columns, in a pipe."""
+    argv = [str(word) for word in [run.tool, f"usdt:{program}:tables:*", "-q", *options, "--", program, *(["wait"] if "--interval" in options else [])]]
+    if columns is None:
+        return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
+    last = re.split(r"\x1b\[\d+A\x1b\[J", "\n".join(on_terminal(run, argv, columns)))[-1]
+    lines = last.lstrip("\r").split("\n")
+    check("36 of 36 hits" in lines[-1] or "36 hits" in lines[-1], f"the account comes last: {lines}")
+    return lines[:-1]
+
+
+def build_tables(run):
+    require_root()
+    source = run.dir / "tables.c"
+    source.write_text(TABLES)
+    return run.build("a-program-in-a-file-whose-name-is-long", [source], ["-O1"])
+
+
+def numbers_of(lines):
+    """Those between spaces or brackets; process ids differ from run to run, and there are none."""
+    return sorted(word for line in lines for word in re.findall(r"(?<![^\s\[(])-?\d+(?:\.\d+)?[KMGTPE]?(?=[\s,\])]|$)", line))
+
+
+@scenario
+def tables_have_each_number_whole_and_cut_words_with_a_mark(run):
+    program = build_tables(run)
+    for what, options in VIEWS.items():
+        whole = numbers_of(tables_of(run, program, None, options))
+        check(len(whole) > 0, f"{what} has numbers")
+        for columns in WIDTHS:
+            for again in ([], ["--interval", "0.1"]):
+                if again and "--count" in options:
+                    continue
+                lines = tables_of(run, program, columns, options + again)
+                shown = f"{what} on {columns} columns{' again and again' if again else ''}:\n" + "\n".join(lines)
+                check_equal(numbers_of(lines), whole, shown)
+                check(all(columns_of(line) < columns for line in lines), f"lines fit: {shown}")
+        cut = "\n".join(tables_of(run, program, 60, options))
+        if what in ("a count", "long keys"):
+            check(re.search(r"\w\.\.\.\w", cut), f"what is left out has a mark:\n{cut}")
+
+
+@scenario
+def a_table_that_is_too_high_says_what_is_missing_and_that_it_is_an_estimate(run):
+    program = build(run)
+    probes = [f"usdt:{program}:terminal:{name}" for name in ("numbers", "texts", "a__*")]
+    lines = on_terminal(run, [run.tool, *probes, "-q", "--by", "arg0,probe", "--sample", "1/2", "--top", "200", "--interval", "0.1",
+                              "--", program], 80)
+    table = re.split(r"\x1b\[\d+A\x1b\[J", "\n".join(lines))[-1].removeprefix("of the program\n").split("\n")[:-1]
+    while table and not table[-1].startswith("estimated"):
+        table.pop()
+    check_equal(table[-1:], ["estimated from one in 2 hits"], f"what the numbers are\n{lines}")
+    rows, says = [line for line in table if re.match(r"\s+\d", line)], table[-2]
+    left_out = re.fullmatch(r"\.\.\. and (\d+) lines? more on a higher terminal", says)
+    check(left_out is not None, f"what is missing: {table}")
+    check(len(table) <= 38 and len(rows) + int(left_out[1]) > 38, f"{len(table)} lines of 40: {table}")
+
+
+@scenario
+def keys_of_any_language_have_their_columns_below_each_other(run):
+    program = build_tables(run)
+    lines = tables_of(run, program, 200, ["--by", "str(arg0),arg1"])
+    ends = {columns_of(line[:line.rindex(" ") + 1]) for line in lines[1:] if line}
+    check_equal(len(ends), 1, "columns where the last key begins:\n" + "\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ void print_error(std::string_view tool, const Error& error, std::string_view inp
   print_notice(tool, error.message);
   if (!error.column || input.empty()) return;
   // Escapes before the column move the caret along.
-  const std::size_t column = printable(input.substr(0, *error.column)).size();
+  const std::size_t column = shown_width(input.substr(0, *error.column));
   errors().print("  {}\n  {:>{}}\n", input, '^', column + 1);
   flush_errors();
 }

@@ -111,58 +111,33 @@ void Stream::break_line(std::uint64_t at) {
   std::copy(kBreak.begin(), kBreak.end(), buffer_.data() + from);
 }
 
-namespace {
-
-/// Characters of the escape that `text` begins with, as append_escape() of escape.cpp writes them; 0: with none.
-std::size_t escape_length(std::string_view text) noexcept {
-  if (text.size() < 2 || text[0] != '\\') return 0;
-  const std::size_t length = text[1] == 'x' ? 4 : text[1] == 'u' ? 6 : 2;
-  return std::min(length, text.size());
-}
-
-/// Bytes of the character that `text` begins with.
-std::size_t character_length(std::string_view text) noexcept {
-  std::size_t length = 1;
-  while (length < text.size() && (static_cast<unsigned char>(text[length]) & 0xc0U) == 0x80U) ++length;
-  return length;
-}
-
-}  // namespace
-
 void Stream::fit(std::uint64_t at, std::size_t least, std::size_t most, bool left) {
   const auto from = static_cast<std::size_t>(at - before_);
-  std::size_t characters = 0;
+  std::size_t columns = 0;
   for (std::size_t i = from; i < buffer_.size();) {
-    const std::string_view rest(buffer_.data() + i, buffer_.size() - i);
-    const std::size_t escape = escape_length(rest);
-    if (characters + std::max<std::size_t>(escape, 1) > most) {
+    const TextUnit unit = first_unit({buffer_.data() + i, buffer_.size() - i});
+    if (columns + unit.columns > most) {
       buffer_.resize(i);
       break;
     }
-    characters += std::max<std::size_t>(escape, 1);
-    i += escape > 0 ? escape : character_length(rest);
+    columns += unit.columns;
+    i += unit.bytes;
   }
-  if (characters >= least) return;
+  if (columns >= least) return;
   const std::size_t size = buffer_.size();
-  const std::size_t spaces = least - characters;
+  const std::size_t spaces = least - columns;
   buffer_.resize(size + spaces);
   if (!left) std::copy_backward(buffer_.data() + from, buffer_.data() + size, buffer_.data() + buffer_.size());
   std::fill_n(buffer_.data() + (left ? size : from), spaces, ' ');
 }
 
-std::size_t Stream::cut(std::uint64_t at, std::size_t lines, std::size_t characters) {
-  const auto from = static_cast<std::size_t>(at - before_);
-  const std::string text(buffer_.data() + from, buffer_.size() - from);
-  buffer_.resize(from);
+std::size_t Stream::cut(std::uint64_t at, std::size_t lines, std::size_t columns) {
+  const std::string text(printed_from(at));
+  buffer_.resize(static_cast<std::size_t>(at - before_));
   std::size_t left = 0;
   for (std::size_t begin = 0; begin < text.size() && left < lines; ++left) {
     const std::size_t end = text.find('\n', begin);
-    std::string_view line = std::string_view(text).substr(begin, end - begin);
-    std::size_t kept = 0;
-    for (std::size_t n = 0; n < characters && kept < line.size(); ++n) kept += character_length(line.substr(kept));
-    line = line.substr(0, kept);
-    buffer_.append(line.data(), line.data() + line.size());
-    buffer_.push_back('\n');
+    print("{}\n", shortened(std::string_view(text).substr(begin, end - begin), columns));
     begin = end + 1;
   }
   return left;

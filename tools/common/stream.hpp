@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <sys/types.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +20,7 @@
 
 #include "common/escape.hpp"
 #include "common/terminal.hpp"
+#include "common/width.hpp"
 #include "usdt/result.hpp"
 
 namespace usdt::tools {
@@ -38,17 +40,33 @@ struct Styled {
 template <>
 struct fmt::formatter<usdt::tools::Foreign> : fmt::formatter<fmt::string_view> {
   template <class Context>
-  auto format(const usdt::tools::Foreign& part, Context& context) const {
-    const auto show = [&](fmt::string_view text) { return fmt::formatter<fmt::string_view>::format(text, context); };
-    if (usdt::tools::is_printable(part.text)) return show({part.text.data(), part.text.size()});
-    return show(usdt::tools::printable(part.text));
+  auto format(const usdt::tools::Foreign& part, Context& context) const -> decltype(context.out()) {
+    if (usdt::tools::is_printable(part.text)) return show(part.text, context);
+    return show(usdt::tools::printable(part.text), context);
+  }
+
+ private:
+  using Base = fmt::formatter<fmt::string_view>;
+
+  /// What fmt puts around as many letters as the text has columns is around the text: fmt counts combining characters.
+  template <class Context>
+  auto show(std::string_view text, Context& context) const -> decltype(context.out()) {
+    const std::size_t columns = usdt::tools::width_of(text);
+    if (columns == text.size()) return Base::format({text.data(), text.size()}, context);
+    const auto out = context.out();
+    fmt::memory_buffer letters;
+    context.advance_to(fmt::appender(letters));
+    Base::format(std::string(columns, 'x'), context);
+    const std::string_view around(letters.data(), letters.size());
+    const std::size_t before = std::min(around.find('x'), around.size());
+    return fmt::format_to(out, "{:{}}{}{:{}}", "", before, text, "", around.size() - before - columns);
   }
 };
 
 template <>
 struct fmt::formatter<usdt::tools::Styled> : fmt::formatter<usdt::tools::Foreign> {
   template <class Context>
-  auto format(const usdt::tools::Styled& part, Context& context) const {
+  auto format(const usdt::tools::Styled& part, Context& context) const -> decltype(context.out()) {
     const std::string_view code = usdt::tools::code_of(part.style);
     if (!code.empty()) context.advance_to(fmt::format_to(context.out(), "\x1b[{}m", code));
     context.advance_to(fmt::formatter<usdt::tools::Foreign>::format({part.text}, context));
@@ -114,13 +132,15 @@ class Stream {
   /// Begins a new line before what was printed from `at` on, a value of printed().
   void break_line(std::uint64_t at);
 
-  /// Makes what was printed from `at` on, text of one line, at least `least` characters wide, by spaces before it or
-  /// (`left`) behind it, and leaves at most `most` characters of it.
+  /// Columns of what was printed from `at` on, text of one line without styles.
+  [[nodiscard]] std::size_t width(std::uint64_t at) const { return width_of(printed_from(at)); }
+  /// Makes it at least `least` columns wide, by spaces before it or (`left`) behind it, and leaves at most `most` of
+  /// it.
   void fit(std::uint64_t at, std::size_t least, std::size_t most, bool left);
 
-  /// Leaves of what was printed from `at` on, whole lines, at most `lines` of them and of each at most `characters`;
+  /// Leaves of what was printed from `at` on, whole lines, at most `lines` of them, each shortened() to `columns`;
   /// returns how many lines are left.
-  std::size_t cut(std::uint64_t at, std::size_t lines, std::size_t characters);
+  std::size_t cut(std::uint64_t at, std::size_t lines, std::size_t columns);
 
   /// Writes what is buffered. Without patience it waits as long as it takes. What is printed then is for a terminal as
   /// wide as it is then.
@@ -156,6 +176,10 @@ class Stream {
   [[nodiscard]] std::int64_t put(std::string_view data) const;
   [[nodiscard]] bool writable(int wait_ms) const;
   void forget_written();
+  [[nodiscard]] std::string_view printed_from(std::uint64_t at) const {
+    const auto from = static_cast<std::size_t>(at - before_);
+    return {buffer_.data() + from, buffer_.size() - from};
+  }
 
   int fd_;
   bool ours_ = false;     ///< fd_ is closed at the end

@@ -15,6 +15,7 @@
 #include "common/arg_json.hpp"
 #include "common/json.hpp"
 #include "common/terminal.hpp"
+#include "common/width.hpp"
 
 namespace usdt_list {
 namespace {
@@ -42,7 +43,8 @@ class FunctionPrinter {
 
   void print(const std::vector<ListedFunction>& functions) {
     for (const ListedFunction& each : functions) {
-      if (each.name.size() <= kWidestName) width_ = std::max(width_, each.name.size());
+      const std::size_t columns = usdt::tools::shown_width(each.name);
+      if (columns <= kWidestName) width_ = std::max(width_, columns);
     }
     for (auto first = functions.begin(); first != functions.end() && out_.error() == 0;) {
       const auto last =
@@ -77,7 +79,8 @@ class FunctionPrinter {
     if (!out_.terminal().interactive) {
       out_.print("{}\t{}", point.name, text);
       if (!remark.empty()) out_.print("\t{}", remark);
-    } else if (std::max(width_, point.name.size()) + 2 + text.size() + (remark.empty() ? 0 : 2 + remark.size()) <=
+    } else if (std::max(width_, usdt::tools::shown_width(point.name)) + 2 + usdt::tools::shown_width(text) +
+                   (remark.empty() ? 0 : 2 + remark.size()) <=
                out_.terminal().width) {
       out_.print("{:<{}}  {}", out_.styled(point.name, Style::name), width_, out_.styled(text, style));
       if (!remark.empty()) out_.print("  {}", out_.styled(remark, Style::bad));
@@ -109,8 +112,8 @@ class FunctionPrinter {
     std::size_t name_width = 8;
     std::size_t type_width = 0;
     const auto measure = [&](const usdt::Arg& arg) {
-      name_width = std::max(name_width, arg.name().size());
-      type_width = std::max(type_width, type_of(arg).size());
+      name_width = std::max(name_width, usdt::tools::shown_width(arg.name()));
+      type_width = std::max(type_width, usdt::tools::shown_width(type_of(arg)));
     };
     for (const usdt::Arg& arg : each.args) measure(arg);
     if (each.result) measure(*each.result);

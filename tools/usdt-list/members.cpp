@@ -12,6 +12,7 @@
 
 #include "common/json.hpp"
 #include "common/report.hpp"
+#include "common/width.hpp"
 #include "exit_code.hpp"
 #include "print.hpp"
 #include "usdt/usdt.hpp"
@@ -141,7 +142,7 @@ void print_text(const Layout& layout, const std::string& source, usdt::tools::St
   if (layout.rows.empty()) return;
   std::size_t width = 4;
   for (const Row& row : layout.rows)
-    width = std::max(width, std::min<std::size_t>(name_of(row).size() + 2 * row.depth, 40));
+    width = std::max(width, std::min<std::size_t>(usdt::tools::shown_width(name_of(row)) + 2 * row.depth, 40));
   out.print("  {:>6} {:>6} {:>6}  {:<{}}  {}\n", "OFFSET", "SIZE", "BITS", "NAME", width, "TYPE");
   for (const Row& row : layout.rows) {
     out.print("  {:>6} {:>6} {:>6}  {:{}}", offset_of(row), size_of(row), bits_of(row), "", 2 * row.depth);

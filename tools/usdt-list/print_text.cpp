@@ -12,6 +12,7 @@
 #include "common/report.hpp"
 #include "common/signature.hpp"
 #include "common/terminal.hpp"
+#include "common/width.hpp"
 #include "describe.hpp"
 #include "listing.hpp"
 #include "print.hpp"
@@ -21,7 +22,9 @@ namespace {
 
 using usdt::tools::counted;
 using usdt::tools::printable;
+using usdt::tools::shown_width;
 using usdt::tools::Style;
+using usdt::tools::width_of;
 
 /// How often each of some texts comes, in the order they came first. A probe can have as many as it has sites.
 class Tally {
@@ -134,15 +137,15 @@ class TextPrinter {
   static std::size_t widest(const std::vector<Row>& rows, std::string Row::*cell, std::size_t limit) {
     std::size_t width = 0;
     for (const Row& row : rows) {
-      if ((row.*cell).size() <= limit) width = std::max(width, (row.*cell).size());
+      if (const std::size_t columns = width_of(row.*cell); columns <= limit) width = std::max(width, columns);
     }
     return width;
   }
 
   void print_aligned(const Row& row, bool heading = false) {
     const Style name = heading ? Style::bold : Style::name;
-    const bool fits = row.signature.size() <= signature_width_;
-    if (fits && row.name.size() <= name_width_) {
+    const bool fits = width_of(row.signature) <= signature_width_;
+    if (fits && width_of(row.name) <= name_width_) {
       out_.print("{:<{}}", out_.styled(row.name, name), name_width_);
     } else {
       out_.print("{}\n{:{}}", out_.styled(row.name, name), "", fits ? name_width_ : kIndent - 2);
@@ -217,7 +220,7 @@ class TextPrinter {
       const WrittenArgs args = decoder_.args(site);
       if (!args.parsed.empty()) out_.print("    {:<8} {}\n", "args", printable(site.args_text));
       std::size_t width = 0;
-      for (const usdt::ParsedArg& arg : args.parsed) width = std::max(width, printable(arg.text).size());
+      for (const usdt::ParsedArg& arg : args.parsed) width = std::max(width, shown_width(arg.text));
       width = std::min<std::size_t>(width, 80);  // one long argument widens no other line
       for (std::size_t n = 0; n < args.parsed.size(); ++n) print_arg(site, n, args, width);
       out_.flush_if_full();
@@ -236,7 +239,7 @@ class TextPrinter {
     // Below the whole argument text, as a compiler shows it.
     std::size_t place = unreadable->column;
     const std::string_view text = excerpt(site.args_text, place);
-    const std::size_t column = printable(text.substr(0, place)).size();
+    const std::size_t column = shown_width(text.substr(0, place));
     out_.print("    {:<8} {}\n    {:<8} {:>{}}\n", "", text, "", '^', column + 1);
   }
 

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "common/report.hpp"
+#include "common/width.hpp"
 #include "explain.hpp"
 #include "output.hpp"
 
@@ -14,6 +15,9 @@ namespace usdt_trace {
 namespace {
 
 using usdt::tools::counted;
+using usdt::tools::padded;
+using usdt::tools::printable;
+using usdt::tools::shown_width;
 using Role = ExplainedSites::Role;
 
 constexpr std::size_t kLabel = 12;  ///< columns of what lines are about
@@ -90,8 +94,8 @@ class TextExplanation {
     std::size_t name = 0;
     std::size_t type = 0;
     for (const ExplainedValue& value : sites.values) {
-      name = std::max(name, value.name.size());
-      type = std::max(type, value.type.size());
+      name = std::max(name, shown_width(value.name));
+      type = std::max(type, shown_width(value.type));
     }
     constexpr std::size_t widest = 24;
     name = std::min(name, widest);
@@ -99,8 +103,8 @@ class TextExplanation {
     const char* label = sites.recorded ? "records" : "reads";
     if (sites.values.empty() && sites.role != Role::span) line("reads", "no argument");
     for (const ExplainedValue& value : sites.values) {
-      std::string text = fmt::format("{:<{}}  {:<{}}  ", value.name, name, value.type, type);
-      const std::size_t indent = text.size();
+      std::string text = padded(printable(value.name), name) + "  " + padded(printable(value.type), type) + "  ";
+      const std::size_t indent = usdt::tools::width_of(text);
       text += value.unreadable.empty() ? value.where : fmt::format("<{}>", value.unreadable);
       if (value.reads > 0) text += fmt::format("; {}", counted(value.reads, "read"));
       if (!value.text.empty()) text += fmt::format("; text, {}", value.text);
@@ -141,7 +145,7 @@ class TextExplanation {
 
   /// On a terminal further lines are below the text, `indent` columns into it.
   void line(std::string_view about, std::string_view text, std::size_t indent = 0) {
-    const std::string shown = usdt::tools::printable(text);
+    const std::string shown = printable(text);
     std::string_view rest = shown;
     const std::size_t room = out_.room(kLabel + 2, 20);
     std::string_view first = usdt::tools::next_line(rest, room);

@@ -28,7 +28,7 @@ struct FormatPiece {
   bool zeros = false;                         ///< flag '0'
   bool plus = false;                          ///< flag '+'
   bool prefix = false;                        ///< flag '#': "0x"
-  std::size_t width = 0;                      ///< characters at least
+  std::size_t width = 0;                      ///< columns at least
   std::optional<std::size_t> precision = {};  ///< digits behind the point; of texts characters at most
   std::uint32_t column = 0;                   ///< zero-based, where it is in the format
 };

@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <iterator>
 
 #include "common/meaning.hpp"
+#include "common/report.hpp"
+#include "common/width.hpp"
 #include "frames.hpp"
 #include "output.hpp"
 #include "view_output.hpp"
@@ -40,7 +43,7 @@ class TextOutput final : public Output {
         label_(label_of(flags)) {
     trace(plan);
     if (out_.terminal().interactive && flags.each_event() && format_.empty() && flags.first_question)
-      out_.print("{:<{}}{}\n", "", label_.size(),
+      out_.print("{:<{}}{}\n", "", usdt::tools::width_of(label_),
                  out_.styled(fmt::format("{:<15} {:<15} {:<7} {:<{}} ARGUMENTS", "TIME", "COMMAND", "PID", "PROBE",
                                          probe_width_),
                              usdt::tools::Style::bold));
@@ -59,7 +62,7 @@ class TextOutput final : public Output {
   void make_room() {
     const std::size_t widest = std::min(kWidestProbe, out_.room(kBeforeProbe + 1 + kSomeArguments, 0));
     for (; measured_ < names_.size(); ++measured_)
-      probe_width_ = std::max(probe_width_, std::min(names_[measured_].size(), widest));
+      probe_width_ = std::max(probe_width_, std::min(usdt::tools::shown_width(names_[measured_]), widest));
   }
 
   /// A notice says it.
@@ -116,26 +119,32 @@ class TextOutput final : public Output {
       around_.begin(kept);
       show_event(*kept.event);
     }
-    if (redraws()) table_height_ = out_.cut(at, std::max<std::size_t>(terminal.height, 4) - 2, terminal.width - 1);
+    if (redraws()) table_height_ = out_.cut(at, most_lines(), room_of_lines());
   }
 
   /// On a terminal the one before gives its place to it.
   void table(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows,
              const std::optional<usdt::Overhead>& overhead) override {
     const usdt::tools::Terminal& terminal = out_.terminal();
-    std::vector<std::string> lines = table_lines({view_, plan(), table, rows}, terminal.width);
-    if (sample_ > 1) lines.push_back(estimated_text(sample_));
-    if (limited_ && !overhead) lines.push_back("estimated from the weights of events");
-    if (overhead && overhead->looked_at < 1) lines.push_back(estimated_text(*overhead));
+    Page page{.columns = terminal.width, .redrawn = redraws()};
+    if (terminal.interactive) page.columns = page.room = room_of_lines();
+    std::vector<std::string> lines = table_lines({view_, plan(), table, rows}, page);
+    std::vector<std::string> notes;
+    if (sample_ > 1) notes.push_back(estimated_text(sample_));
+    if (limited_ && !overhead) notes.emplace_back("estimated from the weights of events");
+    if (overhead && overhead->looked_at < 1) notes.push_back(estimated_text(*overhead));
     if (redraws()) {
       if (table_height_ > 0) out_.erase_lines(table_height_);
-      for (std::string& line : lines) line.resize(std::min(line.size(), terminal.width - 1));
-      if (lines.size() + 2 > terminal.height) lines.resize(std::max<std::size_t>(terminal.height, 4) - 2);
-      table_height_ = lines.size();
+      leave_out_what_is_too_high(lines, notes.size());
     } else {
       show_when();
     }
-    for (const std::string& line : lines) out_.print("{}\n", line);
+    std::ranges::move(notes, std::back_inserter(lines));
+    table_height_ = 0;
+    for (const std::string& line : lines) {
+      out_.print("{}\n", line);
+      table_height_ += height_of(line);
+    }
   }
 
   /// On a terminal a picture of as much as it is wide for, again and again; elsewhere one of all in the end.
@@ -175,8 +184,7 @@ class TextOutput final : public Output {
     std::stable_sort(hit.begin(), hit.end(), [&](std::size_t a, std::size_t b) { return number(a) > number(b); });
     if (!question_.empty()) out_.print("{}:\n", question_);
     out_.print("{:>12}  {}\n", "HITS", "PROBE");
-    for (const std::size_t i : hit)
-      out_.print("{:>12}  {}\n", number(i), full_name(plan(), plan().probes[usdt::Index<usdt::PlannedProbe>(i)]));
+    for (const std::size_t i : hit) show_count(number(i), plan().probes[usdt::Index<usdt::PlannedProbe>(i)]);
     if (sample_ > 1) out_.print("{}\n", estimated_text(sample_));
     if (summary.overhead && summary.overhead->looked_at < 1) out_.print("{}\n", estimated_text(*summary.overhead));
     if (limited_ && !summary.overhead) out_.print("estimated from the weights of events\n");
@@ -193,10 +201,44 @@ class TextOutput final : public Output {
     out_.print("\n");
   }
 
+  /// On a terminal in one line.
+  void show_count(std::uint64_t hits, const usdt::PlannedProbe& probe) {
+    const std::uint64_t at = out_.printed();
+    out_.print("{:>12}  ", hits);
+    const std::string name = usdt::tools::printable(full_name(plan(), probe));
+    const std::size_t taken = out_.width(at);
+    const std::size_t room = room_of_lines() - std::min(taken, room_of_lines());
+    out_.print("{}\n", out_.terminal().interactive ? usdt::tools::shortened(name, room) : name);
+  }
+
+  /// One column less than the terminal has: some begin a new line behind the last one.
+  [[nodiscard]] std::size_t room_of_lines() const { return std::max<std::size_t>(out_.terminal().width, 2) - 1; }
+  /// That a table which takes its own place again and again may have.
+  [[nodiscard]] std::size_t most_lines() const { return std::max<std::size_t>(out_.terminal().height, 4) - 2; }
+  /// Lines of the terminal that it goes over.
+  [[nodiscard]] std::size_t height_of(std::string_view line) const {
+    const std::size_t width = std::max<std::size_t>(out_.terminal().width, 1);
+    return std::max<std::size_t>((usdt::tools::width_of(line) + width - 1) / width, 1);
+  }
+
+  /// Of a table, above as many other lines.
+  void leave_out_what_is_too_high(std::vector<std::string>& lines, std::size_t others) const {
+    const std::size_t most = std::max<std::size_t>(most_lines(), others + 2) - others;
+    std::size_t height = 0;
+    std::size_t left = 0;
+    for (; left < lines.size() && height + height_of(lines[left]) <= most; ++left) height += height_of(lines[left]);
+    if (left == lines.size()) return;
+    left -= left > 0 && height == most ? 1 : 0;  // for the line that says so
+    const std::size_t more = lines.size() - left;
+    lines.resize(left);
+    lines.push_back(fmt::format("... and {} more on a higher terminal", usdt::tools::counted(more, "line")));
+  }
+
   /// Before lines of a script's question.
   static std::string label_of(const Flags& flags) {
-    return flags.question.empty() ? std::string()
-                                  : fmt::format("{:<{}}  ", usdt::tools::printable(flags.question), flags.label_width);
+    return flags.question.empty()
+               ? std::string()
+               : usdt::tools::padded(usdt::tools::printable(flags.question), flags.label_width) + "  ";
   }
 
   /// A table takes the place of the one before. Those of a script would take each other's.
@@ -216,7 +258,7 @@ class TextOutput final : public Output {
   void show_piece(const Piece& piece) {
     const std::uint64_t at = out_.printed();
     piece();
-    if (!out_.terminal().interactive || out_.printed() - line_ <= out_.terminal().width) return;
+    if (!out_.terminal().interactive || out_.width(line_) <= out_.terminal().width) return;
     out_.break_line(at);
     line_ = at + 1;
   }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "common/nearest.hpp"
+#include "common/width.hpp"
 #include "script.hpp"
 
 namespace usdt_trace {
@@ -150,7 +151,7 @@ usdt::Result<std::vector<Flags>> questions_of_script(const CLI::App& app, const 
     auto made = question_flags(*script, question, app, line);
     if (!made) return usdt::fail(made.error());
     made->first_question = std::ranges::all_of(questions, [](const Flags& each) { return !each.each_event(); });
-    width = std::max(width, question.name.size());
+    width = std::max(width, usdt::tools::shown_width(question.name));
     questions.push_back(std::move(*made));
   }
   for (std::size_t n = 0; n < questions.size(); ++n) {

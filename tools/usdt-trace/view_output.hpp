@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/json.hpp"
@@ -25,9 +26,16 @@ struct ShownTable {
   const std::vector<usdt::TableRow>& rows;
 };
 
-/// The table as columns, or as histograms with bars for so many columns of a terminal; whatever is text of others is
-/// printable.
-[[nodiscard]] std::vector<std::string> table_lines(const ShownTable& shown, std::size_t width);
+/// What tables are shown on.
+struct Page {
+  std::size_t columns = 80;                   ///< for histograms with their bars
+  std::size_t room = std::string_view::npos;  ///< columns that lines may have
+  bool redrawn = false;                       ///< the next table takes its place: all lines have to fit, stacks, too
+};
+
+/// The table as columns, or as histograms; whatever is text of others is printable. Words that there is no room for are
+/// shortened(), numbers never: a line is longer than the page only for one.
+[[nodiscard]] std::vector<std::string> table_lines(const ShownTable& shown, const Page& page);
 
 /// Its members of a JSON object: "by", "rows" (docs/json.md).
 void write_table(usdt::tools::JsonWriter& json, const ShownTable& shown);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/escape.hpp"
+#include "common/width.hpp"
 #include "frames.hpp"
 #include "view_output.hpp"
 
@@ -17,101 +18,187 @@ using Lines = std::vector<std::string>;
 
 constexpr std::string_view kGap = "  ";
 
-/// Each shown number of each row, with the header first, all of one column equally wide.
-std::vector<Lines> number_columns(const View& view, const std::vector<ShownRow>& rows) {
-  std::vector<Lines> columns;
-  for (const Shown shown : view.shown) {
-    Lines column{header_of(shown, view)};
-    for (const ShownRow& row : rows) column.push_back(shown_number(shown, view, row));
-    std::size_t width = 0;
-    for (const std::string& cell : column) width = std::max(width, cell.size());
-    for (std::string& cell : column) cell = fmt::format("{:>{}}", cell, width);
-    columns.push_back(std::move(column));
-  }
-  return columns;
-}
+/// Cells below each other.
+struct Column {
+  bool right = false;  ///< aligned
+  Lines cells{};
+  std::size_t width = 0;  ///< of the widest cell, until there is no room for it
+  std::size_t least = 0;  ///< that it can be made narrower to
 
-/// Each key of each row, with the header first; all but the last column are padded.
-std::vector<Lines> key_columns(const ShownTable& what, const std::vector<ShownRow>& rows) {
-  const std::vector<usdt::TableColumn>& keys = what.table.keys;
-  const std::size_t shown = keys.size() - (what.view.folds_last_key() ? 1 : 0);
-  std::vector<Lines> columns;
-  for (std::size_t i = 0; i < shown; ++i) {
-    if (keys[i].type == usdt::ExpressionType::stack) continue;  // below the row
-    Lines column{keys[i].label};
-    for (const ShownRow& row : rows)
-      column.push_back(usdt::tools::printable(key_text(what.plan, keys[i], row.keys[i])));
-    std::size_t width = 0;
-    for (const std::string& cell : column) width = std::max(width, cell.size());
-    for (std::string& cell : column) cell.resize(width, ' ');
-    columns.push_back(std::move(column));
+  void add(std::string text, bool may_be_cut) {
+    constexpr std::size_t kNarrowest = 16;  // the name of any command fits it
+    const std::size_t columns = usdt::tools::width_of(text);
+    width = std::max(width, columns);
+    least = std::max(least, may_be_cut ? std::min(columns, kNarrowest) : columns);
+    cells.push_back(std::move(text));
   }
-  return columns;
-}
+  void add_words(std::string_view text) { add(usdt::tools::printable(text), true); }
+  void add_number(std::string text) { add(std::move(text), false); }
 
-/// Below a row, the kernel's first, as they were within each other.
-void add_stacks(Lines& lines, const ShownRow& row) {
-  for (const bool kernel : {true, false}) {
-    for (const usdt::TableKey& key : row.keys) {
-      const auto* stack = std::get_if<usdt::TableStack>(&key);
-      if (stack == nullptr || stack->kernel != kernel) continue;
-      if (!stack->names) lines.push_back(fmt::format("    <{}>", usdt::tools::printable(stack->why_none)));
-      if (!stack->names) continue;
-      for (const std::string& frame : frame_texts(*stack->names))
-        lines.push_back("    " + usdt::tools::printable(frame));
-    }
+  [[nodiscard]] std::string cell(std::size_t n) const {
+    std::string text = usdt::tools::shortened(cells[n], width);
+    if (right) text.insert(0, width - usdt::tools::width_of(text), ' ');
+    return usdt::tools::padded(std::move(text), width);
   }
-}
+};
 
 std::string without_blanks_behind(std::string line) {
   line.resize(line.find_last_not_of(' ') + 1);
   return line;
 }
 
-void add_rows(Lines& lines, const ShownTable& what, const std::vector<ShownRow>& rows) {
+/// Columns beside each other. Where there is no room for them words are cut, numbers never: what then has no room
+/// beside those before it is below them.
+class Grid {
+ public:
+  Grid(std::vector<Column> columns, std::size_t room, std::string_view gap = kGap)
+      : columns_(std::move(columns)), room_(room), gap_(gap) {
+    make_fit();
+  }
+
+  void add_row(Lines& lines, std::size_t n) const {
+    constexpr std::size_t kBelow = 4;
+    std::string line;
+    std::size_t taken = 0;
+    for (const Column& column : columns_) {
+      if (taken > 0 && taken + gap_.size() + column.width > room_) {
+        lines.push_back(without_blanks_behind(std::exchange(line, std::string(kBelow, ' '))));
+        taken = kBelow;
+      } else if (taken > 0) {
+        line += gap_;
+        taken += gap_.size();
+      }
+      line += column.cell(n);
+      taken += column.width;
+    }
+    line = without_blanks_behind(std::move(line));
+    if (!line.empty()) lines.push_back(std::move(line));
+  }
+
+ private:
+  /// Makes the widest narrower, as far as it can be.
+  void make_fit() {
+    std::size_t taken = gap_.size() * (columns_.size() - 1);
+    for (const Column& column : columns_) taken += column.width;
+    const auto can_give = [](const Column& column) { return column.width > column.least ? column.width : 0; };
+    for (; taken > room_; --taken) {
+      Column& widest = *std::ranges::max_element(columns_, {}, can_give);
+      if (can_give(widest) == 0) return;
+      --widest.width;
+    }
+  }
+
+  std::vector<Column> columns_;
+  std::size_t room_;
+  std::string_view gap_;
+};
+
+/// Whether a key is digits, which mean something else where one is missing.
+bool is_number(const usdt::TableKey& key, std::string_view text) {
+  if (std::holds_alternative<usdt::TableText>(key) || text.empty()) return false;
+  return text[0] == '-' || (text[0] >= '0' && text[0] <= '9');
+}
+
+std::vector<Column> number_columns(const View& view, const std::vector<ShownRow>& rows) {
+  std::vector<Column> columns;
+  for (const Shown shown : view.shown) {
+    Column& column = columns.emplace_back(Column{.right = true});
+    column.add_words(header_of(shown, view));
+    for (const ShownRow& row : rows) column.add_number(shown_number(shown, view, row));
+  }
+  return columns;
+}
+
+std::vector<Column> key_columns(const ShownTable& what, const std::vector<ShownRow>& rows) {
+  const std::vector<usdt::TableColumn>& keys = what.table.keys;
+  const std::size_t shown = keys.size() - (what.view.folds_last_key() ? 1 : 0);
+  std::vector<Column> columns;
+  for (std::size_t i = 0; i < shown; ++i) {
+    if (keys[i].type == usdt::ExpressionType::stack) continue;  // below the row
+    Column& column = columns.emplace_back();
+    column.add_words(keys[i].label);
+    for (const ShownRow& row : rows) {
+      std::string text = key_text(what.plan, keys[i], row.keys[i]);
+      is_number(row.keys[i], text) ? column.add_number(std::move(text)) : column.add_words(text);
+    }
+  }
+  return columns;
+}
+
+/// Below a row, the kernel's first, as they were within each other.
+void add_stacks(Lines& lines, const ShownRow& row, const Page& page) {
+  const auto add = [&](const std::string& frame) {
+    std::string line = "    " + usdt::tools::printable(frame);
+    lines.push_back(page.redrawn ? usdt::tools::shortened(line, page.room) : std::move(line));
+  };
+  for (const bool kernel : {true, false}) {
+    for (const usdt::TableKey& key : row.keys) {
+      const auto* stack = std::get_if<usdt::TableStack>(&key);
+      if (stack == nullptr || stack->kernel != kernel) continue;
+      if (!stack->names) add(fmt::format("<{}>", stack->why_none));
+      if (!stack->names) continue;
+      for (const std::string& frame : frame_texts(*stack->names)) add(frame);
+    }
+  }
+}
+
+void add_rows(Lines& lines, const ShownTable& what, const std::vector<ShownRow>& rows, const Page& page) {
   auto columns = number_columns(what.view, rows);
   std::ranges::move(key_columns(what, rows), std::back_inserter(columns));
+  const Grid grid(std::move(columns), page.room);
   for (std::size_t n = 0; n <= rows.size(); ++n) {
-    std::string line;
-    for (const Lines& column : columns) line.append(line.empty() ? "" : kGap).append(column[n]);
-    lines.push_back(without_blanks_behind(std::move(line)));
-    if (n > 0) add_stacks(lines, rows[n - 1]);
+    grid.add_row(lines, n);
+    if (n > 0) add_stacks(lines, rows[n - 1], page);
   }
 }
 
-/// "pid 17, comm bash", before a histogram of its own.
-std::string title(const ShownTable& what, const ShownRow& row) {
-  std::string text;
+/// "pid 17, comm bash: size", before a histogram of its own.
+void add_title(Lines& lines, const ShownTable& what, const ShownRow& row, std::size_t room) {
+  std::vector<Column> parts;
   for (std::size_t i = 0; i + 1 < what.table.keys.size(); ++i) {
-    if (what.table.keys[i].type == usdt::ExpressionType::stack) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", what.table.keys[i].label,
-                        key_text(what.plan, what.table.keys[i], row.keys[i]));
+    const usdt::TableColumn& key = what.table.keys[i];
+    if (key.type == usdt::ExpressionType::stack) continue;
+    const std::string text = key_text(what.plan, key, row.keys[i]);
+    const std::string part = usdt::tools::printable(fmt::format("{} {},", key.label, text));
+    parts.emplace_back().add(part, !is_number(row.keys[i], text));
   }
+  if (!parts.empty()) parts.back().cells[0].back() = ':';
   const std::string_view unit = what.view.value == "duration" ? " (ns)" : "";
-  return fmt::format("{}{}{}{}", text, text.empty() ? "" : ": ", what.view.value, unit);
+  parts.emplace_back().add_words(fmt::format("{}{}", what.view.value, unit));
+  Grid(std::move(parts), room, " ").add_row(lines, 0);
 }
 
-void add_histogram(Lines& lines, const ShownTable& what, const ShownRow& row, std::size_t width) {
-  std::size_t label = 0;
-  std::size_t number = 0;
+/// Ranges, counts, and bars with the room that those leave. Where ranges are missing between two, "..." is.
+std::vector<Column> histogram_columns(const View& view, const ShownRow& row, const Page& page) {
+  Column ranges;
+  Column counts{.right = true};
   std::uint64_t most = 1;
   for (const ShownRow::Bar& bar : row.bars) {
-    label = std::max(label, range_text(what.view, bar.range).size());
-    number = std::max(number, fmt::format("{}", bar.count).size());
+    ranges.add_number(range_text(view, bar.range));
+    counts.add_number(fmt::format("{}", bar.count));
     most = std::max(most, bar.count);
   }
-  constexpr std::size_t kNarrowest = 10;
-  const std::size_t taken = label + number + 2 * kGap.size();
-  const std::size_t room = width > taken + kNarrowest ? width - taken : kNarrowest;
-  lines.push_back(title(what, row));
-  add_stacks(lines, row);
-  const ShownRow::Bar* before = nullptr;
+  constexpr std::size_t kShortest = 10;  // where lines may be of any length
+  const std::size_t taken = ranges.width + counts.width + 2 * kGap.size();
+  const std::size_t least = page.room == std::string_view::npos ? kShortest : 0;
+  const std::size_t room = std::max(page.columns - std::min(taken, page.columns), least);
+  Column bars;
   for (const ShownRow::Bar& bar : row.bars) {
-    if (before && !are_neighbours(*before, bar)) lines.push_back(fmt::format("{:>{}}", "...", label));
-    before = &bar;
     const auto length = static_cast<std::size_t>(static_cast<usdt::Int128>(bar.count) * static_cast<int>(room) / most);
-    lines.push_back(fmt::format("{:<{}}{}{:>{}}{}{:@<{}}", range_text(what.view, bar.range), label, kGap, bar.count,
-                                number, length > 0 ? kGap : "", "", length));
+    bars.add(std::string(length, '@'), false);
+  }
+  return {std::move(ranges), std::move(counts), std::move(bars)};
+}
+
+void add_histogram(Lines& lines, const ShownTable& what, const ShownRow& row, const Page& page) {
+  add_title(lines, what, row, page.room);
+  add_stacks(lines, row, page);
+  std::vector<Column> columns = histogram_columns(what.view, row, page);
+  const std::size_t label = columns.front().width;
+  const Grid grid(std::move(columns), page.room);
+  for (std::size_t n = 0; n < row.bars.size(); ++n) {
+    if (n > 0 && !are_neighbours(row.bars[n - 1], row.bars[n])) lines.push_back(fmt::format("{:>{}}", "...", label));
+    grid.add_row(lines, n);
   }
 }
 
@@ -158,7 +245,7 @@ std::string estimated_text(const usdt::Overhead& overhead) {
 
 std::string estimated_text(std::uint32_t sample) { return fmt::format("estimated from one in {} hits", sample); }
 
-std::vector<std::string> table_lines(const ShownTable& what, std::size_t width) {
+std::vector<std::string> table_lines(const ShownTable& what, const Page& page) {
   const View& view = what.view;
   if (view.folded) return folded_lines(what);
   std::vector<ShownRow> shown = arrange(view, what.table, what.rows);
@@ -166,11 +253,11 @@ std::vector<std::string> table_lines(const ShownTable& what, std::size_t width) 
   shown.resize(shown.size() - left_out);
   Lines lines;
   if (view.histogram == Histogram::none) {
-    add_rows(lines, what, shown);
+    add_rows(lines, what, shown, page);
   } else {
     for (const ShownRow& row : shown) {
       if (!lines.empty()) lines.emplace_back();
-      add_histogram(lines, what, row, width);
+      add_histogram(lines, what, row, page);
     }
   }
   if (left_out > 0) lines.push_back(fmt::format("and {} more", left_out));
