@@ -43,10 +43,14 @@ function(usdt_bpf_object target source object)
   if(USDT_LLVM_STRIP)
     set(strip ${USDT_LLVM_STRIP})
   endif()
+  set(launcher "")
+  if(CMAKE_C_COMPILER_LAUNCHER)  # such as ccache, for which the directory is no part of it: its debug information is stripped
+    set(launcher ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1 ${CMAKE_C_COMPILER_LAUNCHER})
+  endif()
   cmake_path(GET object FILENAME name)
   add_custom_command(
     OUTPUT ${object}
-    COMMAND ${USDT_CLANG} -target bpf -mcpu=v3 -g -O2 -Wall ${flags} ${ARG_DEFINES} ${ARG_OPTIONS}
+    COMMAND ${launcher} ${USDT_CLANG} -target bpf -mcpu=v3 -g -O2 -Wall ${flags} ${ARG_DEFINES} ${ARG_OPTIONS}
             -MD -MF ${object}.d -c ${source} -o ${object}
     # Of labels and of relocations between debug sections libbpf only reads that they are there, which takes it half its time.
     COMMAND ${strip} -g --wildcard --strip-symbol=LBB* --remove-section=.rel.BTF.ext ${object}

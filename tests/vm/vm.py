@@ -119,8 +119,8 @@ def build(arch, *targets):
     """Builds what the guests run; returns where it is, and the seconds it took."""
     home = BUILD / arch
     settings = ["-DUSDT_STATIC=ON", "-DUSDT_BUILD_BENCH=ON"]
-    if arch == "amd64":  # the release preset's flags: ccache has the objects
-        settings += ["-DCMAKE_BUILD_TYPE=Release", "-DUSDT_WERROR=ON"]
+    if arch == "amd64":  # the release preset's flags and include roots: ccache has the objects
+        settings += ["-DCMAKE_BUILD_TYPE=Release", "-DUSDT_WERROR=ON", f"-DUSDT_ROOMS={PROJECT}/build/rooms"]
     else:
         settings += ["-DCMAKE_BUILD_TYPE=None", f"-DCMAKE_TOOLCHAIN_FILE={PROJECT}/tests/vm/cross.cmake",
                      f"-DUSDT_VM_TRIPLE={debian.TRIPLES[arch]}", f"-DCMAKE_SYSROOT={debian.sysroot(arch)}"]
