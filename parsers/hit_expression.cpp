@@ -188,6 +188,7 @@ struct TextParser : x3::parser<TextParser> {
     const std::string inner = without_backslashes(rest.substr(1, length - 1));
     if (inner.size() != 1) return 0;
     node.op = Op::integer;
+    // NOLINTNEXTLINE(bugprone-signed-char-misuse): as C has it, '\xff' is -1
     node.bits = static_cast<std::uint64_t>(static_cast<signed char>(inner[0]));
     return length + 1;
   }

@@ -90,11 +90,11 @@ usdt::Result<void> Run::release_command() {
 
 void Run::begin_time() {
   if (!flags_.duration_seconds) return;
-  end_ = Clock::now() +
-         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*flags_.duration_seconds));
+  const auto given = std::chrono::duration<double>(*flags_.duration_seconds);
+  end_ = (Clock::now() + std::chrono::duration_cast<Clock::duration>(given)).time_since_epoch().count();
 }
 
-bool Run::over() const { return end_asked_for() || ended_ || Clock::now() >= end_.load(); }
+bool Run::over() const { return end_asked_for() || ended_ || Clock::now() >= end_of_time(); }
 
 usdt::StopToken Run::told_over() {
   if (!teller_.joinable()) {

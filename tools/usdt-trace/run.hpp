@@ -57,7 +57,9 @@ class Run {
   /// It shall end.
   void end() { ended_ = true; }
   /// How long it may go on at most.
-  [[nodiscard]] Clock::time_point end_of_time() const noexcept { return end_; }
+  [[nodiscard]] Clock::time_point end_of_time() const noexcept {
+    return Clock::time_point(Clock::duration(end_.load()));
+  }
   /// Whether to wait for a reader who takes nothing. While the trace shall go on, of course; then a second, in which
   /// one who is only slow takes what there is.
   [[nodiscard]] bool patient();
@@ -89,7 +91,8 @@ class Run {
   bool released_ = false;  ///< the command
   Arrival arrival_ = {};
   std::atomic<bool> ended_ = false;
-  std::atomic<Clock::time_point> end_ = Clock::time_point::max();
+  /// Since the clock's epoch: 32-bit machines have atomic numbers of this size, and no such structs.
+  std::atomic<Clock::rep> end_ = Clock::time_point::max().time_since_epoch().count();
   std::optional<Clock::time_point> last_patience_ = {};
   usdt::StopSource told_ = {};
   std::jthread teller_ = {};  ///< ends before what it looks at

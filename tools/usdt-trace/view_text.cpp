@@ -119,7 +119,10 @@ std::vector<Column> key_columns(const ShownTable& what, const std::vector<ShownR
     column.add_words(keys[i].label);
     for (const ShownRow& row : rows) {
       std::string text = key_text(what.plan, keys[i], row.keys[i]);
-      is_number(row.keys[i], text) ? column.add_number(std::move(text)) : column.add_words(text);
+      if (is_number(row.keys[i], text))
+        column.add_number(std::move(text));
+      else
+        column.add_words(text);
     }
   }
   return columns;
@@ -165,7 +168,8 @@ void add_title(Lines& lines, const ShownTable& what, const ShownRow& row, std::s
   if (!parts.empty()) parts.back().cells[0].back() = ':';
   const std::string_view unit = what.view.value == "duration" ? " (ns)" : "";
   parts.emplace_back().add_words(fmt::format("{}{}", what.view.value, unit));
-  Grid(std::move(parts), room, " ").add_row(lines, 0);
+  const Grid title(std::move(parts), room, " ");
+  title.add_row(lines, 0);
 }
 
 /// Ranges, counts, and bars with the room that those leave. Where ranges are missing between two, "..." is.

@@ -24,6 +24,7 @@
 #include "event/site_counts.hpp"
 #include "event/trace_options.hpp"
 #include "expr/beginning.hpp"
+#include "sys/kernel_counter.hpp"
 #include "trace.bpf.hpp"
 #include "usdt/bpf/filter.h"
 #include "usdt/bpf_object.hpp"
@@ -526,11 +527,12 @@ bool Tracer::find_cgroups() {
 }
 
 void Tracer::leave_out_faster(std::chrono::nanoseconds than) noexcept {
-  auto* least = static_cast<std::uint64_t*>(impl_->object().global("usdt_least_duration"));
+  auto* least = static_cast<__u64*>(impl_->object().global("usdt_least_duration"));
   if (!least) return;
   // Programs of 32-bit machines read it in halves, of which one never changes.
   constexpr std::uint64_t most = std::numeric_limits<std::size_t>::max();
-  std::atomic_ref(*least).store(std::min(static_cast<std::uint64_t>(std::max(than.count(), std::int64_t{0})), most));
+  const auto given = static_cast<std::uint64_t>(std::max(than.count(), std::int64_t{0}));
+  sys::store_kernel_counter(*least, std::min(given, most));
 }
 
 Result<std::size_t> Tracer::poll(const Callback& callback, std::chrono::milliseconds wait, std::size_t limit) {
@@ -656,8 +658,8 @@ Result<std::vector<TableRow>> Tracer::table() const {
 }
 
 bool Tracer::table_grew() noexcept {
-  const auto* made = static_cast<const std::uint64_t*>(impl_->object().global("usdt_rows_made"));
-  const std::uint64_t now = made ? std::atomic_ref(*const_cast<std::uint64_t*>(made)).load() : 0;
+  const auto* made = static_cast<const __u64*>(impl_->object().global("usdt_rows_made"));
+  const std::uint64_t now = made ? sys::load_kernel_counter(*made) : 0;
   return std::exchange(impl_->rows_seen, now) != now;
 }
 
