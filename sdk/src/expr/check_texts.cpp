@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Types of expressions: texts, and what they are compared with.
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "expr/checker.hpp"
+#include "expr/glob.hpp"
+#include "expr/numbers.hpp"
+
+namespace usdt::expr {
+namespace {
+
+using Node = TypedExpression::Node;
+using Type = ExpressionType;
+using Op = Operator;
+
+constexpr std::size_t kLongestLiteral = 255;
+
+/// How many characters an array of them has room for.
+std::optional<std::uint64_t> room_of(const Arg& length) {
+  const auto* constant = std::get_if<Constant>(&length.location);
+  return length.hidden && constant != nullptr ? std::optional(constant->bits) : std::nullopt;
+}
+
+Result<void> check_order(Op op, const ExpressionNode& at) {
+  if (op == Op::equal || op == Op::not_equal || op == Op::matches) return {};
+  return wrong(at, "texts are equal or not: they have no order here");
+}
+
+Node unless(Op op, Node made) {
+  if (op != Op::not_equal) return made;
+  Node negated{.op = Op::logical_not};
+  negated.of = {std::move(made)};
+  return negated;
+}
+
+/// What a literal of "=~" stands for.
+Result<void> set_match(Node& made, const ExpressionNode& with) {
+  Glob::Beginning begins = Glob::beginning(made.text);
+  made.bits = static_cast<std::uint64_t>(begins.match);
+  if (begins.match != TextMatch::glob)
+    made.text = std::move(begins.text);
+  else if (!Glob::parse(made.text))
+    return wrong(with, fmt::format("a pattern of more than {} characters", Glob::kMost));
+  return {};
+}
+
+}  // namespace
+
+Result<Node> Checker::text_literal(const ExpressionNode& node) {
+  if (node.text.size() > kLongestLiteral)
+    return wrong(node, fmt::format("a text of more than {} bytes", kLongestLiteral));
+  return Node{.op = Op::text, .type = Type::text, .text = node.text};
+}
+
+bool Checker::points(const ExpressionNode& node) const {
+  if (!is_argument(node)) return false;
+  const usdt::Type& type = args_[places_[node.bits]].type;
+  const bool unsigned_word = type.kind == TypeKind::integer && !type.is_signed && type.size >= 4;
+  return type.kind == TypeKind::pointer || type.kind == TypeKind::text || unsigned_word;
+}
+
+Result<Node> Checker::text_of(const ExpressionNode& node) {
+  const ExpressionNode& pointer = node.of[0];
+  auto checked = check(pointer);
+  if (!checked) return checked;
+  if (!points(pointer)) return wrong(pointer, fmt::format("{} is no pointer to a text", name_of(pointer)));
+  if (node.of.size() > 1) {
+    if (auto known = check_length(pointer, node.of[1]); !known) return fail(known.error());
+  }
+  return text_at(pointer, checked->bits);
+}
+
+Result<void> Checker::check_length(const ExpressionNode& pointer, const ExpressionNode& length) const {
+  if (!is_argument(length))
+    return wrong(length, "the length of a text is an argument, or what one leads to: str(arg1, arg2)");
+  const auto known = args_[places_[pointer.bits]].length;
+  if (known && *known == places_[length.bits]) return {};
+  return wrong(length, known ? fmt::format("{} has another length", name_of(pointer))
+                             : fmt::format("{} was not read with that length", name_of(pointer)));
+}
+
+Result<Node> Checker::text_at(const ExpressionNode& pointer, std::uint64_t bits) {
+  Node made{.op = Op::text_of, .type = Type::text, .bits = bits};
+  const auto length = args_[places_[pointer.bits]].length;
+  if (!length) return made;
+  if (const auto room = room_of(args_[*length])) {
+    made.of.push_back(Node{.op = Op::integer, .bits = *room});
+    return made;
+  }
+  auto of = argument(*length, fmt::format("the length of {}", name_of(pointer)), pointer);
+  if (!of) return of;
+  made.of.push_back(std::move(*of));
+  return made;
+}
+
+Result<Node> Checker::text_compared(const ExpressionNode& at, Node subject) {
+  if (subject.op == Op::value && points(at)) return text_at(at, subject.bits);
+  if (subject.op == Op::value) return wrong(at, fmt::format("{} is no text", name_of(at)));
+  if (subject.type != Type::text) return wrong(at, "a text is compared with a number");
+  return subject;
+}
+
+Result<Node> Checker::text_and_literal(Op op, const ExpressionNode& at, Node left, const ExpressionNode& with,
+                                       const Node& literal) {
+  if (literal.op != Op::text)
+    return wrong(with, literal.type == Type::text ? "a text matches a literal, \"in quotes\""
+                                                  : "a text is compared with a number");
+  auto subject = text_compared(at, std::move(left));
+  if (!subject) return subject;
+  if (ends_at_nul(*subject) && literal.text.find('\0') != literal.text.npos)
+    return wrong(with, "a text with a NUL, which ends every text whose length is not known");
+  if (auto ordered = check_order(op, at); !ordered) return fail(ordered.error());
+  Node made{.op = Op::matches, .text = literal.text};
+  if (op == Op::matches) {
+    if (auto matched = set_match(made, with); !matched) return fail(matched.error());
+  }
+  made.of = {std::move(*subject)};
+  return unless(op, std::move(made));
+}
+
+Result<Node> Checker::two_texts(Op op, const ExpressionNode& a, Node left, const ExpressionNode& b, Node right) {
+  auto first = text_compared(a, std::move(left));
+  if (!first) return first;
+  auto second = text_compared(b, std::move(right));
+  if (!second) return second;
+  if (auto ordered = check_order(op, a); !ordered) return fail(ordered.error());
+  return unless(op, pair(Op::equal, std::move(*first), std::move(*second)));
+}
+
+}  // namespace usdt::expr
