@@ -96,15 +96,25 @@ struct Definitions {
   bool has_info_ = false;
   std::uint64_t parts_ = 0;  ///< kMostParts
 
+  // False: it cannot be. Of entries: read_definitions.cpp.
   bool entry(Tag tag, ByteReader& in);
+  bool read_info(ByteReader& in);
+  bool read_property(ByteReader& in);
   bool read_file(ByteReader& in);
+  bool read_function(ByteReader& in);
   bool read_probe(ByteReader& in);
-  bool read_arguments(ByteReader& in);
   bool read_spec(ByteReader& in);
   bool read_group(ByteReader& in);
   bool read_site(ByteReader& in);
+  bool read_notice(ByteReader& in);
   bool read_followed(ByteReader& in);
-  bool read_account(Tag tag, ByteReader& in);
+  bool read_arguments(ByteReader& in);  ///< read_arguments.cpp
+  // Within a ledger that is open: read_ledger.cpp.
+  bool read_counts(ByteReader& in);
+  bool read_missed(ByteReader& in);
+  bool read_skipped(ByteReader& in);
+  bool read_change(ByteReader& in);
+  bool end_ledger(ByteReader& in);
 };
 
 }  // namespace usdt::record
