@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// The steps of paths, from an argument to the object that they lead to.
 #include "resolve/follow.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <utility>
 
@@ -15,38 +15,12 @@
 namespace usdt::resolve {
 namespace {
 
-/// Anonymous structs and base classes within each other.
-constexpr unsigned kMostNested = 16;
-/// Enumerators that are kept of one type: what else is shown is a number.
-constexpr std::size_t kMostEnumerators = 4096;
 /// Members looked at for one point's paths: hostile types are within each other many times.
 constexpr std::uint64_t kMostLookedAt = 1 << 20;
 
 tl::unexpected<Error> refuse(std::string message, const PathStep& step) {
   return fail(Error{ErrorKind::invalid_argument, std::move(message), 0, step.column});
 }
-
-/// A text that some library keeps as a pointer and a length.
-struct KnownText {
-  std::string_view type;  ///< its name; empty: whatever has these members, the first one a pointer to characters
-  std::string_view pointer;
-  std::string_view length;
-  std::string_view of = {};  ///< the pointer's type, where that is none to characters
-};
-/// libstdc++: bits/basic_string.h, string_view. libc++: string_view (its string has two forms in one place). Rust: what
-/// rustc names the members of fat pointers, alloc::string::String of 1.63 and of 1.78 and later.
-constexpr std::array kKnownTexts{
-    KnownText{"", "_M_dataplus._M_p", "_M_string_length"},
-    KnownText{"", "_M_dataplus", "_M_string_length"},  // Clang only declares its type; the pointer is all it has
-    KnownText{"", "_M_str", "_M_len"},
-    KnownText{"", "__data_", "__size_"},
-    KnownText{"", "__data", "__size"},
-    KnownText{"", "str", "len", "*uint8"},  // Go, which alone spells pointers so
-    KnownText{"&str", "data_ptr", "length"},
-    KnownText{"&mut str", "data_ptr", "length"},
-    KnownText{"alloc::string::String", "vec.buf.ptr.pointer.pointer", "vec.len"},
-    KnownText{"alloc::string::String", "vec.buf.inner.ptr.pointer.pointer", "vec.len"},
-};
 
 /// "foo *" of "struct foo **" and so on: the type's name, and how many pointers to it.
 std::pair<std::string, unsigned> split_pointers(std::string_view text) {
@@ -68,10 +42,6 @@ std::string_view without_qualifiers(std::string_view name) {
     while (name.ends_with(' ')) name.remove_suffix(1);
   }
   return name;
-}
-
-std::string behind(const std::string& text, bool is_sum, std::string_view rest) {
-  return is_sum ? fmt::format("({}){}", text, rest) : text + std::string(rest);
 }
 
 }  // namespace
@@ -215,7 +185,7 @@ Result<Follower::Object> Follower::take_member(Object object, const PathStep& st
   if (!type) return fail(std::move(type.error()));
   const bool arrow = step.kind == PathStep::Kind::pointer_member;
   const bool pointer = type->type.kind == TypeKind::pointer || type->type.kind == TypeKind::text;
-  std::string text = behind(object.text, object.is_sum, fmt::format("{}{}", arrow ? "->" : ".", step.name));
+  std::string text = object.followed_by(fmt::format("{}{}", arrow ? "->" : ".", step.name));
   if (arrow && !pointer)
     return refuse(fmt::format("{} is no pointer but {}: write {}.{}", object.text, type->text, object.text, step.name),
                   step);
@@ -268,7 +238,7 @@ Result<Follower::Object> Follower::take_list_element(const Object& object, const
     return refuse(fmt::format("{} is no pointer but a list: write {}[0]", object.text, object.text), step);
   if (step.index >= list.length->most(arch_.word_size)) return refuse("an element beyond any list", step);
   Object element = element_of(object, list, step.index);
-  element.text = behind(object.text, object.is_sum, fmt::format("[{}]", step.index));
+  element.text = object.followed_by(fmt::format("[{}]", step.index));
   return element;
 }
 
@@ -278,7 +248,7 @@ Result<Follower::Object> Follower::take_element(Object object, const PathStep& s
   if (!type) return fail(std::move(type.error()));
   if (const auto list = list_of(object)) return take_list_element(object, *list, step);
   const bool star = step.kind == PathStep::Kind::dereference;
-  std::string text = star ? "*" + object.text : behind(object.text, object.is_sum, fmt::format("[{}]", step.index));
+  std::string text = star ? "*" + object.text : object.followed_by(fmt::format("[{}]", step.index));
   const bool array = type->type.kind == TypeKind::array;
   if (!array && type->type.kind != TypeKind::pointer && type->type.kind != TypeKind::text)
     return refuse(fmt::format("{} is no pointer{} but {}", object.text, star ? "" : " or array", type->text), step);
@@ -322,48 +292,6 @@ Result<Follower::Object> Follower::take_cast(Object object, const PathStep& step
   object.text = fmt::format("({}){}", step.name, object.is_sum ? fmt::format("({})", object.text) : object.text);
   object.is_sum = true;
   return object;
-}
-
-Result<std::size_t> Follower::append(Arg arg) {
-  if (list_.args.size() >= USDT_MAX_ARGS)
-    return fail(ErrorKind::limit, fmt::format("more than {} values at one point", USDT_MAX_ARGS));
-  arg.derived = true;
-  list_.args.push_back(std::move(arg));
-  return list_.args.size() - 1;
-}
-
-Result<void> Follower::put(Arg arg, std::optional<std::size_t> at, std::size_t& where) {
-  if (at) {
-    where = *at;
-    list_.args[where] = std::move(arg);
-    return {};
-  }
-  auto appended = append(std::move(arg));
-  if (!appended) return fail(std::move(appended.error()));
-  where = *appended;
-  return {};
-}
-
-Arg Follower::make(const Object& object, const TypeInfo& type, Number number) const {
-  Declaration declaration{.name = object.text, .type = type.text, .enumerators = {}};
-  if (object.result && object.text == "retval") declaration.name.clear();
-  if (type.type.kind == TypeKind::enumeration && types_ != nullptr && object.type.pointers == 0) {
-    declaration.enumerators = types_->enumerators(object.type.id);
-    declaration.enumerators.resize(std::min(declaration.enumerators.size(), kMostEnumerators));
-  }
-  Arg arg;
-  arg.type = type.type;
-  arg.location = std::move(number.location);
-  arg.declaration = std::make_shared<const Declaration>(std::move(declaration));
-  arg.needs = object.needs;
-  arg.result = object.result;
-  arg.steps = std::move(number.steps);
-  if (!arg.readable()) arg.steps.clear();
-  if (arg.steps.size() > USDT_MAX_STEPS) {
-    arg.location = Unreadable{.reason = fmt::format("more than {} reads to one value", USDT_MAX_STEPS)};
-    arg.steps.clear();
-  }
-  return arg;
 }
 
 Result<void> Follower::append_size(const ValuePath& path) {
@@ -410,201 +338,6 @@ Result<void> Follower::add(const ValuePath& path) {
   object->text = path.text;
   object->is_sum = true;
   return show(std::move(*object), depth_.structures, std::nullopt, std::nullopt);
-}
-
-void Follower::open(std::size_t n, bool asked) {
-  if (types_ == nullptr || n >= list_.types.size()) return;
-  Object object = object_of(n);
-  auto referred = without_reference(object);
-  const auto type = referred ? info(referred->type) : Result<TypeInfo>(TypeInfo{});
-  const bool by_reference = std::holds_alternative<BehindPointer>(referred ? referred->place : object.place);
-  if (!type || (type->type.kind != TypeKind::structure && type->type.kind != TypeKind::array)) return;
-  const std::vector<Arg> before = list_.args;
-  const auto shown = by_reference && !asked
-                         ? show_known(*referred, *type, depth_.structures, n, std::nullopt)
-                         : show(std::move(*referred), depth_.structures, n, std::nullopt).map([] { return true; });
-  if (!shown) list_.args = before;
-}
-
-/// Shows a text or list that is known; false: it is neither.
-Result<bool> Follower::show_known(const Object& object, const TypeInfo& type, unsigned depth,
-                                  std::optional<std::size_t> at, std::optional<std::uint8_t> part_of) {
-  auto text = show_known_text(object, type, at, part_of);
-  if (!text || *text) return text;
-  return show_known_list(object, depth, at, part_of);
-}
-
-Result<void> Follower::show(Object object, unsigned depth, std::optional<std::size_t> at,
-                            std::optional<std::uint8_t> part_of) {
-  auto referred = without_reference(std::move(object));
-  if (!referred) return fail(std::move(referred.error()));
-  object = std::move(*referred);
-  if (object.length) {
-    auto count = put_count(*object.length, object.text, false, at);
-    return count ? Result<void>{} : fail(std::move(count.error()));
-  }
-  object = without_wrapper(std::move(object));
-  auto type = info(object.type);
-  if (!type) return fail(std::move(type.error()));
-  const bool structure = type->type.kind == TypeKind::structure;
-  std::size_t where = 0;
-  if (!structure && type->type.kind != TypeKind::array) {
-    Arg arg = make(object, *type, number_at(object.place, type->type.size, object.range, object.text, arch_));
-    arg.part_of = part_of;
-    if (auto placed = place_in_list(object.within, arg); !placed) return placed;
-    return put(std::move(arg), at, where);
-  }
-  auto known = show_known(object, *type, depth, at, part_of);
-  if (!known) return fail(std::move(known.error()));
-  if (*known) return {};
-  Arg holder = make(
-      object, *type,
-      Number{Unreadable{.reason = fmt::format("{} of {} bytes", structure ? "struct" : "array", type->type.size)}});
-  holder.part_of = part_of;
-  if (auto placed = place_in_list(object.within, holder); !placed) return placed;
-  if (auto stored = put(std::move(holder), at, where); !stored || depth == 0) return stored;
-  const auto number = static_cast<std::uint8_t>(where);
-  if (!structure) return show_elements(object, *type, depth - 1, number);
-  Shown shown;
-  if (auto added = show_members(object, depth - 1, number, shown); !added) return added;
-  return say_left_out(object, shown.all, shown.members, number);
-}
-
-Result<void> Follower::show_members(const Object& object, unsigned depth, std::uint8_t holder, Shown& shown) {
-  auto members = members_of(object.type.id);
-  if (!members) return fail(std::move(members.error()));
-  for (const MemberInfo& each : *members) {
-    if (each.is_virtual) continue;
-    Object member = object;
-    member.place = moved(std::move(member.place), each.offset);
-    member.type = {each.type};
-    member.range = {each.shift, each.bits};
-    const bool nested = each.is_base || each.name.empty();
-    if (nested && shown.nested == kMostNested) continue;
-    if (!nested) ++shown.all;
-    if (!nested && (shown.members == depth_.members || !has_room())) continue;
-    Result<void> added;
-    if (nested) {
-      ++shown.nested;
-      added = show_members(member, depth, holder, shown);
-      --shown.nested;
-    } else {
-      ++shown.members;
-      member.text = behind(object.text, object.is_sum, "." + each.name);
-      member.is_sum = false;
-      added = show(std::move(member), depth, std::nullopt, holder);
-    }
-    if (!added) return added;
-  }
-  return {};
-}
-
-/// What is left out is said, by an entry of its own.
-Result<void> Follower::say_left_out(const Object& object, std::uint64_t all, std::uint64_t shown, std::uint8_t holder) {
-  if (shown >= all || list_.args.size() >= USDT_MAX_ARGS) return {};
-  Object rest;
-  rest.text = object.text + "...";
-  Arg arg = make(rest, {}, {Unreadable{.reason = fmt::format("{} more", all - shown)}});
-  arg.part_of = holder;
-  if (auto placed = place_in_list(object.within, arg); !placed) return placed;
-  auto appended = append(std::move(arg));
-  return appended ? Result<void>{} : fail(std::move(appended.error()));
-}
-
-Result<void> Follower::show_elements(const Object& object, const TypeInfo& type, unsigned depth, std::uint8_t holder) {
-  auto element = info({type.target});
-  if (!element) return fail(std::move(element.error()));
-  const std::uint64_t all = type.count.value_or(0);
-  std::uint64_t i = 0;
-  for (; i < std::min<std::uint64_t>(all, depth_.elements) && has_room(); ++i) {
-    Object one = object;
-    one.place = moved(std::move(one.place), i * element->type.size);
-    one.type = {type.target};
-    one.text = behind(object.text, object.is_sum, fmt::format("[{}]", i));
-    one.is_sum = false;
-    if (auto added = show(std::move(one), depth, std::nullopt, holder); !added) return added;
-  }
-  return say_left_out(object, all, i, holder);
-}
-
-Result<void> Follower::show_text(const Object& object, Arg text, Number length, std::optional<std::size_t> at) {
-  std::size_t where = 0;
-  if (auto placed = place_in_list(object.within, text); !placed) return placed;
-  if (auto stored = put(std::move(text), at, where); !stored) return stored;
-  Object of_length = object;
-  of_length.text = fmt::format("the length of {}", object.text);
-  TypeInfo number;
-  number.type = {.size = arch_.word_size};
-  number.text = "unsigned long";
-  Arg bytes = make(of_length, number, std::move(length));
-  bytes.hidden = true;
-  if (auto placed = place_in_list(object.within, bytes); !placed) return placed;
-  auto appended = append(std::move(bytes));
-  if (!appended) return fail(std::move(appended.error()));
-  list_.args[where].length = static_cast<std::uint8_t>(*appended);
-  return {};
-}
-
-Result<bool> Follower::show_known_text(const Object& object, const TypeInfo& type, std::optional<std::size_t> at,
-                                       std::optional<std::uint8_t> part_of) {
-  const Type as_text{.size = arch_.word_size, .kind = TypeKind::text};
-  TypeInfo shown = type;
-  shown.type = as_text;
-  if (type.type.kind == TypeKind::array) {
-    auto element = info({type.target});
-    if (!element) return fail(std::move(element.error()));
-    if (!element->is_char || element->type.size != 1 || !type.count || is_in_registers(object.place)) return false;
-    Arg text = make(object, shown, address_of(object.place, object.text, arch_));
-    text.part_of = part_of;
-    auto done = show_text(object, std::move(text), Number{Constant{*type.count}}, at);
-    return done ? Result<bool>(true) : fail(std::move(done.error()));
-  }
-  for (const KnownText& known : kKnownTexts) {
-    if (!known.type.empty() && type.text != known.type) continue;
-    const bool bytes = !known.type.empty() || !known.of.empty();
-    const auto pointer = number_within(object, known.pointer, bytes ? TypeKind::pointer : TypeKind::text, known.of);
-    const auto length = pointer ? number_within(object, known.length, TypeKind::integer) : std::nullopt;
-    if (!pointer || !length) continue;
-    Arg text = make(object, shown, *pointer);
-    text.part_of = part_of;
-    auto done = show_text(object, std::move(text), *length, at);
-    return done ? Result<bool>(true) : fail(std::move(done.error()));
-  }
-  return false;
-}
-
-/// What is at "a.b.c" of an object; nothing: it has no such member.
-std::optional<Follower::Object> Follower::object_within(const Object& object, std::string_view members) const {
-  Object inner = object;
-  while (!members.empty()) {
-    const std::size_t dot = std::min(members.find('.'), members.size());
-    auto info_of = info(inner.type);
-    if (!info_of || info_of->type.kind != TypeKind::structure || inner.type.pointers > 0) return std::nullopt;
-    auto found = find_member(inner.type.id, members.substr(0, dot));
-    if (!found || !*found || (*found)->is_virtual) return std::nullopt;
-    inner.place = moved(std::move(inner.place), (*found)->offset);
-    inner.type = {(*found)->type};
-    inner.range = {(*found)->shift, (*found)->bits};
-    members.remove_prefix(std::min(dot + 1, members.size()));
-  }
-  return inner;
-}
-
-/// A word of that kind, a text where a pointer will do, at "a.b.c" of an object, of type `of` if that is not empty;
-/// nothing: it has no such member.
-std::optional<Number> Follower::number_within(const Object& object, std::string_view members, TypeKind kind,
-                                              std::string_view of) const {
-  const auto found = object_within(object, members);
-  if (!found) return std::nullopt;
-  const Object& inner = *found;
-  const auto type = info(inner.type);
-  if (!type || (!of.empty() && type->text != of)) return std::nullopt;
-  const bool declared_only = type->type.kind == TypeKind::structure && type->type.size == 0 &&
-                             type->text.find("basic_string<char,") != type->text.npos;
-  const bool as_pointer = type->type.kind == TypeKind::text && kind == TypeKind::pointer;
-  const bool fits = (type->type.kind == kind || as_pointer) && type->type.size == arch_.word_size;
-  if (!fits && !(declared_only && kind == TypeKind::text)) return std::nullopt;
-  return number_at(inner.place, arch_.word_size, inner.range, object.text, arch_);
 }
 
 }  // namespace usdt::resolve

@@ -55,6 +55,9 @@ class Follower {
   void open(std::size_t n, bool asked);
 
  private:
+  /// Anonymous structs and base classes within each other.
+  static constexpr unsigned kMostNested = 16;
+
   /// A type, or so many pointers to it, which casts name.
   struct TypeRef {
     TypeId id = TypeId::none;
@@ -102,8 +105,14 @@ class Follower {
     Needs needs = {};
     std::shared_ptr<const Membership> within = {};  ///< it is an element of a list, or a part of one
     std::shared_ptr<const ListLength> length = {};  ///< it is the length of a list, which is in no place of its own
+
+    /// `text` and what is written behind it.
+    [[nodiscard]] std::string followed_by(const std::string& rest) const {
+      return (is_sum ? "(" + text + ")" : text) + rest;
+    }
   };
 
+  // --- paths: follow.cpp ---
   [[nodiscard]] bool is_root(const ValuePath& path, std::size_t n) const;
   [[nodiscard]] Result<Object> root_of(const ValuePath& path) const;
   [[nodiscard]] Object object_of(std::size_t n) const;
@@ -126,16 +135,15 @@ class Follower {
   [[nodiscard]] std::vector<std::string> near_members(TypeId type, std::string_view name) const;
 
   [[nodiscard]] Result<void> append_size(const ValuePath& path);
+
+  // --- what is shown: follow_show.cpp ---
   [[nodiscard]] Result<std::size_t> append(Arg arg);
   [[nodiscard]] Arg make(const Object& object, const TypeInfo& type, Number number) const;
   /// Appends `object`, or makes it argument `at`, and what belongs to it.
   [[nodiscard]] Result<void> show(Object object, unsigned depth, std::optional<std::size_t> at,
                                   std::optional<std::uint8_t> part_of);
-  [[nodiscard]] Result<void> show_text(const Object& object, Arg text, Number length, std::optional<std::size_t> at);
   [[nodiscard]] Result<bool> show_known(const Object& object, const TypeInfo& type, unsigned depth,
                                         std::optional<std::size_t> at, std::optional<std::uint8_t> part_of);
-  [[nodiscard]] Result<bool> show_known_text(const Object& object, const TypeInfo& type, std::optional<std::size_t> at,
-                                             std::optional<std::uint8_t> part_of);
   /// How many members of one struct there are, those of its anonymous ones and base classes among them.
   struct Shown {
     unsigned all = 0;
@@ -149,6 +157,11 @@ class Follower {
   [[nodiscard]] bool has_room() const noexcept { return list_.args.size() + 4 < USDT_MAX_ARGS; }
   [[nodiscard]] Result<void> show_elements(const Object& object, const TypeInfo& type, unsigned depth,
                                            std::uint8_t holder);
+
+  // --- texts: follow_texts.cpp ---
+  [[nodiscard]] Result<void> show_text(const Object& object, Arg text, Number length, std::optional<std::size_t> at);
+  [[nodiscard]] Result<bool> show_known_text(const Object& object, const TypeInfo& type, std::optional<std::size_t> at,
+                                             std::optional<std::uint8_t> part_of);
   [[nodiscard]] std::optional<Object> object_within(const Object& object, std::string_view members) const;
   [[nodiscard]] std::optional<Number> number_within(const Object& object, std::string_view members, TypeKind kind,
                                                     std::string_view of = {}) const;

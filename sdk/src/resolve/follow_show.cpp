@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What an object is shown by: arguments of its own, for its members and elements, too.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "resolve/follow.hpp"
+#include "usdt/bpf/spec.h"
+
+namespace usdt::resolve {
+namespace {
+
+/// Enumerators that are kept of one type: what else is shown is a number.
+constexpr std::size_t kMostEnumerators = 4096;
+}  // namespace
+
+Result<std::size_t> Follower::append(Arg arg) {
+  if (list_.args.size() >= USDT_MAX_ARGS)
+    return fail(ErrorKind::limit, fmt::format("more than {} values at one point", USDT_MAX_ARGS));
+  arg.derived = true;
+  list_.args.push_back(std::move(arg));
+  return list_.args.size() - 1;
+}
+
+Result<void> Follower::put(Arg arg, std::optional<std::size_t> at, std::size_t& where) {
+  if (at) {
+    where = *at;
+    list_.args[where] = std::move(arg);
+    return {};
+  }
+  auto appended = append(std::move(arg));
+  if (!appended) return fail(std::move(appended.error()));
+  where = *appended;
+  return {};
+}
+
+Arg Follower::make(const Object& object, const TypeInfo& type, Number number) const {
+  Declaration declaration{.name = object.text, .type = type.text, .enumerators = {}};
+  if (object.result && object.text == "retval") declaration.name.clear();
+  if (type.type.kind == TypeKind::enumeration && types_ != nullptr && object.type.pointers == 0) {
+    declaration.enumerators = types_->enumerators(object.type.id);
+    declaration.enumerators.resize(std::min(declaration.enumerators.size(), kMostEnumerators));
+  }
+  Arg arg;
+  arg.type = type.type;
+  arg.location = std::move(number.location);
+  arg.declaration = std::make_shared<const Declaration>(std::move(declaration));
+  arg.needs = object.needs;
+  arg.result = object.result;
+  arg.steps = std::move(number.steps);
+  if (!arg.readable()) arg.steps.clear();
+  if (arg.steps.size() > USDT_MAX_STEPS) {
+    arg.location = Unreadable{.reason = fmt::format("more than {} reads to one value", USDT_MAX_STEPS)};
+    arg.steps.clear();
+  }
+  return arg;
+}
+
+void Follower::open(std::size_t n, bool asked) {
+  if (types_ == nullptr || n >= list_.types.size()) return;
+  Object object = object_of(n);
+  auto referred = without_reference(object);
+  const auto type = referred ? info(referred->type) : Result<TypeInfo>(TypeInfo{});
+  const bool by_reference = std::holds_alternative<BehindPointer>(referred ? referred->place : object.place);
+  if (!type || (type->type.kind != TypeKind::structure && type->type.kind != TypeKind::array)) return;
+  const std::vector<Arg> before = list_.args;
+  const auto shown = by_reference && !asked
+                         ? show_known(*referred, *type, depth_.structures, n, std::nullopt)
+                         : show(std::move(*referred), depth_.structures, n, std::nullopt).map([] { return true; });
+  if (!shown) list_.args = before;
+}
+
+/// Shows a text or list that is known; false: it is neither.
+Result<bool> Follower::show_known(const Object& object, const TypeInfo& type, unsigned depth,
+                                  std::optional<std::size_t> at, std::optional<std::uint8_t> part_of) {
+  auto text = show_known_text(object, type, at, part_of);
+  if (!text || *text) return text;
+  return show_known_list(object, depth, at, part_of);
+}
+
+Result<void> Follower::show(Object object, unsigned depth, std::optional<std::size_t> at,
+                            std::optional<std::uint8_t> part_of) {
+  auto referred = without_reference(std::move(object));
+  if (!referred) return fail(std::move(referred.error()));
+  object = std::move(*referred);
+  if (object.length) {
+    auto count = put_count(*object.length, object.text, false, at);
+    return count ? Result<void>{} : fail(std::move(count.error()));
+  }
+  object = without_wrapper(std::move(object));
+  auto type = info(object.type);
+  if (!type) return fail(std::move(type.error()));
+  const bool structure = type->type.kind == TypeKind::structure;
+  std::size_t where = 0;
+  if (!structure && type->type.kind != TypeKind::array) {
+    Arg arg = make(object, *type, number_at(object.place, type->type.size, object.range, object.text, arch_));
+    arg.part_of = part_of;
+    if (auto placed = place_in_list(object.within, arg); !placed) return placed;
+    return put(std::move(arg), at, where);
+  }
+  auto known = show_known(object, *type, depth, at, part_of);
+  if (!known) return fail(std::move(known.error()));
+  if (*known) return {};
+  Arg holder = make(
+      object, *type,
+      Number{Unreadable{.reason = fmt::format("{} of {} bytes", structure ? "struct" : "array", type->type.size)}});
+  holder.part_of = part_of;
+  if (auto placed = place_in_list(object.within, holder); !placed) return placed;
+  if (auto stored = put(std::move(holder), at, where); !stored || depth == 0) return stored;
+  const auto number = static_cast<std::uint8_t>(where);
+  if (!structure) return show_elements(object, *type, depth - 1, number);
+  Shown shown;
+  if (auto added = show_members(object, depth - 1, number, shown); !added) return added;
+  return say_left_out(object, shown.all, shown.members, number);
+}
+
+Result<void> Follower::show_members(const Object& object, unsigned depth, std::uint8_t holder, Shown& shown) {
+  auto members = members_of(object.type.id);
+  if (!members) return fail(std::move(members.error()));
+  for (const MemberInfo& each : *members) {
+    if (each.is_virtual) continue;
+    Object member = object;
+    member.place = moved(std::move(member.place), each.offset);
+    member.type = {each.type};
+    member.range = {each.shift, each.bits};
+    const bool nested = each.is_base || each.name.empty();
+    if (nested && shown.nested == kMostNested) continue;
+    if (!nested) ++shown.all;
+    if (!nested && (shown.members == depth_.members || !has_room())) continue;
+    Result<void> added;
+    if (nested) {
+      ++shown.nested;
+      added = show_members(member, depth, holder, shown);
+      --shown.nested;
+    } else {
+      ++shown.members;
+      member.text = object.followed_by("." + each.name);
+      member.is_sum = false;
+      added = show(std::move(member), depth, std::nullopt, holder);
+    }
+    if (!added) return added;
+  }
+  return {};
+}
+
+/// What is left out is said, by an entry of its own.
+Result<void> Follower::say_left_out(const Object& object, std::uint64_t all, std::uint64_t shown, std::uint8_t holder) {
+  if (shown >= all || list_.args.size() >= USDT_MAX_ARGS) return {};
+  Object rest;
+  rest.text = object.text + "...";
+  Arg arg = make(rest, {}, {Unreadable{.reason = fmt::format("{} more", all - shown)}});
+  arg.part_of = holder;
+  if (auto placed = place_in_list(object.within, arg); !placed) return placed;
+  auto appended = append(std::move(arg));
+  return appended ? Result<void>{} : fail(std::move(appended.error()));
+}
+
+Result<void> Follower::show_elements(const Object& object, const TypeInfo& type, unsigned depth, std::uint8_t holder) {
+  auto element = info({type.target});
+  if (!element) return fail(std::move(element.error()));
+  const std::uint64_t all = type.count.value_or(0);
+  std::uint64_t i = 0;
+  for (; i < std::min<std::uint64_t>(all, depth_.elements) && has_room(); ++i) {
+    Object one = object;
+    one.place = moved(std::move(one.place), i * element->type.size);
+    one.type = {type.target};
+    one.text = object.followed_by(fmt::format("[{}]", i));
+    one.is_sum = false;
+    if (auto added = show(std::move(one), depth, std::nullopt, holder); !added) return added;
+  }
+  return say_left_out(object, all, i, holder);
+}
+
+}  // namespace usdt::resolve
