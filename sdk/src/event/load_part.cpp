@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "event/load_part.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <ctime>
+#include <iterator>
+#include <utility>
+
+#include "btf/types.hpp"
+#include "event/cgroup_filter.hpp"
+#include "event/follow.hpp"
+#include "event/row_map.hpp"
+#include "event/stock_program.hpp"
+#include "trace.bpf.hpp"
+#include "usdt/bpf/filter.h"
+
+namespace usdt::event {
+namespace {
+
+std::uint32_t ring_size(std::uint32_t wanted) {
+  const auto page = static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE));
+  return std::bit_ceil(std::clamp(wanted, page, 1u << 31));
+}
+
+/// Room for the records of calls that have not ended, where their entries and returns are two programs or leave no
+/// arguments at the return, or of spans.
+Result<void> set_open_calls(BpfObject& object, const AttachPlan& plan, const EventLayout& layout,
+                            const TraceOptions& options) {
+  const bool any = plan.spans ||
+                   (!counts_beginnings(plan, options) && std::ranges::any_of(plan.groups, [](const AttachGroup& group) {
+                     return group.moment == Moment::both && !(group.session && group.source == USDT_SOURCE_SLOTS);
+                   }));
+  if (!any) return {};
+  // The kernel keeps room for all of them: with stacks in their records that has to end somewhere.
+  constexpr std::uint32_t most_bytes = 64U << 20;
+  const std::uint32_t calls = std::min(options.max_open_calls, std::max(most_bytes / layout.record_size(), 1U));
+  if (auto set = object.set_max_entries("usdt_open_calls", calls); !set) return set;
+  std::uint32_t size = layout.record_size();
+  if (plan.spans) {
+    size += static_cast<std::uint32_t>(asks_for_owner(plan) ? sizeof(usdt_open_span) : offsetof(usdt_open_span, owner));
+    const auto key = static_cast<std::uint32_t>(offsetof(usdt_row, key)) + plan.spans->key_bytes;
+    if (auto set = object.set_key_size("usdt_open_calls", key); !set) return set;
+  }
+  // Behind the record of a call are its stacks (keep_stacks() of bpf/trace/stacks.h).
+  if (plan.table && has_stacks(*plan.table)) size += 2 * sizeof(usdt_row_stack);
+  if (auto set = object.set_value_size("usdt_open_calls", size); !set) return set;
+  return object.set_value_size("usdt_blank", size);
+}
+
+Result<void> size_maps(BpfObject& object, const AttachPlan& plan, const EventLayout& layout,
+                       const TraceOptions& options) {
+  if (auto set = set_open_calls(object, plan, layout, options); !set) return set;
+  const bool events = !options.count_only && !plan.table;
+  return object.set_max_entries("usdt_events", ring_size(events ? options.ring_bytes : 0));
+}
+
+usdt_stock_constants constants_of(const EventLayout& layout) {
+  usdt_stock_constants constants{};
+  constants.record_size = layout.record_size();
+  constants.string_slots = layout.string_slots;
+  constants.string_size = layout.string_size;
+  constants.stack_depth = layout.stack_depth;
+  constants.user_stack_at = layout.user_stack_depth > 0 ? layout.user_stack_at() : 0;
+  constants.user_stack_depth = layout.user_addresses;
+  constants.user_copy_piece = layout.user_copy_piece;
+  constants.user_copy_pieces = layout.user_copy_pieces;
+  constants.owners = layout.owners ? 1 : 0;
+  return constants;
+}
+
+/// Where the kernel keeps the return addresses that return probes replaced. Without BTF they stay unknown, which stacks
+/// then say.
+void find_replaced_returns(usdt_stock_constants& constants) {
+  const auto types = btf::Types::load();
+  if (!types) return;
+  struct Member {
+    __u32* constant;
+    const char* structure;
+    const char* name;
+  };
+  for (const Member& member : {Member{&constants.utask_returns_offset, "uprobe_task", "return_instances"},
+                               {&constants.return_address_offset, "return_instance", "orig_ret_vaddr"},
+                               {&constants.return_stack_offset, "return_instance", "stack"},
+                               {&constants.return_next_offset, "return_instance", "next"},
+                               {&constants.task_utask_offset, "task_struct", "utask"}}) {
+    const auto offset = (*types)->member_offset(member.structure, member.name);
+    if (!offset) return;  // without the last one nothing is looked for
+    *member.constant = *offset;
+  }
+}
+
+bool has_likely_texts(const AttachPlan& plan) {
+  return std::ranges::any_of(plan.specs, [](const EncodedSpec& spec) {
+    return std::ranges::find(spec.args, USDT_CAPTURE_LIKELY, &usdt_arg_spec::capture) != spec.args.end();
+  });
+}
+
+/// What older verifiers say of the instructions that extremes take names neither.
+Error explained(Error error, const AttachPlan& plan) {
+  if (error.kind != ErrorKind::verifier || !plan.table || !plan.table->extremes) return error;
+  error.kind = ErrorKind::not_supported;
+  return error.within("smallest and largest values need an atomic exchange in programs (Linux 5.12, arm64: 5.18)");
+}
+
+void set_guards(usdt_stock_constants& constants, const TraceOptions& options, const Shared& common) {
+  constants.sample = options.sample > 1 ? options.sample : 0;
+  constants.pausable = options.max_overhead > 0 ? 1 : 0;
+  constants.slow_only = options.slow_only ? 1 : 0;
+  if (options.max_rate == 0) return;
+  constants.rate_price = (std::uint64_t{1'000'000'000} << USDT_RATE_SHIFT) / options.max_rate;
+  constants.rate_start = common.rate_start;
+}
+
+/// The ring, who sleeps at it, and whose descendants count; the rows.
+Result<void> share_maps(BpfObject& object, const LoadedObject& with, const AttachPlan& plan) {
+  std::vector<const char*> maps{"usdt_events", "usdt_descendants", ".bss"};
+  if (plan.table) std::ranges::copy(maps_of_rows(*plan.table), std::back_inserter(maps));
+  for (const char* map : maps) {
+    auto fd = with.map_fd(map);
+    if (!fd) return fail(fd.error());
+    if (auto reused = object.reuse_map(map, *fd); !reused) return reused;
+  }
+  return {};
+}
+
+Result<void> set_families(BpfObject& object, usdt_stock_constants& constants, const TraceOptions& options) {
+  Family family;
+  if (options.family_of) family.pids = options.family_of->pids();
+  return keep_family_only(object, constants, family);
+}
+
+/// What the programs are told, and what they share with those that were loaded before.
+Result<usdt_stock_constants> prepare(BpfObject& object, const AttachPlan& plan, const TraceOptions& options,
+                                     const Shared& common, const EventLayout& layout) {
+  usdt_stock_constants constants = constants_of(layout);
+  constants.site_base = common.first_site;
+  if (auto possible = check_cgroups(options.cgroups); !possible) return fail(possible.error());
+  constants.cgroups = static_cast<__u32>(options.cgroups.size());
+  constants.record_args = layout.max_args;
+  set_guards(constants, options, common);
+  if (plan.spans) {
+    constants.span_begins = plan.spans->begins;
+    constants.span_ends = plan.spans->ends;
+    constants.span_owner = asks_for_owner(plan) ? 1 : 0;
+  }
+  if (layout.user_stack_depth > 0) find_replaced_returns(constants);
+  if (follows_family(options)) {
+    if (auto set = set_families(object, constants, options); !set) return fail(set.error());
+  }
+  if (plan.table) {
+    if (auto sized = size_rows(object, *plan.table); !sized) return fail(sized.error());
+    describe_rows(constants, *plan.table);
+  }
+  if (common.with) {
+    if (auto reused = share_maps(object, *common.with, plan); !reused) return fail(reused.error());
+  }
+  return constants;
+}
+
+}  // namespace
+
+Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const TraceOptions& options,
+                         const Shared& common) {
+  const AttachPlan& plan = *shared;
+  auto object = BpfObject::open(trace_object(), "usdt");
+  if (!object) return fail(object.error());
+  auto laid_out = layout_for(plan, options, ring_size(options.ring_bytes));
+  if (!laid_out) return fail(laid_out.error());
+  const EventLayout layout = *laid_out;
+  if (auto sized = size_maps(*object, plan, layout, options); !sized) return fail(sized.error());
+  const bool sleepable = waits_for_pages(plan, options);
+  auto prepared = prepare(*object, plan, options, common, layout);
+  if (!prepared) return fail(prepared.error());
+  usdt_stock_constants& constants = *prepared;
+  constants.may_sleep = sleepable ? 1 : 0;
+  auto rows = SiteCounts::size(*object, constants, plan.places());
+  if (!rows) return fail(rows.error());
+  const auto sites = static_cast<std::uint32_t>(plan.places());
+  if (has_likely_texts(plan)) {
+    if (auto set = object->set_max_entries("usdt_misreads", sites); !set) return fail(set.error());
+  }
+  if (auto set = object->set_constant("usdt_stock_constants", constants); !set) return fail(set.error());
+  std::string program = plan.spans ? "" : program_for(plan, options, sleepable);  // the plan names those of spans
+  const LoadOptions load{.backend = options.backend,
+                         .carrier = options.carrier,
+                         .arguments = !options.count_only || !plan.filters.empty(),
+                         .sleepable = sleepable,
+                         .max_programs = options.max_programs,
+                         .programs = plan.spans ? std::vector<std::string>() : std::vector{program}};
+  auto loaded = object->load(shared, load);
+  if (!loaded) return fail(explained(std::move(loaded.error()), plan));
+  if (plan.table) {
+    if (auto filled = fill_blank_row(*loaded, *plan.table); !filled) return fail(filled.error());
+  }
+  auto counts = SiteCounts::open(*loaded, *rows);
+  if (!counts) return fail(counts.error());
+  return Loaded{.part = {.object = std::move(*loaded),
+                         .layout = layout,
+                         .counts = std::move(*counts),
+                         .first_site = common.first_site,
+                         .sites = sites,
+                         .begins = plan.spans ? plan.spans->begins : 0,
+                         .ends_count = !counts_beginnings(plan, options),
+                         .program = std::move(program)},
+                .constants = constants};
+}
+
+std::uint64_t rate_start_now() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return (static_cast<std::uint64_t>(now.tv_sec) - 1) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+bool follows_family(const TraceOptions& options) { return options.descendants_only || options.family_of; }
+
+bool set_cgroups(const LoadedObject& object, const std::vector<std::filesystem::path>& cgroups) {
+  auto* known = static_cast<usdt_cgroup*>(object.global("usdt_cgroups"));
+  bool changed = false;
+  for (std::size_t i = 0; known != nullptr && i < cgroups.size(); ++i) {
+    const usdt_cgroup now = cgroup_at(cgroups[i]);
+    if (known[i].id == now.id) continue;
+    changed = true;
+    const std::atomic_ref level(known[i].level);
+    level.store(UINT32_MAX);  // none is so deep, while the number is written, on 32-bit machines in halves
+    *const_cast<volatile __u64*>(&known[i].id) = now.id;
+    level.store(now.level);
+  }
+  return changed;
+}
+
+}  // namespace usdt::event

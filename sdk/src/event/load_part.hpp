@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// How the sites of a plan are loaded: the stock programs with their constants and maps. Private to event/.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "event/site_counts.hpp"
+#include "event/trace_options.hpp"
+#include "usdt/bpf_object.hpp"
+#include "usdt/event.hpp"
+#include "usdt/plan.hpp"
+#include "usdt/tracer.hpp"
+
+namespace usdt::event {
+
+/// Sites that were loaded together: those the trace began with, or those of one Tracer::add().
+struct Part {
+  std::optional<LoadedObject> object;  ///< of the first; of others, what is attached keeps what it needs
+  EventLayout layout;
+  SiteCounts counts;
+  std::uint32_t first_site = 0;  ///< in the tracer's plan
+  std::uint32_t sites = 0;       ///< places
+  std::uint32_t begins = 0;      ///< of spans, the first so many of them
+  bool ends_count = false;       ///< of calls it is counted how many ended
+  std::string program;
+  std::uint32_t first_file = 0;
+  std::uint32_t files_left = 0;  ///< of an addition; of one that was added for no file 1
+};
+
+/// What the parts of one trace have in common.
+struct Shared {
+  const LoadedObject* with = nullptr;  ///< null: this is the first part
+  std::uint32_t first_site = 0;
+  std::uint64_t rate_start = 0;  ///< usdt_stock_constants
+};
+
+/// What is loaded, and the constants it was loaded with.
+struct Loaded {
+  Part part;
+  usdt_stock_constants constants{};
+};
+
+[[nodiscard]] Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& plan, const TraceOptions& options,
+                                       const Shared& common);
+
+/// usdt_stock_constants::rate_start of a trace that begins now: a second's worth of events may come at once.
+[[nodiscard]] std::uint64_t rate_start_now();
+[[nodiscard]] bool follows_family(const TraceOptions& options);
+/// Tells the programs which cgroups are meant. True: one of them is another one than they knew.
+bool set_cgroups(const LoadedObject& object, const std::vector<std::filesystem::path>& cgroups);
+
+}  // namespace usdt::event

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What became of the hits of each probe.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "event/tracer_impl.hpp"
+
+namespace usdt {
+inline namespace v1 {
+namespace {
+
+/// A counter of several probes tells only, if it is 0, that none of them missed any.
+void add_missed(const std::vector<MissedHits>& counters, std::vector<ProbeCounts>& all) {
+  for (const MissedHits& counter : counters) {
+    if (counter.hits == 0) continue;
+    const bool known = counter.hits && counter.probes.size() == 1;
+    for (const Index<PlannedProbe> probe : counter.probes) {
+      std::optional<std::uint64_t>& missed = all[probe.value].missed;
+      missed = known && missed ? std::optional(*missed + *counter.hits) : std::nullopt;
+    }
+  }
+}
+
+/// What became of the ends of spans, one of `ended` being a hit that was paired.
+void add_pairs(const AttachPlan& plan, const event::Part& part, const std::vector<std::uint64_t>& ended,
+               std::vector<ProbeCounts>& all) {
+  std::vector<bool> seen(all.size());
+  for (std::uint32_t site = 0; site < part.sites; ++site) {
+    const std::uint32_t number = plan.sites[Index<PlannedSite>(part.first_site + site)].probe.value;
+    if (seen[number]) continue;
+    seen[number] = true;
+    ProbeCounts& probe = all[number];
+    const std::uint64_t rest =
+        probe.hits - std::min(probe.hits, ended[number] + probe.unpaired + probe.calls_full + probe.not_sampled);
+    if (site < part.begins) {
+      probe.paired = ended[number];
+      probe.unfinished = rest;
+    } else {
+      probe.unmatched = rest;
+    }
+  }
+}
+
+void add_estimates(const AttachPlan& plan, const std::vector<double>& hits, std::vector<ProbeCounts>& all) {
+  std::vector<double> sums(all.size());
+  for (std::uint32_t site = 0; site < hits.size(); ++site)
+    sums[plan.sites[Index<PlannedSite>(site)].probe.value] += hits[site];
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].estimated = static_cast<std::uint64_t>(std::llround(sums[i]));
+}
+
+}  // namespace
+
+std::vector<ProbeCounts> Tracer::counts() const {
+  std::vector<ProbeCounts> all = impl_->counts;
+  add_missed(impl_->link.missed_hits(), all);
+  std::vector<std::uint64_t> ended(all.size());
+  const AttachPlan& plan = *impl_->shared_plan;
+  for (const event::Part& part : impl_->parts) {
+    for (std::uint32_t site = 0; site < part.sites; ++site) {
+      const std::uint32_t number = plan.sites[Index<PlannedSite>(part.first_site + site)].probe.value;
+      const usdt_site_stats counted = part.counts.of(site);
+      all[number].hits += counted.hits;
+      all[number].ring_full += counted.ring_full;
+      all[number].calls_full += counted.calls_full;
+      all[number].rejected += counted.rejected;
+      all[number].undecided += counted.undecided;
+      all[number].table_full += counted.table_full;
+      all[number].unpaired += counted.unpaired;
+      all[number].not_sampled += counted.not_sampled;
+      all[number].held_back += counted.held_back;
+      all[number].faster += counted.faster;
+      ended[number] += counted.ended;
+    }
+  }
+  if (impl_->guard) add_estimates(plan, impl_->guard->hits(), all);
+  if (plan.spans)
+    for (const event::Part& part : impl_->parts) add_pairs(plan, part, ended, all);
+  for (const AttachGroup& group : plan.groups) {
+    if (group.moment != Moment::both) continue;
+    for (const Index<PlannedSite> site : group.sites) {
+      if (!impl_->part_of(site.value).ends_count) continue;
+      const std::uint32_t number = plan.sites[site].probe.value;
+      all[number].unfinished = all[number].hits - ended[number] - all[number].calls_full - all[number].not_sampled;
+    }
+  }
+  if (!plan.table) return all;
+  for (ProbeCounts& probe : all)
+    probe.delivered = probe.hits - probe.not_sampled - probe.rejected - probe.undecided - probe.table_full -
+                      probe.calls_full - probe.unfinished - probe.paired - probe.unmatched - probe.unpaired;
+  return all;
+}
+
+}  // namespace v1
+}  // namespace usdt

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What a tracer has. Private to event/.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <iterator>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "event/follow.hpp"
+#include "event/load_part.hpp"
+#include "event/overhead_guard.hpp"
+#include "event/ring.hpp"
+#include "usdt/tracer.hpp"
+
+namespace usdt {
+inline namespace v1 {
+
+struct Tracer::Impl {
+  Impl(event::Part first, std::shared_ptr<const AttachPlan> p, Link l, event::Ring r, TraceOptions how)
+      : shared_plan(std::move(p)),
+        link(std::move(l)),
+        ring(std::move(r)),
+        options(std::move(how)),
+        counts(shared_plan->probes.size()) {
+    parts.push_back(std::move(first));
+  }
+
+  /// That of the first part, with what all have in common.
+  [[nodiscard]] const LoadedObject& object() const noexcept { return *parts.front().object; }
+  /// That of a site, by its number in the plan.
+  [[nodiscard]] const event::Part& part_of(std::uint32_t site) const noexcept {
+    if (parts.size() == 1) return parts.front();
+    return *std::prev(std::ranges::upper_bound(parts, site, {}, &event::Part::first_site));
+  }
+
+  /// A file was let go. What its addition has counted is final, if that was its last one.
+  void settle(Index<PlannedFile> file) {
+    event::Part& part = *std::prev(std::ranges::upper_bound(parts, file.value, {}, &event::Part::first_file));
+    if (&part == &parts.front() || --part.files_left > 0) return;  // the first one's maps are everybody's
+    part.counts.settle();
+    --additions;
+  }
+
+  /// With the weight of its time.
+  [[nodiscard]] EventLayout layout_of(const usdt_event& head) const {
+    EventLayout layout = part_of(head.site).layout;
+    if (guard) layout.weight = guard->weight_at(head.ts);
+    return layout;
+  }
+
+  /// Gives one record to `callback` (none: discards it) and counts it.
+  void deliver(std::span<const std::byte> record, const Callback& callback) {
+    usdt_event head;
+    if (record.size() < sizeof(head)) return;
+    std::memcpy(&head, record.data(), sizeof(head));
+    auto event = Event::from(record, shared_plan, layout_of(head));
+    if (!event) return;  // not one of ours: hits then differ from the sum of the rest, which the account shows
+    const auto& span = event->probe().span;
+    ProbeCounts& probe = counts[(span ? span->end : event->site().probe).value];
+    if (!callback) {
+      ++probe.discarded;
+      return;
+    }
+    ++probe.discarded;  // should the callback throw
+    callback(*event);
+    --probe.discarded;
+    ++probe.delivered;
+  }
+
+  std::deque<event::Part> parts;  ///< by their first sites; of the first are the ring and what else is shared
+  std::shared_ptr<const AttachPlan> shared_plan;
+  Link link;
+  event::Ring ring;
+  TraceOptions options;
+  event::ForkMarks marks;
+  std::vector<ProbeCounts> counts;  // delivered and discarded; the rest is in the kernel
+  std::uint64_t rate_start = 0;
+  std::size_t additions = 0;  ///< that have files which were not let go
+  std::uint64_t rows_seen = 0;
+  bool in_callback = false;
+  std::unique_ptr<event::OverheadGuard> guard;  ///< the last: it is about the rest
+};
+
+}  // namespace v1
+}  // namespace usdt
