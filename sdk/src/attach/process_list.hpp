@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Processes as BPF programs are told of them (bpf/processes.h). Private to attach/ and event/.
+// Processes: as BPF programs are told of them (bpf/processes.h), and whether they live. Private to attach/ and event/.
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <vector>
 
@@ -20,5 +22,7 @@ namespace usdt::backends {
   std::copy_n(pids.begin(), list.count, list.tgids);
   return list;
 }
+
+[[nodiscard]] inline bool has_ended(pid_t pid) noexcept { return ::kill(pid, 0) != 0 && errno == ESRCH; }
 
 }  // namespace usdt::backends
