@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Where programs can run when a function returns, by its instructions or by the kernel's return probes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+#include <utility>
+
+#include "arch/arch.hpp"
+#include "base/symbol_name.hpp"
+#include "elf/emulated_start.hpp"
+#include "elf/unwinding.hpp"
+#include "find/function_finder.hpp"
+
+namespace usdt::find {
+namespace {
+
+/// What begins otherwise than a function does: there is no return address on top of the stack, and the kernel would
+/// overwrite something else with its own (argc at _start, what the dynamic linker's resolver is given, a signal frame).
+/// vfork() keeps it in a register while its child uses the stack.
+bool has_no_return_address(const Function& function) {
+  static constexpr std::string_view names[] = {"_start",  "_dl_start_user", "__restore_rt", "__restore",
+                                               "__vfork", "vfork",          "__libc_vfork", "__kernel_rt_sigreturn",
+                                               "__clone", "clone",          "clone3",       "__clone3"};
+  const auto is_one = [](std::string_view symbol) {
+    return std::ranges::find(names, symbol) != std::end(names) || symbol.starts_with("_dl_runtime_resolve") ||
+           symbol.starts_with("_dl_runtime_profile");
+  };
+  return is_one(function.symbol) || std::ranges::any_of(function.aliases, is_one);
+}
+
+}  // namespace
+
+void FunctionFinder::follow_code(FunctionPoint& point, const Function& function, bool go,
+                                 std::optional<bool> ret_probes) {
+  const bool by_instructions = point.returns != ReturnBy::probe;
+  const bool may_be = !by_instructions && point.moment != Moment::entry && point.refused.empty() && !ret_probes &&
+                      may_be_left_by_exceptions();
+  if (!go && !by_instructions && !may_be) return;
+  const auto flow = elf::flow_of(*file_.elf, function, halves_of(function));
+  if (flow && go && flow->checked) place(point, *flow->checked);
+  if (may_be) return let_exceptions_pass(point, function, flow);
+  if (by_instructions && point.refused.empty()) take_returns(point, function, flow);
+}
+
+std::vector<const Function*> FunctionFinder::halves_of(const Function& function) const {
+  const auto halves = halves_.find(function.symbol);
+  return halves != halves_.end() ? halves->second : std::vector<const Function*>();
+}
+
+void FunctionFinder::move_to_cheaper_start(FunctionPoint& point, const Function& function, const Known& known) {
+  if (point.site_class != SiteClass::single_step || go_ || !known.signature->typed || !point.refused.empty()) return;
+  const auto there = elf::emulated_start(*file_.elf, function, halves_of(function), point.pc);
+  if (!there) return;
+  point.moved = static_cast<std::uint8_t>(there->value - point.pc.value);
+  place(point, *there);
+}
+
+void FunctionFinder::take_returns(FunctionPoint& point, const Function& function,
+                                  const Result<elf::FunctionFlow>& flow) {
+  auto rets = flow ? rets_of(*flow) : fail(flow.error());
+  if (!rets) {
+    point.refused = std::move(rets.error().message);
+    return;
+  }
+  point.rets = *std::move(rets);
+  if (flow->jumps_away > 0)
+    file_.warnings.push_back({{},
+                              fmt::format("{}: jumps to other functions ({} times), which return in its place "
+                                          "unseen",
+                                          function.name, flow->jumps_away)});
+}
+
+Result<std::vector<FileOffset>> FunctionFinder::rets_of(const elf::FunctionFlow& flow) {
+  if (flow.returns.empty())
+    return fail(ErrorKind::not_supported, "it has no RET instruction: it never returns, or by other functions");
+  std::vector<FileOffset> rets;
+  for (const VirtAddr at : flow.returns) {
+    const elf::Code code = code_.at(at);
+    const std::span bytes(code.bytes.data.data(), code.bytes.size);
+    if (const auto why = arch::uprobe_refusal(file_.elf->machine(), bytes); !why.empty() || !code.offset)
+      return fail(ErrorKind::not_supported,
+                  fmt::format("no probe can be put on its RET instruction at {:#x}: {}", at.value, why));
+    rets.push_back(*code.offset);
+  }
+  return rets;
+}
+
+void FunctionFinder::let_exceptions_pass(FunctionPoint& point, const Function& function,
+                                         const Result<elf::FunctionFlow>& flow) {
+  if (flow && !flow->calls && flow->jumps_away == 0 && flow->jumps_by_value == 0) return;  // nobody throws there
+  if (flow && flow->jumps_away == 0 && flow->jumps_by_value == 0) {
+    if (auto rets = rets_of(*flow)) {
+      point.returns = ReturnBy::instruction;
+      point.rets = *std::move(rets);
+      return;
+    }
+  }
+  warn_of_exceptions(function.name);
+}
+
+bool FunctionFinder::may_be_left_by_exceptions() {
+  if (!unwinds_) unwinds_ = elf::may_unwind(elf::Inside::of(*file_.elf)->file, image());
+  return *unwinds_;
+}
+
+void FunctionFinder::warn_of_exceptions(std::string_view name) {
+  if (std::exchange(warned_of_exceptions_, true)) return;
+  file_.warnings.push_back({{},
+                            fmt::format("an exception that leaves {} ends the program, since the kernel's return "
+                                        "probes hide its callers; with --ret-probes it does not, and what returns by "
+                                        "a jump to another function is not seen",
+                                        name)});
+}
+
+std::string FunctionFinder::why_no_returns(const Function& function, const FunctionPoint& point) const {
+  const bool is_entry_point = image().entry == function.address.value;
+  if (point.moment == Moment::both && point.returns == ReturnBy::goroutine_ret && !go_->by_registers)
+    return fmt::format(
+        "built by {}: the goroutine, by which the ends of a call are told, is known of Go 1.18 and later",
+        go_version());
+  if (is_cold_half(function.symbol))
+    return "it is the unlikely half of another function, which jumps there: it has no return of its own";
+  if (point.returns != ReturnBy::probe) return {};
+  if (is_entry_point || has_no_return_address(function))
+    return "it is not called as a function: the kernel would overwrite what is not a return address";
+  return {};
+}
+
+}  // namespace usdt::find
