@@ -17,6 +17,9 @@ namespace usdt_trace {
 enum class Shown : std::uint8_t { count, sum, average, minimum, maximum, distinct, p50, p90, p99, p999 };
 enum class Histogram : std::uint8_t { none, log2, linear };
 
+/// Buckets of --latency are a sixteenth as wide as their power of 2.
+constexpr unsigned kLatencySubBits = 4;
+
 /// What the options about tables ask for, and --slowest.
 struct View {
   std::shared_ptr<const usdt::TableQuestion> question;  ///< null: no table

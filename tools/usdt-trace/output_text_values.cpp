@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Values, among others in a line or by a directive of --format-string.
+#include <fmt/format.h>
+
+#include "common/meaning.hpp"
+#include "common/report.hpp"
+#include "output_text.hpp"
+
+namespace usdt_trace {
+
+void TextOutput::show_as(const FormatPiece& piece, const usdt::Event& event, const PrintItem& item, std::size_t i) {
+  const auto position = columns_.position(event, i);
+  if (!position && item.word) return show_word_as(piece, event, *item.word);
+  if (!position) return show_error("no such argument");
+  const usdt::Arg& arg = event.arg_info(*position);
+  if (item.form == PrintItem::Form::bytes) return show_bytes_as(piece, event, *position);
+  if (item.form == PrintItem::Form::address && piece.conversion == 's') return show_address(event, *position);
+  const auto described = item.form == PrintItem::Form::value ? described_text(plan(), event, *position) : std::nullopt;
+  if (piece.conversion == 's') {
+    const bool is_text = item.form == PrintItem::Form::text || (arg.length && !arg.is_list());
+    if (!is_text && !described) return show_value_of(event, item, i);
+    const auto text = described ? usdt::Result<usdt::Text>(*described) : event.text(*position);
+    if (!text) return show_error(text.error().message);
+    const auto whole = text->truncated ? usdt::without_partial_utf8(text->bytes) : text->bytes;
+    return out_.print("{}{}", whole, text->truncated ? "..." : "");
+  }
+  const usdt::Value value = event.value(*position);
+  if (const auto* error = std::get_if<usdt::ArgError>(&value)) return show_error(error->reason);
+  if (const auto* real = std::get_if<double>(&value)) return out_.print("{}", real_text(piece, *real));
+  out_.print("{}", integer_text(piece, value, arg.type.size));
+}
+
+void TextOutput::show_item(const usdt::Event& event, const PrintItem& item, std::size_t i) {
+  out_.print(" {}=", item.label);
+  show_value_of(event, item, i);
+}
+
+void TextOutput::show_value_of(const usdt::Event& event, const PrintItem& item, std::size_t i) {
+  const auto position = columns_.position(event, i);
+  if (!position && item.word)
+    show_word(event, item);
+  else if (!position)
+    show_error("no such argument");
+  else if (item.form == PrintItem::Form::text)
+    show_text(event, *position);
+  else if (item.form == PrintItem::Form::address)
+    show_address(event, *position);
+  else if (item.form == PrintItem::Form::bytes)
+    show_bytes(event, *position);
+  else if (const auto text = described_text(plan(), event, *position); text && item.form == PrintItem::Form::value)
+    show_text(*text);
+  else
+    show_whole(event, *position, item.form == PrintItem::Form::hex);
+}
+
+WordValue TextOutput::value_of(const usdt::Event& event, usdt::HitField word) {
+  return word_value(word, event, {began_, names_[event.site().probe.value], around_});
+}
+
+void TextOutput::show_word(const usdt::Event& event, const PrintItem& item) {
+  const WordValue value = value_of(event, *item.word);
+  if (const auto* error = std::get_if<NoWord>(&value)) return show_error(error->reason);
+  if (const auto* text = std::get_if<std::string>(&value)) return out_.print("{}", usdt::tools::quoted(*text));
+  const std::uint64_t number = std::get<std::uint64_t>(value);
+  item.form == PrintItem::Form::hex ? out_.print("{:#x}", number) : out_.print("{}", word_text(*item.word, number));
+}
+
+void TextOutput::show_word_as(const FormatPiece& piece, const usdt::Event& event, usdt::HitField word) {
+  const WordValue value = value_of(event, word);
+  if (const auto* error = std::get_if<NoWord>(&value)) return show_error(error->reason);
+  if (const auto* text = std::get_if<std::string>(&value)) return out_.print("{}", *text);
+  const std::uint64_t number = std::get<std::uint64_t>(value);
+  piece.conversion == 's' ? out_.print("{}", word_text(word, number))
+                          : out_.print("{}", integer_text(piece, number, sizeof(number)));
+}
+
+void TextOutput::show_address(const usdt::Event& event, std::size_t n) {
+  const auto text = address_in(event, n);
+  text ? out_.print("{}", *text) : show_error(text.error().message);
+}
+
+void TextOutput::show_bytes(const usdt::Event& event, std::size_t n) {
+  const auto bytes = event.text(n);
+  if (!bytes) return show_error(bytes.error().message);
+  out_.print("\"{}\"{}", bytes_text(bytes->bytes), bytes->truncated ? "..." : "");
+}
+
+void TextOutput::show_bytes_as(const FormatPiece& piece, const usdt::Event& event, std::size_t n) {
+  const auto bytes = event.text(n);
+  if (!bytes) return show_error(bytes.error().message);
+  out_.print("{}{}",
+             piece.conversion == 's' ? bytes_text(bytes->bytes) : hex_digits(bytes->bytes, piece.conversion == 'X'),
+             bytes->truncated ? "..." : "");
+}
+
+void TextOutput::show_whole(const usdt::Event& event, std::size_t n, bool hex) {
+  const usdt::Arg& arg = event.arg_info(n);
+  if (arg.is_list()) return show_list(event, n, hex);
+  if (arg.length && !hex) return show_text(event, n);
+  if (!has_members(arg) || !show_members(event, n, hex)) show_value(event, n, hex);
+}
+
+bool TextOutput::show_members(const usdt::Event& event, std::size_t whole, bool hex) {
+  const bool array = event.arg_info(whole).type.kind == usdt::TypeKind::array;
+  bool any = false;
+  for (std::size_t n = 0; n < event.arg_count(); ++n) {
+    const usdt::Arg& arg = event.arg_info(n);
+    if (arg.part_of != whole) continue;
+    out_.print("{}", any ? " " : array ? "[" : "{");
+    any = true;
+    const std::string_view label = event.label(n);
+    if (label == "...") {
+      out_.print("...({})", arg.why_unreadable());
+      continue;
+    }
+    if (!array) out_.print("{}=", label);
+    show_part(event, n, hex);
+  }
+  if (any) out_.print("{}", array ? "]" : "}");
+  return any;
+}
+
+void TextOutput::show_part(const usdt::Event& event, std::size_t n, bool hex) {
+  const usdt::Arg& arg = event.arg_info(n);
+  const bool opens = has_members(arg) && !arg.is_list();
+  if (!opens) return show_whole(event, n, hex);
+  if (!show_members(event, n, hex)) out_.print("{}", arg.type.kind == usdt::TypeKind::array ? "[...]" : "{...}");
+}
+
+void TextOutput::show_list(const usdt::Event& event, std::size_t whole, bool hex) {
+  const auto count = length_of(event, whole);
+  if (!count) return show_error(count.error().message);
+  out_.print("[");
+  std::uint64_t shown = 0;
+  for (std::size_t n = 0; n < event.arg_count(); ++n) {
+    if (event.arg_info(n).part_of != whole || !is_there(event, n)) continue;
+    if (shown++ > 0) out_.print(" ");
+    show_part(event, n, hex);
+  }
+  if (*count > shown) out_.print("{}...({})", shown > 0 ? " " : "", more_text(*count - shown));
+  out_.print("]");
+}
+
+void TextOutput::show_named(const usdt::Event& event, std::size_t n) {
+  const usdt::Arg& arg = event.arg_info(n);
+  if (arg.result)
+    out_.print(" return=");
+  else if (!arg.name().empty())
+    out_.print(" {}=", arg.name());
+  else
+    out_.print(" arg{}=", n);
+  if (has_members(arg) || arg.length) return show_whole(event, n, false);
+  const bool typed = arg.type.kind == usdt::TypeKind::text;
+  const auto text = unasked_text(plan(), event, n, likely_texts_);
+  if (!text || !typed) show_value(event, n, text.has_value());
+  if (text && !typed) out_.print(" ");
+  if (text) show_text(*text);
+}
+
+void TextOutput::show_error(std::string_view reason) {
+  ++unreadable_;
+  out_.print("<{}>", reason);
+}
+
+void TextOutput::show_value(const usdt::Event& event, std::size_t n, bool hex) {
+  const usdt::Value value = event.value(n);
+  if (const auto* error = std::get_if<usdt::ArgError>(&value)) return show_error(error->reason);
+  const usdt::Arg& arg = event.arg_info(n);
+  if (!hex && show_name(arg, value)) return;
+  if (const auto meant = usdt::tools::text_by_meaning(arg, value); meant && !hex) return out_.print("{}", *meant);
+  if (const auto* number = std::get_if<double>(&value)) {
+    // The shortest text that reads back as the same float.
+    arg.type.size == sizeof(float) ? out_.print("{}", static_cast<float>(*number)) : out_.print("{}", *number);
+  } else if (const auto* wide = std::get_if<std::uint64_t>(&value)) {
+    hex || looks_like_address(arg, *wide) ? out_.print("{:#x}", *wide) : out_.print("{}", *wide);
+  } else {
+    const std::int64_t whole = std::get<std::int64_t>(value);
+    const std::uint64_t bits =
+        static_cast<std::uint64_t>(whole) << (64 - 8 * arg.type.size) >> (64 - 8 * arg.type.size);
+    hex ? out_.print("{:#x}", bits) : out_.print("{}", whole);
+  }
+}
+
+bool TextOutput::show_name(const usdt::Arg& arg, const usdt::Value& value) {
+  if (std::holds_alternative<double>(value)) return false;
+  const auto* whole = std::get_if<std::int64_t>(&value);
+  const std::uint64_t bits = whole ? static_cast<std::uint64_t>(*whole) : std::get<std::uint64_t>(value);
+  std::string_view word;
+  if (arg.type.kind == usdt::TypeKind::boolean && bits <= 1)
+    word = bits ? "true" : "false";
+  else
+    word = usdt::enumerator_name(arg, bits);
+  out_.print("{}", word);
+  return !word.empty();
+}
+
+void TextOutput::show_text(const usdt::Event& event, std::size_t n) {
+  auto text = event.text(n);
+  text ? show_text(*text) : show_error(text.error().message);
+}
+
+void TextOutput::show_text(const usdt::Text& text) {
+  const auto whole = text.truncated ? usdt::without_partial_utf8(text.bytes) : text.bytes;
+  out_.print("{}{}", usdt::tools::quoted(whole), text.truncated ? "..." : "");
+}
+
+}  // namespace usdt_trace
