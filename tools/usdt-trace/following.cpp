@@ -5,11 +5,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <utility>
 #include <variant>
 
 #include "common/report.hpp"
+#include "run.hpp"
 #include "signals.hpp"
 
 namespace usdt_trace {
@@ -47,6 +49,35 @@ std::string what_came(const usdt::Followed& followed) {
 }
 
 }  // namespace
+
+usdt::Followed followed(const usdt::FollowEvent& event) {
+  usdt::Followed told;
+  told.kind = event.kind;
+  told.pid = event.pid;
+  told.file = event.file.target.path.native();
+  told.time = event.time;
+  const std::int64_t now = std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();  // as that of events
+  told.wall_time = wall_time() - now + static_cast<std::int64_t>(event.time);
+  return told;
+}
+
+usdt::Followed followed_in_vain(const usdt::FollowEvent& event, const usdt::Error& error) {
+  usdt::Followed told = followed(event);
+  told.error = error.message;
+  return told;
+}
+
+usdt::Followed followed_and_attached(const usdt::FollowEvent& event, const usdt::AttachPlan& part, std::size_t sites) {
+  usdt::Followed told = followed(event);
+  const auto now = Clock::now().time_since_epoch();  // CLOCK_MONOTONIC, as that of events
+  const auto now_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
+  told.after_ns = now_ns - std::min(now_ns, event.time);
+  told.probes = static_cast<std::size_t>(
+      std::ranges::count_if(part.probes, [](const usdt::PlannedProbe& probe) { return !probe.span; }));
+  told.sites = part.places();
+  told.attached = sites;
+  return told;
+}
 
 std::string followed_text(const usdt::Followed& followed) {
   const std::string what = what_came(followed);

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,6 +18,12 @@
 #include "usdt/usdt.hpp"
 
 namespace usdt_trace {
+
+/// What a follower tells, for notices and recordings: it was refused, or so many `sites` of `part` are attached.
+[[nodiscard]] usdt::Followed followed(const usdt::FollowEvent& event);
+[[nodiscard]] usdt::Followed followed_in_vain(const usdt::FollowEvent& event, const usdt::Error& error);
+[[nodiscard]] usdt::Followed followed_and_attached(const usdt::FollowEvent& event, const usdt::AttachPlan& part,
+                                                   std::size_t sites);
 
 /// "followed: process 4711 opened /usr/lib/libx.so: 3 sites of 2 probes attached, 12.3 ms after".
 [[nodiscard]] std::string followed_text(const usdt::Followed& followed);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <filesystem>
 #include <mutex>
 #include <optional>
@@ -20,6 +21,11 @@
 namespace usdt_trace {
 
 using Clock = std::chrono::steady_clock;
+
+/// Nanoseconds since 1970.
+[[nodiscard]] inline std::int64_t wall_time() {
+  return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 /// Something came: wakes who waits for it, a tracer's loop or wait().
 class Arrival {

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What a question shows of all its hits: tables, the slowest, and its account.
+#include <algorithm>
+#include <utility>
+
+#include "attached.hpp"
+#include "notice.hpp"
+#include "output.hpp"
+#include "question.hpp"
+
+namespace usdt_trace {
+void Question::begin_output() {
+  around_.emplace(flags_, flags_.debuginfod ? run_.told_over() : usdt::StopToken());
+  if (!flags_.record.empty()) {
+    auto recorder = make_recorder(*tracer_, printed_, flags_, *around_, sinks_.back().stream());
+    recorder_ = recorder.get();
+    sinks_.back().show_by(std::move(recorder));
+  }
+  if (flags_.record.empty() || !flags_.output.empty())
+    sinks_.front().show_by(line_output(*plan_, printed_, flags_, *around_, sinks_.front().stream()));
+}
+
+/// With --interval, when it is time; where some were missed, the next one is not late for them.
+usdt::Result<void> Question::show_table_so_far() {
+  const auto now = Clock::now();
+  if (!flags_.view.interval || now < next_table_) return {};
+  const auto interval =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*flags_.view.interval));
+  const bool first = next_table_ == Clock::time_point();
+  next_table_ = first || now - next_table_ > interval ? now + interval : next_table_ + interval;
+  if (first) slicer_ = HeatSlicer(wall_time());
+  return first ? usdt::Result<void>() : show_table(false);
+}
+
+void Question::name_new_stacks() {
+  constexpr int pause_of_work = 10;
+  if (!flags_.view.has_stacks() || Clock::now() < next_naming_ || !tracer_->table_grew()) return;
+  const auto began = Clock::now();
+  if (auto rows = tracer_->table()) around_->name(*rows, tracer_->plan());
+  next_naming_ = Clock::now() + pause_of_work * (Clock::now() - began);
+}
+
+usdt::Result<void> Question::show_table(bool last) {
+  if (flags_.view.slowest > 0) {
+    for (Sink& sink : sinks_)
+      if (sink.is_written()) sink.output().slowest(slowest_);
+    return {};
+  }
+  auto rows = tracer_->table();
+  if (!rows) return usdt::fail(rows.error());
+  if (flags_.view.has_stacks()) around_->name(*rows, tracer_->plan());
+  if (flags_.view.heat_map) {
+    const HeatSlice slice = slicer_.cut(*plan_->table, *rows, wall_time());
+    for (Sink& sink : sinks_)
+      if (sink.is_written()) sink.output().heat(slice, last);
+    return {};
+  }
+  for (Sink& sink : sinks_)
+    if (sink.is_written()) sink.output().table(*plan_->table, *rows, tracer_->overhead());
+  return {};
+}
+
+/// What is kept decides what the kernel leaves out from now on: stacks, which take a while, are for later.
+void Question::keep_if_slow(const usdt::Event& event) {
+  if (slowest_.add(event, around_->wall_offset())) tracer_->leave_out_faster(slowest_.least());
+}
+
+/// While their processes live.
+void Question::name_stacks_of_slowest() {
+  if (flags_.kernel_stack_depth + flags_.user_stack_depth == 0) return;
+  for (usdt::KeptEvent& kept : slowest_.events()) {
+    if (kept.kernel_stack || kept.user_stack) continue;
+    around_->begin(*kept.event);
+    const usdt::EventStacks stacks = around_->stacks(flags_, *kept.event);
+    if (stacks.kernel) kept.kernel_stack = *stacks.kernel;
+    if (stacks.user) kept.user_stack = *stacks.user;
+  }
+}
+
+void Question::finish_waiting() {
+  notice(flags_, "nothing came that matches");
+  if (const std::string account = following_.account(); !account.empty()) notice(flags_, account);
+  // Who reads it gets the account of a trace that saw nothing; of a script, that of the others.
+  if (flags_.format != Format::json || shown() == nullptr || !flags_.question.empty()) return;
+  const usdt::AttachPlan nothing;
+  LiveSurroundings around(flags_);
+  Sink sink = sinks_.front().sibling();
+  sink.show_by(line_output(nothing, printed_, flags_, around, sink.stream()));
+  sink.output().summary({.probes = {}, .skipped = {}, .missed = 0, .changed = {}});
+  sink.flush([this](std::chrono::milliseconds) { return run_.patient(); });
+}
+
+void Question::flush() {
+  for (Sink& sink : sinks_) sink.flush([this](std::chrono::milliseconds) { return run_.patient(); });
+}
+
+Summary Question::summary() const {
+  return {.probes = accounts(),
+          .skipped = skipped_sites(*tracer_),
+          .missed = tracer_->missed(),
+          .changed = tracer_->link().changes(),
+          .missed_hits = tracer_->missed_hits(),
+          .undecided = tracer_->undecided(),
+          .overhead = tracer_->overhead()};
+}
+
+/// What the tracer counted, less what was not written everywhere.
+std::vector<Account> Question::accounts() const {
+  std::vector<Account> all;
+  const usdt::AttachPlan& plan = tracer_->plan();
+  const auto forgotten = recorder_ != nullptr ? by_account(plan, recorder_->forgotten()) : std::vector<std::uint64_t>();
+  std::vector<std::vector<std::uint64_t>> not_written;
+  for (const Sink& sink : sinks_) not_written.push_back(by_account(plan, sink.output().not_written()));
+  for (const usdt::ProbeCounts& counts : tracer_->counts()) {
+    Account& account = all.emplace_back();
+    static_cast<usdt::ProbeCounts&>(account) = counts;
+    for (const auto& of_sink : not_written)
+      account.not_written = std::max(account.not_written, of_sink[all.size() - 1]);
+    if (all.size() <= forgotten.size()) {
+      account.delivered -= forgotten[all.size() - 1];
+      account.discarded += forgotten[all.size() - 1];
+    }
+    account.delivered -= account.not_written;
+  }
+  return all;
+}
+
+}  // namespace usdt_trace
