@@ -13,7 +13,8 @@ import tempfile
 import time
 import unittest
 
-from hostile_elf import AMPLIFIERS, DEBUG_INFORMATION
+from hostile_dwarf import DEBUG_INFORMATION
+from hostile_elf import AMPLIFIERS
 
 LIST, TRACE, PLAN, FUNCTIONS = (os.environ[name] for name in ("USDT_LIST", "USDT_TRACE", "PLAN_FILE", "FUNCTIONS_FILE"))
 SEEDS = pathlib.Path(os.environ["USDT_SOURCE_DIR"]) / "tests/fuzz/corpus/notes"
