@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* <usdt/usdtc.h> without any privilege: what is found, planned, refused; and the structs as other languages know them.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "c_test.h"
+
+/* They only ever grow at the end. */
+#if UINTPTR_MAX == UINT64_MAX
+#define AT(type, member, offset) _Static_assert(offsetof(struct type, member) == (offset), #type "." #member)
+_Static_assert(sizeof(struct usdtc_search) == 72, "usdtc_search");
+AT(usdtc_search, stop, 64);
+_Static_assert(sizeof(struct usdtc_point) == 120, "usdtc_point");
+AT(usdtc_point, full_name, 16);
+AT(usdtc_point, pc, 56);
+AT(usdtc_point, source_line, 104);
+AT(usdtc_point, refused, 112);
+_Static_assert(sizeof(struct usdtc_arg) == 72, "usdtc_arg");
+AT(usdtc_arg, part_of, 20);
+AT(usdtc_arg, refused, 64);
+_Static_assert(sizeof(struct usdtc_notice) == 24, "usdtc_notice");
+AT(usdtc_notice, message, 16);
+_Static_assert(sizeof(struct usdtc_table) == 72, "usdtc_table");
+AT(usdtc_table, flags, 32);
+AT(usdtc_table, step, 64);
+_Static_assert(sizeof(struct usdtc_row) == 72, "usdtc_row");
+AT(usdtc_row, maximum, 48);
+_Static_assert(sizeof(struct usdtc_range) == 48, "usdtc_range");
+_Static_assert(sizeof(struct usdtc_replay_options) == 24, "usdtc_replay_options");
+_Static_assert(sizeof(struct usdtc_recording_info) == 40, "usdtc_recording_info");
+_Static_assert(sizeof(struct usdtc_plan_options) == 96, "usdtc_plan_options");
+AT(usdtc_plan_options, user_cookie, 24);
+AT(usdtc_plan_options, text_args, 40);
+AT(usdtc_plan_options, stop, 72);
+AT(usdtc_plan_options, table, 88);
+_Static_assert(sizeof(struct usdtc_trace_options) == 40, "usdtc_trace_options");
+AT(usdtc_trace_options, family, 24);
+_Static_assert(sizeof(struct usdtc_counts) == 104, "usdtc_counts");
+AT(usdtc_counts, undecided, 72);
+AT(usdtc_counts, table_full, 96);
+_Static_assert(sizeof(struct usdtc_event_info) == 128, "usdtc_event_info");
+AT(usdtc_event_info, time, 24);
+AT(usdtc_event_info, address, 56);
+AT(usdtc_event_info, comm, 72);
+AT(usdtc_event_info, name, 112);
+AT(usdtc_event_info, wall_time, 120);
+_Static_assert(sizeof(struct usdtc_value) == 56, "usdtc_value");
+AT(usdtc_value, number, 16);
+AT(usdtc_value, enumerator, 40);
+#endif
+
+static void lists_its_own_probes_with_types(void) {
+  usdtc_selection* selection = select_own(NULL);
+  bool seen = false;
+  for (size_t n = 0; n < usdtc_selection_count(selection); ++n) {
+    struct usdtc_point point = {.size = sizeof(point)};
+    CHECK(usdtc_selection_point(selection, n, &point, NULL) == 0);
+    if (strcmp(point.name, "values") != 0) continue;
+    seen = true;
+    CHECK(point.kind == USDTC_POINT_PROBE && point.arg_count == 6 && !point.refused && point.offset != UINT64_MAX);
+    CHECK(same_text(point.provider, "usdtc_test"));
+    CHECK(strstr(point.full_name, ":usdtc_test:values") && point.args_text && point.machine && point.file);
+    CHECK(strstr(point.source_file, "c_test.c") && point.source_line > 40);
+    const char* names[] = {"small", "large", "exact", "half", "word", "wrong"};
+    const uint32_t kinds[] = {USDTC_TYPE_INTEGER, USDTC_TYPE_INTEGER, USDTC_TYPE_FLOAT,
+                              USDTC_TYPE_FLOAT,   USDTC_TYPE_TEXT,    USDTC_TYPE_TEXT};
+    const uint32_t bytes[] = {2, 8, 8, 4, sizeof(char*), sizeof(char*)};
+    for (size_t i = 0; i < 6; ++i) {
+      struct usdtc_arg arg = {.size = sizeof(arg)};
+      CHECK(usdtc_selection_arg(selection, n, i, &arg, NULL) == 0);
+      CHECK(same_text(arg.name, names[i]) && arg.kind == kinds[i] && arg.bytes == bytes[i]);
+      CHECK(((arg.flags & USDTC_ARG_SIGNED) != 0) == (i == 0));
+      CHECK(!arg.refused && arg.part_of == -1);
+    }
+  }
+  CHECK(seen);
+  usdtc_selection_free(selection);
+}
+
+static int search_for(const char* pattern, const char* target, usdtc_error** error) {
+  struct usdtc_search search = {.size = sizeof(search),
+                                .patterns = &pattern,
+                                .pattern_count = pattern ? 1 : 0,
+                                .targets = &target,
+                                .target_count = target ? 1 : 0};
+  usdtc_selection* selection = NULL;
+  const int result = usdtc_select(&search, &selection, error);
+  CHECK((result == 0) == (selection != NULL));
+  usdtc_selection_free(selection);
+  return result;
+}
+
+static void says_what_is_wrong_with_a_search(void) {
+  usdtc_error* error = NULL;
+  int result = search_for("nothing", kSelf, &error);
+  CHECK(usdtc_error_column(error) >= 0);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_SYNTAX, "no ':'"));
+  result = search_for("usdtc_test:no_such", kSelf, &error);
+  CHECK(failed(result, error, ENOENT, USDTC_ERROR_NOT_FOUND, "usdtc_test"));
+  result = search_for(NULL, "/no/such/file", &error);
+  CHECK(failed(result, error, ENOENT, USDTC_ERROR_NOT_FOUND, "/no/such/file"));
+  CHECK(search_for("nothing", kSelf, NULL) == -EINVAL); /* nobody wants the message */
+}
+
+static void finds_nothing_in_a_file_without_probes(void) {
+  usdtc_error* error = NULL;
+  const int result = search_for(NULL, "/bin/true", &error);
+  CHECK(worked(result, error));
+}
+
+static void refuses_structs_of_sizes_that_cannot_be(void) {
+  usdtc_error* error = NULL;
+  usdtc_selection* selection = NULL;
+  struct usdtc_search search = {.size = 0, .targets = &kSelf, .target_count = 1};
+  int result = usdtc_select(&search, &selection, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "the size in struct usdtc_search is 0"));
+  search.size = sizeof(search) - 8;
+  result = usdtc_select(&search, &selection, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "sizeof(struct usdtc_search)"));
+
+  /* A caller of a later version: what it leaves at 0 does not matter, what it asks for does. */
+  struct {
+    struct usdtc_search known;
+    uint64_t later;
+  } newer = {.known = {.size = sizeof(newer), .targets = &kSelf, .target_count = 1}, .later = 0};
+  result = usdtc_select(&newer.known, &selection, &error);
+  CHECK(worked(result, error));
+  struct {
+    struct usdtc_point known;
+    uint64_t later;
+  } filled = {.known = {.size = sizeof(filled)}, .later = 1};
+  CHECK(usdtc_selection_point(selection, 0, &filled.known, NULL) == 0);
+  CHECK(filled.later == 0 && filled.known.size == sizeof(filled) && filled.known.name);
+  filled.known.size = 8;
+  result = usdtc_selection_point(selection, 0, &filled.known, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "usdtc_point"));
+  usdtc_selection_free(selection);
+  newer.later = 1;
+  result = usdtc_select(&newer.known, &selection, &error);
+  CHECK(failed(result, error, EOPNOTSUPP, USDTC_ERROR_NOT_SUPPORTED, "does not know"));
+}
+
+static void takes_null_for_what_it_is(void) {
+  usdtc_error* error = NULL;
+  int result = usdtc_select(NULL, NULL, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "no place"));
+  CHECK(usdtc_plan_make(NULL, NULL, NULL, NULL) == -EINVAL);
+  CHECK(usdtc_tracer_start(NULL, NULL, NULL, NULL) == -EINVAL);
+  CHECK(usdtc_tracer_take(NULL, 0, 0, NULL, NULL) == -EINVAL);
+  CHECK(usdtc_tracer_poll(NULL, NULL, NULL, 0, 0, NULL, NULL) == -EINVAL);
+  CHECK(usdtc_tracer_fd(NULL, NULL, NULL) == -EINVAL);
+  CHECK(usdtc_tracer_ledger(NULL, NULL, NULL) == -EINVAL);
+  CHECK(usdtc_tracer_notice(NULL, 0, NULL, NULL) == -EINVAL);
+  CHECK(usdtc_event_read(NULL, NULL, NULL) == -EINVAL);
+  CHECK(usdtc_event_copy(NULL, NULL, NULL) == -EINVAL);
+  CHECK(usdtc_selection_count(NULL) == 0 && usdtc_batch_count(NULL) == 0 && usdtc_plan_site_count(NULL) == 0);
+  CHECK(!usdtc_batch_event(NULL, 0) && !usdtc_plan_probe_name(NULL, 0) && !usdtc_tracer_attachment(NULL));
+  CHECK(usdtc_error_kind(NULL) == 0 && same_text(usdtc_error_message(NULL), ""));
+  CHECK(usdtc_tracer_rows(NULL, NULL, NULL) == -EINVAL && usdtc_rows_row(NULL, 0, NULL, NULL) == -EINVAL);
+  CHECK(usdtc_rows_key(NULL, 0, 0, NULL, NULL) == -EINVAL && usdtc_rows_range(NULL, 0, 0, NULL, NULL) == -EINVAL);
+  CHECK(usdtc_tracer_record(NULL, NULL, NULL) == -EINVAL && usdtc_tracer_record_end(NULL, NULL) == -EINVAL);
+  CHECK(usdtc_recording_open(NULL, NULL, NULL, NULL) == -EINVAL);
+  CHECK(usdtc_recording_read(NULL, NULL, NULL) == -EINVAL && usdtc_recording_take(NULL, 0, NULL, NULL) == -EINVAL);
+  CHECK(usdtc_recording_poll(NULL, NULL, NULL, 0, NULL, NULL) == -EINVAL);
+  CHECK(usdtc_recording_rows(NULL, NULL, NULL) == -EINVAL && usdtc_recording_ledger(NULL, NULL, NULL) == -EINVAL);
+  CHECK(usdtc_rows_count(NULL) == 0 && !usdtc_rows_key_name(NULL, 0) && !usdtc_recording_plan(NULL));
+  usdtc_rows_free(NULL);
+  usdtc_recording_free(NULL);
+  usdtc_tracer_wake(NULL);
+  usdtc_tracer_detach(NULL);
+  usdtc_tracer_discard(NULL);
+  usdtc_stop_request(NULL);
+  usdtc_error_free(NULL);
+  usdtc_stop_free(NULL);
+  usdtc_selection_free(NULL);
+  usdtc_plan_free(NULL);
+  usdtc_tracer_free(NULL);
+  usdtc_batch_free(NULL);
+  usdtc_event_free(NULL);
+  usdtc_ledger_free(NULL);
+  const char* texts[] = {NULL};
+  struct usdtc_search search = {.size = sizeof(search), .patterns = texts, .pattern_count = 1};
+  usdtc_selection* selection = NULL;
+  result = usdtc_select(&search, &selection, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "patterns[0] is NULL"));
+  search.patterns = NULL;
+  result = usdtc_select(&search, &selection, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "patterns is NULL"));
+}
+
+static void ends_early_when_asked_to(void) {
+  usdtc_stop* stop = usdtc_stop_new();
+  usdtc_stop_request(stop);
+  const char* everything = "*";
+  struct usdtc_search search = {.size = sizeof(search), .targets = &everything, .target_count = 1, .stop = stop};
+  usdtc_selection* selection = NULL;
+  usdtc_error* error = NULL;
+  const int result = usdtc_select(&search, &selection, &error);
+  CHECK(failed(result, error, ECANCELED, USDTC_ERROR_STOPPED, "not looked for"));
+  usdtc_stop_free(stop);
+}
+
+static int plan_with(struct usdtc_plan_options options, usdtc_error** error) {
+  usdtc_selection* selection = select_own("usdtc_test:values");
+  options.size = sizeof(options);
+  usdtc_plan* plan = NULL;
+  const int result = usdtc_plan_make(selection, &options, &plan, error);
+  if (result == 0) CHECK(usdtc_plan_probe_count(plan) == 1 && usdtc_plan_site_count(plan) == 1);
+  usdtc_plan_free(plan);
+  usdtc_selection_free(selection);
+  return result;
+}
+
+static void plans_what_the_options_say(void) {
+  usdtc_error* error = NULL;
+  const char* text = "arg4";
+  int result = plan_with((struct usdtc_plan_options){.text_args = &text, .text_arg_count = 1}, &error);
+  CHECK(worked(result, error));
+  text = "no_such";
+  result = plan_with((struct usdtc_plan_options){.text_args = &text, .text_arg_count = 1}, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "no_such"));
+  text = "word,";
+  result = plan_with((struct usdtc_plan_options){.text_args = &text, .text_arg_count = 1}, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_SYNTAX, "no argument"));
+  result = plan_with((struct usdtc_plan_options){.texts = 64}, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "mean nothing"));
+  const int32_t everybody = 0;
+  result = plan_with((struct usdtc_plan_options){.pids = &everybody, .pid_count = 1}, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "0"));
+}
+
+static int plan_table(struct usdtc_table table, usdtc_error** error) {
+  table.size = sizeof(table);
+  return plan_with((struct usdtc_plan_options){.table = &table}, error);
+}
+
+static void says_what_is_wrong_with_a_question(void) {
+  usdtc_error* error = NULL;
+  int result = plan_with((struct usdtc_plan_options){.where = "small >"}, &error);
+  CHECK(usdtc_error_column(error) >= 7);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_SYNTAX, "where"));
+  result = plan_with((struct usdtc_plan_options){.where = "no_such == 1"}, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "no_such"));
+  result = plan_table((struct usdtc_table){.by = NULL}, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "a table of nothing"));
+  result = plan_table((struct usdtc_table){.by = "pid, ,"}, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_SYNTAX, "by"));
+  result = plan_table((struct usdtc_table){.by = "pid", .flags = USDTC_TABLE_EXTREMES}, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "extremes of no value"));
+  result = plan_table((struct usdtc_table){.by = "pid", .flags = 8}, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "mean nothing"));
+  result = plan_table((struct usdtc_table){.histogram = "small", .histogram_detail = 5}, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "more than 4"));
+  result = plan_table((struct usdtc_table){.histogram = "small", .from = 10, .to = 0, .step = 1}, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "histogram"));
+  result = plan_table((struct usdtc_table){.value = "exact"}, &error); /* a real */
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, ""));
+}
+
+static void takes_structs_of_the_first_version(void) {
+  usdtc_error* error = NULL;
+  usdtc_selection* selection = select_own("usdtc_test:values");
+  struct usdtc_plan_options options = {.size = offsetof(struct usdtc_plan_options, where),
+                                       .where = "what an older program has behind its struct"};
+  usdtc_plan* plan = NULL;
+  const int result = usdtc_plan_make(selection, &options, &plan, &error);
+  CHECK(worked(result, error));
+  usdtc_plan_free(plan);
+  usdtc_selection_free(selection);
+}
+
+static void says_what_is_no_recording(void) {
+  usdtc_error* error = NULL;
+  usdtc_recording* recording = NULL;
+  int result = usdtc_recording_open("/no/such/file", NULL, &recording, &error);
+  CHECK(!recording && failed(result, error, ENOENT, USDTC_ERROR_NOT_FOUND, "/no/such/file"));
+  result = usdtc_recording_open(kSelf, NULL, &recording, &error);
+  CHECK(!recording && failed(result, error, EBADMSG, USDTC_ERROR_MALFORMED, ""));
+}
+
+const struct test kPureTests[] = {
+    CASE(lists_its_own_probes_with_types),
+    CASE(says_what_is_wrong_with_a_search),
+    CASE(finds_nothing_in_a_file_without_probes),
+    CASE(refuses_structs_of_sizes_that_cannot_be),
+    CASE(takes_null_for_what_it_is),
+    CASE(ends_early_when_asked_to),
+    CASE(plans_what_the_options_say),
+    CASE(says_what_is_wrong_with_a_question),
+    CASE(takes_structs_of_the_first_version),
+    CASE(says_what_is_no_recording),
+    {NULL, NULL},
+};
