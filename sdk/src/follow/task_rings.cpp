@@ -15,35 +15,25 @@
 #include "sys/syscalls.hpp"
 
 namespace usdt::follow {
-void TaskRings::Unmap::operator()(void* ring) const noexcept { ::munmap(ring, size); }
 
 Result<TaskRings> TaskRings::open() {
+  perf_event_attr attr = sys::task_record_attributes();
+  attr.watermark = 1;  // each record wakes
+  attr.wakeup_watermark = 1;
+  auto rings = sys::open_task_record_rings(attr, PROT_READ | PROT_WRITE);
+  if (!rings) return fail(rings.error());
   TaskRings all;
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  const long processors = ::sysconf(_SC_NPROCESSORS_CONF);
-  for (int cpu = 0; cpu < processors; ++cpu) {
-    perf_event_attr attr = sys::task_record_attributes();
-    attr.watermark = 1;  // each record wakes
-    attr.wakeup_watermark = 1;
-    const int event = sys::syscalls().perf_event_open(&attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-    if (event == -ENODEV) continue;  // it is offline
-    if (event < 0) return fail(os_failure(ErrorKind::io, "watch what processes map", -event));
-    Ring& ring = all.rings_.emplace_back();
-    ring.event.reset(event);
-    void* memory = ::mmap(nullptr, page + ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, event, 0);
-    if (memory == MAP_FAILED) return fail(os_failure(ErrorKind::limit, "watch what processes map", errno));
-    ring.memory = {memory, Unmap{page + ring_bytes}};
-  }
+  all.rings_ = std::move(*rings);
   return all;
 }
 
 std::vector<int> TaskRings::descriptors() const {
   std::vector<int> all;
-  for (const Ring& ring : rings_) all.push_back(ring.event.get());
+  for (const sys::TaskRecordRing& ring : rings_) all.push_back(ring.event.get());
   return all;
 }
 
-void TaskRings::read(Ring& ring) {
+void TaskRings::read(const sys::TaskRecordRing& ring) {
   auto* page = static_cast<perf_event_mmap_page*>(ring.memory.get());
   const auto* data = static_cast<const std::byte*>(ring.memory.get()) + ::sysconf(_SC_PAGESIZE);
   const std::uint64_t head = sys::load_kernel_counter(page->data_head);
@@ -53,7 +43,7 @@ void TaskRings::read(Ring& ring) {
     perf_event_header header;
     record.resize(sizeof(header));
     const auto copy = [&](std::size_t from) {
-      for (std::size_t i = from; i < record.size(); ++i) record[i] = data[(tail + i) % ring_bytes];
+      for (std::size_t i = from; i < record.size(); ++i) record[i] = data[(tail + i) % sys::TaskRecordRing::bytes];
     };
     copy(0);
     std::memcpy(&header, record.data(), sizeof(header));
@@ -69,7 +59,7 @@ void TaskRings::read(Ring& ring) {
 std::vector<TaskEvent> TaskRings::take(bool& more) {
   // Of what came after this moment, something earlier may be in a ring that was read already.
   const std::uint64_t until = now();
-  for (Ring& ring : rings_) read(ring);
+  for (const sys::TaskRecordRing& ring : rings_) read(ring);
   std::ranges::stable_sort(waiting_, {}, &TaskEvent::time);
   const auto later = std::ranges::upper_bound(waiting_, until, {}, &TaskEvent::time);
   std::vector<TaskEvent> out(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(later));

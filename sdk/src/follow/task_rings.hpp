@@ -4,12 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "sys/task_record_ring.hpp"
 #include "sys/task_records.hpp"
-#include "sys/unique_fd.hpp"
 #include "usdt/result.hpp"
 
 namespace usdt::follow {
@@ -34,19 +33,9 @@ class TaskRings {
   [[nodiscard]] std::vector<TaskEvent> take(bool& more);
 
  private:
-  static constexpr std::size_t ring_bytes = 256 << 10;
+  void read(const sys::TaskRecordRing& ring);
 
-  struct Unmap {
-    std::size_t size;
-    void operator()(void* ring) const noexcept;
-  };
-  struct Ring {
-    sys::UniqueFd event;
-    std::unique_ptr<void, Unmap> memory;
-  };
-  void read(Ring& ring);
-
-  std::vector<Ring> rings_;
+  std::vector<sys::TaskRecordRing> rings_;
   std::vector<TaskEvent> waiting_;
 };
 

@@ -15,34 +15,14 @@
 #include "sys/task_records.hpp"
 
 namespace usdt::stack {
-namespace {
-
-/// What is newest is kept.
-perf_event_attr attributes() {
-  perf_event_attr attr = sys::task_record_attributes();
-  attr.write_backward = 1;  // 4.7
-  return attr;
-}
-
-}  // namespace
-
-void MapWatch::Unmap::operator()(void* ring) const noexcept { ::munmap(ring, size); }
 
 Result<MapWatch> MapWatch::start() {
+  perf_event_attr attr = sys::task_record_attributes();
+  attr.write_backward = 1;  // 4.7: what is newest is kept
+  auto rings = sys::open_task_record_rings(attr, PROT_READ);
+  if (!rings) return fail(rings.error());
   MapWatch watch;
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  const long processors = ::sysconf(_SC_NPROCESSORS_CONF);
-  for (int cpu = 0; cpu < processors; ++cpu) {
-    perf_event_attr attr = attributes();
-    const int event = sys::syscalls().perf_event_open(&attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-    if (event == -ENODEV) continue;  // it is offline
-    if (event < 0) return fail(os_failure(ErrorKind::io, "watch what processes map", -event));
-    Ring& ring = watch.rings_.emplace_back();
-    ring.event.reset(event);
-    void* memory = ::mmap(nullptr, page + ring_bytes, PROT_READ, MAP_SHARED, event, 0);
-    if (memory == MAP_FAILED) return fail(os_failure(ErrorKind::limit, "watch what processes map", errno));
-    ring.memory = {memory, Unmap{page + ring_bytes}};
-  }
+  for (sys::TaskRecordRing& ring : *rings) watch.rings_.push_back({{std::move(ring)}});
   return watch;
 }
 
@@ -58,9 +38,9 @@ void MapWatch::take(Ring& ring) {
   if (::ioctl(ring.event.get(), PERF_EVENT_IOC_PAUSE_OUTPUT, 1) != 0) return;
   const std::uint64_t from = newest();
   const auto* data = reinterpret_cast<const std::byte*>(page) + ::sysconf(_SC_PAGESIZE);
-  const std::uint64_t all = std::min<std::uint64_t>(ring.read - from, ring_bytes);
+  const std::uint64_t all = std::min<std::uint64_t>(ring.read - from, Ring::bytes);
   std::vector<std::byte> bytes(all);
-  for (std::uint64_t i = 0; i < all; ++i) bytes[i] = data[(from + i) % ring_bytes];
+  for (std::uint64_t i = 0; i < all; ++i) bytes[i] = data[(from + i) % Ring::bytes];
   ring.read = from;
   ::ioctl(ring.event.get(), PERF_EVENT_IOC_PAUSE_OUTPUT, 0);
   for (std::span<const std::byte> rest(bytes); rest.size() >= sizeof(perf_event_header);) {

@@ -9,12 +9,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "proc/maps.hpp"
-#include "sys/unique_fd.hpp"
+#include "sys/task_record_ring.hpp"
 #include "usdt/result.hpp"
 
 namespace usdt::stack {
@@ -39,17 +38,10 @@ class MapWatch {
   void add(std::span<const std::byte> record);
 
  private:
-  static constexpr std::size_t ring_bytes = 256 << 10;
   static constexpr std::size_t most_processes = 4096;
   static constexpr std::size_t most_changes = 4096;  ///< of one process
 
-  struct Unmap {
-    std::size_t size;
-    void operator()(void* ring) const noexcept;
-  };
-  struct Ring {
-    sys::UniqueFd event;
-    std::unique_ptr<void, Unmap> memory;
+  struct Ring : sys::TaskRecordRing {
     std::uint64_t read = 0;  ///< where the last reading began: the kernel writes downwards
   };
   /// Something that became of a process. No path: it was forked from `parent`, or (0) became another program.
