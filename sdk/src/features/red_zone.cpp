@@ -36,25 +36,14 @@ Probe probe_by_link(const features::FilePlace& place, pid_t pid) {
       features::load_trivial_program(features::insn_move_r0, {.attach_type = sys::bpf_attach_trace_uprobe_multi});
   if (prog < 0) return {{}, "BPF_PROG_LOAD", -prog};
   const sys::UniqueFd owner(prog);
-  sys::LinkCreateUprobeMulti attr;
-  attr.prog_fd = static_cast<std::uint32_t>(prog);
-  attr.path = reinterpret_cast<std::uintptr_t>(place.path.c_str());
-  attr.offsets = reinterpret_cast<std::uintptr_t>(&place.offset);
-  attr.cnt = 1;
-  attr.pid = static_cast<std::uint32_t>(pid);
-  const int link = sys::syscalls().bpf(sys::bpf_link_create_cmd, &attr, sizeof(attr));
+  const int link = features::link_uprobe(prog, place, pid);
   return {sys::UniqueFd(link < 0 ? -1 : link), "BPF_LINK_CREATE", link < 0 ? -link : 0};
 }
 
 Probe probe_by_event(const features::FilePlace& place, pid_t pid) {
   const auto source = sys::probe_source("uprobe");
   if (!source) return {{}, "the uprobe event source", source.error().os_error};
-  perf_event_attr attr{};
-  attr.size = sizeof(attr);
-  attr.type = source->type;
-  attr.config1 = reinterpret_cast<std::uintptr_t>(place.path.c_str());
-  attr.config2 = place.offset;
-  const int event = sys::syscalls().perf_event_open(&attr, pid, -1, -1, 0);
+  const int event = features::open_uprobe_event(source->type, place, pid);
   return {sys::UniqueFd(event < 0 ? -1 : event), "perf_event_open", event < 0 ? -event : 0};
 }
 

@@ -141,13 +141,7 @@ struct Probe {
 };
 
 int attach_link(int program, const FilePlace& place, pid_t pid, Probe& probe) {
-  sys::LinkCreateUprobeMulti attr;
-  attr.prog_fd = static_cast<std::uint32_t>(program);
-  attr.path = reinterpret_cast<std::uintptr_t>(place.path.c_str());
-  attr.offsets = reinterpret_cast<std::uintptr_t>(&place.offset);
-  attr.cnt = 1;
-  attr.pid = static_cast<std::uint32_t>(pid);
-  const int link = sys::syscalls().bpf(sys::bpf_link_create_cmd, &attr, sizeof(attr));
+  const int link = link_uprobe(program, place, pid);
   probe.link.reset(link < 0 ? -1 : link);
   return std::min(link, 0);
 }
@@ -155,12 +149,7 @@ int attach_link(int program, const FilePlace& place, pid_t pid, Probe& probe) {
 int attach_event(int program, const FilePlace& place, pid_t pid, Probe& probe) {
   const auto source = sys::probe_source("uprobe");
   if (!source) return -std::max(source.error().os_error, ENOENT);
-  perf_event_attr attr{};
-  attr.size = sizeof(attr);
-  attr.type = source->type;
-  attr.config1 = reinterpret_cast<std::uintptr_t>(place.path.c_str());
-  attr.config2 = place.offset;
-  const int event = sys::syscalls().perf_event_open(&attr, pid, -1, -1, 0);
+  const int event = open_uprobe_event(source->type, place, pid);
   if (event < 0) return event;
   probe.event.reset(event);
   return sys::syscalls().perf_event_set_bpf(event, program);

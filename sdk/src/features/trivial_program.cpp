@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "features/trivial_program.hpp"
 
+#include <linux/perf_event.h>
+
 #include <array>
 
 #include "sys/syscalls.hpp"
@@ -20,6 +22,25 @@ int load_trivial_program(std::uint64_t first, const TrivialProgram& as) {
   attr.prog_flags = as.flags;
   attr.attach_btf_id = as.btf_id;
   return sys::syscalls().bpf(sys::bpf_prog_load_cmd, &attr, sizeof(attr));
+}
+
+int link_uprobe(int program, const FilePlace& place, pid_t pid) {
+  sys::LinkCreateUprobeMulti attr;
+  attr.prog_fd = static_cast<std::uint32_t>(program);
+  attr.path = reinterpret_cast<std::uintptr_t>(place.path.c_str());
+  attr.offsets = reinterpret_cast<std::uintptr_t>(&place.offset);
+  attr.cnt = 1;
+  attr.pid = static_cast<std::uint32_t>(pid);
+  return sys::syscalls().bpf(sys::bpf_link_create_cmd, &attr, sizeof(attr));
+}
+
+int open_uprobe_event(std::uint32_t type, const FilePlace& place, pid_t pid) {
+  perf_event_attr attr{};
+  attr.size = sizeof(attr);
+  attr.type = type;
+  attr.config1 = reinterpret_cast<std::uintptr_t>(place.path.c_str());
+  attr.config2 = place.offset;
+  return sys::syscalls().perf_event_open(&attr, pid, -1, -1, 0);
 }
 
 }  // namespace usdt::features

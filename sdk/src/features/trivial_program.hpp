@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 
+#include "features/red_zone_code.hpp"
 #include "sys/uapi.hpp"
 
 namespace usdt::features {
@@ -21,5 +24,10 @@ struct TrivialProgram {
 
 /// A program that returns 0 after `first`; its descriptor or -errno.
 [[nodiscard]] int load_trivial_program(std::uint64_t first, const TrivialProgram& as = {});
+
+/// A link (uprobe_multi) that runs `program` in process `pid` at one place; its descriptor or -errno.
+[[nodiscard]] int link_uprobe(int program, const FilePlace& place, pid_t pid);
+/// A perf event at one place in process `pid`; its descriptor or -errno. `type`: sys::probe_source("uprobe").
+[[nodiscard]] int open_uprobe_event(std::uint32_t type, const FilePlace& place, pid_t pid);
 
 }  // namespace usdt::features
