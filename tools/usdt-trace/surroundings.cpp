@@ -14,8 +14,8 @@ usdt::EventStacks Surroundings::stacks(const Flags& flags, const usdt::Event& ev
 }
 
 const usdt::Result<usdt::Stack>& Surroundings::kept_stack(const std::optional<usdt::Result<usdt::Stack>>& stack) {
-  static const usdt::Result<usdt::Stack> kNone = usdt::Stack();
-  return stack ? *stack : kNone;
+  static const usdt::Result<usdt::Stack> no_stack = usdt::Stack();
+  return stack ? *stack : no_stack;
 }
 
 LiveSurroundings::LiveSurroundings(const Flags& flags, usdt::StopToken over)

@@ -69,9 +69,15 @@ unsigned permille_of(Shown shown) {
       return 990;
     case Shown::p999:
       return 999;
-    default:
-      return 0;
+    case Shown::count:
+    case Shown::sum:
+    case Shown::average:
+    case Shown::minimum:
+    case Shown::maximum:
+    case Shown::distinct:
+      break;
   }
+  return 0;
 }
 
 /// "850ns", "12.3us", "1.50s"
