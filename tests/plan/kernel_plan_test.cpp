@@ -40,7 +40,7 @@ KernelAbilities linux_7_2() {
 std::string way(std::string_view prefix, const KernelAbilities& kernel, Backend wanted = Backend::automatic,
                 std::size_t functions = 1) {
   const KernelKind kind = pattern(std::string(prefix) + ":f").kind;
-  auto chosen = choose_way(kind, wanted, kernel, functions, true);
+  auto chosen = choose_method(kind, wanted, kernel, functions, true);
   if (!chosen) return chosen.error().message;
   return std::string(to_string(chosen->backend)) + (chosen->session ? " session" : "");
 }

@@ -166,9 +166,9 @@ Result<void> Attachment::keep_program(Index<PlannedLink> link, int fd, backends:
   const auto* file = std::get_if<Index<PlannedFile>>(&plan_.groups[object_.carriers.links[link].group].of);
   impl_->note_program(kept->second, backend, probes, file ? std::optional(*file) : std::nullopt);
   if (!fresh) return {};
-  sys::UniqueFd own(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
-  if (!own) return fail(os_failure(ErrorKind::limit, "keep the program", errno));
-  impl_->programs.push_back(std::move(own));
+  sys::UniqueFd duplicate(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!duplicate) return fail(os_failure(ErrorKind::limit, "keep the program", errno));
+  impl_->programs.push_back(std::move(duplicate));
   return {};
 }
 

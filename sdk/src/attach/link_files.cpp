@@ -91,7 +91,7 @@ void Link::Impl::absorb(Impl& other, std::shared_ptr<const AttachPlan> whole, st
   append(served_by_links, other.served_by_links);
   append(served_by_programs, other.served_by_programs);
   append(refused, other.refused);
-  for (const auto& [way, sites] : other.by_backend) by_backend[way] += sites;
+  for (const auto& [attached_by, sites] : other.by_backend) by_backend[attached_by] += sites;
   for (const auto& [of, sites] : other.sites_of_file)
     sites_of_file[{Index<PlannedFile>(of.first.value + files), of.second}] += sites;
   attached += other.attached;

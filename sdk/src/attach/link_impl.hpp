@@ -77,10 +77,11 @@ struct Link::Impl {
   std::optional<backends::FileGuard> guard;
 
   /// What `links` attached to `probes`, in this order; call it before they are moved to fds and programs.
-  void note_served(const backends::FileLinks& links, Backend way, const std::vector<Index<PlannedProbe>>& probes);
+  void note_served(const backends::FileLinks& links, Backend attached_by,
+                   const std::vector<Index<PlannedProbe>>& probes);
   /// A program of the object itself, among programs at `index` or about to be put there, is attached to `probes`, or to
   /// sites of `file`, too.
-  void note_program(std::size_t index, Backend way, const std::vector<Index<PlannedProbe>>& probes,
+  void note_program(std::size_t index, Backend attached_by, const std::vector<Index<PlannedProbe>>& probes,
                     std::optional<Index<PlannedFile>> file);
   /// Hits at kprobes that came within another one's handler and never got to a program; what did, and found one
   /// running, programs count.

@@ -42,21 +42,21 @@ Probes part(const Probes& sites, std::size_t first, std::size_t count) {
 
 }  // namespace
 
-void Link::Impl::note_served(const backends::FileLinks& links, Backend way, const Probes& probes) {
+void Link::Impl::note_served(const backends::FileLinks& links, Backend attached_by, const Probes& probes) {
   std::size_t first = 0;
   for (const backends::LinkFd& link : links.fds) {
-    served_by_links.push_back({way, part(probes, first, link.sites)});
+    served_by_links.push_back({attached_by, part(probes, first, link.sites)});
     first += link.sites;
   }
   // Loaded for one function each, or one for all.
   const bool one_each = links.programs.size() == probes.size();
   for (std::size_t i = 0; i < links.programs.size(); ++i)
-    served_by_programs.push_back({way, one_each ? Probes{probes[i]} : part(probes, 0, probes.size())});
+    served_by_programs.push_back({attached_by, one_each ? Probes{probes[i]} : part(probes, 0, probes.size())});
 }
 
-void Link::Impl::note_program(std::size_t index, Backend way, const Probes& probes,
+void Link::Impl::note_program(std::size_t index, Backend attached_by, const Probes& probes,
                               std::optional<Index<PlannedFile>> file) {
-  if (index == served_by_programs.size()) served_by_programs.push_back({way, {}});
+  if (index == served_by_programs.size()) served_by_programs.push_back({attached_by, {}});
   if (file) served_by_programs[index].files.insert(*file);
   Probes& known = served_by_programs[index].probes;
   known.insert(known.end(), probes.begin(), probes.end());

@@ -12,8 +12,8 @@ std::string why_untraceable(KernelKind kind) {
   const KernelAbilities abilities = kernel_abilities({{kind}});
   // Where this process may not ask the kernel, nothing is known of what it lacks.
   const bool asked = kind.family == KernelFamily::kprobe || probe_feature(Feature::tracing).answer != Answer::unknown;
-  const auto way = plan::choose_way(kind, Backend::automatic, abilities, 1, true);
-  return way || !asked ? std::string() : way.error().message;
+  const auto method = plan::choose_method(kind, Backend::automatic, abilities, 1, true);
+  return method || !asked ? std::string() : method.error().message;
 }
 
 }  // namespace v1

@@ -55,7 +55,7 @@ class Bisection {
     }
     const std::size_t half = count / 2;
     for (const auto& [start, length] : {std::pair{first, half}, std::pair{first + half, count - half}}) {
-      if (const int error = settle(start, length)) return error;
+      if (const int error = add_range(start, length)) return error;
     }
     return 0;
   }
@@ -64,7 +64,7 @@ class Bisection {
   std::vector<Refusal> refused;
 
  private:
-  int settle(std::size_t first, std::size_t count) {
+  int add_range(std::size_t first, std::size_t count) {
     OwnedSites trial = good;
     trial.append(sites_.part(first, count));
     const int fd = create_link(link_, target_, trial.view());

@@ -45,7 +45,7 @@ std::optional<Sum> Frames::cfa_at(VirtAddr pc) const {
   return row->cfa;
 }
 
-std::optional<std::uint64_t> Frames::settled_distance(unsigned reg, VirtAddr start, VirtAddr end) const {
+std::optional<std::uint64_t> Frames::known_distance(unsigned reg, VirtAddr start, VirtAddr end) const {
   std::optional<std::uint64_t> distance;
   VirtAddr pc = start;
   for (unsigned i = 0; i < most_rows && pc < end; ++i) {

@@ -22,7 +22,7 @@ class Frames {
   [[nodiscard]] std::optional<Sum> cfa_at(VirtAddr pc) const;
   /// What `reg`, the register that is a frame's base once its prologue [start, end) begins with is over, is short of
   /// the call frame address then.
-  [[nodiscard]] std::optional<std::uint64_t> settled_distance(unsigned reg, VirtAddr start, VirtAddr end) const;
+  [[nodiscard]] std::optional<std::uint64_t> known_distance(unsigned reg, VirtAddr start, VirtAddr end) const;
 
  private:
   struct Row {

@@ -17,8 +17,8 @@
 #include "dwarf/locator.hpp"
 #include "dwarf/moment.hpp"
 #include "dwarf/parameters.hpp"
-#include "dwarf/settle.hpp"
-#include "dwarf/told.hpp"
+#include "dwarf/place_checker.hpp"
+#include "dwarf/stated_place.hpp"
 #include "dwarf/types.hpp"
 
 namespace usdt::dwarf {
@@ -30,7 +30,7 @@ class Signer {
   Signer(const DebugInfo::Impl& impl, const FunctionInfo& function, const Instance& instance, Dwarf_Die die,
          Dwarf_Die inside)
       : moment_(impl, instance, die, inside),
-        settler_(moment_),
+        checker_(moment_),
         types_(impl.names, impl.arch),
         locator_(impl.arch),
         function_(function),
@@ -73,7 +73,7 @@ class Signer {
 
  private:
   void read(const std::vector<Parameter>& parameters, Signature& signature) {
-    for (const Parameter& each : parameters) told_.push_back(told_of(each, moment_));
+    for (const Parameter& each : parameters) stated_.push_back(stated_place(each, moment_));
     if (!moment_.instance.inlined) decide_convention(parameters);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       auto [arg, pieces] = argument(parameters[i], i);
@@ -107,7 +107,7 @@ class Signer {
     if (name == CodeName::other_args || name == CodeName::other_result)
       return "this copy of the function has other parameters";
     if (name == CodeName::unknown) return "no symbol tells whether this copy of the function has its parameters";
-    const bool complete = std::ranges::none_of(told_, [](const Told& each) { return each.pieces.empty(); });
+    const bool complete = std::ranges::none_of(stated_, [](const StatedPlace& each) { return each.pieces.empty(); });
     const bool external = function_.external && moment_.impl.code_names().is_external(entry);
     if (!external && is_clang(moment_.die) && (is_optimised(moment_.die) || !complete))
       return "its compiler may have changed how it is called";
@@ -137,8 +137,8 @@ class Signer {
     bool confirmed = false;
     bool copied = false;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      if (told_[i].from_list || told_[i].pieces.size() != 1) continue;
-      const auto* address = std::get_if<AtAddress>(&told_[i].pieces.front().where);
+      if (stated_[i].from_list || stated_[i].pieces.size() != 1) continue;
+      const auto* address = std::get_if<AtAddress>(&stated_[i].pieces.front().where);
       if (address == nullptr || address->address.loaded || address->address.sum.anchor == Anchor::none) continue;
       if (is_on_stack_at(address->address.sum, places_[i])) {
         confirmed = true;
@@ -155,7 +155,7 @@ class Signer {
   [[nodiscard]] bool is_on_stack_at(Sum sum, const arch::UserPlace& place) {
     if (place.where != arch::UserPlace::Where::stack) return false;
     const std::uint64_t expected = place.stack - moment_.arch.entry_frame;
-    if (sum.anchor == Anchor::frame) settler_.to_cfa(sum);
+    if (sum.anchor == Anchor::frame) checker_.to_cfa(sum);
     if (sum.anchor == Anchor::cfa) return !sum.base && !sum.index && sum.displacement == expected;
     // Counted from the stack pointer as it is behind the prologue. Where the line table's end of the prologue is too
     // late, the frame seems larger than it is, and nothing is confirmed that is not so.
@@ -174,9 +174,9 @@ class Signer {
   [[nodiscard]] std::pair<Arg, std::vector<Piece>> argument(const Parameter& parameter, std::size_t number) {
     const auto declared_type = type_of(parameter.declared);
     const Type type = types_.type(declared_type);
-    Located located = may_be_spilled(told_[number], declared_type)
+    Located located = may_be_spilled(stated_[number], declared_type)
                           ? arch::nowhere(type, "in a stack slot that may be filled only behind this instruction")
-                          : locate(told_[number], type, number);
+                          : locate(stated_[number], type, number);
     const auto name = text(attribute(parameter.declared, DW_AT_name));
     Declaration declaration{.name = name.empty() ? fmt::format("arg{}", number) : std::string(name),
                             .type = types_.text(declared_type),
@@ -186,7 +186,7 @@ class Signer {
   }
 
   /// Go's callers leave room for what they pass in registers beside what they pass on the stack.
-  [[nodiscard]] bool may_be_spilled(const Told& what, const std::optional<Dwarf_Die>& type) const {
+  [[nodiscard]] bool may_be_spilled(const StatedPlace& what, const std::optional<Dwarf_Die>& type) const {
     return language_ == Language::go && moment_.at_entry && !moment_.instance.inlined && !what.from_list &&
            !arch::go_only_on_stack(moment_.arch, types_.shape(type, language_));
   }
@@ -198,12 +198,12 @@ class Signer {
             .declaration = std::make_shared<const Declaration>(std::move(declaration))};
   }
 
-  [[nodiscard]] Located locate(Told what, const Type& type, std::size_t number) {
+  [[nodiscard]] Located locate(StatedPlace what, const Type& type, std::size_t number) {
     if (what.pieces.empty())
       return arch::nowhere(type,
                            moment_.instance.inlined ? "optimised out in this inlined copy" : "optimised out here");
-    const Told before = what;
-    const std::string reason = settler_.hold(what, type.kind == TypeKind::structure);
+    const StatedPlace before = what;
+    const std::string reason = checker_.hold(what, type.kind == TypeKind::structure);
     const bool contradicts =
         reason.empty() && moment_.at_entry && !what.from_list && contradicts_convention(before, number);
     if (contradicts)
@@ -222,7 +222,7 @@ class Signer {
 
   /// Said to be where only callers write, while the convention has it in a register: the room that Microsoft's
   /// convention leaves for arguments above the return address.
-  [[nodiscard]] bool contradicts_convention(const Told& what, std::size_t number) {
+  [[nodiscard]] bool contradicts_convention(const StatedPlace& what, std::size_t number) {
     if (moment_.instance.inlined || !no_convention_.empty() || moment_.arch.machine == Machine::i386) return false;
     if (what.pieces.size() != 1 || !std::holds_alternative<AtAddress>(what.pieces.front().where)) return false;
     const Sum& sum = std::get<AtAddress>(what.pieces.front().where).address.sum;
@@ -277,8 +277,8 @@ class Signer {
   [[nodiscard]] Located go_result(const Parameter& result, const arch::UserPlace& place) {
     const Type type = types_.type(type_of(result.declared));
     if (place.where != arch::UserPlace::Where::stack) return arch::value_at(moment_.arch, place, type);
-    Told what = told_of(result, moment_);
-    if (what.pieces.empty() || what.from_list || !settler_.hold(what, type.kind == TypeKind::structure).empty())
+    StatedPlace what = stated_place(result, moment_);
+    if (what.pieces.empty() || what.from_list || !checker_.hold(what, type.kind == TypeKind::structure).empty())
       return arch::nowhere(type, "on the stack, and not told where");
     return locator_.from_pieces(what.pieces, type);
   }
@@ -296,12 +296,12 @@ class Signer {
 
   Moment moment_;
   ReadingEnds ends_{moment_.impl.stop, moment_.impl.shared_reads};
-  Settler settler_;
+  PlaceChecker checker_;
   Types types_;
   Locator locator_;
   const FunctionInfo& function_;
   Language language_;
-  std::vector<Told> told_;
+  std::vector<StatedPlace> stated_;
   arch::UserConvention convention_ = arch::UserConvention::standard;
   std::string no_convention_ = "it is inlined";
   bool only_arguments_differ_ = false;

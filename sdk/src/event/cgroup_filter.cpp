@@ -22,8 +22,8 @@ Result<void> check_cgroups(const std::vector<std::filesystem::path>& cgroups) {
   if (cgroups.size() > USDT_MAX_CGROUPS)
     return fail(ErrorKind::limit, fmt::format("{} cgroups: at most {}", cgroups.size(), USDT_MAX_CGROUPS));
   if (sys::cgroup_tree().empty()) return fail(ErrorKind::not_supported, "no cgroup v2 is mounted here");
-  struct stat own {};
-  if (::stat("/proc/self/ns/cgroup", &own) != 0 || own.st_ino != kInitialNamespace)
+  struct stat namespace_file {};
+  if (::stat("/proc/self/ns/cgroup", &namespace_file) != 0 || namespace_file.st_ino != kInitialNamespace)
     return fail(ErrorKind::not_supported,
                 "cgroups: this process is in a cgroup namespace, which hides how deep in the tree they are");
   return {};

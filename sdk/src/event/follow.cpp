@@ -53,9 +53,9 @@ Result<std::vector<pid_t>> kernel_pids_of(const Family& family) {
         fmt::format("following the children of process {}: inside a pid namespace its number in the kernel is not "
                     "known",
                     family.pids.front()));
-  auto own = ask_the_kernel_for_our_pid();
-  if (!own) return fail(own.error());
-  return std::vector{static_cast<pid_t>(*own)};
+  auto our_pid = ask_the_kernel_for_our_pid();
+  if (!our_pid) return fail(our_pid.error());
+  return std::vector{static_cast<pid_t>(*our_pid)};
 }
 
 /// Where the kernel keeps what bpf/descends.h looks at.

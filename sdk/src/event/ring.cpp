@@ -253,9 +253,9 @@ Result<Ring> Ring::open(int map_fd, std::uint32_t* asleep, std::size_t longest) 
   if (const int error = sys::object_info(map_fd, info); error < 0)
     return fail(os_failure(ErrorKind::io, "size of the event ring", -error));
   if (info.type != BPF_MAP_TYPE_RINGBUF) return fail(ErrorKind::invalid_argument, "the map is no ring buffer");
-  sys::UniqueFd own(::fcntl(map_fd, F_DUPFD_CLOEXEC, 0));
-  if (!own) return fail(os_failure(ErrorKind::limit, "keep the event ring", errno));
-  auto state = std::make_unique<State>(std::move(own), info.max_entries, asleep, longest);
+  sys::UniqueFd duplicate(::fcntl(map_fd, F_DUPFD_CLOEXEC, 0));
+  if (!duplicate) return fail(os_failure(ErrorKind::limit, "keep the event ring", errno));
+  auto state = std::make_unique<State>(std::move(duplicate), info.max_entries, asleep, longest);
   if (!state->is_open()) return fail(os_failure(ErrorKind::io, "map the event ring", errno));
   return Ring(std::move(state));
 }

@@ -50,12 +50,12 @@ Result<SiteCounts> SiteCounts::open(const LoadedObject& object, CountRows rows) 
 }
 
 SiteCounts::SiteCounts(SiteCounts&& other) noexcept
-    : rows_(other.rows_), entries_(std::exchange(other.entries_, {})), settled_(std::move(other.settled_)) {}
+    : rows_(other.rows_), entries_(std::exchange(other.entries_, {})), final_(std::move(other.final_)) {}
 
 SiteCounts& SiteCounts::operator=(SiteCounts&& other) noexcept {
   std::swap(rows_, other.rows_);
   std::swap(entries_, other.entries_);
-  std::swap(settled_, other.settled_);
+  std::swap(final_, other.final_);
   return *this;
 }
 
@@ -63,15 +63,15 @@ SiteCounts::~SiteCounts() {
   if (!entries_.empty()) ::munmap(entries_.data(), entries_.size_bytes());
 }
 
-void SiteCounts::settle() {
+void SiteCounts::finish() {
   if (entries_.empty()) return;
-  for (std::uint32_t site = 0; site < rows_.row_size; ++site) settled_.push_back(of(site));
+  for (std::uint32_t site = 0; site < rows_.row_size; ++site) final_.push_back(of(site));
   ::munmap(entries_.data(), entries_.size_bytes());
   entries_ = {};
 }
 
 usdt_site_stats SiteCounts::of(std::uint32_t site) const noexcept {
-  if (entries_.empty()) return settled_[site];
+  if (entries_.empty()) return final_[site];
   usdt_site_stats sum{};
   for (std::uint32_t row = 0; row < rows_.rows; ++row) {
     const usdt_site_stats& entry = entries_[std::size_t{row} * rows_.row_size + site];

@@ -38,14 +38,14 @@ class SiteCounts {
   /// The sum over all rows.
   [[nodiscard]] usdt_site_stats of(std::uint32_t site) const noexcept;
   /// The program is detached: what it has counted stays known, and the memory is given back.
-  void settle();
+  void finish();
 
  private:
   SiteCounts(CountRows rows, std::span<usdt_site_stats> entries) noexcept : rows_(rows), entries_(entries) {}
 
   CountRows rows_;
   std::span<usdt_site_stats> entries_;
-  std::vector<usdt_site_stats> settled_ = {};  ///< by site
+  std::vector<usdt_site_stats> final_ = {};  ///< by site
 };
 
 }  // namespace usdt::event

@@ -138,7 +138,7 @@ Result<std::size_t> Tracer::let_go(const std::vector<Index<PlannedFile>>& files)
   }
   impl_->shared_plan = std::make_shared<const AttachPlan>(std::move(plan));
   const std::size_t sites = impl_->link.let_go(held, impl_->shared_plan);
-  for (const Index<PlannedFile> number : held) impl_->settle(number);
+  for (const Index<PlannedFile> number : held) impl_->note_let_go(number);
   return sites;
 }
 

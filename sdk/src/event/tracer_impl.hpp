@@ -41,10 +41,10 @@ struct Tracer::Impl {
   }
 
   /// A file was let go. What its addition has counted is final, if that was its last one.
-  void settle(Index<PlannedFile> file) {
+  void note_let_go(Index<PlannedFile> file) {
     event::Part& part = *std::prev(std::ranges::upper_bound(parts, file.value, {}, &event::Part::first_file));
     if (&part == &parts.front() || --part.files_left > 0) return;  // the first one's maps are everybody's
-    part.counts.settle();
+    part.counts.finish();
     --additions;
   }
 

@@ -47,8 +47,8 @@ bool can(const KernelAbilities& kernel, Ability ability) { return ability == nul
 
 /// The first backend of `family`, the cheapest, that can do it here. `wanted`: automatic, or the only one to take.
 /// `multi`: kprobe_multi and its session, which know the functions that ftrace lists, can take the function.
-Result<KernelWay> first_way(KernelKind kind, KernelFamily family, Backend wanted, const KernelAbilities& kernel,
-                            bool multi) {
+Result<KernelMethod> first_method(KernelKind kind, KernelFamily family, Backend wanted, const KernelAbilities& kernel,
+                                  bool multi) {
   const bool any = wanted == Backend::automatic;
   const bool call = kind.moment == Moment::both;
   const BackendRow* missing = nullptr;
@@ -56,7 +56,7 @@ Result<KernelWay> first_way(KernelKind kind, KernelFamily family, Backend wanted
     if (row.family != family || !row.moments.has(moment_of(kind.moment)) || (!any && row.backend != wanted)) continue;
     const bool takes_it = multi || !row.info.one_link || family != KernelFamily::kprobe;
     if (takes_it && can(kernel, row.needs))
-      return KernelWay{row.backend, call && row.moments.both && can(kernel, row.sessions)};
+      return KernelMethod{row.backend, call && row.moments.both && can(kernel, row.sessions)};
     missing = &row;
   }
   if (missing == nullptr)
@@ -84,11 +84,11 @@ KernelFamily family_for_any(KernelKind kind, Backend wanted, const KernelAbiliti
 
 }  // namespace
 
-Result<KernelWay> choose_way(KernelKind kind, Backend wanted, const KernelAbilities& kernel, std::size_t functions,
-                             bool multi) {
+Result<KernelMethod> choose_method(KernelKind kind, Backend wanted, const KernelAbilities& kernel,
+                                   std::size_t functions, bool multi) {
   const KernelFamily family =
       kind.family == KernelFamily::any ? family_for_any(kind, wanted, kernel, functions, multi) : kind.family;
-  return first_way(kind, family, wanted, kernel, multi);
+  return first_method(kind, family, wanted, kernel, multi);
 }
 
 namespace {
@@ -126,7 +126,7 @@ class KernelPlanner {
   }
 
  private:
-  /// What functions with one prototype, attached in one way, have in common.
+  /// What functions with one prototype, attached by one method, have in common.
   struct Signature {
     Index<std::vector<Arg>> args;
     Index<EncodedSpec> spec;  ///< without user cookies that differ
@@ -141,18 +141,18 @@ class KernelPlanner {
   Result<void> add(const KernelSelection::Entry& entry) {
     const KernelFunction& function = *entry.function;
     const bool tracepoint = is_tracepoint(entry.kind);
-    auto way = choose_way(entry.kind, options_.kernel_backend, kernel_, selection_.entries.size(),
-                          tracepoint || function.ftrace);
-    if (!way) return fail(way.error());
-    std::string refusal = why_not(entry, *way);
-    if (refusal.empty() && entry.kind.family == KernelFamily::any && row_of(way->backend).tied == TiedTo::point)
-      refusal = why_unsure(signature_of(entry, *way));
+    auto method = choose_method(entry.kind, options_.kernel_backend, kernel_, selection_.entries.size(),
+                                tracepoint || function.ftrace);
+    if (!method) return fail(method.error());
+    std::string refusal = why_not(entry, *method);
+    if (refusal.empty() && entry.kind.family == KernelFamily::any && row_of(method->backend).tied == TiedTo::point)
+      refusal = why_unsure(signature_of(entry, *method));
     if (!refusal.empty() && entry.kind.family == KernelFamily::any && options_.kernel_backend == Backend::automatic) {
       // Trampolines do not take it, kprobes may.
-      way = choose_way({KernelFamily::kprobe, entry.kind.moment}, Backend::automatic, kernel_,
-                       selection_.entries.size(), function.ftrace);
-      if (!way) return fail(way.error());
-      refusal = why_not(entry, *way);
+      method = choose_method({KernelFamily::kprobe, entry.kind.moment}, Backend::automatic, kernel_,
+                             selection_.entries.size(), function.ftrace);
+      if (!method) return fail(method.error());
+      refusal = why_not(entry, *method);
     }
     const Index<PlannedProbe> probe = add_probe(entry.kind, function.module, function.name);
     if (!refusal.empty()) {
@@ -160,20 +160,20 @@ class KernelPlanner {
       plan_.skipped.push_back({.probe = probe, .pc = pc, .reason = std::move(refusal)});
       return {};
     }
-    add_site(entry, *way, probe);
+    add_site(entry, *method, probe);
     return {};
   }
 
-  /// Why this function cannot be attached in this way; empty: it can.
-  std::string why_not(const KernelSelection::Entry& entry, const KernelWay& way) {
+  /// Why this function cannot be attached by this method; empty: it can.
+  std::string why_not(const KernelSelection::Entry& entry, const KernelMethod& method) {
     if (is_tracepoint(entry.kind)) return {};
-    const bool slots = convention_of(way.backend) == Convention::slots;
+    const bool slots = convention_of(method.backend) == Convention::slots;
     const KernelKind kind{slots ? KernelFamily::trampoline : KernelFamily::kprobe, entry.kind.moment};
     const std::string refusal =
-        slots && entry.function->proto_id != 0 ? signature_of(entry, way).refusal : std::string();
+        slots && entry.function->proto_id != 0 ? signature_of(entry, method).refusal : std::string();
     std::string reason = kernel::CatalogueOf::selection(selection_).why_not(*entry.function, kind, refusal);
     // kprobe_multi does not heed the blacklist, perf kprobes do.
-    if (reason.empty() && row_of(way.backend).on_perf_event && entry.function->denied)
+    if (reason.empty() && row_of(method.backend).on_perf_event && entry.function->denied)
       reason = "on the kprobe blacklist: code that runs while a kprobe is handled, or must not trap";
     if (reason.empty() && !kernel_.perf_cookies && !slots && entry.function->address == 0)
       reason = "its address is hidden (kernel.kptr_restrict), and this kernel has no attach cookies";
@@ -192,9 +192,9 @@ class KernelPlanner {
     return plan_.probes.add({.file = {}, .provider = std::string(to_string(kind)), .name = std::move(full)});
   }
 
-  void add_site(const KernelSelection::Entry& entry, const KernelWay& way, Index<PlannedProbe> probe) {
+  void add_site(const KernelSelection::Entry& entry, const KernelMethod& method, Index<PlannedProbe> probe) {
     const KernelFunction& function = *entry.function;
-    const Signature& signature = signature_of(entry, way);
+    const Signature& signature = signature_of(entry, method);
     if (!signature.filter.refusal.empty()) {
       plan_.skipped.push_back(
           {.probe = probe, .pc = VirtAddr(entry.function->address), .reason = signature.filter.refusal});
@@ -210,15 +210,15 @@ class KernelPlanner {
                                               .module = std::string(function.module),
                                               .address = function.address,
                                               .btf_id = function.btf_id});
-    const bool tracepoint = row_of(way.backend).info.points == PointKind::tracepoint;
+    const bool tracepoint = row_of(method.backend).info.points == PointKind::tracepoint;
     const auto site =
         plan_.sites.add({.probe = probe,
                          .point = tracepoint ? Point(TracepointPlace{planned}) : Point(KernelFunctionPlace{planned}),
                          .spec = spec,
                          .args = signature.args,
                          .filter = signature.filter.number,
-                         .tracer_frames = tracer_frames(way)});
-    group_of(entry, way).sites.push_back(site);
+                         .tracer_frames = tracer_frames(method)});
+    group_of(entry, method).sites.push_back(site);
   }
 
   static PointName name_of(const KernelSelection::Entry& entry) {
@@ -228,35 +228,35 @@ class KernelPlanner {
 
   /// On arm64 a stack taken from within the program has that twice: perf_arch_fetch_caller_regs() begins with the frame
   /// of the helper, which returns to where it begins (arch/arm64/include/asm/perf_event.h).
-  [[nodiscard]] std::uint8_t tracer_frames(const KernelWay& way) const {
-    const std::uint8_t frames = row_of(way.backend).tracer_frames;
+  [[nodiscard]] std::uint8_t tracer_frames(const KernelMethod& method) const {
+    const std::uint8_t frames = row_of(method.backend).tracer_frames;
     return frames > 0 && kernel_.machine == Machine::aarch64 ? frames + 1 : frames;
   }
 
-  AttachGroup& group_of(const KernelSelection::Entry& entry, const KernelWay& way) {
+  AttachGroup& group_of(const KernelSelection::Entry& entry, const KernelMethod& method) {
     const auto first = plan_.groups.begin() + static_cast<std::ptrdiff_t>(groups_of_files_);
     const auto known = std::find_if(first, plan_.groups.end(), [&](const AttachGroup& group) {
       const auto* module = std::get_if<KernelModule>(&group.of);
-      return module != nullptr && group.backend == way.backend && group.session == way.session &&
+      return module != nullptr && group.backend == method.backend && group.session == method.session &&
              module->kind == entry.kind && module->name == entry.function->module;
     });
     if (known != plan_.groups.end()) return *known;
-    const auto made = plan_.groups.add({.backend = way.backend,
-                                        .source = source_of(way.backend, kernel_),
+    const auto made = plan_.groups.add({.backend = method.backend,
+                                        .source = source_of(method.backend, kernel_),
                                         .moment = moment_of(entry.kind.moment),
-                                        .session = way.session,
-                                        .cookies = can(kernel_, row_of(way.backend).cookies),
+                                        .session = method.session,
+                                        .cookies = can(kernel_, row_of(method.backend).cookies),
                                         .of = KernelModule{std::string(entry.function->module), entry.kind},
                                         .sites = {}});
     return plan_.groups[made];
   }
 
-  const Signature& signature_of(const KernelSelection::Entry& entry, const KernelWay& way) {
+  const Signature& signature_of(const KernelSelection::Entry& entry, const KernelMethod& method) {
     const KernelFunction& function = *entry.function;
-    const SignatureKey key(function.proto_id, way.backend, entry.kind.moment, function.module, &texts_of(entry),
+    const SignatureKey key(function.proto_id, method.backend, entry.kind.moment, function.module, &texts_of(entry),
                            &value_options(options_, [&] { return name_of(entry); }));
     const auto [it, fresh] = signatures_.try_emplace(key);
-    if (fresh) it->second = make_signature(entry, way);
+    if (fresh) it->second = make_signature(entry, method);
     return it->second;
   }
 
@@ -272,8 +272,8 @@ class KernelPlanner {
     return resolve::kernel_signature(*types, *prototype, convention, kernel_.machine);
   }
 
-  Signature make_signature(const KernelSelection::Entry& entry, const KernelWay& way) {
-    const Convention convention = convention_of(way.backend);
+  Signature make_signature(const KernelSelection::Entry& entry, const KernelMethod& method) {
+    const Convention convention = convention_of(method.backend);
     KernelSignature found = typed_signature(*entry.function, convention);
     Signature made;
     made.refusal = found.no_trampoline;
@@ -292,8 +292,8 @@ class KernelPlanner {
     made.args = plan_.args.add(std::move(values.args));
     TextOptions texts = texts_of(entry);
     texts.likely = false;  // types say what is text
-    made.encoded =
-        encode_args(plan_.args[made.args], kernel_.machine, encoding_of(found.slots, entry.kind, way), {texts}, plan_);
+    made.encoded = encode_args(plan_.args[made.args], kernel_.machine, encoding_of(found.slots, entry.kind, method),
+                               {texts}, plan_);
     made.encoded.user_cookie = options_.user_cookie;
     if (!options_.user_cookie_of) made.spec = specs_.intern(made.encoded);
     return made;
@@ -308,8 +308,9 @@ class KernelPlanner {
   }
 
   /// How the return value is read. Its register may be an argument's, its slot holds anything until the end of a call.
-  [[nodiscard]] resolve::EncodeOptions encoding_of(std::uint32_t slots, KernelKind kind, const KernelWay& way) const {
-    const usdt_source source = source_of(way.backend, kernel_);
+  [[nodiscard]] resolve::EncodeOptions encoding_of(std::uint32_t slots, KernelKind kind,
+                                                   const KernelMethod& method) const {
+    const usdt_source source = source_of(method.backend, kernel_);
     resolve::EncodeOptions options;
     options.result_comes_later = source != USDT_SOURCE_SLOTS && kind.moment == Moment::both;
     if (source == USDT_SOURCE_OLD_SLOTS) options.result_slot = static_cast<std::uint8_t>(slots);

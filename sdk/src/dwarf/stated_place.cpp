@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "dwarf/told.hpp"
+#include "dwarf/stated_place.hpp"
 
 #include <algorithm>
 #include <span>
@@ -37,7 +37,7 @@ class Reader {
  public:
   explicit Reader(const Moment& moment) : moment_(moment) {}
 
-  [[nodiscard]] Told read(const Parameter& parameter) {
+  [[nodiscard]] StatedPlace read(const Parameter& parameter) {
     if (!parameter.here) return {};
     if (const auto constant = attribute(*parameter.here, DW_AT_const_value)) {
       const bool certain = (!moment_.at_entry && !moment_.instance.inlined) || tells_each_value(moment_.die);
@@ -57,7 +57,7 @@ class Reader {
         .arch = moment_.arch, .attribute = &*at, .at_entry = moment_.at_entry, .frame_base = [this] {
           return frame_base();
         }};
-    Told found{evaluate({expression, count}, context), !single};
+    StatedPlace found{evaluate({expression, count}, context), !single};
     if (!single && may_be_assigned(*at, {expression, count})) found.pieces = {{0, Nowhere{std::string(assigned)}}};
     return found;
   }
@@ -161,6 +161,6 @@ class Reader {
 
 }  // namespace
 
-Told told_of(const Parameter& parameter, const Moment& moment) { return Reader(moment).read(parameter); }
+StatedPlace stated_place(const Parameter& parameter, const Moment& moment) { return Reader(moment).read(parameter); }
 
 }  // namespace usdt::dwarf

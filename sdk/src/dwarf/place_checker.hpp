@@ -7,26 +7,26 @@
 
 #include "dwarf/locator.hpp"
 #include "dwarf/moment.hpp"
-#include "dwarf/told.hpp"
+#include "dwarf/stated_place.hpp"
 
 namespace usdt::dwarf {
 
-class Settler {
+class PlaceChecker {
  public:
-  /// `moment` must outlive the settler.
-  explicit Settler(const Moment& moment) : moment_(moment), locator_(moment.arch) {}
+  /// `moment` must outlive the checker.
+  explicit PlaceChecker(const Moment& moment) : moment_(moment), locator_(moment.arch) {}
 
   /// Makes each piece hold here; the reason why one does not.
-  [[nodiscard]] std::string hold(Told& what, bool is_structure) const;
+  [[nodiscard]] std::string hold(StatedPlace& what, bool is_structure) const;
   /// Turns what counts from a frame's base into what counts from the call frame address, where their distance is known.
   void to_cfa(Sum& sum) const;
 
  private:
-  [[nodiscard]] bool settle(Sum& sum, std::string& reason) const;
+  [[nodiscard]] bool count_from_registers(Sum& sum, std::string& reason) const;
   void stack_frame_to_cfa(Sum& sum) const;
   [[nodiscard]] bool may_hold_argument(unsigned reg) const;
   [[nodiscard]] bool registers_hold(const Sum& sum, bool from_list) const;
-  [[nodiscard]] bool slot_is_filled(const Told& what, bool is_structure) const;
+  [[nodiscard]] bool slot_is_filled(const StatedPlace& what, bool is_structure) const;
   [[nodiscard]] bool is_behind_prologue() const;
   [[nodiscard]] unsigned stack_pointer_number() const;
 

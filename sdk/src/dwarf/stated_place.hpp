@@ -11,11 +11,11 @@
 namespace usdt::dwarf {
 
 /// What debug information says of one parameter.
-struct Told {
+struct StatedPlace {
   std::vector<WherePiece> pieces;  ///< empty: nothing
   bool from_list = false;          ///< of this very address, not of the whole function
 };
 
-[[nodiscard]] Told told_of(const Parameter& parameter, const Moment& moment);
+[[nodiscard]] StatedPlace stated_place(const Parameter& parameter, const Moment& moment);
 
 }  // namespace usdt::dwarf

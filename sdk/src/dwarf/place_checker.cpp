@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "dwarf/settle.hpp"
+#include "dwarf/place_checker.hpp"
 
 #include <algorithm>
 
@@ -27,7 +27,7 @@ bool add_base(Sum& sum, unsigned reg, std::uint64_t displacement, std::string& r
 
 /// Turns what counts from the frame into what counts from registers as they are at the instance; false with a reason
 /// where the frame is not there yet, or its rule is not known.
-bool Settler::settle(Sum& sum, std::string& reason) const {
+bool PlaceChecker::count_from_registers(Sum& sum, std::string& reason) const {
   if (sum.anchor == Anchor::frame) to_cfa(sum);
   if (moment_.at_entry && sum.anchor == Anchor::none && sum.base &&
       locator_.id_of(*sum.base) == moment_.arch.stack_pointer && !sum.index) {
@@ -58,7 +58,7 @@ bool Settler::settle(Sum& sum, std::string& reason) const {
 
 /// The distance of a frame pointer from the call frame address is the same in the whole body of the function. That of
 /// a stack pointer (Clang without frame pointers) is not: arguments are pushed and popped.
-void Settler::to_cfa(Sum& sum) const {
+void PlaceChecker::to_cfa(Sum& sum) const {
   Dwarf_Addr low = 0;
   Dwarf_Addr high = 0;
   auto function = moment_.inside;
@@ -68,7 +68,7 @@ void Settler::to_cfa(Sum& sum) const {
   if (!sum.base || sum.index || locator_.id_of(*sum.base) == moment_.arch.stack_pointer ||
       dwarf_lowpc(&function, &low) != 0 || dwarf_highpc(&function, &high) != 0)
     return;
-  const auto distance = moment_.impl.frames().settled_distance(*sum.base, VirtAddr(low), VirtAddr(high));
+  const auto distance = moment_.impl.frames().known_distance(*sum.base, VirtAddr(low), VirtAddr(high));
   if (!distance) return;
   sum.anchor = Anchor::cfa;
   sum.base.reset();
@@ -76,7 +76,7 @@ void Settler::to_cfa(Sum& sum) const {
 }
 
 /// Without optimisation the prologue is one piece and ends where the line table says.
-void Settler::stack_frame_to_cfa(Sum& sum) const {
+void PlaceChecker::stack_frame_to_cfa(Sum& sum) const {
   const auto body = function_lines(moment_.inside).prologue_end;
   const auto cfa = body ? moment_.impl.frames().cfa_at(*body) : std::nullopt;
   if (!cfa || cfa->base != sum.base) return;
@@ -86,7 +86,7 @@ void Settler::stack_frame_to_cfa(Sum& sum) const {
 }
 
 /// At a function's first instruction a place said of the whole function is believed if it is one that callers fill.
-bool Settler::may_hold_argument(unsigned reg) const {
+bool PlaceChecker::may_hold_argument(unsigned reg) const {
   const RegisterId id = locator_.id_of(reg);
   const auto& user = moment_.arch.user_calls;
   const auto& kernel = moment_.arch.kernel_calls.arguments;  // i386: those of regparm and fastcall
@@ -95,7 +95,7 @@ bool Settler::may_hold_argument(unsigned reg) const {
          (moment_.arch.machine == Machine::i386 && std::ranges::find(kernel, id) != kernel.end());
 }
 
-bool Settler::registers_hold(const Sum& sum, bool from_list) const {
+bool PlaceChecker::registers_hold(const Sum& sum, bool from_list) const {
   if (!moment_.at_entry || moment_.instance.inlined || from_list) return true;
   const auto holds = [this](std::optional<unsigned> reg) {
     return !reg || locator_.id_of(*reg) == moment_.arch.stack_pointer || may_hold_argument(*reg);
@@ -108,19 +108,19 @@ bool Settler::registers_hold(const Sum& sum, bool from_list) const {
 /// within the copy. GCC's lists say it from the place on where its variable tracking saw the slot filled, behind
 /// which its scheduler has moved that instruction (12.2, -O2: tests/dwarf/truth_test.py finds it, and that GDB shows
 /// what was there before).
-bool Settler::slot_is_filled(const Told& what, bool is_structure) const {
+bool PlaceChecker::slot_is_filled(const StatedPlace& what, bool is_structure) const {
   if (!moment_.instance.inlined) return moment_.at_entry || what.from_list || is_behind_prologue();
   if (what.from_list) return is_clang(moment_.die);
   return is_unoptimised(moment_.inside) && !(is_structure && is_clang(moment_.die));
 }
 
 /// Where debuggers stop in an unoptimised function, its parameters are in their slots.
-bool Settler::is_behind_prologue() const {
+bool PlaceChecker::is_behind_prologue() const {
   const auto body = function_lines(moment_.inside).body();
   return is_unoptimised(moment_.inside) && body && *body <= moment_.instance.pc;
 }
 
-std::string Settler::hold(Told& what, bool is_structure) const {
+std::string PlaceChecker::hold(StatedPlace& what, bool is_structure) const {
   std::string reason;
   for (WherePiece& piece : what.pieces) {
     if (auto* reg = std::get_if<InRegister>(&piece.where)) {
@@ -143,14 +143,14 @@ std::string Settler::hold(Told& what, bool is_structure) const {
     // The address of a slot is known before it is filled; what is in it is not.
     if (!memory && value->sum.anchor != Anchor::none && moment_.at_entry)
       return "computed from a frame that is not there yet";
-    if (!settle(value->sum, reason)) return reason;
+    if (!count_from_registers(value->sum, reason)) return reason;
     if (!registers_hold(value->sum, what.from_list))
       return "in memory whose address is set only behind this instruction";
   }
   return {};
 }
 
-unsigned Settler::stack_pointer_number() const {
+unsigned PlaceChecker::stack_pointer_number() const {
   const auto& all = moment_.arch.dwarf_registers;
   return static_cast<unsigned>(std::ranges::find(all, moment_.arch.stack_pointer) - all.begin());
 }
