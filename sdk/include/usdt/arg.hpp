@@ -16,7 +16,7 @@
 namespace usdt {
 inline namespace v1 {
 
-/// What finding a value took beyond the text of its note.
+/// What was needed to find a value, beyond the text of its note.
 enum class Need : std::uint8_t {
   symbol = 1,        ///< the address of a symbol of the file
   got = 2,           ///< its global offset table
@@ -43,7 +43,8 @@ class Needs {
   std::uint8_t bits_ = 0;
 };
 
-/// How many elements a list has, such as std::vector, that keeps them elsewhere: what this is said of is that number.
+/// Says of an argument that it is the number of elements of a list, such as std::vector, which keeps its elements
+/// elsewhere.
 struct ElementCount {
   std::uint64_t most = 0;  ///< more do not fit into memory: then it is no list, or not yet one
   std::uint32_t size = 0;  ///< bytes of an element
@@ -53,15 +54,16 @@ struct ElementCount {
   friend bool operator==(const ElementCount&, const ElementCount&) = default;
 };
 
-/// A place in such a list, which has a value only while the list is that long.
+/// Says of an argument that it is an element of a list, which is there only while the list is long enough.
 struct ElementOf {
   std::uint8_t length = 0;  ///< the position of the list's ElementCount
   std::uint64_t index = 0;
   friend bool operator==(const ElementOf&, const ElementOf&) = default;
 };
 
-/// One argument, or return value, of an attach point with everything known about it before it is hit: what it is and
-/// where. Whatever its source was, a note, a prototype of the kernel, it is this value from here on.
+/// One argument, or the return value, of an attach point, with everything known about it before it is hit: its type,
+/// and where its value is. Whatever it was read from, a note, debug information or a prototype of the kernel, every
+/// later stage knows only this.
 struct Arg {
   Type type;
   Location location;  ///< with `steps`: of the word they begin from
@@ -72,7 +74,7 @@ struct Arg {
   bool result = false;  ///< not an argument but the return value, or what it leads to
   /// Not passed itself, but what an argument leads to (ValueOptions).
   bool derived = false;
-  /// From there to the value; at most USDT_MAX_STEPS.
+  /// The steps that lead from `location` to the value; at most USDT_MAX_STEPS.
   std::vector<Step> steps = {};
   /// Of a member: the position in its list of the argument it is a part of, which shows its members.
   std::optional<std::uint8_t> part_of = {};

@@ -20,8 +20,8 @@
 namespace usdt {
 inline namespace v1 {
 
-/// What `wanted` means on this kernel: never automatic. Errors: not_supported (uprobe_multi before 6.6), no_permission
-/// (naming the capability, where the kernel could not be asked for lack of it).
+/// The backend that `wanted` comes to on this kernel, which is never `automatic`. Errors: not_supported (uprobe_multi
+/// before Linux 6.6), no_permission (the kernel could not be asked; the message names the capability that is missing).
 [[nodiscard]] Result<Backend> choose_backend(Backend wanted = Backend::automatic);
 
 /// How an object is loaded.
@@ -34,9 +34,9 @@ struct LoadOptions {
   /// Whoever maps the page decides for how long, and detaching waits with them: not for processes of other people.
   bool sleepable = false;
   std::uint32_t max_programs = 64;  ///< CarrierOptions::max_programs
-  /// The programs to load, whatever their section, and no others; empty: all. Each costs the verifier, and so the start
-  /// of a trace, some milliseconds an argument. A plan that names its programs (join_plans()) says it itself of those
-  /// on its sites.
+  /// The programs to load, whatever their section, and no others; empty: all. The verifier takes some milliseconds for
+  /// each argument of each program, which the start of a trace waits for. Of the programs on its sites, a plan that
+  /// names programs (join_plans()) says itself which are loaded.
   std::vector<std::string> programs = {};
 };
 
@@ -48,8 +48,9 @@ struct ObjectProgram {
   std::string points;
 };
 
-/// An object loaded for a plan, which it owns: what is attached is that plan and no other. Move-only; its programs and
-/// maps live as long as it, links (Link) longer if they are kept. Its functions may be called from several threads.
+/// An object loaded for a plan. It owns that plan, so that no other one's sites can be attached by mistake. Its
+/// programs and maps live as long as the object; those of a Link live as long as the Link. Move-only. Threads: several
+/// may call its functions at once.
 class LoadedObject {
  public:
   LoadedObject(LoadedObject&&) noexcept;
@@ -58,9 +59,9 @@ class LoadedObject {
 
   /// What it was loaded for.
   [[nodiscard]] const AttachPlan& plan() const noexcept;
-  /// How the specs of the plan travel.
+  /// By which carriers the specs of the plan reach the programs.
   [[nodiscard]] const CarrierPlan& carriers() const noexcept;
-  /// What automatic turned into; automatic still, if the plan has no sites for which that is to be chosen.
+  /// The backend of sites in files; `automatic` if the plan has none.
   [[nodiscard]] Backend backend() const noexcept;
 
   /// Attaches each program to the sites that the plan has for it. A plan that does not name its programs is for the one
@@ -72,13 +73,14 @@ class LoadedObject {
   /// The same for one program alone: to its sites, or to all of a plan that names no programs. not_found: there is no
   /// such program, or the plan has no sites for it.
   [[nodiscard]] Result<Link> attach(std::string_view program) const;
-  /// Attaches what Link::pause() detached, again; but not files that were written to meanwhile. Errors: those of
-  /// attach(), after which the link stays paused; invalid_argument (another object's link, or of several objects, or to
-  /// the kernel, or not paused).
+  /// Attaches again what Link::pause() detached, except files that were written to meanwhile. Errors: those of
+  /// attach(), after which the link stays paused; invalid_argument (the link is another object's, or of several
+  /// objects, or to the kernel, or is not paused).
   [[nodiscard]] Result<void> resume(Link& link) const;
-  /// The same beside what `link` has attached, for sites that are added while others are traced: `whole` becomes the
-  /// plan of `link`, and has this object's plan as its last part (append_plan()). What is refused, detached and changed
-  /// is in `link` from then on. Errors as above; `link` is as it was then.
+  /// Attaches this object's plan, and adds what is attached to `link`: for sites that are added while others are
+  /// traced. `whole` becomes the plan of `link`, and has this object's plan as its last part (append_plan()). `link`
+  /// from then on tells what of it is refused, detached and changed. Errors: those of attach(); `link` is then as it
+  /// was.
   [[nodiscard]] Result<void> attach_to(Link& link, std::string_view program,
                                        std::shared_ptr<const AttachPlan> whole) const;
 
@@ -87,8 +89,8 @@ class LoadedObject {
   [[nodiscard]] void* global(std::string_view name) const noexcept;
   /// Its bytes; empty if there is none.
   [[nodiscard]] std::span<std::byte> global_bytes(std::string_view name) const noexcept;
-  /// The same as a T. What programs write meanwhile is read through std::atomic_ref. Errors: not_found, type_mismatch
-  /// (another size).
+  /// The variable as a T. Read through std::atomic_ref what programs may write meanwhile. Errors: not_found,
+  /// type_mismatch (it has another size).
   template <class T>
   requires std::is_trivially_copyable_v<T>
   [[nodiscard]] Result<T*> global_as(std::string_view name) const {
@@ -99,9 +101,9 @@ class LoadedObject {
   /// Descriptors, owned by the object; not_found, invalid_argument (not loaded). `copy`: an index into
   /// CarrierPlan::programs; without it, of any copy in which the program is loaded.
   [[nodiscard]] Result<int> program_fd(std::string_view name) const;
-  /// Of one copy.
+  /// That of the program in copy `copy`.
   [[nodiscard]] Result<int> program_fd(std::string_view name, std::size_t copy) const;
-  /// Of a map, shared by all copies.
+  /// The descriptor of a map, which all copies share; owned by the object. Errors: as program_fd().
   [[nodiscard]] Result<int> map_fd(std::string_view name) const;
 
  private:
@@ -115,8 +117,9 @@ class LoadedObject {
   std::unique_ptr<Impl> impl_;
 };
 
-/// A compiled BPF object: opened from bytes, its constants set, and then loaded for a plan, or for several, each of
-/// which has programs and maps of its own. Move-only; not for several threads at once, but load().
+/// A compiled BPF object: it is opened from bytes, its constants are set, and then it is loaded for a plan, or for
+/// several, each of which gets programs and maps of its own. Move-only. Threads: one at a time, except for load(),
+/// which several may call at once.
 class BpfObject {
  public:
   /// Opens an object made by usdt_add_bpf() or clang. Errors: malformed, with libbpf's words.
@@ -128,7 +131,7 @@ class BpfObject {
   BpfObject& operator=(BpfObject&&) noexcept;
   ~BpfObject();
 
-  /// Those for attach points, in the order of the object.
+  /// The programs for attach points, in the order of the object.
   [[nodiscard]] std::vector<ObjectProgram> programs() const;
 
   /// Sets `const volatile` variable `name` for the loads to come. Errors: not_found, type_mismatch (another size).

@@ -25,31 +25,32 @@ struct ArgError {
   std::string_view reason;
   friend bool operator==(const ArgError&, const ArgError&) = default;
 };
-/// A value as typed by its site: signed, unsigned, floating, or why there is none.
+/// A value with the type that its site says: signed, unsigned, floating, or the reason why there is none.
 using Value = std::variant<std::int64_t, std::uint64_t, double, ArgError>;
 
 /// Text an argument points to.
 struct Text {
-  std::string_view bytes;  ///< without the closing NUL; has others where its length was known; valid as the event is
+  std::string_view bytes;  ///< without the closing NUL; may have NULs if its length was known; valid as the event is
   bool truncated = false;  ///< longer than the string size of the trace
 };
 
-/// The string slot of its record that has argument `n`'s text; none: no text is captured for it.
+/// In which string slot of a record the text of argument `n` is; nothing: no text is captured for it.
 [[nodiscard]] std::optional<std::size_t> string_slot(const EncodedSpec& spec, std::size_t n) noexcept;
 
 /// The stack of a process as it was recorded at a hit; Symbolizer makes frames of it. Valid as long as the event.
 struct RecordedStack {
-  /// By frame pointers: of the hit first, then where each caller goes on.
+  /// By frame pointers: the address of the hit, then the return address of each function around it.
   std::span<const std::uint64_t> addresses = {};
-  /// By the words that specs number registers with (spec.h); of the hit, or of where the process entered the kernel.
+  /// The process's registers at the hit, or, at a hit in the kernel, where it entered the kernel. Numbered as in specs
+  /// (bpf/spec.h).
   std::span<const std::uint64_t> registers = {};
-  /// Of calls that return probes wait for, whose addresses on the stack are the probes'; innermost first.
+  /// Return addresses that the kernel's return probes have replaced on the stack by their own; innermost first.
   std::span<const usdt_replaced_return> replaced = {};
   std::span<const std::byte> memory = {};  ///< what is on the stack, from the stack pointer on
   bool cut = false;                        ///< there was no room for more of it
 };
 
-/// Whose a process was at a hit.
+/// The user, group and cgroup of a process at a hit.
 struct HitOwner {
   std::uint32_t uid = 0;     ///< HitField::uid
   std::uint32_t gid = 0;     ///< HitField::gid
@@ -57,7 +58,8 @@ struct HitOwner {
   friend bool operator==(const HitOwner&, const HitOwner&) = default;
 };
 
-/// The stacks of an event with their names, which nobody can find once its process has ended; null: none.
+/// The stacks of an event with the names of their functions, which cannot be found once the process has ended; null:
+/// there is none.
 struct EventStacks {
   const Result<Stack>* kernel = nullptr;
   const Result<Stack>* user = nullptr;
@@ -69,7 +71,7 @@ struct EventLayout {
   std::uint32_t string_slots = 0;
   std::uint32_t string_size = 0;  ///< bytes of a slot: the longest text plus 2, so that truncation is certain
   std::uint32_t stack_depth = 0;  ///< addresses of kernel stacks, at most
-  /// Of them shown, at most: of what is recorded, the innermost may be the tracing's own.
+  /// How many of them are shown, at most: the innermost ones of a record may be those of the tracing itself.
   std::uint32_t stack_shown = UINT32_MAX;
   std::uint32_t user_stack_depth = 0;  ///< frames of processes' stacks that are shown, at most; 0: no such stacks
   StackMethod user_stack_method = StackMethod::frame_pointers;
@@ -98,8 +100,8 @@ struct EventLayout {
   }
 };
 
-/// One hit, viewed in the record it came in. Cheap to copy, valid only inside the callback that received it; OwnedEvent
-/// is what can be kept. Only reads: several threads may do so at once.
+/// One hit (or call, or span), viewed in the record that it came in. Cheap to copy, but valid only inside the callback
+/// that received it: OwnedEvent can be kept. Threads: nothing is changed, so that several may read it at once.
 class Event {
  public:
   /// Fails with malformed where `record` has not the layout's size, or names a site the plan does not have.
@@ -119,17 +121,17 @@ class Event {
   [[nodiscard]] std::uint32_t cpu() const noexcept { return header_->cpu; }
   /// The thread's name (/proc/PID/comm): at most 15 bytes, which anybody may have chosen.
   [[nodiscard]] std::string_view comm() const noexcept;
-  /// Whose the process was at the hit, of calls and spans at their beginning. Nothing: it was not recorded
-  /// (PlanOptions::owners).
+  /// The user, group and cgroup of the process at the hit, or where the call or span began. Nothing: they were not
+  /// recorded (PlanOptions::owners).
   [[nodiscard]] std::optional<HitOwner> owner() const noexcept;
   /// Where the breakpoint was in the process; the address of a kernel function.
   [[nodiscard]] ProcessAddr ip() const noexcept {
     return ProcessAddr(header_->ip ? header_->ip : pc_of(*plan_, *site_).value_or(VirtAddr()).value);
   }
-  /// Calls (Moment::both) and spans: from the beginning to the end, ns; else 0.
+  /// Nanoseconds from the beginning to the end of a call (Moment::both) or span; 0 for hits.
   [[nodiscard]] std::uint64_t duration() const noexcept { return header_->duration; }
-  /// How many such hits, calls or spans there were for each that is an event (TraceOptions::sample): what is added up
-  /// over events is true, as an estimate, if each counts so often.
+  /// How many hits, calls or spans this event stands for (TraceOptions::sample, max_overhead). Sums over events are
+  /// estimates of those over all hits if each event is multiplied by its weight.
   [[nodiscard]] double weight() const noexcept { return layout_.weight; }
   /// Addresses of the kernel's stack, innermost first (TraceOptions::kernel_stack_depth), without those of the program
   /// and of what called it: at the entry the traced function comes first, at the return its caller. Empty: none was
@@ -144,9 +146,9 @@ class Event {
   }
   /// How the record is laid out.
   [[nodiscard]] const EventLayout& layout() const noexcept { return layout_; }
-  /// What it is of.
+  /// The plan that its site is in.
   [[nodiscard]] const AttachPlan& plan() const noexcept { return *plan_; }
-  /// Where it was.
+  /// The site that was hit.
   [[nodiscard]] const PlannedSite& site() const noexcept { return *site_; }
   /// Its number: an index into AttachPlan::sites.
   [[nodiscard]] std::uint32_t site_number() const noexcept { return header_->site; }
@@ -168,7 +170,8 @@ class Event {
   /// what it may point to (TextOptions::likely) is not plainly text; otherwise the reason it could not be read.
   [[nodiscard]] Result<Text> text(std::size_t n) const noexcept;
 
-  /// The same whatever the bytes are, for those who compare and do not show them: what may be text need not be it.
+  /// As text(), but also of what may point to text (TextOptions::likely) and is not plainly text: for comparisons, not
+  /// to be shown.
   [[nodiscard]] Result<Text> captured_text(std::size_t n) const noexcept;
 
   /// Argument `n` as a T of exactly its size, sign and kind; type_mismatch otherwise, not_found if there is none.

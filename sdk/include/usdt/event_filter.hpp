@@ -16,9 +16,8 @@
 namespace usdt {
 inline namespace v1 {
 
-/// A question asked of events that are there already, such as those of a Recording. The answers are those of
-/// PlanOptions::where, which the kernel finds, as far as an event has what is asked about: user and group, say, are in
-/// none. One thread at a time.
+/// A question that is asked of events which are there already, such as those of a Recording. It has the same answers as
+/// in the kernel (PlanOptions::where), as far as events have what it asks for. Threads: one at a time.
 class EventFilter {
  public:
   /// Of events of `plan`, which lives as long, and of those it grows to. Errors: invalid_argument (no site has what it
@@ -29,8 +28,9 @@ class EventFilter {
   EventFilter& operator=(EventFilter&&) noexcept;
   ~EventFilter();
 
-  /// Whether it holds. Nothing: it cannot be told, since something it asks for was not read, a text was cut before the
-  /// end of what it is compared with, or refusal().
+  /// Whether the expression is true of `event`. Nothing: that is not known, since something it asks for was not read,
+  /// or a text was cut before the end of what it is compared with, or the question cannot be asked at that site
+  /// (refusal()).
   [[nodiscard]] std::optional<bool> operator()(const Event& event);
   /// Why it cannot be asked of events of a site; empty: it can.
   [[nodiscard]] std::string_view refusal(Index<PlannedSite> site);

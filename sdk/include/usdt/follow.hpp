@@ -34,7 +34,7 @@ struct FollowScope {
   bool processes = true;  ///< false: nothing that processes map, only `FollowOptions::paths`
 };
 
-/// What a Follower looks for.
+/// What a Follower looks for, and how.
 struct FollowOptions {
   /// As select() takes them; those of the kernel are passed over.
   std::vector<PointPattern> patterns = {};
@@ -42,7 +42,7 @@ struct FollowOptions {
   /// Files by name: whatever takes the place of one, or is there for the first time, is looked into, whether a process
   /// maps it or not.
   std::vector<std::filesystem::path> paths = {};
-  std::vector<std::shared_ptr<const ElfFile>> known = {};  ///< those that need not be found
+  std::vector<std::shared_ptr<const ElfFile>> known = {};  ///< files that are traced already, and need not be found
   /// Called from a thread of the Follower when take() has something.
   std::function<void()> on_event = {};
   /// A program that one of the scope starts is held in execve(2), a second at most, until what it runs, and the
@@ -50,10 +50,10 @@ struct FollowOptions {
   /// execve(2) takes some 50 us longer. Nothing stays held when the Follower or its process ends. (fanotify(7),
   /// FAN_OPEN_EXEC_PERM: Linux 5.0, CAP_SYS_ADMIN.)
   bool hold_exec = false;
-  /// Of `known` and of what was found, those are told of that are gone (FollowKind::gone), so that what is attached to
-  /// them can be let go (Tracer::let_go()), and others find room. That nobody maps a file is seen in /proc/PID/maps of
-  /// all processes that the caller's pid namespace has; without CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE (or
-  /// CAP_SYS_ADMIN), which that takes, nothing is told.
+  /// Whether take() also tells which files, of `known` and of those that were found, are gone (FollowKind::gone). What
+  /// is attached to them can then be let go (Tracer::let_go()), which makes room for others. That nobody has a file
+  /// mapped is read from /proc/PID/maps of all processes in the caller's pid namespace. That takes CAP_SYS_PTRACE, and
+  /// CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN; without them no file is said to be gone.
   bool tell_gone = false;
 };
 
@@ -69,7 +69,7 @@ enum class FollowKind : std::uint8_t {
 /// "library", "program", "runtime", "file", "gone".
 [[nodiscard]] std::string_view to_string(FollowKind kind) noexcept;
 
-/// A file with points that the patterns mean, which was not there before, or which nobody had mapped.
+/// A file that came (or went), with the points in it that the patterns mean.
 struct FollowEvent {
   FollowKind kind = FollowKind::library;
   pid_t pid = 0;  ///< who maps it, in the caller's pid namespace; 0: nobody, or FollowKind::file
@@ -127,8 +127,8 @@ class Follower {
   Follower& operator=(Follower&&) noexcept;
   ~Follower();
 
-  /// Looks from now on, at what has happened since open() too. Errors: limit (threads, descriptors), invalid_argument
-  /// (it has begun); with hold_exec no_permission, not_supported.
+  /// Begins to look, also at what has happened since open(). Errors: limit (threads, descriptors), invalid_argument (it
+  /// has begun already); with hold_exec no_permission, not_supported.
   [[nodiscard]] Result<void> begin(FollowOptions options);
 
   /// What was found since the last call; never waits.
@@ -136,13 +136,13 @@ class Follower {
 
   /// The file of `event` is attached, or will not be: what is held for it goes on.
   void done(const FollowEvent& event);
-  /// The same of one that could not be attached. It is found again after it has changed; one that has done so since it
-  /// was found, since it is still written, once it has been as it is for a moment.
+  /// The file of `event` could not be attached. It is found again after it has changed; one that is still being written
+  /// is found again once it has not changed for a moment.
   void refused(const FollowEvent& event);
 
   /// What it did so far.
   [[nodiscard]] FollowCounts counts() const;
-  /// Where it knows from, in words: "perf events", "/proc, every 250 ms: ...".
+  /// By what means it learns of new files, in words: "perf events", "/proc, every 250 ms: ...".
   [[nodiscard]] std::string source() const;
 
  private:

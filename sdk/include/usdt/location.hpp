@@ -54,14 +54,14 @@ struct Slot {
   friend bool operator==(const Slot&, const Slot&) = default;
 };
 
-/// Nowhere a probe could read it. Its neighbours are not affected.
+/// The value cannot be read at a hit. The arguments beside it are not affected.
 struct Unreadable {
   std::string reason;        ///< lower case, names the trouble
   std::uint32_t column = 0;  ///< zero-based, in the site's whole argument text
   friend bool operator==(const Unreadable&, const Unreadable&) = default;
 };
 
-/// Where a value is while its site is hit. The same for every source of one.
+/// Where a value is while its site is hit, whatever the source that told it.
 using Location = std::variant<Constant, Register, Memory, Slot, Unreadable>;
 
 /// One step from a value to what it leads to: through a pointer, into a bit-field. Its number, shift and size are those

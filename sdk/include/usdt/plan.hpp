@@ -34,12 +34,12 @@ inline namespace v1 {
 
 /// Whose hits count.
 struct AllProcesses {};
-/// One process, which cannot be every process by mistake.
+/// One process. It cannot mean every process by mistake, as pid 0 would to the kernel.
 class OneProcess {
  public:
-  /// A process (thread group), by its number in the caller's pid namespace; whether there is one is seen when it is
-  /// attached to. Errors: invalid_argument (0 or less, which the kernel's interfaces take for every process; a thread
-  /// of a process).
+  /// The process (thread group) with that number in the caller's pid namespace. It need not exist yet: attaching finds
+  /// out. Errors: invalid_argument (0 or less, which the kernel's interfaces take for every process; the number of a
+  /// thread that is not its process's first).
   [[nodiscard]] static Result<OneProcess> of(pid_t pid);
   /// Its number in the caller's pid namespace.
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
@@ -51,11 +51,11 @@ class OneProcess {
 /// One process or several, each once.
 class Processes {
  public:
-  /// At most so many: programs compare each hit's process with all of them, where the kernel does not.
+  /// How many there may be: where the kernel cannot filter by process, programs compare each hit's process with all.
   static constexpr std::size_t kMost = USDT_MAX_PROCESSES;
   /// As OneProcess::of(), in any order. Errors: invalid_argument (none; 0 or less; one twice), limit (more than kMost).
   [[nodiscard]] static Result<Processes> of(std::vector<pid_t> pids);
-  /// That one.
+  /// That one process.
   Processes(OneProcess process) : pids_{process.pid()} {}  // NOLINT(google-explicit-constructor): one is a case of some
   /// Their numbers, each once.
   [[nodiscard]] const std::vector<pid_t>& pids() const noexcept { return pids_; }
@@ -65,20 +65,20 @@ class Processes {
   std::vector<pid_t> pids_;
 };
 using Scope = std::variant<AllProcesses, OneProcess, Processes>;
-/// Their numbers, as they were given; none: every process.
+/// The numbers of the processes of a scope, as they were given; empty: every process.
 [[nodiscard]] std::vector<pid_t> pids_of(const Scope& scope);
 
-/// Position of an argument in a site's list; of a span's, what is named "end.NAME", or is not of the beginning, is the
-/// end's.
+/// The position of an argument in a site's list; nothing: there is none of that name or number. In a span's list, the
+/// name "end.NAME" means an argument of the span's end, and so does a name that the beginning does not have.
 [[nodiscard]] std::optional<std::size_t> find_arg(const std::vector<Arg>& args, const ArgName& name);
 
-/// Text that need not end in a NUL: as many bytes as argument `length` says, NULs among them.
+/// A text that need not end in a NUL: as many bytes as the argument `length` says, which may be NULs, too.
 struct BoundedString {
   ArgName text;
   ArgName length;
 };
 
-/// What tells one point from another, of whatever kind.
+/// What tells one point of a selection from another, whatever their kinds.
 struct PointName {
   std::string_view provider;  ///< of functions the prefix: "fentry", "uprobe"
   std::string_view name;
@@ -91,23 +91,25 @@ struct PointName {
 struct TextOptions {
   std::vector<std::uint8_t> numbers = {};
   std::vector<std::string> names = {};  ///< Arg::name; "retval"
-  /// Texts with lengths. Those of probes whose documentation says where their lengths are (known_lengths()) have them
-  /// unasked.
+  /// Texts with lengths. Where the documentation of a provider says which arguments are lengths, its texts have them
+  /// without being named here.
   std::vector<BoundedString> bounded = {};
-  /// Those of these arguments that their provider describes as texts (SiteDescription); others stay numbers.
+  /// Of these arguments, those that their provider describes as texts (SiteDescription) are fetched; others stay
+  /// numbers.
   std::vector<ArgName> described = {};
   /// Every argument whose type is known to be a pointer to characters.
   bool typed = false;
-  /// Every argument of a file's sites that may be a pointer: unsigned, of the size of one, no constant. Event::text()
-  /// then has what is plainly text alone. Costs 0.1 us a hit for each that is no small number; one that points nowhere
-  /// again and again is left alone.
+  /// Every argument of a file's sites that may be a pointer: unsigned, of a pointer's size, and no constant.
+  /// Event::text() then has only what is plainly text. Each one that is no small number costs 0.1 us a hit; one that
+  /// points nowhere again and again is no longer looked at.
   bool likely = false;
 };
 
-/// What is read beside the arguments themselves; each value is one more in the site's list of arguments, behind those.
+/// Values that are read besides the arguments themselves. Each is one more entry of the site's list of arguments,
+/// behind those (Arg::derived).
 struct ValueOptions {
-  /// Members, elements and what pointers point to, named by their texts. One of an argument that a site lacks is left
-  /// out there.
+  /// Members, elements and what pointers point to; each value is named by the text of its path. A path from an argument
+  /// that a site does not have is left out there.
   std::vector<ValuePath> paths = {};
   /// Structs and arrays among the arguments are shown with their members, texts of libraries (std::string, &str) as
   /// texts.
@@ -119,9 +121,9 @@ struct ValueOptions {
 struct PlanOptions {
   Scope scope = AllProcesses{};
   std::uint64_t user_cookie = 0;  ///< what usdt_cookie() returns in the program
-  /// The same for each point of its own (by provider and name, say); goes before `user_cookie`.
+  /// Chooses the cookie of each point (by provider and name, say), in the place of `user_cookie`.
   std::function<std::uint64_t(const PointName&)> user_cookie_of = {};
-  /// Of kernel functions; automatic: the cheapest that can do what is asked.
+  /// By which backend kernel functions are attached; automatic: the cheapest that can do what is asked.
   Backend kernel_backend = Backend::automatic;
   /// Attach to bare nop5 sites even where the kernel's optimisation may corrupt the traced program.
   bool allow_unsafe_nop5 = false;
@@ -135,18 +137,19 @@ struct PlanOptions {
   std::function<const ValueOptions*(const PointName&)> values_of = {};
   /// Events say whose their processes were: Event::owner().
   bool owners = false;
-  /// Hits count only where its answer is yes; null: all do. It is asked in the kernel, before anything is recorded.
-  /// Sites that do not have what it is about are skipped with the reason.
+  /// Only hits for which this expression is true count; null: all do. The kernel evaluates it before anything is
+  /// recorded. Sites that lack an argument it names are skipped with the reason.
   std::shared_ptr<const Expression> where = {};
-  /// No events: hits become rows of a table (Tracer::table()); null: events. Sites that do not have what it is about,
-  /// or not of the type that the first one has, are skipped with the reason.
+  /// Hits become rows of a table (Tracer::table()) instead of events; null: events. Sites that lack an argument it
+  /// names, or have it with another type than the first site, are skipped with the reason.
   std::shared_ptr<const TableQuestion> table = {};
-  /// What rows are already, of a plan for Tracer::add(); null: the first site of this one says it.
+  /// For Tracer::add(): the columns of the table that there is already (AttachPlan::table); null: the first site of
+  /// this plan decides their types.
   std::shared_ptr<const PlannedTable> rows = {};
 };
 
-/// What an end of a span and its beginning have in common: values of both, which are equal. Of several that have begun
-/// with the same ones and not ended, the last one is ended: spans can be within each other.
+/// Which beginning an end of a span belongs to: values of both that have to be equal. Where several spans have begun
+/// with the same values and not ended, the end is that of the last one: spans can be nested.
 struct SpanPairing {
   std::vector<Expression> begin = {};  ///< over what is known where it begins: at most four integers; none: the thread
   std::vector<Expression> end = {};    ///< as many, over what is known where it ends; none: those of `begin`
@@ -155,7 +158,8 @@ struct SpanPairing {
 /// One file of the plan.
 struct PlannedFile {
   TargetFile target;
-  /// Keeps the scanned inode open: attaching goes to /proc/self/fd/N. Null: it is recorded, or was let go.
+  /// Keeps the scanned inode open, so that attaching (to /proc/self/fd/N) means exactly that. Null: the plan is that of
+  /// a recording, or the file was let go.
   std::shared_ptr<const ElfFile> elf;
   std::optional<Machine> machine = {};  ///< of one that was let go
 };
@@ -168,15 +172,15 @@ struct PlannedFunction {
   std::uint32_t btf_id = 0;
 };
 
-/// From one thing to another.
+/// The two ends of a span.
 template <class T>
 struct FromTo {
   Index<T> begin = {};
   Index<T> end = {};
 };
 
-/// One provider:name of one file, whose sites may differ in signature; the functions of one name in one file, at one
-/// moment; or one kernel function.
+/// What is counted together: all sites of one provider:name in one file, which may differ in their arguments; all
+/// functions of one name in one file, at one moment; one kernel function; or a span.
 struct PlannedProbe {
   std::optional<Index<PlannedFile>> file = {};  ///< none: of the kernel
   std::string provider = {};                    ///< of functions the prefix: "fentry", "uprobe"
@@ -243,7 +247,7 @@ struct KernelModule {
   friend bool operator==(const KernelModule&, const KernelModule&) = default;
 };
 
-/// Sites that are attached in one way: those of a file, or kernel functions of a module.
+/// Sites that are attached alike: those of one file, or kernel functions of one module.
 struct AttachGroup {
   Backend backend = Backend::automatic;  ///< automatic: of files, the best the kernel has
   usdt_source source = USDT_SOURCE_USER;

@@ -15,7 +15,7 @@
 namespace usdt {
 inline namespace v1 {
 
-/// An event that was kept, with what was known then and is not in it.
+/// An event that was kept, with what was known when it came and is not part of it.
 struct KeptEvent {
   OwnedEvent event;
   std::int64_t wall_offset = 0;                    ///< what the time of day was ahead of its timestamp(), ns
@@ -23,8 +23,8 @@ struct KeptEvent {
   std::optional<Result<Stack>> user_stack = {};
 };
 
-/// Of calls and spans those that took longest: of a trace (TraceOptions::slow_only) or of a recording. Of two that took
-/// as long the one that began first comes first. One thread at a time.
+/// The calls and spans that took longest, of a trace (TraceOptions::slow_only) or of a recording. Of two that took
+/// equally long, the one that began first comes first. Threads: one at a time.
 class SlowestEvents {
  public:
   /// Keeps at most so many, with copies of their records.

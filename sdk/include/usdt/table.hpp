@@ -21,9 +21,11 @@
 namespace usdt {
 inline namespace v1 {
 
-/// Hits put together in rows, in the kernel: those whose keys are equal are one row. A plain value.
+/// A question that is answered by a table, which the kernel fills: hits whose keys are equal are in one row. A plain
+/// value.
 struct TableQuestion {
-  /// At most so many bytes of all keys: 8 a number, 16 for comm and for a stack, and what is left for the texts.
+  /// The keys of a row have at most so many bytes together: 8 for a number, 16 for comm and for a stack, and the texts
+  /// share what is left.
   static constexpr std::size_t kMostKeyBytes = 64;
 
   std::vector<Expression> keys = {};     ///< integers, texts and stacks; none: one row
@@ -36,19 +38,19 @@ struct TableQuestion {
   /// With `reals`: of a value that is one the sum, too (TableRow::real_sum), exact for 2^37 hits of a row. It takes
   /// some 700 bytes a row, four times over.
   bool real_sums = false;
-  std::uint32_t max_rows = 4096;  ///< hits for which there is no row any more: ProbeCounts::table_full
+  std::uint32_t max_rows = 4096;  ///< hits that find no room for another row are counted: ProbeCounts::table_full
 };
 
-/// `value` as a key: which bucket it is in. The widths of buckets are powers of 2: from each power of 2 to the next one
-/// there are 2^`sub_bits` of the same width (at most 2^4), and numbers below 2^`sub_bits` have buckets of their own.
-/// Those of negative numbers are the mirror image. Bucket::log2() says what a bucket is.
+/// A key that says in which bucket `value` is. From each power of 2 to the next one there are 2^`sub_bits` buckets of
+/// equal width (at most 2^4); each number below 2^`sub_bits` has a bucket of its own. The buckets of negative numbers
+/// are the mirror image. Bucket::log2() makes of the key which numbers it stands for.
 [[nodiscard]] Expression log2_buckets(Expression value, unsigned sub_bits);
 /// The same with buckets of the width `step` from `min` up to `max`, and one for all below and one for all above. With
 /// `digits` of these behind the decimal point (5, 20, 5 and 1: from 0.5 to 2 by 0.5), and for reals alone, as are
 /// bounds: the real nearest to the decimal number. Errors: invalid_argument (no such buckets).
 [[nodiscard]] Result<Expression> linear_buckets(Expression value, std::int64_t min, std::int64_t max, std::int64_t step,
                                                 unsigned digits = 0);
-/// Of a real there are at most so many of them between `min` and `max`.
+/// linear_buckets() of a real: at most so many between `min` and `max`.
 inline constexpr std::size_t kMostRealBuckets = 1024;
 
 /// Numbers from `first` to `last`, both of them. Those of the ends of linear buckets are INT64_MIN and UINT64_MAX.
@@ -76,14 +78,14 @@ struct RealBucket {
                                          unsigned digits);
 };
 
-/// How a number is shown.
+/// How a number that is a key is shown.
 enum class KeyForm : std::uint8_t {
   decimal,
   hex,   ///< "hex(x)"
   ipv4,  ///< "ntop(x)": the bytes of the number as they are in memory
 };
 
-/// What one of the keys is.
+/// What is known of one key of a table.
 struct TableColumn {
   std::string label;  ///< as it was written
   ExpressionType type = ExpressionType::signed_integer;
@@ -95,7 +97,7 @@ struct TableColumn {
   std::optional<ExpressionType> ranges_of = {};  ///< it is a bucket of reals of this type
 };
 
-/// PlanOptions::table over what is traced.
+/// What PlanOptions::table comes to with the types of what is traced.
 struct PlannedTable {
   std::vector<TableColumn> keys;
   std::optional<ExpressionType> value = {};  ///< an integer; TableQuestion::reals

@@ -32,53 +32,58 @@ struct TraceOptions {
   /// Size of the ring between kernel and consumer; rounded up to a power of two of at least one page.
   std::uint32_t ring_bytes = 32u << 20;
   /// Count only hits of processes that descend from the calling process: a command it started, and its children.
-  /// Wants kernel BTF for offsets in task_struct; inside a pid namespace Linux 5.10.
+  /// Needs kernel BTF, for offsets in task_struct; inside a pid namespace also Linux 5.10.
   bool descendants_only = false;
-  /// Count only hits of these processes and of their descendants; the plan's scope then is AllProcesses. Orphans they
-  /// had before the trace are nobody's.
+  /// Count only hits of these processes and of their descendants; the plan's scope then is AllProcesses. A descendant
+  /// whose parent had ended before the trace began cannot be told to be one, and does not count.
   std::optional<Processes> family_of = std::nullopt;
   /// Count only hits of processes in these cgroups (v2) and below them: directories, as find_cgroup() gives them, at
   /// most eight. One need not be there yet, and may go and come again: Tracer::find_cgroups(). (Linux 5.7.)
   std::vector<std::filesystem::path> cgroups = {};
   /// Addresses of the kernel's stack to record at each hit; 0: none, at most 127 (sysctl kernel.perf_event_max_stack).
   std::uint32_t kernel_stack_depth = 0;
-  /// Frames of the process's stack at each hit; 0: none, at most 127 by frame pointers (the same sysctl), else 512.
-  /// Symbolizer::user_stack() names them. In the kernel: of the process that was running.
+  /// Frames of the process's stack to record at each hit; 0: none, at most 127 by frame pointers (the same sysctl),
+  /// else 512. Symbolizer::user_stack() names them. At a hit in the kernel it is the stack of the process that was
+  /// running there.
   std::uint32_t user_stack_depth = 0;
   StackMethod user_stack_method = StackMethod::call_frame_info;
   /// StackMethod::call_frame_info: bytes of the stack to record, from the stack pointer on: a multiple of 4096, up to
-  /// 65536. As much again, and 300 bytes, is each event larger; of calls then fewer can be under way at once.
+  /// 65536. Each event is larger by that and 300 bytes, so that the records of fewer unfinished calls fit.
   std::uint32_t user_stack_bytes = 16384;
-  /// Where an argument or text is on a page that is not in memory, the program waits for it, as the traced process
-  /// would (Linux 6.0; not where stacks are keys of a table). Its owner decides for how long, and detaching waits with
-  /// it. By default only where what is traced was picked: processes, or a command.
+  /// Whether the program waits for an argument or text whose page is not in memory, as the traced process would
+  /// (Linux 6.0; not where stacks are keys of a table). Who owns the memory decides how long that takes, and detaching
+  /// waits as well. By default it waits where the caller has chosen processes or a command, and not for everybody's.
   std::optional<bool> wait_for_pages = std::nullopt;
-  /// No events: hits are only counted, calls where they begin, unless the filter asks what only their end knows.
+  /// No events: hits are only counted. Calls are counted when they begin, or, where the filter asks what only their end
+  /// knows (the return value, the duration), when they end.
   bool count_only = false;
-  /// Calls that can be under way at once, where their entries must be kept until they end, and spans.
+  /// Calls and spans that can have begun and not ended at once, where their beginnings have to be kept until then.
   std::uint32_t max_open_calls = 8192;
-  /// Of the hits one in so many is looked at, chosen by chance at each before anything is read and before the filter is
-  /// asked; of calls and spans at their beginning (calls that fill a table: at their end). At most kMostSampled.
-  /// Event::weight() says what each then stands for, and Tracer::table() has estimates. Not of a trace that only
-  /// counts, and asks nothing: it has each hit.
+  /// One hit in so many is looked at, chosen at random before anything is read and before the filter is asked. Calls
+  /// and spans are chosen when they begin (calls that fill a table: when they end). At most kMostSampled.
+  /// Event::weight() says how many hits each event then stands for, and Tracer::table() has estimates. A trace that
+  /// only counts, without a filter, counts each hit nevertheless.
   std::uint32_t sample = 1;
   static constexpr std::uint32_t kMostSampled = 1'000'000;
-  /// At most so many events a second, over all processors: what the trace does not take in one second it may in the
-  /// next. 0: any number; at most kMostRate. Processors that have events in the same instant may pass it by one each.
-  /// Not of tables and traces that only count, which have no events.
+  /// At most so many events a second, over all processors; what is not used up in one second may be in the next. 0: no
+  /// limit; at most kMostRate. Processors that record in the same instant may exceed it by one event each. Tables and
+  /// traces that only count have no events, and no such limit.
   std::uint32_t max_rate = 0;
   static constexpr std::uint32_t kMostRate = 10'000'000;
   /// Calls and spans that take less than Tracer::leave_out_faster() said last are counted (ProbeCounts::faster), and
-  /// are no events: of a million of them the few that took longest cost the consumer next to nothing (SlowestEvents).
-  /// Not of tables and traces that only count, nor of hits, which have no duration.
+  /// are no events. To find the few that took longest among millions (SlowestEvents) then costs the consumer next to
+  /// nothing. Not for tables and traces that only count, nor for hits, which have no duration.
   bool slow_only = false;
-  /// What hits may cost, as a share of what the traced processes do besides: 0.01 makes a program that only calculates
-  /// take at most 1 % longer, in the mean of some seconds. Sites that cost more are detached and attached again, some
-  /// windows a second or two, by a thread of the tracer's; Tracer::overhead() tells. What the processes do is their
-  /// processor time: of the plan's processes, of families and cgroups. Of a trace of everybody it is that of one
-  /// processor, all the time. 0: no limit; at most kMostOverhead. Events then have weights, and Tracer::table() and
-  /// ProbeCounts::estimated are estimates. Not of the kernel, calls, returns and spans, nor beside `sample`; sites
-  /// cannot be added (Tracer::add()).
+  /// What hits may cost, as a share of the processor time that the traced processes use for themselves: 0.01 makes a
+  /// program that only calculates take at most 1 % longer, on average over some seconds. 0: no limit; at most
+  /// kMostOverhead.
+  /// - A thread of the tracer detaches sites that cost more, and attaches them again for a window at a time, some
+  ///   windows a second or two; Tracer::overhead() tells of them.
+  /// - The traced processes are those of the plan, the families and cgroups. Where everybody is traced, the time of one
+  ///   processor stands for theirs.
+  /// - Events have weights (Event::weight()), and Tracer::table() and ProbeCounts::estimated are estimates.
+  /// - It is not for hits in the kernel, calls, returns and spans, nor beside `sample`, and sites cannot be added
+  ///   (Tracer::add()).
   double max_overhead = 0;
   /// Tracer::add(): how many additions may be there at once; at most Tracer::kMostAdditions.
   std::uint32_t max_additions = 4096;
@@ -99,20 +104,22 @@ struct Overhead {
   std::string trouble = {};  ///< why the sites could not be attached again, if they could not
 };
 
-/// What became of the hits of one probe. hits == delivered + not_sampled + rejected + undecided + held_back + ring_full
-/// + faster + calls_full + table_full + unfinished + discarded, always; of a trace that only counts, the hits alone,
-/// and those that were left out: of calls whose filter asks what only their end knows, those that have not ended, too.
-/// Of one that fills a table `delivered` are those that are in its rows, and `table_full` those for which there was no
-/// room. Of spans, `delivered` and what else can become of them is counted at the probe that ends them: there hits ==
-/// delivered + ... + unmatched + unpaired; at the one that begins them hits == paired + not_sampled
-/// + calls_full + unfinished + unpaired.
+/// What became of the hits of one probe. These sums always hold:
+/// - A trace with events: hits == delivered + not_sampled + rejected + undecided + held_back + faster + ring_full
+///   + calls_full + table_full + unfinished + discarded.
+/// - A table: the same; `delivered` are the hits in its rows, and `table_full` those for which there was no row.
+/// - A trace that only counts: `hits`, and of them those that were left out. Calls whose filter asks what only their
+/// end
+///   knows are `unfinished` while they have not ended.
+/// - The probe that ends spans: as above, with unmatched + unpaired besides.
+/// - The probe that begins spans: hits == paired + not_sampled + calls_full + unfinished + unpaired.
 struct ProbeCounts {
   std::uint64_t hits = 0;        ///< the program ran for a process that counts
   std::uint64_t delivered = 0;   ///< a callback took the event
   std::uint64_t ring_full = 0;   ///< lost: the consumer was too slow for the ring
   std::uint64_t calls_full = 0;  ///< lost: calls and spans beyond TraceOptions::max_open_calls
   std::uint64_t unfinished = 0;  ///< calls and spans that have not ended: by now, or when the trace did
-  /// PlanOptions::where says no to them; and those for which it has no answer, since something could not be read.
+  /// PlanOptions::where is not true of `rejected`; of `undecided` it is not known, since something could not be read.
   std::uint64_t rejected = 0, undecided = 0;
   /// Of a trace that fills a table: beyond TableQuestion::max_rows.
   std::uint64_t table_full = 0;
@@ -121,16 +128,16 @@ struct ProbeCounts {
   std::uint64_t paired = 0;     ///< beginnings of spans whose end came
   std::uint64_t unmatched = 0;  ///< ends of spans that had not begun
   std::uint64_t unpaired = 0;   ///< of spans: what pairs them could not be read
-  /// TraceOptions::sample; hits while sites were attached or detached for max_overhead; at the ends of spans those
-  /// whose beginning was not
+  /// Not chosen (TraceOptions::sample), or hit while sites were attached or detached for max_overhead; of the ends of
+  /// spans, those whose beginning was not chosen.
   std::uint64_t not_sampled = 0;
   std::uint64_t held_back = 0;  ///< TraceOptions::max_rate
   std::uint64_t faster = 0;     ///< TraceOptions::slow_only
   /// With TraceOptions::max_overhead: hits that the filter lets pass, those included that came while nothing was
   /// attached, as far as can be told. In no other number; else 0.
   std::uint64_t estimated = 0;
-  /// Link::missed_hits() of this probe, in no other number; nothing where the kernel does not count them, or only those
-  /// of several probes together.
+  /// Hits that the kernel ran no program for (Link::missed_hits()): in no other number. Nothing: the kernel does not
+  /// count them, or only those of several probes together.
   std::optional<std::uint64_t> missed = 0;
 };
 
@@ -142,16 +149,17 @@ struct AddedSites {
   std::size_t attached = 0;  ///< sites; the others are among Link::refused()
 };
 
-/// A trace with the stock program: attached on start, typed events out. One thread at a time, which owns the loop; for
-/// others, and at any time, are wake() and layout(), and but for while add() or let_go() runs, plan() and the const
-/// functions of link().
+/// A trace with the stock program: it is attached by start(), and hands out typed events.
+///
+/// Threads: one thread at a time calls its functions. Any other may call wake(), layout() and overhead() at any time,
+/// and plan() and the const functions of link() while neither add() nor let_go() runs.
 class Tracer {
  public:
   /// Called for each event, in the order in which they were recorded.
   using Callback = std::function<void(const Event&)>;
 
-  /// Loads and attaches; the plan is the tracer's from then on. Errors as LoadedObject::attach(), plus not_supported
-  /// for descendants_only and family_of without kernel BTF.
+  /// Loads the stock program for `plan` and attaches it. Errors: those of LoadedObject::attach(); not_supported
+  /// (descendants_only or family_of without kernel BTF).
   [[nodiscard]] static Result<Tracer> start(AttachPlan plan, const TraceOptions& options = {});
   /// The same with a plan that the application goes on reading. invalid_argument: null.
   [[nodiscard]] static Result<Tracer> start(std::shared_ptr<const AttachPlan> plan, const TraceOptions& options = {});
@@ -160,14 +168,17 @@ class Tracer {
   Tracer& operator=(Tracer&&) noexcept;
   ~Tracer();
 
-  /// Loads and attaches what `more` plans, beside what is traced: into the same ring, under the same ledger. The
-  /// tracer's plan becomes a new one, with `more` behind what it had (append_plan()): known indices stay, and so do
-  /// events that were kept. `more` may be about other processes than the rest. Meanwhile nothing is taken out of the
-  /// ring (some 20 ms). Spans of `more` have both their ends in it: what begins at a site of before does not end at one
-  /// of these. Errors as start(); limit (kMostAdditions, kMostEver); not_supported (with TraceOptions::max_overhead);
-  /// invalid_argument (a table of other rows: PlanOptions::rows says what they are; a plan of spans beside one of none;
-  /// called by a callback of poll(), whose event would be of the old plan). After an error nothing of it is attached;
-  /// where it had been for a moment, its hits are in the ledger, and the plan has it.
+  /// Loads and attaches what `more` plans beside what is traced already: its events come out of the same ring, and its
+  /// hits are in the same counts().
+  ///
+  /// The tracer's plan becomes a new one, with `more` behind what it had (append_plan()): indices and events that were
+  /// kept stay valid. `more` may be about other processes than the rest. A span begins and ends in the same plan, this
+  /// one or one before. While this runs (some 20 ms) nothing is taken out of the ring.
+  ///
+  /// Errors: those of start(); limit (kMostAdditions, kMostEver); not_supported (with TraceOptions::max_overhead);
+  /// invalid_argument (a table of other rows: PlanOptions::rows says what they are; a plan of spans beside one without;
+  /// called by a callback of poll(), whose event would be of the old plan). After an error nothing of `more` is
+  /// attached. If some of it had been for a moment, the plan has it, and its hits are in counts().
   [[nodiscard]] Result<AddedSites> add(AttachPlan more);
   /// Additions that are there at once: each has programs and maps of its own, some four descriptors and 0.1 MB of
   /// memory, until its files were let go.
@@ -175,25 +186,26 @@ class Tracer {
   /// Additions in all: of those whose files were let go the plan and the ledger tell, some kilobytes each.
   static constexpr std::size_t kMostEver = 65536;
 
-  /// Detaches the sites of these files of the plan, for good, and keeps nothing of them open, since nobody runs them
-  /// any more (FollowKind::gone): what was added for them makes room for others. Their hits stay in the ledger and in
-  /// table(), and events of theirs that are still in the ring come out as before. Takes what detach() does, once for
-  /// all of `files`. The tracer's plan becomes a new one, without their PlannedFile::elf. How many sites that were.
-  /// Errors: invalid_argument (called by a callback of poll(); a file that the plan does not have), not_supported (with
-  /// TraceOptions::max_overhead).
+  /// Detaches the sites of these files of the plan for good, and closes the files: nobody runs them any more
+  /// (FollowKind::gone), and other additions get their room. Returns how many sites that were.
+  ///
+  /// Their hits stay in counts() and table(), and their events that are still in the ring come out as before. The
+  /// tracer's plan becomes a new one, in which these files have no PlannedFile::elf. It takes as long as detach(), once
+  /// for all of `files`. Errors: invalid_argument (called by a callback of poll(); a file that the plan does not have),
+  /// not_supported (with TraceOptions::max_overhead).
   [[nodiscard]] Result<std::size_t> let_go(const std::vector<Index<PlannedFile>>& files);
 
-  /// Looks for TraceOptions::cgroups again, since one may have been made (anew): hits in it count from then on. True if
-  /// one is another one than before.
+  /// Looks for TraceOptions::cgroups again. One that was made meanwhile, or made anew under the same name, counts from
+  /// then on. True: there was such a one.
   bool find_cgroups();
 
-  /// What it traces; valid until add() or let_go().
+  /// What is traced; the reference is valid until add() or let_go().
   [[nodiscard]] const AttachPlan& plan() const noexcept;
   /// The same, to keep.
   [[nodiscard]] const std::shared_ptr<const AttachPlan>& shared_plan() const noexcept;
   /// What is attached.
   [[nodiscard]] const Link& link() const noexcept;
-  /// How the records of the sites it was started with are laid out; of those that were added, Event::layout() tells.
+  /// How records of the sites that the trace began with are laid out; Event::layout() tells it of any event.
   [[nodiscard]] const EventLayout& layout() const noexcept;
 
   /// Hands over what is in the ring, then waits up to `wait` for more if there was nothing. At most `limit` events
@@ -207,44 +219,47 @@ class Tracer {
   /// was made counts as delivered.
   [[nodiscard]] Result<std::vector<OwnedEvent>> take(std::chrono::milliseconds wait, std::size_t limit = 4096);
 
-  /// From any thread, or a signal handler: a poll() that waits returns, or the next one that would.
+  /// Makes a poll() that waits return, or the next one that would wait. From any thread, or a signal handler.
   void wake() const noexcept;
 
-  /// A descriptor for epoll, libuv, asio and their like, the tracer's own: readable as long as `poll(callback, 0ms)`
-  /// has something to hand over, and from a wake() to the next poll(), which answers it. Do not read from it or close
-  /// it. It is readable also while a hit is being recorded, for a microsecond, when a poll() may hand over nothing yet.
-  /// After detach() it still tells of what is in the ring; drain() empties that, and only wake() makes it readable from
-  /// then on. From the first call on, the first hit after the ring was emptied wakes the loop, which costs the traced
-  /// program a microsecond; a poll() that waits looks by itself while hits are frequent. Errors: limit (descriptors).
+  /// A descriptor for epoll, libuv, asio and their like. It belongs to the tracer: do not read from it or close it.
+  ///
+  /// It is readable as long as `poll(callback, 0ms)` has something to hand over, and from a wake() to the next poll().
+  /// It is also readable for the microsecond in which a hit is being recorded, when poll() may hand over nothing yet.
+  /// After detach() it still tells of what is in the ring; once drain() has emptied that, only wake() makes it
+  /// readable.
+  ///
+  /// From the first call of fd() on, the first hit after the ring was emptied wakes the loop, which costs the traced
+  /// program a microsecond. (A poll() that waits looks by itself while hits are frequent.) Errors: limit (descriptors).
   [[nodiscard]] Result<int> fd();
 
-  /// With TraceOptions::slow_only: what a call or span has to take, from now on, to become an event; 0 at first. It may
-  /// be called by a callback of poll(). (On 32-bit machines what is beyond 4.2 s is 4.2 s.)
+  /// With TraceOptions::slow_only: from now on, only calls and spans that take at least `than` become events; 0 at
+  /// first. A callback of poll() may call it. (On 32-bit machines what is beyond 4.2 s is 4.2 s.)
   void leave_out_faster(std::chrono::nanoseconds than) noexcept;
 
   /// Detaches every site; events already in the ring stay readable.
   void detach() noexcept;
   /// After detach(): hands over the rest of the ring (`callback` null: counts it as discarded).
   void drain(const Callback& callback);
-  /// Of each probe of the plan, in the order of AttachPlan::probes (those that add() brought come last), exact once
-  /// drained.
+  /// What became of the hits of each probe, in the order of AttachPlan::probes (those that add() brought come last).
+  /// The numbers are exact after drain().
   [[nodiscard]] std::vector<ProbeCounts> counts() const;
   /// The rows of PlanOptions::table by now, in the order of their keys; exact after detach(). Errors: invalid_argument
   /// (no table was asked for), io. With TraceOptions::sample counts and sums are estimates: of what was looked at,
   /// times that.
   [[nodiscard]] Result<std::vector<TableRow>> table() const;
-  /// Of a table with stacks among its keys: whether there are rows that there were not at the last call. Their stacks
-  /// are named best now, while their processes live (Symbolizer::name()).
+  /// Whether the table has rows that it did not have at the last call. Stacks among their keys are best named now,
+  /// while their processes live (Symbolizer::name()).
   [[nodiscard]] bool table_grew() noexcept;
-  /// With descendants_only or family_of: hits that are not counted because it could not be told whose descendant the
-  /// process is: 64 generations below a process that started before the trace, or on a kernel where forks cannot be
-  /// watched.
+  /// With descendants_only or family_of: hits that do not count because it could not be told whose descendant the
+  /// process is. That is so 64 generations below a process that started before the trace, and on kernels where forks
+  /// cannot be watched.
   [[nodiscard]] std::uint64_t undecided() const noexcept;
-  /// TraceOptions::max_overhead so far; nothing: there is no limit. From any thread.
+  /// What hits have cost so far, with TraceOptions::max_overhead; nothing: there is no limit. From any thread.
   [[nodiscard]] std::optional<Overhead> overhead() const;
-  /// Link::missed() and Link::missed_hits().
+  /// Link::missed().
   [[nodiscard]] std::optional<std::uint64_t> missed() const;
-  /// The same, one for each counter.
+  /// Link::missed_hits().
   [[nodiscard]] std::vector<MissedHits> missed_hits() const;
 
  private:
