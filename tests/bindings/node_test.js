@@ -2,7 +2,7 @@
 // The Node.js package: lists probes, has probes, and traces a node that has some, against what its program says it did.
 //
 // Usage: node_test.js pure|live     USDT_NODE_ADDONS names the addons' directory; exit code 77: skipped
-// USDT_NODE_CALLS: how many calls are traced for the account of spans, else 10,000
+// USDT_LONG=1: 100,000 calls are traced for the account of spans, else 10,000
 'use strict';
 
 const assert = require('node:assert/strict');
@@ -283,7 +283,7 @@ if (!live) {
   });
 
   test('spans are what the program says they were', async () => {
-    const calls = Number(process.env.USDT_NODE_CALLS ?? 10000);
+    const calls = process.env.USDT_LONG === '1' ? 100_000 : 10_000;
     const {events, said, counts} = await traced('jspans:*', new Child(SPANS, calls));
     assert.deepEqual([counts.hits, counts.delivered, counts.lost], [events.length, events.length, 0]);
     const depths = new Map([[0n, 0]]), begins = [], ends = [];

@@ -670,7 +670,7 @@ class ProviderLive(WithProvider):
         self.assertEqual([args[7] for args in seen], [len(values[6].encode()) for values in passed])
 
     def test_spans_are_what_the_program_says_they_were(self):
-        calls = int(os.environ.get("USDT_PYTHON_CALLS", 10000))
+        calls = 100_000 if os.environ.get("USDT_LONG") == "1" else 10_000
         process = self.start(SPANS, str(calls))
         with usdt.Tracer("spans:*", pids=process.pid, texts=None) as tracer:
             events = []

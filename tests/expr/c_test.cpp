@@ -36,7 +36,7 @@ std::string program_of(const std::vector<Question>& questions) {
 TEST(Expression, of_signed_numbers_is_what_a_c_compiler_makes_of_the_same_text) {
   const auto args = six_arguments(true);
   ExpressionWriter writer(20261122, true);
-  std::vector<Question> questions(std::min<std::size_t>(how_many(1500), 20'000));
+  std::vector<Question> questions(how_many(1500, 20'000));
   for (Question& question : questions) {
     question.text = writer.expression();
     for (int k = 0; k < 6; ++k) question.numbers.push_back(writer.number());
@@ -162,7 +162,7 @@ TEST(Expression, of_typed_arguments_is_what_a_cpp_compiler_makes_of_the_same_tex
   const auto args = six_arguments(false);
   ExpressionWriter writer(611, false), judged(611, ExpressionWriter::Style::of_numbers);
   std::size_t asked = 0, undecided = 0;
-  const std::size_t all = how_many(1000);
+  const std::size_t all = how_many(1000, 100'000);
   for (std::size_t begin = 0; begin < all && !HasFailure(); begin += batch) {
     std::vector<std::string> texts, texts_of_judge;
     std::vector<std::vector<NumbersOfHit>> hits;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The instructions that expressions become answer as evaluate() does. The kernel runs them without any probe
-// (BPF_PROG_TEST_RUN of raw tracepoints, Linux 5.10). USDT_EXPRESSIONS=N: so many random ones.
+// (BPF_PROG_TEST_RUN of raw tracepoints, Linux 5.10). USDT_LONG=1: 10^6 random ones.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fnmatch.h>
@@ -154,7 +154,7 @@ class CompiledExpression : public testing::Test {
 };
 
 /// How many random ones there are.
-std::size_t how_many() { return test::how_many(1000); }
+std::size_t how_many() { return test::how_many(1000, 1'000'000); }
 
 /// Many expressions in one program, since to load one takes longer than to answer hundreds: each has its arguments in a
 /// map that this process sees, and leaves its answer and its value there.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <limits>
+#include <string_view>
 
 namespace usdt::test {
 namespace {
@@ -66,9 +67,9 @@ std::string ExpressionWriter::expression(int depth) {
   return left + " " + op + " " + right;
 }
 
-std::size_t how_many(std::size_t usual) {
-  const char* wanted = std::getenv("USDT_EXPRESSIONS");
-  return wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : usual;
+std::size_t how_many(std::size_t usual, std::size_t whole) {
+  const char* is_long = std::getenv("USDT_LONG");
+  return is_long != nullptr && std::string_view(is_long) == "1" ? whole : usual;
 }
 
 std::vector<NumbersOfHit> random_hits(ExpressionWriter& writer, const std::vector<Arg>& args) {

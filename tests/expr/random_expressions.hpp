@@ -33,8 +33,8 @@ class ExpressionWriter {
   Style style_;
 };
 
-/// How many random expressions are tried: USDT_EXPRESSIONS, or `usual`.
-[[nodiscard]] std::size_t how_many(std::size_t usual);
+/// How many random expressions are tried: `usual`, or `whole` of them with USDT_LONG=1.
+[[nodiscard]] std::size_t how_many(std::size_t usual, std::size_t whole);
 
 /// Arguments "a" to "f": the first four of 64 bits, signed and not, then i32 and u16.
 [[nodiscard]] std::vector<Arg> six_arguments(bool all_signed);

@@ -13,9 +13,8 @@ import pathlib
 from puppet import HERE  # noqa: F401 (finds the harness)
 from real.against_gdb import compare, show
 from real.programs import PROGRAMS, Absent
-from harness import Skip, check, main, require_program, require_root, require_x86_64, scenario
+from harness import LONG, Skip, check, main, require_program, require_root, require_x86_64, scenario
 
-LONG = os.environ.get("USDT_LONG") == "1"
 WANTED = os.environ.get("USDT_REAL", ",".join(PROGRAMS)).split(",")
 EACH = int(os.environ.get("USDT_REAL_EACH", "16"))
 

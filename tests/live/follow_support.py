@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A library that is opened later, and traces that wait for it, for the tests of what comes while a trace runs."""
 
-import os
 import signal
 import subprocess
 
 import puppet
-from harness import check, check_equal, require_root, wait_line, wait_until
-
-LONG = os.environ.get("USDT_LONG") == "1"
+from harness import LONG, check, check_equal, require_root, wait_line, wait_until
 
 
 def times(whole, short):

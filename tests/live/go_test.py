@@ -9,10 +9,10 @@ import subprocess
 import said
 from go_programs import build
 from puppet import HERE  # noqa: F401 (finds the harness)
-from harness import Skip, check, check_equal, main, require_program, scenario
+from harness import LONG, Skip, check, check_equal, main, require_program, scenario
 
-# Of 4 workers, each of 50.5 calls on average: 10^5 calls. 50000, 10^7 calls, are the long form.
-ROUNDS = int(os.environ.get("USDT_GO_ROUNDS", "500"))
+# Of 4 workers, each of 50.5 calls on average: 10^5 calls, or 10^7.
+ROUNDS = 50_000 if LONG else 500
 
 
 def counts_in(text):

@@ -7,12 +7,12 @@ import os
 import subprocess
 
 from puppet import HERE
-from harness import Result, check, check_equal, main, require_root, scenario
+from harness import LONG, Result, check, check_equal, main, require_root, scenario
 
 PROBE = "usdt:{}:guards:work"
 THREADS = 4
 # Of each thread. An estimate from a tenth of 10^6 hits is known to 0.3 %, and four times as well from all of the long form.
-HITS = 1_000_000 if os.environ.get("USDT_LONG_TESTS") else 100_000
+HITS = 1_000_000 if LONG else 100_000
 SURE = 5  # standard deviations: one run in a million is further off by chance
 
 

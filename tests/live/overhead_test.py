@@ -5,7 +5,6 @@ machine is busy with other tests: what is held here is far from what an unlimite
 limits themselves, by medians of runs in pairs."""
 
 import json
-import os
 import random
 import signal
 import statistics
@@ -14,10 +13,9 @@ import time
 
 from puppet import HERE
 from elf_view import Memory, note
-from harness import Result, check, check_equal, main, require_root, scenario, wait_line, wait_until
+from harness import LONG, Result, check, check_equal, main, require_root, scenario, wait_line, wait_until
 
 PROBE = "usdt:{}:overhead:hit"
-LONG = bool(os.environ.get("USDT_LONG_TESTS"))
 
 
 def build(run):

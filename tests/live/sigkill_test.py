@@ -13,10 +13,10 @@ import time
 import many_sites
 import puppet  # noqa: F401  the directory of the modules below
 from elf_view import Memory, notes
-from harness import Skip, check, check_equal, main, require_root, require_x86_64, scenario, wait_line, wait_until
+from harness import LONG, Skip, check, check_equal, main, require_root, require_x86_64, scenario, wait_line, wait_until
 
 SITES = 3000
-TRIALS = int(os.environ.get("USDT_SIGKILL_TRIALS", "40"))  # 200 were run when this was written
+TRIALS = 200 if LONG else 40
 
 WAITING = """
 #include <stdio.h>

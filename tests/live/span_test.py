@@ -8,11 +8,11 @@ import os
 import subprocess
 
 from puppet import HERE
-from harness import check, check_equal, main, require_program, require_root, scenario
+from harness import LONG, check, check_equal, main, require_program, require_root, scenario
 
 SPAN = ["usdt:{0}:spans:begin", "~~", "usdt:{0}:spans:end"]
 # 10^6 pairs on 8 threads; in CI a tenth of them.
-PAIRS_EACH = 125_000 if os.environ.get("USDT_LONG_TESTS") else 12_500
+PAIRS_EACH = 125_000 if LONG else 12_500
 THREADS = 8
 
 

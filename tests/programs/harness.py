@@ -23,6 +23,7 @@ import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 SKIP_CODE = 77
+LONG = os.environ.get("USDT_LONG") == "1"  # `./run long`: the whole numbers, minutes of them
 
 
 class Skip(Exception):

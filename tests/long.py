@@ -1,0 +1,84 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tests whose whole numbers take minutes, one after the other: of 10,000 calls in `./run test` a million here. Each
+reads USDT_LONG, so that what is tested is written once.
+
+Usage: long.py BUILD_DIRECTORY [SUBJECT...]
+"""
+
+import dataclasses
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+TESTS = pathlib.Path(__file__).resolve().parent
+SKIPPED = 77
+
+
+@dataclasses.dataclass
+class Long:
+    subject: str
+    claim: str
+    command: list  # words with {bin}, {build} and {tests}
+    environment: dict = dataclasses.field(default_factory=dict)
+
+
+def scenarios(path):
+    return [sys.executable, "-B", "{tests}/" + path, "--tool", "{bin}/usdt-trace"]
+
+
+ALL = [
+    Long("sigkill", "a tracer killed at 200 moments of attaching and of detaching 3,000 sites leaves nothing",
+         scenarios("live/sigkill_test.py")),
+    Long("expressions", "10^6 random expressions: the kernel's answers are the evaluator's",
+         ["{bin}/expr_kernel_test", "--gtest_filter=*_random_*:*bucket*"]),
+    Long("compiler", "10^5 random expressions: the answers are a C compiler's", ["{bin}/expr_test", "--gtest_filter=Expression.of_*"]),
+    Long("spans", "10^6 pairs on 8 threads: counts, sums and extremes exact, percentiles within their bound",
+         scenarios("live/span_test.py")),
+    Long("files", "storms: 2,000 processes, 500 libraries opened, 50 files replaced", scenarios("live/follow_test.py")),
+    Long("processes", "1,000 programs held at their start, each seen from its first instruction", scenarios("live/follow_processes_test.py")),
+    Long("shown", "what comes while a trace runs, in tables and recordings", scenarios("live/follow_output_test.py")),
+    Long("guards", "totals of a sample of 10^6 hits within 1 %", scenarios("live/guard_test.py")),
+    Long("overhead", "programs slowed by what --max-overhead allows, from 10^3 to 5 * 10^6 hits a second",
+         scenarios("live/overhead_test.py")),
+    Long("go", "10^7 calls of a Go program whose stacks move, seen at their returns, 0 crashes", scenarios("live/go_test.py")),
+    Long("python", "100,000 decorated calls: counts, names and nesting exact",
+         [sys.executable, "-B", "{tests}/bindings/python_test.py", "ProviderLive"],
+         {"USDT_LIBRARY": "{build}/bindings/c/libusdt-c.so", "USDT_TRACE": "{bin}/usdt-trace",
+          "USDT_PROVIDER_LIBRARY": "{build}/provider/libusdt-provider.so"}),
+    Long("node", "100,000 wrapped calls in 50 concurrent tasks: counts, names and nesting exact",
+         ["node", "{tests}/bindings/node_test.js", "live"], {"USDT_NODE_ADDONS": "{build}/bindings/node"}),
+    Long("scripts", "5,000 damaged scripts", [sys.executable, "-B", "{tests}/tools/script_test.py"],
+         {"USDT_TRACE": "{bin}/usdt-trace"}),
+    Long("gdb", "126 functions of eight real programs: values equal to GDB's (an hour where sources have to be built)",
+         scenarios("live/against_gdb_test.py")),
+]
+
+
+def run(test, build):
+    places = {"build": build, "bin": build / "bin", "tests": TESTS}
+    command = [word.format(**places) for word in test.command]
+    environment = os.environ | {"USDT_LONG": "1"} | {name: value.format(**places) for name, value in test.environment.items()}
+    print(f"\n== {test.subject}: {test.claim}", flush=True)
+    start = time.monotonic()
+    code = subprocess.run(command, env=environment).returncode
+    print(f"== {test.subject}: {'skipped' if code == SKIPPED else 'failed' if code else 'passed'} after {time.monotonic() - start:.0f} s", flush=True)
+    return code
+
+
+def main():
+    build, wanted = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2:]
+    unknown = set(wanted) - {test.subject for test in ALL}
+    if unknown:
+        sys.exit(f"long: {', '.join(sorted(unknown))}: none of: {' '.join(test.subject for test in ALL)}")
+    codes = [run(test, build) for test in ALL if not wanted or test.subject in wanted]
+    skipped = codes.count(SKIPPED)
+    passed = codes.count(0)
+    print(f"\n{passed} passed, {len(codes) - passed - skipped} failed, {skipped} skipped")
+    sys.exit(0 if passed + skipped == len(codes) else 1)
+
+
+if __name__ == "__main__":
+    main()
