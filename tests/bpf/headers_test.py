@@ -51,6 +51,37 @@ class Headers(unittest.TestCase):
         self.assertIn("define __TARGET_ARCH_x86", bpf("sparc", "usdt/bpf/usdt.bpf.h"))
 
 
+class Loops(unittest.TestCase):
+    """Per-link programs have an argument's spec in their instructions where its number is a constant: a loop that is not
+    unrolled looks it up at each hit."""
+
+    PROGRAM = """
+        #include <usdt/bpf/usdt.bpf.h>
+        __u64 sum = 0;
+        USDT_PROGRAM(add_up)
+        {
+        #pragma unroll
+                for (__u32 i = 0; i < ARGUMENTS; i++) {
+                        __u32 value;
+
+                        if (!usdt_arg(ctx, i, &value))
+                                sum += value;
+                }
+                return 0;
+        }
+        """
+
+    def not_unrolled(self, arguments, *options):
+        return said(CLANG, "-target", "bpf", "-mcpu=v3", "-D__TARGET_ARCH_x86", "-O2", "-g", "-Rpass-missed=loop-unroll",
+                    *KERNEL_HEADERS, "-I", INCLUDE, f"-DARGUMENTS={arguments}", *options, "-x", "c", "-c", "-o", "/dev/null",
+                    "-", text=self.PROGRAM)
+
+    def test_over_twelve_arguments_are_unrolled(self):
+        self.assertEqual(self.not_unrolled(12), "")
+        self.assertEqual(self.not_unrolled(12, "-DUSDT_SITES_ONLY"), "")
+        self.assertIn("too large", self.not_unrolled(100), "the compiler says it")
+
+
 class StockPrograms(unittest.TestCase):
     def test_read_what_an_update_of_a_map_answers_as_the_int_that_old_kernels_give(self):
         stock = INCLUDE.parent

@@ -82,7 +82,11 @@ static __always_inline bool usdt_is_packed(const struct usdt_ctx *ctx)
 
 static __always_inline bool usdt_in_slots(const struct usdt_ctx *ctx)
 {
+#ifdef USDT_SITES_ONLY
+	return false;
+#else
 	return ctx->source >= USDT_SOURCE_SLOTS;
+#endif
 }
 
 /* 0, which the verifier cannot know. */

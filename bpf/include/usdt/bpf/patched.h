@@ -67,7 +67,7 @@ static __always_inline int usdt_patched_arg(const struct usdt_ctx *ctx, __u32 n,
 	if (kind == USDT_PATCHED_MEM)
 		return usdt_patched_mem(ctx, n, bits);
 	asm volatile("" : "+r"(kind));
-	if (kind == USDT_PATCHED_SLOT)
+	if (kind == USDT_PATCHED_SLOT && usdt_in_slots(ctx))
 		return usdt_patched_slot(ctx, n, bits);
 	return 1;
 }

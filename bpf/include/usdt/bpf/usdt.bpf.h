@@ -30,16 +30,16 @@
 /* Hits at which USDT_PROG did not run its body, because an argument could not be read. */
 __u64 usdt_unread_hits __attribute__((weak)) = 0;
 
-/* A whole register, which most arguments are, without the detour of a spec. */
+/* A whole register, which most arguments are, without the detour of usdt_read(). */
 static __always_inline int usdt_read_reg(const struct usdt_ctx *ctx, __u8 reg, __u32 size, bool is_signed, __u64 *bits)
 {
-	if (usdt_in_slots(ctx))
-		return usdt_read_slot(ctx, reg, size, is_signed, bits);
 	*bits = usdt_extend(usdt_reg(ctx->regs, reg), size, is_signed);
 	return 0;
 }
 
-/* usdt_arg() without a type: the value extended to 64 bits by its own sign, floats as their bits. */
+/* usdt_arg() without a type: the value extended to 64 bits by its own sign, floats as their bits. It has one place for
+ * slots, in usdt_read(): clang 14 unrolls a loop over arguments up to a size of 16,384, which twelve of these come to
+ * 15,800 of, and only where it does their numbers are constants. */
 static __always_inline int usdt_arg_bits(const struct usdt_ctx *ctx, __u32 n, __u64 *bits)
 {
 	struct usdt_arg_spec spec;
@@ -57,7 +57,7 @@ static __always_inline int usdt_arg_bits(const struct usdt_ctx *ctx, __u32 n, __
 	if (usdt_is_packed(ctx)) {
 		if (!usdt_find_packed(ctx, n, &rest))
 			return -USDT_ENOENT;
-		if (usdt_program()->packed_regs || !(rest & 1))
+		if ((usdt_program()->packed_regs || !(rest & 1)) && !usdt_in_slots(ctx))
 			return usdt_read_reg(ctx, usdt_packed_reg(rest >> 4, USDT_TARGET(REG_BITS)),
 					     1u << ((rest >> 1) & 3), rest & 8, bits);
 		spec = usdt_unpack(ctx, rest);
@@ -65,7 +65,8 @@ static __always_inline int usdt_arg_bits(const struct usdt_ctx *ctx, __u32 n, __
 		return -USDT_ENOENT;
 	}
 	/* Most are whole registers: past the rest. */
-	if (spec.kind == USDT_ARG_REG && !spec.shift && !(spec.flags & ~USDT_ARG_SIGNED) && !usdt_calls())
+	if (spec.kind == USDT_ARG_REG && !spec.shift && !(spec.flags & ~USDT_ARG_SIGNED) && !usdt_calls() &&
+	    !usdt_in_slots(ctx))
 		return usdt_read_reg(ctx, spec.reg, ((spec.size - 1) & 7) + 1, spec.flags & USDT_ARG_SIGNED, bits);
 	/* Where no value has steps, nothing is asked about them, nor about the error: the verifier goes on from each
 	 * answer. */
