@@ -69,10 +69,20 @@ static __always_inline int trace(const struct usdt_ctx *ctx, const __u32 can)
 
 USDT_PROGRAM(usdt_trace_hit)
 {
+	return trace(ctx, ASKS_NOTHING);
+}
+
+USDT_PROGRAM(usdt_trace_hit_where)
+{
 	return trace(ctx, 0);
 }
 
 USDT_PROGRAM(usdt_trace_hit_memory)
+{
+	return trace(ctx, COPIES_MEMORY | ASKS_NOTHING);
+}
+
+USDT_PROGRAM(usdt_trace_hit_memory_where)
 {
 	return trace(ctx, COPIES_MEMORY);
 }

@@ -20,6 +20,7 @@ enum abilities {
 	TAKES_STACKS = 128,    /* among their keys: of maps that programs which wait for pages may not have */
 	MAKES_NO_RECORD = 256, /* what is kept of a call becomes a row, or is counted */
 	COUNTS_ONLY = 512,     /* hits that a filter lets pass */
+	ASKS_NOTHING = 1024,   /* there is no filter, whose question about a hit is half of a small program */
 };
 
 /* Of what a program can do, what it needs for a record: rows have neither texts, stacks nor owners of records. */

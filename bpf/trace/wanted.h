@@ -48,7 +48,7 @@ static __always_inline bool is_hit_wanted(const struct usdt_ctx *ctx, struct usd
 	struct usdt_question *question;
 	bool wanted;
 
-	if (!(can & FILLS_TABLE) && !usdt_program()->filtered)
+	if (can & ASKS_NOTHING || (!(can & FILLS_TABLE) && !usdt_program()->filtered))
 		return true;
 	question = usdt_begin_question(ctx);
 	if (may_wait(can) && question->unread) {

@@ -101,6 +101,7 @@ static __always_inline __u64 usdt_compiled_answer(struct usdt_question *question
 static __always_inline int usdt_filter_value(const struct usdt_ctx *ctx, __u32 n, __u64 *value)
 {
 	struct usdt_arg_spec spec;
+	int error, first = -1;
 	__u32 failed;
 
 	*value = 0;
@@ -108,7 +109,14 @@ static __always_inline int usdt_filter_value(const struct usdt_ctx *ctx, __u32 n
 		return -USDT_ENOENT;
 	if (!(spec.kind & USDT_ARG_HAS_STEPS))
 		spec.window = 0;
-	return usdt_program()->max_steps ? usdt_value(ctx, &spec, value, &failed) : usdt_read(ctx, &spec, value);
+	/* As usdt_value() does it, with one usdt_read() for values with and without steps. */
+	if (usdt_program()->max_steps)
+		first = usdt_split_steps(&spec);
+	error = usdt_read(ctx, &spec, value);
+	if (!usdt_program()->max_steps)
+		return error;
+	error = usdt_opaque(ctx, error);
+	return error || first < 0 ? error : usdt_follow(ctx, first, value, &failed);
 }
 
 /* Puts a value into a question. It is written through a pointer that varies: see usdt_compiled_row() for why the
