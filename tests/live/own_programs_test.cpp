@@ -343,6 +343,28 @@ bool is_loaded(const Result<LoadedObject>& object, std::string_view program) {
   return object && object->program_fd(program).has_value();
 }
 
+TEST_F(OwnPrograms, are_loaded_as_often_as_wanted_with_the_constants_of_each_time) {
+  auto object = BpfObject::open(own_programs_object());
+  ASSERT_TRUE(object) << object.error().message;
+  const auto sum_of_one_hit = [&]() -> std::uint64_t {
+    auto loaded = object->load(plan_of("typed"), {.programs = {"read_in_a_loop"}});
+    EXPECT_TRUE(loaded) << loaded.error().message;
+    auto link = loaded->attach("read_in_a_loop");
+    EXPECT_TRUE(link) << link.error().message;
+    probed::typed(kText, -1000, 65535);
+    return *static_cast<const std::uint64_t*>(loaded->global("values"));
+  };
+  const std::uint64_t once = reinterpret_cast<std::uintptr_t>(kText) - 1000 + 65535;
+  ASSERT_TRUE(object->set_constant("read_times", std::uint32_t{2}));
+  EXPECT_EQ(sum_of_one_hit(), 2 * once);
+  EXPECT_EQ(sum_of_one_hit(), 2 * once);
+  ASSERT_TRUE(object->set_constant("read_times", std::uint32_t{3}));
+  EXPECT_FALSE(object->load(plan_of("typed"), {.programs = {"no_such_program"}}));
+  EXPECT_FALSE(object->set_constant("no_such_constant", std::uint32_t{1}));
+  EXPECT_EQ(sum_of_one_hit(), 3 * once);
+  EXPECT_FALSE(object->programs().empty());
+}
+
 TEST_F(OwnPrograms, for_no_attach_point_are_loaded_where_nothing_is_chosen_or_they_are) {
   const auto object = BpfObject::open(own_programs_object());
   const AttachPlan plan = plan_of("typed");

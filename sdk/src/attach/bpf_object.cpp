@@ -30,25 +30,12 @@ BpfObject::BpfObject(BpfObject&&) noexcept = default;
 BpfObject& BpfObject::operator=(BpfObject&&) noexcept = default;
 BpfObject::~BpfObject() = default;
 
-Result<BpfObject> BpfObject::open(std::span<const std::byte> bytes, std::string_view name) {
-  std::string owned_name(name);
-  auto object = ObjectCopy::open(bytes, owned_name);
-  if (!object) return fail(object.error());
-  backends::Recipe recipe(std::vector(bytes.begin(), bytes.end()), std::move(owned_name));
-  return BpfObject(std::make_unique<Impl>(Impl{std::move(recipe), std::move(*object)}));
-}
+namespace {
 
-Result<BpfObject> BpfObject::open(const std::filesystem::path& path) {
-  constexpr std::size_t kMostBytes = 256U << 20;
-  auto bytes = sys::read_regular(path.string(), kMostBytes);
-  if (!bytes) return fail(Error(bytes.error()).within("BPF object"));
-  return open(*bytes, path.stem().stem().string());
-}
-
-std::vector<ObjectProgram> BpfObject::programs() const {
+std::vector<ObjectProgram> programs_of(const ObjectCopy& object) {
   std::vector<ObjectProgram> all;
   bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, impl_->opened.get()) {
+  bpf_object__for_each_program(program, object.get()) {
     if (!backends::is_site_program(program)) continue;
     const std::string section = bpf_program__section_name(program);
     const std::size_t slash = section.find('/');
@@ -59,54 +46,109 @@ std::vector<ObjectProgram> BpfObject::programs() const {
   return all;
 }
 
+}  // namespace
+
+Result<ObjectCopy> BpfObject::Impl::take() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (auto taken = std::exchange(opened_, std::nullopt)) return std::move(*taken);
+  }
+  auto again = recipe.open(recipe.bytes());
+  if (!again) return again;
+  if (auto set = recipe.set_maps(*again); !set) return fail(set.error());
+  return again;
+}
+
+void BpfObject::Impl::give_back(std::optional<ObjectCopy> unused) {
+  const std::lock_guard lock(mutex_);
+  if (unused) opened_ = std::move(unused);
+}
+
+Result<ObjectCopy*> BpfObject::Impl::opened() {
+  auto taken = take();
+  if (!taken) return fail(taken.error());
+  opened_ = std::move(*taken);
+  return &*opened_;
+}
+
+Result<BpfObject> BpfObject::open(std::span<const std::byte> bytes, std::string_view name) {
+  std::string owned_name(name);
+  auto object = ObjectCopy::open(bytes, owned_name);
+  if (!object) return fail(object.error());
+  backends::Recipe recipe(std::vector(bytes.begin(), bytes.end()), std::move(owned_name));
+  auto programs = programs_of(*object);
+  return BpfObject(std::make_unique<Impl>(std::move(recipe), std::move(*object), std::move(programs)));
+}
+
+Result<BpfObject> BpfObject::open(const std::filesystem::path& path) {
+  constexpr std::size_t kMostBytes = 256U << 20;
+  auto bytes = sys::read_regular(path.string(), kMostBytes);
+  if (!bytes) return fail(Error(bytes.error()).within("BPF object"));
+  return open(*bytes, path.stem().stem().string());
+}
+
+std::vector<ObjectProgram> BpfObject::programs() const { return impl_->programs; }
+
 Result<void> BpfObject::set_constant(std::string_view name, std::span<const std::byte> value) {
-  auto set = impl_->opened.set_constant(name, value);
+  auto opened = impl_->opened();
+  if (!opened) return fail(opened.error());
+  auto set = (*opened)->set_constant(name, value);
   if (set) impl_->recipe.add(backends::Recipe::Constant{std::string(name), {value.begin(), value.end()}});
   return set;
 }
 
 Result<void> BpfObject::set_global(std::string_view name, std::span<const std::byte> value) {
-  auto set = impl_->opened.set_variable(name, value);
+  auto opened = impl_->opened();
+  if (!opened) return fail(opened.error());
+  auto set = (*opened)->set_variable(name, value);
   if (set) impl_->recipe.add_variable({std::string(name), {value.begin(), value.end()}});
   return set;
 }
 
-Result<void> BpfObject::reuse_map(std::string_view map, int fd) {
-  const auto own = std::make_shared<const sys::UniqueFd>(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
-  if (!*own) return fail(os_failure(ErrorKind::invalid_argument, fmt::format("descriptor of map '{}'", map), errno));
-  backends::Recipe::MapSource source{std::string(map), own, {}};
-  if (auto fits = backends::check_map_source(impl_->opened, source); !fits) return fits;
-  impl_->recipe.add(std::move(source));
-  return {};
-}
-
-Result<void> BpfObject::pin_map(std::string_view map, const std::filesystem::path& path) {
-  backends::Recipe::MapSource source{std::string(map), nullptr, path};
-  if (auto fits = backends::check_map_source(impl_->opened, source); !fits) return fits;
-  impl_->recipe.add(std::move(source));
-  return {};
-}
-
 namespace {
 
-Result<void> add_map_size(backends::Recipe& recipe, const ObjectCopy& opened, backends::Recipe::MapSize size) {
-  if (auto set = backends::set_map_size(opened, size); !set) return set;
-  recipe.add(std::move(size));
+template <class Impl>
+Result<void> add_map_source(Impl& object, backends::Recipe::MapSource source) {
+  auto opened = object.opened();
+  if (!opened) return fail(opened.error());
+  if (auto fits = backends::check_map_source(**opened, source); !fits) return fits;
+  object.recipe.add(std::move(source));
+  return {};
+}
+
+template <class Impl>
+Result<void> add_map_size(Impl& object, backends::Recipe::MapSize size) {
+  auto opened = object.opened();
+  if (!opened) return fail(opened.error());
+  if (auto set = backends::set_map_size(**opened, size); !set) return set;
+  object.recipe.add(std::move(size));
   return {};
 }
 
 }  // namespace
 
+Result<void> BpfObject::reuse_map(std::string_view map, int fd) {
+  const auto own = std::make_shared<const sys::UniqueFd>(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!*own) return fail(os_failure(ErrorKind::invalid_argument, fmt::format("descriptor of map '{}'", map), errno));
+  backends::Recipe::MapSource source{std::string(map), own, {}};
+  return add_map_source(*impl_, std::move(source));
+}
+
+Result<void> BpfObject::pin_map(std::string_view map, const std::filesystem::path& path) {
+  backends::Recipe::MapSource source{std::string(map), nullptr, path};
+  return add_map_source(*impl_, std::move(source));
+}
+
 Result<void> BpfObject::set_max_entries(std::string_view map, std::uint32_t entries) {
-  return add_map_size(impl_->recipe, impl_->opened, {std::string(map), entries, bpf_map__set_max_entries});
+  return add_map_size(*impl_, {std::string(map), entries, bpf_map__set_max_entries});
 }
 
 Result<void> BpfObject::set_key_size(std::string_view map, std::uint32_t bytes) {
-  return add_map_size(impl_->recipe, impl_->opened, {std::string(map), bytes, bpf_map__set_key_size});
+  return add_map_size(*impl_, {std::string(map), bytes, bpf_map__set_key_size});
 }
 
 Result<void> BpfObject::set_value_size(std::string_view map, std::uint32_t bytes) {
-  return add_map_size(impl_->recipe, impl_->opened, {std::string(map), bytes, bpf_map__set_value_size});
+  return add_map_size(*impl_, {std::string(map), bytes, bpf_map__set_value_size});
 }
 
 }  // namespace v1
@@ -133,13 +175,18 @@ Result<ObjectCopy> Recipe::open(std::span<const std::byte> code) const {
   return object;
 }
 
-Result<void> Recipe::prepare_maps(const ObjectCopy& first) const {
+Result<void> Recipe::set_maps(const ObjectCopy& first) const {
   for (const Constant& each : variables_) {
     if (auto set = first.set_variable(each.name, each.value); !set) return set;
   }
   for (const MapSize& size : map_sizes_) {
     if (auto set = set_map_size(first, size); !set) return set;
   }
+  return {};
+}
+
+Result<void> Recipe::prepare_maps(const ObjectCopy& first) const {
+  if (auto set = set_maps(first); !set) return set;
   for (const MapSource& source : map_sources_) {
     if (auto set = set_map_source(first, source); !set) return set;
   }
@@ -168,9 +215,20 @@ Result<LoadedObject> BpfObject::load(std::shared_ptr<const AttachPlan> shared, c
   }
   if (!plan.programs.empty() && !options.programs.empty())
     return fail(ErrorKind::invalid_argument, "LoadOptions::programs: the plan names its programs itself");
-  if (auto fits = backends::check_sources(impl_->opened, plan); !fits) return fail(fits.error());
+  auto taken = impl_->take();
+  if (!taken) return fail(taken.error());
+  std::optional<ObjectCopy> opened(std::move(*taken));
+  auto loaded = impl_->load(opened, std::move(shared), *backend, options);
+  impl_->give_back(std::move(opened));
+  return loaded;
+}
+
+Result<LoadedObject> BpfObject::Impl::load(std::optional<ObjectCopy>& opened, std::shared_ptr<const AttachPlan> shared,
+                                           Backend backend, const LoadOptions& options) const {
+  const AttachPlan& plan = *shared;
+  if (auto fits = backends::check_sources(*opened, plan); !fits) return fail(fits.error());
   const bool cookies = probe_feature(Feature::attach_cookie).answer != Answer::no;
-  const auto carrier = backends::carrier_for(impl_->opened, options.carrier, cookies);
+  const auto carrier = backends::carrier_for(*opened, options.carrier, cookies);
   if (!carrier) return fail(carrier.error());
   auto carriers = plan_carriers(plan, {.carrier = *carrier,
                                        .attach_cookies = cookies,
@@ -178,10 +236,10 @@ Result<LoadedObject> BpfObject::load(std::shared_ptr<const AttachPlan> shared, c
                                        .arguments = options.arguments,
                                        .max_programs = options.max_programs});
   if (!carriers) return fail(carriers.error());
-  auto copies = backends::load_copies(impl_->recipe, plan, *carriers, *backend, options);
+  auto copies = backends::load_copies(recipe, opened, plan, *carriers, backend, options);
   if (!copies) return fail(copies.error());
   return LoadedObject(std::make_unique<LoadedObject::Impl>(std::move(shared), std::move(*carriers), std::move(*copies),
-                                                           *backend, backends::license_of(impl_->recipe.bytes())));
+                                                           backend, backends::license_of(recipe.bytes())));
 }
 
 // --- loaded ----------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -46,6 +47,8 @@ class Recipe {
 
   /// An object of `code` with the constants set.
   [[nodiscard]] Result<ObjectCopy> open(std::span<const std::byte> code) const;
+  /// Initial values of variables, and sizes of maps.
+  [[nodiscard]] Result<void> set_maps(const ObjectCopy& first) const;
   /// What the application wants of maps and variables. They are the first copy's for all.
   [[nodiscard]] Result<void> prepare_maps(const ObjectCopy& first) const;
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return bytes_; }
@@ -63,11 +66,12 @@ class Recipe {
 /// Programs that sit on sites. An object may have others.
 [[nodiscard]] bool is_site_program(const bpf_program* program);
 
-/// Loads a copy of the object for each program of `carriers`, and fills the maps they share. The copies are closed, and
-/// with them all that was loaded, where one cannot be loaded.
-[[nodiscard]] Result<std::vector<ObjectCopy>> load_copies(const Recipe& recipe, const AttachPlan& plan,
-                                                          const CarrierPlan& carriers, Backend files,
-                                                          const LoadOptions& options);
+/// Loads a copy of the object for each program of `carriers`, and fills the maps they share. `opened`, which is of
+/// `recipe`, becomes the first one, unless that needs other code. The copies are closed, and with them all that was
+/// loaded, where one cannot be loaded.
+[[nodiscard]] Result<std::vector<ObjectCopy>> load_copies(const Recipe& recipe, std::optional<ObjectCopy>& opened,
+                                                          const AttachPlan& plan, const CarrierPlan& carriers,
+                                                          Backend files, const LoadOptions& options);
 
 }  // namespace usdt::backends
 
@@ -77,8 +81,24 @@ inline namespace v1 {
 using backends::ObjectCopy;
 
 struct BpfObject::Impl {
+  Impl(backends::Recipe made, ObjectCopy first, std::vector<ObjectProgram> all)
+      : recipe(std::move(made)), programs(std::move(all)), opened_(std::move(first)) {}
+
+  /// An object that is not loaded, in which is looked up what there is to be set. Not beside a load.
+  [[nodiscard]] Result<ObjectCopy*> opened();
+  /// The same for one of several loads at once, which may keep it, or give it back.
+  [[nodiscard]] Result<ObjectCopy> take();
+  void give_back(std::optional<ObjectCopy> unused);
+  /// `opened`: what take() gave.
+  [[nodiscard]] Result<LoadedObject> load(std::optional<ObjectCopy>& opened, std::shared_ptr<const AttachPlan> shared,
+                                          Backend backend, const LoadOptions& options) const;
+
   backends::Recipe recipe;
-  ObjectCopy opened;  ///< never loaded: what there is to be set is looked up in it
+  std::vector<ObjectProgram> programs;
+
+ private:
+  std::mutex mutex_;                  ///< of `opened_`
+  std::optional<ObjectCopy> opened_;  ///< to open one takes time: most objects are opened once and loaded once
 };
 
 struct LoadedObject::Impl {

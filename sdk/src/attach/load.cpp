@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "attach/bpf_object_impl.hpp"
@@ -200,7 +201,7 @@ Result<ObjectCode> code_for(std::span<const std::byte> bytes, const PlannedProgr
   if ((program.carriers & USDT_CARRIER_BIT(USDT_CARRIER_LINK)) != 0) {
     auto special = specialise(bytes, program);
     if (!special) return fail(special.error());
-    code = std::move(*special);
+    if (std::memcmp(special->data(), bytes.data(), bytes.size()) != 0) code = std::move(*special);
   }
   // After that, since numbers of the question could look like placeholders.
   for (const auto& [question, placeholder] :
@@ -220,9 +221,9 @@ Result<ObjectCode> code_for(std::span<const std::byte> bytes, const PlannedProgr
 
 class Loader {
  public:
-  Loader(const Recipe& recipe, const AttachPlan& plan, const CarrierPlan& carriers, Backend files,
-         const LoadOptions& options)
-      : recipe_(recipe), plan_(plan), carriers_(carriers), files_(files), options_(options) {}
+  Loader(const Recipe& recipe, std::optional<ObjectCopy>& opened, const AttachPlan& plan, const CarrierPlan& carriers,
+         Backend files, const LoadOptions& options)
+      : recipe_(recipe), opened_(opened), plan_(plan), carriers_(carriers), files_(files), options_(options) {}
 
   Result<std::vector<ObjectCopy>> run() {
     auto done = load_all();
@@ -268,7 +269,7 @@ class Loader {
   Result<void> open(const PlannedProgram& program) {
     auto code = code_for(recipe_.bytes(), program, plan_, options_.sleepable);
     if (!code) return fail(code.error());
-    auto copy = recipe_.open(code->bytes.empty() ? recipe_.bytes() : code->bytes);
+    auto copy = open_with(code->bytes);
     if (!copy) return fail(copy.error());
     copy->keep(std::move(code->maps));
     const bool is_first = copies_.empty();
@@ -279,6 +280,13 @@ class Loader {
     return size_specs(copies_.front(), plan_, carriers_);
   }
 
+  /// An object of `code`; empty: its own, which is open already the first time.
+  Result<ObjectCopy> open_with(std::span<const std::byte> code) {
+    if (!code.empty()) return recipe_.open(code);
+    if (auto taken = std::exchange(opened_, std::nullopt)) return std::move(*taken);
+    return recipe_.open(recipe_.bytes());
+  }
+
   /// Names of the programs to load in a copy; empty: all.
   [[nodiscard]] std::span<const std::string> wanted(const PlannedProgram& program) const {
     if (!program.kind.program) return options_.programs;
@@ -286,6 +294,7 @@ class Loader {
   }
 
   const Recipe& recipe_;
+  std::optional<ObjectCopy>& opened_;
   const AttachPlan& plan_;
   const CarrierPlan& carriers_;
   Backend files_;
@@ -303,9 +312,10 @@ bool is_site_program(const bpf_program* program) {
   return section.starts_with("uprobe") || section.starts_with("usdt");
 }
 
-Result<std::vector<ObjectCopy>> load_copies(const Recipe& recipe, const AttachPlan& plan, const CarrierPlan& carriers,
-                                            Backend files, const LoadOptions& options) {
-  return Loader(recipe, plan, carriers, files, options).run();
+Result<std::vector<ObjectCopy>> load_copies(const Recipe& recipe, std::optional<ObjectCopy>& opened,
+                                            const AttachPlan& plan, const CarrierPlan& carriers, Backend files,
+                                            const LoadOptions& options) {
+  return Loader(recipe, opened, plan, carriers, files, options).run();
 }
 
 }  // namespace usdt::backends
