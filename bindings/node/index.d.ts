@@ -57,6 +57,8 @@ export interface Event {
   wallTime: bigint;
   /** Of calls, ns. */
   duration?: bigint;
+  /** How many hits it stands for: 1, unless there is `sample` or `maxOverhead`. */
+  weight: number;
   pid: number;
   tid: number;
   cpu: number;
@@ -68,29 +70,31 @@ export interface Event {
 export interface Table {
   /** Expressions with commas between them: "comm, arg0 % 16"; none: one row for all hits. */
   by?: string;
-  /** An integer of which rows have the sum. */
+  /** A number of which rows have the sum. */
   value?: string;
   /** And the smallest and the largest. */
   extremes?: boolean;
-  /** An integer of which rows have how many were in each range. */
+  /** A number of which rows have how many were in each range. */
   histogram?: string;
   /** Ranges from one power of 2 to the next are divided in 2**detail, at most 2**4. */
   detail?: number;
-  /** Ranges of equal width: from, to, step. */
-  linear?: [number, number, number];
+  /** Ranges of equal width: from, to, step; of floats with decimals, too, which texts have all of: ['0', '1', '0.1']. */
+  linear?: [number | bigint | string, number | bigint | string, number | bigint | string];
   maxRows?: number;
 }
 
-/** Hits with the same keys. Numbers of keys are bigint. */
+/** Hits with the same keys. Integers are bigint, floats number. */
 export interface Row {
   keys: Value[];
+  /** With `sample` or `maxOverhead` estimated, as are sum and ranges. */
   count: number;
-  sum: bigint | null;
+  sum: bigint | number | null;
   average: number | null;
-  minimum: bigint | null;
-  maximum: bigint | null;
-  /** Of the histogram: those that are not empty, in order, with both ends. */
-  ranges: {first: bigint; last: bigint; count: number}[];
+  minimum: bigint | number | null;
+  maximum: bigint | number | null;
+  /** Of the histogram: those that are not empty, in order, with both ends; of floats those below `last`, which is itself in
+   * the next range (of negative ones in ranges of powers of 2 the other way round; both the same: that alone). */
+  ranges: {first: bigint | number; last: bigint | number; count: number}[];
 }
 
 export interface Question {
@@ -114,6 +118,34 @@ export interface TraceOptions extends Question {
   ringBytes?: number;
   countOnly?: boolean;
   descendants?: boolean;
+  /** Of so many hits one is looked at, chosen by chance (docs/guards.md). */
+  sample?: number;
+  /** At most so many events a second. */
+  maxRate?: number;
+  /** 0.05 makes what is traced at most 5 % slower. */
+  maxOverhead?: number;
+}
+
+/** What `maxOverhead` came to. */
+export interface Overhead {
+  allowed: number;
+  /** What hits cost, as a share of what the processes did besides, in the mean. */
+  caused: number;
+  /** The share of what they did in which hits were looked at; 1: always. */
+  lookedAt: number;
+  /** How often the sites were attached. */
+  windows: number;
+  /** What one hit costs, ns. */
+  ofHit: number;
+  /** Times, ns. */
+  lookedFor: number;
+  lasted: number;
+  /** Shares are of processor time; else of one processor's, all the time. */
+  ofProcessors: boolean;
+  /** How long programs run was measured; else it is a rule of thumb. */
+  clocked: boolean;
+  /** Why the sites could not be attached again; null: they could. */
+  trouble: string | null;
 }
 
 export interface Counts {
@@ -126,6 +158,15 @@ export interface Counts {
   rejected: number;
   unanswered: number;
   tableFull: number;
+  notSampled: number;
+  heldBack: number;
+  /** Of recordings of usdt-trace that have spans, or the slowest calls. */
+  faster: number;
+  paired: number;
+  unmatched: number;
+  unpaired: number;
+  /** With `maxOverhead` how many hits there were, as far as can be told; in no other number. */
+  estimated: number;
 }
 
 export class Tracer implements AsyncIterable<Event> {
@@ -137,6 +178,7 @@ export class Tracer implements AsyncIterable<Event> {
   detach(): void;
   close(): void;
   counts(): Counts;
+  overhead(): Overhead | null;
   rows(): Row[];
   notices(): string[];
 }

@@ -43,14 +43,31 @@ function textBits(texts) {
 }
 
 const EXTREMES = 1;
+const REALS = 2;
+
+/** Integers, and how many of their digits are behind the decimal point: [0.5, 2, 0.05] is [50, 200, 5] and 2. */
+function decimalOf(bounds) {
+  const texts = bounds.map(String);
+  if (!texts.every((text) => /^-?\d+(\.\d+)?$/.test(text)))
+    throw new TypeError(`linear: ${texts.join(', ')} are not three decimal numbers`);
+  const digits = Math.max(...texts.map((text) => text.split('.')[1]?.length ?? 0));
+  const numbers = texts.map((text) => {
+    const [whole, behind = ''] = text.split('.');
+    return BigInt(whole + behind.padEnd(digits, '0'));
+  });
+  if (numbers.some((number) => BigInt.asIntN(64, number) !== number))
+    throw new TypeError(`linear: ${texts.join(', ')} have more digits than there is room for`);
+  return {numbers, digits};
+}
 
 /** What native code takes of {where, table}. */
 function questionOf({where = null, table = null}) {
   if (!table) return {where, table: null};
   const {by = null, value = null, extremes = false, histogram = null, detail = 0, linear, maxRows = 4096} = table;
-  const [from, to, step] = linear ?? [0, 0, 0];
+  const {numbers: [from, to, step], digits} = decimalOf(linear ?? [0, 0, 0]);
   if (linear && !step) throw new TypeError('linear: ranges of the width 0');
-  return {where, table: {by, value, flags: extremes ? EXTREMES : 0, histogram, detail, maxRows, from, to, step}};
+  const flags = REALS | (extremes ? EXTREMES : 0);
+  return {where, table: {by, value, flags, histogram, detail, maxRows, digits, from, to, step}};
 }
 
 /** Rows with what the table asks for, and no more. */
@@ -70,21 +87,27 @@ class Tracer {
   #notices = [];
   #table;
   #rows = [];
+  #limited;
+  #overhead = null;
 
-  constructor(handle, table) {
+  constructor(handle, table, limited) {
     this.#handle = handle;
     this.#table = table;
+    this.#limited = limited;
   }
 
   /** Attaches. Errors have a `kind` ("not_found", "no_permission") and an `errno`. */
   static async start(patterns, options = {}) {
     const {texts = 'auto', textArgs, values, openStructs = false, stringSize = 200, ringBytes = 32 << 20, countOnly = false,
-           descendants = false, record = null} = options;
+           descendants = false, record = null, sample = 1, maxRate = 0, maxOverhead = 0} = options;
+    for (const [name, number] of Object.entries({sample, maxRate}))
+      if (!(number >= 0 && number < 2 ** 32)) throw new TypeError(`${name}: ${number} is no such number`);
+    if (sample < 1) throw new TypeError('sample: one in how many hits');
     return new Tracer(await tracing().start({
       ...questionOf(options), record,
       ...searchOf({...options, patterns}), texts: textBits(texts), textArgs: listOf(textArgs), values: listOf(values),
       planFlags: openStructs ? OPEN : 0, traceFlags: (countOnly ? COUNT_ONLY : 0) | (descendants ? DESCENDANTS : 0),
-      stringSize, ringBytes}), options.table);
+      stringSize, ringBytes, sample, maxRate, maxOverhead}), options.table, maxOverhead !== 0);
   }
 
   /** The events that are there, at most `limit` (0: all), without waiting. */
@@ -128,6 +151,7 @@ class Tracer {
     tracing().discard(handle);
     this.#notices = this.notices();
     this.#counts = this.counts();
+    this.#overhead = this.overhead();
     if (this.#table) this.#rows = this.rows();
     this.#handle = null;
     tracing().close(handle);
@@ -138,7 +162,13 @@ class Tracer {
     return this.#handle ? rowsOf(tracing().rows(this.#handle), this.#table ?? {}) : this.#rows;
   }
 
-  /** hits === delivered + lost + unfinished + discarded, once the trace is over. */
+  /** What `maxOverhead` came to; null: none was given. */
+  overhead() {
+    return this.#handle && this.#limited ? tracing().overhead(this.#handle) : this.#overhead;
+  }
+
+  /** hits === delivered + lost + unfinished + discarded + rejected + unanswered + notSampled + heldBack, once the trace is
+   * over. */
   counts() {
     return this.#handle ? tracing().counts(this.#handle) : this.#counts;
   }

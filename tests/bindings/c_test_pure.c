@@ -27,9 +27,13 @@ AT(usdtc_notice, message, 16);
 _Static_assert(sizeof(struct usdtc_table) == 72, "usdtc_table");
 AT(usdtc_table, flags, 32);
 AT(usdtc_table, step, 64);
-_Static_assert(sizeof(struct usdtc_row) == 72, "usdtc_row");
+AT(usdtc_table, digits, 44);
+_Static_assert(sizeof(struct usdtc_row) == 104, "usdtc_row");
 AT(usdtc_row, maximum, 48);
-_Static_assert(sizeof(struct usdtc_range) == 48, "usdtc_range");
+AT(usdtc_row, real_maximum, 96);
+_Static_assert(sizeof(struct usdtc_range) == 72, "usdtc_range");
+AT(usdtc_range, count, 40);
+AT(usdtc_range, real_end, 64);
 _Static_assert(sizeof(struct usdtc_replay_options) == 24, "usdtc_replay_options");
 _Static_assert(sizeof(struct usdtc_recording_info) == 40, "usdtc_recording_info");
 _Static_assert(sizeof(struct usdtc_plan_options) == 96, "usdtc_plan_options");
@@ -37,17 +41,23 @@ AT(usdtc_plan_options, user_cookie, 24);
 AT(usdtc_plan_options, text_args, 40);
 AT(usdtc_plan_options, stop, 72);
 AT(usdtc_plan_options, table, 88);
-_Static_assert(sizeof(struct usdtc_trace_options) == 40, "usdtc_trace_options");
+_Static_assert(sizeof(struct usdtc_trace_options) == 56, "usdtc_trace_options");
 AT(usdtc_trace_options, family, 24);
-_Static_assert(sizeof(struct usdtc_counts) == 104, "usdtc_counts");
+AT(usdtc_trace_options, max_overhead, 48);
+_Static_assert(sizeof(struct usdtc_counts) == 160, "usdtc_counts");
 AT(usdtc_counts, undecided, 72);
 AT(usdtc_counts, table_full, 96);
-_Static_assert(sizeof(struct usdtc_event_info) == 128, "usdtc_event_info");
+AT(usdtc_counts, estimated, 152);
+_Static_assert(sizeof(struct usdtc_overhead) == 80, "usdtc_overhead");
+AT(usdtc_overhead, windows, 40);
+AT(usdtc_overhead, trouble, 72);
+_Static_assert(sizeof(struct usdtc_event_info) == 136, "usdtc_event_info");
 AT(usdtc_event_info, time, 24);
 AT(usdtc_event_info, address, 56);
 AT(usdtc_event_info, comm, 72);
 AT(usdtc_event_info, name, 112);
 AT(usdtc_event_info, wall_time, 120);
+AT(usdtc_event_info, weight, 128);
 _Static_assert(sizeof(struct usdtc_value) == 56, "usdtc_value");
 AT(usdtc_value, number, 16);
 AT(usdtc_value, enumerator, 40);
@@ -257,8 +267,12 @@ static void says_what_is_wrong_with_a_question(void) {
   CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "more than 4"));
   result = plan_table((struct usdtc_table){.histogram = "small", .from = 10, .to = 0, .step = 1}, &error);
   CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "histogram"));
-  result = plan_table((struct usdtc_table){.value = "exact"}, &error); /* a real */
+  result = plan_table((struct usdtc_table){.value = "exact"}, &error); /* a real, which older programs do not know of */
   CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, ""));
+  result = plan_table((struct usdtc_table){.value = "exact", .flags = USDTC_TABLE_REALS}, &error);
+  CHECK(worked(result, error));
+  result = plan_table((struct usdtc_table){.histogram = "large", .digits = 1, .to = 10, .step = 1}, &error);
+  CHECK(failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "not of reals"));
 }
 
 static void takes_structs_of_the_first_version(void) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* <usdt/usdtc.h>: tables and recordings. */
+/* <usdt/usdtc.h>: tables, guards and recordings. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -139,6 +140,41 @@ static void asks_each_hit_a_question(void) {
   usdtc_tracer_free(tracer);
 }
 
+static void rows_have_reals(void) {
+  const struct usdtc_table table = {.size = sizeof(table),
+                                    .by = "half",
+                                    .value = "exact",
+                                    .histogram = "exact",
+                                    .flags = USDTC_TABLE_EXTREMES | USDTC_TABLE_REALS,
+                                    .from = 5, /* from 0.5 to 2 by 0.5 */
+                                    .to = 20,
+                                    .step = 5,
+                                    .digits = 1};
+  usdtc_tracer* tracer = trace_plan(plan_options("usdtc_test:values", (struct usdtc_plan_options){.table = &table}),
+                                    (struct usdtc_trace_options){0});
+  enum { HITS = 20 };
+  for (int64_t n = 0; n < HITS; ++n) fire(n); /* passes 0.25 * n */
+  usdtc_tracer_detach(tracer);
+  usdtc_rows* rows = NULL;
+  CHECK(usdtc_tracer_rows(tracer, &rows, NULL) == 0 && usdtc_rows_count(rows) == 1);
+  usdtc_tracer_free(tracer);
+  struct usdtc_value key = {.size = sizeof(key)};
+  struct usdtc_row row = {.size = sizeof(row)};
+  CHECK(usdtc_rows_key(rows, 0, 0, &key, NULL) == 0 && key.kind == USDTC_VALUE_FLOAT && key.number.f == 1.5);
+  CHECK(usdtc_rows_row(rows, 0, &row, NULL) == 0 && row.count == HITS && row.flags == USDTC_ROW_REAL);
+  CHECK(row.real_sum == 47.5 && row.real_minimum == 0 && row.real_maximum == 4.75);
+  CHECK(is_number(row.sum, 0) && is_number(row.maximum, 0));
+  const double from[] = {-HUGE_VAL, 0.5, 1, 1.5, 2, HUGE_VAL};
+  const uint64_t hits[] = {2, 2, 2, 2, 12};
+  CHECK(row.range_count == 5);
+  for (uint32_t r = 0; r < row.range_count; ++r) {
+    struct usdtc_range range = {.size = sizeof(range)};
+    CHECK(usdtc_rows_range(rows, 0, r, &range, NULL) == 0 && range.flags == USDTC_RANGE_REAL);
+    CHECK(range.real_first == from[r] && range.real_end == from[r + 1] && range.count == hits[r]);
+  }
+  usdtc_rows_free(rows);
+}
+
 static char recorded[] = "/tmp/usdtc_test.XXXXXX";
 
 static usdtc_recording* replay(const struct usdtc_replay_options* options) {
@@ -239,6 +275,82 @@ static void replays_answer_questions_as_the_kernel_does(void) {
   CHECK(!recording && failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "uid"));
 }
 
+/* Sums up the weights of events. */
+static void weigh(const usdtc_event* event, void* user) { *(double*)user += info_of(event).weight; }
+
+static bool adds_up(const struct usdtc_counts* counts) {
+  return counts->hits == counts->delivered + counts->lost + counts->unfinished + counts->discarded + counts->rejected +
+                             counts->unanswered + counts->not_sampled + counts->held_back;
+}
+
+static bool adds_up(const struct usdtc_counts* counts) {
+  return counts->hits == counts->delivered + counts->lost + counts->unfinished + counts->discarded + counts->rejected +
+                             counts->unanswered + counts->not_sampled + counts->held_back;
+}
+
+static void looks_at_a_sample_of_the_hits(void) {
+  enum { HITS = 20000, ONE_IN = 4, OFF = 6 * 61 }; /* six standard deviations: once in 500 million runs */
+  usdtc_tracer* tracer = trace_own("usdtc_test:numbers", 0, (struct usdtc_trace_options){.sample = ONE_IN});
+  CHECK(usdtc_tracer_record(tracer, recorded, NULL) == 0);
+  for (uint32_t n = 0; n < HITS; ++n) count(n);
+  usdtc_tracer_detach(tracer);
+  double weighed = 0, again = 0;
+  size_t handed = 0;
+  CHECK(usdtc_tracer_poll(tracer, weigh, &weighed, 0, 0, &handed, NULL) == 0);
+  CHECK(handed > HITS / ONE_IN - OFF && handed < HITS / ONE_IN + OFF && weighed == ONE_IN * (double)handed);
+  const struct usdtc_counts counts = total_of(tracer);
+  CHECK(counts.hits == HITS && counts.delivered == handed && counts.not_sampled > 0 && adds_up(&counts));
+  CHECK(usdtc_tracer_record_end(tracer, NULL) == 0);
+  usdtc_tracer_free(tracer);
+
+  /* What a recording says of it. */
+  usdtc_recording* recording = replay(NULL);
+  CHECK(usdtc_recording_poll(recording, weigh, &again, 0, NULL, NULL) == 0 && again == weighed);
+  usdtc_ledger* ledger = NULL;
+  struct usdtc_counts then = {.size = sizeof(then)};
+  CHECK(usdtc_recording_ledger(recording, &ledger, NULL) == 0 && usdtc_ledger_total(ledger, &then, NULL) == 0);
+  CHECK(then.hits == HITS && then.not_sampled == counts.not_sampled && adds_up(&then));
+  usdtc_ledger_free(ledger);
+  usdtc_recording_free(recording);
+}
+
+static void holds_events_back_beyond_a_rate(void) {
+  enum { HITS = 5000, RATE = 10 };
+  usdtc_tracer* tracer = trace_own("usdtc_test:numbers", 0, (struct usdtc_trace_options){.max_rate = RATE});
+  for (uint32_t n = 0; n < HITS; ++n) count(n);
+  usdtc_tracer_detach(tracer);
+  usdtc_batch* batch = take(tracer, 0, 0);
+  const struct usdtc_counts counts = total_of(tracer);
+  CHECK(counts.hits == HITS && counts.delivered == usdtc_batch_count(batch) && counts.delivered >= RATE);
+  CHECK(counts.held_back > 0 && adds_up(&counts));
+  usdtc_batch_free(batch);
+  struct usdtc_overhead overhead = {.size = sizeof(overhead)};
+  CHECK(usdtc_tracer_overhead(tracer, &overhead, NULL) == -ENOENT);
+  usdtc_tracer_free(tracer);
+}
+
+static void says_what_a_limited_overhead_came_to(void) {
+  usdtc_tracer* tracer = trace_own("usdtc_test:numbers", 0, (struct usdtc_trace_options){.max_overhead = 0.05});
+  count(1);
+  usdtc_batch_free(take(tracer, 1000, 0));
+  usdtc_tracer_detach(tracer);
+  struct usdtc_overhead overhead = {.size = sizeof(overhead)};
+  usdtc_error* error = NULL;
+  int result = usdtc_tracer_overhead(tracer, &overhead, &error);
+  CHECK(worked(result, error));
+  CHECK(overhead.allowed == 0.05 && overhead.windows >= 1 && overhead.of_hit > 0 && overhead.lasted > 0);
+  CHECK(overhead.looked_at > 0 && overhead.looked_at <= 1 && (overhead.flags & USDTC_OVERHEAD_OF_PROCESSORS));
+  usdtc_tracer_free(tracer);
+  usdtc_plan* plan = plan_own("usdtc_test:numbers", 0);
+  tracer = NULL;
+  result = usdtc_tracer_start(
+      plan,
+      &(struct usdtc_trace_options){.size = sizeof(struct usdtc_trace_options), .max_overhead = 0.05, .sample = 2},
+      &tracer, &error);
+  CHECK(!tracer && failed(result, error, EINVAL, USDTC_ERROR_INVALID_ARGUMENT, "one of them"));
+  usdtc_plan_free(plan);
+}
+
 static void reads_a_recording_as_far_as_it_goes(void) {
   struct stat whole;
   CHECK(stat(recorded, &whole) == 0 && truncate(recorded, whole.st_size - 40) == 0);
@@ -274,9 +386,13 @@ const struct test kTableTests[] = {
     CASE(puts_hits_into_rows),
     CASE(rows_have_texts_and_names_for_keys),
     CASE(counts_what_there_is_no_row_for),
+    CASE(rows_have_reals),
     CASE(asks_each_hit_a_question),
+    CASE(holds_events_back_beyond_a_rate),
+    CASE(says_what_a_limited_overhead_came_to),
     CASE(records_and_replays_events),
     CASE(replays_answer_questions_as_the_kernel_does),
+    CASE(looks_at_a_sample_of_the_hits),
     CASE(reads_a_recording_as_far_as_it_goes),
     CASE(says_when_a_recording_could_not_be_written),
     {NULL, NULL},

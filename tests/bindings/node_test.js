@@ -234,6 +234,53 @@ if (!live) {
     provider.close();
   });
 
+  test('tables have floats', async () => {
+    const prices = Array.from({length: 20}, (_, n) => 0.25 * (n - 8));
+    const provider = new usdt.Provider('jreals', {required: true});
+    const probe = provider.probe('sold', 'f64 price, f32 key');
+    const table = {by: 'key', value: 'price', extremes: true, histogram: 'price', linear: [-1, 2, '0.5']};
+    const tracer = await usdt.Tracer.start('jreals:sold', {pids: process.pid, table});
+    prices.forEach((price) => probe(price, 1.5));
+    tracer.close();
+    const [{keys, count, sum, average, minimum, maximum, ranges}] = tracer.rows();
+    const total = prices.reduce((a, b) => a + b);
+    assert.deepEqual({keys, count, sum, average, minimum, maximum},
+                     {keys: [1.5], count: 20, sum: total, average: total / 20, minimum: -2, maximum: 2.75});
+    const bounds = [-Infinity, -1, -0.5, 0, 0.5, 1, 1.5, 2, Infinity];
+    assert.deepEqual(ranges, bounds.slice(1).map((last, n) => (
+        {first: bounds[n], last, count: prices.filter((price) => bounds[n] <= price && price < last).length})));
+    for (const linear of [[0, 1, 0], [0, 1, NaN], [0, '1e3', 1], [0n, 2n ** 64n, 1n]])
+      await assert.rejects(usdt.Tracer.start('jreals:sold', {table: {histogram: 'price', linear}}), TypeError);
+    provider.close();
+  });
+
+  test('guards leave out what they count', async () => {
+    const provider = new usdt.Provider('jguards', {required: true});
+    const probe = provider.probe('hit', 'i32 n');
+    const traced = async (options) => {
+      const tracer = await usdt.Tracer.start('jguards:hit', {pids: process.pid, ...options});
+      for (let n = 0; n < 2000; ++n) probe(n);
+      const events = tracer.take();
+      tracer.close();
+      return {tracer, events, counts: tracer.counts()};
+    };
+    const sampled = await traced({sample: 5});
+    assert.deepEqual(new Set(sampled.events.map(({weight}) => weight)), new Set([5]));
+    assert.equal(sampled.counts.hits, 2000);
+    assert.equal(sampled.counts.delivered + sampled.counts.notSampled, 2000);
+    assert.ok(sampled.events.length > 280 && sampled.events.length < 520);  // six standard deviations around 400
+    const held = await traced({maxRate: 10});
+    assert.equal(held.counts.delivered + held.counts.heldBack, 2000);
+    assert.ok(held.counts.heldBack > 0 && held.events.every(({weight}) => weight === 1));
+    assert.equal(held.tracer.overhead(), null);
+    const limited = await traced({maxOverhead: 0.1});
+    const {allowed, ofHit, windows, lookedAt, ofProcessors} = limited.tracer.overhead();
+    assert.ok(allowed === 0.1 && ofHit > 0 && windows >= 1 && lookedAt > 0 && lookedAt <= 1 && ofProcessors);
+    await assert.rejects(usdt.Tracer.start('jguards:hit', {sample: 2, maxOverhead: 0.1}), kind('invalid_argument'));
+    await assert.rejects(usdt.Tracer.start('jguards:hit', {sample: 2 ** 32 + 1}), TypeError);
+    provider.close();
+  });
+
   test('a recording has the events that were taken', async () => {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'usdt-node-'));
     const record = path.join(directory, 'hits.rec');

@@ -333,6 +333,34 @@ class Live(unittest.TestCase):
         self.assertEqual((counts.delivered, counts.hits - counts.rejected, counts.lost), (len(said), len(said), 0))
         self.assertGreater(counts.rejected, 0)
 
+    def test_guards_leave_out_what_they_count(self):
+        with self.tracer(sample=5) as tracer:
+            said = self.child.do(200)
+            tracer.stop()
+            events = list(tracer)
+        counts = tracer.counts()
+        self.assertEqual({event.weight for event in events}, {5})
+        self.assertGreaterEqual(counts.hits, len(said))
+        self.assertEqual((counts.hits, counts.lost), (counts.delivered + counts.not_sampled, 0))
+        self.assertEqual(counts.delivered, len(events))
+        self.assertGreater(counts.not_sampled, counts.delivered)
+        with self.tracer(max_rate=10) as tracer:
+            self.child.do(200)
+        counts = tracer.counts()
+        self.assertEqual(counts.hits, counts.discarded + counts.held_back)
+        self.assertGreater(counts.held_back, 0)
+        self.assertIsNone(tracer.overhead())
+        with self.tracer(max_overhead=0.1) as tracer:
+            self.child.do(10)
+            self.assertEqual(tracer.overhead().allowed, 0.1)
+        overhead = tracer.overhead()
+        self.assertGreater(overhead.of_hit, 0)
+        self.assertTrue(overhead.of_processors and 0 < overhead.looked_at <= 1 and overhead.windows >= 1)
+        with self.assertRaises(usdt.InvalidArgument):
+            self.tracer(max_overhead=0.1, sample=2).start()
+        with self.assertRaises(ValueError):
+            self.tracer(sample=2**32 + 1)
+
     def test_a_question_is_asked_in_the_kernel(self):
         with self.tracer(where=self.own() + ' && str(arg1) == "leaf"') as tracer:
             said = self.child.do(20)
@@ -668,6 +696,28 @@ class ProviderLive(WithProvider):
             self.assertEqual(probe.unfit, 2)
         self.assertEqual([args[:7] for args in seen], passed)
         self.assertEqual([args[7] for args in seen], [len(values[6].encode()) for values in passed])
+
+    def test_tables_have_floats(self):
+        prices = [0.25 * n for n in range(-8, 12)]
+        table = usdt.Table(by="key", value="price", extremes=True, histogram="price", linear=(-1, 2, 0.5))
+        with usdt.Provider("pyreals", required=True) as provider:
+            probe = provider.probe("sold", "f64 price, f32 key")
+            with usdt.Tracer("pyreals:sold", pids=os.getpid(), table=table) as tracer:
+                for price in prices:
+                    probe(price, 1.5)
+                probe(0.5, float("nan"))
+            for linear in ((0, 1, 0), (0, 1, float("nan")), (0, 1, 1e-300)):
+                with self.assertRaises(ValueError):
+                    usdt.Tracer("pyreals:sold", pids=os.getpid(),
+                                table=usdt.Table(histogram="price", linear=linear)).start()
+        first, second = tracer.rows()
+        self.assertEqual((first.keys, first.count, first.sum), ((1.5,), len(prices), sum(prices)))
+        self.assertEqual((first.minimum, first.maximum, first.average), (-2.0, 2.75, sum(prices) / len(prices)))
+        bounds = [-float("inf"), -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, float("inf")]
+        self.assertEqual([range[:2] for range in first.ranges], list(zip(bounds, bounds[1:])))
+        self.assertEqual([range.count for range in first.ranges],
+                         [sum(low <= price < high for price in prices) for low, high in zip(bounds, bounds[1:])])
+        self.assertEqual((str(second.keys), second.count), ("(nan,)", 1))
 
     def test_spans_are_what_the_program_says_they_were(self):
         calls = 100_000 if os.environ.get("USDT_LONG") == "1" else 10_000

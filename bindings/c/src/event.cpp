@@ -36,6 +36,7 @@ usdtc_event_info info_of(const usdtc_event& owner) {
   info.provider = probe.provider.c_str();
   info.name = probe.name.c_str();
   info.wall_time = event.timestamp() + static_cast<std::uint64_t>(owner.wall_offset);
+  info.weight = event.weight();
   return info;
 }
 

@@ -119,11 +119,13 @@ usdt::Result<void> write_notice(const Notice* notice, std::size_t n, std::size_t
 struct AskedTable {
   enum class Histogram : std::uint8_t { none, log2, linear };
 
+  /// Which numbers those with this key are; of reals, real_bucket().
   [[nodiscard]] usdt::Bucket bucket(const usdt::TableKey& key) const;
+  [[nodiscard]] usdt::RealBucket real_bucket(usdt::ExpressionType type, const usdt::TableKey& key) const;
 
   std::shared_ptr<const usdt::TableQuestion> question = {};  ///< null: no table
   Histogram histogram = Histogram::none;
-  unsigned detail = 0;
+  unsigned detail = 0, digits = 0;
   std::int64_t from = 0, to = 0, step = 0;
 };
 /// `given` null: no table. Errors: invalid_argument, syntax.
@@ -168,6 +170,7 @@ constexpr std::size_t kTraceOptions = USDTC_UP_TO(usdtc_trace_options, family_co
 constexpr std::size_t kCounts = USDTC_UP_TO(usdtc_counts, undecided);
 constexpr std::size_t kEventInfo = USDTC_UP_TO(usdtc_event_info, name);
 constexpr std::size_t kValue = USDTC_UP_TO(usdtc_value, enumerator);
+constexpr std::size_t kOverhead = USDTC_UP_TO(usdtc_overhead, trouble);
 constexpr std::size_t kTable = USDTC_UP_TO(usdtc_table, step);
 constexpr std::size_t kRow = USDTC_UP_TO(usdtc_row, range_count);
 constexpr std::size_t kRange = USDTC_UP_TO(usdtc_range, count);

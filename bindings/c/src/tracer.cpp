@@ -7,8 +7,9 @@
 #include "handles.hpp"
 
 struct usdtc_tracer {
-  usdtc_tracer(usdt::Tracer&& started, std::shared_ptr<const usdtc::Planned> what)
-      : tracer(std::move(started)), planned(std::move(what)) {
+  usdtc_tracer(usdt::Tracer&& started, std::shared_ptr<const usdtc::Planned> what,
+               std::vector<std::pair<std::string, std::string>>&& with)
+      : tracer(std::move(started)), planned(std::move(what)), guards(std::move(with)) {
     for (const usdtc::Notice& skipped : planned->skipped) notices.push_back(skipped);
     for (const usdt::SkippedSite& site : tracer.link().refused())
       notices.push_back(notice_of(*planned, site, USDTC_NOTICE_REFUSED));
@@ -39,7 +40,8 @@ struct usdtc_tracer {
 
   usdt::Tracer tracer;
   std::shared_ptr<const usdtc::Planned> planned;
-  std::deque<usdtc::Notice> notices = {};  // their texts stay where they are
+  std::vector<std::pair<std::string, std::string>> guards;  // as recordings have them
+  std::deque<usdtc::Notice> notices = {};                   // their texts stay where they are
   std::size_t seen_changes = 0;
   std::string attachment = {};
   std::optional<usdt::RecordingWriter> recorder = {};
@@ -73,6 +75,9 @@ usdt::Result<usdt::TraceOptions> options_of(const usdtc_trace_options& given) {
   if (given.string_size != 0) options.string_size = given.string_size;
   if (given.ring_bytes != 0) options.ring_bytes = given.ring_bytes;
   if (given.max_open_calls != 0) options.max_open_calls = given.max_open_calls;
+  if (given.sample != 0) options.sample = given.sample;
+  options.max_rate = given.max_rate;
+  options.max_overhead = given.max_overhead;
   if (auto chosen = choose_family(given, options); !chosen) return usdt::fail(std::move(chosen.error()));
   return options;
 }
@@ -94,6 +99,13 @@ usdtc_counts counts_of(const usdt::ProbeCounts& counted) {
   out.rejected = counted.rejected;
   out.unanswered = counted.undecided;
   out.table_full = counted.table_full;
+  out.not_sampled = counted.not_sampled;
+  out.held_back = counted.held_back;
+  out.faster = counted.faster;
+  out.paired = counted.paired;
+  out.unmatched = counted.unmatched;
+  out.unpaired = counted.unpaired;
+  out.estimated = counted.estimated;
   return out;
 }
 
@@ -106,6 +118,31 @@ usdt::RecordedLedger recorded_ledger(const usdt::Tracer& tracer) {
                               .changes = tracer.link().changes()};
   for (const usdt::SkippedSite& site : tracer.link().refused()) ledger.skipped.push_back(site);
   return ledger;
+}
+
+usdtc_overhead overhead_of(const usdtc::Planned& planned, usdt::Overhead&& overhead) {
+  const auto nanoseconds = [](std::chrono::nanoseconds time) { return static_cast<std::uint64_t>(time.count()); };
+  usdtc_overhead out{};
+  out.flags = (overhead.of_processors ? std::uint32_t{USDTC_OVERHEAD_OF_PROCESSORS} : 0) |
+              (overhead.clocked ? std::uint32_t{USDTC_OVERHEAD_CLOCKED} : 0);
+  out.allowed = overhead.allowed;
+  out.caused = overhead.caused;
+  out.looked_at = overhead.looked_at;
+  out.windows = overhead.windows;
+  out.of_hit = nanoseconds(overhead.of_hit);
+  out.looked_for = nanoseconds(overhead.looked_for);
+  out.lasted = nanoseconds(overhead.lasted);
+  if (!overhead.trouble.empty()) out.trouble = planned.keep(std::move(overhead.trouble)).data();
+  return out;
+}
+
+/// What `usdt-trace --replay` shows of guards, by the names it has for them.
+std::vector<std::pair<std::string, std::string>> guards_of(const usdt::TraceOptions& options) {
+  std::vector<std::pair<std::string, std::string>> guards;
+  if (options.sample > 1) guards.emplace_back("sample", fmt::format("{}", options.sample));
+  if (options.max_rate > 0) guards.emplace_back("max_rate", fmt::format("{}", options.max_rate));
+  if (options.max_overhead > 0) guards.emplace_back("max_overhead", fmt::format("{}", options.max_overhead));
+  return guards;
 }
 
 /// Calls what takes events with their time of day, found when the first one is there.
@@ -123,7 +160,7 @@ usdt::Result<std::unique_ptr<usdtc_tracer>> start(const usdtc_plan& plan, const 
   if (plan.planned->recorded) return invalid("the plan is that of a recording, which cannot be attached");
   auto tracer = usdt::Tracer::start(plan.planned->plan, *options);
   if (!tracer) return usdt::fail(std::move(tracer.error()));
-  return std::make_unique<usdtc_tracer>(std::move(*tracer), plan.planned);
+  return std::make_unique<usdtc_tracer>(std::move(*tracer), plan.planned, guards_of(*options));
 }
 
 }  // namespace
@@ -139,19 +176,17 @@ std::int64_t wall_offset_now() noexcept {
 
 usdtc_ledger ledger_of(std::span<const usdt::ProbeCounts> probes, std::optional<std::uint64_t> missed,
                        std::uint64_t undecided) {
+  // All but `missed` and `undecided`, which are of the whole trace.
+  constexpr std::uint64_t usdtc_counts::*kSummed[] = {
+      &usdtc_counts::hits,       &usdtc_counts::delivered,  &usdtc_counts::lost,        &usdtc_counts::ring_full,
+      &usdtc_counts::calls_full, &usdtc_counts::unfinished, &usdtc_counts::discarded,   &usdtc_counts::rejected,
+      &usdtc_counts::unanswered, &usdtc_counts::table_full, &usdtc_counts::not_sampled, &usdtc_counts::held_back,
+      &usdtc_counts::faster,     &usdtc_counts::paired,     &usdtc_counts::unmatched,   &usdtc_counts::unpaired,
+      &usdtc_counts::estimated};
   usdtc_ledger ledger;
   for (const usdt::ProbeCounts& counted : probes) {
     const usdtc_counts& probe = ledger.probes.emplace_back(counts_of(counted));
-    ledger.total.hits += probe.hits;
-    ledger.total.delivered += probe.delivered;
-    ledger.total.lost += probe.lost;
-    ledger.total.ring_full += probe.ring_full;
-    ledger.total.calls_full += probe.calls_full;
-    ledger.total.unfinished += probe.unfinished;
-    ledger.total.discarded += probe.discarded;
-    ledger.total.rejected += probe.rejected;
-    ledger.total.unanswered += probe.unanswered;
-    ledger.total.table_full += probe.table_full;
+    for (const auto member : kSummed) ledger.total.*member += probe.*member;
   }
   ledger.total.missed = missed.value_or(UINT64_MAX);
   ledger.total.undecided = undecided;
@@ -275,7 +310,7 @@ int usdtc_tracer_record(usdtc_tracer* tracer, const char* path, usdtc_error** er
     if (!tracer || !path) return usdtc::invalid("the tracer, or the path of the recording, is NULL");
     if (tracer->recorder) return usdtc::invalid("this tracer is being recorded already");
     auto recorder = usdt::RecordingWriter::create(path, tracer->tracer.plan(), tracer->tracer.layout(),
-                                                  {.made_by = usdtc::kMadeBy});
+                                                  {.made_by = usdtc::kMadeBy, .properties = tracer->guards});
     if (!recorder) return usdt::fail(std::move(recorder.error()));
     tracer->recorder.emplace(std::move(*recorder));
     return {};
@@ -308,6 +343,16 @@ int usdtc_tracer_ledger(const usdtc_tracer* tracer, usdtc_ledger** ledger, usdtc
     const usdt::Tracer& of = tracer->tracer;
     *ledger = new usdtc_ledger(usdtc::ledger_of(of.counts(), of.missed(), of.undecided()));
     return {};
+  });
+}
+
+int usdtc_tracer_overhead(const usdtc_tracer* tracer, usdtc_overhead* overhead, usdtc_error** error) {
+  return usdtc::guarded(error, [&]() -> usdt::Result<void> {
+    if (!tracer) return usdtc::invalid("the tracer is NULL");
+    auto so_far = tracer->tracer.overhead();
+    if (!so_far) return usdt::fail(usdt::ErrorKind::not_found, "this tracer has no max_overhead");
+    return usdtc::write_struct(usdtc::overhead_of(*tracer->planned, std::move(*so_far)), overhead, usdtc::kOverhead,
+                               "usdtc_overhead");
   });
 }
 

@@ -80,6 +80,7 @@ static napi_value event_value(napi_env env, const usdtc_event* event, const stru
   set(env, object, "comm", comm);
   set(env, object, "site", number_value(env, info->site));
   if (info->duration) set(env, object, "duration", u64_value(env, info->duration));
+  set(env, object, "weight", number_value(env, info->weight));
   add_values(env, event, info, object, with_names);
   return object;
 }
@@ -117,5 +118,12 @@ napi_value counts_value(napi_env env, const struct usdtc_counts* counts) {
   set(env, value, "rejected", number_value(env, (double)counts->rejected));
   set(env, value, "unanswered", number_value(env, (double)counts->unanswered));
   set(env, value, "tableFull", number_value(env, (double)counts->table_full));
+  set(env, value, "notSampled", number_value(env, (double)counts->not_sampled));
+  set(env, value, "heldBack", number_value(env, (double)counts->held_back));
+  set(env, value, "faster", number_value(env, (double)counts->faster));
+  set(env, value, "paired", number_value(env, (double)counts->paired));
+  set(env, value, "unmatched", number_value(env, (double)counts->unmatched));
+  set(env, value, "unpaired", number_value(env, (double)counts->unpaired));
+  set(env, value, "estimated", number_value(env, (double)counts->estimated));
   return value;
 }

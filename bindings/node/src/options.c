@@ -57,10 +57,18 @@ static bool read_text(napi_env env, napi_value object, const char* name, char** 
   return *text != NULL;
 }
 
+/* A bigint. */
 static bool read_signed(napi_env env, napi_value object, const char* name, int64_t* number) {
   napi_value value = NULL;
+  bool lossless = false;
   return napi_get_named_property(env, object, name, &value) == napi_ok &&
-         napi_get_value_int64(env, value, number) == napi_ok;
+         napi_get_value_bigint_int64(env, value, number, &lossless) == napi_ok && lossless;
+}
+
+static bool read_double(napi_env env, napi_value object, const char* name, double* number) {
+  napi_value value = NULL;
+  return napi_get_named_property(env, object, name, &value) == napi_ok &&
+         napi_get_value_double(env, value, number) == napi_ok;
 }
 
 bool read_question(napi_env env, napi_value object, struct question* question) {
@@ -76,8 +84,9 @@ bool read_question(napi_env env, napi_value object, struct question* question) {
   if (!read_text(env, table, "by", &question->by) || !read_text(env, table, "value", &question->value) ||
       !read_text(env, table, "histogram", &question->histogram) || !read_number(env, table, "flags", &out->flags) ||
       !read_number(env, table, "maxRows", &out->max_rows) ||
-      !read_number(env, table, "detail", &out->histogram_detail) || !read_signed(env, table, "from", &out->from) ||
-      !read_signed(env, table, "to", &out->to) || !read_signed(env, table, "step", &out->step))
+      !read_number(env, table, "detail", &out->histogram_detail) || !read_number(env, table, "digits", &out->digits) ||
+      !read_signed(env, table, "from", &out->from) || !read_signed(env, table, "to", &out->to) ||
+      !read_signed(env, table, "step", &out->step))
     return false;
   out->by = question->by;
   out->value = question->value;
@@ -119,7 +128,10 @@ bool read_trace(napi_env env, napi_value object, struct wanted* wanted) {
          read_number(env, object, "traceFlags", &wanted->trace.flags) &&
          read_question(env, object, &wanted->question) && read_text(env, object, "record", &wanted->record) &&
          read_number(env, object, "stringSize", &wanted->trace.string_size) &&
-         read_number(env, object, "ringBytes", &wanted->trace.ring_bytes);
+         read_number(env, object, "ringBytes", &wanted->trace.ring_bytes) &&
+         read_number(env, object, "sample", &wanted->trace.sample) &&
+         read_number(env, object, "maxRate", &wanted->trace.max_rate) &&
+         read_double(env, object, "maxOverhead", &wanted->trace.max_overhead);
 }
 
 void free_wanted(struct wanted* wanted) {

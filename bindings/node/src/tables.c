@@ -18,8 +18,9 @@ static napi_value range_value(napi_env env, const usdtc_rows* rows, size_t n, ui
   napi_value value = NULL;
   usdtc_rows_range(rows, n, number, &range, NULL);
   TRY(napi_create_object(env, &value));
-  set(env, value, "first", wide_value(env, range.first));
-  set(env, value, "last", wide_value(env, range.last));
+  const bool real = range.flags & USDTC_RANGE_REAL;
+  set(env, value, "first", real ? number_value(env, range.real_first) : wide_value(env, range.first));
+  set(env, value, "last", real ? number_value(env, range.real_end) : wide_value(env, range.last));
   set(env, value, "count", number_value(env, (double)range.count));
   return value;
 }
@@ -39,9 +40,10 @@ static napi_value row_value(napi_env env, const usdtc_rows* rows, size_t n) {
   for (uint32_t i = 0; i < row.range_count; ++i) napi_set_element(env, ranges, i, range_value(env, rows, n, i));
   set(env, value, "keys", keys);
   set(env, value, "count", number_value(env, (double)row.count));
-  set(env, value, "sum", wide_value(env, row.sum));
-  set(env, value, "minimum", wide_value(env, row.minimum));
-  set(env, value, "maximum", wide_value(env, row.maximum));
+  const bool real = row.flags & USDTC_ROW_REAL;
+  set(env, value, "sum", real ? number_value(env, row.real_sum) : wide_value(env, row.sum));
+  set(env, value, "minimum", real ? number_value(env, row.real_minimum) : wide_value(env, row.minimum));
+  set(env, value, "maximum", real ? number_value(env, row.real_maximum) : wide_value(env, row.maximum));
   set(env, value, "ranges", ranges);
   return value;
 }

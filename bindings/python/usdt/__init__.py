@@ -26,8 +26,9 @@ from ._points import Arg, Notice, Point, list  # noqa: A004 - usdt.list() is wha
 from ._provider import Probe, Provider, Span
 from ._recording import Recording
 from ._tables import Range, Row, Table
-from ._tracer import Counts, Tracer, check_privilege, version
+from ._tracer import Counts, Overhead, Tracer, check_privilege, version
 
 __all__ = ["Arg", "Counts", "EnumValue", "Error", "Event", "InvalidArgument", "LimitReached", "NoPermission", "NotFound",
-           "NotSupported", "Notice", "Point", "Probe", "Provider", "Range", "Recording", "Row", "Span", "SyntaxFault", "Table", "Tracer", "TruncatedBytes",
-           "TruncatedText", "Unreadable", "Value", "VerifierRefused", "check_privilege", "list", "version"]
+           "NotSupported", "Notice", "Overhead", "Point", "Probe", "Provider", "Range", "Recording", "Row", "Span",
+           "SyntaxFault", "Table", "Tracer", "TruncatedBytes", "TruncatedText", "Unreadable", "Value", "VerifierRefused",
+           "check_privilege", "list", "version"]

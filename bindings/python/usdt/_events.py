@@ -72,6 +72,7 @@ class Event(NamedTuple):
     address: int = 0  #: of the site, in the process
     user_cookie: int = 0
     wall_time: int = 0  #: the time of day, ns since 1970: that of time.time_ns()
+    weight: float = 1.0  #: how many hits it stands for: one, unless the Tracer was given `sample` or `max_overhead`
 
     def arg(self, name: str) -> Value:
         """The argument, or other value, of that name. KeyError: this event has none."""
@@ -124,7 +125,7 @@ class Reader:
                      tuple([self._value_of(handle, n, shape) for n in shape.plain]), info.time, info.pid, info.tid,
                      info.comm.bytes().decode(errors="backslashreplace"), info.cpu, shape.file,
                      results[0] if results else None, derived, shape.names, info.duration, info.address,
-                     info.user_cookie, info.wall_time)
+                     info.user_cookie, info.wall_time, info.weight)
 
     def batch(self, batch: c_void_p) -> list[Event]:
         """Its events; frees it."""

@@ -54,7 +54,7 @@ class Notice(_Sized):
 
 class Table(_Sized):
     _fields_ = [("size", c_size_t), ("by", c_char_p), ("value", c_char_p), ("histogram", c_char_p), ("flags", c_uint32),
-                ("max_rows", c_uint32), ("histogram_detail", c_uint32), ("reserved", c_uint32), ("first", c_int64),
+                ("max_rows", c_uint32), ("histogram_detail", c_uint32), ("digits", c_uint32), ("first", c_int64),
                 ("to", c_int64), ("step", c_int64)]
 
 
@@ -67,11 +67,13 @@ class Wide(ctypes.Structure):
 
 class Row(_Sized):
     _fields_ = [("size", c_size_t), ("count", c_uint64), ("sum", Wide), ("minimum", Wide), ("maximum", Wide),
-                ("key_count", c_uint32), ("range_count", c_uint32)]
+                ("key_count", c_uint32), ("range_count", c_uint32), ("flags", c_uint32), ("reserved", c_uint32),
+                ("real_sum", c_double), ("real_minimum", c_double), ("real_maximum", c_double)]
 
 
 class Range(_Sized):
-    _fields_ = [("size", c_size_t), ("first", Wide), ("last", Wide), ("count", c_uint64)]
+    _fields_ = [("size", c_size_t), ("first", Wide), ("last", Wide), ("count", c_uint64), ("flags", c_uint32),
+                ("reserved", c_uint32), ("real_first", c_double), ("real_end", c_double)]
 
 
 class ReplayOptions(_Sized):
@@ -92,14 +94,22 @@ class PlanOptions(_Sized):
 
 class TraceOptions(_Sized):
     _fields_ = [("size", c_size_t), ("flags", c_uint32), ("string_size", c_uint32), ("ring_bytes", c_uint32),
-                ("max_open_calls", c_uint32), ("family", POINTER(c_int32)), ("family_count", c_size_t)]
+                ("max_open_calls", c_uint32), ("family", POINTER(c_int32)), ("family_count", c_size_t),
+                ("sample", c_uint32), ("max_rate", c_uint32), ("max_overhead", c_double)]
 
 
 class Counts(_Sized):
     _fields_ = [("size", c_size_t), ("hits", c_uint64), ("delivered", c_uint64), ("lost", c_uint64),
                 ("ring_full", c_uint64), ("calls_full", c_uint64), ("unfinished", c_uint64), ("discarded", c_uint64),
                 ("missed", c_uint64), ("undecided", c_uint64), ("rejected", c_uint64), ("unanswered", c_uint64),
-                ("table_full", c_uint64)]
+                ("table_full", c_uint64), ("not_sampled", c_uint64), ("held_back", c_uint64), ("faster", c_uint64),
+                ("paired", c_uint64), ("unmatched", c_uint64), ("unpaired", c_uint64), ("estimated", c_uint64)]
+
+
+class Overhead(_Sized):
+    _fields_ = [("size", c_size_t), ("flags", c_uint32), ("reserved", c_uint32), ("allowed", c_double),
+                ("caused", c_double), ("looked_at", c_double), ("windows", c_uint64), ("of_hit", c_uint64),
+                ("looked_for", c_uint64), ("lasted", c_uint64), ("trouble", c_char_p)]
 
 
 class EventInfo(_Sized):
@@ -107,7 +117,7 @@ class EventInfo(_Sized):
                 ("arg_count", c_uint32), ("time", c_uint64), ("duration", c_uint64), ("pid", c_uint32),
                 ("tid", c_uint32), ("cpu", c_uint32), ("reserved", c_uint32), ("address", c_uint64),
                 ("user_cookie", c_uint64), ("comm", Text), ("full_name", c_char_p), ("file", c_char_p),
-                ("provider", c_char_p), ("name", c_char_p), ("wall_time", c_uint64)]
+                ("provider", c_char_p), ("name", c_char_p), ("wall_time", c_uint64), ("weight", c_double)]
 
 
 class _Number(ctypes.Union):
@@ -137,6 +147,7 @@ _FALLIBLE = {
     "usdtc_tracer_fd": (c_void_p, POINTER(c_int)),
     "usdtc_tracer_notice": (c_void_p, c_size_t, POINTER(Notice)),
     "usdtc_tracer_ledger": (c_void_p, HANDLE_OUT),
+    "usdtc_tracer_overhead": (c_void_p, POINTER(Overhead)),
     "usdtc_tracer_rows": (c_void_p, HANDLE_OUT),
     "usdtc_tracer_record": (c_void_p, c_char_p),
     "usdtc_tracer_record_end": (c_void_p,),

@@ -25,8 +25,9 @@ _COUNT_ONLY, _DESCENDANTS, _WAIT_FOR_PAGES, _NEVER_WAIT = 1, 2, 4, 8
 
 @dataclasses.dataclass(frozen=True)
 class Counts:
-    """What became of hits: hits == delivered + lost + unfinished + discarded + rejected + unanswered, once the trace is
-    over."""
+    """What became of hits, once the trace is over: hits == delivered + lost + unfinished + discarded + rejected +
+    unanswered + not_sampled + held_back. Recordings of usdt-trace have also spans: + faster + paired + unmatched +
+    unpaired."""
 
     hits: int = 0  #: the program ran for a process that counts
     delivered: int = 0  #: became an Event, or is in a Row
@@ -40,6 +41,29 @@ class Counts:
     rejected: int = 0  #: `where` says no
     unanswered: int = 0  #: neither yes nor no, or in no row: something that was asked for could not be read
     table_full: int = 0  #: there was no row for them (Table.max_rows)
+    not_sampled: int = 0  #: left out by `sample`; with `max_overhead` while sites were attached or detached
+    held_back: int = 0  #: left out by `max_rate`
+    faster: int = 0  #: took less than the slowest that were asked for
+    paired: int = 0  #: began a span that ended
+    unmatched: int = 0  #: end of no span that had begun
+    unpaired: int = 0  #: of spans: what pairs them could not be read
+    estimated: int = 0  #: with `max_overhead` how many hits there were, as far as can be told; in no other number
+
+
+@dataclasses.dataclass(frozen=True)
+class Overhead:
+    """What `max_overhead` comes to. Times are in seconds."""
+
+    allowed: float  #: the option
+    caused: float  #: what hits cost, as a share of what the processes did besides, in the mean
+    looked_at: float  #: the share of what they did in which hits were looked at; 1: always
+    windows: int  #: how often the sites were attached
+    of_hit: float  #: what one costs, in the mean
+    looked_for: float  #: time in which hits were looked at
+    lasted: float  #: of all
+    of_processors: bool  #: shares are of processor time; else of one processor's, all the time
+    clocked: bool  #: how long programs run was measured; else it is a rule of thumb
+    trouble: str | None  #: why the sites could not be attached again; None: they could
 
 
 class Tracer:
@@ -59,7 +83,7 @@ class Tracer:
                  where: str | None = None, table: Table | None = None, record: str | os.PathLike[str] | None = None,
                  string_size: int = 200, ring_bytes: int = 32 << 20, max_open_calls: int = 8192,
                  count_only: bool = False, wait_for_pages: bool | None = None, allow_unsafe_nop5: bool = False,
-                 user_cookie: int = 0) -> None:
+                 user_cookie: int = 0, sample: int = 1, max_rate: int = 0, max_overhead: float = 0) -> None:
         """`patterns`: names with globs, "PROVIDER:NAME", "usdt:TARGET:PROVIDER:NAME", "uprobe:TARGET:FUNCTION",
         "fentry:FUNCTION" and so on; those without a target are looked for in `targets`, in what `pids` (or `family`) have
         mapped, in `program` and its libraries, else in the files of all running processes.
@@ -71,7 +95,11 @@ class Tracer:
         "arg0,arg1": as long as the second says. `values`: members and what pointers point to, "req->peer.port".
         `where`: only hits for which it holds, which the kernel asks: 'rows > 10 && comm != "cat"'. `table`: rows() instead
         of events. `record`: events that are taken are written to this file as well (Recording reads it).
-        `wait_for_pages`: whether the traced program waits for memory that is paged out; None: where `pids` are given."""
+        `wait_for_pages`: whether the traced program waits for memory that is paged out; None: where `pids` are given.
+
+        Guards (docs/guards.md), of which what is left out is counted: `sample`: of so many hits one is looked at, chosen
+        by chance. `max_rate`: at most so many events a second; 0: any number. `max_overhead`: 0.05 makes what is traced
+        at most 5 % slower; 0: no limit. With `sample` and `max_overhead` events have a weight, and rows are estimates."""
         self._patterns = words_of(patterns)
         self._pids, self._family = each_of(pids), each_of(family)
         self._search = {"targets": targets, "pids": (*self._pids, *self._family), "program": program}
@@ -81,7 +109,12 @@ class Tracer:
         self._flags = (_COUNT_ONLY if count_only else 0) | (_DESCENDANTS if descendants else 0)
         if wait_for_pages is not None:
             self._flags |= _WAIT_FOR_PAGES if wait_for_pages else _NEVER_WAIT
-        self._sizes = {"string_size": string_size, "ring_bytes": ring_bytes, "max_open_calls": max_open_calls}
+        if not 0 < sample < 2**32 or not 0 <= max_rate < 2**32:  # what is smaller the library judges
+            raise ValueError("sample: one in how many hits; max_rate: how many events a second")
+        self._sizes = {"string_size": string_size, "ring_bytes": ring_bytes, "max_open_calls": max_open_calls,
+                       "sample": sample, "max_rate": max_rate, "max_overhead": max_overhead}
+        self._limited = max_overhead != 0
+        self._overhead: Overhead | None = None
         self._user_cookie = user_cookie
         self._where, self._table, self._record = where, table, record
         self._rows: list[Row] = []
@@ -159,6 +192,7 @@ class Tracer:
             library().usdtc_tracer_discard(handle)
             self._ledger = self._read_ledger(handle)
             self._notices = notices_of("usdtc_tracer_notice", handle)
+            self._overhead = self._read_overhead(handle)
             if self._table is not None:
                 self._rows = self._read_rows(handle)
             with self._lock:
@@ -280,6 +314,13 @@ class Tracer:
         """The same of each, by its full name."""
         return self._accounts()[1]
 
+    def overhead(self) -> Overhead | None:
+        """What `max_overhead` came to; None: none was given."""
+        if self._handle is None:
+            return self._overhead
+        with self._use() as handle:
+            return self._read_overhead(handle)
+
     def notices(self) -> list[Notice]:
         """Points that were not attached, and files that changed while they were traced."""
         if self._handle is None:
@@ -292,6 +333,14 @@ class Tracer:
             return self._ledger
         with self._use() as handle:
             return self._read_ledger(handle)
+
+    def _read_overhead(self, handle: c_void_p) -> Overhead | None:
+        if not self._limited:
+            return None
+        raw = _library.Overhead()
+        call("usdtc_tracer_overhead", handle, ctypes.byref(raw))
+        return Overhead(raw.allowed, raw.caused, raw.looked_at, raw.windows, raw.of_hit / 1e9, raw.looked_for / 1e9,
+                        raw.lasted / 1e9, bool(raw.flags & 1), bool(raw.flags & 2), text(raw.trouble))
 
     def _read_ledger(self, handle: c_void_p) -> tuple[Counts, dict[str, Counts]]:
         return read_ledger(made("usdtc_tracer_ledger", handle), self._probes)

@@ -221,19 +221,22 @@ enum usdtc_plan_flags {
 };
 
 enum usdtc_table_flags {
-  USDTC_TABLE_EXTREMES = 1 /* rows have the smallest and the largest value: Linux 5.12, arm64 5.18 */
+  USDTC_TABLE_EXTREMES = 1, /* rows have the smallest and the largest value: Linux 5.12, arm64 5.18 */
+  /* Keys, value and what the histogram is of may be floats and doubles, too: USDTC_VALUE_FLOAT, USDTC_ROW_REAL,
+   * USDTC_RANGE_REAL. NaN is a key of its own; as the value, or in the histogram, it puts a hit in no row. */
+  USDTC_TABLE_REALS = 2
 };
 
 /* Hits in rows: those whose keys are equal are one. The kernel adds them up, no event is written (docs/tables.md). */
 struct usdtc_table {
   size_t size;
   const char* by;            /* keys, expressions with commas between them: "comm, str(arg0)"; NULL: one row for all */
-  const char* value;         /* an integer of which rows have the sum: "retval"; NULL: none */
-  const char* histogram;     /* an integer of which rows have how many were in each range; NULL: none */
+  const char* value;         /* a number of which rows have the sum: "retval"; NULL: none */
+  const char* histogram;     /* a number of which rows have how many were in each range; NULL: none */
   uint32_t flags;            /* enum usdtc_table_flags */
   uint32_t max_rows;         /* there is room for so many at least; hits beyond: table_full; 0: 4096 */
   uint32_t histogram_detail; /* ranges from one power of 2 to the next are divided in 2^this, at most 2^4 */
-  uint32_t reserved;
+  uint32_t digits;        /* of from, to and step, behind the decimal point: 5, 20, 5 and 1 is from 0.5 to 2 by 0.5 */
   int64_t from, to, step; /* `step` not 0: ranges of this width from `from` up to `to`, one below and one above */
 };
 
@@ -291,6 +294,14 @@ struct usdtc_trace_options {
   /* Only hits of these processes and of those they start; the plan then has no pids. */
   const int32_t* family;
   size_t family_count;
+  /* Guards (docs/guards.md); what they leave out is counted. Of the hits one in so many is looked at, chosen by chance:
+   * sums and counts of rows are estimates then, and events have weights. 0: each. */
+  uint32_t sample;
+  uint32_t max_rate; /* at most so many events a second; 0: any number */
+  /* What hits may cost, as a share of what the traced processes do besides: 0.05 makes them at most 5 % slower. Sites
+   * are detached most of the time where they would cost more; rows are estimates then, and events have weights. 0: any.
+   */
+  double max_overhead;
 };
 
 /* Whether this process may load and attach programs: 0, or NO_PERMISSION naming what it lacks. */
@@ -344,21 +355,32 @@ int usdtc_tracer_record(usdtc_tracer* tracer, const char* path, usdtc_error** er
  * usdtc_tracer_free() does it, and cannot say what went wrong. */
 int usdtc_tracer_record_end(usdtc_tracer* tracer, usdtc_error** error);
 
-/* What became of hits: hits = delivered + lost + unfinished + discarded + rejected + unanswered, once all was taken. */
+/* What became of hits, once all was taken: hits = delivered + lost + unfinished + discarded + rejected + unanswered
+ * + not_sampled + held_back, and in recordings of usdt-trace + faster + paired + unmatched + unpaired, which are 0
+ * where it paired no spans. */
 struct usdtc_counts {
   size_t size;
-  uint64_t hits;       /* the program ran for a process that counts */
-  uint64_t delivered;  /* taken, or a callback saw it; or it is in a row */
-  uint64_t lost;       /* ring_full + calls_full + table_full */
-  uint64_t ring_full;  /* the consumer was too slow for the ring */
-  uint64_t calls_full; /* calls beyond max_open_calls */
-  uint64_t unfinished; /* calls that have not ended */
-  uint64_t discarded;  /* recorded, but given up, or the callback threw */
-  uint64_t missed;     /* hits the kernel ran no program for, in no other number; UINT64_MAX: it does not count them */
-  uint64_t undecided;  /* of the total alone: hits not counted because it could not be told whose descendant it was */
-  uint64_t rejected;   /* usdtc_plan_options.where says no */
-  uint64_t unanswered; /* neither yes nor no, or in no row: something that was asked for could not be read */
-  uint64_t table_full; /* there was no row for them: usdtc_table.max_rows */
+  uint64_t hits;        /* the program ran for a process that counts */
+  uint64_t delivered;   /* taken, or a callback saw it; or it is in a row */
+  uint64_t lost;        /* ring_full + calls_full + table_full */
+  uint64_t ring_full;   /* the consumer was too slow for the ring */
+  uint64_t calls_full;  /* calls beyond max_open_calls */
+  uint64_t unfinished;  /* calls that have not ended */
+  uint64_t discarded;   /* recorded, but given up, or the callback threw */
+  uint64_t missed;      /* hits the kernel ran no program for, in no other number; UINT64_MAX: it does not count them */
+  uint64_t undecided;   /* of the total alone: hits not counted because it could not be told whose descendant it was */
+  uint64_t rejected;    /* usdtc_plan_options.where says no */
+  uint64_t unanswered;  /* neither yes nor no, or in no row: something that was asked for could not be read */
+  uint64_t table_full;  /* there was no row for them: usdtc_table.max_rows */
+  uint64_t not_sampled; /* usdtc_trace_options.sample; with max_overhead hits while sites were attached or detached */
+  uint64_t held_back;   /* usdtc_trace_options.max_rate */
+  uint64_t faster;      /* took less than the slowest that were asked for */
+  uint64_t paired;      /* began a span that ended */
+  uint64_t unmatched;   /* end of no span that had begun */
+  uint64_t unpaired;    /* of spans: what pairs them could not be read */
+  /* With max_overhead how many hits there were, those included that came while nothing was attached, as far as can be
+   * told; in no other number. Else 0. */
+  uint64_t estimated;
 };
 
 /* The counts as they are now; exact once detached and taken. */
@@ -368,6 +390,28 @@ int usdtc_ledger_total(const usdtc_ledger* ledger, struct usdtc_counts* counts, 
 /* Those of probe `n` of the plan. NOT_FOUND: there are fewer. */
 int usdtc_ledger_probe(const usdtc_ledger* ledger, size_t n, struct usdtc_counts* counts, usdtc_error** error);
 void usdtc_ledger_free(usdtc_ledger* ledger);
+
+enum usdtc_overhead_flags {
+  USDTC_OVERHEAD_OF_PROCESSORS = 1, /* shares are of processor time; else of one processor's, all the time */
+  USDTC_OVERHEAD_CLOCKED = 2        /* how long programs run was measured; else it is a rule of thumb */
+};
+
+/* What usdtc_trace_options.max_overhead comes to. */
+struct usdtc_overhead {
+  size_t size;
+  uint32_t flags; /* enum usdtc_overhead_flags */
+  uint32_t reserved;
+  double allowed;      /* the option */
+  double caused;       /* what hits cost, as a share of what the processes did besides, in the mean */
+  double looked_at;    /* the share of what they did in which hits were looked at; 1: always */
+  uint64_t windows;    /* how often the sites were attached */
+  uint64_t of_hit;     /* what one costs in the mean, ns */
+  uint64_t looked_for; /* time in which hits were looked at, ns */
+  uint64_t lasted;     /* of all, ns */
+  const char* trouble; /* why the sites could not be attached again; NULL: they could */
+};
+/* So far. NOT_FOUND: no max_overhead was asked for. */
+int usdtc_tracer_overhead(const usdtc_tracer* tracer, struct usdtc_overhead* overhead, usdtc_error** error);
 
 /* ---- events -------------------------------------------------------------------------------------------------- */
 
@@ -404,6 +448,7 @@ struct usdtc_event_info {
   const char* provider;
   const char* name;
   uint64_t wall_time; /* the time of day, ns since 1970 */
+  double weight;      /* how many hits it stands for: 1, unless there are guards */
 };
 int usdtc_event_read(const usdtc_event* event, struct usdtc_event_info* info, usdtc_error** error);
 
@@ -446,22 +491,41 @@ struct usdtc_wide {
   int64_t high;
 };
 
+enum usdtc_row_flags {
+  USDTC_ROW_REAL = 1 /* the value is a float or double: real_sum, real_minimum, real_maximum; the wide ones are 0 */
+};
+
 struct usdtc_row {
   size_t size;
-  uint64_t count; /* hits */
+  uint64_t count; /* hits; with guards how many there were, estimated, as are sums and ranges */
   struct usdtc_wide sum;
   struct usdtc_wide minimum; /* USDTC_TABLE_EXTREMES; else 0 */
   struct usdtc_wide maximum;
   uint32_t key_count;
   uint32_t range_count; /* of the histogram: those that are not empty */
+  uint32_t flags;       /* enum usdtc_row_flags */
+  uint32_t reserved;
+  double real_sum;     /* exact before it is rounded, whatever the order and the sizes of the values */
+  double real_minimum; /* USDTC_TABLE_EXTREMES; else 0 */
+  double real_maximum;
 };
 
-/* Numbers from `first` to `last`, both of them. The outermost of usdtc_table.step end at INT64_MIN and INT64_MAX. */
+enum usdtc_range_flags {
+  USDTC_RANGE_REAL = 1 /* real_first and real_end; the wide ones are 0 */
+};
+
+/* Numbers from `first` to `last`, both of them. The outermost of usdtc_table.step end at INT64_MIN and UINT64_MAX.
+ * Reals from real_first on and below real_end; where the ranges are powers of 2 and negative, above real_first up to
+ * real_end; where both are the same that alone: 0, or an infinity. */
 struct usdtc_range {
   size_t size;
   struct usdtc_wide first;
   struct usdtc_wide last;
   uint64_t count; /* hits */
+  uint32_t flags; /* enum usdtc_range_flags */
+  uint32_t reserved;
+  double real_first;
+  double real_end;
 };
 
 /* The rows as they are now, in the order of their keys; exact once detached. INVALID_ARGUMENT: no table was asked for.
