@@ -232,6 +232,38 @@ TEST(Event, has_what_was_recorded_of_the_stack_of_the_process) {
   EXPECT_EQ(recorded().error().os_error, EFAULT);
 }
 
+TEST(OwnedEvent, takes_as_much_room_as_there_is_of_the_event) {
+  AttachPlan plan = x86_plan("8@%rdi 8@%rsi 8@%rdx 8@%rcx -4@%esi", {0, 1, 3});
+  plan.owners = true;
+  constexpr std::uint32_t longest = 60'000;
+  const std::string cut(longest + 1, 'x');
+  const auto record = *EventBuilder(plan, longest)
+                           .arg(0, 0x1000)
+                           .text(0, "select 1")
+                           .arg(1, 0x2000)
+                           .error(1, -EFAULT)
+                           .arg(3, 0x3000)
+                           .text(3, "last")
+                           .arg(4, -7)
+                           .owner({.uid = 1, .gid = 2, .cgroup = 3})
+                           .build();
+  ASSERT_GT(record.size(), 3 * longest);
+  const OwnedEvent first(*Event::from(record, plan, layout_of(plan, longest)));
+  const OwnedEvent event(*first);  // a copy of a copy
+  EXPECT_LT(event->record().size(), 300U);
+  EXPECT_EQ(event->record().size(), event->layout().record_size());
+  EXPECT_EQ(event->text(0)->bytes, "select 1");
+  EXPECT_FALSE(event->text(1));
+  EXPECT_EQ(event->text(3)->bytes, "last");
+  EXPECT_EQ(event->arg<std::int32_t>(4).value(), -7);
+  EXPECT_EQ(event->owner(), (HitOwner{.uid = 1, .gid = 2, .cgroup = 3}));
+  const auto long_record = *EventBuilder(plan, longest).arg(1, 1).text(1, cut).arg(3, 2).text(3, "behind").build();
+  const OwnedEvent with_cut(*Event::from(long_record, plan, layout_of(plan, longest)));
+  EXPECT_TRUE(with_cut->text(1)->truncated);
+  EXPECT_EQ(with_cut->text(1)->bytes, std::string_view(cut).substr(0, longest));
+  EXPECT_EQ(with_cut->text(3)->bytes, "behind");
+}
+
 TEST(OwnedEvent, needs_a_plan) {
   const AttachPlan plan = x86_plan("");
   const auto record = *EventBuilder(plan).build();

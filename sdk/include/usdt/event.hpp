@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <concepts>
 #include <cstdint>
@@ -81,11 +82,23 @@ struct EventLayout {
   std::uint32_t user_copy_pieces = 0;
   double weight = 1;    ///< hits, calls or spans that each record stands for (TraceOptions::sample)
   bool owners = false;  ///< records have a struct usdt_owner (PlanOptions::owners)
+  /// Of an OwnedEvent: there are no slots, but so many bytes of texts, one behind another, in the order of the
+  /// arguments.
+  std::optional<std::uint32_t> packed_texts = {};
 
+  /// Where texts are in each record.
+  [[nodiscard]] std::uint32_t texts_at() const noexcept {
+    return static_cast<std::uint32_t>(sizeof(usdt_event) + max_args * sizeof(usdt_event_arg) +
+                                      stack_depth * sizeof(std::uint64_t));
+  }
+  /// Bytes of the text that was captured for an argument, without a NUL behind it; 0: there is none.
+  [[nodiscard]] std::uint32_t captured_bytes(const usdt_event_arg& arg) const noexcept {
+    if (string_size == 0 || arg.error != 0 || arg.text <= 0) return 0;
+    return std::min(static_cast<std::uint32_t>(arg.text), string_size) - 1;
+  }
   /// Where struct usdt_user_stack is in each record: a multiple of 8.
   [[nodiscard]] std::uint32_t user_stack_at() const noexcept {
-    const auto size = sizeof(usdt_event) + max_args * sizeof(usdt_event_arg) + stack_depth * sizeof(std::uint64_t) +
-                      string_slots * std::size_t{string_size};
+    const std::size_t size = texts_at() + (packed_texts ? *packed_texts : string_slots * std::size_t{string_size});
     return static_cast<std::uint32_t>((size + 7) / 8 * 8);
   }
   /// Where struct usdt_owner is, if records have one: behind all else, at a multiple of 8.
@@ -193,6 +206,8 @@ class Event {
   friend class EventCopies;
   Event() = default;
   void view(const std::byte* record) noexcept;
+  /// Where the text is that was captured for argument `n`, which has that slot.
+  [[nodiscard]] const char* text_start(std::size_t n, std::size_t slot) const noexcept;
   [[nodiscard]] Result<std::uint64_t> typed_bits(std::size_t n, std::size_t size, bool is_signed, bool is_float) const;
   /// Empty when argument n has a value.
   [[nodiscard]] std::string_view why_not(std::size_t n) const noexcept;
@@ -211,9 +226,9 @@ class Event {
   EventLayout layout_;
 };
 
-/// An event that outlives the callback it came to: with a copy of its record, and a share in the plan of its tracer. (A
-/// plan given to Event::from() as a mere reference has to live as long.) Copies share that memory, which nobody
-/// changes: several threads may read them at once.
+/// An event that outlives the callback it came to: with a copy of its record, of which arguments and texts take as much
+/// room as there is of them, and a share in the plan of its tracer. (A plan given to Event::from() as a mere reference
+/// has to live as long.) Copies share that memory, which nobody changes: several threads may read them at once.
 class OwnedEvent {
  public:
   /// Copies `event`.

@@ -193,11 +193,20 @@ Result<Text> Event::captured_text(std::size_t n) const noexcept {
     if (slots_[n].bits == 0) return fail(ErrorKind::not_found, "null pointer");
     return fail(ErrorKind::io, std::string(read_error(length)));
   }
-  const char* start = strings_ + *slot * std::size_t{layout_.string_size};
+  const char* start = text_start(n, *slot);
   const auto limit = static_cast<std::size_t>(layout_.string_size) - 2;
   auto size = std::min(static_cast<std::size_t>(length) - 1, limit + 1);
   if (ends_at_nul(*args_, n, plan_->specs[site_->spec].args[n].capture)) size = ::strnlen(start, size);
   return Text{{start, std::min(size, limit)}, size > limit};
+}
+
+const char* Event::text_start(std::size_t n, std::size_t slot) const noexcept {
+  if (!layout_.packed_texts) return strings_ + slot * layout_.string_size;
+  const auto& args = plan_->specs[site_->spec].args;
+  std::size_t before = 0;
+  for (std::size_t each = 0; each < n; ++each)
+    if (args[each].capture != USDT_CAPTURE_NONE) before += layout_.captured_bytes(slots_[each]);
+  return strings_ + before;
 }
 
 Result<std::uint64_t> Event::typed_bits(std::size_t n, std::size_t size, bool is_signed, bool is_float) const {

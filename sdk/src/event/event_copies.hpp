@@ -20,13 +20,16 @@ class EventCopies {
   [[nodiscard]] static OwnedEvent of(const Event& event);
 
  private:
+  void append(const void* bytes, std::size_t size);
+  void append_texts(const Event& event);
+
   struct Block {
-    std::vector<std::uint64_t> words;  ///< records, which are aligned to 8 bytes
+    std::vector<std::byte> bytes;  ///< records, which are aligned to 8 bytes
     std::shared_ptr<const AttachPlan> plan;
   };
 
-  std::vector<std::uint64_t> words_;
-  std::vector<Event> events_;  ///< each still in the record it came in
+  std::vector<std::byte> bytes_;
+  std::vector<Event> events_;  ///< with the layouts of their copies, each still in the record it came in
 };
 
 }  // namespace v1

@@ -16,16 +16,6 @@ const usdt_event& header_of(const Event& event) { return *reinterpret_cast<const
 const usdt_event_arg* args_of(const Event& event) {
   return reinterpret_cast<const usdt_event_arg*>(event.record().data() + sizeof(usdt_event));
 }
-/// Bytes of a record before its string slots.
-std::size_t strings_at(const EventLayout& layout) {
-  return sizeof(usdt_event) + layout.max_args * sizeof(usdt_event_arg) + layout.stack_depth * sizeof(std::uint64_t);
-}
-
-/// How much of its slot a captured text takes.
-std::size_t captured_bytes(const usdt_event_arg& arg, const EventLayout& layout) {
-  return std::min<std::size_t>(static_cast<std::size_t>(arg.text) - 1, layout.string_size - std::size_t{1});
-}
-
 /// Differences modulo 2^64, folded.
 std::int64_t step(std::uint64_t from, std::uint64_t to) { return static_cast<std::int64_t>(to - from); }
 
@@ -133,14 +123,17 @@ void EventEncoder::add(const Event& event, std::int64_t wall_offset, const Event
     site.bits[n] = args[n].bits;
   }
   if (notes) {
+    const EventLayout& layout = event.layout();
     const StringSlots& slots = slots_of(event);
-    const char* const strings = reinterpret_cast<const char*>(event.record().data()) + strings_at(event.layout());
+    const std::byte* const texts = event.record().data() + layout.texts_at();
+    std::size_t next = 0;  // of packed ones
     for (std::size_t n = 0; n < count; ++n) {
       out_.zigzag(args[n].error);
       out_.zigzag(args[n].text);
       if (args[n].error != 0 || args[n].text <= 0 || n >= slots.size() || !slots[n]) continue;
-      const char* const start = strings + *slots[n] * std::size_t{event.layout().string_size};
-      out_.raw(start, captured_bytes(args[n], event.layout()));
+      const std::size_t bytes = layout.captured_bytes(args[n]);
+      out_.raw(texts + (layout.packed_texts ? next : *slots[n] * std::size_t{layout.string_size}), bytes);
+      next += bytes;
     }
   }
   if (stacks.kernel || stacks.user) {
@@ -273,9 +266,9 @@ void EventDecoder::note(usdt_event_arg& arg, std::optional<std::uint32_t> slot) 
   arg.text = static_cast<std::int32_t>(text);
   if (arg.error != 0 || arg.text <= 0 || !slot) return;
   if (layout_.string_size == 0) return in_.fail();
-  const ByteSpan bytes = in_.raw(captured_bytes(arg, layout_));
+  const ByteSpan bytes = in_.raw(layout_.captured_bytes(arg));
   auto* const start =
-      reinterpret_cast<std::uint8_t*>(record()) + strings_at(layout_) + *slot * std::size_t{layout_.string_size};
+      reinterpret_cast<std::uint8_t*>(record()) + layout_.texts_at() + *slot * std::size_t{layout_.string_size};
   std::ranges::copy(bytes, start);
   start[bytes.size()] = 0;
 }
