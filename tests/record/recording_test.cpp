@@ -66,7 +66,9 @@ TEST(Recording, gives_every_event_as_it_was) {
     const auto record = random_record(plan, static_cast<std::uint32_t>(random() % 3), time, random);
     were.push_back(told(event_of(record, plan)));
     offsets.push_back(n < 9'000 ? 5 : -7);
-    ASSERT_TRUE(writer.event(event_of(record, plan), offsets.back()));
+    const OwnedEvent copy(event_of(record, plan));
+    ASSERT_EQ(told(*copy), were.back());
+    ASSERT_TRUE(writer.event(n % 2 == 0 ? event_of(record, plan) : *copy, offsets.back()));
     if (n % 5'000 == 77) {
       ASSERT_TRUE(writer.flush());
     }
@@ -84,6 +86,31 @@ TEST(Recording, gives_every_event_as_it_was) {
   }
   EXPECT_EQ(recording->next().value(), nullptr);
   EXPECT_THAT(recording->cut(), IsEmpty());
+}
+
+/// How a recording of ten events that has this account is said to end.
+std::string cut_of(const ProbeCounts& account) {
+  const AttachPlan plan = plan_of_three_sites();
+  const File file;
+  auto writer = writer_to(file, plan);
+  for (std::uint64_t n = 0; n < 10; ++n)
+    EXPECT_TRUE(writer.event(event_of(*testing::EventBuilder(plan, kStringSize).timestamp(n).build(), plan), 0));
+  EXPECT_TRUE(writer.finish({.probes = {account, {}}}));
+  auto recording = Recording::open(file.path());
+  EXPECT_THAT(recording->cut(), IsEmpty());
+  while (recording->next().value() != nullptr) {
+  }
+  return recording->cut();
+}
+
+TEST(Recording, says_that_its_account_contradicts_itself) {
+  EXPECT_THAT(cut_of({.hits = 10, .delivered = 10}), IsEmpty());
+  EXPECT_THAT(cut_of({.hits = 15, .delivered = 10, .ring_full = 5}), IsEmpty());
+  EXPECT_THAT(cut_of({.hits = 20, .delivered = 20}), IsEmpty()) << "some were delivered before it was recorded";
+  EXPECT_THAT(cut_of({.hits = 9, .delivered = 9}), HasSubstr("9 hits, 0 that became no event, and 10 events"));
+  EXPECT_THAT(cut_of({.hits = 14, .delivered = 10, .not_sampled = 5}), HasSubstr("contradicts"));
+  EXPECT_THAT(cut_of({.hits = UINT64_MAX, .ring_full = UINT64_MAX - 4, .rejected = UINT64_MAX - 4}),
+              HasSubstr("contradicts"));
 }
 
 TEST(Recording, has_whose_each_process_was_at_the_hit) {

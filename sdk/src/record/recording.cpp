@@ -56,6 +56,17 @@ class BlockFile {
   std::vector<std::uint8_t> buffer_;
 };
 
+/// Of a probe's hits, those that became no event; somebody may have written what adds up to more than there are
+/// numbers.
+std::uint64_t not_events(const ProbeCounts& counts) {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t part :
+       {counts.ring_full, counts.calls_full, counts.unfinished, counts.rejected, counts.undecided, counts.discarded,
+        counts.paired, counts.unmatched, counts.unpaired, counts.not_sampled, counts.held_back})
+    if (__builtin_add_overflow(sum, part, &sum)) return UINT64_MAX;
+  return sum;
+}
+
 }  // namespace
 
 struct Recording::Impl {
@@ -130,9 +141,30 @@ struct Recording::Impl {
 
   void finish_opening() {
     layout = definitions.layout();
+    accounted = definitions.ledger ? definitions.ledger->probes.size() : 0;
     if (definitions.ledger) definitions.ledger->probes.resize(definitions.plan.probes.size());
+    events_of.resize(definitions.plan.probes.size());
     plan = std::make_shared<const AttachPlan>(std::move(definitions.plan));
     decoder.emplace(*plan, layout);
+  }
+
+  /// An event of a span is one of the hits that ended it.
+  void count(const Event& one) {
+    const PlannedProbe& probe = one.probe();
+    ++events_of[probe.span ? probe.span->end.value : one.site().probe.value];
+  }
+  /// Once all events were counted: of what is true nobody knows, should there be more of them than hits. Fewer there
+  /// may be, since a tracer may have delivered some before it was recorded.
+  void judge_account() {
+    if (!cut.empty()) return;
+    for (std::uint32_t n = 0; n < accounted; ++n) {
+      const ProbeCounts& counts = definitions.ledger->probes[n];
+      const std::uint64_t others = not_events(counts);
+      if (others <= counts.hits && events_of[n] <= counts.hits - others) continue;
+      cut = fmt::format("its account contradicts itself: of {} it has {} hits, {} that became no event, and {} events",
+                        full_name(*plan, plan->probes[Index<PlannedProbe>(n)]), counts.hits, others, events_of[n]);
+      return;
+    }
   }
 
   /// What came before the file's position.
@@ -181,6 +213,8 @@ struct Recording::Impl {
   std::optional<record::EventDecoder> decoder;
   std::optional<Event> event;
   std::string cut;
+  std::size_t accounted = 0;                  ///< probes of which there is an account, the first ones
+  std::vector<std::uint64_t> events_of = {};  ///< by probe, so far
 };
 
 Recording::Recording(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -227,11 +261,14 @@ Result<const Event*> Recording::next() {
       impl_->layout.weight = impl_->decoder->weight();
       auto event = Event::from(*bytes, impl_->plan, impl_->layout);
       if (!event) return fail(event.error());
+      impl_->count(*event);
       return &impl_->event.emplace(*event);
     }
     auto more = impl_->next_block();
     if (!more) return fail(more.error());
-    if (!*more) return nullptr;
+    if (*more) continue;
+    impl_->judge_account();
+    return nullptr;
   }
 }
 
