@@ -13,7 +13,7 @@ import shutil
 import signal
 import subprocess
 
-from follow_support import Later, attach, finish, followed, times, wait_followed
+from follow_support import Later, attach, finish, followed, times, wait_followed, wait_let_go
 from harness import Skip, check, check_equal, main, require_program, require_root, scenario, wait_line, wait_until
 
 CONTAINER = "0123456789abcdef" * 4
@@ -97,6 +97,21 @@ class Children:
         """Each copy `count` times."""
         for path in self.copies:
             check_equal(self.later.order("run", count, path), count, "programs that ended well")
+
+
+@scenario
+def what_following_has_to_say_in_the_end_is_a_line_each(run):
+    children = Children(run, "--hold-exec", copies=0)
+    for n in range(2):
+        children.copies.append(shutil.copy(children.later.program, run.dir / f"late{n}"))
+    children.run(1)
+    for path in children.copies:
+        path.unlink()
+    wait_let_go(children.tracing, 2)
+    result = finish(children.tracing)
+    ends = [line for line in result.stderr.splitlines() if re.match(r"  2 files let go when|  \d+ programs held at", line)]
+    check_equal(len(ends), 2, result.stderr)
+    check("\\n" not in result.stderr, result.stderr)
 
 
 @scenario

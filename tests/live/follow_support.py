@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A library that is opened later, and traces that wait for it, for the tests of what comes while a trace runs."""
 
+import re
 import signal
 import subprocess
 
@@ -45,6 +46,17 @@ def attach(run, probes, *options, ready="attached ", **more):
 def wait_followed(tracing, count=1):
     wait_until(lambda: tracing.stderr().count("followed: ") >= count or not tracing.alive(), f"followed {count} times")
     check_equal(tracing.stderr().count("followed: "), count, f"times something was followed\n{tracing.stderr()}")
+
+
+def let_go(tracing):
+    """Files of the notices so far."""
+    return sum(1 if words == "a file" else int(words.split()[0])
+               for words in re.findall(r"let go: (a file|\d+ files): ", tracing.stderr()))
+
+
+def wait_let_go(tracing, count):
+    wait_until(lambda: let_go(tracing) >= count or not tracing.alive(), f"{count} files let go")
+    check_equal(let_go(tracing), count, f"files let go\n{tracing.stderr()}")
 
 
 def finish(tracing):

@@ -17,7 +17,7 @@ import subprocess
 import threading
 import time
 
-from follow_support import Later, attach, expect_rows, finish, followed, numbers, times, wait_followed
+from follow_support import Later, attach, expect_rows, finish, followed, let_go, numbers, times, wait_followed, wait_let_go
 from harness import check, check_equal, main, require_root, scenario, wait_line, wait_until
 
 
@@ -155,12 +155,6 @@ def descriptors_of(tracing):
     return len(list(pathlib.Path(f"/proc/{tracing.process.pid}/fd").iterdir()))
 
 
-def let_go(tracing):
-    """Files of the notices so far."""
-    return sum(1 if words == "a file" else int(words.split()[0])
-               for words in re.findall(r"let go: (a file|\d+ files): ", tracing.stderr()))
-
-
 def everybody_can_be_looked_into():
     """Else what was there when the trace began is kept."""
     for process in pathlib.Path("/proc").iterdir():
@@ -171,11 +165,6 @@ def everybody_can_be_looked_into():
         except OSError:
             continue
     return True
-
-
-def wait_let_go(tracing, count):
-    wait_until(lambda: let_go(tracing) >= count or not tracing.alive(), f"{count} files let go")
-    check_equal(let_go(tracing), count, f"files let go\n{tracing.stderr()}")
 
 
 @scenario

@@ -143,27 +143,28 @@ void Following::done(const usdt::FollowEvent& event) { follower_->done(event); }
 
 void Following::refused(const usdt::FollowEvent& event) { follower_->refused(event); }
 
-std::string Following::account() const {
+std::vector<std::string> Following::account() const {
   if (!begun_) return {};
   const usdt::FollowCounts counts = follower_->counts();
-  std::string text;
+  std::vector<std::string> lines;
   if (counts.too_short > 0)
-    text += fmt::format("  {} of processes too short-lived to be looked at\n",
-                        usdt::tools::counted(counts.too_short, "mapping"));
+    lines.push_back(fmt::format("  {} of processes too short-lived to be looked at",
+                                usdt::tools::counted(counts.too_short, "mapping")));
   if (counts.lost > 0)
-    text += fmt::format("  {} times the kernel had no room to tell what was mapped; everybody was looked at then\n",
-                        counts.lost);
-  if (counts.dropped > 0) text += fmt::format("  {} files came too fast to be followed\n", counts.dropped);
+    lines.push_back(fmt::format(
+        "  {} times the kernel had no room to tell what was mapped; everybody was looked at then", counts.lost));
+  if (counts.dropped > 0) lines.push_back(fmt::format("  {} files came too fast to be followed", counts.dropped));
   if (counts.gone > 0)
-    text += fmt::format("  {} let go when {} gone\n", usdt::tools::counted(counts.gone, "file"),
-                        counts.gone == 1 ? "it was" : "they were");
+    lines.push_back(fmt::format("  {} let go when {} gone", usdt::tools::counted(counts.gone, "file"),
+                                counts.gone == 1 ? "it was" : "they were"));
   if (counts.held > 0)
-    text += fmt::format("  {} held at their start: 99 of 100 for at most {:.3f} ms, the longest {:.3f} ms\n",
-                        usdt::tools::counted(counts.held, "program"), static_cast<double>(counts.hold_p99_ns) / 1e6,
-                        static_cast<double>(counts.hold_max_ns) / 1e6);
-  if (counts.let_go > 0) text += fmt::format("  {} of them went on after a second, traced or not\n", counts.let_go);
-  if (!text.empty()) text.pop_back();
-  return text;
+    lines.push_back(fmt::format("  {} held at their start: 99 of 100 for at most {:.3f} ms, the longest {:.3f} ms",
+                                usdt::tools::counted(counts.held, "program"),
+                                static_cast<double>(counts.hold_p99_ns) / 1e6,
+                                static_cast<double>(counts.hold_max_ns) / 1e6));
+  if (counts.let_go > 0)
+    lines.push_back(fmt::format("  {} of them went on after a second, traced or not", counts.let_go));
+  return lines;
 }
 
 }  // namespace usdt_trace

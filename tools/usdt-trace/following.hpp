@@ -53,8 +53,8 @@ class Following {
   void done(const usdt::FollowEvent& event);
   /// It could not be attached, and may be what it should be once it changes.
   void refused(const usdt::FollowEvent& event);
-  /// What it cannot say of each, at the end; empty: nothing.
-  [[nodiscard]] std::string account() const;
+  /// What it cannot say of each, at the end, a line each.
+  [[nodiscard]] std::vector<std::string> account() const;
   /// Where it knows from.
   [[nodiscard]] std::string source() const { return follower_ ? follower_->source() : std::string(); }
 

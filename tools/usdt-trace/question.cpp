@@ -243,7 +243,7 @@ void Question::finish() {
     if (sink.is_written()) sink.output().summary(ledger_->summary());
   flush();
   ledger_->print();
-  if (const std::string account = following_.account(); !account.empty()) notice(flags_, account);
+  for (const std::string& line : following_.account()) notice(flags_, line);
 }
 
 bool Question::failed() const {

@@ -79,7 +79,7 @@ void Question::name_stacks_of_slowest() {
 
 void Question::finish_waiting() {
   notice(flags_, "nothing came that matches");
-  if (const std::string account = following_.account(); !account.empty()) notice(flags_, account);
+  for (const std::string& line : following_.account()) notice(flags_, line);
   // Who reads it gets the account of a trace that saw nothing; of a script, that of the others.
   if (flags_.format != Format::json || shown() == nullptr || !flags_.question.empty()) return;
   const usdt::AttachPlan nothing;
