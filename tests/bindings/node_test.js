@@ -149,6 +149,14 @@ if (!live) {
     for (const [name, declared] of [['twice', ''], ['no space', ''], ['bad', 'float32 x']])
       assert.throws(() => provider.probe(name, declared), TypeError);
     assert.throws(() => provider.probe('one', 'i32 x')(1, 2), TypeError);
+    // C would take what is before a NUL for all of it.
+    assert.throws(() => usdt.list('/bin/true\0x'), TypeError);
+    assert.throws(() => usdt.list([], {program: '/bin/true\0x'}), TypeError);
+    assert.throws(() => new usdt.Recording('/no\0such'), TypeError);
+    await assert.rejects(usdt.Tracer.start('a:b', {where: 'pid > 1\0 && x'}), TypeError);
+    for (const make of [() => new usdt.Provider('a\0b'), () => provider.probe('a\0b'), () => provider.probe('a', 'i32 n\0')])
+      assert.throws(make, TypeError);
+    provider.close();
   });
 
   test('calls untraced do what they do without spans', async () => {

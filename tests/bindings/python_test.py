@@ -7,6 +7,7 @@ Usage: python_test.py CLASS      USDT_LIBRARY names libusdt-c.so; exit code 77: 
 
 import asyncio
 import collections
+import gc
 import json
 import os
 import pathlib
@@ -18,6 +19,8 @@ import tempfile
 import threading
 import time
 import unittest
+import warnings
+import weakref
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "bindings/python"
@@ -122,6 +125,14 @@ class Pure(unittest.TestCase):
         listed = sorted((point.provider, point.name, f"{point.pc:016x}") for point in usdt.list(PYTHON))
         self.assertEqual(listed, expected)
         self.assertGreater(len(listed), 5)
+
+    def test_no_text_ends_at_a_null_character(self):
+        for search in (lambda: usdt.list(PYTHON + "\0x"), lambda: usdt.list(PYTHON, patterns="python:*\0x"),
+                       lambda: usdt.list(program=PYTHON + "\0x"), lambda: usdt.Recording("/x\0y"),
+                       lambda: usdt.Recording(PYTHON, where="arg0 > 1\0 && arg1 > 2"),
+                       lambda: usdt.Tracer("python:*", targets=PYTHON, table=usdt.Table(by="pid\0, tid")).start()):
+            with self.assertRaisesRegex(ValueError, "null character"):
+                search()
 
     def test_types_arguments_as_their_notes_say(self):
         (point,) = usdt.list(PYTHON, patterns="python:function__return")
@@ -287,6 +298,38 @@ class Live(unittest.TestCase):
                     await consuming
                 self.assertFalse(asyncio.get_running_loop().remove_reader(tracer.fileno()))
         asyncio.run(asyncio.wait_for(trace(), 60))
+
+    def test_a_child_of_fork_leaves_tracer_and_recording_to_its_parent(self):
+        path = self.child.script.parent / "forked.rec"
+        with self.tracer(record=path) as tracer:
+            said = self.child.do(20)
+            forked = os.fork()
+            if forked == 0:
+                try:
+                    with self.assertRaises(usdt.InvalidArgument):
+                        tracer.take(0)
+                    with self.assertRaises(usdt.InvalidArgument):
+                        tracer.close()  # says that the recording is its parent's
+                    os._exit(0)
+                finally:
+                    os._exit(1)
+            self.assertEqual(os.waitpid(forked, 0)[1], 0)
+            said += self.child.do(20)
+            tracer.stop()
+            events = list(tracer)
+        self.assertEqual(self.child.returns(events), said)
+        self.assert_all_delivered(tracer, len(events))
+        with usdt.Recording(path) as recording:
+            self.assertEqual((list(recording), recording.cut), (events, None))
+
+    def test_a_tracer_that_nobody_refers_to_is_detached(self):
+        tracer = self.tracer().start()
+        gone = weakref.ref(tracer)
+        before = len(os.listdir("/proc/self/fd"))
+        del tracer
+        gc.collect()
+        self.assertIsNone(gone())
+        self.assertLess(len(os.listdir("/proc/self/fd")), before - 5)
 
     def test_what_nobody_took_is_accounted_for(self):
         with self.tracer() as tracer:
@@ -641,6 +684,11 @@ class Provider(WithProvider):
                 provider.probe("odd", x=list)
         with self.assertRaises(usdt.InvalidArgument):
             usdt.Provider("no name:")
+        with usdt.Provider("pytest5", required=True) as provider:
+            for make in (lambda: usdt.Provider("a\0b"), lambda: provider.probe("a\0b"),
+                         lambda: provider.probe("a", "i32 n\0")):
+                with self.assertRaisesRegex(ValueError, "null character"):
+                    make()
 
     def test_calls_untraced_do_what_they_do_traced(self):
         with usdt.Provider("pytest3", required=True) as provider:
@@ -691,6 +739,11 @@ class ProviderLive(WithProvider):
                 with self.assertWarns(RuntimeWarning):
                     probe(128, 0, 0, 0, 0, "", "")
                 probe("no number", 0, 0, 0, 0, "", "")
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")  # tracing is not to end the program either
+                    probe.unfit = 0
+                    probe(128, 0, 0, 0, 0, "", "")
+                    probe(129, 0, 0, 0, 0, "", "")
                 tracer.stop()
                 seen = [event.args for event in tracer]
             self.assertEqual(probe.unfit, 2)

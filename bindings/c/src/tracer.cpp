@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <unistd.h>
+
 #include <chrono>
 #include <ctime>
 #include <deque>
@@ -44,6 +46,7 @@ struct usdtc_tracer {
   std::deque<usdtc::Notice> notices = {};                   // their texts stay where they are
   std::size_t seen_changes = 0;
   std::string attachment = {};
+  const pid_t process = ::getpid();
   std::optional<usdt::RecordingWriter> recorder = {};
   usdt::Result<void> written = {};  // of the recording, so far
 };
@@ -196,6 +199,10 @@ usdtc_ledger ledger_of(std::span<const usdt::ProbeCounts> probes, std::optional<
 }  // namespace usdtc
 
 usdt::Result<void> usdtc_tracer::end_recording() {
+  if (process != ::getpid()) {  // its parent goes on writing to the file
+    recorder.reset();
+    return usdtc::invalid(fmt::format("the recording is that of process {}, which forked this one", process));
+  }
   if (written) written = recorder->finish(usdtc::recorded_ledger(tracer));
   recorder.reset();
   return std::exchange(written, usdt::Result<void>());

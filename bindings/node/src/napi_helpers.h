@@ -59,13 +59,16 @@ static inline napi_value u64_value(napi_env env, uint64_t number) {
   return value;
 }
 
-/* NUL-terminated, to be freed; NULL: no string, or no memory. */
+/* NUL-terminated, to be freed; NULL: no string, no memory, or a NUL within, before which C would take it to end. */
 static inline char* text_of(napi_env env, napi_value value) {
   size_t length = 0;
   if (napi_get_value_string_utf8(env, value, NULL, 0, &length) != napi_ok) return NULL;
   char* text = malloc(length + 1);
-  if (text) napi_get_value_string_utf8(env, value, text, length + 1, &length);
-  return text;
+  if (!text) return NULL;
+  napi_get_value_string_utf8(env, value, text, length + 1, &length);
+  if (strlen(text) == length) return text;
+  free(text);
+  return NULL;
 }
 
 /* The pointer behind an argument that has to be a handle of `tag`. */

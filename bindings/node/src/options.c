@@ -114,8 +114,9 @@ bool read_search(napi_env env, napi_value object, struct wanted* wanted) {
       napi_get_named_property(env, object, "program", &program) != napi_ok)
     return false;
   napi_typeof(env, program, &type);
-  if (type == napi_string) wanted->program = text_of(env, program);
-  return true;
+  if (type != napi_string) return true;
+  wanted->program = text_of(env, program);
+  return wanted->program != NULL;
 }
 
 bool read_trace(napi_env env, napi_value object, struct wanted* wanted) {

@@ -44,7 +44,8 @@ static napi_value create(napi_env env, napi_callback_info info) {
   TRY(napi_get_value_uint32(env, arguments[1], &flags));
   char* name = text_of(env, arguments[0]);
   struct provider* made = calloc(1, sizeof(*made));
-  const int result = name && made ? usdtp_provider_create(name, flags, &made->provider) : -ENOMEM;
+  int result = made ? -EINVAL : -ENOMEM;
+  if (name && made) result = usdtp_provider_create(name, flags, &made->provider);
   free(name);
   if (result != 0) {
     free(made);
@@ -65,7 +66,7 @@ static napi_value add(napi_env env, napi_callback_info info) {
   char* name = text_of(env, arguments[1]);
   char* declaration = text_of(env, arguments[2]);
   struct probe* made = calloc(1, sizeof(*made));
-  int result = -ENOMEM;
+  int result = made ? -EINVAL : -ENOMEM;
   if (name && declaration && made)
     result = provider->provider ? usdtp_probe_add(provider->provider, name, declaration, &made->probe) : -EBADF;
   free(name);

@@ -247,9 +247,17 @@ def text(raw: bytes | None) -> str | None:
     return None if raw is None else raw.decode(errors="backslashreplace")
 
 
+def c_string(word: str | os.PathLike[str] | bytes) -> bytes:
+    """C would take what is before a NUL for all of it: another name, another question. ValueError: there is one."""
+    raw = os.fsencode(word)
+    if b"\0" in raw:
+        raise ValueError(f"{word!r} has a null character")
+    return raw
+
+
 def texts_of(words: Sequence[str]) -> Any:
     """An array of C strings; NULL for none."""
-    return (c_char_p * len(words))(*(os.fsencode(word) for word in words)) if words else None
+    return (c_char_p * len(words))(*(c_string(word) for word in words)) if words else None
 
 
 def numbers_of(numbers: Sequence[int]) -> Any:

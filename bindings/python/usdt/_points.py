@@ -11,7 +11,7 @@ from ctypes import c_void_p
 from typing import Any, Iterable
 
 from . import _library
-from ._library import call, library, made, numbers_of, text, texts_of, words_of
+from ._library import c_string, call, library, made, numbers_of, text, texts_of, words_of
 
 Words = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
@@ -116,7 +116,7 @@ class Selection:
         words, places, numbers = words_of(patterns), words_of(targets), _library.each_of(pids)
         search = _library.Search(patterns=texts_of(words), pattern_count=len(words), targets=texts_of(places),
                                  target_count=len(places), pids=numbers_of(numbers), pid_count=len(numbers),
-                                 program=None if program is None else os.fsencode(program))
+                                 program=None if program is None else c_string(program))
         self.handle = made("usdtc_select", ctypes.byref(search))
 
     def __enter__(self) -> Selection:

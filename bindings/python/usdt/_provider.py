@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Callable, Iterator, Sequence, TypeVar
 
 from ._errors import Error, InvalidArgument, NotSupported
-from ._library import load
+from ._library import c_string, load
 
 SONAME = "libusdt-provider.so.1"
 _CLOSE_FILES = 1
@@ -136,7 +136,8 @@ class Probe:
         except Exception as error:  # whatever a value's own conversion raises
             self.unfit += 1
             if self.unfit == 1:
-                warnings.warn(f"{self.name}({self.arguments}) was not fired: {error}", RuntimeWarning, stacklevel=3)
+                with contextlib.suppress(RuntimeWarning):  # which it is where warnings are errors (-W error)
+                    warnings.warn(f"{self.name}({self.arguments}) was not fired: {error}", RuntimeWarning, stacklevel=3)
             return
         if self._handle:
             provider_library().usdtp_fire(self._handle, ctypes.byref(filled), self._fields)
@@ -169,7 +170,7 @@ class Provider:
         self._pairs: dict[str, _Pair] = {}
         try:
             handle = c_void_p()
-            self._check(provider_library().usdtp_provider_create(name.encode(), 0 if keep_files else _CLOSE_FILES,
+            self._check(provider_library().usdtp_provider_create(c_string(name), 0 if keep_files else _CLOSE_FILES,
                                                                  ctypes.byref(handle)), name)
             self._handle = handle
         except InvalidArgument:
@@ -185,7 +186,7 @@ class Provider:
         declared = _declaration(arguments, types)
         probe = c_void_p()
         if self._handle is not None:
-            number = provider_library().usdtp_probe_add(self._handle, name.encode(), declared.encode(), ctypes.byref(probe))
+            number = provider_library().usdtp_probe_add(self._handle, c_string(name), c_string(declared), ctypes.byref(probe))
             try:
                 self._check(number, f"{self.name}:{name}({declared})")
                 if not self._batches:

@@ -11,7 +11,7 @@ from typing import Iterator
 
 from . import _library
 from ._events import Event, Reader
-from ._library import library, made, text
+from ._library import c_string, library, made, text
 from ._points import Notice, notices_of
 from ._tables import Row, Table, question_of, rows_of
 from ._tracer import Counts, probes_of, read_ledger
@@ -28,7 +28,7 @@ class Recording:
     def __init__(self, path: str | os.PathLike[str], *, where: str | None = None, table: Table | None = None) -> None:
         """`where`: only events for which it holds, as if the kernel had been asked. `table`: rows() instead of events."""
         options = _library.ReplayOptions(**question_of(where, table))
-        self._handle = made("usdtc_recording_open", os.fsencode(path), ctypes.byref(options))
+        self._handle = made("usdtc_recording_open", c_string(path), ctypes.byref(options))
         self._free = weakref.finalize(self, library().usdtc_recording_free, self._handle)
         self._table = table
         self._reader = Reader()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from . import _library
 from ._events import Value, value_of
-from ._library import call, library
+from ._library import c_string, call, library
 
 _EXTREMES, _REALS = 1, 2
 _REAL = 1
@@ -84,7 +84,7 @@ def _decimal(bounds: tuple[Any, Any, Any]) -> tuple[list[int], int]:
 
 
 def _encoded(words: str | None) -> bytes | None:
-    return None if words is None else words.encode()
+    return None if words is None else c_string(words.encode())
 
 
 def question_of(where: str | None, table: Table | None) -> dict[str, Any]:

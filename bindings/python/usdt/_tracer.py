@@ -9,12 +9,13 @@ import dataclasses
 import math
 import os
 import threading
+import weakref
 from ctypes import c_void_p
 from typing import Any, AsyncIterator, Iterable, Iterator
 
 from . import _library
 from ._events import Event, Reader
-from ._library import call, each_of, library, made, numbers_of, text, texts_of, words_of
+from ._library import c_string, call, each_of, library, made, numbers_of, text, texts_of, words_of
 from ._points import Notice, Selection, Words, notices_of
 from ._tables import Row, Table, question_of, rows_of
 
@@ -74,7 +75,8 @@ class Tracer:
             for event in tracer:
                 print(event.name, event.args)
 
-    One thread at a time; stop() is for any thread and for signal handlers. Wants privilege: check_privilege()."""
+    One thread at a time; stop() is for any thread and for signal handlers. Children of fork() have no events of it: those
+    are their parent's. Wants privilege: check_privilege()."""
 
     def __init__(self, patterns: str | Iterable[str], *, targets: Words = (), pids: int | Iterable[int] = (),
                  program: str | os.PathLike[str] | None = None, family: int | Iterable[int] = (),
@@ -157,11 +159,14 @@ class Tracer:
             library().usdtc_plan_free(plan)
         if self._record is not None:
             try:
-                call("usdtc_tracer_record", handle, os.fsencode(self._record))
+                call("usdtc_tracer_record", handle, c_string(self._record))
             except BaseException:
                 library().usdtc_tracer_free(handle)
                 raise
         self._reader = Reader()
+        # Who forgets to close it leaves no breakpoints. Not at the interpreter's end: other threads may be within.
+        self._free = weakref.finalize(self, library().usdtc_tracer_free, handle)
+        self._free.atexit = False
         self._stopping = self._detached = False
         self._attachment = text(library().usdtc_tracer_attachment(handle)) or ""
         self._handle = handle
@@ -201,7 +206,7 @@ class Tracer:
                 if self._record is not None:
                     call("usdtc_tracer_record_end", handle)
             finally:
-                library().usdtc_tracer_free(handle)
+                self._free()
 
     def __enter__(self) -> Tracer:
         return self.start()

@@ -51,6 +51,30 @@ class Mapping {
   std::size_t length_ = 0;
 };
 
+/// Tells whether this is the process it was made in, without a system call, which may be traced: a child of fork() has
+/// zeros for the page (MADV_WIPEONFORK).
+class HomeMark {
+ public:
+  HomeMark() : size_(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))) {
+    void* page = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return;
+    page_ = static_cast<std::byte*>(page);
+    *page_ = std::byte{1};
+    ::madvise(page, size_, MADV_WIPEONFORK);
+  }
+  HomeMark(const HomeMark&) = delete;
+  HomeMark& operator=(const HomeMark&) = delete;
+  ~HomeMark() {
+    if (page_ != nullptr) ::munmap(page_, size_);
+  }
+  [[nodiscard]] bool is_made() const noexcept { return page_ != nullptr; }
+  [[nodiscard]] bool is_here() const noexcept { return *page_ != std::byte{0}; }
+
+ private:
+  std::size_t size_;
+  std::byte* page_ = nullptr;
+};
+
 /// Positions are unsigned long on both sides: kernel/bpf/ringbuf.c.
 std::atomic_ref<unsigned long> position(const Mapping& page) {
   return std::atomic_ref(*reinterpret_cast<unsigned long*>(page.get()));
@@ -72,7 +96,9 @@ class Ring::State {
         theirs_(map_data(longest_)),
         asleep_(asleep) {}
 
-  [[nodiscard]] bool is_open() const { return wake_ && ours_.get() != nullptr && theirs_.get() != nullptr; }
+  [[nodiscard]] bool is_open() const {
+    return wake_ && ours_.get() != nullptr && theirs_.get() != nullptr && home_.is_made();
+  }
 
   Result<void> expect(std::size_t longest) {
     longest = std::min(longest, bytes_);
@@ -85,6 +111,7 @@ class Ring::State {
   }
 
   Result<std::size_t> consume(const OnRecord& on_record, std::size_t limit) {
+    if (!home_.is_here()) return fail(of_another_process());
     if (busy_) return fail(ErrorKind::invalid_argument, "the ring is being read: by the callback that called this");
     const Turn turn(*this);
     std::size_t taken = 0;
@@ -95,6 +122,7 @@ class Ring::State {
   }
 
   Result<std::size_t> poll(const OnRecord& on_record, std::chrono::milliseconds wait, std::size_t limit) {
+    if (!home_.is_here()) return fail(of_another_process());
     const bool woken = loop_ && answer_wake();
     auto taken = consume(on_record, limit);
     // Not even the clock is looked at where there is no need: it may be a system call, and that be traced.
@@ -151,6 +179,11 @@ class Ring::State {
    private:
     State& state_;
   };
+
+  /// What a child takes out of the ring its parent would never see, and count as delivered by nobody.
+  static Error of_another_process() {
+    return {ErrorKind::invalid_argument, "this process was forked by the one that traces: events are that one's"};
+  }
 
   static bool watch(const sys::UniqueFd& loop, int operation, int watched) noexcept {
     epoll_event readable{};
@@ -239,6 +272,7 @@ class Ring::State {
   Mapping ours_;
   Mapping theirs_;
   std::uint32_t* asleep_;
+  HomeMark home_;
   unsigned idle_rounds_ = 0;
   bool busy_ = false;
 };

@@ -18,9 +18,10 @@
  * built with a newer header works with an older library as long as what that does not know is 0.
  *
  * A tracer belongs to one thread at a time, but for usdtc_tracer_wake(), which is for all, and for signal handlers; so
- * does a recording. Selections, plans, batches, events, rows and ledgers do not change: several threads may read them
- * at once. Freeing NULL does nothing. Texts live as long as the handle they were asked of; a `const char *` ends in a
- * NUL and is NULL where there is none; struct usdtc_text is text that others wrote, any bytes.
+ * does a recording. To a child of fork() it gives no events (INVALID_ARGUMENT), and free() closes the child's
+ * descriptors. Selections, plans, batches, events, rows and ledgers do not change: several threads may read them at
+ * once. Freeing NULL does nothing. Texts live as long as the handle they were asked of; a `const char *` ends in a NUL
+ * and is NULL where there is none; struct usdtc_text is text that others wrote, any bytes.
  */
 #ifndef USDTC_H
 #define USDTC_H
