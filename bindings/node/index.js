@@ -80,6 +80,7 @@ function rowsOf(rows, {value = null, extremes = false}) {
 /** Traces probes, functions and points of the kernel: `for await (const event of tracer)` until stop(). */
 class Tracer {
   #handle = null;
+  #left = [];  // of iterations that ended early: who asks next has them
   #names = new Map();  // of arguments, by site
   #stopping = false;
   #detached = false;
@@ -112,7 +113,9 @@ class Tracer {
 
   /** The events that are there, at most `limit` (0: all), without waiting. */
   take(limit = 0) {
-    const events = tracing().take(this.#open(), limit);
+    const handle = this.#open();
+    if (this.#left.length > 0) return this.#left.splice(0, limit || this.#left.length);
+    const events = tracing().take(handle, limit);
     for (const event of events) {
       if (event.names) this.#names.set(event.site, event.names);
       else event.names = this.#names.get(event.site);
@@ -122,11 +125,12 @@ class Tracer {
 
   async *[Symbol.asyncIterator]() {
     while (this.#handle) {
-      const events = this.take(1024);
-      yield* events;
-      if (this.#stopping && this.#detached && events.length === 0) return;
+      this.#left = this.take(1024);
+      const none = this.#left.length === 0;
+      while (this.#left.length > 0) yield this.#left.shift();
+      if (this.#stopping && this.#detached && none) return;
       if (this.#stopping && !this.#detached) this.detach();
-      else if (events.length === 0) await tracing().readable(this.#open());
+      else if (none) await tracing().readable(this.#open());
       else await new Promise(setImmediate);  // others have their turn
     }
   }
@@ -151,6 +155,8 @@ class Tracer {
     tracing().discard(handle);
     this.#notices = this.notices();
     this.#counts = this.counts();
+    this.#counts.discarded += this.#left.length;
+    this.#left = [];
     this.#overhead = this.overhead();
     if (this.#table) this.#rows = this.rows();
     this.#handle = null;
@@ -170,7 +176,10 @@ class Tracer {
   /** hits === delivered + lost + unfinished + discarded + rejected + unanswered + notSampled + heldBack, once the trace is
    * over. */
   counts() {
-    return this.#handle ? tracing().counts(this.#handle) : this.#counts;
+    if (!this.#handle) return this.#counts;
+    const counts = tracing().counts(this.#handle);
+    counts.delivered -= this.#left.length;  // nobody was handed them yet
+    return counts;
   }
 
   /** Points that were not attached, and files that changed meanwhile, in words. */
@@ -188,6 +197,7 @@ class Tracer {
 class Recording {
   #handle;
   #table;
+  #left = [];  // of iterations that ended early
 
   /** `where`: only events for which it holds; `table`: rows() instead of events. */
   constructor(file, options = {}) {
@@ -197,11 +207,13 @@ class Recording {
 
   /** The next events, at most `limit` (0: all that are left); none: there are no more. */
   take(limit = 0) {
+    if (this.#left.length > 0) return this.#left.splice(0, limit || this.#left.length);
     return tracing().recordingTake(this.#handle, limit);
   }
 
   *[Symbol.iterator]() {
-    for (let events; (events = this.take(1024)).length > 0;) yield* events;
+    while ((this.#left = this.take(1024)).length > 0)
+      while (this.#left.length > 0) yield this.#left.shift();
   }
 
   /** Those of `table`, over all events of the file. */
@@ -220,6 +232,7 @@ class Recording {
   }
 
   close() {
+    this.#left = [];
     tracing().recordingClose(this.#handle);
   }
 }

@@ -316,6 +316,35 @@ if (!live) {
     fs.rmSync(directory, {recursive: true});
   });
 
+  test('a loop that ends early leaves the rest to the next', async () => {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'usdt-node-'));
+    const record = path.join(directory, 'early.rec');
+    const provider = new usdt.Provider('jearly', {required: true});
+    const probe = provider.probe('hit', 'i32 n');
+    const tracer = await usdt.Tracer.start('jearly:hit', {pids: process.pid, record});
+    const seen = [];
+    const one = async (events) => { for await (const event of events) { seen.push(event.args[0]); break; } };
+    for (let n = 0; n < 100; ++n) probe(n);
+    await one(tracer);
+    assert.equal(tracer.counts().delivered, 1);
+    await one(tracer);
+    seen.push(...tracer.take(3).map(({args}) => args[0]), ...tracer.take().map(({args}) => args[0]));
+    assert.deepEqual(seen, Array.from({length: 100}, (_, n) => n));
+    for (let n = 0; n < 50; ++n) probe(n);
+    await one(tracer);
+    tracer.close();
+    const {hits, delivered, discarded} = tracer.counts();
+    assert.deepEqual({hits, delivered, discarded}, {hits: 150, delivered: 101, discarded: 49});
+    const recording = new usdt.Recording(record);
+    seen.length = 0;
+    await one(recording);
+    await one(recording);
+    seen.push(...recording.take(1).map(({args}) => args[0]), ...[...recording].map(({args}) => args[0]));
+    assert.deepEqual(seen.slice(0, 100), Array.from({length: 100}, (_, n) => n));
+    provider.close();
+    fs.rmSync(directory, {recursive: true});
+  });
+
   test('a worker that is ended in the midst of a trace leaves nothing', async () => {
     const {Worker} = require('node:worker_threads');
     const provider = new usdt.Provider('jworker', {required: true});

@@ -322,6 +322,44 @@ class Live(unittest.TestCase):
         with usdt.Recording(path) as recording:
             self.assertEqual((list(recording), recording.cut), (events, None))
 
+    def test_a_loop_that_ends_early_leaves_the_rest_to_the_next(self):
+        path = self.child.script.parent / "early.rec"
+        with self.tracer(record=path) as tracer:
+            said = self.child.do(30)
+            events = [next(iter(tracer)) for _ in range(3)]
+            self.assertEqual(tracer.counts().delivered, 3)
+            events += tracer.take(0, 2)
+            for event in tracer:
+                events.append(event)
+                break
+            events += tracer.take(0)
+            self.assertEqual(self.child.returns(events), said)
+            self.child.do(30)
+            next(iter(tracer))
+        counts = tracer.counts()
+        self.assertEqual((counts.delivered, counts.hits), (len(events) + 1, counts.delivered + counts.discarded))
+        self.assertEqual(tracer.counts_by_probe()[tracer.probes[0]], counts)
+        with usdt.Recording(path) as recording:
+            again = [next(iter(recording)) for _ in range(3)] + recording.take(2)
+            self.assertEqual((again + list(recording))[:len(events)], events)
+
+    def test_a_start_that_is_cancelled_leaves_nothing_attached(self):
+        async def cancelled():
+            tracer = self.tracer()
+            starting = asyncio.create_task(tracer.__aenter__())
+            await asyncio.sleep(0)
+            starting.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await starting
+            for _ in range(200):
+                if tracer.attachment:
+                    break
+                await asyncio.sleep(0.05)
+            await asyncio.sleep(0.2)
+            with self.assertRaises(ValueError):
+                tracer.take(0)
+        asyncio.run(asyncio.wait_for(cancelled(), 60))
+
     def test_a_tracer_that_nobody_refers_to_is_detached(self):
         tracer = self.tracer().start()
         gone = weakref.ref(tracer)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import ctypes
 import os
 import weakref
@@ -33,6 +34,7 @@ class Recording:
         self._table = table
         self._reader = Reader()
         self._rows: list[Row] | None = None
+        self._left: collections.deque[Event] = collections.deque()  # of iterations that ended early
 
     def close(self) -> None:
         """Events that were taken stay."""
@@ -51,11 +53,18 @@ class Recording:
 
     def take(self, limit: int = 0) -> list[Event]:
         """The next events, at most `limit` (0: all that are left). Empty: there are no more."""
-        return self._reader.batch(made("usdtc_recording_take", self._open(), limit))
+        handle = self._open()
+        if self._left:
+            return [self._left.popleft() for _ in range(min(limit or len(self._left), len(self._left)))]
+        return self._reader.batch(made("usdtc_recording_take", handle, limit))
 
     def __iter__(self) -> Iterator[Event]:
-        while events := self.take(1024):
-            yield from events
+        while True:
+            if not self._left:
+                self._left.extend(self.take(1024))
+            if not self._left:
+                return
+            yield self._left.popleft()
 
     def rows(self) -> list[Row]:
         """Those of `table`, over all events of the file."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import ctypes
 import dataclasses
 import math
@@ -120,6 +121,7 @@ class Tracer:
         self._user_cookie = user_cookie
         self._where, self._table, self._record = where, table, record
         self._rows: list[Row] = []
+        self._left: collections.deque[Event] = collections.deque()  # of iterations that ended early: who asks next has them
         self._handle: c_void_p | None = None
         self._lock = threading.Lock()  # of the handle, against stop() in other threads
         self._in_use = threading.Lock()
@@ -195,7 +197,8 @@ class Tracer:
             return
         with self._use() as handle:
             library().usdtc_tracer_discard(handle)
-            self._ledger = self._read_ledger(handle)
+            self._ledger = self._read_ledger(handle, discards=True)
+            self._left.clear()
             self._notices = notices_of("usdtc_tracer_notice", handle)
             self._overhead = self._read_overhead(handle)
             if self._table is not None:
@@ -215,7 +218,12 @@ class Tracer:
         self.close()
 
     async def __aenter__(self) -> Tracer:
-        return await asyncio.get_running_loop().run_in_executor(None, self.start)
+        starting = asyncio.get_running_loop().run_in_executor(None, self.start)
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:  # a thread cannot be: what it has attached by then is detached
+            starting.add_done_callback(lambda done: None if done.cancelled() or done.exception() else self.close())
+            raise
 
     async def __aexit__(self, *_: object) -> None:
         await asyncio.get_running_loop().run_in_executor(None, self.close)
@@ -232,7 +240,15 @@ class Tracer:
         there are some). Empty: time is up, a signal came, or wake() or stop() was called."""
         wait = -1 if timeout is None else min(math.ceil(max(timeout, 0) * 1000), 2**31 - 1)
         with self._use() as handle:
+            if self._left:
+                return [self._left.popleft() for _ in range(min(limit or len(self._left), len(self._left)))]
             return self._reader.batch(made("usdtc_tracer_take", handle, wait, limit))
+
+    def _fill(self, timeout: float | None, limit: int) -> bool:
+        """Whether there are events to hand out."""
+        if not self._left:
+            self._left.extend(self.take(timeout, limit))
+        return bool(self._left)
 
     def detach(self) -> None:
         """No hit from here on; events that were recorded can still be taken."""
@@ -240,30 +256,31 @@ class Tracer:
             library().usdtc_tracer_detach(handle)
             self._detached = True
 
-    def _over(self, events: list[Event]) -> bool:
+    def _over(self, any_events: bool) -> bool:
         """After stop(): detaches, and is true when there is nothing more."""
         if not self._stopping:
             return False
         if self._detached:
-            return not events
+            return not any_events
         self.detach()
         return False
 
     def __iter__(self) -> Iterator[Event]:
         while self._handle is not None:
-            events = self.take(0 if self._stopping else None, 4096)
-            yield from events
-            if self._over(events):
+            any_events = self._fill(0 if self._stopping else None, 4096)
+            while self._left:
+                yield self._left.popleft()
+            if self._over(any_events):
                 return
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         while self._handle is not None:
-            events = self.take(0, 1024)
-            for event in events:
-                yield event
-            if self._over(events):
+            any_events = self._fill(0, 1024)
+            while self._left:
+                yield self._left.popleft()
+            if self._over(any_events):
                 return
-            if events:
+            if any_events:
                 await asyncio.sleep(0)  # others have their turn
             elif not self._stopping:
                 await self._readable()
@@ -347,8 +364,15 @@ class Tracer:
         return Overhead(raw.allowed, raw.caused, raw.looked_at, raw.windows, raw.of_hit / 1e9, raw.looked_for / 1e9,
                         raw.lasted / 1e9, bool(raw.flags & 1), bool(raw.flags & 2), text(raw.trouble))
 
-    def _read_ledger(self, handle: c_void_p) -> tuple[Counts, dict[str, Counts]]:
-        return read_ledger(made("usdtc_tracer_ledger", handle), self._probes)
+    def _read_ledger(self, handle: c_void_p, discards: bool = False) -> tuple[Counts, dict[str, Counts]]:
+        """Events that nobody was handed yet are not delivered; in the end they are discarded."""
+        total, by_probe = read_ledger(made("usdtc_tracer_ledger", handle), self._probes)
+        def corrected(counts: Counts, left: int) -> Counts:
+            return dataclasses.replace(counts, delivered=counts.delivered - left,
+                                       discarded=counts.discarded + (left if discards else 0))
+        for name, left in collections.Counter(event.probe for event in self._left).items():
+            by_probe[name] = corrected(by_probe[name], left)
+        return corrected(total, len(self._left)), by_probe
 
 
 class _Use:
