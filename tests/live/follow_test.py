@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import pathlib
-import re
 import shlex
 import shutil
 import signal

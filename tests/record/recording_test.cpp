@@ -109,6 +109,7 @@ TEST(Recording, says_that_its_account_contradicts_itself) {
   EXPECT_THAT(cut_of({.hits = 20, .delivered = 20}), IsEmpty()) << "some were delivered before it was recorded";
   EXPECT_THAT(cut_of({.hits = 9, .delivered = 9}), HasSubstr("9 hits, 0 that became no event, and 10 events"));
   EXPECT_THAT(cut_of({.hits = 14, .delivered = 10, .not_sampled = 5}), HasSubstr("contradicts"));
+  EXPECT_THAT(cut_of({.hits = 14, .delivered = 10, .faster = 5}), HasSubstr("contradicts"));
   EXPECT_THAT(cut_of({.hits = UINT64_MAX, .ring_full = UINT64_MAX - 4, .rejected = UINT64_MAX - 4}),
               HasSubstr("contradicts"));
 }
@@ -178,11 +179,12 @@ TEST(Recording, knows_what_was_traced) {
   auto writer =
       writer_to(file, plan, {.made_by = "a test", .kernel = "7.2", .properties = {{"a", "b"}, {"c", "\xff"}}});
   ASSERT_TRUE(writer.notice({.timestamp = 5, .text = "said"}));
-  RecordedLedger ledger{.probes = {{.hits = 9, .delivered = 3, .ring_full = 1, .rejected = 5}, {}, {.missed = {}}},
-                        .missed = 4,
-                        .undecided = 2,
-                        .skipped = {{.probe = 1, .pc = VirtAddr(7), .reason = "why"}, {.probe = 0, .reason = "no"}},
-                        .changes = {{.file = 0, .kind = FileChangeKind::removed, .let_go = 6}}};
+  RecordedLedger ledger{
+      .probes = {{.hits = 12, .delivered = 3, .ring_full = 1, .rejected = 5, .faster = 3}, {}, {.missed = {}}},
+      .missed = 4,
+      .undecided = 2,
+      .skipped = {{.probe = 1, .pc = VirtAddr(7), .reason = "why"}, {.probe = 0, .reason = "no"}},
+      .changes = {{.file = 0, .kind = FileChangeKind::removed, .let_go = 6}}};
   ledger.missed_hits.push_back({.backend = Backend::kprobe_multi, .hits = 11, .probes = {}});
   ASSERT_TRUE(writer.finish(ledger));
 
@@ -208,7 +210,8 @@ TEST(Recording, knows_what_was_traced) {
   EXPECT_EQ(recording->notices().at(0).text, "said");
   const RecordedLedger& account = recording->ledger().value();
   EXPECT_EQ(account.probes.size(), plan.probes.size());
-  EXPECT_EQ(account.probes[0].hits, 9U);
+  EXPECT_EQ(account.probes[0].hits, 12U);
+  EXPECT_EQ(account.probes[0].faster, 3U);
   EXPECT_EQ(account.probes[0].rejected, 5U);
   EXPECT_EQ(account.probes[2].missed, std::nullopt);
   EXPECT_EQ(account.missed, 4U);

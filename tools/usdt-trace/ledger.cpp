@@ -94,6 +94,8 @@ void Ledger::print_guarded(const Account& total) const {
   if (flags_.max_rate > 0)
     say(fmt::format("  {} held back (--max-rate {}/s)", counted(total.held_back, plan_.spans ? "span" : "hit"),
                     flags_.max_rate));
+  if (total.faster > 0 && flags_.view.slowest == 0)  // of a program's recording
+    say(fmt::format("  {} took less than the slowest that were recorded", counted(total.faster, "hit")));
   if (flags_.max_overhead > 0 && !facts_.summary.overhead)  // of a recording
     say(fmt::format("  {} not looked at (--max-overhead {:g}); events stand for {}", counted(total.not_sampled, "hit"),
                     flags_.max_overhead * 100, counted(total.estimated, "hit")));

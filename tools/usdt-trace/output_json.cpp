@@ -247,7 +247,7 @@ class JsonOutput final : public Output {
     if (sample_ > 1 || limited_) json_key(json_, "not_sampled"), json_.Uint64(counts.not_sampled);
     if (limited_) json_key(json_, "estimated"), json_.Uint64(counts.estimated);
     if (max_rate_ > 0) json_key(json_, "held_back"), json_.Uint64(counts.held_back);
-    if (view_.slowest > 0) json_key(json_, "faster"), json_.Uint64(counts.faster);
+    if (view_.slowest > 0 || counts.faster > 0) json_key(json_, "faster"), json_.Uint64(counts.faster);
     if (asks_) {
       json_key(json_, "rejected"), json_.Uint64(counts.rejected);
       json_key(json_, "undecided"), json_.Uint64(counts.undecided);

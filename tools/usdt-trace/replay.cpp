@@ -321,6 +321,7 @@ class Replay {
     account.unpaired = then.unpaired;
     account.not_sampled = then.not_sampled;
     account.held_back = then.held_back;
+    account.faster += then.faster;
     account.missed = then.missed;
   }
 

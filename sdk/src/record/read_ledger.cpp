@@ -21,6 +21,8 @@ bool Definitions::read_counts(ByteReader& in) {
   for (std::uint64_t* count : {&counts.not_sampled, &counts.held_back}) *count = in.varint();
   if (in.at_end()) return true;  // of one without limits of what a trace costs
   counts.estimated = in.varint();
+  if (in.at_end()) return true;  // of one that did not leave out what is not among the slowest
+  counts.faster = in.varint();
   return true;
 }
 

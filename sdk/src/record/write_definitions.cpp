@@ -210,8 +210,8 @@ void DefinitionWriter::counts(std::uint32_t probe, const ProbeCounts& counts) {
                                     counts.unfinished, counts.rejected, counts.undecided, counts.discarded})
     entry_.varint(count);
   put(entry_, counts.missed);
-  for (const std::uint64_t count :
-       {counts.paired, counts.unmatched, counts.unpaired, counts.not_sampled, counts.held_back, counts.estimated})
+  for (const std::uint64_t count : {counts.paired, counts.unmatched, counts.unpaired, counts.not_sampled,
+                                    counts.held_back, counts.estimated, counts.faster})
     entry_.varint(count);
   end(Tag::counts);
 }

@@ -357,8 +357,8 @@ int usdtc_tracer_record(usdtc_tracer* tracer, const char* path, usdtc_error** er
 int usdtc_tracer_record_end(usdtc_tracer* tracer, usdtc_error** error);
 
 /* What became of hits, once all was taken: hits = delivered + lost + unfinished + discarded + rejected + unanswered
- * + not_sampled + held_back, and in recordings of usdt-trace + faster + paired + unmatched + unpaired, which are 0
- * where it paired no spans. */
+ * + not_sampled + held_back; in recordings of spans, and of the slowest alone, + paired + unmatched + unpaired +
+ * faster. */
 struct usdtc_counts {
   size_t size;
   uint64_t hits;        /* the program ran for a process that counts */
