@@ -196,8 +196,8 @@ class Recording {
   [[nodiscard]] Result<Stack> kernel_stack() const;
   /// The same of the process.
   [[nodiscard]] Result<Stack> user_stack() const;
-  /// Empty: it is whole. Else where it ends before its end, and why: "... after 1234 bytes"; or how ledger() contradicts
-  /// itself or the events. Complete once next() has given all events.
+  /// Empty: it is whole. Else where it ends before its end, and why: "... after 1234 bytes"; or how ledger()
+  /// contradicts itself or the events. Complete once next() has given all events.
   [[nodiscard]] const std::string& cut() const noexcept;
 
  private:
