@@ -4,6 +4,7 @@
 
 import collections
 import pathlib
+import platform
 import subprocess
 
 from puppet import HERE  # noqa: F401 (finds the harness)
@@ -33,8 +34,15 @@ def what_arguments_lead_to_is_what_the_program_says_whatever_compiler_made_it(ru
             compare(run, program, "uprobe", "by_pointer", "by_pointer", unreadable)
             compare(run, program, "uprobe", "by_value", "by_value", unreadable)
             compare(run, program, "uretprobe", "result", "result", unreadable)
+            compare(run, program, "uprobe", "returned_on_top", "returned_on_top", unreadable)
+            compare(run, program, "uprobe", "nothing_returned", "nothing_returned", unreadable)
+            if platform.machine() == "x86_64":
+                compare(run, program, "uprobe", "as_microsoft", "as_microsoft", unreadable)
+                compare(run, program, "uretprobe", "as_microsoft", "microsofts_end", unreadable)
             if compiler in CPP_COMPILERS:
                 compare(run, program, "uprobe", METHOD, "handle", unreadable)
+                compare(run, program, "uprobe", "referred", "referred", unreadable)
+                compare(run, program, "uprobe", "behind_unused", "behind_unused", unreadable)
             for reason in unreadable:
                 check("by_pointer" not in reason and "result" not in reason, f"{compiler} {level}: {reason}")
             table[compiler, level] = unreadable

@@ -418,7 +418,11 @@ void Follower::open(std::size_t n, bool asked) {
   auto referred = without_reference(object);
   const auto type = referred ? info(referred->type) : Result<TypeInfo>(TypeInfo{});
   const bool by_reference = std::holds_alternative<BehindPointer>(referred ? referred->place : object.place);
-  if (!type || (type->type.kind != TypeKind::structure && type->type.kind != TypeKind::array)) return;
+  if (!type) return;
+  if (type->type.kind != TypeKind::structure && type->type.kind != TypeKind::array) {
+    if (!by_reference || type->type.size == 0) return;
+    asked = true;
+  }
   const std::vector<Arg> before = list_.args;
   const auto shown = by_reference && !asked
                          ? show_known(*referred, *type, depth_.structures, n, std::nullopt)

@@ -51,7 +51,7 @@ class Follower {
   [[nodiscard]] Result<void> add(const ValuePath& path);
   /// Members, elements and texts of argument `n` itself, where it is a struct, an array, or a text or list that is
   /// known: the argument's own place in the list shows them from then on. What a reference refers to is shown where it
-  /// is a text or list, or was `asked` for: other objects may be large.
+  /// is a number, a pointer, a text or a list, or was `asked` for: other objects may be large.
   void open(std::size_t n, bool asked);
 
  private:
