@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #ifdef __cplusplus
+#include <memory>
 #include <string>
 #include <string_view>
 #endif
@@ -173,6 +174,25 @@ NOINLINE void referred(int& count, const char*& word, long&& moved, const peer& 
   printf("referred\tmember\t%d\n", member == nullptr ? -1 : (int)offsetof(net::Base, kind));
 }
 
+struct Left {
+  int kind = 1;
+  int left = 2;
+};
+struct Right {
+  int kind = 3;
+  int right = 4;
+};
+struct Both : Left, Right {};
+struct Own : Left, Right {
+  long kind = 5;
+};
+NOINLINE void of_several(const Both& both, Own* own, std::unique_ptr<Own>& pointer) {
+  SAY_LONG(both.left);
+  SAY_LONG(both.right);
+  SAY_LONG(own->kind);
+  printf("of_several\tpointer._M_t._M_t._M_head_impl->right\t%d\n", pointer->right);
+}
+
 /// Clang's debug information lacks an object passed by reference that nobody uses, if nothing is optimised.
 NOINLINE void behind_unused(std::string, int one, int two, int three, int four, int five, int six, int seven) {
   SAY_LONG(one);
@@ -276,6 +296,9 @@ int main(void) {
     enum state state = i == 1 ? GONE : BUSY;
     struct request* req = &requests[i];
     referred(count, word, 1L << (40 + i), peers[1], state, req, i == 2 ? nullptr : &net::Base::kind);
+    auto own = std::make_unique<Own>();
+    own->right = i * 70;
+    of_several({}, own.get(), own);
     behind_unused("unused", i, i + 1, i + 2, i + 3, i + 4, i + 5, i + 6);
   }
 #endif

@@ -43,12 +43,21 @@ def what_arguments_lead_to_is_what_the_program_says_whatever_compiler_made_it(ru
                 compare(run, program, "uprobe", METHOD, "handle", unreadable)
                 compare(run, program, "uprobe", "referred", "referred", unreadable)
                 compare(run, program, "uprobe", "behind_unused", "behind_unused", unreadable)
+                compare(run, program, "uprobe", "of_several", "of_several", unreadable)
             for reason in unreadable:
                 check("by_pointer" not in reason and "result" not in reason, f"{compiler} {level}: {reason}")
             table[compiler, level] = unreadable
     print("values that could not be read, all others were right:")
     for (compiler, level), unreadable in table.items():
         print(f"  {compiler:8} {level} {sum(unreadable.values()):3}", "; ".join(sorted(unreadable)))
+
+
+@scenario
+def a_member_that_two_base_classes_have_is_neither(run):
+    program = build(run, "g++", "-O1")
+    refused = run.trace(f"uprobe:{program}:of_several", "--print", "both.kind", command=quiet(program))
+    refused.check_code(2)
+    check("'kind' is a member of several base classes" in refused.stderr, refused.stderr)
 
 
 @scenario

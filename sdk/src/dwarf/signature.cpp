@@ -261,8 +261,10 @@ class Signer {
     if (what.pieces.size() != 1 || !std::holds_alternative<AtAddress>(what.pieces.front().where)) return false;
     const Value& address = std::get<AtAddress>(what.pieces.front().where).address;
     const Place place = places_[number].where;
-    return address.sum.anchor != Anchor::none &&
-           (place == Place::registers || (place == Place::stack && address.loaded));
+    const Sum& sum = address.sum;
+    const bool in_frame =
+        sum.anchor != Anchor::none || (sum.base && locator_.id_of(*sum.base) == moment_.arch.stack_pointer);
+    return in_frame && (place == Place::registers || (place == Place::stack && address.loaded));
   }
 
   void add_result(Signature& signature) {

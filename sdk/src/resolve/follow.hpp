@@ -123,6 +123,7 @@ class Follower {
   /// The member of that name, also one of anonymous members and base classes; nothing: there is none.
   [[nodiscard]] Result<std::optional<MemberInfo>> find_member(TypeId type, std::string_view name,
                                                               unsigned depth = 0) const;
+  [[nodiscard]] Result<MemberInfo> one_of(MemberInfo one, MemberInfo other) const;
   [[nodiscard]] std::vector<std::string> near_members(TypeId type, std::string_view name) const;
 
   [[nodiscard]] Result<void> append_size(const ValuePath& path);
