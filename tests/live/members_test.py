@@ -58,6 +58,10 @@ def a_member_that_two_base_classes_have_is_neither(run):
     refused = run.trace(f"uprobe:{program}:of_several", "--print", "both.kind", command=quiet(program))
     refused.check_code(2)
     check("'kind' is a member of several base classes" in refused.stderr, refused.stderr)
+    shown = run.trace(f"uprobe:{program}:of_several", "--print", "both, *own", command=quiet(program))
+    check_equal(shown.events[1]["args"], [{"Left::kind": 1, "left": 2, "Right::kind": 3, "right": 4},
+                                          {"Left::kind": 1, "left": 2, "Right::kind": 3, "right": 70, "kind": 5}],
+                "as objects, in which each has a name of its own")
 
 
 @scenario

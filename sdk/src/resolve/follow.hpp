@@ -3,6 +3,7 @@
 // The types may be those of DWARF or of BTF.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -142,7 +143,11 @@ class Follower {
     unsigned all = 0;
     unsigned members = 0;  ///< of which so many are shown
     unsigned nested = 0;
+    std::map<std::string, unsigned> names{};  ///< of members, and how many have them
+    std::vector<TypeId> virtual_bases{};      ///< whose members are left out
+    std::string of{};                         ///< "Base::" while those of a base class are shown
   };
+  [[nodiscard]] Result<void> count_names(TypeId type, unsigned depth, Shown& shown) const;
   [[nodiscard]] Result<void> show_members(const Object& object, unsigned depth, std::uint8_t holder, Shown& shown);
   [[nodiscard]] Result<void> say_left_out(const Object& object, std::uint64_t all, std::uint64_t shown,
                                           std::uint8_t holder);
