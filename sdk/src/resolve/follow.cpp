@@ -200,9 +200,13 @@ Result<std::optional<MemberInfo>> Follower::find_member(TypeId type, std::string
       if (!*inner) continue;
       (*inner)->offset += each.offset;
       (*inner)->is_virtual |= each.is_virtual;
-      auto one = found ? one_of(*std::move(found), **std::move(inner)) : Result<MemberInfo>(**std::move(inner));
-      if (!one) return fail(std::move(one.error()));
-      found = *std::move(one);
+      if (found) {
+        auto one = one_of(*std::move(found), **std::move(inner));
+        if (!one) return fail(std::move(one.error()));
+        found = *std::move(one);
+      } else {
+        found = **std::move(inner);
+      }
     }
   }
   return found;
