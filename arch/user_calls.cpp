@@ -10,29 +10,45 @@ namespace {
 using Where = UserPlace::Where;
 using Kind = UserShape::Kind;
 
-/// The classes of 3.2.3 that matter here; SSEUP, X87UP and COMPLEX_X87 lead to memory or to nothing we know.
-enum class Class : std::uint8_t { none, integer, sse, memory, unknown };
+/// The classes of 3.2.3 that matter here; COMPLEX_X87 leads to nothing we know.
+enum class Class : std::uint8_t { none, integer, sse, sse_up, x87, x87_up, memory, unknown };
 
 constexpr std::uint32_t units(std::uint32_t size, std::uint32_t unit) { return size / unit + (size % unit != 0); }
 
+/// Of two values that share an eightbyte.
 Class merge(Class one, Class other) {
-  for (const Class first : {Class::unknown, Class::memory, Class::integer, Class::sse})
+  if (one == other || other == Class::none) return one;
+  if (one == Class::none) return other;
+  for (const Class first : {Class::unknown, Class::memory, Class::integer})
     if (one == first || other == first) return first;
-  return Class::none;
+  const auto is_x87 = [](Class each) { return each == Class::x87 || each == Class::x87_up; };
+  return is_x87(one) || is_x87(other) ? Class::memory : Class::sse;
 }
 
-Class class_of(const Scalar& scalar) {
+/// Of the first eightbyte of a number, or of another one.
+Class class_of(const Scalar& scalar, bool first) {
   switch (scalar.kind) {
     case Scalar::Kind::integer:
       return Class::integer;
     case Scalar::Kind::floating:
       return Class::sse;
+    case Scalar::Kind::vector:
+      return first ? Class::sse : Class::sse_up;
     case Scalar::Kind::x87:
-      return Class::memory;
+      return first ? Class::x87 : Class::x87_up;
     case Scalar::Kind::other:
       break;
   }
   return Class::unknown;
+}
+
+/// What is the second half of something where that is not before it: 5 (b) and (d) of the algorithm.
+void clean_up(std::vector<Class>& classes) {
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    const Class before = i > 0 ? classes[i - 1] : Class::none;
+    if (classes[i] == Class::x87_up && before != Class::x87) classes[i] = Class::memory;
+    if (classes[i] == Class::sse_up && before != Class::sse && before != Class::sse_up) classes[i] = Class::sse;
+  }
 }
 
 /// One class for each of a value's eightbytes; a single `memory` or `unknown` says it of the whole.
@@ -40,10 +56,11 @@ std::vector<Class> eightbytes(const UserShape& shape) {
   if (shape.size > 16 || shape.misaligned) return {Class::memory};
   std::vector<Class> classes(units(shape.size, 8), Class::none);
   for (const Scalar& scalar : shape.scalars) {
-    const Class mine = class_of(scalar);
-    for (std::uint32_t at = scalar.offset / 8; at * 8 < scalar.offset + scalar.size && at < classes.size(); ++at)
-      classes[at] = merge(classes[at], mine);
+    const std::uint32_t first = scalar.offset / 8;
+    for (std::uint32_t at = first; at * 8 < scalar.offset + scalar.size && at < classes.size(); ++at)
+      classes[at] = merge(classes[at], class_of(scalar, at == first));
   }
+  clean_up(classes);
   for (const Class whole : {Class::unknown, Class::memory})
     if (std::ranges::find(classes, whole) != classes.end()) return {whole};
   return classes;
@@ -82,7 +99,7 @@ UserPlace by_classes(const std::vector<Class>& classes, std::uint32_t size, std:
   std::uint32_t offset = 0;
   for (const Class each : classes) {
     auto& from = each == Class::sse ? vectors : general;
-    if (each != Class::none) {
+    if (each == Class::integer || each == Class::sse) {
       place.parts.push_back({offset, std::min(8U, size - offset), from.front()});
       from = from.subspan(1);
     }
@@ -106,7 +123,7 @@ std::optional<bool> returned_in_memory(Machine machine, const UserShape& shape) 
   if (shape.kind == Kind::scalar && shape.scalars.size() == 1) return false;
   switch (machine) {
     case Machine::x86_64:
-      return eightbytes(shape).front() == Class::memory;
+      return shape.size > 0 && eightbytes(shape).front() == Class::memory;  // an empty struct of GNU C is nowhere
     case Machine::i386:
       if (shape.kind == Kind::scalar || shape.empty) return std::nullopt;  // complex numbers
       return true;
@@ -159,7 +176,7 @@ UserPlace UserPlaces::x86_64(const UserShape& shape) {
   if (is_x87(shape)) return on_stack(16, 16);
   const auto classes = eightbytes(shape);
   if (classes.front() == Class::unknown) return lose();
-  if (classes.front() == Class::memory) return on_stack(shape.size, shape.alignment);
+  if (classes.front() == Class::memory || classes.front() == Class::x87) return on_stack(shape.size, shape.alignment);
   const auto count = [&classes](Class wanted) {
     return static_cast<std::uint32_t>(std::ranges::count(classes, wanted));
   };
@@ -245,7 +262,8 @@ UserPlace user_result(const Arch& arch, const UserShape& shape) {
   if (*in_memory && arch.machine == Machine::aarch64) return {};  // x8 is not kept
   if (*in_memory)
     return {.where = Where::address_in_register, .stack = 0, .parts = {{0, arch.word_size, calls.result}}};
-  if (is_x87(shape)) {
+  // A struct that is one long double, too.
+  if (is_x87(shape) || (arch.machine == Machine::x86_64 && eightbytes(shape).front() == Class::x87)) {
     const auto st0 = arch.machine == Machine::x86_64 ? arch.dwarf_registers[33] : arch.dwarf_registers[11];
     return {.where = Where::registers, .stack = 0, .parts = {{0, shape.size, st0}}};
   }

@@ -20,7 +20,8 @@ struct Scalar {
     integer,   ///< and pointers, enums, bit-fields
     floating,  ///< float, double
     x87,       ///< the 80-bit long double of x86
-    other,     ///< vectors and what has no fixed place
+    vector,    ///< of x86-64, 8 or 16 bytes
+    other,     ///< other vectors and what has no fixed place
   };
   Kind kind = Kind::other;
   std::uint32_t offset = 0;  ///< bytes from the start of the value

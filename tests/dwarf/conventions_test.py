@@ -19,11 +19,12 @@ import tempfile
 
 SCALARS = ("char", "unsigned short", "int", "unsigned long", "long long", "void *", "const char *", "float", "double",
            "_Bool", "enum color", "__int128", "long double")
+VECTORS = ("v4i", "v2f")
 FUNCTIONS = 300
 BUILDS = {
     "arm64 clang": (["clang", "--target=aarch64-linux-gnu", "-fuse-ld=lld"], SCALARS),
-    "x86-64 clang": (["clang"], SCALARS),
-    "x86-64 gcc": (["gcc"], SCALARS),
+    "x86-64 clang": (["clang"], SCALARS + VECTORS),
+    "x86-64 gcc": (["gcc"], SCALARS + VECTORS),
     "i386 gcc": (["gcc", "-m32", "-fno-pie", "-no-pie"], tuple(kind for kind in SCALARS if kind != "__int128")),
 }
 LINK = ["-g", "-nostdlib", "-static", "-ffreestanding", "-fno-stack-protector", "-w", "-Wl,-e,start"]
@@ -32,7 +33,8 @@ LINK = ["-g", "-nostdlib", "-static", "-ffreestanding", "-fno-stack-protector", 
 def source(kinds):
     """Functions that use each parameter at once, so that it lives where it came in."""
     choose = random.Random(7)
-    lines = ["enum color { red };"]
+    lines = ["enum color { red };", "typedef int v4i __attribute__((vector_size(16)));",
+             "typedef float v2f __attribute__((vector_size(8)));", "struct empty {};"]
     structs = []
     for number in range(16):
         members = [choose.choice([kind for kind in kinds if kind not in ("__int128", "long double")])
@@ -41,12 +43,19 @@ def source(kinds):
             members = [choose.choice(("float", "double"))] * choose.choice((2, 3, 4))
         structs.append(f"struct s{number}")
         lines.append(f"struct s{number} {{ {' '.join(f'{kind} m{i};' for i, kind in enumerate(members))} }};")
+    # Each of these is returned in a way of its own.
+    special = ["struct empty", "struct one_real", "union real_or_number", "union reals"]
+    lines += ["struct one_real { long double m0; };", "union real_or_number { long double m0; int m1; };",
+              "union reals { long double m0; long double m1; };"]
+    if "v4i" in kinds:
+        special += ["struct one_vector", "union vector_or_number"]
+        lines += ["struct one_vector { v4i m0; };", "union vector_or_number { v4i m0; int m1; };"]
     for number in range(FUNCTIONS):
         parameters = [choose.choice(kinds if choose.random() < 0.8 else structs) for _ in range(choose.randrange(1, 13))]
         uses = " ".join(f'asm volatile("" :: "g"(p{i}));' for i, kind in enumerate(parameters) if kind not in structs)
-        result = choose.choice([kind for kind in kinds if kind != "__int128"] + structs[:3] + ["void"])
+        result = choose.choice([kind for kind in kinds if kind != "__int128"] + structs[:3] + special + ["void"])
         body = "" if result == "void" else f"static volatile {result} kept; return kept;"
-        if result in structs:
+        if result in structs + special:
             body = f"static {result} kept; return kept;"
         lines.append(f"__attribute__((noinline)) {result} fn{number}("
                      f"{', '.join(f'{kind} p{i}' for i, kind in enumerate(parameters))}) {{ {uses} {body} }}")

@@ -135,6 +135,15 @@ class Program:
             return f"use((unsigned long long)(unsigned long){name});"
         return f"use((unsigned long long){name});"
 
+    @staticmethod
+    def swap(kinds):
+        """Two parameters of one type take each other's values, for which no instruction is needed."""
+        for i, kind in enumerate(kinds):
+            if kind in kinds[:i] and isinstance(kind, str) and not kind.endswith("&"):
+                j = kinds.index(kind)
+                return [f"{{ {kind} p = p{i}; p{i} = p{j}; p{j} = p; }}"]
+        return []
+
     def function(self, number):
         form = ("external", "static", "inline", "address", "changed", "unused", "variadic", "method")[number % 8]
         if form == "method" and not self.cpp:
@@ -149,7 +158,10 @@ class Program:
                 body.append(f"p{i} = p{i} * 3 + 1;")
             if not (form == "unused" and self.random.random() < 0.5):
                 body.append(self.uses(kind, f"p{i}", form == "address" or self.random.random() < 0.1))
-        self.random.shuffle(body) if form != "changed" else None
+        if form == "changed":
+            body[:0] = self.swap(kinds)
+        else:
+            self.random.shuffle(body)
         if result != "void":
             text, bits = self.scalar(result)
             self.lines.append(f"{self.spelt(result)} volatile r{number} = {text};")

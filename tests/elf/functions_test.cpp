@@ -533,6 +533,17 @@ TEST(FunctionsOfARelocatableObject, have_no_address) {
   EXPECT_EQ(found.error().kind, ErrorKind::not_supported);
 }
 
+TEST(Demangling, counts_the_parameters_of_a_list) {
+  EXPECT_EQ(elf::count_parameters("()"), 0);
+  EXPECT_EQ(elf::count_parameters("(...)"), 0);
+  EXPECT_EQ(elf::count_parameters("(int, ...)"), 1);
+  EXPECT_EQ(elf::count_parameters("(int) const"), 1);
+  EXPECT_EQ(elf::count_parameters("(std::map<int, a::b<c, d> >, void (*)(int, long), char [3]) [clone .cold]"), 3);
+  EXPECT_EQ(elf::count_parameters("(a<(b)1, {lambda(int, int)#1}>, decltype (c->d))"), 2);
+  for (const std::string_view none : {"", "int", "(int", "(a>, b", ")"})
+    EXPECT_FALSE(elf::count_parameters(none)) << none;
+}
+
 TEST(FunctionsOfAnyFile, are_not_read_to_the_end_when_asked_to_stop) {
   const auto file = ElfFile::open("/proc/self/exe");
   ASSERT_TRUE(file);

@@ -2,10 +2,12 @@
 // Functions that say what their arguments lead to: "FUNCTION<TAB>EXPRESSION<TAB>VALUE", a line for each expression when
 // they are called. Also compiled as C, where the lines for C++ are left out.
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #ifdef __cplusplus
+#include <memory>
 #include <string>
 #include <string_view>
 #endif
@@ -160,6 +162,85 @@ class Server : public Base, public Second {
   int& counter_;
 };
 }  // namespace net
+
+NOINLINE void referred(int& count, const char*& word, long&& moved, const peer& peer, const enum state& state,
+                       struct request*& req, int net::Base::*member) {
+  SAY_LONG(count);
+  printf("referred\tstr(word)\t\"%s\"\n", word);
+  SAY_LONG(moved);
+  SAY_LONG(peer.port);
+  SAY_LONG(state);
+  SAY_LONG(req->id);
+  printf("referred\tmember\t%d\n", member == nullptr ? -1 : (int)offsetof(net::Base, kind));
+}
+
+struct Left {
+  int kind = 1;
+  int left = 2;
+};
+struct Right {
+  int kind = 3;
+  int right = 4;
+};
+struct Both : Left, Right {};
+struct Own : Left, Right {
+  long kind = 5;
+};
+NOINLINE void of_several(const Both& both, Own* own, std::unique_ptr<Own>& pointer) {
+  SAY_LONG(both.left);
+  SAY_LONG(both.right);
+  SAY_LONG(own->kind);
+  printf("of_several\tpointer._M_t._M_t._M_head_impl->right\t%d\n", pointer->right);
+}
+
+/// Clang's debug information lacks an object passed by reference that nobody uses, if nothing is optimised.
+NOINLINE void behind_unused(std::string, int one, int two, int three, int four, int five, int six, int seven) {
+  SAY_LONG(one);
+  SAY_LONG(two);
+  SAY_LONG(three);
+  SAY_LONG(four);
+  SAY_LONG(five);
+  SAY_LONG(six);
+  SAY_LONG(seven);
+}
+#endif
+
+struct alone {
+  long double real;
+};
+struct nothing {};
+NOINLINE struct alone returned_on_top(int number, long other) {
+  SAY_LONG(number);
+  SAY_LONG(other);
+  return (struct alone){(long double)number};
+}
+NOINLINE struct nothing nothing_returned(int number, long other) {
+  SAY_LONG(number);
+  SAY_LONG(other);
+  return (struct nothing){};
+}
+
+#ifdef __x86_64__
+struct wide {
+  int64_t first;
+  int64_t second;
+};
+/// GCC does not say so in debug information.
+NOINLINE __attribute__((ms_abi)) struct wide as_microsoft(int number, long other, struct wide wide, short three,
+                                                          char four) {
+  SAY_LONG(number);
+  SAY_LONG(other);
+  SAY_LONG(wide.second);
+  SAY_LONG(three);
+  SAY_LONG(four);
+  return (struct wide){number * 2, -number};
+}
+void call_as_microsoft(int number) {
+  const struct wide got =
+      as_microsoft(number, -number, (struct wide){number + 1, number + 2}, (short)(number + 3), (char)(number + 4));
+  printf("microsofts_end\tretval.first\t%ld\n", (long)got.first);
+  printf("microsofts_end\tretval.second\t%ld\n", (long)got.second);
+}
 #endif
 
 int main(void) {
@@ -196,6 +277,11 @@ int main(void) {
     by_pointer(&requests[i], &packed, counts, words);
     by_value((struct pair){i, -i - 1}, (struct mixed){i - 7, 1.0 / (i + 3)}, large, requests[i].headers[i]);
     result(&requests[i]);
+    returned_on_top(i + 5, -i);
+    nothing_returned(i + 6, i - 9L);
+#ifdef __x86_64__
+    call_as_microsoft(i + 70);
+#endif
   }
 #ifdef __cplusplus
   int counter = 41;
@@ -205,6 +291,15 @@ int main(void) {
     server.handle(i == 1 ? "/a/path/that/is/longer/than/sixteen/bytes" : "/short",
                   std::string_view("exam\0le.org/rest", 16).substr(0, 11), peers[1],
                   std::string(20 + i, i == 2 ? '\0' : 'c'));
+    int count = 5 - i;
+    const char* word = words[i % 2];
+    enum state state = i == 1 ? GONE : BUSY;
+    struct request* req = &requests[i];
+    referred(count, word, 1L << (40 + i), peers[1], state, req, i == 2 ? nullptr : &net::Base::kind);
+    auto own = std::make_unique<Own>();
+    own->right = i * 70;
+    of_several({}, own.get(), own);
+    behind_unused("unused", i, i + 1, i + 2, i + 3, i + 4, i + 5, i + 6);
   }
 #endif
   return 0;

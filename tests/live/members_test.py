@@ -4,6 +4,7 @@
 
 import collections
 import pathlib
+import platform
 import subprocess
 
 from puppet import HERE  # noqa: F401 (finds the harness)
@@ -33,14 +34,34 @@ def what_arguments_lead_to_is_what_the_program_says_whatever_compiler_made_it(ru
             compare(run, program, "uprobe", "by_pointer", "by_pointer", unreadable)
             compare(run, program, "uprobe", "by_value", "by_value", unreadable)
             compare(run, program, "uretprobe", "result", "result", unreadable)
+            compare(run, program, "uprobe", "returned_on_top", "returned_on_top", unreadable)
+            compare(run, program, "uprobe", "nothing_returned", "nothing_returned", unreadable)
+            if platform.machine() == "x86_64":
+                compare(run, program, "uprobe", "as_microsoft", "as_microsoft", unreadable)
+                compare(run, program, "uretprobe", "as_microsoft", "microsofts_end", unreadable)
             if compiler in CPP_COMPILERS:
                 compare(run, program, "uprobe", METHOD, "handle", unreadable)
+                compare(run, program, "uprobe", "referred", "referred", unreadable)
+                compare(run, program, "uprobe", "behind_unused", "behind_unused", unreadable)
+                compare(run, program, "uprobe", "of_several", "of_several", unreadable)
             for reason in unreadable:
                 check("by_pointer" not in reason and "result" not in reason, f"{compiler} {level}: {reason}")
             table[compiler, level] = unreadable
     print("values that could not be read, all others were right:")
     for (compiler, level), unreadable in table.items():
         print(f"  {compiler:8} {level} {sum(unreadable.values()):3}", "; ".join(sorted(unreadable)))
+
+
+@scenario
+def a_member_that_two_base_classes_have_is_neither(run):
+    program = build(run, "g++", "-O1")
+    refused = run.trace(f"uprobe:{program}:of_several", "--print", "both.kind", command=quiet(program))
+    refused.check_code(2)
+    check("'kind' is a member of several base classes" in refused.stderr, refused.stderr)
+    shown = run.trace(f"uprobe:{program}:of_several", "--print", "both, *own", command=quiet(program))
+    check_equal(shown.events[1]["args"], [{"Left::kind": 1, "left": 2, "Right::kind": 3, "right": 4},
+                                          {"Left::kind": 1, "left": 2, "Right::kind": 3, "right": 70, "kind": 5}],
+                "as objects, in which each has a name of its own")
 
 
 @scenario

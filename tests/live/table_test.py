@@ -96,6 +96,16 @@ def each_row_has_the_sum_the_average_and_the_extremes_of_its_hits(run):
 
 
 @scenario
+def rows_are_in_the_order_of_their_averages_and_not_of_whole_parts_of_them(run):
+    program = build(run)
+    for value in ("arg2 / 16", "0 - arg2 / 16"):
+        table, hits = tabled(run, program, NUMBERS, "--by", "arg2 % 17", "--avg", value)
+        averages = [row["avg"] for row in table.tables[-1]["rows"]]
+        check(len(set(averages)) > 5, f"averages that differ: {averages}")
+        check_equal(averages, sorted(averages, reverse=True), value)
+
+
+@scenario
 def an_average_is_rounded_once_and_ends_of_ranges_hold_what_is_in_them(run):
     """Of numbers whose sum is beyond 64 bits: 500 of which most are large."""
     program = build(run)

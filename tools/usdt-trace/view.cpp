@@ -124,8 +124,10 @@ usdt::Int128 weight_of(const View& view, const ShownRow& row) {
       return row.count;
     case Shown::sum:
       return row.sum;
-    case Shown::average:
-      return row.sum / static_cast<usdt::Int128>(row.count);
+    case Shown::average: {
+      constexpr int kParts = 1 << 16;  // of one, so that averages that differ are in order
+      return row.sum * kParts / static_cast<usdt::Int128>(row.count);
+    }
     case Shown::minimum:
       return row.minimum;
     case Shown::maximum:

@@ -20,6 +20,7 @@
 #include "dwarf/function_index.hpp"
 #include "dwarf/names.hpp"
 #include "dwarf/type_names.hpp"
+#include "elf/demangle.hpp"
 #include "elf/elf_impl.hpp"
 
 namespace usdt::dwarf {
@@ -139,6 +140,7 @@ struct DebugInfo::Impl {
   mutable Budget shared_reads{1, 0};
   mutable DwarfFile code_file;  ///< of a file with a separate debug file: its own sections
   mutable std::optional<Frames> call_frames;
+  mutable elf::Demangler demangler{std::size_t{1} << 24};
   mutable std::optional<CodeNames> symbols;
   mutable std::vector<KnownType> types;  ///< by TypeId
   mutable std::map<std::pair<const void*, unsigned>, TypeId> type_ids;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "dwarf/arrival.hpp"
 #include "dwarf/compiler.hpp"
 #include "dwarf/die.hpp"
 #include "dwarf/frame.hpp"
@@ -20,9 +21,12 @@
 #include "dwarf/place_checker.hpp"
 #include "dwarf/stated_place.hpp"
 #include "dwarf/types.hpp"
+#include "elf/demangle.hpp"
 
 namespace usdt::dwarf {
 namespace {
+
+constexpr std::string_view untold_convention = "it has a calling convention that debug information does not tell";
 
 /// Finds the signature of one instance of a function.
 class Signer {
@@ -93,7 +97,23 @@ class Signer {
         places_.push_back(places.next(types_.shape(type_of(each.declared), language_)));
       if (moment_.arch.machine == Machine::i386) no_convention_ = why_not_i386(parameters);
     }
+    if (language_ != Language::go) found_ = contradictions(moment_, stated_, places_);
     result_known_ = no_convention_.empty() || only_arguments_differ_;
+    if (!no_convention_.empty() || (!found_.convention && !some_are_above_the_frame(parameters))) return;
+    no_convention_ = untold_convention;
+    scalar_result_known_ = true;
+    result_known_ = moment_.arch.machine == Machine::i386;
+  }
+
+  /// Those that contradict the convention by being where only callers write.
+  [[nodiscard]] bool some_are_above_the_frame(const std::vector<Parameter>& parameters) {
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (stated_[i].from_list || !contradicts_convention(stated_[i], i)) continue;
+      StatedPlace what = stated_[i];
+      if (checker_.hold(what, types_.type(type_of(parameters[i].declared)).kind == TypeKind::structure).empty())
+        return true;
+    }
+    return false;
   }
 
   [[nodiscard]] std::string why_no_convention(const std::vector<Parameter>& parameters) {
@@ -107,6 +127,8 @@ class Signer {
     if (name == CodeName::other_args || name == CodeName::other_result)
       return "this copy of the function has other parameters";
     if (name == CodeName::unknown) return "no symbol tells whether this copy of the function has its parameters";
+    if (is_clang(moment_.die) && !is_optimised(moment_.die) && lacks_some(parameters))
+      return "debug information lacks some of its parameters";
     const bool complete = std::ranges::none_of(stated_, [](const StatedPlace& each) { return each.pieces.empty(); });
     const bool external = function_.external && moment_.impl.code_names().is_external(entry);
     if (!external && is_clang(moment_.die) && (is_optimised(moment_.die) || !complete))
@@ -115,6 +137,18 @@ class Signer {
     if (language_ == Language::c && !flag(attribute(moment_.die, DW_AT_prototyped)) && has_floats(parameters))
       return "it has no prototype, by which callers would pass floats";
     return {};
+  }
+
+  /// Clang without optimisation does not tell of an object passed by reference that the function does not use; its
+  /// type is in the symbol.
+  [[nodiscard]] bool lacks_some(const std::vector<Parameter>& parameters) const {
+    const std::string_view symbol = text(attribute(moment_.die, DW_AT_linkage_name));
+    if (symbol.empty()) return false;  // C
+    const elf::Demangled name = moment_.impl.demangler.demangle(symbol);
+    const auto count = elf::count_parameters(name.name.substr(name.without_parameters.size()));
+    const auto told = std::ranges::count_if(
+        parameters, [](const Parameter& each) { return !flag(attribute(each.declared, DW_AT_artificial)); });
+    return !count || static_cast<std::size_t>(told) < *count;
   }
 
   /// Clang's names for what attributes say; GCC does not say it.
@@ -145,8 +179,7 @@ class Signer {
         continue;
       }
       const Type type = types_.type(type_of(parameters[i].declared));
-      if (type.size == 4 && type.kind != TypeKind::structure)
-        return "it has a calling convention that debug information does not tell";
+      if (type.size == 4 && type.kind != TypeKind::structure) return std::string(untold_convention);
       copied = true;
     }
     return copied && !confirmed ? "debug information does not tell whether its arguments are on the stack" : "";
@@ -202,11 +235,10 @@ class Signer {
     if (what.pieces.empty())
       return arch::nowhere(type,
                            moment_.instance.inlined ? "optimised out in this inlined copy" : "optimised out here");
+    if (!found_.assigned.empty() && found_.assigned[number]) return arch::nowhere(type, std::string(assigned));
     const StatedPlace before = what;
     const std::string reason = checker_.hold(what, type.kind == TypeKind::structure);
-    const bool contradicts =
-        reason.empty() && moment_.at_entry && !what.from_list && contradicts_convention(before, number);
-    if (contradicts)
+    if (reason.empty() && !what.from_list && contradicts_convention(before, number))
       return arch::nowhere(type, "on the stack by a calling convention that debug information does not tell");
     if (reason.empty()) return locator_.from_pieces(what.pieces, type);
     if (moment_.instance.inlined || !moment_.at_entry) return arch::nowhere(type, reason);
@@ -221,12 +253,18 @@ class Signer {
   }
 
   /// Said to be where only callers write, while the convention has it in a register: the room that Microsoft's
-  /// convention leaves for arguments above the return address.
-  [[nodiscard]] bool contradicts_convention(const StatedPlace& what, std::size_t number) {
-    if (moment_.instance.inlined || !no_convention_.empty() || moment_.arch.machine == Machine::i386) return false;
+  /// convention leaves for arguments above the return address. What is on the stack is not behind a pointer there.
+  [[nodiscard]] bool contradicts_convention(const StatedPlace& what, std::size_t number) const {
+    using Place = arch::UserPlace::Where;
+    if (!moment_.at_entry || moment_.instance.inlined || places_.empty() || moment_.arch.machine == Machine::i386)
+      return false;
     if (what.pieces.size() != 1 || !std::holds_alternative<AtAddress>(what.pieces.front().where)) return false;
-    const Sum& sum = std::get<AtAddress>(what.pieces.front().where).address.sum;
-    return sum.anchor != Anchor::none && places_[number].where == arch::UserPlace::Where::registers;
+    const Value& address = std::get<AtAddress>(what.pieces.front().where).address;
+    const Place place = places_[number].where;
+    const Sum& sum = address.sum;
+    const bool in_frame =
+        sum.anchor != Anchor::none || (sum.base && locator_.id_of(*sum.base) == moment_.arch.stack_pointer);
+    return in_frame && (place == Place::registers || (place == Place::stack && address.loaded));
   }
 
   void add_result(Signature& signature) {
@@ -234,8 +272,9 @@ class Signer {
     const auto shape = types_.shape(declared_type, language_);
     if (shape.kind == arch::UserShape::Kind::nothing) return;
     const Type type = types_.type(declared_type);
-    Located located = result_known_ ? arch::value_at(moment_.arch, arch::user_result(moment_.arch, shape), type)
-                                    : arch::nowhere(type, fmt::format("not known where: {}", no_convention_));
+    const bool known = result_known_ || (scalar_result_known_ && shape.kind == arch::UserShape::Kind::scalar);
+    Located located = known ? arch::value_at(moment_.arch, arch::user_result(moment_.arch, shape), type)
+                            : arch::nowhere(type, fmt::format("not known where: {}", no_convention_));
     signature.result_pieces = std::move(located.pieces);
     signature.result =
         make(std::move(located),
@@ -306,7 +345,9 @@ class Signer {
   std::string no_convention_ = "it is inlined";
   bool only_arguments_differ_ = false;
   bool result_known_ = false;
+  bool scalar_result_known_ = false;  ///< Microsoft's convention has those where others have them
   std::vector<arch::UserPlace> places_;
+  Contradictions found_;
 };
 
 /// What `read(signer)` has of an instance; the lock is held.

@@ -16,9 +16,6 @@ constexpr std::uint64_t cost_of_entry = 8;
 
 constexpr std::string_view lists_again = "told by lists that are read again and again: not read to the end";
 
-/// Why a value is not taken for the one that was passed.
-constexpr std::string_view assigned = "told by a value that may have been assigned to it at this very instruction";
-
 /// Whether it is an expression, and not a list of them.
 bool is_single(Dwarf_Attribute at) {
   switch (dwarf_whatform(&at)) {

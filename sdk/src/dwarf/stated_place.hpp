@@ -2,6 +2,7 @@
 // What debug information says of one variable at one instruction, whether that holds yet or not. Private to dwarf/.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "dwarf/location.hpp"
@@ -9,6 +10,9 @@
 #include "dwarf/parameters.hpp"
 
 namespace usdt::dwarf {
+
+/// Why a value is not taken for the one that was passed.
+constexpr std::string_view assigned = "told by a value that may have been assigned to it at this very instruction";
 
 /// What debug information says of one parameter.
 struct StatedPlace {

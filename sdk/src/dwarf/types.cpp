@@ -100,6 +100,12 @@ std::string array_bounds(Dwarf_Die array, unsigned dimension) {
   return bounds.empty() ? "[]" : bounds;
 }
 
+/// Of a pointer to a member of C++: it is two words then, of which the second one is added to the object's address.
+bool leads_to_function(Dwarf_Die pointer) {
+  auto target = resolved(type_of(pointer));
+  return target && dwarf_tag(&*target) == DW_TAG_subroutine_type;
+}
+
 /// A space between two words, none after '*', '&' and before '['.
 std::string joined(std::string_view base, std::string_view inner) {
   if (inner.empty()) return std::string(base);
@@ -188,6 +194,7 @@ std::optional<std::uint64_t> Types::size_of(Dwarf_Die die, unsigned depth, unsig
   if (const auto size = own_number(die, DW_AT_byte_size); size && dimension == 0) return size;
   const int tag = dwarf_tag(&die);
   if (is_pointer(tag)) return arch_.word_size;
+  if (tag == DW_TAG_ptr_to_member_type) return std::uint64_t{arch_.word_size} * (leads_to_function(die) ? 2 : 1);
   if (tag == DW_TAG_enumeration_type) {
     const auto underlying = resolved(reference(own_attribute(die, DW_AT_type)));
     return underlying ? size_of(*underlying, depth + 1) : std::nullopt;
@@ -232,6 +239,8 @@ Type Types::type(const std::optional<Dwarf_Die>& declared, unsigned dimension) c
     type.kind = TypeKind::array;
   } else if (tag == DW_TAG_subroutine_type && size) {
     type.kind = TypeKind::pointer;  // Go: a value of that type leads to a function
+  } else if (tag == DW_TAG_ptr_to_member_type && !leads_to_function(*die)) {
+    type.is_signed = true;  // the member's offset, -1 for none
   } else if (tag != DW_TAG_unspecified_type) {
     type.kind = TypeKind::structure;
   } else {
@@ -433,13 +442,27 @@ void Types::flatten_scalar(UserShape& shape, Dwarf_Die die, std::uint64_t offset
     scalar.kind = what.size == 4 || what.size == 8 ? Scalar::Kind::floating : Scalar::Kind::other;
     if (x86 && name == "long double" && what.size >= 12) scalar.kind = Scalar::Kind::x87;
     if (!x86 && what.size == 16) scalar.kind = Scalar::Kind::floating;  // quad precision, in a vector register
+  } else if (dwarf_tag(&die) == DW_TAG_ptr_to_member_type && what.kind == TypeKind::structure) {
+    scalar.size = alignment = arch_.word_size;  // to a function: two words
+    shape.scalars.push_back(scalar);
+    scalar.offset += scalar.size;
   } else if (what.kind == TypeKind::structure || what.kind == TypeKind::array || what.size == 0) {
-    scalar.kind = Scalar::Kind::other;  // pointers to members and what else is none of the above
+    scalar.kind = Scalar::Kind::other;
   }
   if (arch_.machine == Machine::i386) alignment = std::min(alignment, scalar.kind == Scalar::Kind::other ? 16U : 4U);
   shape.alignment = std::max(shape.alignment, alignment);
   if (alignment != 0 && offset % alignment != 0) shape.misaligned = true;
   shape.scalars.push_back(scalar);
+}
+
+/// Compilers differ about those of one element; where larger ones are depends on what the processor has.
+void Types::flatten_vector(UserShape& shape, Dwarf_Die die, std::uint64_t offset) const {
+  const auto size = static_cast<std::uint32_t>(size_of(die, 0).value_or(0));
+  const bool known = arch_.machine == Machine::x86_64 && (size == 8 || size == 16) && array_count(die).value_or(1) > 1;
+  if (!known) return shape.scalars.push_back({});
+  shape.alignment = std::max(shape.alignment, size);
+  if (offset % size != 0) shape.misaligned = true;
+  shape.scalars.push_back({.kind = Scalar::Kind::vector, .offset = static_cast<std::uint32_t>(offset), .size = size});
 }
 
 void Types::flatten_members(UserShape& shape, Dwarf_Die structure, std::uint64_t offset, unsigned depth,
@@ -485,10 +508,7 @@ void Types::flatten(UserShape& shape, Dwarf_Die die, std::uint64_t offset, unsig
     if (own_attribute(die, DW_AT_alignment)) shape.overaligned = true;
     flatten_members(shape, die, offset, depth, steps);
   } else if (tag == DW_TAG_array_type) {
-    if (flag(own_attribute(die, DW_AT_GNU_vector))) {
-      shape.scalars.push_back({});
-      return;
-    }
+    if (flag(own_attribute(die, DW_AT_GNU_vector))) return flatten_vector(shape, die, offset);
     const auto element = resolved(type_of(die));
     const auto size = element ? size_of(*element, 0) : std::nullopt;
     std::uint64_t count = array_count(die).value_or(0);

@@ -89,6 +89,29 @@ std::string_view before_parameters(std::string_view name) noexcept {
   return name;
 }
 
+std::optional<std::size_t> count_parameters(std::string_view list) noexcept {
+  if (!list.starts_with('(')) return std::nullopt;
+  std::size_t commas = 0;
+  std::size_t depth = 0;
+  std::size_t last = 1;  // where the last one begins
+  for (std::size_t at = 0; at < list.size(); ++at) {
+    const char c = list[at];
+    if (c == '(' || c == '[' || c == '{' || c == '<') ++depth;
+    const bool arrow = c == '>' && list[at - 1] == '-';
+    if (c == ')' || c == ']' || c == '}' || (c == '>' && !arrow)) --depth;
+    if (depth == 1 && c == ',') {
+      ++commas;
+      last = at + 1;
+    }
+    if (depth > 0) continue;
+    if (c != ')') return std::nullopt;
+    const std::string_view text = list.substr(last, at - last);
+    const bool none = text.empty() || text.ends_with("...");
+    return commas + (none ? 0 : 1);
+  }
+  return std::nullopt;
+}
+
 bool may_be_mangled(std::string_view symbol) noexcept {
   if (symbol.size() < 4 || symbol[0] != '_' || symbol.size() > kLongestSymbol) return false;
   if (symbol[1] == 'Z') return true;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,9 @@ struct Demangled {
 
 /// What of a demangled name comes before its parameters; the name itself where it has none.
 [[nodiscard]] std::string_view before_parameters(std::string_view name) noexcept;
+
+/// How many parameters a list of them has, "(int, ns::pair<a, b>) const": without "..."; nothing where it is no list.
+[[nodiscard]] std::optional<std::size_t> count_parameters(std::string_view list) noexcept;
 
 /// libiberty's demanglers within bounds. A name of a hundred bytes can demangle to terabytes, by substitutions of
 /// substitutions; here a name has a limit, and so have all names of one file together.

@@ -159,16 +159,43 @@ Result<std::optional<MemberInfo>> Follower::find_member(TypeId type, std::string
   for (const MemberInfo& each : *members)
     if (each.name == name && !each.is_base) return each;
   if (depth == kMostNested) return std::nullopt;
-  for (const MemberInfo& each : *members) {
-    if (!each.name.empty() && !each.is_base) continue;
-    auto inner = find_member(each.type, name, depth + 1);
-    if (!inner) return inner;
-    if (!*inner) continue;
-    (*inner)->offset += each.offset;
-    (*inner)->is_virtual |= each.is_virtual;
-    return inner;
+  // What is in something without a name is the struct's own, and hides what base classes have.
+  std::optional<MemberInfo> found;
+  for (const bool of_base : {false, true}) {
+    for (const MemberInfo& each : *members) {
+      if (found && !of_base) return found;
+      if (each.is_base != of_base || (!of_base && !each.name.empty())) continue;
+      auto inner = find_member(each.type, name, depth + 1);
+      if (!inner) return inner;
+      if (!*inner) continue;
+      (*inner)->offset += each.offset;
+      (*inner)->is_virtual |= each.is_virtual;
+      if (found) {
+        auto one = one_of(*std::move(found), **std::move(inner));
+        if (!one) return fail(std::move(one.error()));
+        found = *std::move(one);
+      } else {
+        found = **std::move(inner);
+      }
+    }
   }
-  return std::nullopt;
+  return found;
+}
+
+/// Of two members of one name, in different base classes: as in C++ neither, but for what hides that of a virtual base,
+/// or is beside an object without members, as deleters and allocators are.
+Result<MemberInfo> Follower::one_of(MemberInfo one, MemberInfo other) const {
+  if (one.is_virtual != other.is_virtual) return one.is_virtual ? std::move(other) : std::move(one);
+  if (one.is_virtual) return one;  // the same, for all that is known
+  const auto is_empty = [this](const MemberInfo& member) {
+    const auto type = info({member.type});
+    if (!type || type->type.kind != TypeKind::structure || type->type.size > 1) return false;
+    const auto members = members_of(member.type);
+    return members && members->empty();
+  };
+  if (is_empty(one)) return other;
+  if (is_empty(other)) return one;
+  return fail(ErrorKind::invalid_argument, fmt::format("'{}' is a member of several base classes", one.name));
 }
 
 std::vector<std::string> Follower::near_members(TypeId type, std::string_view name) const {
@@ -186,9 +213,10 @@ Result<Follower::Object> Follower::take_member(Object object, const PathStep& st
   const bool arrow = step.kind == PathStep::Kind::pointer_member;
   const bool pointer = type->type.kind == TypeKind::pointer || type->type.kind == TypeKind::text;
   std::string text = object.followed_by(fmt::format("{}{}", arrow ? "->" : ".", step.name));
-  if (arrow && !pointer)
+  if (arrow && !pointer && type->type.kind == TypeKind::structure)
     return refuse(fmt::format("{} is no pointer but {}: write {}.{}", object.text, type->text, object.text, step.name),
                   step);
+  if (arrow && !pointer) return refuse(fmt::format("{} is no pointer but {}", object.text, type->text), step);
   if (!arrow && pointer)
     return refuse(fmt::format("{} is a pointer ({}): write {}->{}", object.text, type->text, object.text, step.name),
                   step);

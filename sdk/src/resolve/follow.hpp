@@ -3,6 +3,7 @@
 // The types may be those of DWARF or of BTF.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,7 +52,7 @@ class Follower {
   [[nodiscard]] Result<void> add(const ValuePath& path);
   /// Members, elements and texts of argument `n` itself, where it is a struct, an array, or a text or list that is
   /// known: the argument's own place in the list shows them from then on. What a reference refers to is shown where it
-  /// is a text or list, or was `asked` for: other objects may be large.
+  /// is a number, a pointer, a text or a list, or was `asked` for: other objects may be large.
   void open(std::size_t n, bool asked);
 
  private:
@@ -132,6 +133,7 @@ class Follower {
   /// The member of that name, also one of anonymous members and base classes; nothing: there is none.
   [[nodiscard]] Result<std::optional<MemberInfo>> find_member(TypeId type, std::string_view name,
                                                               unsigned depth = 0) const;
+  [[nodiscard]] Result<MemberInfo> one_of(MemberInfo one, MemberInfo other) const;
   [[nodiscard]] std::vector<std::string> near_members(TypeId type, std::string_view name) const;
 
   [[nodiscard]] Result<void> append_size(const ValuePath& path);
@@ -149,7 +151,11 @@ class Follower {
     unsigned all = 0;
     unsigned members = 0;  ///< of which so many are shown
     unsigned nested = 0;
+    std::map<std::string, unsigned> names{};  ///< of members, and how many have them
+    std::vector<TypeId> virtual_bases{};      ///< whose members are left out
+    std::string of{};                         ///< "Base::" while those of a base class are shown
   };
+  [[nodiscard]] Result<void> count_names(TypeId type, unsigned depth, Shown& shown) const;
   [[nodiscard]] Result<void> show_members(const Object& object, unsigned depth, std::uint8_t holder, Shown& shown);
   [[nodiscard]] Result<void> say_left_out(const Object& object, std::uint64_t all, std::uint64_t shown,
                                           std::uint8_t holder);

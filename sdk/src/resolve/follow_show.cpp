@@ -64,7 +64,11 @@ void Follower::open(std::size_t n, bool asked) {
   auto referred = without_reference(object);
   const auto type = referred ? info(referred->type) : Result<TypeInfo>(TypeInfo{});
   const bool by_reference = std::holds_alternative<BehindPointer>(referred ? referred->place : object.place);
-  if (!type || (type->type.kind != TypeKind::structure && type->type.kind != TypeKind::array)) return;
+  if (!type) return;
+  if (type->type.kind != TypeKind::structure && type->type.kind != TypeKind::array) {
+    if (!by_reference || type->type.size == 0) return;
+    asked = true;
+  }
   const std::vector<Arg> before = list_.args;
   const auto shown = by_reference && !asked
                          ? show_known(*referred, *type, depth_.structures, n, std::nullopt)
@@ -112,10 +116,31 @@ Result<void> Follower::show(Object object, unsigned depth, std::optional<std::si
   const auto number = static_cast<std::uint8_t>(where);
   if (!structure) return show_elements(object, *type, depth - 1, number);
   Shown shown;
+  if (auto counted = count_names(object.type.id, 0, shown); !counted) return counted;
   if (auto added = show_members(object, depth - 1, number, shown); !added) return added;
   return say_left_out(object, shown.all, shown.members, number);
 }
 
+Result<void> Follower::count_names(TypeId type, unsigned depth, Shown& shown) const {
+  auto members = members_of(type);
+  if (!members) return fail(std::move(members.error()));
+  for (const MemberInfo& each : *members) {
+    const bool nested = each.is_base || each.name.empty();
+    if (!nested) ++shown.names[each.name];
+    if (!nested || depth == kMostNested) continue;
+    if (each.is_virtual && std::ranges::find(shown.virtual_bases, each.type) != shown.virtual_bases.end()) continue;
+    if (each.is_virtual) {
+      shown.virtual_bases.push_back(each.type);
+      const auto left_out = members_of(each.type);
+      if (left_out) shown.all += static_cast<unsigned>(std::ranges::count(*left_out, false, &MemberInfo::is_base));
+      continue;
+    }
+    if (auto counted = count_names(each.type, depth + 1, shown); !counted) return counted;
+  }
+  return {};
+}
+
+/// A name that several have is that of the struct's own; in base classes it has theirs before it.
 Result<void> Follower::show_members(const Object& object, unsigned depth, std::uint8_t holder, Shown& shown) {
   auto members = members_of(object.type.id);
   if (!members) return fail(std::move(members.error()));
@@ -132,11 +157,15 @@ Result<void> Follower::show_members(const Object& object, unsigned depth, std::u
     Result<void> added;
     if (nested) {
       ++shown.nested;
+      const std::string outer = shown.of;
+      if (const auto base = info(member.type); each.is_base && base) shown.of += base->text + "::";
       added = show_members(member, depth, holder, shown);
+      shown.of = outer;
       --shown.nested;
     } else {
       ++shown.members;
-      member.text = object.followed_by("." + each.name);
+      const bool one_of_several = shown.names[each.name] > 1;
+      member.text = object.followed_by("." + (one_of_several ? shown.of : "") + each.name);
       member.is_sum = false;
       added = show(std::move(member), depth, std::nullopt, holder);
     }

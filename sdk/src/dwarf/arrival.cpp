@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// "a = b;" at the beginning of a function is no instruction: from its first one on a's value is in the register that b
+// was passed in, and that is what lists say of a there. GCC's have the value that was passed in an entry of its own
+// (tells_each_value()), those of other compilers lack it. Which it is shows by the calling convention, and where that
+// is not known by the order of the registers: they are given to parameters from left to right, whichever are left out.
+#include "dwarf/arrival.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+
+#include "dwarf/compiler.hpp"
+#include "dwarf/locator.hpp"
+
+namespace usdt::dwarf {
+namespace {
+
+using arch::UserPlace;
+
+class Arrival {
+ public:
+  explicit Arrival(const Moment& moment) : moment_(moment), locator_(moment.arch) {}
+
+  /// Whether it is in a register that nobody passes it in, or made of one.
+  [[nodiscard]] bool is_elsewhere(const StatedPlace& told, const UserPlace& place) const {
+    if (place.where == UserPlace::Where::unknown || place.where == UserPlace::Where::nowhere) return false;
+    return std::ranges::any_of(told.pieces, [&](const WherePiece& piece) {
+      const auto reg = register_of(piece.where);
+      return reg && std::ranges::find(place.parts, *reg, &arch::UserPart::reg) == place.parts.end();
+    });
+  }
+
+  /// Made of registers or of what they lead to, as nothing is that was passed.
+  [[nodiscard]] bool is_computed(const StatedPlace& told) const {
+    return std::ranges::any_of(told.pieces, [&](const WherePiece& piece) {
+      const auto* made = std::get_if<IsValue>(&piece.where);
+      if (made == nullptr || !made->value.sum.base || made->value.sum.anchor != Anchor::none) return false;
+      const Sum& sum = made->value.sum;
+      return locator_.id_of(*sum.base) != moment_.arch.stack_pointer && (made->value.loaded || !sum.is_register());
+    });
+  }
+
+  [[nodiscard]] bool has_register(const StatedPlace& told) const {
+    return std::ranges::any_of(told.pieces,
+                               [this](const WherePiece& piece) { return number_of(piece.where).has_value(); });
+  }
+
+  /// Whether the registers of all that lists tell of are in the order of the convention, each once.
+  [[nodiscard]] bool are_in_order(const std::vector<StatedPlace>& told) const {
+    std::optional<std::ptrdiff_t> last;
+    for (const StatedPlace& each : told) {
+      for (const WherePiece& piece : each.pieces) {
+        const auto number = each.from_list ? number_of(piece.where) : std::nullopt;
+        if (!number) continue;
+        if (last && *number <= *last) return false;
+        last = number;
+      }
+    }
+    return true;
+  }
+
+ private:
+  [[nodiscard]] std::optional<RegisterId> register_of(const Where& where) const {
+    if (const auto* in = std::get_if<InRegister>(&where)) return locator_.id_of(in->number);
+    const auto* made = std::get_if<IsValue>(&where);
+    if (made == nullptr || made->value.loaded || !made->value.sum.is_register()) return std::nullopt;
+    return locator_.id_of(*made->value.sum.base);
+  }
+
+  /// Which one it is of those that arguments are passed in.
+  [[nodiscard]] std::optional<std::ptrdiff_t> number_of(const Where& where) const {
+    const auto reg = register_of(where);
+    const auto& all = moment_.arch.user_calls.arguments;
+    const auto found = reg ? std::ranges::find(all, *reg) : all.end();
+    return found == all.end() ? std::nullopt : std::optional(found - all.begin());
+  }
+
+  const Moment& moment_;
+  Locator locator_;
+};
+
+}  // namespace
+
+Contradictions contradictions(const Moment& moment, const std::vector<StatedPlace>& told,
+                              const std::vector<UserPlace>& places) {
+  Contradictions found{.assigned = std::vector<bool>(told.size(), false)};
+  if (!moment.at_entry || moment.instance.inlined) return found;
+  const Arrival arrival(moment);
+  const bool each_is_told = tells_each_value(moment.die);
+  const bool order_known =
+      number(attribute(moment.die, DW_AT_calling_convention)).value_or(DW_CC_normal) == DW_CC_normal;
+  const bool in_order = each_is_told || !places.empty() || !order_known || arrival.are_in_order(told);
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    if (!told[i].from_list) continue;
+    const bool elsewhere = !places.empty() && arrival.is_elsewhere(told[i], places[i]);
+    // (Clang says by an attribute how a function is called, if not as others are.)
+    found.convention |= elsewhere && !is_clang(moment.die);
+    if (each_is_told) continue;
+    found.assigned[i] = elsewhere || arrival.is_computed(told[i]) || (!in_order && arrival.has_register(told[i]));
+  }
+  return found;
+}
+
+}  // namespace usdt::dwarf
