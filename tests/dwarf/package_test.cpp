@@ -166,6 +166,7 @@ TEST_P(Packages, that_are_damaged_end_in_an_error_or_in_less) {
 INSTANTIATE_TEST_SUITE_P(
     Compilers, Packages,
     testing::Values("g++ -gdwarf-4 -gsplit-dwarf -O0 | dwp", "g++ -gdwarf-4 -gsplit-dwarf -O2 | dwp",
+                    "g++ -gdwarf-4 -gsplit-dwarf -O2 -fdebug-types-section | dwp",
                     "g++ -gdwarf-4 -gsplit-dwarf -O2 | llvm-dwp", "g++ -gdwarf-5 -gsplit-dwarf -O2 | llvm-dwp",
                     "clang++ -gdwarf-4 -gsplit-dwarf -O2 -fdebug-types-section | dwp",
                     "clang++ -gdwarf-5 -gsplit-dwarf -O0 | llvm-dwp", "clang++ -gdwarf-5 -gsplit-dwarf -O2 | llvm-dwp",

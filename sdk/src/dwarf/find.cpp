@@ -214,9 +214,8 @@ Result<void> DebugInfo::Impl::may_read_on() const {
   if (stop.stop_requested())
     return fail(ErrorKind::stopped, fmt::format("stopped while reading debug information of {}", main.path.string()));
   if (split.spent())
-    return fail(ErrorKind::limit,
-                fmt::format("{}.dwp: units that have the same types and strings again and again: not read to the end",
-                            opened->path.string()));
+    return fail(ErrorKind::limit, fmt::format("{}: split debug information that comes to too much: not read to the end",
+                                              main.path.string()));
   if (shared_reads.spent())
     return fail(ErrorKind::limit, fmt::format("{}: debug information whose functions lead to the same entries again "
                                               "and again: not read to the end",

@@ -72,6 +72,10 @@ struct DwarfFile {
   [[nodiscard]] DebugSections sections() const;
 };
 
+/// Refuses what makes libelf and libdw allocate more than any real file has. Errors: limit.
+[[nodiscard]] Result<void> check_claims(const elf::File& file, const elf::Image& image,
+                                        const std::filesystem::path& path);
+
 /// The ELF sections of `file`. Errors: those of FileBytes::read(), malformed.
 [[nodiscard]] Result<DwarfFile> open_elf(const elf::File& file, const std::filesystem::path& path);
 

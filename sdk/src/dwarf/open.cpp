@@ -49,6 +49,8 @@ std::uint64_t unpacked_size(const elf::File& file, const elf::Image& image, cons
                     : elf::little(elf::load<Elf32_Chdr>(bytes, 0).ch_size);
 }
 
+}  // namespace
+
 /// libelf and libdw allocate what headers claim: claims no file can keep are refused before they see them.
 Result<void> check_claims(const elf::File& file, const elf::Image& image, const fs::path& path) {
   const auto refuse = [&path](std::string_view what) {
@@ -66,6 +68,8 @@ Result<void> check_claims(const elf::File& file, const elf::Image& image, const 
   }
   return {};
 }
+
+namespace {
 
 /// libdw keeps abbreviations for each unit, in ten times their size: units of other people's files may all lead to the
 /// same ones. Where a compiler or dwz shares them, they are a small part of what the units have.
@@ -147,7 +151,7 @@ Result<void> use_package(DwarfFile& main, const elf::OpenedFile& opened, SplitUn
     if (!package) return fail(std::move(package.error()));
     return split.use(*std::move(package), main);
   }
-  return {};
+  return split.use({}, main);
 }
 
 Error no_debug_information(const elf::OpenedFile& opened, const Result<elf::DebugFile>& separate) {
