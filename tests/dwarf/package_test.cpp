@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <random>
@@ -172,6 +173,29 @@ INSTANTIATE_TEST_SUITE_P(
                     "clang++ -gdwarf-5 -gsplit-dwarf -O0 | llvm-dwp", "clang++ -gdwarf-5 -gsplit-dwarf -O2 | llvm-dwp",
                     "clang++ -gdwarf-5 -gsplit-dwarf -O2 -ffunction-sections | llvm-dwp",
                     "clang++ -gdwarf-5 -gsplit-dwarf -O2 -fdebug-types-section | llvm-dwp"));
+
+class SplitFiles : public Packages {};
+INSTANTIATE_TEST_SUITE_P(Compilers, SplitFiles,
+                         testing::Values("g++ -gdwarf-5 -gsplit-dwarf -O2", "clang++ -gdwarf-4 -gsplit-dwarf -O2",
+                                         "clang++ -gdwarf-5 -gsplit-dwarf -O2"));
+
+TEST_P(SplitFiles, are_found_beside_a_program_that_was_moved) {
+  run("mkdir built && mv a.cpp b.cpp built && cd built && " + GetParam() +
+      " a.cpp b.cpp -o prog && mv prog *.dwo .. && rm -r ../built");
+  EXPECT_GE(all().size(), 6U);
+}
+
+TEST_P(SplitFiles, of_others_may_be_cut_off_while_they_are_read) {
+  if (::geteuid() != 0) GTEST_SKIP() << "makes a file somebody else's: root";
+  run(GetParam() + " a.cpp b.cpp -o prog && chown 65534 *.dwo");
+  const auto info = open();
+  ASSERT_TRUE(info) << info.error().message;
+  const auto functions = info->functions([](const FunctionInfo&) { return true; });
+  ASSERT_TRUE(functions && functions->size() >= 5);
+  run("for each in *.dwo; do truncate -s 0 $each; done");
+  for (const FunctionInfo& function : *functions)
+    for (const dwarf::Instance& instance : function.instances) EXPECT_TRUE(info->signature(function, instance));
+}
 
 class Package : public Packages {};
 INSTANTIATE_TEST_SUITE_P(One, Package, testing::Values("g++ -gdwarf-4 -gsplit-dwarf -O2 | dwp"));
