@@ -122,7 +122,10 @@ TEST_P(Packages, say_what_the_files_in_them_say) {
   run(build_command(GetParam(), "a.cpp b.cpp"));
   EXPECT_EQ(all(), right);
   run("mv prog.dwp other.dwp");
-  EXPECT_TRUE(all().empty());  // the .dwo files are gone: without the package there is nothing
+  const auto without = open();
+  ASSERT_TRUE(without) << without.error().message;
+  EXPECT_TRUE(all_of(*without).empty());
+  EXPECT_THAT(without->missing(), testing::AllOf(HasSubstr("2 of 2 units"), HasSubstr("a.dwo"), HasSubstr(".dwp")));
 }
 
 TEST_P(Packages, are_found_by_the_name_of_a_stripped_program_and_of_its_debug_file) {
@@ -195,6 +198,24 @@ TEST_P(SplitFiles, of_others_may_be_cut_off_while_they_are_read) {
   run("for each in *.dwo; do truncate -s 0 $each; done");
   for (const FunctionInfo& function : *functions)
     for (const dwarf::Instance& instance : function.instances) EXPECT_TRUE(info->signature(function, instance));
+}
+
+class SharedInformation : public Packages {};
+INSTANTIATE_TEST_SUITE_P(Compilers, SharedInformation,
+                         testing::Values("g++ -gdwarf-5 -O2", "g++ -gdwarf-4 -O0", "clang++ -gdwarf-4 -O2"));
+
+TEST_P(SharedInformation, of_dwz_is_what_it_was_before) {
+  if (run_in(dir_, "command -v dwz").status != 0) GTEST_SKIP() << "no dwz here";
+  run("for each in prog other; do " + GetParam() + " a.cpp b.cpp -o $each || exit; done");
+  const std::vector<Known> right = all();
+  EXPECT_GE(right.size(), 6U);
+  run("dwz -m shared.debug prog other && readelf -SW prog | grep gnu_debugaltlink");
+  EXPECT_EQ(all(), right);
+  run("mv shared.debug elsewhere");
+  const auto without = open();
+  ASSERT_FALSE(without);
+  EXPECT_EQ(without.error().kind, ErrorKind::not_found);
+  EXPECT_THAT(without.error().message, HasSubstr("shared.debug"));
 }
 
 class Package : public Packages {};

@@ -66,8 +66,8 @@ struct ProbeFile {
   std::vector<ScanWarning> warnings = {};
   std::vector<FunctionPoint> functions = {};
   std::string no_types = {};  ///< why nothing is known of the functions' types; empty: something is
-  /// Why debug information that there is was refused, or not read to the end: functions, copies inlined by the compiler
-  /// and types may be missing. Empty: it was not, or there is none.
+  /// Why debug information that there is was refused, not read to the end, or is in files that are gone: functions,
+  /// copies inlined by the compiler and types may be missing. Empty: it was not, or there is none.
   std::string refused = {};
 };
 

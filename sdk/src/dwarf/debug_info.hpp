@@ -97,6 +97,10 @@ class DebugInfo {
   /// The file it was read from: the given one, or its separate debug file.
   [[nodiscard]] const std::filesystem::path& path() const noexcept;
 
+  /// Of what was asked for up to here: which split units (.dwo, .dwp) it would have been in that are not there. Empty:
+  /// nothing is missing.
+  [[nodiscard]] std::string missing() const;
+
   /// The function whose code begins at `entry`, with that one instance. Reads the address table (.debug_aranges, else
   /// the head of each unit) and one unit. Errors: not_found, stopped, limit.
   [[nodiscard]] Result<FunctionInfo> function_at(VirtAddr entry) const;

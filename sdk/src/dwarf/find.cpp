@@ -351,6 +351,11 @@ Result<std::vector<FunctionInfo>> DebugInfo::functions(const Wanted& wanted, con
   return std::move(collector).take();
 }
 
+std::string DebugInfo::missing() const {
+  const std::scoped_lock lock(impl_->mutex);
+  return impl_->split.missing();
+}
+
 Result<std::vector<FunctionInfo>> DebugInfo::functions_named(std::string_view name, const StopToken& stop) const {
   return functions(
       [name](const FunctionInfo& each) {

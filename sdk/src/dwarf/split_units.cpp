@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <string>
 #include <unordered_set>
 #include <vector>
 
@@ -246,6 +247,8 @@ struct SplitUnits::Sources {
   };
   std::vector<Named> redirected = {};             ///< by id
   std::unordered_set<const void*> provided = {};  ///< skeletons that libdw was asked about
+  std::uint64_t missing = 0;                      ///< of those
+  TextPlace first_missing = {};
 
   void redirect(DwarfFile& main);
   [[nodiscard]] const Named* find(std::uint64_t id) const noexcept {
@@ -322,6 +325,14 @@ SplitUnits::~SplitUnits() = default;
 
 bool SplitUnits::spent() const noexcept { return sources_ && sources_->budget.spent(); }
 
+std::string SplitUnits::missing() const {
+  if (!sources_ || sources_->missing == 0) return {};
+  return fmt::format(
+      "debug information of {} of {} units is in split files (the first is {}) that are not there or of "
+      "another build, nor is there a package with it (.dwp)",
+      sources_->missing, sources_->redirected.size(), sources_->first_missing.in(sources_->named));
+}
+
 Result<void> SplitUnits::use(DwarfFile package, DwarfFile& main) {
   auto index = package.elf ? DwarfPackage::read(sections_of(package.elf.get())) : DwarfPackage();
   if (!index) {
@@ -353,9 +364,12 @@ Dwarf_Die SplitUnits::whole(Dwarf_Die unit) const {
     return unit;
   const auto* named = sources_ ? sources_->find(id) : nullptr;
   if (named == nullptr) return unit;
-  if (sources_->provided.insert(unit.cu).second) sources_->provide(*named, unit);
-  const bool found = dwarf_cu_info(unit.cu, nullptr, nullptr, nullptr, &split, nullptr, nullptr, nullptr) == 0;
-  return found && split.addr != nullptr ? split : unit;
+  const bool is_new = sources_->provided.insert(unit.cu).second;
+  if (is_new) sources_->provide(*named, unit);
+  const bool answered = dwarf_cu_info(unit.cu, nullptr, nullptr, nullptr, &split, nullptr, nullptr, nullptr) == 0;
+  if (answered && split.addr != nullptr) return split;
+  if (is_new && sources_->missing++ == 0) sources_->first_missing = named->name;
+  return unit;
 }
 
 }  // namespace usdt::dwarf

@@ -5,6 +5,7 @@
 #include <elfutils/libdw.h>
 
 #include <memory>
+#include <string>
 
 #include "usdt/result.hpp"
 
@@ -32,6 +33,8 @@ class SplitUnits {
   /// Units were left out: those of the package have in common what comes to many times its size, or the .dwo files that
   /// somebody else may change are too much to keep.
   [[nodiscard]] bool spent() const noexcept;
+  /// Which of those that were asked for are not there; empty: none.
+  [[nodiscard]] std::string missing() const;
 
  private:
   struct Sources;

@@ -401,6 +401,7 @@ class FunctionFinder {
       file_.refused = std::move(found.error().message);
       return {};
     }
+    if (file_.refused.empty()) file_.refused = debug_->missing();
     for (const dwarf::FunctionInfo& info : *found) {
       Function function = named(info);
       for (const dwarf::Instance& instance : info.instances) {
