@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "dwarf/debug_info.hpp"
+#include "packaged.hpp"
 #include "toolchain.hpp"
 
 namespace usdt::test {
@@ -59,7 +60,7 @@ class Program : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     dir_.write("prog.cpp", kSource);
-    const auto built = run_in(dir_, GetParam() + " prog.cpp -o prog");
+    const auto built = run_in(dir_, build_command(GetParam(), "prog.cpp"));
     ASSERT_EQ(built.status, 0) << built.output;
     const auto file = ElfFile::open(dir_ / "prog");
     ASSERT_TRUE(file) << file.error().message;
@@ -201,7 +202,7 @@ int entry{0}(int x) {{ return app{0}::Handler::run(x) {1} + shared::Box<int>{{x}
     calls += fmt::format(" + entry{}(argc)", unit);
   }
   dir.write("main.cpp", fmt::format("{}int main(int argc, char**) {{ return 0{}; }}\n", declared, calls));
-  const auto built = run_in(dir, GetParam() + " *.cpp -o prog");
+  const auto built = run_in(dir, build_command(GetParam(), "*.cpp"));
   ASSERT_EQ(built.status, 0) << built.output;
   const auto file = ElfFile::open(dir / "prog");
   ASSERT_TRUE(file);
@@ -238,12 +239,15 @@ INSTANTIATE_TEST_SUITE_P(Compilers, ProgramOfUnits,
                                          "g++ -g -O2 -gsplit-dwarf", "g++ -g -O2 -fdebug-types-section",
                                          "g++ -g -O2 -gz", "g++ -g -O2 -gdwarf-3", "g++ -g -O2 -m32", "clang++ -g -O2",
                                          "clang++ -g -O2 -gdwarf-4", "clang++ -g -O2 -gsplit-dwarf",
-                                         "clang++ -g -O2 -gdwarf64"));
+                                         "clang++ -g -O2 -gdwarf64", "g++ -g -O2 -gdwarf-4 -gsplit-dwarf | dwp",
+                                         "clang++ -g -O2 -gsplit-dwarf | llvm-dwp"));
 
 INSTANTIATE_TEST_SUITE_P(Compilers, Program,
                          testing::Values("g++ -g -O0", "g++ -g -O2", "g++ -gdwarf-4 -O1 -no-pie", "clang++ -g -O0",
                                          "clang++ -g -O2", "g++ -gdwarf-4 -O2 -fdebug-types-section", "g++ -g -O2 -gz",
-                                         "g++ -g -O2 -gsplit-dwarf", "clang++ -g -O2 -gsplit-dwarf"),
+                                         "g++ -g -O2 -gsplit-dwarf", "clang++ -g -O2 -gsplit-dwarf",
+                                         "g++ -g -O2 -gdwarf-4 -gsplit-dwarf | dwp",
+                                         "clang++ -g -O2 -gsplit-dwarf | llvm-dwp"),
                          [](const auto& each) {
                            std::string name = each.param;
                            std::erase_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });

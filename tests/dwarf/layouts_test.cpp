@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "dwarf/debug_info.hpp"
+#include "packaged.hpp"
 #include "toolchain.hpp"
 
 namespace usdt::test {
@@ -154,7 +155,7 @@ class Layouts : public testing::TestWithParam<std::string> {
  protected:
   void build(std::string_view file, std::string_view source, std::string_view others = "") {
     dir_.write(file, source);
-    const auto built = run_in(dir_, fmt::format("{} -w {} {} -o prog", GetParam(), file, others));
+    const auto built = run_in(dir_, build_command(GetParam(), fmt::format("-w {} {}", file, others)));
     if (built.status != 0 && GetParam().find("-m32") != std::string::npos) GTEST_SKIP() << "no -m32 here";
     ASSERT_EQ(built.status, 0) << built.output;
     open("prog");
@@ -304,7 +305,9 @@ INSTANTIATE_TEST_SUITE_P(Compilers, Layouts,
                          testing::Values("gcc -gdwarf-5", "gcc -gdwarf-4 -O2", "gcc -gdwarf-2 -gstrict-dwarf",
                                          "gcc -gdwarf-5 -m32", "gcc -g -fdebug-types-section", "gcc -g -gsplit-dwarf",
                                          "clang -gdwarf-5", "clang -gdwarf-4", "clang -gdwarf-2",
-                                         "clang -gdwarf-4 -fdebug-types-section"));
+                                         "clang -gdwarf-4 -fdebug-types-section",
+                                         "gcc -gdwarf-4 -gsplit-dwarf -fdebug-types-section | dwp",
+                                         "clang -gdwarf-5 -gsplit-dwarf -fdebug-types-section | llvm-dwp"));
 INSTANTIATE_TEST_SUITE_P(Compilers, Classes,
                          testing::Values("g++ -gdwarf-5", "g++ -gdwarf-4", "g++ -gdwarf-3 -gstrict-dwarf",
                                          "g++ -g -fdebug-types-section", "clang++ -gdwarf-5", "clang++ -gdwarf-4",

@@ -91,7 +91,7 @@ class ScopesWithoutEnd : public testing::Test {
 /// The function of each of the first two units.
 std::pair<Dwarf_Die, Dwarf_Die> functions_of_units(Dwarf* dwarf) {
   std::vector<Dwarf_Die> found;
-  dwarf::for_each_unit(dwarf, [&found](Dwarf_Die unit) {
+  dwarf::for_each_unit(dwarf, dwarf::SplitUnits(), [&found](Dwarf_Die unit) {
     found.push_back(*dwarf::first_child(*dwarf::first_child(unit)));
     return found.size() < 2;
   });

@@ -66,8 +66,8 @@ struct ProbeFile {
   std::vector<ScanWarning> warnings = {};
   std::vector<FunctionPoint> functions = {};
   std::string no_types = {};  ///< why nothing is known of the functions' types; empty: something is
-  /// Why the file's debug information was refused, or not read to its end, so that functions, copies inlined by the
-  /// compiler and types may be missing. Empty: it was read, or there is none.
+  /// Why the file's debug information was refused, or not read to its end, or is in files that are gone, so that
+  /// functions, copies inlined by the compiler and types may be missing. Empty: it was read, or there is none.
   std::string refused = {};
 };
 

@@ -84,8 +84,8 @@ struct Signature {
 class DebugInfo {
  public:
   /// That of `file` itself, else of its separate debug file of the same build (elf::find_debug_file); with what these
-  /// refer to: the file that dwz shares between packages (.gnu_debugaltlink), .dwo files (not .dwp, which libdw before
-  /// 0.191 does not read). `file` may be gone afterwards.
+  /// refer to: the file that dwz shares between packages (.gnu_debugaltlink), split units of a package beside one of
+  /// them (FILE.dwp), else of .dwo files. `file` may be gone afterwards.
   /// Errors: not_found (there is none; the message names the package that would have it), not_supported (a file that
   /// is not linked), malformed, limit, stopped.
   [[nodiscard]] static Result<DebugInfo> open(const ElfFile& file, const StopToken& stop = {});
@@ -96,6 +96,10 @@ class DebugInfo {
 
   /// The file it was read from: the given one, or its separate debug file.
   [[nodiscard]] const std::filesystem::path& path() const noexcept;
+
+  /// Of what was asked for up to here: which split units (.dwo, .dwp) it would have been in that are not there. Empty:
+  /// nothing is missing.
+  [[nodiscard]] std::string missing() const;
 
   /// The function whose code begins at `entry`, with that one instance. Reads the address table (.debug_aranges, else
   /// the head of each unit) and one unit. Errors: not_found, stopped, limit.

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Functions by address and by name.
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <map>
 #include <tuple>
 
@@ -13,7 +10,6 @@
 #include "dwarf/impl.hpp"
 #include "dwarf/index_cache.hpp"
 #include "dwarf/types.hpp"
-#include "sys/regular_file.hpp"
 
 namespace usdt::dwarf {
 namespace {
@@ -141,32 +137,6 @@ class Collector {
 
 namespace {
 
-/// libdw opens the .dwo file that a skeleton unit names, and tries two names for it: that must not be a device or a
-/// FIFO.
-bool names_regular_files(Dwarf_Die skeleton) {
-  auto name = text(own_attribute(skeleton, DW_AT_dwo_name));
-  if (name.empty()) name = text(own_attribute(skeleton, DW_AT_GNU_dwo_name));
-  const std::filesystem::path file(name);
-  const auto in_directory = std::filesystem::path(text(own_attribute(skeleton, DW_AT_comp_dir))) / file;
-  return std::ranges::none_of(std::array{file, in_directory}, [](const std::filesystem::path& path) {
-    return sys::open_regular(AT_FDCWD, path.c_str()).error == EINVAL;
-  });
-}
-
-}  // namespace
-
-Dwarf_Die whole_unit(Dwarf_Die unit) {
-  std::uint8_t kind = 0;
-  Dwarf_Die split;
-  if (dwarf_cu_info(unit.cu, nullptr, &kind, nullptr, nullptr, nullptr, nullptr, nullptr) != 0 ||
-      kind != DW_UT_skeleton || !names_regular_files(unit))
-    return unit;
-  const bool found = dwarf_cu_info(unit.cu, nullptr, nullptr, nullptr, &split, nullptr, nullptr, nullptr) == 0;
-  return found && split.addr != nullptr ? split : unit;
-}
-
-namespace {
-
 /// Each unit as it is in its file, until `visit(unit, whether it has a type only)` returns false.
 template <class Visit>
 void for_each_unit_in(Dwarf* dwarf, Visit&& visit) {
@@ -180,22 +150,23 @@ void for_each_unit_in(Dwarf* dwarf, Visit&& visit) {
 
 }  // namespace
 
-void for_each_unit(Dwarf* dwarf, const std::function<bool(Dwarf_Die)>& visit) {
-  for_each_unit_in(dwarf, [&](Dwarf_Die unit, bool is_type) { return is_type || visit(whole_unit(unit)); });
+void for_each_unit(Dwarf* dwarf, const SplitUnits& split, const std::function<bool(Dwarf_Die)>& visit) {
+  for_each_unit_in(dwarf, [&](Dwarf_Die unit, bool is_type) { return is_type || visit(split.whole(unit)); });
 }
 
-void for_each_unit(Dwarf* dwarf, const UnitSet& units, const std::function<bool(Dwarf_Die)>& visit) {
+void for_each_unit(Dwarf* dwarf, const SplitUnits& split, const UnitSet& units,
+                   const std::function<bool(Dwarf_Die)>& visit) {
   for_each_unit_in(dwarf, [&](Dwarf_Die unit, bool is_type) {
-    return is_type || !units.contains(dwarf_dieoffset(&unit) - dwarf_cuoffset(&unit)) || visit(whole_unit(unit));
+    return is_type || !units.contains(dwarf_dieoffset(&unit) - dwarf_cuoffset(&unit)) || visit(split.whole(unit));
   });
 }
 
-void for_each_unit_and_type(Dwarf* dwarf, const std::function<bool(Dwarf_Die)>& visit) {
+void for_each_unit_and_type(Dwarf* dwarf, const SplitUnits& split, const std::function<bool(Dwarf_Die)>& visit) {
   for_each_unit_in(dwarf, [&](Dwarf_Die unit, bool) {
-    const Dwarf_Die whole = whole_unit(unit);
+    const Dwarf_Die whole = split.whole(unit);
     if (whole.addr == unit.addr) return visit(unit);
     bool more = true;
-    for_each_unit_in(dwarf_cu_getdwarf(whole.cu), [&](Dwarf_Die split, bool) { return more = visit(split); });
+    for_each_unit_in(dwarf_cu_getdwarf(whole.cu), [&](Dwarf_Die each, bool) { return more = visit(each); });
     return more;
   });
 }
@@ -242,6 +213,9 @@ Error DebugInfo::Impl::names_spent() const {
 Result<void> DebugInfo::Impl::may_read_on() const {
   if (stop.stop_requested())
     return fail(ErrorKind::stopped, fmt::format("stopped while reading debug information of {}", main.path.string()));
+  if (split.spent())
+    return fail(ErrorKind::limit, fmt::format("{}: split debug information that comes to too much: not read to the end",
+                                              main.path.string()));
   if (shared_reads.spent())
     return fail(ErrorKind::limit, fmt::format("{}: debug information whose functions lead to the same entries again "
                                               "and again: not read to the end",
@@ -263,11 +237,11 @@ FunctionInfo DebugInfo::Impl::describe(Dwarf_Die die) const {
 
 std::optional<Dwarf_Die> DebugInfo::Impl::unit_at(VirtAddr pc) const {
   Dwarf_Die unit;
-  if (dwarf_addrdie(main.dwarf.get(), pc.value, &unit) != nullptr) return whole_unit(unit);
+  if (dwarf_addrdie(main.dwarf.get(), pc.value, &unit) != nullptr) return split.whole(unit);
   // Clang writes no .debug_aranges: the units themselves are asked.
   if (!unit_ranges) {
     unit_ranges.emplace();
-    for_each_unit(main.dwarf.get(), [this](Dwarf_Die each) {
+    for_each_unit(main.dwarf.get(), split, [this](Dwarf_Die each) {
       add_ranges(each, shared_reads, *unit_ranges);
       return true;
     });
@@ -359,7 +333,7 @@ Result<std::vector<FunctionInfo>> DebugInfo::functions(const Wanted& wanted, con
   Collector collector(*impl_, wanted);
   bool circular = false;
   const auto stopped = [&] { return stop.stop_requested() || impl_->stop.stop_requested(); };
-  for_each_unit(impl_->main.dwarf.get(), impl_->units_with(wanted, stop), [&](Dwarf_Die unit) {
+  for_each_unit(impl_->main.dwarf.get(), impl_->split, impl_->units_with(wanted, stop), [&](Dwarf_Die unit) {
     CodeWalk walk(impl_->code, stop, [&](Dwarf_Die die, VirtAddr pc, const Dwarf_Die* inside) {
       collector.add(die, pc, inside);
       return !impl_->names.spent() && impl_->may_read_on().has_value();
@@ -375,6 +349,11 @@ Result<std::vector<FunctionInfo>> DebugInfo::functions(const Wanted& wanted, con
   if (circular)
     return fail(ErrorKind::malformed, fmt::format("{}: debug information leads in circles", path().string()));
   return std::move(collector).take();
+}
+
+std::string DebugInfo::missing() const {
+  const std::scoped_lock lock(impl_->mutex);
+  return impl_->split.missing();
 }
 
 Result<std::vector<FunctionInfo>> DebugInfo::functions_named(std::string_view name, const StopToken& stop) const {

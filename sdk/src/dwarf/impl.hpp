@@ -19,6 +19,7 @@
 #include "dwarf/frame.hpp"
 #include "dwarf/function_index.hpp"
 #include "dwarf/names.hpp"
+#include "dwarf/split_units.hpp"
 #include "dwarf/type_names.hpp"
 #include "elf/demangle.hpp"
 #include "elf/elf_impl.hpp"
@@ -63,7 +64,8 @@ class FileBytes {
 /// One file, open in libdw; `dwarf` is null where only its ELF sections are wanted.
 struct DwarfFile {
   std::filesystem::path path;
-  FileBytes bytes;  ///< what the handles read
+  FileBytes bytes;                                               ///< what the handles read
+  std::vector<std::vector<std::uint8_t>> changed_sections = {};  ///< and in place of sections of it
   ElfHandle elf;
   DwarfHandle dwarf;
 
@@ -71,12 +73,18 @@ struct DwarfFile {
   [[nodiscard]] DebugSections sections() const;
 };
 
+/// Refuses what makes libelf and libdw allocate more than any real file has. Errors: limit.
+[[nodiscard]] Result<void> check_claims(const elf::File& file, const elf::Image& image,
+                                        const std::filesystem::path& path);
+
 /// The ELF sections of `file`. Errors: those of FileBytes::read(), malformed.
 [[nodiscard]] Result<DwarfFile> open_elf(const elf::File& file, const std::filesystem::path& path);
 
-/// The same with its debug information. Errors: also limit (claims of sizes that no file can keep).
+/// The same with its debug information; `prepare` is called with it before libdw begins. Errors: also limit (claims of
+/// sizes that no file can keep), and those of `prepare`.
+using Prepare = std::function<Result<void>(DwarfFile&)>;
 [[nodiscard]] Result<DwarfFile> open_dwarf(const elf::File& file, const elf::Image& image,
-                                           const std::filesystem::path& path);
+                                           const std::filesystem::path& path, const Prepare& prepare = {});
 
 /// Addresses that are code of the file.
 class CodeRanges {
@@ -126,7 +134,8 @@ struct DebugInfo::Impl {
   CodeRanges code;
   DwarfFile shared;  ///< what dwz shares; no handles where there is none. Closed after `main`, which refers to it
   DwarfFile main;
-  StopToken stop;  ///< that it was opened with
+  SplitUnits split;  ///< what skeletons in `main` stand for
+  StopToken stop;    ///< that it was opened with
 
   mutable std::mutex mutex;  ///< over all that follows, and over libdw's caches
   mutable ScopeNames names;
@@ -191,14 +200,12 @@ struct FunctionLines {
 /// The line that `pc` is of, as debuggers have it; no file and 0: the line table of `unit` does not say.
 [[nodiscard]] SourceLine line_at(Dwarf_Die unit, VirtAddr pc);
 
-/// What a skeleton unit stands for, of its .dwo file; `unit` itself where it is none, or that file is not there.
-[[nodiscard]] Dwarf_Die whole_unit(Dwarf_Die unit);
-
-/// Each unit with code: of a skeleton, what it stands for (the .dwo file). Until `visit(unit)` returns false.
-void for_each_unit(Dwarf* dwarf, const std::function<bool(Dwarf_Die)>& visit);
+/// Each unit with code: of a skeleton, what it stands for. Until `visit(unit)` returns false.
+void for_each_unit(Dwarf* dwarf, const SplitUnits& split, const std::function<bool(Dwarf_Die)>& visit);
 /// The same of some units.
-void for_each_unit(Dwarf* dwarf, const UnitSet& units, const std::function<bool(Dwarf_Die)>& visit);
-/// The same with the units that have only types, of .dwo files too.
-void for_each_unit_and_type(Dwarf* dwarf, const std::function<bool(Dwarf_Die)>& visit);
+void for_each_unit(Dwarf* dwarf, const SplitUnits& split, const UnitSet& units,
+                   const std::function<bool(Dwarf_Die)>& visit);
+/// The same with the units that have only types, of split ones too.
+void for_each_unit_and_type(Dwarf* dwarf, const SplitUnits& split, const std::function<bool(Dwarf_Die)>& visit);
 
 }  // namespace usdt::dwarf

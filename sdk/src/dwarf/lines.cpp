@@ -168,9 +168,9 @@ std::optional<VirtAddr> DebugInfo::body_of(const Instance& instance) const {
 namespace {
 
 /// "; did you mean ...?" by the last components of the source files' paths.
-std::string near_files(Dwarf* dwarf, std::string_view file, const StopToken& stop) {
+std::string near_files(const DebugInfo::Impl& impl, std::string_view file, const StopToken& stop) {
   NearTexts near(last_component(file));
-  for_each_unit(dwarf, [&](Dwarf_Die unit) {
+  for_each_unit(impl.main.dwarf.get(), impl.split, [&](Dwarf_Die unit) {
     Dwarf_Files* files = nullptr;
     std::size_t count = 0;
     if (dwarf_getsrcfiles(&unit, &files, &count) != 0) return true;
@@ -183,7 +183,7 @@ std::string near_files(Dwarf* dwarf, std::string_view file, const StopToken& sto
 
 LineSearch search_units(const DebugInfo::Impl& impl, std::string_view file, std::uint32_t line, const StopToken& stop) {
   LineSearch search(impl.code, file, line);
-  for_each_unit(impl.main.dwarf.get(), [&](Dwarf_Die unit) {
+  for_each_unit(impl.main.dwarf.get(), impl.split, [&](Dwarf_Die unit) {
     search.unit(unit);
     return !stop.stop_requested();
   });
@@ -206,7 +206,7 @@ Result<std::vector<VirtAddr>> DebugInfo::addresses_of_line(std::string_view file
     return fail(ErrorKind::stopped, fmt::format("stopped while reading line tables of {}", path().string()));
   if (!search.file_known())
     return fail(ErrorKind::not_found, fmt::format("no source file of {} is called '{}'{}", path().string(), file,
-                                                  near_files(impl_->main.dwarf.get(), file, stop)));
+                                                  near_files(*impl_, file, stop)));
   return std::move(search).take();
 }
 

@@ -49,6 +49,8 @@ std::uint64_t unpacked_size(const elf::File& file, const elf::Image& image, cons
                     : elf::little(elf::load<Elf32_Chdr>(bytes, 0).ch_size);
 }
 
+}  // namespace
+
 /// libelf and libdw allocate what headers claim: claims no file can keep are refused before they see them.
 Result<void> check_claims(const elf::File& file, const elf::Image& image, const fs::path& path) {
   const auto refuse = [&path](std::string_view what) {
@@ -67,6 +69,8 @@ Result<void> check_claims(const elf::File& file, const elf::Image& image, const 
   return {};
 }
 
+namespace {
+
 /// libdw keeps abbreviations for each unit, in ten times their size: units of other people's files may all lead to the
 /// same ones. Where a compiler or dwz shares them, they are a small part of what the units have.
 Result<void> check_tables(const DwarfFile& opened) {
@@ -82,10 +86,13 @@ Result<void> check_tables(const DwarfFile& opened) {
 
 }  // namespace
 
-Result<DwarfFile> open_dwarf(const elf::File& file, const elf::Image& image, const fs::path& path) {
+Result<DwarfFile> open_dwarf(const elf::File& file, const elf::Image& image, const fs::path& path,
+                             const Prepare& prepare) {
   if (auto checked = check_claims(file, image, path); !checked) return fail(std::move(checked.error()));
   auto opened = open_elf(file, path);
   if (!opened) return opened;
+  if (prepare)
+    if (auto prepared = prepare(*opened); !prepared) return fail(std::move(prepared.error()));
   opened->dwarf.reset(dwarf_begin_elf(opened->elf.get(), DWARF_C_READ, nullptr));
   if (!opened->dwarf) {
     const char* why = dwarf_errmsg(-1);
@@ -128,6 +135,23 @@ Result<DwarfFile> open_shared(const DwarfFile& main, const elf::OpenedFile& open
   return fail(ErrorKind::not_found,
               fmt::format("{} refers to debug information in {} (build id {}), which is not there", main.path.string(),
                           name, id));
+}
+
+/// Lets units be read from a package beside the file or its debug file, where debuggers look for it.
+Result<void> use_package(DwarfFile& main, const elf::OpenedFile& opened, SplitUnits& split) {
+  for (fs::path path : {main.path, opened.path}) {
+    path += ".dwp";
+    const auto file = elf::File::open(path);
+    if (!file && file.error().kind == ErrorKind::not_found) continue;
+    if (!file) return fail(file.error());
+    const auto image = elf::read_image(*file, 0, file->size(), path.string());
+    if (!image) return fail(image.error());
+    if (auto checked = check_claims(*file, *image, path); !checked) return checked;
+    auto package = open_elf(*file, path);
+    if (!package) return fail(std::move(package.error()));
+    return split.use(*std::move(package), main);
+  }
+  return split.use({}, main);
 }
 
 Error no_debug_information(const elf::OpenedFile& opened, const Result<elf::DebugFile>& separate) {
@@ -205,7 +229,7 @@ Result<DwarfFile> open_elf(const elf::File& file, const fs::path& path) {
   if (version == EV_NONE) return fail(ErrorKind::not_supported, "libelf is of another version of ELF");
   auto bytes = FileBytes::read(file, path);
   if (!bytes) return fail(std::move(bytes.error()));
-  DwarfFile opened{.path = path, .bytes = std::move(*bytes), .elf = {}, .dwarf = {}};
+  DwarfFile opened{.path = path, .bytes = std::move(*bytes), .changed_sections = {}, .elf = {}, .dwarf = {}};
   opened.elf.reset(elf_memory(opened.bytes.data(), opened.bytes.size()));
   if (opened.elf) return opened;
   const char* why = elf_errmsg(-1);
@@ -245,8 +269,9 @@ Result<DebugInfo> DebugInfo::open(const ElfFile& file, const StopToken& stop) {
   }
   auto impl = std::make_shared<Impl>(opened, std::move(separate), stop);
   const auto& debug = impl->debug_file;
-  auto main = debug ? open_dwarf(debug->file, debug->image, debug->path)
-                    : open_dwarf(opened->file, opened->image, opened->path);
+  const auto prepare = [&](DwarfFile& file_read) { return use_package(file_read, *opened, impl->split); };
+  auto main = debug ? open_dwarf(debug->file, debug->image, debug->path, prepare)
+                    : open_dwarf(opened->file, opened->image, opened->path, prepare);
   if (!main) return fail(std::move(main.error()));
   impl->main = std::move(*main);
   auto shared = open_shared(impl->main, *opened);

@@ -64,7 +64,7 @@ Result<const TypeNames*> DwarfTypes::names() const {
   bool whole = true;
   for (Dwarf* dwarf : {impl_->main.dwarf.get(), impl_->shared.dwarf.get()}) {
     if (dwarf == nullptr || !whole) continue;
-    for_each_unit_and_type(dwarf,
+    for_each_unit_and_type(dwarf, impl_->split,
                            [&](Dwarf_Die unit) { return whole = !stopped() && found.add_unit(unit, impl_->stop); });
   }
   if (stopped())

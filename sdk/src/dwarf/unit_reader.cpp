@@ -46,8 +46,9 @@ Wanted wanted_of(std::uint64_t attribute) {
       return Wanted::str_offsets_base;
     case DW_AT_dwo_name:
     case DW_AT_GNU_dwo_name:
-    case DW_AT_GNU_dwo_id:
       return Wanted::split;
+    case DW_AT_GNU_dwo_id:
+      return Wanted::dwo_id;
     default:
       return Wanted::nothing;
   }
@@ -321,7 +322,7 @@ UnitReader::UnitReader(const DebugSections& sections, const UnitHead& head, cons
   read(entry, *abbreviation, [&](const FoundAttribute& at) {
     if (at.wanted == Wanted::addr_base) addr_base_ = at.value;
     if (at.wanted == Wanted::str_offsets_base) str_offsets_base_ = at.value;
-    if (at.wanted == Wanted::split) split = true;
+    if (at.wanted == Wanted::split || at.wanted == Wanted::dwo_id) split = true;
   });
   good_ = entry.good() && !split;
 }

@@ -94,7 +94,8 @@ enum class Wanted : std::uint8_t {
   ranges,
   addr_base,
   str_offsets_base,
-  split,  ///< says that the rest is in another file
+  split,   ///< says which other file the rest is in
+  dwo_id,  ///< before DWARF 5: says so, too
 };
 
 struct Abbreviation {

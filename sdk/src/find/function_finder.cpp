@@ -192,6 +192,7 @@ Result<void> FunctionFinder::add_by_debug_information() {
     file_.refused = std::move(found.error().message);
     return {};
   }
+  if (file_.refused.empty()) file_.refused = debug_->missing();
   for (const dwarf::FunctionInfo& info : *found) {
     Function function = named(info);
     for (const dwarf::Instance& instance : info.instances) {
