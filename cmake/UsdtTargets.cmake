@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# usdt_module(NAME SOURCES... [HEADERS public headers...] LINK earlier modules and libraries...): one stage of the pipeline.
+# usdt_module(NAME SOURCES... [HEADERS public headers...] LINK earlier modules and libraries... [ALONE sources...]): one stage
+# of the pipeline. ALONE: see usdt_unity().
 # What it may include is what it links, and nothing else compiles: each stage has an include root of its own in the build
 # tree, rooms/NAME, with links to its directory (`#include "NAME/..."`) and to its HEADERS (`#include "usdt/..."`). Public
 # headers that no stage names are plain values, and belong to `base`.
@@ -50,6 +51,18 @@ function(usdt_headers target kind)
   target_precompile_headers(${target} REUSE_FROM ${common})
 endfunction()
 
+# usdt_unity(TARGET [ALONE sources...]): with USDT_UNITY, the sources of TARGET are compiled as one, which reads their headers
+# once. ALONE are those whose unnamed namespaces have names that are also in others', or hide or are hidden by theirs.
+function(usdt_unity target)
+  if(NOT USDT_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  # GCC takes what is included for a header: types of an unnamed namespace in it would be several.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+endfunction()
+
 set_property(GLOBAL PROPERTY USDT_MODULES "")
 set_property(GLOBAL PROPERTY USDT_STAGE_HEADERS usdt.hpp)  # is all of them, and no stage's
 # Another build of the same sources may have made them: what it compiled is then known to ccache by the same names.
@@ -83,13 +96,14 @@ function(usdt_link_remaining_headers stage)
 endfunction()
 
 function(usdt_module name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS;LINK;ALONE" ${ARGN})
   add_library(usdt_${name} STATIC ${ARG_SOURCES})
   file(MAKE_DIRECTORY ${USDT_ROOMS}/${name})
   usdt_link(${CMAKE_CURRENT_SOURCE_DIR} ${USDT_ROOMS}/${name}/${name})
   usdt_link_headers(${name} ${ARG_HEADERS})
   target_include_directories(usdt_${name} PUBLIC ${USDT_ROOMS}/${name})
   target_link_libraries(usdt_${name} PUBLIC ${ARG_LINK} PRIVATE usdt_options)
+  usdt_unity(usdt_${name} ${ARG_ALONE})
   usdt_headers(usdt_${name} module)
   set_property(GLOBAL APPEND PROPERTY USDT_MODULES usdt_${name})
 endfunction()
