@@ -283,11 +283,6 @@ static bool adds_up(const struct usdtc_counts* counts) {
                              counts->unanswered + counts->not_sampled + counts->held_back;
 }
 
-static bool adds_up(const struct usdtc_counts* counts) {
-  return counts->hits == counts->delivered + counts->lost + counts->unfinished + counts->discarded + counts->rejected +
-                             counts->unanswered + counts->not_sampled + counts->held_back;
-}
-
 static void looks_at_a_sample_of_the_hits(void) {
   enum { HITS = 20000, ONE_IN = 4, OFF = 6 * 61 }; /* six standard deviations: once in 500 million runs */
   usdtc_tracer* tracer = trace_own("usdtc_test:numbers", 0, (struct usdtc_trace_options){.sample = ONE_IN});

@@ -12,6 +12,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import time
 
 from follow_support import Later, attach, finish, followed, times, wait_followed, wait_let_go
 from harness import Skip, check, check_equal, main, require_program, require_root, scenario, wait_line, wait_until
@@ -102,6 +103,7 @@ class Children:
 @scenario
 def what_following_has_to_say_in_the_end_is_a_line_each(run):
     children = Children(run, "--hold-exec", copies=0)
+    time.sleep(0.05)  # inodes know to some milliseconds when they were made
     for n in range(2):
         children.copies.append(shutil.copy(children.later.program, run.dir / f"late{n}"))
     children.run(1)

@@ -66,9 +66,8 @@ std::string program_for(const AttachPlan& plan, const TraceOptions& options, boo
   if (options.count_only) return plan.filters.empty() ? "usdt_trace_count" : "usdt_trace_count_where";
   const bool copies = sleepable || plan.string_slots > 0 || options.user_stack_depth > 0;
   const std::string_view can = plan.max_steps > 0 ? "_steps" : copies ? "_memory" : "";
-  // The programs of hits alone have forms without a filter, of half the size; all others take one.
-  const bool asks = !plan.filters.empty() && plan.max_steps == 0 && !has_calls(plan);
-  return fmt::format("usdt_trace_{}{}{}", has_calls(plan) ? "call" : "hit", can, asks ? "_where" : "");
+  if (!plan.filters.empty() && can.empty() && !has_calls(plan)) return "usdt_trace_hit_where";  // all others take one
+  return fmt::format("usdt_trace_{}{}", has_calls(plan) ? "call" : "hit", can);
 }
 
 /// (Programs that wait may not have the maps of stacks: check_map_prog_compatibility() of kernel/bpf/verifier.c.)
