@@ -77,8 +77,8 @@ USDT_PROGRAM(usdt_trace_hit_where)
 	return trace(ctx, 0);
 }
 
-/* Filter or not: without the filter's code, what clang 14 makes of twelve texts is more than a million instructions to the
- * verifier of Linux 6.18, and 550,000 with it. */
+/* Filter or not: without the filter's code, what clang 14 makes of twelve texts is more than a million instructions to
+ * the verifier of Linux 6.18, and 550,000 with it. */
 USDT_PROGRAM(usdt_trace_hit_memory)
 {
 	return trace(ctx, COPIES_MEMORY);
