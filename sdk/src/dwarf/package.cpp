@@ -263,7 +263,7 @@ class DwarfPackage::Composer {
       if (entry.offset != last) {
         const SectionBytes text = all.subspan(std::min<std::uint64_t>(entry.offset, all.size()));
         const auto most = std::min(text.size(), longest_name);
-        const auto length = ::strnlen(reinterpret_cast<const char*>(text.data()), most);
+        const auto length = most == 0 ? 0 : ::strnlen(reinterpret_cast<const char*>(text.data()), most);
         place = made.size();
         last = entry.offset;
         take(DwoSection::str, text.first(length));
