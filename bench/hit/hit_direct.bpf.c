@@ -23,18 +23,19 @@ static __always_inline __u64 register_sum(struct pt_regs* ctx, const __u32 count
   return sum;
 }
 
-SEC("uprobe")
-int hit_registers(struct pt_regs* ctx) {
-  __u64 sum = 0;
-
-  HIT_TIMES(t) {
-    HIT_AGAIN;
-#define REGISTERS(count) register_sum(ctx, count)
-    sum += HIT_SUM(REGISTERS);
+#define REGISTERS(count)                           \
+  SEC("uprobe")                                    \
+  int hit_registers_##count(struct pt_regs* ctx) { \
+    __u64 sum = 0;                                 \
+                                                   \
+    HIT_TIMES(t) {                                 \
+      HIT_AGAIN;                                   \
+      sum += register_sum(ctx, count);             \
+    }                                              \
+    hit_sum += sum;                                \
+    return 0;                                      \
   }
-  hit_sum += sum;
-  return 0;
-}
+HIT_PROGRAMS(REGISTERS)
 
 /* A plain read for each, as everyone writes it. */
 static __always_inline __u64 load(__u64 address) {
@@ -51,33 +52,36 @@ static __always_inline __s32 load4(__u64 address) {
   return value;
 }
 
+/* The second and the fourth of six are of 4 bytes. */
 static __always_inline __u64 memory_sum(struct pt_regs* ctx, const __u32 count) {
-  __u64 sum = 0;
+  const __u64 frame = ctx->rbp;
+  __u64 sum = load(frame - 8);
 
-#pragma unroll
-  for (__u32 i = 0; i < count; i++) {
-    const __u64 address = ctx->rbp - 8 * (i + 1);
-
-    sum += i % 6 == 1 || i % 6 == 3 ? load4(address) : load(address);
+  if (count >= 3) sum += load4(frame - 16) + load(frame - 24);
+  if (count >= 6) sum += load4(frame - 32) + load(frame - 40) + load(frame - 48);
+  if (count >= 12) {
+    sum += load(frame - 56) + load4(frame - 64) + load(frame - 72);
+    sum += load4(frame - 80) + load(frame - 88) + load(frame - 96);
   }
   return sum;
 }
 
-SEC("uprobe")
-int hit_memory(struct pt_regs* ctx) {
-  __u64 sum = 0;
-
-  HIT_TIMES(t) {
-    HIT_AGAIN;
-#define MEMORY(count) memory_sum(ctx, count)
-    sum += HIT_SUM(MEMORY);
+#define MEMORY(count)                           \
+  SEC("uprobe")                                 \
+  int hit_memory_##count(struct pt_regs* ctx) { \
+    __u64 sum = 0;                              \
+                                                \
+    HIT_TIMES(t) {                              \
+      HIT_AGAIN;                                \
+      sum += memory_sum(ctx, count);            \
+    }                                           \
+    hit_sum += sum;                             \
+    return 0;                                   \
   }
-  hit_sum += sum;
-  return 0;
-}
+HIT_PROGRAMS(MEMORY)
 
 SEC("uprobe")
-int hit_mixed(struct pt_regs* ctx) {
+int hit_mixed_12(struct pt_regs* ctx) {
   __u64 sum = 0;
 
   HIT_TIMES(t) {

@@ -23,18 +23,19 @@ static __always_inline __u64 read_sum(struct pt_regs* ctx, const __u32 count) {
   return sum;
 }
 
-SEC("usdt")
-int hit_read(struct pt_regs* ctx) {
-  __u64 sum = 0;
-
-  HIT_TIMES(t) {
-    HIT_AGAIN;
-#define READ(count) read_sum(ctx, count)
-    sum += HIT_SUM(READ);
+#define READ(count)                           \
+  SEC("usdt")                                 \
+  int hit_read_##count(struct pt_regs* ctx) { \
+    __u64 sum = 0;                            \
+                                              \
+    HIT_TIMES(t) {                            \
+      HIT_AGAIN;                              \
+      sum += read_sum(ctx, count);            \
+    }                                         \
+    hit_sum += sum;                           \
+    return 0;                                 \
   }
-  hit_sum += sum;
-  return 0;
-}
+HIT_PROGRAMS(READ)
 
 SEC("usdt")
 int hit_empty(struct pt_regs* ctx) {

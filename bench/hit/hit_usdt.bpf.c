@@ -19,17 +19,18 @@ static __always_inline __u64 read_sum(const struct usdt_ctx* ctx, const __u32 co
   return sum;
 }
 
-USDT_PROGRAM(hit_read) {
-  __u64 sum = 0;
-
-  HIT_TIMES(t) {
-    struct usdt_ctx again = *ctx;
-
-    HIT_AGAIN;
-    asm volatile("" : "+r"(again.cookie));  // else it is unpacked once for all times
-#define READ(count) read_sum(&again, count)
-    sum += HIT_SUM(READ);
+#define READ(count)                                                                       \
+  USDT_PROGRAM(hit_read_##count) {                                                        \
+    __u64 sum = 0;                                                                        \
+                                                                                          \
+    HIT_TIMES(t) {                                                                        \
+      struct usdt_ctx again = *ctx;                                                       \
+                                                                                          \
+      HIT_AGAIN;                                                                          \
+      asm volatile("" : "+r"(again.cookie)); /* else it is unpacked once for all times */ \
+      sum += read_sum(&again, count);                                                     \
+    }                                                                                     \
+    hit_sum += sum;                                                                       \
+    return 0;                                                                             \
   }
-  hit_sum += sum;
-  return 0;
-}
+HIT_PROGRAMS(READ)

@@ -14,12 +14,6 @@
 namespace usdt::bench {
 namespace {
 
-/// The constants of loops.h as they lie in .rodata: there are no others in libbpf's object.
-struct LoopConstants {
-  std::uint32_t args;
-  std::uint32_t times;
-};
-
 bpf_map* map_of_section(bpf_object* object, std::string_view section) {
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, object) {
@@ -44,9 +38,8 @@ Result<std::unique_ptr<Program>> SdkProgram::load(std::span<const std::byte> obj
   if (!plan) return fail(plan.error());
   auto opened = BpfObject::open(object);
   if (!opened) return fail(opened.error());
-  if (auto set = opened->set_constant("hit_args", reading.args); !set) return fail(set.error());
   if (auto set = opened->set_constant("hit_times", reading.times); !set) return fail(set.error());
-  auto loaded = opened->load(std::move(*plan), {.carrier = carrier});
+  auto loaded = opened->load(std::move(*plan), {.carrier = carrier, .programs = {name}});
   if (!loaded) return fail(loaded.error());
   return std::unique_ptr<Program>(new SdkProgram(std::move(*loaded), std::move(name)));
 }
@@ -68,10 +61,12 @@ Result<std::unique_ptr<Program>> LibbpfProgram::load(std::span<const std::byte> 
   bpf_object* opened = bpf_object__open_mem(object.data(), object.size(), nullptr);
   if (!opened) return fail(os_failure(ErrorKind::io, "libbpf: open", errno));
   std::unique_ptr<LibbpfProgram> program(new LibbpfProgram(opened, reading.probe));
-  const LoopConstants constants{reading.args, reading.times};
+  // hit_times, beside which libbpf's object has no constants.
   bpf_map* rodata = map_of_section(opened, ".rodata");
-  if (!rodata || bpf_map__set_initial_value(rodata, &constants, sizeof(constants)) != 0)
+  if (!rodata || bpf_map__set_initial_value(rodata, &reading.times, sizeof(reading.times)) != 0)
     return fail(ErrorKind::malformed, "libbpf: .rodata is not that of loops.h");
+  bpf_program* other = nullptr;
+  bpf_object__for_each_program(other, opened) bpf_program__set_autoload(other, name == bpf_program__name(other));
   if (bpf_object__load(opened) != 0) return fail(os_failure(ErrorKind::io, "libbpf: load", errno));
   program->program_ = bpf_object__find_program_by_name(opened, name.c_str());
   if (!program->program_) return fail(ErrorKind::not_found, fmt::format("no program '{}'", name));
