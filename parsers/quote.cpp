@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <iterator>
@@ -44,9 +45,24 @@ std::size_t append_escaped(std::string& out, std::string_view text, std::string_
   return length;
 }
 
+/// How many characters at the start are printable ASCII, none of them `special`: most names are nothing else.
+std::size_t plain_length(std::string_view text, std::string_view special) noexcept {
+  std::size_t length = 0;
+  while (length < text.size() && text[length] >= 0x20 && text[length] < 0x7f &&
+         special.find(text[length]) == special.npos)
+    ++length;
+  return length;
+}
+
 std::string escaped(std::string_view text, std::string_view special) {
   std::string out;
-  while (!text.empty()) text.remove_prefix(append_escaped(out, text, special));
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t plain = plain_length(text, special);
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (!text.empty()) text.remove_prefix(append_escaped(out, text, special));
+  }
   return out;
 }
 
@@ -72,15 +88,19 @@ Escape read_escape(std::string_view text) noexcept {
 }
 
 /// Plain in a pattern and to a shell alike. '!' and '{' are not to all shells.
-bool is_plain(char c) noexcept {
-  constexpr std::string_view kPlain = "_./+-@%=,:^";
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || kPlain.find(c) != kPlain.npos;
-}
+constexpr auto kPlain = [] {
+  std::array<bool, 256> plain{};
+  for (const char c : std::string_view("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-@%=,:^"))
+    plain[static_cast<unsigned char>(c)] = true;
+  return plain;
+}();
+
+bool is_plain(char c) noexcept { return kPlain[static_cast<unsigned char>(c)]; }
 
 bool needs_quotes(std::string_view text) noexcept {
   while (!text.empty()) {
-    const std::size_t length = utf8_sequence(text);
-    if (!is_shown(text.substr(0, length)) || (length == 1 && !is_plain(text[0]))) return true;
+    const std::size_t length = is_plain(text[0]) ? 1 : utf8_sequence(text);
+    if (length == 1 ? !is_plain(text[0]) : !is_shown(text.substr(0, length))) return true;
     text.remove_prefix(length);
   }
   return false;

@@ -5,6 +5,8 @@
 #include <wchar.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "common/escape.hpp"
@@ -30,6 +32,17 @@ std::size_t columns_of(char32_t code) noexcept {
   const int columns = ::wcwidth(static_cast<wchar_t>(code));
   ::uselocale(before);
   return columns < 0 ? 1 : static_cast<std::size_t>(columns);
+}
+
+/// How many bytes of ASCII `text` begins with.
+std::size_t ascii_prefix(std::string_view text) noexcept {
+  std::size_t at = 0;
+  for (std::uint64_t word = 0; at + sizeof(word) <= text.size(); at += sizeof(word)) {
+    std::memcpy(&word, text.data() + at, sizeof(word));
+    if ((word & 0x8080'8080'8080'8080) != 0) break;
+  }
+  while (at < text.size() && static_cast<unsigned char>(text[at]) < 0x80) ++at;
+  return at;
 }
 
 /// Bytes of the escape that `text` begins with, as append_escape() of escape.cpp writes them; 0: with none.
@@ -59,10 +72,9 @@ TextUnit first_unit(std::string_view text) noexcept {
 }
 
 std::size_t width_of(std::string_view text) noexcept {
-  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
   std::size_t columns = 0;
   while (!text.empty()) {
-    const auto plain = static_cast<std::size_t>(std::ranges::find_if_not(text, is_ascii) - text.begin());
+    const std::size_t plain = ascii_prefix(text);
     columns += plain;
     text.remove_prefix(plain);
     if (text.empty()) break;

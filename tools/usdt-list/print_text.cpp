@@ -108,7 +108,7 @@ class TextPrinter {
     if (out_.terminal().interactive && heading_) rows.push_back({"PROBE", "ARGUMENTS", "SEMAPHORE", "SITES", ""});
     const std::size_t headings = rows.size();
     for (const ListedProbe& probe : probes) rows.push_back(row_of(probe));
-    measure(rows);
+    if (out_.terminal().interactive) measure(rows);
     for (std::size_t i = 0; i < headings; ++i) print_aligned(rows[i], true);
     for (std::size_t i = 0; i < probes.size(); ++i) {
       const Row& row = rows[headings + i];
