@@ -5,8 +5,13 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
+#include <set>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -36,8 +41,8 @@ class TracerInUse : public testing::Test {
     return std::move(*made);
   }
   /// Of a plan that nobody else keeps.
-  static Tracer start() {
-    auto tracer = Tracer::start(plan());
+  static Tracer start(const TraceOptions& options = {}) {
+    auto tracer = Tracer::start(plan(), options);
     if (!tracer) throw std::runtime_error(tracer.error().message);
     return std::move(*tracer);
   }
@@ -68,6 +73,51 @@ TEST_F(TracerInUse, hands_over_each_event_once_though_a_callback_throws) {
   EXPECT_EQ(counts.hits, 5U);
   EXPECT_EQ(counts.delivered, 4U);
   EXPECT_EQ(counts.discarded, 1U);
+}
+
+/// How many ring buffers this process has, however many descriptors of each.
+std::size_t rings_of_this_process() {
+  std::set<std::string> rings;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fdinfo")) {
+    std::ifstream info(entry.path());
+    const std::string text((std::istreambuf_iterator<char>(info)), {});
+    const std::size_t number = text.find("map_id:");
+    if (text.find("map_type:\t27\n") != text.npos && number != text.npos)
+      rings.insert(text.substr(number, text.find('\n', number) - number));
+  }
+  return rings.size();
+}
+
+TEST_F(TracerInUse, takes_the_ring_that_was_made_ahead) {
+  TraceOptions options;
+  options.ring_bytes = 1 << 20;
+  options.ring = std::make_shared<EventRing>(options.ring_bytes);
+  std::vector<int> seen;
+  {
+    Tracer tracer = start(options);
+    pass(3);
+    EXPECT_EQ(tracer.poll(into(seen), 1s).value_or(0), 3U);
+    EXPECT_THAT(seen, ElementsAre(0, 1, 2));
+    EXPECT_EQ(rings_of_this_process(), 1U);
+    pass(2);  // records that nobody takes
+  }
+  EXPECT_EQ(rings_of_this_process(), 0U);
+  seen.clear();
+  Tracer second = start(options);
+  pass(1);
+  EXPECT_EQ(second.poll(into(seen), 1s).value_or(0), 1U);
+  EXPECT_THAT(seen, ElementsAre(0)) << "a second trace has a ring of its own";
+}
+
+TEST_F(TracerInUse, leaves_a_ring_of_another_size_to_others) {
+  TraceOptions options;
+  options.ring = std::make_shared<EventRing>(1 << 20);
+  std::vector<int> seen;
+  Tracer tracer = start(options);
+  pass(1);
+  EXPECT_EQ(tracer.poll(into(seen), 1s).value_or(0), 1U);
+  options.ring.reset();
+  EXPECT_EQ(rings_of_this_process(), 1U) << "the tracer's own";
 }
 
 TEST_F(TracerInUse, refuses_to_be_polled_by_its_own_callback) {

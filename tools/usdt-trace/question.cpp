@@ -24,6 +24,7 @@ constexpr std::string_view tool = "usdt-trace";
 /// What is recorded is shown only where that is asked for.
 usdt::Result<void> Question::open(const Sink* shown) {
   if (flags_.dump_on_signal) catch_dump_signal();  // it may come before anything is traced
+  if (!flags_.no_events()) ring_ = std::make_shared<usdt::EventRing>(flags_.ring_megabytes << 20);
   if (flags_.record.empty() || !flags_.output.empty()) {
     auto sink = shown ? usdt::Result<Sink>(shown->sibling()) : Sink::open(flags_.output);
     if (!sink) return usdt::fail(sink.error());
@@ -85,6 +86,7 @@ usdt::TraceOptions Question::options() const {
   options.max_programs = flags_.max_programs;
   options.string_size = flags_.string_size;
   options.ring_bytes = flags_.ring_megabytes << 20;
+  options.ring = ring_;
   options.kernel_stack_depth = flags_.kernel_stack_depth;
   options.user_stack_depth = flags_.user_stack_depth;
   options.user_stack_method = flags_.user_stack_method;

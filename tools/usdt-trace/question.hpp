@@ -107,6 +107,7 @@ class Question {
   FoundTrace so_far_;                         ///< with --wait: of spans maybe one side,
   std::optional<usdt::FollowEvent> first_;    ///< what was waited for,
   std::vector<usdt::FollowEvent> rest_ = {};  ///< and what came with it
+  std::shared_ptr<usdt::EventRing> ring_;     ///< made while what is to be traced is looked for
   std::optional<usdt::Tracer> tracer_;
   Following following_{flags_};
   std::optional<LiveSurroundings> around_;

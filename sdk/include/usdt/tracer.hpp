@@ -20,7 +20,28 @@
 #include "usdt/stop.hpp"
 
 namespace usdt {
+namespace event {
+struct RingTaker;
+}
 inline namespace v1 {
+
+/// The ring for a trace's events, made ahead: of 32 MiB the kernel clears every page, which takes as long as all the
+/// rest of a small trace's start (15 ms), and a thread of its own does it while the caller looks for probes and plans.
+/// Any thread may make and destroy it; the destructor waits for the kernel.
+class EventRing {
+ public:
+  /// Begins to make a ring for TraceOptions::ring_bytes `bytes`. Where it cannot be made, Tracer::start() tries again
+  /// and says why.
+  explicit EventRing(std::uint32_t bytes);
+  EventRing(const EventRing&) = delete;
+  EventRing& operator=(const EventRing&) = delete;
+  ~EventRing();
+
+ private:
+  friend struct event::RingTaker;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 /// How a trace is made.
 struct TraceOptions {
@@ -31,6 +52,9 @@ struct TraceOptions {
   std::uint32_t string_size = 200;
   /// Size of the ring between kernel and consumer; rounded up to a power of two of at least one page.
   std::uint32_t ring_bytes = 32u << 20;
+  /// A ring of ring_bytes that was made ahead: the first trace that starts with it takes it. Null, of another size or
+  /// taken already: the trace makes one.
+  std::shared_ptr<EventRing> ring = nullptr;
   /// Count only hits of processes that descend from the calling process: a command it started, and its children.
   /// Needs kernel BTF, for offsets in task_struct; inside a pid namespace also Linux 5.10.
   bool descendants_only = false;

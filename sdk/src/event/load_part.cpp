@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "event/load_part.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <ctime>
 #include <iterator>
 #include <utility>
 
 #include "btf/types.hpp"
 #include "event/cgroup_filter.hpp"
+#include "event/event_ring.hpp"
 #include "event/follow.hpp"
 #include "event/row_map.hpp"
 #include "event/stock_program.hpp"
@@ -21,10 +19,7 @@
 namespace usdt::event {
 namespace {
 
-std::uint32_t ring_size(std::uint32_t wanted) {
-  const auto page = static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE));
-  return std::bit_ceil(std::clamp(wanted, page, 1u << 31));
-}
+bool has_events(const AttachPlan& plan, const TraceOptions& options) { return !options.count_only && !plan.table; }
 
 /// Room for the records of calls that have not ended, where their entries and returns are two programs or leave no
 /// arguments at the return, or of spans.
@@ -54,8 +49,7 @@ Result<void> set_open_calls(BpfObject& object, const AttachPlan& plan, const Eve
 Result<void> size_maps(BpfObject& object, const AttachPlan& plan, const EventLayout& layout,
                        const TraceOptions& options) {
   if (auto set = set_open_calls(object, plan, layout, options); !set) return set;
-  const bool events = !options.count_only && !plan.table;
-  return object.set_max_entries("usdt_events", ring_size(events ? options.ring_bytes : 0));
+  return object.set_max_entries("usdt_events", ring_size(has_events(plan, options) ? options.ring_bytes : 0));
 }
 
 usdt_stock_constants constants_of(const EventLayout& layout) {
@@ -127,6 +121,13 @@ Result<void> share_maps(BpfObject& object, const LoadedObject& with, const Attac
   return {};
 }
 
+/// The ring that was made ahead, if there is one, and the trace has events.
+Result<void> take_ring(BpfObject& object, const AttachPlan& plan, const TraceOptions& options) {
+  if (!options.ring || !has_events(plan, options)) return {};
+  const sys::UniqueFd map = RingTaker::take(*options.ring, ring_size(options.ring_bytes));
+  return map ? object.reuse_map("usdt_events", map.get()) : Result<void>();
+}
+
 Result<void> set_families(BpfObject& object, usdt_stock_constants& constants, const TraceOptions& options) {
   Family family;
   if (options.family_of) family.pids = options.family_of->pids();
@@ -157,6 +158,8 @@ Result<usdt_stock_constants> prepare(BpfObject& object, const AttachPlan& plan, 
   }
   if (common.with) {
     if (auto reused = share_maps(object, *common.with, plan); !reused) return fail(reused.error());
+  } else if (auto reused = take_ring(object, plan, options); !reused) {
+    return fail(reused.error());
   }
   return constants;
 }

@@ -29,6 +29,7 @@ struct Tracer::Impl {
         ring(std::move(r)),
         options(std::move(how)),
         counts(shared_plan->probes.size()) {
+    options.ring.reset();  // taken, or of no use to this trace
     parts.push_back(std::move(first));
   }
 

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "event/event_ring.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "sys/blocked_signals.hpp"
+#include "sys/syscalls.hpp"
+#include "sys/uapi.hpp"
+
+namespace usdt {
+namespace {
+
+/// -1 where the kernel refuses: older than 5.8, not permitted, or, before 5.11, more than RLIMIT_MEMLOCK, which libbpf
+/// raises for the ring that is made instead.
+sys::UniqueFd create(std::uint32_t bytes) {
+  constexpr std::string_view name = "usdt_events";  // of the stock programs' map
+  sys::MapCreate of;
+  of.map_type = sys::bpf_map_type_ringbuf;
+  of.key_size = 0;
+  of.max_entries = bytes;
+  static_assert(name.size() < sizeof(of.map_name));
+  std::memcpy(of.map_name, name.data(), name.size());
+  return sys::UniqueFd(sys::syscalls().bpf(sys::bpf_map_create_cmd, &of, sizeof(of)));
+}
+
+}  // namespace
+
+std::uint32_t event::ring_size(std::uint32_t wanted) {
+  const auto page = static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE));
+  return std::bit_ceil(std::clamp(wanted, page, 1u << 31));
+}
+
+inline namespace v1 {
+
+struct EventRing::Impl {
+  explicit Impl(std::uint32_t size) : bytes(size) {
+    try {
+      const sys::BlockedSignals blocked;
+      maker = std::jthread([this] { map = create(bytes); });
+    } catch (const std::system_error&) {
+      // Without a thread there is no ring ahead.
+    }
+  }
+
+  std::uint32_t bytes;
+  sys::UniqueFd map;
+  std::jthread maker;  ///< ends before what it makes
+};
+
+EventRing::EventRing(std::uint32_t bytes) : impl_(std::make_unique<Impl>(event::ring_size(bytes))) {}
+EventRing::~EventRing() = default;
+
+}  // namespace v1
+
+sys::UniqueFd event::RingTaker::take(EventRing& ring, std::uint32_t bytes) {
+  EventRing::Impl& made = *ring.impl_;
+  if (made.bytes != bytes) return {};
+  if (made.maker.joinable()) made.maker.join();
+  return std::exchange(made.map, {});
+}
+
+}  // namespace usdt
