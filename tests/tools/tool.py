@@ -22,6 +22,14 @@ def usdt_list(*arguments, env=None, cwd=None, check=None):
     return result
 
 
+def become_nobody():
+    """For preexec_fn: a user without any privilege, if this is root."""
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+
+
 def usdt_list_json(*arguments, **options):
     return [json.loads(line) for line in usdt_list("-f", "json", *arguments, **options).stdout.splitlines()]
 

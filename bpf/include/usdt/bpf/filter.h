@@ -63,37 +63,33 @@ enum usdt_answer {
 /* Where the loader puts the instructions: in the place of the call. The two loads before it tell the loader where on
  * the stack the question and the row are. The instructions reach them through the frame pointer: verifiers before
  * Linux 6.8 (commit 41f6f64e6999) do not follow values through other pointers to the stack, and take what one path
- * stored for what all paths did. */
+ * stored for what all paths did. A macro, since an immediate operand of assembler cannot be a parameter. */
+#define USDT_COMPILED(question, row, placeholder)                              \
+	({                                                                     \
+		__u64 answer_;                                                 \
+		asm volatile("r0 = *(u64 *)%1\n"                               \
+			     "r0 = *(u64 *)%2\n"                               \
+			     "call %3\n"                                       \
+			     "%0 = r0"                                         \
+			     : "=r"(answer_)                                   \
+			     : "m"(*(question)), "m"(*(row)), "i"(placeholder) \
+			     : "r0", "r1", "r2", "r3", "r4", "r5", "memory");  \
+		answer_;                                                       \
+	})
+
+/* The answer to a question, and the row that its instructions make. */
 static __always_inline __u64 usdt_compiled_row(struct usdt_question *question, struct usdt_row *row)
 {
-	__u64 answer;
-
-	asm volatile("r0 = *(u64 *)%1\n"
-		     "r0 = *(u64 *)%2\n"
-		     "call %3\n"
-		     "%0 = r0"
-		     : "=r"(answer)
-		     : "m"(*question), "m"(*row), "i"(USDT_PATCH_FILTER)
-		     : "r0", "r1", "r2", "r3", "r4", "r5", "memory");
-	return answer;
+	return USDT_COMPILED(question, row, USDT_PATCH_FILTER);
 }
 
-/* The same for what pairs the ends of spans, which is computed as the keys of a row. */
+/* What pairs the ends of spans, which is computed as the keys of a row. */
 static __always_inline __u64 usdt_compiled_pair(struct usdt_question *question, struct usdt_row *row)
 {
-	__u64 answer;
-
-	asm volatile("r0 = *(u64 *)%1\n"
-		     "r0 = *(u64 *)%2\n"
-		     "call %3\n"
-		     "%0 = r0"
-		     : "=r"(answer)
-		     : "m"(*question), "m"(*row), "i"(USDT_PATCH_PAIR)
-		     : "r0", "r1", "r2", "r3", "r4", "r5", "memory");
-	return answer;
+	return USDT_COMPILED(question, row, USDT_PATCH_PAIR);
 }
 
-/* The same for a question that makes no row. */
+/* The answer to a question that makes no row. */
 static __always_inline __u64 usdt_compiled_answer(struct usdt_question *question)
 {
 	return usdt_compiled_row(question, (struct usdt_row *)question);
