@@ -56,9 +56,9 @@
 #define USDT_I386_KERNEL_HALF 0xc0000000u /* PAGE_OFFSET with VMSPLIT_3G */
 #define USDT_I386_THREAD_SEGMENT "gs"
 
-/* arm64: struct user_pt_regs of arch/arm64/include/uapi/asm/ptrace.h. FRAME is x29, the caller's frame: at a return that
- * kprobe_multi catches the stack pointer is not to be relied on, since Linux 6.14 saves only x0 to x7 and x29 there
- * (return_to_handler in arch/arm64/kernel/entry-ftrace.S). */
+/* arm64: struct user_pt_regs of arch/arm64/include/uapi/asm/ptrace.h. FRAME is x29, the caller's frame: at a return
+ * that kprobe_multi catches the stack pointer is not to be relied on, since Linux 6.14 saves only x0 to x7 and x29
+ * there (return_to_handler in arch/arm64/kernel/entry-ftrace.S). */
 #define USDT_ARM64_PT_REGS(X)                                                                                   \
 	X(0, 0) X(1, 8) X(2, 16) X(3, 24) X(4, 32) X(5, 40) X(6, 48) X(7, 56) X(8, 64) X(9, 72) X(10, 80)       \
 	X(11, 88) X(12, 96) X(13, 104) X(14, 112) X(15, 120) X(16, 128) X(17, 136) X(18, 144) X(19, 152)        \

@@ -184,7 +184,7 @@ enum usdt_patched_kind {
  *     r0 = *(u64 *)(r10 - M)
  *     call FILTER                           becomes the instructions that answer the question (filter.h) at r10 - N,
  *                                           with a row at r10 - M
- *     the same with call PAIR               becomes those that compute what pairs the ends of spans, as keys of a row */
+ *     the same with call PAIR               becomes those that compute what pairs the ends of spans, as a row's keys */
 /* clang-format on */
 enum usdt_patch {
 	USDT_PATCH_IS_RETURN = 0x7d5e0001,
