@@ -127,9 +127,17 @@ Result<BareLinks> attach_bare(KernelKind kind, Backend backend, const BareFuncti
       return tracing(kind, functions);
     case Backend::perf_kprobe:
       return perf_kprobe(kind, functions);
-    default:
-      return fail(ErrorKind::invalid_argument, fmt::format("no bare {}", to_string(backend)));
+    case Backend::automatic:
+    case Backend::uprobe_multi:
+    case Backend::perf_uprobe:
+    case Backend::perf_uretprobe:
+    case Backend::uprobe_return:
+    case Backend::uprobe_session:
+    case Backend::raw_tp:
+    case Backend::tp_btf:
+      break;
   }
+  return fail(ErrorKind::invalid_argument, fmt::format("no bare {}", to_string(backend)));
 }
 
 }  // namespace usdt::bench

@@ -155,6 +155,20 @@ void Stage::files() {
       file_, 0xabcd1234U, 0x5566778L);
   sys("do_fsync@! vfs_fsync vfs_fsync_range", {{"datasync", 1}}, SYS_fdatasync, file_);
   sys("close_fd! __close_fd file_close_fd", {{"fd", 301}}, SYS_close, 301);
+  offsets_in_files(buffer, vector);
+  sys("fd_statfs", {{"fd", f}}, SYS_fstatfs, file_, page_);
+  sys("do_pipe2@!", {}, SYS_pipe2, page_, O_CLOEXEC);
+  sys("do_eventfd@!", {}, SYS_eventfd2, 12345, 04000);
+  sys("do_epoll_create@!", {}, SYS_epoll_create1, EPOLL_CLOEXEC);
+  sys("do_inotify_init@!", {}, SYS_inotify_init1, 04000);
+  sys("do_fanotify_mark@!", {}, SYS_fanotify_mark, 9999, 0x77U, 0x1234UL, 9998, path_.c_str());
+  sys("do_signalfd4!", {{"ufd", word(-1)}, {"flags", 04000}}, SYS_signalfd4, -1, page_, 8UL, 04000);
+  sys("do_handle_open!", {{"mountdirfd", 9997}, {"ufh", word(page_ + 64)}}, SYS_open_by_handle_at, 9997, page_ + 64,
+      O_RDONLY | O_NOFOLLOW);
+}
+
+void Stage::offsets_in_files(char* buffer, const iovec* vector) {
+  const auto f = word(file_), b = word(buffer), v = word(vector);
 #if __SIZEOF_POINTER__ == 8
   sys("ksys_pread64@! vfs_read", {{"buf", b}, {"count", 321}}, SYS_pread64, file_, buffer, 321UL, 0x3333L);
   sys("ksys_pwrite64@! vfs_write", {{"buf", b}, {"count", 322}}, SYS_pwrite64, file_, buffer, 322UL, 0x3334L);
@@ -207,15 +221,6 @@ void Stage::files() {
   wide("vfs_copy_file_range!", {}, {{"len", 11}, {"flags", 0}}, SYS_copy_file_range, file_, nullptr, other_, nullptr,
        11, 0);
 #endif
-  sys("fd_statfs", {{"fd", f}}, SYS_fstatfs, file_, page_);
-  sys("do_pipe2@!", {}, SYS_pipe2, page_, O_CLOEXEC);
-  sys("do_eventfd@!", {}, SYS_eventfd2, 12345, 04000);
-  sys("do_epoll_create@!", {}, SYS_epoll_create1, EPOLL_CLOEXEC);
-  sys("do_inotify_init@!", {}, SYS_inotify_init1, 04000);
-  sys("do_fanotify_mark@!", {}, SYS_fanotify_mark, 9999, 0x77U, 0x1234UL, 9998, path_.c_str());
-  sys("do_signalfd4!", {{"ufd", word(-1)}, {"flags", 04000}}, SYS_signalfd4, -1, page_, 8UL, 04000);
-  sys("do_handle_open!", {{"mountdirfd", 9997}, {"ufh", word(page_ + 64)}}, SYS_open_by_handle_at, 9997, page_ + 64,
-      O_RDONLY | O_NOFOLLOW);
 }
 
 void Stage::names_of_files() {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #pragma once
 
+#include <sys/uio.h>
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -45,6 +47,7 @@ class Stage {
   void key(const char* functions, T... args);
 
   void files();
+  void offsets_in_files(char* buffer, const iovec* vector);
   void names_of_files();
   void sockets();
   void memory();

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "by_carrier.hpp"
 #include "probed.hpp"
 #include "usdt/usdt.hpp"
 
@@ -21,15 +22,8 @@ using testing::HasSubstr;
 /// What a span said: the number where it began, and the one where it ended.
 using Numbers = std::pair<std::int64_t, std::uint64_t>;
 
-class Spans : public testing::TestWithParam<Carrier> {
+class Spans : public ByCarrier {
  protected:
-  void SetUp() override {
-    if (::geteuid() != 0) GTEST_SKIP() << "not root";
-    const bool by_cookie = GetParam() == Carrier::table || GetParam() == Carrier::per_link;
-    if (by_cookie && probe_feature(Feature::attach_cookie).answer != Answer::yes)
-      GTEST_SKIP() << "no attach cookies on this kernel";
-  }
-
   /// From own:typed to own:memory.
   static Result<Tracer> start(PlanOptions options = {}, const SpanPairing& pairing = {}, std::uint32_t most = 8192) {
     const SearchScope here{.targets = {}, .pids = {::getpid()}, .program = {}};
@@ -183,13 +177,7 @@ TEST_P(Spans, without_room_take_no_end_of_those_around_them_nor_give_them_theirs
   EXPECT_EQ(accounts(*tracer).second.unmatched, lost);
 }
 
-INSTANTIATE_TEST_SUITE_P(EachCarrier, Spans,
-                         testing::Values(Carrier::automatic, Carrier::table, Carrier::per_link, Carrier::ip_hash),
-                         [](const auto& tested) {
-                           std::string name(to_string(tested.param));
-                           for (char& c : name) c = c == '-' ? '_' : c;
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(EachCarrier, Spans, each_carrier(), carrier_name);
 
 TEST(SpanPlans, say_why_two_points_make_no_span) {
   const SearchScope here{.targets = {}, .pids = {::getpid()}, .program = {}};

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "by_carrier.hpp"
 #include "probed.hpp"
 #include "usdt/probe.h"
 #include "usdt/usdt.hpp"
@@ -19,15 +20,8 @@ namespace {
 /// Rows of own:typed by its text and `number % 3`.
 using Rows = std::map<std::pair<std::string, std::int64_t>, TableRow>;
 
-class Tables : public testing::TestWithParam<Carrier> {
+class Tables : public ByCarrier {
  protected:
-  void SetUp() override {
-    if (::geteuid() != 0) GTEST_SKIP() << "not root";
-    const bool by_cookie = GetParam() == Carrier::table || GetParam() == Carrier::per_link;
-    if (by_cookie && probe_feature(Feature::attach_cookie).answer != Answer::yes)
-      GTEST_SKIP() << "no attach cookies on this kernel";
-  }
-
   static Result<Tracer> start(TableQuestion table, const char* where = nullptr, const char* probe = "own:typed") {
     auto selection = select({*ProbePattern::parse(probe)}, {.targets = {}, .pids = {::getpid()}, .program = {}});
     if (!selection) return tl::unexpected(selection.error());
@@ -127,13 +121,7 @@ TEST_P(Tables, have_texts_as_long_as_they_are_said_to_be) {
   EXPECT_EQ(tracer->counts().front().undecided, 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(EachCarrier, Tables,
-                         testing::Values(Carrier::automatic, Carrier::table, Carrier::per_link, Carrier::ip_hash),
-                         [](const auto& tested) {
-                           std::string name(to_string(tested.param));
-                           for (char& c : name) c = c == '-' ? '_' : c;
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(EachCarrier, Tables, each_carrier(), carrier_name);
 
 }  // namespace
 }  // namespace usdt

@@ -4,8 +4,6 @@
 
 import json
 import os
-import shutil
-import subprocess
 import unittest
 
 import tool
@@ -30,18 +28,7 @@ class Usage(unittest.TestCase):
 
 class Unprivileged(tool.TempDirCase):
     def doctor(self, *arguments):
-        """As a user who may not trace."""
-        shutil.copy(tool.USDT_LIST, self.path("usdt-list"))
-        os.chmod(self.dir, 0o755)
-
-        def become_nobody():
-            if os.geteuid() == 0:
-                os.setgroups([])
-                os.setgid(65534)
-                os.setuid(65534)
-
-        return subprocess.run([self.path("usdt-list"), "--doctor", *arguments], capture_output=True, text=True,
-                              preexec_fn=become_nobody, timeout=60)
+        return self.list_as_nobody("--doctor", *arguments)
 
     def lines(self):
         return [json.loads(line) for line in self.doctor("-f", "json").stdout.splitlines()]

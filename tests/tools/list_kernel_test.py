@@ -5,8 +5,6 @@
 import json
 import os
 import re
-import shutil
-import subprocess
 import unittest
 
 import tool
@@ -124,22 +122,9 @@ class Usage(unittest.TestCase):
 
 class Unprivileged(tool.TempDirCase):
     def test_what_cannot_be_read_is_named_and_the_rest_is_listed(self):
-        shutil.copy(tool.USDT_LIST, self.path("usdt-list"))
-        os.chmod(self.dir, 0o755)
-
-        def become_nobody():
-            if os.geteuid() == 0:
-                os.setgroups([])
-                os.setgid(65534)
-                os.setuid(65534)
-
-        def listed(word):
-            return subprocess.run([self.path("usdt-list"), "-f", "json", word], capture_output=True, text=True,
-                                  preexec_fn=become_nobody, timeout=60)
-
-        tracepoint = listed("raw_tp:sys_enter")
+        tracepoint = self.list_as_nobody("-f", "json", "raw_tp:sys_enter")
         self.assertEqual(tracepoint.returncode, 0, tracepoint.stderr)
-        glob = listed("kprobe:vfs_*")
+        glob = self.list_as_nobody("-f", "json", "kprobe:vfs_*")
         if glob.returncode != 0:
             self.assertEqual(glob.returncode, 2)
             self.assertRegex(glob.stderr, "run as root|mount -t tracefs|CONFIG_DYNAMIC_FTRACE")

@@ -105,16 +105,7 @@ class Process(tool.TempDirCase):
         if os.geteuid() != 0:
             self.skipTest("needs root to become another user")
         pid = self.start(self.program())
-
-        def become_nobody():
-            os.setgroups([])
-            os.setgid(65534)
-            os.setuid(65534)
-
-        shutil.copy(tool.USDT_LIST, self.path("usdt-list"))
-        os.chmod(self.dir, 0o755)
-        result = subprocess.run([self.path("usdt-list"), "-p", str(pid)], capture_output=True, text=True,
-                                preexec_fn=become_nobody)
+        result = self.list_as_nobody("-p", str(pid))
         self.assertEqual(result.returncode, 2)
         self.assertIn("run as root or with CAP_SYS_PTRACE", result.stderr)
 

@@ -4,6 +4,7 @@
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,22 @@ def usdt_list(*arguments, env=None, cwd=None, check=None):
     if check is not None and result.returncode != check:
         raise AssertionError(f"{result.args}: exit {result.returncode}, not {check}\n{result.stdout}{result.stderr}")
     return result
+
+
+def become_nobody():
+    """For preexec_fn: a user without any privilege, if this is root."""
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+
+
+def become_nobody():
+    """In a child of root's, before it begins (preexec_fn): it has no privilege from then on."""
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
 
 
 def usdt_list_json(*arguments, **options):
@@ -102,6 +119,13 @@ class TempDirCase(unittest.TestCase):
         with open(self.path(name), "wb") as file:
             file.write(data if isinstance(data, bytes) else data.encode())
         return self.path(name)
+
+    def list_as_nobody(self, *arguments):
+        """Runs usdt-list as a user without any privilege."""
+        shutil.copy(USDT_LIST, self.path("usdt-list"))
+        os.chmod(self.dir, 0o755)
+        return subprocess.run([self.path("usdt-list"), *arguments], capture_output=True, text=True,
+                              preexec_fn=become_nobody, timeout=60)
 
     def binary(self, name, sites, *flags):
         os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)

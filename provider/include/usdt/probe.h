@@ -42,7 +42,7 @@
 #define USDTP_CAT_(a, b) a##b
 #define USDTP_CAT(a, b) USDTP_CAT_(a, b)
 
-/* How many arguments there are: 0 to 12, or MANY. */
+/* How many arguments there are: 0 to 12, or MANY for more. */
 #define USDTP_COUNT(...)                                                                                             \
   USDTP_COUNT_(0 __VA_OPT__(, ) __VA_ARGS__, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, \
                12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
@@ -52,7 +52,7 @@
 
 #ifdef USDT_PROBE_DISABLE
 
-/* The arguments are compiled, so that they stay right, and never run. */
+/* The arguments are still compiled, so that mistakes in them are found, but never evaluated. */
 #define USDT_PROBE(provider, name, ...) USDTP_NOTHING(__VA_ARGS__)
 #define USDT_PROBE_LAZY(provider, name, ...) USDTP_NOTHING(__VA_ARGS__)
 #define USDT_PROBE_STUB(provider, name, ...) USDTP_NOTHING(__VA_ARGS__)
@@ -210,7 +210,7 @@
 
 /* ---- The notes --------------------------------------------------------------------------------------------------- */
 
-/* `inline`: an inliner that counts the lines of an asm would take a site for a large piece of code. */
+/* `inline` makes it count as one instruction: by its lines an inliner would take a site for a large piece of code. */
 #define USDTP_ASM __asm__ __volatile__ __inline__
 
 /*
@@ -335,7 +335,7 @@
 
 /* ---- What an argument is ---------------------------------------------------------------------------------------- */
 
-/* The type of an argument as its note says it (docs/provider-note.md). A set bit 6 makes it an enum of that type. */
+/* The type of an argument as its note has it (docs/provider-note.md); with USDTP_ENUM added, an enum of that type. */
 enum usdtp_type {
   USDTP_BOOL = 1,
   USDTP_CHAR,
@@ -359,9 +359,9 @@ enum usdtp_type {
   USDTP_CONST_POINTER,
   USDTP_STRING,       /* char *: characters up to a NUL */
   USDTP_CONST_STRING, /* const char * */
-  USDTP_TEXT,         /* the first of so many characters as the next argument says */
-  USDTP_BYTES,        /* the same of any other bytes */
-  USDTP_LENGTH,       /* how many bytes the argument before points to */
+  USDTP_TEXT,         /* address of as many characters as the next argument says */
+  USDTP_BYTES,        /* address of as many other bytes as the next argument says */
+  USDTP_LENGTH,       /* how many bytes there are at the address that the argument before is */
   USDTP_ENUM = 64
 };
 
@@ -379,7 +379,7 @@ struct Number {
   static constexpr bool is_signed = kSigned;
 };
 
-/* What is not listed cannot be passed. */
+/* The code and the sign of a type. A type that is not listed has code 0, and cannot be passed. */
 template <class T>
 struct Type : Number<0, false> {};
 template <class T>
@@ -465,7 +465,7 @@ struct Bits<8> {
   using type = unsigned long long;
 };
 
-/* One operand: its bits, and what they mean. */
+/* One operand of a site: the bits of its value, the code of its type, and its size, negative if it is signed. */
 template <class T, int kCode, bool kSigned>
 struct Operand {
   typename Bits<sizeof(T)>::type bits;
@@ -480,7 +480,7 @@ template <int kCode, bool kSigned, class T>
   return made;
 }
 
-/* All operands of a probe, the first one and the others. */
+/* All operands of a site, as a list: the first one and the others. */
 struct None {
   static constexpr int count = 0;
 };
@@ -496,7 +496,8 @@ inline constexpr int count_of = 0;
 template <class P>
 inline constexpr int count_of<const P> = P::count;
 
-/* Number `i`, from 1 on; behind the last a zero, for branches that are not taken. */
+/* Operand `i` of a list, counted from 1. Behind the last one there is a zero, for branches that are compiled and never
+ * taken. */
 template <int i, class P>
 struct Nth {
   using Type = Operand<int, 0, true>;
@@ -583,7 +584,7 @@ template <class T, class... Others>
       operand<Element<Pointer>::code, false>(data), Length{operand<USDTP_LENGTH, false>(bytes), pack(others...)}};
 }
 
-/* What a value is once it is passed; arrays come by reference to const. */
+/* The type that a value is passed as: an array, which comes as a reference to const, becomes a pointer. */
 template <class T>
 struct Decayed {
   using type = T;
@@ -666,7 +667,7 @@ __extension__ typedef unsigned long long usdtp_slot;
 #define USDTP_SIZE(i) (USDTP_IS_SIGNED(usdtp_a##i) ? -(int)sizeof usdtp_a##i : (int)sizeof usdtp_a##i)
 #define USDTP_CODES(n, word) USDTP_CODES_##n(word)
 
-/* An unsigned number of the size of `x`. */
+/* The unsigned integer type that has the size of `x`. */
 #define USDTP_BITS(x)                                                                       \
   __typeof__(__builtin_choose_expr(sizeof(x) == 1, (unsigned char)0,                        \
                                    __builtin_choose_expr(sizeof(x) == 2, (unsigned short)0, \
@@ -690,7 +691,7 @@ __extension__ typedef unsigned long long usdtp_slot;
 /* ---- One row for each argument or number of arguments ------------------------------------------------------------ */
 /* clang-format off */
 
-/* Each argument is kept while the site runs, temporaries included. */
+/* Binds each argument to a variable, so that temporaries live as long as the site needs them. */
 #define USDTP_TAKE_0()
 #define USDTP_TAKE_1(x1) USDTP_TAKE(1, x1)
 #define USDTP_TAKE_2(x1, x2) USDTP_TAKE_1(x1) USDTP_TAKE(2, x2)
@@ -914,10 +915,10 @@ __extension__ typedef unsigned long long usdtp_slot;
 #define USDTP_EMIT_LAZY(n, probe) \
   USDTP_SITE(n, probe, USDTP_SEMAPHORE_OF probe, USDTP_SEMAPHORE(USDTP_SEMAPHORE_OF probe))
 
-/* The types are in the stub's name, so that places of a probe share a stub where they are the same. */
+/* The name of a stub has the types of the arguments in it: places of a probe with the same types share a stub. */
 #define USDTP_STUB_NAME(probe) \
   "usdt.probe." USDTP_PROVIDER probe "." USDTP_NAME probe ".%c[codes0].%c[codes1].%c[codes2]"
-/* The name behind the code keeps linkers from folding stubs into one (--icf): they would be the same but for it. */
+/* Without the name behind the code all stubs would be the same bytes, and linkers would fold them into one (--icf). */
 #define USDTP_STUB(n, probe, symbol)                                                                \
   ".ifndef " symbol "\n"                                                                            \
   ".pushsection .text.usdt_probe,\"axG\",\"progbits\"," symbol ",comdat\n"                          \
@@ -948,8 +949,8 @@ __extension__ typedef unsigned long long usdtp_slot;
 /* clang-format on */
 
 /*
- * Read by the assembler's name: compilers lose the name given to a variable that is declared within a template (g++
- * 12), and link-time optimisation would take it for a variable that nobody defines.
+ * The semaphore is read in assembler, by its symbol, not declared as a variable of that name: within a template g++ 12
+ * loses such a name, and link-time optimisation takes it for a variable that nobody defines.
  */
 #define USDTP_ENABLED(symbol)                                                                                        \
   __extension__({                                                                                                    \

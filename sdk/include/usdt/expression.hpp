@@ -16,42 +16,43 @@
 namespace usdt {
 inline namespace v1 {
 
-/// What is known of every hit, beside its values.
+/// What an expression can ask of every hit, whatever the arguments of its site are.
 enum class HitField : std::uint8_t {
-  pid,       ///< as numbered in the tracer's pid namespace
-  tid,       ///< likewise
-  cpu,       ///< the processor
-  uid,       ///< of the process, in the initial user namespace
-  gid,       ///< likewise
-  cgroup,    ///< its number in the unified hierarchy: the inode of its directory
-  nsecs,     ///< CLOCK_MONOTONIC; of a call its end
-  comm,      ///< the thread's name, a text of at most 15 bytes
-  duration,  ///< of a call, ns
-  elapsed,   ///< nsecs since Expression::began
-  provider,  ///< of the probe; of functions and kernel points what stands before their names, "ucall" or "kfunc"
-  name,      ///< of the probe
-  ip,        ///< the address of the site in its file, as usdt-list -v has it, or of the function in the kernel
-  probe,     ///< "PROVIDER:NAME"; as a key of a table (table.hpp) the probe itself
-  ustack,    ///< the stack of the process: likewise
-  kstack,    ///< the stack of the kernel, of hits there: likewise
+  pid,       ///< the process, as the tracer's pid namespace numbers it
+  tid,       ///< the thread, numbered likewise
+  cpu,       ///< the number of the processor
+  uid,       ///< the user of the process, as the initial user namespace numbers it
+  gid,       ///< the group of the process, numbered likewise
+  cgroup,    ///< the cgroup of the process in the unified hierarchy (v2): the inode number of its directory
+  nsecs,     ///< the time of the hit, and of a call its end: ns of CLOCK_MONOTONIC
+  comm,      ///< the name of the thread, a text of at most 15 bytes
+  duration,  ///< how long a call or a span took, ns
+  elapsed,   ///< `nsecs` less Expression::began
+  provider,  ///< of a USDT probe its provider; of a function and of a point of the kernel the prefix of its name, as
+             ///< "ucall" or "kfunc"
+  name,      ///< the name of the probe, without its provider
+  ip,        ///< the address of the site in its file, which `usdt-list -v` shows, or of the function in the kernel
+  probe,     ///< the text "PROVIDER:NAME"; where it is a key of a table (table.hpp), the probe itself
+  ustack,    ///< the stack of the process; only as a key of a table
+  kstack,    ///< the stack of the kernel, at hits in the kernel; only as a key of a table
 };
-/// "pid", "comm": as expressions write them.
+/// The word that expressions use for the field: "pid", "comm".
 [[nodiscard]] std::string_view to_string(HitField field) noexcept;
 
-/// What a node of an expression does with those below it.
+/// What a node of an expression computes from its operands, the nodes in ExpressionNode::of.
 enum class Operator : std::uint8_t {
-  integer,        ///< `bits`; `is_unsigned`: above INT64_MAX
-  real,           ///< `bits`, of a double
-  text,           ///< `text`
-  value,          ///< number `bits` of Expression::values
-  text_of,        ///< "str(x)", "str(x, n)": the text that the value below points to, of n bytes
-  field,          ///< HitField number `bits`
+  integer,        ///< the number `bits`; with `is_unsigned` it is above INT64_MAX
+  real,           ///< the double whose bits are `bits`
+  text,           ///< the text `text`
+  value,          ///< the value at the path that is number `bits` of Expression::values
+  text_of,        ///< "str(x)", "str(x, n)": the text that the first operand points to; with a second one, its bytes
+  field,          ///< the HitField of number `bits`
   negate,         ///< "-"
   complement,     ///< "~"
   logical_not,    ///< "!"
   multiply,       ///< "*"
-  divide,         ///< "/": towards 0; by 0 there is no answer
-  remainder,      ///< "%": with the sign of what is divided
+  divide,         ///< "/": rounds towards 0; a division by 0 has no answer
+  remainder,      ///< "%": has the sign of the first operand; by 0 it has no answer
   add,            ///< "+"
   subtract,       ///< "-"
   shift_left,     ///< "<<"
@@ -62,128 +63,139 @@ enum class Operator : std::uint8_t {
   greater_equal,  ///< ">="
   equal,          ///< "=="
   not_equal,      ///< "!="
-  matches,        ///< "=~": a text that a literal with the wildcards of glob_match() (pattern.hpp) matches
+  matches,        ///< "=~": the second operand, a literal, matches the first by the rules of glob_match() (pattern.hpp)
   bit_and,        ///< "&"
   bit_xor,        ///< "^"
   bit_or,         ///< "|"
-  in,             ///< "x in {1, 2}": the first node equals one of the others
+  in,             ///< "x in {1, 2}": the first operand equals one of the others
   logical_and,    ///< "&&"
   logical_or,     ///< "||"
   conditional,    ///< "?:"
-  hex,            ///< "hex(x)": a key that is shown so
-  ntop,           ///< "ntop(x)": a key that is shown as an address of IPv4, as struct in_addr has it
-  log2_bucket,    ///< which of log2_buckets() the first is in; the second: sub-buckets, as a power of 2
-  linear_bucket,  ///< which of linear_buckets() the first is in; the others: min, max, step and digits. Of a
-                  ///< TypedExpression about a real: the bounds of its ranges
-  part,           ///< what is below, of the source `text`
-  row,            ///< parts: which hits count, `bits` keys, and maybe a value (row_of())
+  hex,            ///< "hex(x)": a key of a table that is shown in hexadecimal
+  ntop,           ///< "ntop(x)": a key that is shown as an IPv4 address; its bytes are in the order of struct in_addr
+  log2_bucket,    ///< which of the log2_buckets() (table.hpp) the first operand is in; the second operand: `sub_bits`
+  linear_bucket,  ///< which of the linear_buckets() the first operand is in; the others: min, max, step and digits. In
+                  ///< a TypedExpression about a real the others are the bounds of the buckets
+  part,           ///< its operand, which was written as `text`
+  row,            ///< a row of a table. Operands, each a `part`: which hits count, then `bits` keys, then the value, if
+                  ///< there is one
 };
 
-/// An operator with its operands, or a leaf.
+/// One node of an expression's tree: an operator with its operands, or a leaf.
 struct ExpressionNode {
   Operator op = Operator::integer;
   bool is_unsigned = false;
   std::uint64_t bits = 0;
   std::string text = {};
   std::vector<ExpressionNode> of = {};
-  std::uint32_t column = 0;  ///< zero-based, where it is in the text
+  std::uint32_t column = 0;  ///< where it begins in the text, in bytes from 0
 };
 
-/// A question about one hit, as it was written. A plain value.
+/// A question about one hit, as it was written: nothing is known yet of the sites that it will be asked at. A plain
+/// value.
 struct Expression {
   std::string text;
   ExpressionNode root;
-  std::vector<ValuePath> values;  ///< what it reads, each path once
-  std::uint64_t began = 0;        ///< CLOCK_MONOTONIC, ns: what "elapsed" counts from; 0: it cannot be asked about
+  std::vector<ValuePath> values;  ///< the arguments and members that it reads, each path once
+  std::uint64_t began = 0;  ///< what "elapsed" counts from, ns of CLOCK_MONOTONIC; 0: "elapsed" cannot be asked about
 };
 
-/// Arguments by number or name and paths to members (value_path.hpp), the names of HitField ("args.pid" is an argument
-/// of such a name; "elapsed", "provider", "name" and "ip" are arguments wherever there is one), integers in C's
-/// notations, reals, 'c', "texts", durations and sizes ("10ms", "4KiB" in ns and bytes), the operators above with C's
-/// precedence ("=~" and "in" with those of equality), parentheses. Errors: syntax with the column; limit (more than 512
-/// operators, nested more than 64 deep, more than kMost different values).
+/// Parses an expression (docs/expressions.md has the language). It is made of
+/// - arguments by number or by name, and paths to their members (value_path.hpp);
+/// - the names of HitField. An argument of the same name is written "args.pid"; but "elapsed", "provider", "name" and
+///   "ip" mean the argument wherever the site has one;
+/// - integers as C writes them, reals, 'c', "texts", durations, which stand for ns ("10ms"), and sizes, which stand for
+///   bytes ("4KiB");
+/// - the operators above with the precedence of C ("=~" and "in" have that of "=="), and parentheses.
+/// Errors: syntax, with the column; limit (more than 1024 operands and operators, or nested more than 64 deep).
 [[nodiscard]] Result<Expression> parse_expression(std::string_view text);
 
-/// Expressions with commas between them, each as parse_expression(); the column of an error is that in the whole text.
+/// Parses expressions that are separated by commas, each as parse_expression() does. The column of an error counts from
+/// the beginning of the whole text.
 [[nodiscard]] Result<std::vector<Expression>> parse_expressions(std::string_view text);
 
 /// The type of what an expression computes.
 enum class ExpressionType : std::uint8_t {
-  signed_integer,    ///< 64 bits; also of every narrower integer, whose value it keeps
-  unsigned_integer,  ///< 64 bits
-  real32,            ///< float, by its bits
-  real64,            ///< double, by its bits
-  text,              ///< which can only be compared
-  stack,             ///< which can only be a key
+  signed_integer,    ///< of 64 bits; every integer that is narrower becomes one and keeps its value
+  unsigned_integer,  ///< of 64 bits
+  real32,            ///< a float, as its bits
+  real64,            ///< a double, as its bits
+  text,              ///< a text; it can only be compared, or be a key of a table
+  stack,             ///< a stack; it can only be a key of a table
 };
 
-/// How a text is compared with a literal.
+/// How "=~" compares a text with a literal.
 enum class TextMatch : std::uint8_t {
-  whole,   ///< it is that
-  prefix,  ///< it begins with that
-  glob,    ///< glob_match() (pattern.hpp)
+  whole,   ///< the text is the literal: the literal has no wildcard
+  prefix,  ///< the text begins with the literal: its only wildcard was a "*" at its end
+  glob,    ///< glob_match() (pattern.hpp) decides
 };
 
-/// What the words for a place stand for at one site.
+/// What "provider", "name" and "ip" stand for at one site.
 struct SiteWords {
   std::string_view provider = {};
   std::string_view name = {};
   std::uint64_t ip = 0;
 };
 
-/// An expression for the arguments of one site: what it reads is known to be there, and of which type. Integers are
-/// computed in 64 bits, modulo 2^64; of a signed and an unsigned operand the result is unsigned. Comparisons, though,
-/// are of the values themselves, whatever the signs. Reals and texts can only be compared. Shifts by 64
-/// and more leave nothing, or the sign. An operand that cannot be read at a hit leaves the question without an answer,
-/// unless && or || or ?: has no need of it.
+/// An expression for the arguments of one site: each value that it reads is known to be there, and its type is known.
+/// - Integers are computed in 64 bits, modulo 2^64; the result of a signed and an unsigned operand is unsigned.
+/// - Comparisons of integers compare the numbers themselves, whatever the signs of their types.
+/// - Reals and texts can only be compared.
+/// - A shift by 64 or more gives 0; to the right, of a negative number, -1.
+/// - A value that cannot be read at a hit leaves the question without an answer, unless "&&", "||" or "?:" does not
+///   need the value.
 class TypedExpression {
  public:
-  /// At most so many different values of a site.
+  /// An expression reads at most so many different values of a site.
   static constexpr std::size_t kMostValues = 6;
-  /// A place for a name that no argument has: it may be one of an enum's values.
+  /// In `places` of check(): the site has no argument of this name, which may be that of an enum's value.
   static constexpr std::size_t kNoArgument = SIZE_MAX;
 
   /// A node with the type of its result.
   struct Node {
     Operator op = Operator::integer;
     ExpressionType type = ExpressionType::signed_integer;
-    std::uint64_t bits = 0;  ///< `value`: number in args(); `matches`: a TextMatch
+    std::uint64_t bits = 0;  ///< as in ExpressionNode; but `value`: its number in args(); `matches`: a TextMatch
     std::string text = {};
     std::vector<Node> of = {};
     friend bool operator==(const Node&, const Node&) = default;
   };
 
-  /// Whether a path is one of the words that give way to arguments: "elapsed", "provider", "name", "ip".
+  /// Whether a path is a word that means an argument wherever the site has one of that name, and else a HitField:
+  /// "elapsed", "provider", "name", "ip".
   [[nodiscard]] static bool is_word(const ValuePath& path);
 
-  /// `expression` over `args`, the arguments of a site with what its paths lead to: `places` has the position of each
-  /// of Expression::values. What is kNoArgument is a value of the enum that it is compared or combined with: "BUSY",
-  /// "Color::red", or else a word (is_word()). Errors: invalid_argument with the column (a text in arithmetic, an
-  /// argument that cannot be read and why, no such argument or value of an enum).
+  /// Gives types to `expression` for a site whose values are `args`: its arguments, and behind them what the paths of
+  /// the expression lead to. `places` has for each of Expression::values its position in `args`, or kNoArgument. A path
+  /// without an argument is taken for a value of the enum that it is compared or combined with ("BUSY", "Color::red"),
+  /// or else for a word (is_word()). Errors: invalid_argument with the column (a text in arithmetic; an argument that
+  /// cannot be read, and why; no argument and no value of an enum has the name; more than kMostValues values).
   [[nodiscard]] static Result<TypedExpression> check(const Expression& expression, const std::vector<Arg>& args,
                                                      const std::vector<std::size_t>& places);
 
-  /// The same with what is the same for all hits of a site in place of words; but for the keys of a row that are such
-  /// words: these have the site's number in the kernel.
+  /// The expression with the words in it replaced by what they are at this site, at all of its hits. Keys of a row that
+  /// are such words stay: in the kernel the number of the site stands for them.
   [[nodiscard]] TypedExpression at_site(const SiteWords& site) const;
-  /// Whether at_site() makes something else of it.
+  /// Whether at_site() would replace anything.
   [[nodiscard]] bool depends_on_site() const;
 
-  /// Its tree.
+  /// The expression's tree.
   [[nodiscard]] const Node& root() const noexcept { return root_; }
-  /// Whether the answer depends on it.
+  /// Whether the answer depends on this field.
   [[nodiscard]] bool asks(HitField field) const;
-  /// Positions of what it reads in the site's list of arguments.
+  /// The values that it reads, by their positions in the `args` of check(), each once.
   [[nodiscard]] const std::vector<std::uint8_t>& args() const noexcept { return args_; }
 
-  /// What of a list a value is. Values are meant by their numbers in args(), where `length` and `first` are, too.
+  /// What a value has to do with a list (std::vector, a slice). Numbers of values are numbers in args(), those in
+  /// `counts` and `element` too.
   struct OfList {
     std::uint8_t value = 0;
-    std::optional<ElementCount> counts = {};  ///< it is a length
-    std::optional<ElementOf> element = {};    ///< it is there while the list is long enough
+    std::optional<ElementCount> counts = {};  ///< the value is the length of a list
+    std::optional<ElementOf> element = {};    ///< the value is an element, and there only if the list is long enough
     friend bool operator==(const OfList&, const OfList&) = default;
   };
-  /// Of the values that are something of a list.
+  /// Those of its values that are lengths or elements of lists.
   [[nodiscard]] const std::vector<OfList>& of_lists() const noexcept { return of_lists_; }
   friend bool operator==(const TypedExpression&, const TypedExpression&) = default;
 
@@ -193,40 +205,41 @@ class TypedExpression {
   std::vector<OfList> of_lists_;
 };
 
-/// What an expression asks of a hit.
+/// What evaluate() asks of a hit; whoever has hits in a form of its own derives from it.
 class HitFacts {
  public:
   virtual ~HitFacts() = default;
-  /// Argument `position` of the site, extended to 64 bits by its sign; reals as their bits; the length of a list in
-  /// elements. Nothing: not read, or an element behind the last.
+  /// The value at `position` of the site's values (TypedExpression::args()): an integer, extended to 64 bits by its
+  /// sign; the bits of a real; the length of a list, in elements. Nothing: it was not read, or it is an element behind
+  /// the last one.
   [[nodiscard]] virtual std::optional<std::uint64_t> value(std::size_t position) const = 0;
-  /// The text it points to.
+  /// The text that the value at `position` points to. Nothing: it was not read. Valid as long as this.
   [[nodiscard]] virtual std::optional<std::string_view> text(std::size_t position) const = 0;
-  /// Whether the text goes on behind what text() has of it.
+  /// Whether the text is longer than what text() gives of it.
   [[nodiscard]] virtual bool is_cut(std::size_t position) const {
     static_cast<void>(position);
     return false;
   }
-  /// What is known of the hit, but for comm.
+  /// A field that is a number. Nothing: it is not known.
   [[nodiscard]] virtual std::optional<std::uint64_t> field(HitField field) const = 0;
-  /// The thread's name.
+  /// HitField::comm. Valid as long as this.
   [[nodiscard]] virtual std::optional<std::string_view> comm() const = 0;
-  /// HitField::provider, name and probe, as texts.
+  /// HitField::provider, name or probe, as text. Nothing: it is not known.
   [[nodiscard]] virtual std::optional<std::string> site_text(HitField field) const {
     static_cast<void>(field);
     return std::nullopt;
   }
-  /// HitField::ustack and kstack, or why there is none. Null: not known. Valid as long as this.
+  /// HitField::ustack or kstack; an error says why there is none. Null: it is not known. Valid as long as this.
   [[nodiscard]] virtual const Result<Stack>* stack(HitField field) const {
     static_cast<void>(field);
     return nullptr;
   }
 };
 
-/// The answer, an integer, as programs in the kernel find it (truth values: 0 and 1). Nothing: it cannot be told, since
-/// something it needs was not read, or is divided by 0.
+/// Answers an expression about a hit, exactly as the program in the kernel would: with an integer, where "false" is 0
+/// and "true" is 1. Nothing: there is no answer, since a value that it needs was not read, or it divides by 0.
 [[nodiscard]] std::optional<std::uint64_t> evaluate(const TypedExpression& expression, const HitFacts& facts);
-/// The same of one node of its tree.
+/// The same for one node of the expression's tree.
 [[nodiscard]] std::optional<std::uint64_t> evaluate(const TypedExpression& expression,
                                                     const TypedExpression::Node& node, const HitFacts& facts);
 

@@ -27,78 +27,81 @@
 namespace usdt {
 inline namespace v1 {
 
-/// How a recording came about.
+/// Who made a recording, and on which system.
 struct RecordingInfo {
-  std::string made_by = {};  ///< "usdt-trace 0.1.0"
-  std::string machine = {};  ///< as uname(2) has them; empty: those of the running system are recorded
-  std::string kernel = {};   ///< its release
-  /// What its maker wants to find again, by names of its own.
+  std::string made_by = {};  ///< the program: "usdt-trace 0.1.0"
+  std::string machine = {};  ///< "x86_64", as uname(2) names it; empty when a recording starts: the running system's
+  std::string kernel = {};   ///< the kernel's release, "6.18.5"; likewise
+  /// Texts that the program wants to find again, each under a name of its own choice.
   std::vector<std::pair<std::string, std::string>> properties = {};
 };
 
-/// What became of all hits, as far as it was known then.
+/// An account of what became of all hits, as far as it was known when the account was recorded.
 struct RecordedLedger {
-  std::vector<ProbeCounts> probes = {};      ///< by AttachPlan::probes
+  std::vector<ProbeCounts> probes = {};      ///< in the order of AttachPlan::probes
   std::optional<std::uint64_t> missed = {};  ///< Link::missed()
-  std::vector<MissedHits> missed_hits = {};  ///< Link::missed_hits(), without their probes
+  std::vector<MissedHits> missed_hits = {};  ///< Link::missed_hits(); their lists of probes are empty
   std::uint64_t undecided = 0;               ///< Tracer::undecided()
-  std::vector<SkippedSite> skipped = {};     ///< by the planner and by the kernel
+  std::vector<SkippedSite> skipped = {};     ///< the sites that the planner left out or the kernel refused
   std::vector<FileChange> changes = {};      ///< Link::changes()
 };
 
-/// Something that was said while it was recorded.
+/// A notice that the user was given while the recording was made.
 struct RecordedNotice {
-  std::uint64_t timestamp = 0;  ///< CLOCK_MONOTONIC, ns
+  std::uint64_t timestamp = 0;  ///< ns of CLOCK_MONOTONIC
   std::string text = {};
 };
 
-/// Something that came while it was recorded.
+/// A file that came while the recording was made (follow.hpp), and what became of it.
 struct RecordedFollowed : Followed {
-  std::size_t probes_by_then = 0;  ///< of the plan, those that were traced from then on
+  std::size_t probes_by_then = 0;  ///< from then on the first so many of AttachPlan::probes were traced
 };
 
-/// Where blocks of a recording go.
+/// A piece of a recording, as a RecordingWriter::Sink is given it; `bytes` are valid until the sink returns.
 struct RecordedBlock {
   std::span<const std::byte> bytes = {};
-  std::size_t events = 0;  ///< that are in it: the oldest of those added and not in a block before
+  std::size_t events = 0;  ///< how many events are in it: the oldest ones that were in no block before
 };
 
-/// Writes a recording of events (docs/recording.md), of which whatever was written can be read, however it ends. One
-/// thread at a time.
+/// Writes a recording of events (docs/recording.md). Whatever has been written can be read, however the writer ends.
+/// One thread at a time.
 class RecordingWriter {
  public:
-  /// Takes whole blocks, in their order; the first one is the file's head. An error ends the recording.
+  /// Takes whole blocks in their order; the first one is the head of the file. An error that it returns goes to whoever
+  /// called the writer, and ends the recording: later blocks rest on those before them.
   using Sink = std::function<Result<void>(const RecordedBlock& block)>;
 
-  /// Of events of `plan`, which are laid out by `layout`; both are those of a Tracer. The plan has to live as long, and
-  /// may have grown by the time an event is added.
+  /// Starts a recording of events of `plan`, whose records are laid out as `layout` says; a Tracer has both. The plan
+  /// has to outlive the writer; it may have grown by the time an event is added. Errors: the sink's.
   [[nodiscard]] static Result<RecordingWriter> start(Sink sink, const AttachPlan& plan, const EventLayout& layout,
                                                      RecordingInfo info = {});
-  /// The same to a file, which is made, or made empty. Errors: no_permission, io.
+  /// The same, to a file: it is created, or emptied if it is there. Errors: no_permission, io.
   [[nodiscard]] static Result<RecordingWriter> create(const std::filesystem::path& file, const AttachPlan& plan,
                                                       const EventLayout& layout, RecordingInfo info = {});
   RecordingWriter(RecordingWriter&&) noexcept;
   RecordingWriter& operator=(RecordingWriter&&) noexcept;
-  /// What is not in a block yet is lost.
+  /// Events that are in no block yet are lost: flush() or finish() first.
   ~RecordingWriter();
 
-  /// What is traced has grown to `plan` (Tracer::add()), which lives from here on as long. Errors: the sink's.
+  // Each of these can fail, with the errors of the sink.
+  /// The plan has grown to `plan` (Tracer::add()), which from here on has to outlive the writer.
   [[nodiscard]] Result<void> plan(const AttachPlan& plan);
-  /// Adds an event. `wall_offset`: what the time of day is more than CLOCK_MONOTONIC then, ns. Errors: the sink's.
+  /// Adds an event. `wall_offset`: the time of day less CLOCK_MONOTONIC at that time, ns.
   [[nodiscard]] Result<void> event(const Event& event, std::int64_t wall_offset, const EventStacks& stacks = {});
-  /// Adds what people were told. Errors: the sink's, as below.
+  /// Adds a notice that the user was given.
   [[nodiscard]] Result<void> notice(const RecordedNotice& notice);
-  /// Adds what came and is traced from here on (after plan()), or is not. Errors: the sink's.
+  /// Adds a file that came. If it is traced from here on, plan() comes first.
   [[nodiscard]] Result<void> followed(const Followed& followed);
-  /// Adds one of RecordingInfo::properties. Errors: the sink's.
+  /// Adds one of RecordingInfo::properties.
   [[nodiscard]] Result<void> property(std::string_view name, std::string_view text);
-  /// Adds an account of all hits so far; readers take the last one.
+  /// Adds an account of all hits so far. Readers go by the last one.
   [[nodiscard]] Result<void> ledger(const RecordedLedger& ledger);
-  /// Hands the events that are not in a block yet to the sink, as one.
+  /// Hands the events that are in no block yet to the sink, as one block.
   [[nodiscard]] Result<void> flush();
-  /// The same, if one of them has waited for a second. Blocks are handed on by themselves once they are large.
+  /// Does flush() if one of these events has waited for a second. A block that has become large goes to the sink at
+  /// once, without a call.
   [[nodiscard]] Result<void> flush_if_due();
-  /// Says that nothing is missing behind the last account.
+  /// Adds the last account and the end of the file, which tells readers that nothing is missing.
   [[nodiscard]] Result<void> finish(const RecordedLedger& ledger);
 
  private:
@@ -107,23 +110,23 @@ class RecordingWriter {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Keeps the events of the last while in memory, to be written when something has happened. One thread at a time.
+/// Keeps the latest events in memory, so that they can be written once something has happened. One thread at a time.
 class FlightRecorder {
  public:
   /// How much is kept.
   struct Limits {
-    std::chrono::nanoseconds time = std::chrono::seconds(10);  ///< at least, while there is room for it
-    std::uint64_t bytes = 256U << 20;                          ///< of packed events, at most, but for one block
+    std::chrono::nanoseconds time = std::chrono::seconds(10);  ///< at least the events of so long, if `bytes` suffice
+    std::uint64_t bytes = 256U << 20;  ///< size of the compressed events; one block may go beyond it
   };
-  /// What there is.
+  /// What is kept at a time.
   struct Kept {
-    std::vector<std::uint64_t> events = {};  ///< by AttachPlan::probes
-    std::uint64_t bytes = 0;                 ///< packed
-    std::uint64_t first = 0, last = 0;       ///< times of its events; 0: there is none
-    bool out_of_room = false;                ///< some were dropped although they were not too old
+    std::vector<std::uint64_t> events = {};  ///< how many of each probe, in the order of AttachPlan::probes
+    std::uint64_t bytes = 0;                 ///< their size, compressed
+    std::uint64_t first = 0, last = 0;       ///< times of the oldest and the newest, ns of CLOCK_MONOTONIC; 0: none
+    bool out_of_room = false;                ///< events younger than Limits::time were dropped for lack of room
   };
 
-  /// As RecordingWriter::start().
+  /// Starts to keep events of `plan`; parameters as of RecordingWriter::start().
   [[nodiscard]] static FlightRecorder start(const AttachPlan& plan, const EventLayout& layout, RecordingInfo info,
                                             const Limits& limits);
   FlightRecorder(FlightRecorder&&) noexcept;
@@ -132,17 +135,17 @@ class FlightRecorder {
 
   /// As RecordingWriter::plan().
   void plan(const AttachPlan& plan);
-  /// Adds an event, as RecordingWriter::event(), and forgets what is too old.
+  /// Adds an event, as RecordingWriter::event(), and forgets those that are too old by now.
   void event(const Event& event, std::int64_t wall_offset, const EventStacks& stacks = {});
-  /// As RecordingWriter::notice(); all are kept.
+  /// As RecordingWriter::notice(). Notices are never forgotten.
   void notice(const RecordedNotice& notice);
-  /// As RecordingWriter::followed(); all are kept.
+  /// As RecordingWriter::followed(). These are never forgotten.
   void followed(const Followed& followed);
-  /// As RecordingWriter::property(); all are kept.
+  /// As RecordingWriter::property(). Properties are never forgotten.
   void property(std::string_view name, std::string_view text);
-  /// What write() would write.
+  /// What write() would write now.
   [[nodiscard]] Kept kept();
-  /// A whole recording of what is kept, with this account of it. It goes on keeping. Errors: the sink's.
+  /// Writes what is kept as a complete recording that ends with `ledger`, and keeps it on. Errors: the sink's.
   [[nodiscard]] Result<void> write(const RecordingWriter::Sink& sink, const RecordedLedger& ledger);
 
  private:
@@ -151,53 +154,55 @@ class FlightRecorder {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Reads a recording, which may be anybody's: memory and time are bounded by its size. Events are those of the trace,
-/// and what shows or judges those of a Tracer takes these as well. One thread at a time.
+/// Reads a recording. It may come from anybody: the memory and the time that it takes are bounded by the size of the
+/// file. Its events are Events like those of a Tracer. One thread at a time.
 class Recording {
  public:
-  /// A file of the plan, beside what that has of it.
+  /// What is known of a traced file that AttachPlan::files does not say.
   struct File {
     Machine machine = Machine::x86_64;
-    std::string build_id = {};  ///< lower-case hex; empty: none
+    std::string build_id = {};  ///< in lower-case hexadecimal; empty: it had none
   };
 
-  /// Reads all but the events. Errors: not_found, no_permission, io; malformed (no recording, or one that contradicts
-  /// itself), not_supported (another version, no regular file), limit (more sites than anybody traces).
+  /// Opens a recording and reads all of it but the events. Errors: not_found, no_permission, io; malformed (it is no
+  /// recording, or contradicts itself); not_supported (another version of the format, or no regular file); limit (it
+  /// claims more sites than anybody traces).
   [[nodiscard]] static Result<Recording> open(const std::filesystem::path& file);
   Recording(Recording&&) noexcept;
   Recording& operator=(Recording&&) noexcept;
   ~Recording();
 
-  /// Who made it, and where.
+  /// Who made the recording, and on which system.
   [[nodiscard]] const RecordingInfo& info() const noexcept;
-  /// One of RecordingInfo::properties; nothing: it has none of that name.
+  /// One of RecordingInfo::properties. Nothing: there is none of that name.
   [[nodiscard]] std::optional<std::string_view> property(std::string_view name) const;
-  /// What was traced, complete from the start. It cannot be attached: no file of it is open, and of arguments it is
-  /// known what they are and, but for constants, not where.
+  /// What was traced, with everything that was added to the trace later. This plan cannot be attached: no file of it is
+  /// open, and of the arguments it has types and constants, but not where the values are.
   [[nodiscard]] const std::shared_ptr<const AttachPlan>& plan() const noexcept;
-  /// By AttachPlan::files.
+  /// In the order of AttachPlan::files.
   [[nodiscard]] const std::vector<File>& files() const noexcept;
-  /// Of the events that next() gives. Their stacks are beside them: kernel_stack(), user_stack().
+  /// How the records of next()'s events are laid out. Stacks are not in them: kernel_stack(), user_stack().
   [[nodiscard]] const EventLayout& layout() const noexcept;
-  /// In the order in which they were said.
+  /// The notices in the order in which they were given.
   [[nodiscard]] const std::vector<RecordedNotice>& notices() const noexcept;
-  /// In the order in which they came.
+  /// The files that came, in their order.
   [[nodiscard]] const std::vector<RecordedFollowed>& followed() const noexcept;
-  /// How many of them came before the event that next() gave; once it has given all, all of them.
+  /// How many of followed() came before the event that next() gave last; all of them once it has given all events.
   [[nodiscard]] std::size_t followed_by_now() const noexcept;
-  /// The last account; nothing: there is none. It is final if the recording is whole.
+  /// The last account in the file; it is the final one if the recording is whole (cut()). Nothing: there is none.
   [[nodiscard]] const std::optional<RecordedLedger>& ledger() const noexcept;
 
-  /// The next event, valid until the next call; null: there are no more. Errors: io, malformed.
+  /// The next event, valid until the next call. Null: there are no more. Errors: io, malformed.
   [[nodiscard]] Result<const Event*> next();
-  /// What the time of day was more than CLOCK_MONOTONIC at that event, ns.
+  /// The time of day less CLOCK_MONOTONIC when next()'s event was recorded, ns.
   [[nodiscard]] std::int64_t wall_offset() const noexcept;
-  /// The stacks of that event, with the names they had then. Empty: none was recorded. Errors: why there was none.
+  /// The stack of the kernel at that event, named when it was recorded. Empty: none was recorded. Errors: the reason
+  /// that was recorded instead of it.
   [[nodiscard]] Result<Stack> kernel_stack() const;
-  /// The same of the process.
+  /// The same of the process's stack.
   [[nodiscard]] Result<Stack> user_stack() const;
-  /// Empty: it is whole. Else where it ends before its end, and why: "... after 1234 bytes"; or how ledger()
-  /// contradicts itself or the events. Complete once next() has given all events.
+  /// Empty: the recording is whole. Else a sentence that says where it breaks off and why ("... after 1234 bytes"), or
+  /// how ledger() contradicts itself or the events. Final once next() has given all events.
   [[nodiscard]] const std::string& cut() const noexcept;
 
  private:

@@ -16,51 +16,53 @@
 namespace usdt {
 inline namespace v1 {
 
-/// How addresses are named.
+/// Where a Symbolizer looks for names, and how much it says.
 struct SymbolizerOptions {
-  /// Where separate debug files are (OpenOptions::debug_dirs).
+  /// Directories with separate debug files (OpenOptions::debug_dirs).
   std::vector<std::filesystem::path> debug_dirs = {"/usr/lib/debug"};
-  /// Servers are asked for those that are not there (OpenOptions::debuginfod).
+  /// Whether debug files that are not there are fetched from servers (OpenOptions::debuginfod).
   bool debuginfod = false;
-  /// Source lines and inlined calls too, from debug information; else function names alone.
+  /// Whether frames have source lines and inlined calls, too, which takes debug information; else names alone.
   bool lines = true;
-  /// Ends reading early, from another thread; frames then have no names.
+  /// A request from another thread ends reading early; the frames that are left then have no names.
   StopToken stop = {};
-  /// Ends asking servers alone (OpenOptions::stop_asking).
+  /// A request ends only the asking of servers (OpenOptions::stop_asking).
   StopToken stop_asking = {};
 };
 
-/// Names what is on stacks. What processes have mapped is read when one is first seen, and again where an address is in
-/// no known mapping; the files stay open, so that stacks resolve after the process has ended and its files are deleted.
-/// Remembers the 256 processes seen last. One thread at a time.
+/// Turns the addresses on stacks into functions and lines. It reads what a process has mapped when it first meets the
+/// process, and again when an address is in no mapping that it knows. The mapped files stay open, so that stacks can be
+/// named after the process has ended and its files were deleted. It remembers the 256 processes that it met last. One
+/// thread at a time.
 class Symbolizer {
  public:
-  /// Reads nothing yet.
+  /// Only takes the options; files are read when they are needed.
   explicit Symbolizer(SymbolizerOptions options = {});
   Symbolizer(Symbolizer&&) noexcept;
   Symbolizer& operator=(Symbolizer&&) noexcept;
   ~Symbolizer();
 
-  /// From here on the kernel also tells what processes map (perf_event_open(2)): stacks of those resolve too that end
-  /// before anybody could look. To be called before the trace starts. Errors: no_permission (it wants CAP_PERFMON),
-  /// not_supported, limit, io; all else works as before.
+  /// Has the kernel report from here on what processes map (PERF_RECORD_MMAP2 of perf_event_open(2)), so that stacks of
+  /// processes that end before anybody could read /proc can be named, too. Call it before the trace starts. Errors:
+  /// no_permission (it takes CAP_PERFMON), not_supported, limit, io; everything else works after an error, too.
   [[nodiscard]] Result<void> watch();
-  /// Reads what the event's process has mapped, unless that is known: for events that are kept, and named later.
+  /// Reads what the event's process has mapped, unless it is known: for events that are kept, to be named later.
   void see(const Event& event);
-  /// The same of a process that is known before its first event.
+  /// The same, for a process that is known before its first event.
   void see(pid_t pid);
-  /// The stack of the process at the hit (TraceOptions::user_stack_depth). Empty: none was asked for, or the hit was in
-  /// a thread of the kernel. Errors: io, the kernel could not tell.
+  /// The stack of the process at the hit (TraceOptions::user_stack_depth), with names. Empty: none was asked for, or
+  /// the hit was in a thread of the kernel. Errors: io, the kernel could not record it.
   [[nodiscard]] Result<Stack> user_stack(const Event& event);
-  /// Event::kernel_stack() with names.
+  /// Event::kernel_stack() with names; empty and errors as there.
   [[nodiscard]] Result<Stack> kernel_stack(const Event& event);
-  /// Gives names to the stacks among the keys of rows of `plan` (TableStack::names), and makes one row of those whose
-  /// stacks then are the same: of several processes, or of several runs of a program. What was named before keeps its
-  /// names: to be called while the trace runs, whenever Tracer::table_grew(), since of processes that end nothing more
-  /// can be learned but what watch() saw.
+  /// Gives names to the stacks that are keys of `rows` (TableStack::names); `plan` is the one that the rows are of.
+  /// Rows whose keys then are the same, of several processes or several runs of a program, become one. A stack that was
+  /// named keeps its names. Call it while the trace runs, whenever Tracer::table_grew(): of a process that has ended
+  /// nothing can be learned any more but what watch() saw.
   void name(std::vector<TableRow>& rows, const AttachPlan& plan);
-  /// What is at one address of a process: a function, after those inlined there. At least one frame, perhaps with an
-  /// issue. `return_address`: Frame::return_address.
+  /// What is at one address of a process: first the functions that were inlined there, innermost first, then the
+  /// function that has their code. There is at least one frame; one without a name says why (Frame::issue).
+  /// `return_address`: the address is one that a call returns to (Frame::return_address).
   [[nodiscard]] std::vector<Frame> frames_at(pid_t pid, ProcessAddr address, bool return_address = false);
 
  private:

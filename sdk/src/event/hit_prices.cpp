@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "arch/arch.hpp"
+#include "backend/table.hpp"
 #include "usdt/features.hpp"
 
 namespace usdt::event {
@@ -54,7 +55,7 @@ Result<HitPrices> HitPrices::measure(const LoadedObject& object, std::string pro
     const TrappedInstruction instruction = instruction_at(*place, *plan.files[place->file].elf, nops);
     auto known = measured.find(instruction);
     if (known == measured.end()) {
-      auto cost = features::trap_cost(instruction, object.backend() == Backend::uprobe_multi);
+      auto cost = features::trap_cost(instruction, backends::row_of(object.backend()).on_perf_event);
       if (!cost) return fail(cost.error());
       known = measured.emplace(instruction, *cost).first;
     }

@@ -172,19 +172,19 @@ Result<ProgramTime> program_time(int program_fd) {
   return ProgramTime{info.nanoseconds, info.runs};
 }
 
-Result<double> trap_cost(TrappedInstruction instruction, bool by_link) {
+Result<double> trap_cost(TrappedInstruction instruction, bool on_perf_event) {
   const Function function = function_of(instruction);
   const auto place = file_place(reinterpret_cast<const void*>(function));
   if (!place) return fail(place.error());
   const int program =
-      load_trivial_program(insn_move_r0, {.attach_type = by_link ? sys::bpf_attach_trace_uprobe_multi : 0});
+      load_trivial_program(insn_move_r0, {.attach_type = on_perf_event ? 0 : sys::bpf_attach_trace_uprobe_multi});
   if (program < 0) return fail(os_failure(ErrorKind::io, "load a program to measure what a hit costs", -program));
   const sys::UniqueFd owner(program);
   Caller child(function);
   Rounds calm, trapped;
   Probe probe;
   if (child.pid() < 0 || !child.run(calm)) return fail(ErrorKind::io, "measure what a hit costs: no child to do so");
-  if (const int error = (by_link ? attach_link : attach_event)(program, *place, child.pid(), probe); error < 0)
+  if (const int error = (on_perf_event ? attach_event : attach_link)(program, *place, child.pid(), probe); error < 0)
     return fail(os_failure(ErrorKind::io, "measure what a hit costs", -error));
   const auto before = program_time(program);
   if (!child.run(trapped)) return fail(ErrorKind::io, "measure what a hit costs: the child ended");

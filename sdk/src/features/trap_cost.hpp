@@ -34,9 +34,9 @@ struct ProgramTime {
 };
 [[nodiscard]] Result<ProgramTime> program_time(int program_fd);
 
-/// Processor time of a hit, ns, without what the program takes that runs then: by a link of uprobe_multi or a perf
-/// event. Takes some 100 ms, most of it the kernel's waiting when the probe is removed. Errors: not_supported (no such
-/// code for this machine), io, no_permission.
-[[nodiscard]] Result<double> trap_cost(TrappedInstruction instruction, bool by_link);
+/// Processor time of a hit, ns, without what the program takes that runs then: by a perf event, or by a link of
+/// uprobe_multi. Takes some 100 ms, most of it the kernel's waiting when the probe is removed. Errors: not_supported
+/// (no such code for this machine), io, no_permission.
+[[nodiscard]] Result<double> trap_cost(TrappedInstruction instruction, bool on_perf_event);
 
 }  // namespace usdt::features

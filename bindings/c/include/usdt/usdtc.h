@@ -9,19 +9,23 @@
  *   usdtc_tracer_rows()     tracer -> rows of a table that the kernel fills instead, if usdtc_plan_options.table asks
  *   usdtc_tracer_record()   events go into a file, too;   usdtc_recording_open(): out of it again, on any machine
  *
- * Functions that can fail return 0, or the negative errno of the error's kind (enum usdtc_error_kind). Their last
- * parameter, which may be NULL, receives the error itself: NULL on success, else one the caller frees. Nothing throws,
- * prints or exits.
+ * Errors: a function that can fail returns 0, or the negative errno of the error's kind (enum usdtc_error_kind). Its
+ * last parameter, which may be NULL, receives the error itself: NULL on success, else one that the caller frees. The
+ * library does not throw, print or exit.
  *
- * Structs begin with their size, which the caller sets to sizeof: usdtc_X options = {.size = sizeof(options)}. What is
- * 0 in one the caller fills in means the default. A program built with an older header works with a newer library; one
- * built with a newer header works with an older library as long as what that does not know is 0.
+ * Structs begin with their size, which the caller sets: struct usdtc_X x = {.size = sizeof(x)}. In those that the
+ * caller fills in, 0 means the default. A program that was built with an older header works with a newer library. One
+ * that was built with a newer header works with an older library as long as the fields that this does not know are 0.
  *
- * A tracer belongs to one thread at a time, but for usdtc_tracer_wake(), which is for all, and for signal handlers; so
- * does a recording. To a child of fork() it gives no events (INVALID_ARGUMENT), and free() closes the child's
- * descriptors. Selections, plans, batches, events, rows and ledgers do not change: several threads may read them at
- * once. Freeing NULL does nothing. Texts live as long as the handle they were asked of; a `const char *` ends in a NUL
- * and is NULL where there is none; struct usdtc_text is text that others wrote, any bytes.
+ * Threads: a tracer is used by one thread at a time, and so is a recording; only usdtc_tracer_wake() may be called by
+ * any thread at any time, and by signal handlers. Selections, plans, batches, events, rows and ledgers do not change:
+ * several threads may read one at once.
+ *
+ * fork: a tracer gives no events to a child of the process that started it (INVALID_ARGUMENT). When the child frees it,
+ * only the child's descriptors are closed, and the parent's trace goes on.
+ *
+ * Memory: freeing NULL does nothing. Texts live as long as the handle that they were asked of. A `const char *` ends in
+ * a NUL, and is NULL where there is no text; struct usdtc_text is for text that others wrote, which may be any bytes.
  */
 #ifndef USDTC_H
 #define USDTC_H
@@ -44,10 +48,10 @@ typedef struct usdtc_ledger usdtc_ledger;
 typedef struct usdtc_rows usdtc_rows;
 typedef struct usdtc_recording usdtc_recording;
 
-/* Bytes that others wrote; no NUL behind them. */
+/* Text that others wrote: any bytes, and no NUL behind them. */
 struct usdtc_text {
   const char* data;
-  size_t length;
+  size_t length; /* in bytes */
 };
 
 /* The library's version, "0.1.0". */
@@ -56,62 +60,64 @@ const char* usdtc_version(void);
 /* ---- errors -------------------------------------------------------------------------------------------------- */
 
 enum usdtc_error_kind {
-  USDTC_ERROR_INVALID_ARGUMENT = 1, /* EINVAL: something that cannot be meant, a NULL handle, a wrong size */
+  USDTC_ERROR_INVALID_ARGUMENT = 1, /* EINVAL: a value that makes no sense, a NULL handle, a wrong size of a struct */
   USDTC_ERROR_SYNTAX = 2,           /* EINVAL: text that does not parse; usdtc_error_column() says where */
   USDTC_ERROR_NOT_FOUND = 3,        /* ENOENT: no such file, process, probe or symbol */
-  USDTC_ERROR_NO_PERMISSION = 4,    /* EPERM */
+  USDTC_ERROR_NO_PERMISSION = 4,    /* EPERM: the process may not do this; the message says what it takes */
   USDTC_ERROR_NOT_SUPPORTED = 5,    /* EOPNOTSUPP: this kernel, machine, file or version of the library cannot */
   USDTC_ERROR_MALFORMED = 6,        /* EBADMSG: a file whose bytes contradict its format */
   USDTC_ERROR_CHANGED = 7,          /* ESTALE: a file or process changed or vanished meanwhile */
   USDTC_ERROR_LIMIT = 8,            /* E2BIG: a limit of resources or sizes was reached */
   USDTC_ERROR_IO = 9,               /* EIO: a system call failed for another reason */
-  USDTC_ERROR_TYPE_MISMATCH = 10,   /* EPROTOTYPE */
+  USDTC_ERROR_TYPE_MISMATCH = 10,   /* EPROTOTYPE: a value was asked for as a type that it does not have */
   USDTC_ERROR_STOPPED = 11,         /* ECANCELED: usdtc_stop_request() */
   USDTC_ERROR_VERIFIER = 12,        /* ENOEXEC: the kernel refused a BPF program; usdtc_error_log() has why */
-  USDTC_ERROR_NO_MEMORY = 13,       /* ENOMEM */
+  USDTC_ERROR_NO_MEMORY = 13,       /* ENOMEM: there is not enough memory */
   USDTC_ERROR_INTERNAL = 14         /* ENOTRECOVERABLE: a fault of the library, or a callback that threw */
 };
 
-/* enum usdtc_error_kind; 0 of NULL. */
+/* The kind of an error (enum usdtc_error_kind); of NULL 0. */
 uint32_t usdtc_error_kind(const usdtc_error* error);
-/* In lower case, names what failed and what can be done; "" of NULL. */
+/* A sentence in lower case that says what failed and what can be done; of NULL "". */
 const char* usdtc_error_message(const usdtc_error* error);
-/* The errno of the system call that failed, positive; 0: there was none. */
+/* The errno of the system call that failed, a positive number; 0: no system call did. */
 int usdtc_error_os_error(const usdtc_error* error);
-/* Zero-based position in the text that was parsed; -1: none. */
+/* Where in the text that was parsed the error is, in bytes from 0; -1: no text was parsed. */
 int64_t usdtc_error_column(const usdtc_error* error);
-/* All the kernel's verifier said; "" unless it is USDTC_ERROR_VERIFIER. */
+/* All that the kernel's verifier said; "" unless the kind is USDTC_ERROR_VERIFIER. */
 const char* usdtc_error_log(const usdtc_error* error);
 void usdtc_error_free(usdtc_error* error);
 
 /* ---- ending early -------------------------------------------------------------------------------------------- */
 
-/* NULL: no memory. */
+/* Makes a stop, to be handed to functions that may take long. NULL: there is no memory. */
 usdtc_stop* usdtc_stop_new(void);
-/* From any thread: what was given `stop` ends within a moment with USDTC_ERROR_STOPPED. */
+/* Ends the functions that were given `stop`, within a moment, with USDTC_ERROR_STOPPED. For any thread. */
 void usdtc_stop_request(usdtc_stop* stop);
-/* Not before the function that uses it has returned. */
+/* Frees it; no function that uses it may be running. */
 void usdtc_stop_free(usdtc_stop* stop);
 
 /* ---- finding ------------------------------------------------------------------------------------------------- */
 
-/* Which points are meant. */
+/* Which points are looked for, and where. */
 struct usdtc_search {
   size_t size;
-  /* Names, globs in every part: "PROVIDER:NAME", "usdt:TARGET:PROVIDER:NAME", "uprobe:TARGET:FUNCTION", "uretprobe:",
-   * "ucall:", "fentry:FUNCTION", "kprobe:" and so on (the README has all). None: every USDT probe of the scope, and
-   * that there are none is no error. */
+  /* Names of points, with globs in any part: "PROVIDER:NAME", "usdt:TARGET:PROVIDER:NAME", "uprobe:TARGET:FUNCTION",
+   * "uretprobe:", "ucall:", "fentry:FUNCTION", "kprobe:" and so on (the README lists all). Without patterns every USDT
+   * probe is meant, and it is no error if there is none. */
   const char* const* patterns;
   size_t pattern_count;
-  /* Where names without a target are looked for: paths, globs, directories, sonames, names of programs; */
+  /* Where names without a target are looked for: in these targets, which are paths, globs, directories, sonames or
+   * names of programs; without targets in the files of `pids` or `program`; without those in the files of all
+   * processes. */
   const char* const* targets;
   size_t target_count;
-  /* in the files these processes have mapped; */
+  /* The files that these processes have mapped; targets then choose among them. */
   const int32_t* pids;
   size_t pid_count;
-  /* in this program and the libraries it needs. Nothing set: in the files of every running process. */
+  /* This program and the libraries that it needs. */
   const char* program;
-  const usdtc_stop* stop;
+  const usdtc_stop* stop; /* may be NULL */
 };
 
 enum usdtc_point_kind {
@@ -125,21 +131,21 @@ enum usdtc_point_flags {
   USDTC_POINT_INLINED = 2        /* a copy of a function's code in another function */
 };
 
-/* One place where a program can run. Addresses are those of the file. */
+/* One place where a program can run. Addresses are virtual ones as the file has them, not those of a process. */
 struct usdtc_point {
   size_t size;
-  uint32_t kind; /* enum usdtc_point_kind */
-  uint32_t flags;
-  const char* full_name; /* as a pattern it means exactly this probe or function */
-  const char* file;      /* NULL: of the kernel */
+  uint32_t kind;         /* enum usdtc_point_kind */
+  uint32_t flags;        /* enum usdtc_point_flags */
+  const char* full_name; /* used as a pattern, it means exactly this probe or function */
+  const char* file;      /* NULL: it is in the kernel */
   const char* machine;   /* "x86_64", "i386", "aarch64" */
   const char* provider;  /* of functions the prefix: "uprobe", "fentry" */
   const char* name;
-  uint64_t pc;             /* 0: not known */
-  uint64_t offset;         /* in the file; UINT64_MAX: not known */
-  uint64_t semaphore;      /* its address; 0: none */
-  const char* args_text;   /* the note's text of its arguments; NULL: no note */
-  const char* instruction; /* how costly a hit is: "nop", "nop,nop5", ...; NULL: not known */
+  uint64_t pc;             /* its address; 0: not known */
+  uint64_t offset;         /* where it is in the file, in bytes; UINT64_MAX: not known */
+  uint64_t semaphore;      /* the address of its semaphore; 0: it has none */
+  const char* args_text;   /* its arguments as its note has them; NULL: it has no note */
+  const char* instruction; /* what is there, on which the cost of a hit depends: "nop", "nop,nop5"; NULL: not known */
   const char* source_file; /* NULL: not known */
   uint32_t source_line;    /* 0: not known */
   uint32_t arg_count;
@@ -164,19 +170,19 @@ enum usdtc_arg_flags {
   USDTC_ARG_HIDDEN = 8   /* read for another one's sake, as the length of a text */
 };
 
-/* An argument as its point types it. */
+/* What is known of an argument at its point. */
 struct usdtc_arg {
   size_t size;
-  uint32_t kind;  /* enum usdtc_type_kind */
-  uint32_t bytes; /* 1, 2, 4, 8 of what can be read; 0: not known */
-  uint32_t flags;
-  int32_t part_of;     /* of a member: the number of the argument that shows its members; -1: of none */
+  uint32_t kind;       /* enum usdtc_type_kind */
+  uint32_t bytes;      /* the size of its value: 1, 2, 4 or 8, if it can be read; 0: not known */
+  uint32_t flags;      /* enum usdtc_arg_flags */
+  int32_t part_of;     /* of a member: the number of the argument that shows it; -1: it is no member */
   const char* name;    /* "sql"; NULL: not known */
-  const char* type;    /* as C: "const char *"; NULL: not known */
-  const char* meaning; /* what its number stands for, "errno"; NULL: just the number */
+  const char* type;    /* as C writes it, "const char *"; NULL: not known */
+  const char* meaning; /* what its number stands for, "errno"; NULL: nothing but the number */
   const char* unit;    /* "us"; NULL: none */
-  const char* source;  /* the text it was read from, "-4@%eax"; NULL: a declaration */
-  const char* refused; /* why no value of it can be had here; NULL: one can */
+  const char* source;  /* the operand of its note, "-4@%eax"; NULL: it is known by a declaration */
+  const char* refused; /* why it cannot be read here; NULL: it can */
 };
 
 /* What a search, a plan or a trace has to say beside its result. */
@@ -194,8 +200,8 @@ struct usdtc_notice {
   const char* message;
 };
 
-/* Finds what `search` means. Errors: SYNTAX; NOT_FOUND, saying what was searched and what is there; NO_PERMISSION and
- * NOT_SUPPORTED of the kernel's functions; STOPPED. */
+/* Finds the points that `search` means. Errors: SYNTAX; NOT_FOUND, whose message says what was searched and what is
+ * there; for functions of the kernel NO_PERMISSION and NOT_SUPPORTED; STOPPED. */
 int usdtc_select(const struct usdtc_search* search, usdtc_selection** selection, usdtc_error** error);
 size_t usdtc_selection_count(const usdtc_selection* selection);
 /* Point `n`. NOT_FOUND: there are fewer. */
@@ -211,14 +217,14 @@ void usdtc_selection_free(usdtc_selection* selection);
 /* ---- planning ------------------------------------------------------------------------------------------------ */
 
 enum usdtc_texts {
-  USDTC_TEXTS_DESCRIBED = 1, /* arguments their provider describes as texts */
-  USDTC_TEXTS_TYPED = 2,     /* arguments whose types are known to be pointers to characters */
-  USDTC_TEXTS_LIKELY = 4     /* whatever points to plain text; 0.1 us a hit and pointer */
+  USDTC_TEXTS_DESCRIBED = 1, /* arguments that their provider describes as texts */
+  USDTC_TEXTS_TYPED = 2,     /* arguments whose type is a pointer to characters */
+  USDTC_TEXTS_LIKELY = 4     /* whatever turns out to point to plain text; a hit takes 0.1 us more for each pointer */
 };
 
 enum usdtc_plan_flags {
   USDTC_PLAN_OPEN = 1,       /* structs among the arguments are read with their members */
-  USDTC_PLAN_UNSAFE_NOP5 = 2 /* also where Linux 6.18 may corrupt the traced program */
+  USDTC_PLAN_UNSAFE_NOP5 = 2 /* attaches also to 5-byte nops where Linux 6.18 may corrupt the traced program */
 };
 
 enum usdtc_table_flags {
@@ -228,38 +234,40 @@ enum usdtc_table_flags {
   USDTC_TABLE_REALS = 2
 };
 
-/* Hits in rows: those whose keys are equal are one. The kernel adds them up, no event is written (docs/tables.md). */
+/* A table that the kernel fills instead of writing events: hits whose keys are equal are added up in one row
+ * (docs/tables.md). */
 struct usdtc_table {
   size_t size;
-  const char* by;            /* keys, expressions with commas between them: "comm, str(arg0)"; NULL: one row for all */
-  const char* value;         /* a number of which rows have the sum: "retval"; NULL: none */
-  const char* histogram;     /* a number of which rows have how many were in each range; NULL: none */
+  const char* by;            /* the keys, expressions with commas between them: "comm, str(arg0)"; NULL: one row */
+  const char* value;         /* an expression, "retval", whose sum each row has; NULL: none */
+  const char* histogram;     /* an expression; each row counts how many of its values are in each range; NULL: none */
   uint32_t flags;            /* enum usdtc_table_flags */
-  uint32_t max_rows;         /* there is room for so many at least; hits beyond: table_full; 0: 4096 */
-  uint32_t histogram_detail; /* ranges from one power of 2 to the next are divided in 2^this, at most 2^4 */
-  uint32_t digits;        /* of from, to and step, behind the decimal point: 5, 20, 5 and 1 is from 0.5 to 2 by 0.5 */
-  int64_t from, to, step; /* `step` not 0: ranges of this width from `from` up to `to`, one below and one above */
+  uint32_t max_rows;         /* room for at least so many rows; other hits are counted as table_full; 0: 4096 */
+  uint32_t histogram_detail; /* from one power of 2 to the next there are 2^this ranges; at most 4 */
+  uint32_t digits;           /* of from, to and step behind the decimal point: 5, 20, 5 and 1 is from 0.5 to 2 by 0.5 */
+  int64_t from, to, step;    /* if `step` is not 0: ranges of this width from `from` to `to`, one below and one above */
 };
 
 struct usdtc_plan_options {
   size_t size;
-  /* Whose hits count, of at most 64 processes. None: everybody's. */
+  /* The processes whose hits count, at most 64. None: all processes. */
   const int32_t* pids;
   size_t pid_count;
-  uint64_t user_cookie; /* struct usdtc_event_info has it again */
+  uint64_t user_cookie; /* any number of the application's: struct usdtc_event_info has it again */
   uint32_t texts;       /* enum usdtc_texts: which pointers are followed to their texts */
   uint32_t flags;       /* enum usdtc_plan_flags */
-  /* Arguments that are texts for certain: "arg0", or a name; "arg0,arg1": with as many bytes as the second says. */
+  /* Arguments that are known to be texts, by number or name: "arg0", which ends at its NUL; "arg0,arg1", whose size in
+   * bytes is the second one. */
   const char* const* text_args;
   size_t text_arg_count;
-  /* What else is read: members and what pointers point to, "req->peer.port"; one more argument each. */
+  /* What else is read, members and what pointers point to: "req->peer.port". Each becomes one more argument. */
   const char* const* values;
   size_t value_count;
-  const usdtc_stop* stop;
-  /* A question to each hit, which the kernel asks (docs/expressions.md): "arg1 > 4KiB && comm != \"cat\"". Only hits
-   * count for which it holds. NULL: all do. */
+  const usdtc_stop* stop; /* may be NULL */
+  /* A question that the kernel asks of each hit (docs/expressions.md): "arg1 > 4KiB && comm != \"cat\"". Only hits for
+   * which the answer is yes become events or are counted in rows. NULL: all do. */
   const char* where;
-  /* Rows instead of events: usdtc_tracer_rows(). NULL: events. */
+  /* The rows that are filled instead of events: usdtc_tracer_rows(). NULL: events. */
   const struct usdtc_table* table;
 };
 
@@ -267,9 +275,9 @@ struct usdtc_plan_options {
  * point can be attached, with the first reason), INVALID_ARGUMENT, SYNTAX, LIMIT, STOPPED. */
 int usdtc_plan_make(const usdtc_selection* selection, const struct usdtc_plan_options* options, usdtc_plan** plan,
                     usdtc_error** error);
-/* Its probes: names of one file each, or kernel functions. */
+/* How many probes it has: each is one name in one file, or a function of the kernel. */
 size_t usdtc_plan_probe_count(const usdtc_plan* plan);
-/* Points that will be attached. */
+/* How many points will be attached. */
 size_t usdtc_plan_site_count(const usdtc_plan* plan);
 /* The full name of probe `n`; NULL: there are fewer. */
 const char* usdtc_plan_probe_name(const usdtc_plan* plan, size_t n);
@@ -289,18 +297,18 @@ enum usdtc_trace_flags {
 struct usdtc_trace_options {
   size_t size;
   uint32_t flags;          /* enum usdtc_trace_flags */
-  uint32_t string_size;    /* longest text, bytes; 0: 200 */
-  uint32_t ring_bytes;     /* between kernel and consumer; 0: 32 MiB */
-  uint32_t max_open_calls; /* calls under way whose entries are kept; 0: 8192 */
-  /* Only hits of these processes and of those they start; the plan then has no pids. */
+  uint32_t string_size;    /* texts are cut to so many bytes; 0: 200 */
+  uint32_t ring_bytes;     /* size of the ring between the kernel and the consumer; 0: 32 MiB */
+  uint32_t max_open_calls; /* so many calls can be under way at once; 0: 8192 */
+  /* Only hits of these processes count, and of those that they start; the plan then has no pids. */
   const int32_t* family;
   size_t family_count;
-  /* Guards (docs/guards.md); what they leave out is counted. Of the hits one in so many is looked at, chosen by chance:
-   * sums and counts of rows are estimates then, and events have weights. 0: each. */
+  /* The guards (docs/guards.md); what they leave out is counted. First: one in so many hits is looked at, chosen at
+   * random. Events then have weights, and counts and sums of rows are estimates. 0: each hit is. */
   uint32_t sample;
   uint32_t max_rate; /* at most so many events a second; 0: any number */
   /* What hits may cost, as a share of what the traced processes do besides: 0.05 makes them at most 5 % slower. Sites
-   * are detached most of the time where they would cost more; rows are estimates then, and events have weights. 0: any.
+   * that would cost more are detached most of the time; events then have weights, and rows are estimates. 0: any cost.
    */
   double max_overhead;
 };
@@ -308,34 +316,37 @@ struct usdtc_trace_options {
 /* Whether this process may load and attach programs: 0, or NO_PERMISSION naming what it lacks. */
 int usdtc_check_privilege(usdtc_error** error);
 
-/* Loads and attaches; `options` may be NULL, the plan may be freed at once. Errors: NO_PERMISSION, NOT_SUPPORTED,
- * CHANGED (a file is another one now), LIMIT, VERIFIER, IO. */
+/* Loads the programs of a plan and attaches them. `options` may be NULL; the plan may be freed when this returns.
+ * Errors: NO_PERMISSION, NOT_SUPPORTED, CHANGED (a file is not the one that was planned), LIMIT, VERIFIER, IO. */
 int usdtc_tracer_start(const usdtc_plan* plan, const struct usdtc_trace_options* options, usdtc_tracer** tracer,
                        usdtc_error** error);
 
-/* Takes what is in the ring, at most `limit` events (0: no limit); where there is nothing, waits for up to `timeout_ms`
- * (0: does not; negative: for a day). The batch may be empty: time is up, a signal came, or usdtc_tracer_wake(). */
+/* Takes what is in the ring, at most `limit` events (0: no limit). If it is empty, waits for an event for up to
+ * `timeout_ms` milliseconds (0: does not wait; negative: a day). The batch is empty if the time was up, a signal came,
+ * or usdtc_tracer_wake() was called. */
 int usdtc_tracer_take(usdtc_tracer* tracer, int timeout_ms, size_t limit, usdtc_batch** batch, usdtc_error** error);
 
-/* Sees an event, which is valid until it returns (usdtc_event_copy()). It must not call functions of what has it: this
- * tracer, this recording. */
+/* A callback that is given an event, which is valid until it returns; usdtc_event_copy() makes one that lasts. It must
+ * not call functions of the tracer or recording that the event comes from. */
 typedef void (*usdtc_on_event)(const usdtc_event* event, void* user);
-/* The same without copies: `on_event` is called for each. `handed` (may be NULL): for how many. While events are
- * recorded, `on_event` may be NULL. */
+/* As usdtc_tracer_take(), without copies: calls `on_event` for each event. `handed`, which may be NULL, receives how
+ * many these were. While events are recorded, `on_event` may be NULL. */
 int usdtc_tracer_poll(usdtc_tracer* tracer, usdtc_on_event on_event, void* user, int timeout_ms, size_t limit,
                       size_t* handed, usdtc_error** error);
 
-/* From any thread, or a signal handler: what waits for events returns, or the next that would. */
+/* Ends a wait for events: the one that is going on, or else the next one, ends at once. For any thread, and for signal
+ * handlers. */
 void usdtc_tracer_wake(const usdtc_tracer* tracer);
 
-/* A descriptor for poll(2), epoll and event loops, the tracer's own: readable as long as there is something to take,
- * and from usdtc_tracer_wake() on until the next take, which should not wait (timeout 0). Do not read from it or close
- * it. */
+/* A descriptor for poll(2), epoll and event loops. It is readable while there is something to take, and after
+ * usdtc_tracer_wake() until the next take; takes should then not wait (timeout 0). It belongs to the tracer: do not
+ * read from it or close it. */
 int usdtc_tracer_fd(usdtc_tracer* tracer, int* fd, usdtc_error** error);
 
-/* No hit from here on. Events that were recorded can still be taken, until a take with timeout 0 gives none. */
+/* Detaches: there are no hits from here on. Events that are in the ring can still be taken; all were once a take with
+ * timeout 0 gives none. */
 void usdtc_tracer_detach(usdtc_tracer* tracer);
-/* Detaches, and gives up what is in the ring, which then counts as discarded. */
+/* Detaches, and gives up the events that are in the ring: they count as discarded. */
 void usdtc_tracer_discard(usdtc_tracer* tracer);
 
 /* Notice `n`, in the order in which they came up: points that the plan skipped, those the kernel refused, files that
@@ -348,43 +359,44 @@ const char* usdtc_tracer_attachment(const usdtc_tracer* tracer);
 /* Detaches, and forgets what is still in the ring. Batches and events live on. */
 void usdtc_tracer_free(usdtc_tracer* tracer);
 
-/* From here on the events that take() and poll() hand out are written to a file as well, which is made, or made empty;
- * whatever was written can be read, however the tracer ends (docs/recording.md). A tracer has one recording at a time.
- * Errors: NO_PERMISSION, IO. */
+/* Writes the events that take() and poll() hand out from here on to a file as well (docs/recording.md). The file is
+ * created, or emptied if it is there. What has been written can be read, however the tracer ends. A tracer makes one
+ * recording at a time. Errors: NO_PERMISSION, IO. */
 int usdtc_tracer_record(usdtc_tracer* tracer, const char* path, usdtc_error** error);
-/* Writes the account and closes the file. Errors: IO: something could not be written, now or before. Without this call
- * usdtc_tracer_free() does it, and cannot say what went wrong. */
+/* Ends the recording with an account of all hits, and closes the file. Errors: IO, something could not be written, now
+ * or before. If this is not called, usdtc_tracer_free() does it, and cannot say what went wrong. */
 int usdtc_tracer_record_end(usdtc_tracer* tracer, usdtc_error** error);
 
-/* What became of hits, once all was taken: hits = delivered + lost + unfinished + discarded + rejected + unanswered
- * + not_sampled + held_back; in recordings of spans, and of the slowest alone, + paired + unmatched + unpaired +
- * faster. */
+/* What became of hits. Once all events were taken, hits = delivered + lost + unfinished + discarded + rejected +
+ * unanswered + not_sampled + held_back; in recordings of spans, and of the slowest alone, there is also + paired +
+ * unmatched + unpaired + faster. */
 struct usdtc_counts {
   size_t size;
-  uint64_t hits;        /* the program ran for a process that counts */
-  uint64_t delivered;   /* taken, or a callback saw it; or it is in a row */
-  uint64_t lost;        /* ring_full + calls_full + table_full */
-  uint64_t ring_full;   /* the consumer was too slow for the ring */
-  uint64_t calls_full;  /* calls beyond max_open_calls */
-  uint64_t unfinished;  /* calls that have not ended */
-  uint64_t discarded;   /* recorded, but given up, or the callback threw */
-  uint64_t missed;      /* hits the kernel ran no program for, in no other number; UINT64_MAX: it does not count them */
-  uint64_t undecided;   /* of the total alone: hits not counted because it could not be told whose descendant it was */
-  uint64_t rejected;    /* usdtc_plan_options.where says no */
-  uint64_t unanswered;  /* neither yes nor no, or in no row: something that was asked for could not be read */
-  uint64_t table_full;  /* there was no row for them: usdtc_table.max_rows */
+  uint64_t hits;       /* the program ran for a process that counts */
+  uint64_t delivered;  /* events that were taken or that a callback saw; hits in rows */
+  uint64_t lost;       /* ring_full + calls_full + table_full */
+  uint64_t ring_full;  /* the consumer was too slow for the ring */
+  uint64_t calls_full; /* calls beyond max_open_calls */
+  uint64_t unfinished; /* calls that have not ended */
+  uint64_t discarded;  /* recorded, but given up, or the callback threw */
+  uint64_t missed;     /* hits the kernel ran no program for, in no other number; UINT64_MAX: it does not count them */
+  uint64_t
+      undecided; /* in the total only: hits that do not count, as it could not be told whose descendants made them */
+  uint64_t rejected;    /* the answer of usdtc_plan_options.where was no */
+  uint64_t unanswered;  /* it had no answer, or a row had no key: something that was asked for could not be read */
+  uint64_t table_full;  /* there was no room for another row (usdtc_table.max_rows) */
   uint64_t not_sampled; /* usdtc_trace_options.sample; with max_overhead hits while sites were attached or detached */
   uint64_t held_back;   /* usdtc_trace_options.max_rate */
-  uint64_t faster;      /* took less than the slowest that were asked for */
+  uint64_t faster;      /* took less time than the slowest ones that were asked for */
   uint64_t paired;      /* began a span that ended */
-  uint64_t unmatched;   /* end of no span that had begun */
-  uint64_t unpaired;    /* of spans: what pairs them could not be read */
+  uint64_t unmatched;   /* were the end of no span that had begun */
+  uint64_t unpaired;    /* ends of spans: what pairs them could not be read */
   /* With max_overhead how many hits there were, those included that came while nothing was attached, as far as can be
    * told; in no other number. Else 0. */
   uint64_t estimated;
 };
 
-/* The counts as they are now; exact once detached and taken. */
+/* The counts as they are now; they are exact once the tracer is detached and all events were taken. */
 int usdtc_tracer_ledger(const usdtc_tracer* tracer, usdtc_ledger** ledger, usdtc_error** error);
 /* Those of all probes together. */
 int usdtc_ledger_total(const usdtc_ledger* ledger, struct usdtc_counts* counts, usdtc_error** error);
@@ -411,7 +423,7 @@ struct usdtc_overhead {
   uint64_t lasted;     /* of all, ns */
   const char* trouble; /* why the sites could not be attached again; NULL: they could */
 };
-/* So far. NOT_FOUND: no max_overhead was asked for. */
+/* The overhead so far. NOT_FOUND: no max_overhead was asked for. */
 int usdtc_tracer_overhead(const usdtc_tracer* tracer, struct usdtc_overhead* overhead, usdtc_error** error);
 
 /* ---- events -------------------------------------------------------------------------------------------------- */
@@ -421,39 +433,39 @@ size_t usdtc_batch_count(const usdtc_batch* batch);
 const usdtc_event* usdtc_batch_event(const usdtc_batch* batch, size_t n);
 void usdtc_batch_free(usdtc_batch* batch);
 
-/* An event of one's own, which outlives its batch, callback and tracer. */
+/* Copies an event; the copy outlives its batch, callback and tracer. */
 int usdtc_event_copy(const usdtc_event* event, usdtc_event** copy, usdtc_error** error);
-/* Of usdtc_event_copy() only. */
+/* Frees an event that usdtc_event_copy() made, and no other. */
 void usdtc_event_free(usdtc_event* event);
 
-/* Later versions have more kinds, which those who do not know them pass over. */
+/* Later versions may have more kinds; pass over events of kinds that you do not know. */
 enum usdtc_event_kind { USDTC_EVENT_HIT = 1 };
 
 struct usdtc_event_info {
   size_t size;
   uint32_t kind;  /* enum usdtc_event_kind */
   uint32_t probe; /* its number in the plan */
-  uint32_t site;  /* likewise: events of one site have the same arguments */
+  uint32_t site;  /* its number in the plan; events of one site have the same arguments */
   uint32_t arg_count;
-  uint64_t time;     /* CLOCK_MONOTONIC, ns */
-  uint64_t duration; /* calls ("ucall:", "fsession:"): from entry to return, ns; else 0 */
-  uint32_t pid;      /* as numbered in the tracer's pid namespace */
-  uint32_t tid;
+  uint64_t time;     /* of the hit, of a call that of its entry: ns of CLOCK_MONOTONIC */
+  uint64_t duration; /* of calls ("ucall:", "fsession:") from entry to return, ns; else 0 */
+  uint32_t pid;      /* the process, as the tracer's pid namespace numbers it */
+  uint32_t tid;      /* the thread, likewise */
   uint32_t cpu;
   uint32_t reserved;
-  uint64_t address; /* of the site, in the process */
-  uint64_t user_cookie;
-  struct usdtc_text comm; /* the thread's name, at most 15 bytes */
-  const char* full_name;  /* of the probe, as usdtc_plan_probe_name() */
-  const char* file;       /* NULL: of the kernel */
+  uint64_t address;       /* of the site in the process; 0: it is in the kernel */
+  uint64_t user_cookie;   /* usdtc_plan_options.user_cookie */
+  struct usdtc_text comm; /* the name of the thread, at most 15 bytes */
+  const char* full_name;  /* of the probe, as usdtc_plan_probe_name() gives it */
+  const char* file;       /* NULL: the site is in the kernel */
   const char* provider;
   const char* name;
-  uint64_t wall_time; /* the time of day, ns since 1970 */
+  uint64_t wall_time; /* `time` as time of day, ns since 1970 */
   double weight;      /* how many hits it stands for: 1, unless there are guards */
 };
 int usdtc_event_read(const usdtc_event* event, struct usdtc_event_info* info, usdtc_error** error);
 
-/* Argument `n` as its site types it. NOT_FOUND: there are fewer. */
+/* What is known of argument `n` at the event's site. NOT_FOUND: there are fewer. */
 int usdtc_event_arg(const usdtc_event* event, size_t n, struct usdtc_arg* info, usdtc_error** error);
 
 enum usdtc_value_kind {
@@ -462,11 +474,11 @@ enum usdtc_value_kind {
   USDTC_VALUE_FLOAT = 3,
   USDTC_VALUE_TEXT = 4,      /* UTF-8 */
   USDTC_VALUE_BYTES = 5,     /* text that is not UTF-8 */
-  USDTC_VALUE_UNREADABLE = 6 /* there is none, and why: never a made-up number */
+  USDTC_VALUE_UNREADABLE = 6 /* there is no value; `text` says why */
 };
 enum usdtc_value_flags {
-  USDTC_VALUE_TRUNCATED = 1, /* longer than usdtc_trace_options.string_size */
-  USDTC_VALUE_NULL = 2       /* of UNREADABLE: no text, but a null pointer, which was passed instead of one */
+  USDTC_VALUE_TRUNCATED = 1, /* the text was cut to usdtc_trace_options.string_size */
+  USDTC_VALUE_NULL = 2       /* with UNREADABLE: a null pointer was passed instead of a text */
 };
 
 struct usdtc_value {
@@ -478,8 +490,8 @@ struct usdtc_value {
     uint64_t u; /* of UNSIGNED; of TEXT and BYTES: their address */
     double f;   /* of FLOAT */
   } number;
-  struct usdtc_text text;       /* of TEXT and BYTES: without the closing NUL; of UNREADABLE: why */
-  struct usdtc_text enumerator; /* the name of an enum's value; empty: it has none */
+  struct usdtc_text text;       /* of TEXT and BYTES, without a closing NUL; of UNREADABLE the reason */
+  struct usdtc_text enumerator; /* of an enum's value its name; empty: it has none */
 };
 /* The value of argument `n` at this hit. NOT_FOUND: there are fewer arguments. */
 int usdtc_event_value(const usdtc_event* event, size_t n, struct usdtc_value* value, usdtc_error** error);
@@ -498,7 +510,7 @@ enum usdtc_row_flags {
 
 struct usdtc_row {
   size_t size;
-  uint64_t count; /* hits; with guards how many there were, estimated, as are sums and ranges */
+  uint64_t count; /* its hits; with guards this, the sums and the ranges are estimates */
   struct usdtc_wide sum;
   struct usdtc_wide minimum; /* USDTC_TABLE_EXTREMES; else 0 */
   struct usdtc_wide maximum;
@@ -506,7 +518,7 @@ struct usdtc_row {
   uint32_t range_count; /* of the histogram: those that are not empty */
   uint32_t flags;       /* enum usdtc_row_flags */
   uint32_t reserved;
-  double real_sum;     /* exact before it is rounded, whatever the order and the sizes of the values */
+  double real_sum;     /* the exact sum, rounded once: it does not depend on the order of the values */
   double real_minimum; /* USDTC_TABLE_EXTREMES; else 0 */
   double real_maximum;
 };
@@ -515,9 +527,9 @@ enum usdtc_range_flags {
   USDTC_RANGE_REAL = 1 /* real_first and real_end; the wide ones are 0 */
 };
 
-/* Numbers from `first` to `last`, both of them. The outermost of usdtc_table.step end at INT64_MIN and UINT64_MAX.
- * Reals from real_first on and below real_end; where the ranges are powers of 2 and negative, above real_first up to
- * real_end; where both are the same that alone: 0, or an infinity. */
+/* A range of a histogram. Integers: from `first` to `last`, both included; the outermost ranges of usdtc_table.step go
+ * on to INT64_MIN and UINT64_MAX. Reals: from real_first on and below real_end; but negative ranges between powers of 2
+ * are above real_first and up to real_end. If both are the same, only that number: 0, or an infinity. */
 struct usdtc_range {
   size_t size;
   struct usdtc_wide first;
@@ -529,11 +541,11 @@ struct usdtc_range {
   double real_end;
 };
 
-/* The rows as they are now, in the order of their keys; exact once detached. INVALID_ARGUMENT: no table was asked for.
- */
+/* The rows as they are now, in the order of their keys; they are exact once the tracer is detached. INVALID_ARGUMENT:
+ * no table was asked for. */
 int usdtc_tracer_rows(const usdtc_tracer* tracer, usdtc_rows** rows, usdtc_error** error);
 size_t usdtc_rows_count(const usdtc_rows* rows);
-/* How key `key` was written: "str(arg0)"; NULL: there are fewer. */
+/* The expression of key `key`, as it was written: "str(arg0)"; NULL: there are fewer keys. */
 const char* usdtc_rows_key_name(const usdtc_rows* rows, size_t key);
 /* Row `n`. NOT_FOUND: there are fewer. */
 int usdtc_rows_row(const usdtc_rows* rows, size_t n, struct usdtc_row* row, usdtc_error** error);
@@ -548,29 +560,30 @@ void usdtc_rows_free(usdtc_rows* rows);
 
 struct usdtc_replay_options {
   size_t size;
-  const char* where;               /* only events for which it holds, as if the kernel had been asked */
-  const struct usdtc_table* table; /* rows instead of events: usdtc_recording_rows() */
+  const char* where;               /* only events for which the answer is yes, as of usdtc_plan_options; NULL: all */
+  const struct usdtc_table* table; /* rows instead of events: usdtc_recording_rows(); NULL: events */
 };
 
 struct usdtc_recording_info {
   size_t size;
   const char* made_by; /* "usdt-trace 0.1.0" */
-  const char* kernel;  /* its release */
-  const char* machine; /* "x86_64" */
-  const char* cut;     /* where it ends before its end, and why; NULL: it is whole, as far as it was read */
+  const char* kernel;  /* the release of the kernel that it was made on */
+  const char* machine; /* the machine of that, "x86_64" */
+  const char* cut;     /* where it breaks off, and why; NULL: it is whole, as far as it was read */
 };
 
-/* Reads what usdtc_tracer_record() or `usdt-trace --record` wrote; wants neither privilege nor what was traced.
- * `options` may be NULL. One thread at a time. Errors: NOT_FOUND, NO_PERMISSION, IO, MALFORMED, NOT_SUPPORTED, LIMIT;
- * SYNTAX, INVALID_ARGUMENT (a question about what was not recorded). */
+/* Opens a recording of usdtc_tracer_record() or `usdt-trace --record`. It takes neither privilege nor the files that
+ * were traced. `options` may be NULL. Errors: NOT_FOUND, NO_PERMISSION, IO, MALFORMED, NOT_SUPPORTED, LIMIT; SYNTAX,
+ * INVALID_ARGUMENT (a question about what was not recorded). */
 int usdtc_recording_open(const char* path, const struct usdtc_replay_options* options, usdtc_recording** recording,
                          usdtc_error** error);
 int usdtc_recording_read(const usdtc_recording* recording, struct usdtc_recording_info* info, usdtc_error** error);
-/* What was traced: names of probes, and notices. It cannot be attached. Lives as long as the recording. */
+/* The plan of what was traced, with the names of its probes and notices. It cannot be attached, and lives as long as
+ * the recording. */
 const usdtc_plan* usdtc_recording_plan(const usdtc_recording* recording);
-/* The next events, at most `limit` (0: all). None: there are no more. Errors: IO, MALFORMED. */
+/* Takes the next events, at most `limit` (0: all). An empty batch: there are no more. Errors: IO, MALFORMED. */
 int usdtc_recording_take(usdtc_recording* recording, size_t limit, usdtc_batch** batch, usdtc_error** error);
-/* The same by a callback. */
+/* The same, by a callback, as usdtc_tracer_poll(). */
 int usdtc_recording_poll(usdtc_recording* recording, usdtc_on_event on_event, void* user, size_t limit, size_t* handed,
                          usdtc_error** error);
 /* The rows of all events of the file. INVALID_ARGUMENT: no table was asked for. */

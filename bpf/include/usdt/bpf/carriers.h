@@ -7,7 +7,7 @@
 #include "memory.h"
 #include "slots.h"
 
-/* Spec table: the loader sets max_entries and value_size from the plan. */
+/* The specs of a plan, by their numbers; the loader sets max_entries and value_size. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -16,7 +16,8 @@ struct {
 	__uint(value_size, sizeof(struct usdt_spec) + 12 * sizeof(struct usdt_arg_spec));
 } usdt_specs SEC(".maps") __attribute__((weak));
 
-/* USDT_IP_KEY to cookie; a program is attached to no address that has none here. */
+/* On kernels without attach cookies (before Linux 5.15): from USDT_IP_KEY to the cookie. Every site of a program has an
+ * entry here. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -25,8 +26,9 @@ struct {
 	__uint(value_size, sizeof(__u64));
 } usdt_ips SEC(".maps") __attribute__((weak));
 
-#define USDT_NO_SITE (~0u)
+#define USDT_NO_SITE (~0u) /* usdt_site(): the number is not known */
 
+/* The cookie that the loader wrote into the instructions (USDT_CARRIER_FIXED). */
 static __always_inline __u64 usdt_fixed_cookie(void)
 {
 	__u64 cookie;
@@ -35,6 +37,8 @@ static __always_inline __u64 usdt_fixed_cookie(void)
 	return cookie;
 }
 
+/* The cookie of this hit's site; 0: there is none. bpf_get_attach_cookie() is there for uprobes and kprobes since Linux
+ * 5.15, for trampolines since 5.19, for raw tracepoints since 6.10. */
 static __always_inline __u64 usdt_find_cookie(const struct usdt_ctx *ctx)
 {
 	__u64 *cookie, ip;
@@ -50,6 +54,7 @@ static __always_inline __u64 usdt_find_cookie(const struct usdt_ctx *ctx)
 	return cookie ? *cookie : 0;
 }
 
+/* The spec that the cookie names in the table, or NULL. */
 static __always_inline const struct usdt_spec *usdt_find_spec(const struct usdt_ctx *ctx)
 {
 	__u32 key = USDT_COOKIE_SPEC(ctx->cookie);
@@ -57,16 +62,17 @@ static __always_inline const struct usdt_spec *usdt_find_spec(const struct usdt_
 	return (const struct usdt_spec *)bpf_map_lookup_elem(&usdt_specs, &key);
 }
 
+/* The spec of a per-link program. */
 static __always_inline const struct usdt_spec *usdt_link_spec(void)
 {
 	const volatile void *spec = usdt_program()->link_spec;
 
-	/* Else clang would take the initialiser for its value. */
+	/* Otherwise clang would read zeros at compile time, which is what the constant is initialised with. */
 	asm volatile("" : "+r"(spec));
 	return (const struct usdt_spec *)spec;
 }
 
-/* Looks up what the carrier wants looked up, once for each hit. */
+/* The context of a hit: what its carrier needs to look up is looked up here, once. */
 static __always_inline struct usdt_ctx usdt_context(void *regs, struct usdt_window *window, bool sleepable)
 {
 	struct usdt_ctx ctx = {.regs = regs, .window = window, .source = usdt_source(), .sleepable = sleepable};
@@ -100,19 +106,21 @@ static __always_inline __u32 usdt_arg_cnt(const struct usdt_ctx *ctx)
 	return spec ? spec->arg_cnt : 0;
 }
 
-/* The specs of a site's arguments one after the other. */
+/* A position in the arguments of a site, to go through them in order. All zeros: before the first. */
 struct usdt_cursor {
 	__u32 next;
-	__u64 rest; /* packed: what begins with argument `next` */
+	__u64 rest; /* packed specs: the bits from argument `next` on */
 };
 
+/* Bits of the packed argument that `rest` begins with. */
 static __always_inline __u32 usdt_packed_step(__u64 rest)
 {
 	return usdt_program()->packed_regs ? 4 + USDT_TARGET(REG_BITS)
 					   : usdt_packed_width(rest, USDT_TARGET(REG_BITS)) & 63;
 }
 
-/* The cookie, which clang would take apart beforehand, in programs of other carriers, too. */
+/* The cookie of a packed spec. clang must not know it for what ctx->cookie is: it would take it apart early, in
+ * programs of other carriers, too. */
 static __always_inline __u64 usdt_packed_cookie(const struct usdt_ctx *ctx)
 {
 	__u64 cookie = ctx->cookie;
@@ -121,11 +129,13 @@ static __always_inline __u64 usdt_packed_cookie(const struct usdt_ctx *ctx)
 	return cookie;
 }
 
+/* The packed argument that `rest` begins with. */
 static __always_inline struct usdt_arg_spec usdt_unpack(const struct usdt_ctx *ctx, __u64 rest)
 {
 	return usdt_unpack_arg(rest, USDT_TARGET(REG_BITS), USDT_PACKED_ADDR32(usdt_packed_cookie(ctx)));
 }
 
+/* usdt_next_spec() of a packed spec. */
 static __always_inline bool usdt_next_packed(const struct usdt_ctx *ctx, struct usdt_cursor *at,
 					     struct usdt_arg_spec *spec)
 {
@@ -139,7 +149,7 @@ static __always_inline bool usdt_next_packed(const struct usdt_ctx *ctx, struct 
 	return true;
 }
 
-/* Argument `n` of a spec in memory: of the table, or of the program. */
+/* Argument `n` of a spec in memory, which is in the table or in the program; false: there is none. */
 static __always_inline bool usdt_stored_spec(const struct usdt_ctx *ctx, __u32 n, struct usdt_arg_spec *spec)
 {
 	const bool linked = usdt_carried_by(ctx, USDT_CARRIER_LINK);
@@ -157,14 +167,14 @@ static __always_inline bool usdt_stored_spec(const struct usdt_ctx *ctx, __u32 n
 	return true;
 }
 
-/* The next argument's spec; false after the last. */
+/* The spec of the next argument; false after the last one. */
 static __always_inline bool usdt_next_spec(const struct usdt_ctx *ctx, struct usdt_cursor *at,
 					   struct usdt_arg_spec *spec)
 {
 	return usdt_is_packed(ctx) ? usdt_next_packed(ctx, at, spec) : usdt_stored_spec(ctx, at->next++, spec);
 }
 
-/* What begins with argument `n` of a packed spec; false if there is no such argument. */
+/* The bits of a packed spec from argument `n` on; false: there is no such argument. */
 static __always_inline bool usdt_find_packed(const struct usdt_ctx *ctx, __u32 n, __u64 *rest)
 {
 	const __u64 cookie = usdt_packed_cookie(ctx);
@@ -181,7 +191,7 @@ static __always_inline bool usdt_find_packed(const struct usdt_ctx *ctx, __u32 n
 	return true;
 }
 
-/* Argument `n`'s spec; false if there is no such argument at this site. */
+/* The spec of argument `n`; false: this site has no such argument. */
 static __always_inline bool usdt_find_arg(const struct usdt_ctx *ctx, __u32 n, struct usdt_arg_spec *spec)
 {
 	__u64 rest;

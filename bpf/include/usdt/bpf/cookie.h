@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* A whole spec in the 64 bits of an attach cookie, version 1: what user space packs (usdt/cookie.hpp) and programs
- * read. C for BPF, C and C++.
+/* A whole spec packed into the 64 bits of an attach cookie, format 1: user space packs it (usdt/cookie.hpp), programs
+ * unpack it. For BPF programs, C and C++.
  *
  *     bits 62..63  USDT_CARRIER_COOKIE; another packing will take another tag
  *     bits 59..61  number of arguments
@@ -22,9 +22,10 @@
  *     1011111   float in memory              type 3, reg R, displacement 18
  *     1101111   float in a register          type 3, reg R
  *
- * Forms are written highest bit first. A type is log2 of the size, and 4 if signed. Displacements and constants are
- * two's complement. R is 4 bits on x86 (the pt_regs word, and 15 for the stack pointer, word 19) and 5 on arm64 (the
- * word). Zero bits are no argument list: there is none without a count. */
+ * Forms are written with their highest bit first. Numbers say how many bits a field has. A type is log2 of the size in
+ * bytes, plus 4 if the value is signed. Displacements and constants are in two's complement. R is 4 bits on x86 (the
+ * number of the pt_regs word; 15 stands for the stack pointer, word 19) and 5 bits on arm64 (the number of the word).
+ * A cookie of 0 is no spec: its count says that there are no arguments. */
 #ifndef USDT_BPF_COOKIE_H
 #define USDT_BPF_COOKIE_H
 
@@ -60,12 +61,12 @@ enum usdt_packed_form {
 
 #define USDT_INLINE static inline __attribute__((always_inline))
 
-/* Bits of the argument that begins at bit 0 of `rest`; 0 for a form there is not. Without a branch, so that compilers
- * see that stepping to argument 2 is what was done for argument 1, and one step more. */
+/* How many bits the argument has that begins at bit 0 of `rest`; 0: there is no such form. Without a branch, so that
+ * compilers see that the way to argument 2 is the way to argument 1 and one step more. */
 USDT_INLINE __u32 usdt_packed_width(__u64 rest, __u32 reg_bits)
 {
-	/* One byte a form, by bits 1..3: of those that end in 0, in 1 (1111 is none of them), and by bits 4..6 in 1111.
-	 */
+	/* Tables of widths, one byte for each form: `even` and `odd` are of the forms that end in 0 and in 1, by bits 1
+	 * to 3; `longer` is of those that end in 1111, by bits 4 to 6. */
 	const __u64 near = 15 + reg_bits, mem = 24 + reg_bits;
 	const __u64 even = 0x0101010101010101ull * (4 + reg_bits);
 	const __u64 odd = near | mem << 8 | near << 16 | 17ull << 24 | near << 32 | mem << 40 | near << 48;
@@ -77,14 +78,14 @@ USDT_INLINE __u32 usdt_packed_width(__u64 rest, __u32 reg_bits)
 	return (__u32)(table >> ((rest << 2) & 0x38) | (longer >> ((rest >> 1) & 0x38) & is_longer)) & 0xff;
 }
 
-/* The lowest `bits` of `field`, 1 to 64, extended by sign. */
+/* The number in the lowest `bits` (1 to 64) of `field`, extended by its sign. */
 USDT_INLINE __u64 usdt_packed_signed(__u64 field, __u32 bits)
 {
 	return (__u64)((__s64)(field << (-bits & 63)) >> (-bits & 63));
 }
 
-/* A register field as a word of pt_regs. x86: the stack pointer has no word below 16, word 15 (orig_ax) is no register.
- */
+/* The pt_regs word that a register field means. On x86 the field 15 means the stack pointer, word 19: word 15 is
+ * orig_ax, which is no register. */
 USDT_INLINE __u8 usdt_packed_reg(__u64 field, __u32 reg_bits)
 {
 	const __u32 reg = (__u32)field & ((1u << reg_bits) - 1);
@@ -92,17 +93,17 @@ USDT_INLINE __u8 usdt_packed_reg(__u64 field, __u32 reg_bits)
 	return (__u8)(reg_bits == USDT_REG_BITS_X86 ? reg + ((reg + 1) >> 4 << 2) : reg);
 }
 
-/* Entry `at` of a table of 16 numbers below 16, first one lowest. */
+/* Entry `at` of a table of 16 numbers below 16, whose first one is in the lowest bits. */
 USDT_INLINE __u32 usdt_nibble(__u64 table, __u32 at)
 {
 	return (__u32)(table >> (4 * at & 63)) & 15;
 }
 
-/* The argument that begins at bit 0 of `rest`, as the table would hold it. What the forms differ in is looked up in
- * constants and computed: a branch for each form would be a path of its own for the verifier, at each argument. */
+/* The argument that begins at bit 0 of `rest`, as a spec in memory would have it. What the forms differ in is looked up
+ * in constants and computed: a branch for each form would be a path of its own to the verifier, at each argument. */
 USDT_INLINE struct usdt_arg_spec usdt_unpack_arg(__u64 rest, __u32 reg_bits, __u32 addr32)
 {
-	/* By number of the form, 0 to 10, and 11 for none. */
+	/* Tables by the number of the form, 0 to 10; 11: there is no such form. */
 	const __u64 forms = 0x4010201030102010ull; /* the number, by the lowest four bits */
 	const __u64 leads = 0x777777774321ull;	   /* bits before the type */
 	const __u64 kinds = 0x023323101332ull;	   /* enum usdt_arg_kind */

@@ -1,133 +1,143 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* The record the stock program writes for one hit: one layout for the BPF program and its consumer.
+/* The record that the stock program writes for one hit: one layout for the BPF program and for its consumer. The sizes
+ * in brackets are constants of the program (struct usdt_stock_constants).
  *
- *     struct usdt_event        header
- *     struct usdt_event_arg    [max_args of the plan; of spans those of the beginning, then those of the end]
- *     __u64                    [stack depth of the trace]    addresses in the kernel, innermost first
- *     char                     [string slots of the plan][string capacity of the plan]
- * and where the stack of the process is wanted, from a multiple of 8 on,
+ *     struct usdt_event        the header
+ *     struct usdt_event_arg    [record_args]                 values; of a span those of its beginning, then of its end
+ *     __u64                    [stack_depth]                 addresses in the kernel, innermost first
+ *     char                     [string_slots][string_size]   captured texts
+ * If the stack of the process is recorded there follows, aligned to 8 bytes,
  *     struct usdt_user_stack
- *     __u64                    [user stack depth]            addresses in the process, innermost first
- *     char                     [piece][pieces + 1]           what is on the stack, from the stack pointer on
- * and where it is wanted whose the process is, last
+ *     __u64                    [user_stack_depth]            addresses in the process, innermost first
+ *     char                     [user_copy_piece][user_copy_pieces + 1]
+ *                                                            copy of the stack, from the stack pointer on
+ * and if it is recorded whose the process is, last
  *     struct usdt_owner
  *
- * Every record of one plan has the same size, known at load: it is reserved in the ring and filled in place, so nothing
- * is copied, and a hit that preempts another on the same CPU cannot disturb its record. */
+ * All records of a plan have one size, which is known when the program is loaded. A record is reserved in the ring and
+ * filled in place: nothing is copied, and a hit that preempts another one on the same CPU cannot disturb its record. */
 #ifndef USDT_BPF_EVENT_H
 #define USDT_BPF_EVENT_H
 
 #include "types.h"
 
 struct usdt_event {
-	__u64 ts; /* CLOCK_MONOTONIC, ns; calls and spans: of their beginning, as all else that is here */
-	__u64 ip; /* address of the breakpoint in the process; 0 at kernel functions, whose address the plan has */
-	__u64 duration; /* ns; calls and spans, else 0 */
-	__u32 pid;	/* thread group, in the tracer's pid namespace */
-	__u32 tid;
+	__u64 ts;	/* ns of CLOCK_MONOTONIC. Of a call or span this and all that follows is of its beginning */
+	__u64 ip;	/* address of the site in the process; 0 at kernel functions, whose address the plan has */
+	__u64 duration; /* how long the call or span took, ns; of hits 0 */
+	__u32 pid;	/* thread group, as the tracer's pid namespace numbers it; 0: not visible there */
+	__u32 tid;	/* thread, likewise */
 	__u32 cpu;
-	__u32 site; /* the site's number in the trace's plan; of a span that of its pair of sites */
+	__u32 site; /* the site's number in the plan of the trace; of a span the number of its pair of sites */
 	char comm[16];
-	__u32 arg_cnt;	  /* entries of args[] that are filled */
-	__s32 stack_size; /* bytes of the stack, or a negative errno */
+	__u32 arg_cnt;	  /* so many struct usdt_event_arg are filled */
+	__s32 stack_size; /* size of the kernel's stack in bytes, or a negative errno */
 };
 
 struct usdt_event_arg {
-	__u64 bits;  /* the value, extended by its sign to 64 bits; floats as their bits. Where a step to it failed, the
-		      * address that could not be read */
-	__s32 error; /* 0, or a negative errno: -EFAULT user memory could not be read, -EOPNOTSUPP unreadable operand,
-		      * -ENODATA no BTF for a thread-local one */
-	__s32
-	    text; /* captured text: its bytes and 1 more (the NUL, or of texts with a length nothing), or a negative
-		   * errno, -ERANGE a length below 0; 0: none was asked for. Where a step failed, its number, from 1 */
+	/* The value, extended by its sign to 64 bits; of floats their bits. Where a step to it failed: the address that
+	 * could not be read. */
+	__u64 bits;
+	/* 0: there is a value. Else a negative errno: -EFAULT memory could not be read, -EOPNOTSUPP the operand is
+	 * unreadable, -ENODATA the value is not there at this end of a call, or thread-local and the kernel has no BTF
+	 * that says where threads keep theirs. */
+	__s32 error;
+	/* Size of the captured text in bytes, and 1 more: its NUL, or nothing if the text came with a length. 0: no
+	 * text was asked for. Else a negative errno; -ERANGE: the length is below 0. Where a step failed: its number,
+	 * from 1. */
+	__s32 text;
 };
 
-/* A call that a return probe waits for: its return address is replaced by the probe's. */
+/* A call that a return probe waits for: the kernel has replaced its return address by one of its own. */
 struct usdt_replaced_return {
-	__u64 address; /* what was there; 0: none, behind the last one */
-	__u64 stack;   /* x86: where it was; arm64: the stack pointer at the entry */
+	__u64 address; /* the return address that was replaced; 0: behind the last one */
+	__u64 stack;   /* x86: where on the stack it was; arm64: the stack pointer at the entry of the function */
 };
 #define USDT_REPLACED_RETURNS 16
 
-/* The stack of the process: of the hit, or, in the kernel, of where it was entered. */
+/* The stack of the process at the hit; at a hit in the kernel, where the process entered the kernel. */
 #define USDT_USER_REGS 33
 struct usdt_user_stack {
-	__s32 size;		    /* bytes of the addresses that were found by frame pointers, or a negative errno */
-	__u32 copied;		    /* bytes of the copy */
-	__u64 regs[USDT_USER_REGS]; /* by their numbers in specs (pt_regs.h) */
+	__s32 size;   /* size of the addresses, which frame pointers led to, in bytes; or a negative errno */
+	__u32 copied; /* size of the copy in bytes */
+	__u64 regs[USDT_USER_REGS];				    /* by their numbers in specs (pt_regs.h) */
 	struct usdt_replaced_return returns[USDT_REPLACED_RETURNS]; /* innermost first */
 };
 
 /* Whose the process is. */
 struct usdt_owner {
-	__u64 uid_gid; /* as bpf_get_current_uid_gid() has it: the user in the lower half */
+	__u64 uid_gid; /* bpf_get_current_uid_gid(): the user in the lower half, the group in the upper one */
 	__u64 cgroup;  /* bpf_get_current_cgroup_id() */
 };
 
-/* Per site, in as many rows as there are processors, about. hits = delivered + not_sampled + rejected + undecided +
- * held_back + faster + every lost reason + calls that have not ended. */
+/* What became of the hits of one site, in 64-bit counters. There is about one row of these for each processor, which
+ * user space adds up. hits = delivered + not_sampled + rejected + undecided + held_back + faster + ring_full +
+ * calls_full + table_full + calls that have not ended. */
 struct usdt_site_stats {
 	__u64 hits;
-	__u64 ring_full;
-	__u64 calls_full;  /* more calls or spans at once than there is room for */
-	__u64 ended;	   /* calls; of both sites of spans those that ended */
-	__u64 rejected;	   /* by the filter (filter.h) */
+	__u64 ring_full;   /* there was no room in the ring */
+	__u64 calls_full;  /* there was no room for another call or span under way */
+	__u64 ended;	   /* calls that ended; at both sites of spans: spans that ended */
+	__u64 rejected;	   /* the filter's answer was no (filter.h) */
 	__u64 undecided;   /* the filter had no answer */
-	__u64 table_full;  /* hits for which there was no row */
+	__u64 table_full;  /* there was no room for another row */
 	__u64 unpaired;	   /* what pairs the ends of spans could not be read */
-	__u64 not_sampled; /* by chance, or while usdt_paused is set; of both sites of spans those whose beginning was
-			      not */
-	__u64 held_back;   /* more a second than were asked for */
+	__u64 not_sampled; /* not chosen, or while usdt_paused was set; ends of spans whose beginning was not chosen */
+	__u64 held_back;   /* beyond the number of events a second that was asked for */
 	__u64 faster;	   /* calls and spans that took less than usdt_least_duration */
 };
 
-/* What is told of the hits of one row (struct usdt_row of filter.h). The sum is that of three pieces, which are of 22,
- * 22 and 20 bits of each value and fit for 2^42 hits, whatever the values; the extremes are of the values with the top
- * bit as usdt_stock_constants.value_bias says, as signed numbers. */
+/* What a row of a table says of its hits (struct usdt_row of filter.h). The sum of the values is kept in three parts,
+ * so that it cannot overflow before 2^42 hits, whatever the values are: that of their lowest 22 bits, that of the 22
+ * bits above, and that of the upper 20 bits with the sign. minimum and maximum are compared as signed numbers; unsigned
+ * values have their top bit flipped for that (usdt_stock_constants.value_bias). */
 #define USDT_TALLY_BITS 22
 struct usdt_tally {
-	__u64 count;
-	__u64 low;    /* of the values' lowest USDT_TALLY_BITS bits, */
-	__u64 middle; /* of as many above them, */
-	__u64 high;   /* and of the rest, with the sign */
+	__u64 count; /* hits */
+	__u64 low;
+	__u64 middle;
+	__u64 high;
 	__u64 minimum;
 	__u64 maximum;
 };
 
-/* Behind the tally of reals that are added up their exact sum, in units of the smallest real above 0: piece N is of
- * 2^(N * USDT_SUM_BITS) of them, with a sign, and a real changes three of them by less than 2^USDT_SUM_BITS each. Then
- * how many were infinite, and how many of those negative. */
+/* The exact sum of reals, which follows the tally where they are added up: signed words, of which word N counts units
+ * of the smallest real above 0 times 2^(N * USDT_SUM_BITS). One real changes three of them, by less than
+ * 2^USDT_SUM_BITS each. Behind them are two words: how many reals were infinite, and how many of those were negative.
+ */
 #define USDT_SUM_BITS 26
-#define USDT_SUM_PIECES32 12 /* of floats */
-#define USDT_SUM_PIECES64 81 /* of doubles */
+#define USDT_SUM_PIECES32 12 /* for floats */
+#define USDT_SUM_PIECES64 81 /* for doubles */
 #define USDT_SUM_INFINITIES 2
 
-/* Of arguments that may point to text, the first so many of a site are tried. */
+/* Of the arguments of a site that may point to text only the first so many are tried. For each, how often nothing could
+ * be read: where that is too often it is left alone. */
 #define USDT_LIKELY_ARGS 16
 struct usdt_misreads {
 	__u8 of_arg[USDT_LIKELY_ARGS];
 };
 
-/* One call that has not ended, in the table of those: its record so far. */
+/* The key of a call that has not ended, in the map that has the records of those. */
 struct usdt_call_key {
-	__u64 frame;	 /* usdt_frame(), or of sessions the time of the entry or up to 7 ns later */
-	__u64 goroutine; /* of Go; `frame` is the depth of its stack then, and `tid` the process */
+	__u64 frame;	 /* usdt_frame(); of a session the time of its entry, or up to 7 ns later */
+	__u64 goroutine; /* in Go the goroutine; then `frame` is the depth of its stack, and `tid` the process */
 	__u32 tid;
 	__u32 site;
 };
 
-/* The same of spans, as it begins in a row (filter.h): so many of the words of keys pair their ends. */
+/* The key of a span that has not ended: the beginning of a struct usdt_row (filter.h), with as many words of keys as
+ * can pair the ends of spans. */
 #define USDT_PAIR_WORDS 4
 struct usdt_span_key {
-	__u64 part; /* how many spans with these keys had begun and not ended when this one did */
+	__u64 part; /* how many spans with these keys were open when this one began */
 	__u64 key[USDT_PAIR_WORDS];
 };
 
-/* What is behind the record of a span that has not ended. */
+/* What follows the record of a span that has not ended. */
 struct usdt_open_span {
-	__u64 open; /* of the outermost with these keys: how many there are, once its record is complete */
-	__u64 lost; /* and how many began within them since, for which there was no room: their ends come first */
-	struct usdt_owner owner; /* with usdt_stock_constants::span_owner: whose it is */
+	__u64 open; /* of the outermost span with these keys: how many are open. Set once its record is complete */
+	__u64 lost; /* and how many began inside them for which there was no room: their ends come before the others' */
+	struct usdt_owner owner; /* with usdt_stock_constants::span_owner: whose the process is */
 };
 
 #ifdef __cplusplus

@@ -1,103 +1,101 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* A question about a hit, which user space compiled: what its instructions are given and what they answer. For BPF
- * programs; the layout is shared with what makes the instructions (sdk/src/expr). */
+/* A question about a hit, which user space has compiled into BPF instructions: what these are given, and what they
+ * answer. The structures are shared with the compiler in user space (sdk/src/expr). */
 #ifndef USDT_BPF_FILTER_H
 #define USDT_BPF_FILTER_H
 
 #include "spec.h"
 
-/* What is given to the instructions, on the stack of the program. */
+/* What the instructions are given, on the stack of the program. */
 struct usdt_question {
-	__u64 values[USDT_FILTER_VALUES]; /* of the arguments it reads, extended to 64 bits */
-	__u32 unread;			  /* bit n: values[n] could not be read */
-	__u32 site;			  /* its number, where there is a table */
-	__u64 duration;			  /* of a call that ends, ns */
-	__u64 scratch[USDT_FILTER_SCRATCH];
+	__u64 values[USDT_FILTER_VALUES];   /* the arguments that it reads, extended to 64 bits */
+	__u32 unread;			    /* bit n: values[n] could not be read */
+	__u32 site;			    /* the site's number in the trace; set where hits fill a table */
+	__u64 duration;			    /* at the end of a call, ns */
+	__u64 scratch[USDT_FILTER_SCRATCH]; /* for the instructions to work in */
 };
 
-/* What comes with the answer where hits become rows of a table: the key of a map, of which programs give only as much
- * as there are keys, and a value. What is not written is 0 beforehand. */
+/* Where hits fill a table, the instructions also give the keys of the hit's row, and leave the value that is added up
+ * in values[0] of the question. This is the key of the map; only as many words of it are used as the keys take, and
+ * what the instructions do not write was 0 before. */
 struct usdt_row {
 	__u64 part; /* rows are kept in parts, so that processors seldom wait for each other; user space adds them up */
 	__u64 key[USDT_ROW_WORDS];
 };
 
-/* A key of a row that is a stack: its number in the maps of those, and what tells it from the same number of another
- * process. */
+/* A key of a row that is a stack: its number in the stack maps, and what tells stacks apart that have one number since
+ * they are the same addresses in different processes. */
 struct usdt_row_stack {
-	__s32 number; /* or a negative errno: -EEXIST, its place has another one */
-	__u32 pid;    /* thread group, in the tracer's pid namespace; 0: the kernel's stack */
-	__u64 caller; /* at the first instruction of a function whom it returns to, where unwinders may not see it; or 0
-		       */
+	__s32 number; /* or a negative errno; -EEXIST: another stack has its place in the map */
+	__u32 pid;    /* thread group, as the tracer's pid namespace numbers it; 0: it is the kernel's stack */
+	/* At the first instruction of a function, where unwinders by frame pointers miss its caller: the return
+	 * address. Else 0. */
+	__u64 caller;
 };
 #define USDT_ROW_STACK_DEPTH 127
-#define USDT_MORE_STACKS (1 << 30) /* in a number: of the second map */
+#define USDT_MORE_STACKS (1 << 30) /* a bit of `number`: it is a number in the second map */
 
-/* Numbers in usdt_program_constants::filter_args of an end of spans that are those of no argument: what was known where
- * the span began. */
+/* In usdt_program_constants::filter_args of a program at the end of spans: numbers that stand for no argument, but for
+ * what was known where the span began. */
 enum usdt_begin_fact {
-	USDT_BEGIN_FACTS = 0xf0, /* from here on */
+	USDT_BEGIN_FACTS = 0xf0, /* the first of these numbers */
 	USDT_BEGIN_PID = USDT_BEGIN_FACTS,
 	USDT_BEGIN_TID,
 	USDT_BEGIN_CPU,
-	USDT_BEGIN_COMM,
-	USDT_BEGIN_COMM_REST, /* its second half */
-	USDT_BEGIN_UID,	      /* from here on not in a record, but beside it (struct usdt_open_span) */
+	USDT_BEGIN_COMM,      /* its first 8 bytes */
+	USDT_BEGIN_COMM_REST, /* its last 8 bytes */
+	USDT_BEGIN_UID,	      /* this and the next two are not in the record, but behind it (struct usdt_open_span) */
 	USDT_BEGIN_GID,
 	USDT_BEGIN_CGROUP,
 };
 
-/* The answers. */
+/* The answer to a question. */
 enum usdt_answer {
 	USDT_NO = 0,
 	USDT_YES = 1,
-	USDT_UNDECIDED = 2, /* something it needs could not be read, or is divided by 0 */
+	USDT_UNDECIDED = 2, /* something that it needs could not be read, or it divides by 0 */
 };
 
 #ifdef __bpf__
 #include "carriers.h"
 #include "value.h"
 
-/* In the program these are loads from where the question and the row are, and a call, in whose place the loader puts
- * the instructions: the loads tell it the places on the stack. They reach them through the frame pointer, since
- * verifiers before Linux 6.8 (commit 41f6f64e6999) follow no value through other pointers to the stack, and then take
- * a value of one path for that of all. */
+/* Where the loader puts the instructions: in the place of the call. The two loads before it tell the loader where on
+ * the stack the question and the row are. The instructions reach them through the frame pointer: verifiers before
+ * Linux 6.8 (commit 41f6f64e6999) do not follow values through other pointers to the stack, and take what one path
+ * stored for what all paths did. A macro, since an immediate operand of assembler cannot be a parameter. */
+#define USDT_COMPILED(question, row, placeholder)                              \
+	({                                                                     \
+		__u64 answer_;                                                 \
+		asm volatile("r0 = *(u64 *)%1\n"                               \
+			     "r0 = *(u64 *)%2\n"                               \
+			     "call %3\n"                                       \
+			     "%0 = r0"                                         \
+			     : "=r"(answer_)                                   \
+			     : "m"(*(question)), "m"(*(row)), "i"(placeholder) \
+			     : "r0", "r1", "r2", "r3", "r4", "r5", "memory");  \
+		answer_;                                                       \
+	})
+
+/* The answer to a question, and the row that its instructions make. */
 static __always_inline __u64 usdt_compiled_row(struct usdt_question *question, struct usdt_row *row)
 {
-	__u64 answer;
-
-	asm volatile("r0 = *(u64 *)%1\n"
-		     "r0 = *(u64 *)%2\n"
-		     "call %3\n"
-		     "%0 = r0"
-		     : "=r"(answer)
-		     : "m"(*question), "m"(*row), "i"(USDT_PATCH_FILTER)
-		     : "r0", "r1", "r2", "r3", "r4", "r5", "memory");
-	return answer;
+	return USDT_COMPILED(question, row, USDT_PATCH_FILTER);
 }
 
-/* The same of what pairs the ends of spans, whose keys become those of a row. */
+/* What pairs the ends of spans, which is computed as the keys of a row. */
 static __always_inline __u64 usdt_compiled_pair(struct usdt_question *question, struct usdt_row *row)
 {
-	__u64 answer;
-
-	asm volatile("r0 = *(u64 *)%1\n"
-		     "r0 = *(u64 *)%2\n"
-		     "call %3\n"
-		     "%0 = r0"
-		     : "=r"(answer)
-		     : "m"(*question), "m"(*row), "i"(USDT_PATCH_PAIR)
-		     : "r0", "r1", "r2", "r3", "r4", "r5", "memory");
-	return answer;
+	return USDT_COMPILED(question, row, USDT_PATCH_PAIR);
 }
 
-/* The same of an answer alone. */
+/* The answer to a question that makes no row. */
 static __always_inline __u64 usdt_compiled_answer(struct usdt_question *question)
 {
 	return usdt_compiled_row(question, (struct usdt_row *)question);
 }
 
-/* Alone, since a window is where the question is. */
+/* Argument `n` for a question. It is not read by its window, whose memory the question takes. 0, or as usdt_value(). */
 static __always_inline int usdt_filter_value(const struct usdt_ctx *ctx, __u32 n, __u64 *value)
 {
 	struct usdt_arg_spec spec;
@@ -109,7 +107,7 @@ static __always_inline int usdt_filter_value(const struct usdt_ctx *ctx, __u32 n
 		return -USDT_ENOENT;
 	if (!(spec.kind & USDT_ARG_HAS_STEPS))
 		spec.window = 0;
-	/* As usdt_value() does it, with one usdt_read() for values with and without steps. */
+	/* What usdt_value() does, with a single usdt_read() for values with and without steps. */
 	if (usdt_program()->max_steps)
 		first = usdt_split_steps(&spec);
 	error = usdt_read(ctx, &spec, value);
@@ -119,15 +117,15 @@ static __always_inline int usdt_filter_value(const struct usdt_ctx *ctx, __u32 n
 	return error || first < 0 ? error : usdt_follow(ctx, first, value, &failed);
 }
 
-/* Puts a value into a question. It is written through a pointer that varies: see usdt_compiled_row() for why the
- * verifier must know nothing of it. */
+/* Puts a value into a question. It is written through a pointer that varies: usdt_compiled_row() says why the verifier
+ * must know nothing of the value. */
 static __always_inline void usdt_put_value(struct usdt_question *question, __u32 i, __u64 value)
 {
 	question->values[i] = usdt_unknown(value);
 }
 
-/* A question about this hit, with the values it needs: the first `count` of `args`. It takes the place of the windows,
- * which usdt_end_question() makes anew. */
+/* Begins a question about this hit, with the values that it needs: the arguments whose numbers are the first `count` of
+ * `args`. It takes the memory of the windows, until usdt_end_question(). */
 static __always_inline struct usdt_question *usdt_question_about(const struct usdt_ctx *ctx, const volatile __u8 *args,
 								 __u32 count)
 {
@@ -150,18 +148,20 @@ static __always_inline struct usdt_question *usdt_question_about(const struct us
 	return question;
 }
 
+/* Begins the program's question. */
 static __always_inline struct usdt_question *usdt_begin_question(const struct usdt_ctx *ctx)
 {
 	return usdt_question_about(ctx, usdt_program()->filter_args, usdt_program()->filter_values);
 }
 
+/* Ends a question: the windows are empty again. */
 static __always_inline void usdt_end_question(const struct usdt_ctx *ctx)
 {
 	if (usdt_program()->windows)
 		usdt_init_window(ctx, ctx->window);
 }
 
-/* PlanOptions::where for this hit (enum usdt_answer); without one it is USDT_YES. */
+/* The answer of PlanOptions::where for this hit (enum usdt_answer); USDT_YES if nothing is asked. */
 static __always_inline __u64 usdt_filter(const struct usdt_ctx *ctx)
 {
 	__u64 answer;

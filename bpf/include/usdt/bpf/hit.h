@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* One hit as a BPF program sees it: errors, the constants it was loaded with, its context, whose hit it is. */
+/* One hit as a BPF program sees it: error numbers, the constants that the program was loaded with, the context of the
+ * hit, and whether its process counts. */
 #ifndef USDT_BPF_HIT_H
 #define USDT_BPF_HIT_H
 
@@ -12,38 +13,38 @@
 
 #include "constants.h"
 
-/* Errors, as in errno.h, which BPF programs cannot include portably. */
+/* Numbers of errno.h, which BPF programs cannot include portably. */
 enum {
 	USDT_ENOENT = 2,
 	USDT_EFAULT = 14,
 	USDT_EEXIST = 17,
 	USDT_ERANGE = 34,
-	USDT_ENODATA = 61, /* not known at this end of a call, or by this kernel */
+	USDT_ENODATA = 61, /* not there at this end of a call, or not known of this kernel */
 	USDT_EOPNOTSUPP = 95,
 };
 
-/* The layout this program was built with: user space refuses to fill in another. */
+/* The layout that this program was built with; user space refuses to load one with another. */
 const volatile __u32 usdt_spec_version __attribute__((weak)) = USDT_SPEC_VERSION;
 USDT_CONSTANTS(usdt_program)
 USDT_CONSTANTS(usdt_kernel)
 
 struct usdt_window; /* memory.h */
 
-/* One hit: the registers at the site, and what its spec says about them. */
+/* One hit: what the program was given, and the spec of the site. usdt_context() (carriers.h) makes it. */
 struct usdt_ctx {
-	void *regs;			   /* struct pt_regs, or the slots of the others (enum usdt_source) */
-	const struct usdt_spec *spec;	   /* NULL: packed in the cookie, or none */
-	const struct usdt_spec *site_spec; /* per-link programs: of this site, for what `values_by_site` says */
+	void *regs;			   /* the program's context: struct pt_regs or slots (enum usdt_source) */
+	const struct usdt_spec *spec;	   /* NULL: it is packed in the cookie, or there is none */
+	const struct usdt_spec *site_spec; /* per-link: the site's own spec, with what `values_by_site` names */
 	__u64 cookie;
-	__u64 carriers; /* of usdt_program() */
+	__u64 carriers; /* usdt_program()->carriers */
 	struct usdt_window *window;
-	__u32 source; /* of usdt_program() */
-	bool sleepable;
-	bool returns; /* at the end of a call */
+	__u32 source;	/* enum usdt_source */
+	bool sleepable; /* the program may wait for pages */
+	bool returns;	/* this is the end of a call */
 };
 
-/* The spec, which may be NULL. Its users' tests come before what they add to it, which verifiers want: without the
- * assembler clang adds once for all of them, before the tests. */
+/* `spec`, which may be NULL, for one use of it. The assembler keeps clang from adding the offset of a member once for
+ * all uses, before each has tested for NULL, which the verifier refuses. */
 static __always_inline const struct usdt_spec *usdt_spec_of(const struct usdt_spec *spec)
 {
 	if (spec)
@@ -51,7 +52,8 @@ static __always_inline const struct usdt_spec *usdt_spec_of(const struct usdt_sp
 	return spec;
 }
 
-/* Programs that are for USDT sites alone define USDT_SITES_ONLY: what the others need costs them stack. */
+/* What the program is given (enum usdt_source). A program that is for USDT sites alone may define USDT_SITES_ONLY
+ * before the include: it then has none of the code for other sources and for calls, which costs stack. */
 static __always_inline __u32 usdt_source(void)
 {
 #ifdef USDT_SITES_ONLY
@@ -61,6 +63,7 @@ static __always_inline __u32 usdt_source(void)
 #endif
 }
 
+/* Whether the program's sites are calls, whose entry and return are two hits. */
 static __always_inline bool usdt_calls(void)
 {
 #ifdef USDT_SITES_ONLY
@@ -70,16 +73,19 @@ static __always_inline bool usdt_calls(void)
 #endif
 }
 
+/* Whether the program's specs come by this carrier. */
 static __always_inline bool usdt_carried_by(const struct usdt_ctx *ctx, enum usdt_carrier carrier)
 {
 	return ctx->carriers & USDT_CARRIER_BIT(carrier);
 }
 
+/* Whether the spec is packed in the cookie. */
 static __always_inline bool usdt_is_packed(const struct usdt_ctx *ctx)
 {
 	return usdt_carried_by(ctx, USDT_CARRIER_COOKIE);
 }
 
+/* Whether the program is given slots, not registers. */
 static __always_inline bool usdt_in_slots(const struct usdt_ctx *ctx)
 {
 #ifdef USDT_SITES_ONLY
@@ -89,18 +95,18 @@ static __always_inline bool usdt_in_slots(const struct usdt_ctx *ctx)
 #endif
 }
 
-/* 0, which the verifier cannot know. */
+/* A zero of which the verifier does not know that it is one: it is a variable. */
 __u64 usdt_opaque_zero __attribute__((weak)) = 0;
 
-/* `value`, of which the verifier shall know nothing. */
+/* `value`, in a form that tells the verifier nothing about it. */
 static __always_inline __u64 usdt_unknown(__u64 value)
 {
 	return value ^ *(volatile __u64 *)&usdt_opaque_zero;
 }
 
-/* The same where the verifier would pay for knowing: a value that is this or that constant, by the path taken, would
- * make it explore what follows once for each. Programs with a spec of their own are the exception: there, all follows
- * from what is known. */
+/* The same where knowing the value would cost the verifier: a value that is one of several constants, by the path
+ * taken, makes it explore what follows once for each of them. Per-link programs are the exception: their code is
+ * removed by what is known. */
 static __always_inline __u64 usdt_opaque(const struct usdt_ctx *ctx, __u64 value)
 {
 	if (usdt_carried_by(ctx, USDT_CARRIER_LINK))
@@ -108,7 +114,7 @@ static __always_inline __u64 usdt_opaque(const struct usdt_ctx *ctx, __u64 value
 	return usdt_unknown(value);
 }
 
-/* The lowest `size` bytes of a register or of memory as a number of 64 bits. */
+/* The lowest `size` bytes (1 to 8) of a register or of memory as a number of 64 bits. */
 static __always_inline __u64 usdt_extend(__u64 bits, __u32 size, bool is_signed)
 {
 	const __u32 spare = 64 - 8 * size;
@@ -130,18 +136,20 @@ static __always_inline __u64 usdt_pid_tgid(void)
 	return (__u64)ns.tgid << 32 | ns.pid;
 }
 
+/* Whether hits of this process count. */
 static __always_inline bool usdt_in_scope(void)
 {
 	return !usdt_program()->scope.count || usdt_is_among(&usdt_program()->scope, usdt_pid_tgid() >> 32);
 }
 
-/* Since 6.13 the JIT gives a program with a frame of 64 bytes or more one stack for each CPU (bpf_enable_priv_stack()
- * in kernel/bpf/verifier.c), relying on a check against recursion that uprobes do not have: of two tasks that pass
- * sites on one CPU, the one that preempts the other overwrites its variables, the pointer to its ring record among
- * them. Programs that make tail calls keep the task's stack. This one, which needs no map, is never made: the verifier
- * notes that it is there and removes it. */
+/* Always 0, which the verifier knows and clang does not. */
 const volatile __u8 usdt_never __attribute__((weak)) = 0;
 
+/* Makes the program run on the stack of the task. Since Linux 6.13 the JIT gives a program with a frame of 64 bytes or
+ * more one stack for each CPU (bpf_enable_priv_stack() in kernel/bpf/verifier.c). It relies on a check against
+ * recursion that uprobes do not have: of two tasks that pass sites on one CPU, the one that preempts the other
+ * overwrites its variables, the pointer to its ring record among them. Programs with a tail call keep the task's stack.
+ * The tail call here is never made and needs no map: the verifier notes that it is there, and removes it. */
 static __always_inline void usdt_keep_task_stack(void *regs)
 {
 	/* In assembler, since a branch of the compiler's costs 8 bytes of stack. 12 is bpf_tail_call(). */

@@ -6,18 +6,19 @@
 
 #include "regs.h"
 
-/* The smallest pages there are: larger ones are touched more than once. */
+/* The smallest size of pages, in bytes; where pages are larger they are touched more than once. */
 #define USDT_PAGE 4096ull
 
-/* What was read last for neighbouring operands. */
+/* The window (spec.h) that was read last. */
 struct usdt_window {
-	__u64 number; /* of the window in `words`, 0: none */
-	__u64 failed; /* bit N: window N could not be read, its operands may be */
+	__u64 number; /* of the window that `words` has; 0: none */
+	__u64 failed; /* bit N: window N cannot be read as a whole; its operands are read one by one */
 	__u64 words[USDT_WINDOW_BYTES / 8 + 1];
-	__u64 spare[5]; /* as much as a question takes, which is asked here before anything else is read (filter.h) */
+	__u64 spare[5]; /* makes it as large as a question, which is asked in this memory (filter.h) */
 };
 
-/* Exactly `size` bytes: the next one may be on an unmapped page. A sleepable program waits for pages to come in. */
+/* Copies exactly `size` bytes, since the next one may be on a page that is not mapped; of the process or of the kernel,
+ * by the program's source. A sleepable program waits for pages that are not in memory. 0, or a negative errno. */
 static __always_inline long usdt_copy(const struct usdt_ctx *ctx, void *to, __u32 size, __u64 address)
 {
 	if (ctx->source != USDT_SOURCE_USER)
@@ -27,6 +28,7 @@ static __always_inline long usdt_copy(const struct usdt_ctx *ctx, void *to, __u3
 	return bpf_probe_read_user(to, size, (const void *)address);
 }
 
+/* Empties a window. */
 static __always_inline void usdt_init_window(const struct usdt_ctx *ctx, struct usdt_window *window)
 {
 	const __u64 zero = usdt_opaque(ctx, 0);
@@ -37,7 +39,8 @@ static __always_inline void usdt_init_window(const struct usdt_ctx *ctx, struct 
 		window->words[i] = zero;
 }
 
-/* The 8 bytes at `address`, which is within a window of its spec; false if the window cannot be read as a whole. */
+/* The 8 bytes at `address`, from the window that `in` names (USDT_WINDOW), which is read if it was not yet. False: the
+ * window cannot be read as a whole. */
 static __always_inline bool usdt_read_window(const struct usdt_ctx *ctx, __u8 in, __u64 address, __u64 *bits)
 {
 	__u64 number = USDT_WINDOW_NUMBER(in), offset = USDT_WINDOW_OFFSET(in);
@@ -48,7 +51,7 @@ static __always_inline bool usdt_read_window(const struct usdt_ctx *ctx, __u8 in
 		if (window->failed & 1ull << number)
 			return false;
 		size = ((usdt_spec_of(ctx->spec)->window_size[number] - 1) & (USDT_WINDOW_BYTES - 1)) + 1;
-		/* Operands whose addresses wrap at 2^32 are no neighbours across it. */
+		/* Where addresses wrap at 2^32, operands on both sides of it are not close together. */
 		if ((address - offset) >> 32 != (address - offset + size - 1) >> 32)
 			return false;
 		window->number = usdt_opaque(ctx, number);
@@ -64,8 +67,8 @@ static __always_inline bool usdt_read_window(const struct usdt_ctx *ctx, __u8 in
 	return true;
 }
 
-/* The `size` bytes at `address`, by the window of number and offset `in` if that is not 0. 0 or -EFAULT. What is read
- * alone is on the stack here only, so that the value itself stays in a register. */
+/* The `size` bytes at `address`; by a window if `in` (usdt_arg_spec::window) is not 0. 0 or -EFAULT. Only what is read
+ * without a window is put on the stack here, so that `bits` can stay in a register. */
 static __always_inline int usdt_read_memory(const struct usdt_ctx *ctx, __u8 in, __u32 size, __u64 address, __u64 *bits)
 {
 	__u64 word = 0;
@@ -78,7 +81,8 @@ static __always_inline int usdt_read_memory(const struct usdt_ctx *ctx, __u8 in,
 	return 0;
 }
 
-/* Kernel functions have pointers of both kinds, which are in different halves of the address space. */
+/* Whether a pointer that a kernel function was given is one of the kernel's: they and those of processes are in
+ * different halves of the address space. */
 static __always_inline bool usdt_is_kernel_pointer(const struct usdt_ctx *ctx, __u64 address)
 {
 	const __u64 kernel = USDT_TARGET(KERNEL_HALF);
@@ -86,7 +90,7 @@ static __always_inline bool usdt_is_kernel_pointer(const struct usdt_ctx *ctx, _
 	return ctx->source != USDT_SOURCE_USER && address >= kernel;
 }
 
-/* The text at `address`: bytes with the NUL, or a negative errno. */
+/* Copies the text at `address` up to its NUL. Its size with the NUL, at most `size`, or a negative errno. */
 static __always_inline long usdt_copy_text(const struct usdt_ctx *ctx, char *to, __u32 size, __u64 address)
 {
 	long length;
@@ -94,11 +98,11 @@ static __always_inline long usdt_copy_text(const struct usdt_ctx *ctx, char *to,
 	if (usdt_is_kernel_pointer(ctx, address))
 		return bpf_probe_read_kernel_str(to, size, (const void *)address);
 	length = bpf_probe_read_user_str(to, size, (const void *)address);
-	/* With the closing 0; for an empty text 6.1 says 0 and newer kernels 1. */
+	/* Of an empty text Linux 6.1 says 0, and newer kernels 1. */
 	return length ? length : 1;
 }
 
-/* Exactly `size` bytes of a text, as far as that. */
+/* Copies exactly `size` bytes, of the process or of the kernel, whichever has the address. 0, or a negative errno. */
 static __always_inline long usdt_copy_bytes(const struct usdt_ctx *ctx, char *to, __u32 size, __u64 address)
 {
 	if (usdt_is_kernel_pointer(ctx, address))
@@ -108,17 +112,16 @@ static __always_inline long usdt_copy_bytes(const struct usdt_ctx *ctx, char *to
 	return bpf_probe_read_user(to, size, (const void *)address);
 }
 
-/* Base address of struct desc_struct, a segment descriptor (Intel SDM volume 3A, section 3.4.5). */
+/* The base address in a segment descriptor, struct desc_struct (Intel SDM volume 3A, section 3.4.5). */
 static __always_inline __u64 usdt_descriptor_base(__u64 descriptor)
 {
 	return (descriptor >> 16 & 0xffffff) | (descriptor >> 32 & 0xff000000);
 }
 
-/* Where the current thread's variables are: the base of its %fs (x86-64), or of its %gs if it is an i386 one
- * (`compat`). 0, or: -ENODATA; -EFAULT where there is no thread pointer: the first word of what it points to is the
- * pointer itself
- * ("ELF Handling For Thread-Local Storage", sections on IA-32 and x86-64), so that a base that is not the thread's own
- * shows.
+/* The thread pointer of the current thread: the base of its %fs (x86-64), or, of a 32-bit process (`compat`), of its
+ * %gs. Errors: -ENODATA, it is not known where the kernel keeps it; -EFAULT, there is none. The word that a thread
+ * pointer points to is the pointer itself ("ELF Handling For Thread-Local Storage", sections on IA-32 and x86-64),
+ * which is checked, so that no other base is taken for it.
  *
  * x86-64: thread_struct.fsbase of the current task is what arch_prctl(ARCH_SET_FS) or clone(CLONE_SETTLS) set last
  * (arch/x86/kernel/process_64.c do_arch_prctl_64, process.c copy_thread). A base the program wrote itself by wrfsbase

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* Per-link programs: arguments whose specs the loader patches into the instructions (enum usdt_patch_arg). For BPF
- * programs. */
+/* Per-link programs: arguments whose specs the loader writes into the instructions (enum usdt_patch_arg of spec.h). */
 #ifndef USDT_BPF_PATCHED_H
 #define USDT_BPF_PATCHED_H
 
 #include "memory.h"
 #include "slots.h"
 
-/* A 32-bit kernel's registers are loaded otherwise; there link_spec says all. */
+/* Not in programs for 32-bit kernels, whose registers are loaded differently: these read link_spec. */
 #ifndef __TARGET_ARCH_i386
 #define USDT_CAN_PATCH 1
 #else
 #define USDT_CAN_PATCH 0
 #endif
 
-/* What is left of reading an argument in a per-link program, whose loader writes the numbers (enum usdt_patch_arg). `n`
- * is a constant. */
+/* The instructions with placeholders for argument `n`, a constant: a number; a register cut to its size; the sum of a
+ * register and a displacement; what was read, cut to its size. */
 #define USDT_PATCHED_NUMBER(r, placeholder, n) asm volatile("%0 = %1" : "=r"(r) : "i"((placeholder) + (n)))
 #define USDT_PATCHED_LOAD "%0 = *(" USDT_TARGET(REG_LOAD) " *)(%1 + 0)\n"
 #define USDT_PATCHED_REG_LOAD(r, regs, n) \
@@ -24,6 +23,7 @@
 	asm volatile(USDT_PATCHED_LOAD "%0 += %2" : "=r"(r) : "r"(regs), "i"(USDT_PATCH_ARG_DISPLACEMENT + (n)))
 #define USDT_PATCHED_TRIM(r, n) asm volatile("%0 <<= %1\n%0 >>= %1" : "+r"(r) : "i"(USDT_PATCH_ARG_TRIM + (n)))
 
+/* Argument `n`, which is in memory. 0 or -EFAULT. */
 static __always_inline int usdt_patched_mem(const struct usdt_ctx *ctx, __u32 n, __u64 *bits)
 {
 	__u64 address, window, size;
@@ -37,6 +37,7 @@ static __always_inline int usdt_patched_mem(const struct usdt_ctx *ctx, __u32 n,
 	return 0;
 }
 
+/* Argument `n`, which is in a slot. 0, or as usdt_slot(). */
 static __always_inline int usdt_patched_slot(const struct usdt_ctx *ctx, __u32 n, __u64 *bits)
 {
 	__u64 slot;
@@ -52,8 +53,9 @@ static __always_inline int usdt_patched_slot(const struct usdt_ctx *ctx, __u32 n
 	return 0;
 }
 
-/* Argument `n`, where the loader patched it; 1: it did not. The kinds are asked for one by one, and what a program has
- * not is a branch the verifier removes: clang would make a table of them, some of which stays. */
+/* Argument `n` if the loader wrote it into the instructions. 0 or a negative errno; 1: it did not. The kinds are asked
+ * for one by one, so that each that the program does not have is a branch that the verifier removes; of a switch clang
+ * would make a table, of which some would stay. */
 static __always_inline int usdt_patched_arg(const struct usdt_ctx *ctx, __u32 n, __u64 *bits)
 {
 	__u64 kind;

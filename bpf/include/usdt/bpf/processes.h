@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* Processes that were picked: one layout for BPF programs, C and C++. */
+/* Processes that the user has picked: one layout for BPF programs, C and C++. */
 #ifndef USDT_BPF_PROCESSES_H
 #define USDT_BPF_PROCESSES_H
 
@@ -13,7 +13,7 @@ struct usdt_processes {
 };
 
 #ifdef __bpf__
-/* Without a branch for each of them, which would be a path of its own to the verifier. */
+/* Whether `tgid` is one of them. Without a branch for each, which would be a path of its own to the verifier. */
 static inline __attribute__((always_inline)) int usdt_is_among(const volatile struct usdt_processes *all, __u32 tgid)
 {
 	__u64 found = 0;

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* What BPF programs know of each machine's registers. The user-space side of the same facts is arch/; a test holds both
- * equal (tests/arch/bpf_tables_test.cpp), and a new machine has a block here. Macros only, for BPF programs, C and C++.
+/* What BPF programs know of the registers of each machine. User space has the same facts in arch/, and a test holds
+ * both equal (tests/arch/bpf_tables_test.cpp). A new machine has a block of its own here. Only macros, for BPF
+ * programs, C and C++. Offsets are in bytes in the kernel's struct pt_regs; a word is a register's number in specs.
  *
- *     PT_REGS(X)      X(word, offset) for each general register and the instruction pointer: its number in specs, and
- *                     the byte offset in the kernel's struct pt_regs
- *     REG_LOAD        type of the load of one
+ *     PT_REGS(X)      X(word, offset) for each general register and for the instruction pointer
+ *     REG_LOAD        type of the load of a register
  *     REG_BITS        width of a register in packed cookies
- *     IP_OFFSET       of the instruction pointer
- *     FRAME_OFFSET    of what tells the calls of a thread apart at their entries and returns
+ *     IP_OFFSET       the instruction pointer
+ *     FRAME_OFFSET    a register that is different in all calls that a thread is in: usdt_frame()
+ *     RETURN_POPS     by how much that register is larger at the return of a call than at its entry; of a 32-bit
+ *                     process usdt_address_size() knows it
  *     STACK_WORD      the stack pointer
- *     GOROUTINE_WORD  the register that has the goroutine in Go programs (abi-internal.md of its compiler)
- *     CALLER_OFFSET   where that is a register: of the return address at a function's first instruction
- *     RETURN_POPS     by how much that is larger at the return; of 32-bit processes usdt_address_size() knows
- *     CODE_OFFSET     of the register that tells 32-bit processes apart, which have COMPAT_CODE in its lowest byte
- *     KPROBE_IP       kprobes leave the instruction pointer so many bytes behind the address
+ *     GOROUTINE_WORD  the register that has the goroutine in Go programs (abi-internal.md of Go's compiler); 255: none
+ *     CALLER_OFFSET   the register that has the return address at a function's first instruction, if one has it
+ *     CODE_OFFSET     the register that tells 32-bit processes from others: its lowest byte is then COMPAT_CODE
+ *     KPROBE_IP       at a kprobe the instruction pointer is so many bytes behind the probe's address
  *     KERNEL_HALF     the lowest address of the kernel
- *     THREAD_SEGMENT  the register whose base is the thread pointer, which usdt_thread_base() finds; "": there is none
+ *     THREAD_SEGMENT  the segment whose base is the thread pointer (usdt_thread_base()); "": there is none
  */
 #ifndef USDT_BPF_PT_REGS_H
 #define USDT_BPF_PT_REGS_H
@@ -24,7 +25,7 @@
 
 /* clang-format off */
 
-/* x86-64: arch/x86/include/uapi/asm/ptrace.h. FRAME: the stack pointer, on which the return address was. */
+/* x86-64: arch/x86/include/uapi/asm/ptrace.h. FRAME is the stack pointer, where the return address is at the entry. */
 #define USDT_X86_PT_REGS(X)                                                                                     \
 	X(0, 0) X(1, 8) X(2, 16) X(3, 24) X(4, 32) X(5, 40) X(6, 48) X(7, 56) X(8, 64) X(9, 72) X(10, 80)       \
 	X(11, 88) X(12, 96) X(13, 104) X(14, 112) X(16, 128) X(19, 152)
@@ -55,9 +56,9 @@
 #define USDT_I386_KERNEL_HALF 0xc0000000u /* PAGE_OFFSET with VMSPLIT_3G */
 #define USDT_I386_THREAD_SEGMENT "gs"
 
-/* arm64: struct user_pt_regs of arch/arm64/include/uapi/asm/ptrace.h. FRAME: x29, the caller's, since what kprobe_multi
- * says of the stack pointer at a return is anything (return_to_handler in arch/arm64/kernel/entry-ftrace.S, since 6.14,
- * saves x0 to x7 and x29 alone). */
+/* arm64: struct user_pt_regs of arch/arm64/include/uapi/asm/ptrace.h. FRAME is x29, the caller's frame: at a return
+ * that kprobe_multi catches the stack pointer is not to be relied on, since Linux 6.14 saves only x0 to x7 and x29
+ * there (return_to_handler in arch/arm64/kernel/entry-ftrace.S). */
 #define USDT_ARM64_PT_REGS(X)                                                                                   \
 	X(0, 0) X(1, 8) X(2, 16) X(3, 24) X(4, 32) X(5, 40) X(6, 48) X(7, 56) X(8, 64) X(9, 72) X(10, 80)       \
 	X(11, 88) X(12, 96) X(13, 104) X(14, 112) X(15, 120) X(16, 128) X(17, 136) X(18, 144) X(19, 152)        \

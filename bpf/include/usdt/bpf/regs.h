@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* The registers of a hit. For BPF programs. Define __TARGET_ARCH_x86, _i386 or _arm64. */
+/* Reading the registers of a hit. Define the kernel's machine before the include: __TARGET_ARCH_x86 (64-bit),
+ * __TARGET_ARCH_i386 or __TARGET_ARCH_arm64. */
 #ifndef USDT_BPF_REGS_H
 #define USDT_BPF_REGS_H
 
@@ -16,12 +17,12 @@
 #error "define __TARGET_ARCH_x86, __TARGET_ARCH_i386 or __TARGET_ARCH_arm64"
 #endif
 
-/* One load with a constant offset. In assembler, because clang would merge the cases of a switch into a load at a
+/* One load at a constant offset. It is in assembler, since clang would merge the cases of a switch into one load at a
  * variable offset from the context, which the verifier refuses ("dereference of modified ctx ptr"). */
 #define USDT_LOAD_REG(dst, regs, offset) \
 	asm volatile("%0 = *(" USDT_TARGET(REG_LOAD) " *)(%1 + %2)" : "=r"(dst) : "r"(regs), "i"(offset))
 
-/* Bytes of an address in the process whose registers these are. */
+/* The size of an address in the process whose registers these are: 4 or 8 bytes. */
 static __always_inline __u32 usdt_address_size(void *regs)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -36,6 +37,7 @@ static __always_inline __u32 usdt_address_size(void *regs)
 #endif
 }
 
+/* The register that is word `word` in specs; 0: there is no such one. */
 static __always_inline __u64 usdt_reg(void *regs, __u8 word)
 {
 	__u64 value = 0;
@@ -51,6 +53,7 @@ static __always_inline __u64 usdt_reg(void *regs, __u8 word)
 	return value;
 }
 
+/* The instruction pointer. */
 static __always_inline __u64 usdt_ip(void *regs)
 {
 	__u64 ip;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* Programs at kernel functions and raw tracepoints, which are given their arguments in slots of 8 bytes, and the ends
- * of a call. For BPF programs. */
+/* Programs that are given their arguments in slots of 8 bytes, at kernel functions and raw tracepoints; and what tells
+ * one end of a call from the other, and one call from another. */
 #ifndef USDT_BPF_SLOTS_H
 #define USDT_BPF_SLOTS_H
 
 #include "regs.h"
 
-/* As of registers, each load has an offset of its own. */
+/* One load at a constant offset, for the reason that USDT_LOAD_REG gives. */
 #define USDT_LOAD_SLOT(dst, slots, offset) asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(dst) : "r"(slots), "i"(offset))
 #define USDT_SLOT_CASE(n)                             \
 	case n:                                       \
 		USDT_LOAD_SLOT(*value, slots, 8 * n); \
 		return 0;
 
+/* Slot `slot` of a raw tracepoint. 0 or -ENOENT. */
 static __always_inline int usdt_raw_slot(void *slots, __u8 slot, __u64 *value)
 {
 	switch (slot) {
@@ -33,18 +34,19 @@ static __always_inline int usdt_raw_slot(void *slots, __u8 slot, __u64 *value)
 }
 #undef USDT_SLOT_CASE
 
-/* One slot; USDT_SLOT_RESULT: the return value. */
+/* The word in slot `slot`; USDT_SLOT_RESULT is the return value. 0, -ENODATA where that is not there yet, or the error
+ * of the kernel's helper. */
 static __always_inline int usdt_slot(const struct usdt_ctx *ctx, __u8 slot, __u64 *value)
 {
 	__u64 word = 0; /* on the stack, so that the value itself need not be */
 	int error;
 
-	/* Only where the slot is a constant: the kernel refuses a tracepoint to programs with a load, run or not, of
-	 * more arguments than it has. */
+	/* Only where the slot is a constant, so that the other loads are removed: the kernel refuses a program that has
+	 * a load of an argument that the tracepoint does not have. */
 	if (ctx->source == USDT_SOURCE_RAW && usdt_carried_by(ctx, USDT_CARRIER_LINK))
 		return usdt_raw_slot(ctx->regs, slot, value);
-	/* Before bpf_get_func_arg() (5.17), and for tp_btf: the slot the planner names is where it is. To load it would
-	 * make it a pointer to the verifier, where it is one, which cannot be cut to size. */
+	/* Before bpf_get_func_arg() (Linux 5.17), and for tp_btf, the slot is read from the context. A plain load would
+	 * not do: to the verifier a slot with a pointer gives a pointer, which cannot be cut to its size. */
 	if (ctx->source == USDT_SOURCE_RAW || ctx->source == USDT_SOURCE_OLD_SLOTS)
 		error = bpf_probe_read_kernel(&word, sizeof(word), (char *)ctx->regs + 8 * (slot & 15));
 	else if (slot == USDT_SLOT_RESULT)
@@ -55,6 +57,7 @@ static __always_inline int usdt_slot(const struct usdt_ctx *ctx, __u8 slot, __u6
 	return error;
 }
 
+/* The lowest `size` bytes of a slot, extended to 64 bits. 0, or as usdt_slot(). */
 static __always_inline int usdt_read_slot(const struct usdt_ctx *ctx, __u8 slot, __u32 size, bool is_signed,
 					  __u64 *value)
 {
@@ -66,7 +69,7 @@ static __always_inline int usdt_read_slot(const struct usdt_ctx *ctx, __u8 slot,
 	return error;
 }
 
-/* A call of a kfunc whose number the loader writes; r1 is the context, which kernels before 7.0 do not look at. */
+/* Calls a kfunc whose number the loader writes there. It is given the context, which kernels before 7.0 ignore. */
 #define USDT_CALL_SESSION(result, regs, patch) \
 	asm volatile("r1 = %1\n"               \
 		     "call %2\n"               \
@@ -75,7 +78,7 @@ static __always_inline int usdt_read_slot(const struct usdt_ctx *ctx, __u8 slot,
 		     : "r"(regs), "i"(patch)   \
 		     : "r0", "r1", "r2", "r3", "r4", "r5", "memory")
 
-/* Whether this is the end of a call: of programs at returns always, of sessions the second time. */
+/* Whether this hit is the end of a call: for programs at returns always, for sessions when they run the second time. */
 static __always_inline bool usdt_at_return(void *regs)
 {
 #ifdef USDT_SITES_ONLY
@@ -90,7 +93,7 @@ static __always_inline bool usdt_at_return(void *regs)
 #endif
 }
 
-/* Sessions: 8 bytes that the end of a call finds as its entry left them. */
+/* In sessions: 8 bytes that belong to the call. Its end finds in them what its entry wrote. */
 static __always_inline __u64 *usdt_session_cookie(const struct usdt_ctx *ctx)
 {
 	__u64 *cookie;
@@ -99,12 +102,13 @@ static __always_inline __u64 *usdt_session_cookie(const struct usdt_ctx *ctx)
 	return cookie;
 }
 
-/* Two programs at the ends of a call: a number that both see, and no other call at the same time. */
+/* For calls whose ends run two programs: a number that is the same at both ends, and that no other call which the
+ * thread is in has at that time. */
 static __always_inline __u64 usdt_frame(const struct usdt_ctx *ctx)
 {
 	__u64 frame;
 
-	/* The slots of one call are at one place. */
+	/* The slots of a call are in one place, at both ends. */
 	if (usdt_in_slots(ctx))
 		return (__u64)ctx->regs;
 	USDT_LOAD_REG(frame, ctx->regs, USDT_TARGET(FRAME_OFFSET));
@@ -113,8 +117,8 @@ static __always_inline __u64 usdt_frame(const struct usdt_ctx *ctx)
 	return frame - (ctx->source == USDT_SOURCE_USER ? usdt_address_size(ctx->regs) : USDT_TARGET(RETURN_POPS));
 }
 
-/* The goroutine that runs, and how deep its stack is: both stay as they are when Go moves the stack, and no other call
- * of the process has them at the same time. False: there is none here. */
+/* The same for Go: the address of the goroutine that runs, and the depth of its stack in bytes. Both stay the same when
+ * Go moves the stack. False: no goroutine runs here. */
 static __always_inline bool usdt_goroutine(const struct usdt_ctx *ctx, __u64 *goroutine, __u64 *depth)
 {
 #ifdef USDT_SITES_ONLY

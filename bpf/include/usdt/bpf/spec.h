@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* The encoded argument spec: one layout for BPF programs (clang -target bpf), C and C++.
- * User space writes it at attach time, BPF programs only read it. Any change of layout or meaning
- * raises USDT_SPEC_VERSION, which the loader compares with the program's. */
+/* The spec of a site: where its arguments are, encoded for BPF programs. One layout for BPF programs (clang -target
+ * bpf), C and C++. User space writes specs at attach time, BPF programs only read them. Any change of layout or meaning
+ * raises USDT_SPEC_VERSION, which the loader compares with that of the program. */
 #ifndef USDT_BPF_SPEC_H
 #define USDT_BPF_SPEC_H
 
@@ -9,148 +9,155 @@
 
 #define USDT_SPEC_VERSION 9
 
-/* What an argument is. */
+/* Where an argument is: the kind of an entry (struct usdt_arg_spec), which says what its other fields mean. */
 enum usdt_arg_kind {
-	USDT_ARG_UNREADABLE = 0, /* user space knows why: the plan keeps the reason */
-	USDT_ARG_CONST = 1,	 /* `value`, already cut to size and extended by sign */
-	USDT_ARG_REG = 2,	 /* bits `shift`.. of pt_regs word `reg` */
-	USDT_ARG_MEM = 3,	 /* `size` bytes of user memory at the address below */
-	USDT_ARG_ADDR = 4,	 /* the address itself, nothing is loaded */
-	USDT_ARG_STEP = 5,	 /* no argument, but a step on the way to one: behind the arguments of its spec */
-	/* Beside CONST to ADDR: this is only where the way to the value begins. `window` is the number of the first of
-	 * its steps, among those of the spec. */
+	USDT_ARG_UNREADABLE = 0, /* nowhere a program can read it; the plan in user space keeps the reason */
+	USDT_ARG_CONST = 1,	 /* the number `value`, already cut to `size` and extended by its sign */
+	USDT_ARG_REG = 2,	 /* in pt_regs word `reg`, from bit `shift` on */
+	USDT_ARG_MEM = 3,	 /* `size` bytes of memory at the address below */
+	USDT_ARG_ADDR = 4,	 /* it is the address below, and nothing is loaded from there */
+	USDT_ARG_STEP = 5,	 /* no argument but a step on the way to one; steps come behind all arguments */
+	/* With CONST, REG, MEM and ADDR: the entry is only the beginning of the way to the value, and steps lead on.
+	 * `window` is then the number of the first of them, counted among the steps of the spec. */
 	USDT_ARG_HAS_STEPS = 1 << 7,
 };
 #define USDT_ARG_KIND(kind) ((kind) & ~USDT_ARG_HAS_STEPS)
 
-/* A step (USDT_ARG_STEP) goes from the value so far, an address, to what lies `value` bytes behind it. Of an entry's
- * fields it has
- *     value   the distance, in two's complement; ADDR32: the sum wraps at 2^32
- *     size    bytes read there, of which SIGNED ones are extended by their sign; 0: nothing is read, the sum it is
- *     shift   bits of that to drop, then
- *     index   bits to keep, of a bit-field; 0: all
- *     reg     steps that follow */
-#define USDT_MAX_STEPS 16 /* of one value */
+/* A step (USDT_ARG_STEP) takes the value so far for an address and adds a distance. Its fields:
+ *     value   the distance in bytes, in two's complement; with ADDR32 the sum wraps at 2^32
+ *     size    how many bytes are read at the sum, extended by their sign with SIGNED; 0: none, the sum is the result
+ *     shift   the result is shifted right by so many bits, and then
+ *     index   so many of its lowest bits are kept, those of a bit-field; 0: all of them
+ *     reg     how many more steps follow this one */
+#define USDT_MAX_STEPS 16 /* the most steps of one value */
 
-/* Address of MEM and ADDR, modulo 2^64 (2^32 with ADDR32):
+/* The address of MEM and ADDR is, modulo 2^64 (2^32 with ADDR32):
  *     value + (IP ? instruction pointer : 0) + (reg) + (index << shift) + (THREAD ? thread pointer : 0) */
 enum usdt_arg_flags {
 	USDT_ARG_SIGNED = 1 << 0,
-	USDT_ARG_FLOAT = 1 << 1,     /* bits of an IEEE 754 float or double */
-	USDT_ARG_ADDR32 = 1 << 2,    /* the address wraps at 2^32 (i386, addr32) */
-	USDT_ARG_IP = 1 << 3,	     /* add regs' instruction pointer at the hit */
-	USDT_ARG_INDEX_U32 = 1 << 4, /* index is the low 32 bits, zero-extended */
-	USDT_ARG_INDEX_S32 = 1 << 5, /* index is the low 32 bits, sign-extended */
+	USDT_ARG_FLOAT = 1 << 1,     /* the value is the bits of an IEEE 754 float or double */
+	USDT_ARG_ADDR32 = 1 << 2,    /* the address wraps at 2^32 (i386, and addr32 on x86-64) */
+	USDT_ARG_IP = 1 << 3,	     /* the address has the instruction pointer at the hit in it */
+	USDT_ARG_INDEX_U32 = 1 << 4, /* of the index register the low 32 bits, extended by zeros */
+	USDT_ARG_INDEX_S32 = 1 << 5, /* of the index register the low 32 bits, extended by their sign */
 	USDT_ARG_PAIR = 1 << 6,	     /* REG: the upper 32 bits are in word `index` (i386) */
-	USDT_ARG_THREAD = 1 << 6,    /* MEM, ADDR: add the base of the thread's segment. PAIR's bit, which is REG's */
-	USDT_ARG_RESULT = 1 << 7,    /* the return value of a call: not there before its end */
+	USDT_ARG_THREAD = 1 << 6,    /* MEM, ADDR, which have no PAIR: the address is relative to the thread pointer */
+	USDT_ARG_RESULT = 1 << 7,    /* the return value of a call, which is not there before its end */
 };
 
 #define USDT_REG_NONE 0xff
 
-/* What a program is given at a hit, and what `reg` and `index` number. A constant of each program says which. */
+/* What a program is given at a hit: `reg` and `index` number words or slots of that. A constant of each program. */
 enum usdt_source {
 	USDT_SOURCE_USER = 0,	   /* uprobes: pt_regs of the process; memory is the process's */
 	USDT_SOURCE_KERNEL = 1,	   /* kprobes: pt_regs at a kernel function; memory is the kernel's */
-	USDT_SOURCE_SLOTS = 2,	   /* trampolines: argument slots, by bpf_get_func_arg() (5.17) */
-	USDT_SOURCE_OLD_SLOTS = 3, /* the same where the kernel has no such helper */
-	USDT_SOURCE_RAW = 4,	   /* raw tracepoints: argument slots, the context itself */
+	USDT_SOURCE_SLOTS = 2,	   /* trampolines: slots of arguments, read by bpf_get_func_arg() (Linux 5.17) */
+	USDT_SOURCE_OLD_SLOTS = 3, /* the same slots, read from the context: before Linux 5.17 */
+	USDT_SOURCE_RAW = 4,	   /* raw tracepoints: the context is the slots */
 };
-/* Trampolines hand over at most 12 slots (MAX_BPF_FUNC_ARGS); the one of the return value comes after them here. */
+/* Trampolines hand over at most 12 slots (MAX_BPF_FUNC_ARGS of the kernel's include/linux/bpf.h); in specs the return
+ * value has the number after them. */
 #define USDT_SLOTS 12
 #define USDT_SLOT_RESULT 12
 
-/* Which ends of a call a program runs at; both: a session. A constant of each program. */
+/* The ends of a call that a program runs at; one of both ends is a session. A constant of each program. */
 enum usdt_moment {
 	USDT_AT_ENTRY = 1,
 	USDT_AT_RETURN = 2,
 };
 
-/* How a program at the return of a function of a file comes to run. A constant of each program. */
+/* What makes a program run at the return of a function of a file. A constant of each program. */
 enum usdt_return_by {
-	USDT_RETURN_BY_PROBE = 0,	  /* the return address is replaced: the function has returned */
-	USDT_RETURN_BY_RET = 1,		  /* a probe on its RET instruction, which has not run yet */
-	USDT_RETURN_BY_GOROUTINE_RET = 2, /* the same of Go: calls are told apart by goroutine and depth of its stack */
+	USDT_RETURN_BY_PROBE = 0,	  /* the probe's address in place of the return address: RET has run */
+	USDT_RETURN_BY_RET = 1,		  /* a probe on the RET instruction, which has not run yet */
+	USDT_RETURN_BY_GOROUTINE_RET = 2, /* the same in Go: a call is known by goroutine and depth of its stack */
 };
 
-/* Of spans, from a hit at one place to one at another: where the program sits. A constant of each program. */
+/* Which end of a span, from a hit at one place to a hit at another, the program is at. A constant of each program. */
 enum usdt_span_side {
 	USDT_NO_SPAN = 0,
 	USDT_SPAN_BEGIN = 1,
 	USDT_SPAN_END = 2,
 };
 
+/* One entry of a spec: an argument, or a step on the way to one. */
 struct usdt_arg_spec {
-	__u64 value;  /* constant, or displacement in two's complement */
+	__u64 value;  /* the constant, or the displacement in two's complement */
 	__u8 kind;    /* enum usdt_arg_kind */
 	__u8 flags;   /* enum usdt_arg_flags */
-	__u8 size;    /* bytes: 1 to 8 */
-	__u8 reg;     /* pt_regs word (8 bytes each) or USDT_REG_NONE */
-	__u8 index;   /* pt_regs word or USDT_REG_NONE */
-	__u8 shift;   /* MEM, ADDR: log2 of the scale; REG: bits to shift right (8 for %ah) */
-	__u8 capture; /* stock program: enum usdt_capture; captured texts have the record's string slots in order */
-	__u8 window;  /* MEM: USDT_WINDOW(number, bytes from its start), 0: read alone */
+	__u8 size;    /* of the value, 1 to 8 bytes */
+	__u8 reg;     /* a pt_regs word, by its number in pt_regs.h, or a slot; or USDT_REG_NONE */
+	__u8 index;   /* likewise */
+	__u8 shift;   /* MEM, ADDR: log2 of the scale; REG: bits to shift right by (8 for %ah) */
+	__u8 capture; /* enum usdt_capture: for the stock program. The texts of a site have the string slots of its
+		       * record in the order of the arguments */
+	__u8 window;  /* MEM: USDT_WINDOW(number, bytes from the window's start); 0: read alone */
 };
 
-/* What the stock program does with the text an argument points to. */
+/* What the stock program does with the text that an argument points to. */
 enum usdt_capture {
 	USDT_CAPTURE_NONE = 0,
-	USDT_CAPTURE_STRING = 1, /* up to its NUL */
-	USDT_CAPTURE_LIKELY = 2, /* the same, where it may be a pointer; what cannot be read is no text */
-	USDT_CAPTURE_LENGTH = 3, /* and so on: as many bytes as the argument of this number, less 3, says */
+	USDT_CAPTURE_STRING = 1, /* copies it up to its NUL */
+	USDT_CAPTURE_LIKELY = 2, /* the same if the number can be a pointer; if nothing can be read, it is no text */
+	USDT_CAPTURE_LENGTH = 3, /* 3 + N: copies as many bytes as argument N says */
 };
 #define USDT_CAPTURE_BY(arg) ((__u8)(USDT_CAPTURE_LENGTH + (arg)))
-#define USDT_LENGTH_ARGS (255 - USDT_CAPTURE_LENGTH + 1) /* arguments that can be lengths: the first so many */
+#define USDT_LENGTH_ARGS (255 - USDT_CAPTURE_LENGTH + 1) /* only the first so many arguments can be lengths */
 
-/* Neighbouring memory operands on one base are one read: a window of at most 64 bytes. A spec has up to three. */
+/* Memory operands that are close together on one base are fetched by one read, of a window of at most 64 bytes. A spec
+ * has up to three windows. */
 #define USDT_WINDOW_BYTES 64
 #define USDT_WINDOWS 3
 #define USDT_WINDOW(number, offset) ((__u8)((number) << 6 | (offset))) /* number: 1..3 */
 #define USDT_WINDOW_NUMBER(window) ((window) >> 6)
 #define USDT_WINDOW_OFFSET(window) ((window)&63)
 
-/* One entry of the spec table; `args` has as many entries as the plan's longest spec, with its steps. */
+/* A spec, one value of the map usdt_specs, where `args` has as many entries as the plan's longest spec. */
 struct usdt_spec {
-	__u64 user_cookie; /* the application's own, for usdt_cookie() */
+	__u64 user_cookie; /* the application's cookie, for usdt_cookie() */
 	__u32 arg_cnt;
-	__u8 window_size[1 + USDT_WINDOWS]; /* bytes of windows 1..3; [0] is 0 */
-	struct usdt_arg_spec args[];	    /* arg_cnt of them, then steps */
+	__u8 window_size[1 + USDT_WINDOWS]; /* sizes of windows 1 to 3 in bytes; [0] is 0 */
+	struct usdt_arg_spec args[];	    /* arg_cnt arguments, and the steps behind them */
 };
 
-/* How a spec reaches the program. A constant of each program says which it is, and the verifier removes the others. */
+/* How a spec reaches the program at a hit. A constant of each program says which it is, and the verifier removes the
+ * code for the others. */
 enum usdt_carrier {
-	USDT_CARRIER_TABLE = 0,	  /* cookie: bits 0..31 index of the spec table, bits 32..61 site number */
-	USDT_CARRIER_COOKIE = 1,  /* cookie: the whole spec, see cookie.h */
-	USDT_CARRIER_LINK = 2,	  /* in the program's own instructions; the cookie is as for the table */
-	USDT_CARRIER_IP_HASH = 3, /* beside TABLE: a kernel without attach cookies, they are looked up by address */
-	USDT_CARRIER_FIXED = 4,	  /* beside TABLE: the same, and the program sits on one site: in its instructions */
+	USDT_CARRIER_TABLE = 0,	  /* the attach cookie has the index of the spec in usdt_specs, and the site number */
+	USDT_CARRIER_COOKIE = 1,  /* the attach cookie is the whole spec (cookie.h) */
+	USDT_CARRIER_LINK = 2,	  /* the spec is in the program's own instructions; the cookie is as for TABLE */
+	USDT_CARRIER_IP_HASH = 3, /* with TABLE: the kernel has no attach cookies, they are found by address */
+	USDT_CARRIER_FIXED = 4,	  /* with TABLE: likewise, and the program's one cookie is in its instructions */
 };
 #define USDT_CARRIER_BIT(carrier) (1u << (carrier))
 
-/* Cookies of the table. */
+/* A cookie of the table: the index of the spec in bits 0 to 31, the site number in bits 32 to 61, the carrier above. */
 #define USDT_COOKIE_CARRIER(cookie) ((__u32)((__u64)(cookie) >> 62))
 #define USDT_COOKIE_SITE(cookie) ((__u32)((__u64)(cookie) >> 32) & 0x3fffffffu)
 #define USDT_COOKIE_SPEC(cookie) ((__u32)(cookie))
 #define USDT_TABLE_COOKIE(site, spec) (((__u64)(site) << 32) | (__u32)(spec))
 #define USDT_MAX_SITES (1u << 30)
-/* A spec's arg_cnt and an argument's number fit a byte; arguments beyond are unreadable. */
+/* The number of an argument fits a byte; arguments beyond are unreadable. */
 #define USDT_MAX_ARGS 255
-/* Entries of a spec, arguments and steps, at most (both are numbered by a byte); and how many of its first arguments
- * can have placeholders, and values of each site's own, where the spec is a program's constant. */
+/* A spec has at most so many entries, arguments and steps (either kind is numbered by a byte). */
 #define USDT_LINK_ENTRIES 512
+/* Per-link programs: so many of the first arguments can have placeholders, and values that differ between sites. */
 #define USDT_LINK_ARGS 32
 
-/* Placeholders in the instructions of a program, which the loader of a per-link one patches with what the spec of
- * argument `n` (below USDT_LINK_ARGS) says. Each is an immediate, PLACEHOLDER + n:
+/* clang-format off */
+/* Placeholders in the instructions of a program, one set for each argument `n` below USDT_LINK_ARGS. The loader of a
+ * per-link program writes there what the spec of the argument says. Each is an immediate operand, PLACEHOLDER + n:
  *
- *     r = KIND                                               enum usdt_patched_kind; as it is: OTHER
- *     r = *(u64 *)(ctx + ..); r <<= CUT; r >>= CUT           PATCHED_REG: the register's offset, and the shifts that
- * cut it to its size, the second one extending a signed one r = *(u64 *)(ctx + ..); r += DISPLACEMENT PATCHED_MEM: its
- * address r = WINDOW; r = SIZE; r <<= TRIM; r >>= TRIM           PATCHED_MEM: `window` and `size` of its spec; the
- * shifts as above r = SLOT; r <<= TRIM; r >>= TRIM                       a program that is given slots: which one; 255:
- * none
+ *     r = KIND                                      enum usdt_patched_kind; a placeholder that was left: OTHER
+ *     r = *(u64 *)(ctx + 0); r <<= CUT; r >>= CUT   PATCHED_REG: the 0 becomes the offset of the register, and the
+ *                                                   shifts cut it to its size; of a signed one the second shift is s>>=
+ *     r = *(u64 *)(ctx + 0); r += DISPLACEMENT      PATCHED_MEM: offset of the base register, and displacement
+ *     r = WINDOW; r = SIZE                          PATCHED_MEM: `window` and `size` of its spec
+ *     r = SLOT                                      PATCHED_SLOT: the number of the slot; 255: there is none
+ *     r <<= TRIM; r >>= TRIM                        PATCHED_MEM, PATCHED_SLOT: what CUT is to a register
  *
- * Programs of other carriers never get there. */
+ * Programs of other carriers never run these instructions. */
+/* clang-format on */
 enum usdt_patch_arg {
 	USDT_PATCH_ARG_KIND = 0x7d5d0100,
 	USDT_PATCH_ARG_CUT = 0x7d5d0200,
@@ -161,20 +168,24 @@ enum usdt_patch_arg {
 	USDT_PATCH_ARG_SLOT = 0x7d5d0700,
 };
 enum usdt_patched_kind {
-	USDT_PATCHED_OTHER =
-	    0, /* found and read as with every carrier: the spec is the program's link_spec (constants.h) */
+	/* Not in the instructions: read as with every carrier, from the program's link_spec (constants.h). */
+	USDT_PATCHED_OTHER = 0,
 	USDT_PATCHED_REG = 1,  /* a whole register, or its lowest bytes */
 	USDT_PATCHED_MEM = 2,  /* memory at a register and a displacement of 32 bits */
-	USDT_PATCHED_SLOT = 3, /* a slot, of programs that are given those (enum usdt_source) */
+	USDT_PATCHED_SLOT = 3, /* a slot, in programs that are given those (enum usdt_source) */
 };
-/* Placeholders of what the loader knows of the kernel or of one site:
+/* clang-format off */
+/* Placeholders for what the loader knows of the kernel or of a site:
  *
- *     call IS_RETURN, call SESSION_COOKIE                    kfuncs, by their numbers in the kernel's BTF
- *     r = COOKIE ll                                          USDT_CARRIER_FIXED: the cookie
- *     r0 = *(u64 *)(r10 - N); r0 = *(u64 *)(r10 - M); call FILTER
- *                                                            the instructions of a question (filter.h) at r10 - N, with
- *                                                            a row at r10 - M
- *     the same and call PAIR                                 those of what pairs the ends of spans, as a row's keys */
+ *     call IS_RETURN, call SESSION_COOKIE   the kfuncs bpf_session_is_return() and bpf_session_cookie(): the numbers
+ *                                           that they have in the kernel's BTF
+ *     r = COOKIE ll                         USDT_CARRIER_FIXED: the cookie
+ *     r0 = *(u64 *)(r10 - N)
+ *     r0 = *(u64 *)(r10 - M)
+ *     call FILTER                           becomes the instructions that answer the question (filter.h) at r10 - N,
+ *                                           with a row at r10 - M
+ *     the same with call PAIR               becomes those that compute what pairs the ends of spans, as a row's keys */
+/* clang-format on */
 enum usdt_patch {
 	USDT_PATCH_IS_RETURN = 0x7d5e0001,
 	USDT_PATCH_SESSION_COOKIE = 0x7d5e0002,
@@ -183,15 +194,16 @@ enum usdt_patch {
 	USDT_PATCH_PAIR = 0x7d5e0005,
 };
 
-/* Arguments that one question reads, at most, and the words its instructions have to work in (filter.h). */
+/* A question reads at most so many arguments, and its instructions have so many words of 8 bytes to work in
+ * (filter.h). */
 #define USDT_FILTER_VALUES 6
 #define USDT_FILTER_SCRATCH 8
-/* Words of the keys of a table's row, at most. */
+/* The keys of a table's row have at most so many words of 8 bytes. */
 #define USDT_ROW_WORDS 8
 
-/* Addresses without attach cookies. Code is mapped by pages, so the low 12 bits of a site's address are the same in
- * every process; sites that share them are given to different programs, which makes the group number part of the key.
- */
+/* The key of usdt_ips, where the kernel has no attach cookies. Code is mapped by pages, so that the low 12 bits of a
+ * site's address are the same in every process. Sites that share these bits are given to different programs: `group` is
+ * the number of the program. */
 #define USDT_IP_KEY(group, ip) ((__u32)(group) << 12 | ((__u32)(ip)&0xfffu))
 
 #ifdef __cplusplus

@@ -3,22 +3,22 @@
  *
  *     #include <usdt/bpf/usdt.bpf.h>
  *
- *     USDT_PROG(on_query, const char *sql, int rows)   // runs with true values only
+ *     USDT_PROG(on_query, const char *sql, int rows)   // runs only if both arguments could be read
  *     {
  *             ...
  *     }
  *
- *     USDT_PROGRAM(on_any)                             // or takes the arguments one by one
+ *     USDT_PROGRAM(on_any)                             // or reads the arguments one by one
  *     {
  *             __u32 rows;
- *             int error = usdt_arg(ctx, 1, &rows);     // 0, or why there is none: never a silent 0
+ *             int error = usdt_arg(ctx, 1, &rows);     // 0, or the reason why there is no value
  *             ...
  *     }
  *
- * The same text serves each carrier of specs (spec.h): user space picks one when it loads the program (usdt::attach),
- * sizes and fills what it needs, and the verifier removes the rest. There is no limit on sites, distinct specs or
- * arguments to tune here. Wants clang >= 14; works with and without vmlinux.h. Define __TARGET_ARCH_x86, _i386 or
- * _arm64. */
+ * One source serves all carriers of specs (spec.h): user space picks one when it loads the program (usdt::attach()),
+ * creates and fills the maps that it needs, and the verifier removes the code of the others. There is no limit to tune:
+ * not of sites, nor of specs, nor of arguments. It takes clang 14 or newer, with or without vmlinux.h. Define the
+ * kernel's machine before the include: __TARGET_ARCH_x86 (64-bit), __TARGET_ARCH_i386 or __TARGET_ARCH_arm64. */
 #ifndef USDT_BPF_H
 #define USDT_BPF_H
 
@@ -27,19 +27,19 @@
 #include "patched.h"
 #include "value.h"
 
-/* Hits at which USDT_PROG did not run its body, because an argument could not be read. */
+/* How many hits did not run the body of a USDT_PROG, because an argument could not be read. */
 __u64 usdt_unread_hits __attribute__((weak)) = 0;
 
-/* A whole register, which most arguments are, without the detour of usdt_read(). */
+/* A whole register, or its lowest bytes: most arguments are, and have no need of usdt_read(). */
 static __always_inline int usdt_read_reg(const struct usdt_ctx *ctx, __u8 reg, __u32 size, bool is_signed, __u64 *bits)
 {
 	*bits = usdt_extend(usdt_reg(ctx->regs, reg), size, is_signed);
 	return 0;
 }
 
-/* usdt_arg() without a type: the value extended to 64 bits by its own sign, floats as their bits. It has one place for
- * slots, in usdt_read(): clang 14 unrolls a loop over arguments up to a size of 16,384, which twelve of these come to
- * 15,800 of, and only where it does their numbers are constants. */
+/* usdt_arg() without a type: the value of argument `n`, extended to 64 bits by its own sign; of floats their bits.
+ * Slots are read in one place only, in usdt_read(), to keep this short: in a loop over arguments their numbers are
+ * constants only if clang unrolls it, which clang 14 does up to a size of 16,384. Twelve arguments come to 15,800. */
 static __always_inline int usdt_arg_bits(const struct usdt_ctx *ctx, __u32 n, __u64 *bits)
 {
 	struct usdt_arg_spec spec;
@@ -64,12 +64,12 @@ static __always_inline int usdt_arg_bits(const struct usdt_ctx *ctx, __u32 n, __
 	} else if (!usdt_stored_spec(ctx, n, &spec)) {
 		return -USDT_ENOENT;
 	}
-	/* Most are whole registers: past the rest. */
+	/* Most arguments are whole registers, and need nothing of what follows. */
 	if (spec.kind == USDT_ARG_REG && !spec.shift && !(spec.flags & ~USDT_ARG_SIGNED) && !usdt_calls() &&
 	    !usdt_in_slots(ctx))
 		return usdt_read_reg(ctx, spec.reg, ((spec.size - 1) & 7) + 1, spec.flags & USDT_ARG_SIGNED, bits);
-	/* Where no value has steps, nothing is asked about them, nor about the error: the verifier goes on from each
-	 * answer. */
+	/* Where no value has steps, neither they nor the error are asked about: each answer would be a path of its own
+	 * to the verifier. */
 	if (usdt_program()->max_steps)
 		first = usdt_split_steps(&spec);
 	error = usdt_read(ctx, &spec, bits);
@@ -81,7 +81,7 @@ static __always_inline int usdt_arg_bits(const struct usdt_ctx *ctx, __u32 n, __
 	return error;
 }
 
-/* Whether a value fits `size` bytes, signed or not. */
+/* Whether a value fits a variable of `size` bytes, a signed or an unsigned one. */
 static __always_inline bool usdt_fits(__u64 bits, __u32 size)
 {
 	const __u32 spare = 64 - 8 * size;
@@ -89,10 +89,14 @@ static __always_inline bool usdt_fits(__u64 bits, __u32 size)
 	return bits << spare >> spare == bits || (__u64)((__s64)(bits << spare) >> spare) == bits;
 }
 
-/* Argument `n` (from 0) into *p, a variable of any integer or pointer type. 0, or: -ENOENT no such argument at this
- * site, -EFAULT its memory cannot be read now, -EOPNOTSUPP its operand is unreadable (usdt-list says why), -ENODATA it
- * is thread-local and this kernel does not say where threads keep theirs, -ERANGE the value does not fit the variable.
- * *p is 0 on error. Floats: a __u64 takes the bits (usdt/bits.hpp turns them back). */
+/* Reads argument `n`, counted from 0, into *p, a variable of any integer or pointer type; of a float a __u64 takes the
+ * bits (usdt/bits.hpp turns them back). 0, or, with *p set to 0:
+ *     -ENOENT       the site has no such argument
+ *     -EFAULT       its memory cannot be read now
+ *     -EOPNOTSUPP   its operand is unreadable; usdt-list says why
+ *     -ENODATA      it is not there at this end of a call, or it is thread-local, and the kernel has no BTF that says
+ *                   where threads keep theirs
+ *     -ERANGE       the value does not fit the variable */
 #define usdt_arg(ctx, n, p)                                               \
 	({                                                                \
 		__u64 usdt_bits_;                                         \
@@ -104,9 +108,9 @@ static __always_inline bool usdt_fits(__u64 bits, __u32 size)
 		usdt_error_;                                              \
 	})
 
-/* The text argument `n` points to, whose length is argument `by`: it need not end in a NUL, and nothing behind it is
- * read. Bytes written, at most `size`, a constant; no NUL is added. Or a negative errno: those of usdt_arg(), -ERANGE a
- * length below 0. */
+/* Copies the text that argument `n` points to, and whose length in bytes is argument `by`. It need not end in a NUL,
+ * and nothing behind it is read. How many bytes were copied, at most `size`, which is a constant; no NUL is added. Or a
+ * negative errno: those of usdt_arg(); -ERANGE, the length is below 0. */
 static __always_inline long usdt_str_by(const struct usdt_ctx *ctx, __u32 n, __u32 by, char *to, __u32 size)
 {
 	__u64 address, length;
@@ -120,13 +124,15 @@ static __always_inline long usdt_str_by(const struct usdt_ctx *ctx, __u32 n, __u
 		return -USDT_ERANGE;
 	if (length > size)
 		length = size;
-	asm volatile("" : "+r"(length)); /* else clang checks a copy of it */
+	asm volatile(""
+		     : "+r"(length)); /* else clang checks a copy of it, and the verifier knows no bound of this one */
 	if (length == 0 || length > size)
 		return 0;
 	return usdt_copy_bytes(ctx, to, length, address) ? -USDT_EFAULT : (long)length;
 }
 
-/* The text argument `n` points to. Bytes written with the NUL (a longer text is cut to `size`), or a negative errno. */
+/* Copies the text that argument `n` points to, up to its NUL. How many bytes were written with the NUL: a text that is
+ * too long is cut, so that they are `size`. Or a negative errno. */
 static __always_inline long usdt_str(const struct usdt_ctx *ctx, __u32 n, char *to, __u32 size)
 {
 	__u64 address;
@@ -138,7 +144,8 @@ static __always_inline long usdt_str(const struct usdt_ctx *ctx, __u32 n, char *
 	length = usdt_copy_text(ctx, to, size, address);
 	if (!ctx->sleepable || length >= 0)
 		return length;
-	/* Bring in the pages it may be on; one that is not there may be behind its end. */
+	/* Wait for the pages that the text may be on. The second one may not be there at all: the text may end before.
+	 */
 	if (bpf_copy_from_user(&touched, 1, (const void *)address))
 		return -USDT_EFAULT;
 	length = usdt_copy_text(ctx, to, size, address);
@@ -147,7 +154,8 @@ static __always_inline long usdt_str(const struct usdt_ctx *ctx, __u32 n, char *
 	return usdt_copy_text(ctx, to, size, address);
 }
 
-/* Size of argument `n` in bytes; negative: signed, as the note writes it. 0: no such argument. */
+/* The size of argument `n` in bytes; it is negative if the argument is signed, as notes write it. 0: the site has no
+ * such argument. */
 static __always_inline int usdt_arg_size(const struct usdt_ctx *ctx, __u32 n)
 {
 	struct usdt_arg_spec spec;
@@ -157,7 +165,7 @@ static __always_inline int usdt_arg_size(const struct usdt_ctx *ctx, __u32 n)
 	return spec.flags & USDT_ARG_SIGNED ? -(int)spec.size : (int)spec.size;
 }
 
-/* What argument `n` is (enum usdt_arg_kind; of a member, what the way to it begins with), or -ENOENT. */
+/* Where argument `n` is (enum usdt_arg_kind); of a member, where the way to it begins. Or -ENOENT. */
 static __always_inline int usdt_arg_kind(const struct usdt_ctx *ctx, __u32 n)
 {
 	struct usdt_arg_spec spec;
@@ -165,13 +173,13 @@ static __always_inline int usdt_arg_kind(const struct usdt_ctx *ctx, __u32 n)
 	return usdt_find_arg(ctx, n, &spec) ? USDT_ARG_KIND(spec.kind) : -USDT_ENOENT;
 }
 
-/* Whether this hit is the end of a call of a function; programs at both ends (call) run a second time there. */
+/* Whether this hit is the end of a call. A program for both ends of calls runs twice for each. */
 static __always_inline bool usdt_is_return(const struct usdt_ctx *ctx)
 {
 	return ctx->returns;
 }
 
-/* The application's cookie (PlanOptions::user_cookie). */
+/* The application's cookie (PlanOptions::user_cookie and user_cookie_of); 0: it set none. */
 static __always_inline __u64 usdt_cookie(const struct usdt_ctx *ctx)
 {
 	const struct usdt_spec *spec;
@@ -182,7 +190,7 @@ static __always_inline __u64 usdt_cookie(const struct usdt_ctx *ctx)
 	return spec ? spec->user_cookie : 0;
 }
 
-/* The plan's number of this site; USDT_NO_SITE in packed cookies without (CarrierOptions::site_numbers). */
+/* The number of this site in the plan; USDT_NO_SITE where packed cookies have none (CarrierOptions::site_numbers). */
 static __always_inline __u32 usdt_site(const struct usdt_ctx *ctx)
 {
 	__u32 bits;
@@ -197,6 +205,7 @@ static __always_inline __u32 usdt_site(const struct usdt_ctx *ctx)
 	return bits > 30 ? USDT_NO_SITE : USDT_PACKED_SITE(ctx->cookie, bits);
 }
 
+/* The program itself: makes the context of the hit, and calls the body that follows. */
 #define USDT_PROGRAM_IN(section, name, may_sleep)                          \
 	static __always_inline int name##_hit(const struct usdt_ctx *ctx); \
 	SEC(section)                                                       \
@@ -213,15 +222,16 @@ static __always_inline __u32 usdt_site(const struct usdt_ctx *ctx)
 	}                                                                  \
 	static __always_inline int name##_hit(const struct usdt_ctx *ctx)
 
-/* A program for USDT sites; the body sees `const struct usdt_ctx *ctx`. */
+/* USDT_PROGRAM(name) { ... }: a program for USDT sites. Its body has `const struct usdt_ctx *ctx`. */
 #define USDT_PROGRAM(name) USDT_PROGRAM_IN("uprobe", name, false)
-/* The same, and reading memory that is paged out waits for it (kernel >= 6.0). */
+/* The same as a sleepable program (Linux 6.0): it waits for memory that is paged out. */
 #define USDT_PROGRAM_SLEEPABLE(name) USDT_PROGRAM_IN("uprobe.s", name, true)
 
-/* USDT_PROG(name, type arg, ...): a program with the first arguments of the site as typed parameters, at most 12. Its
- * body runs only if all of them could be read; hits where one could not are counted in usdt_unread_hits. A parameter
- * narrower than its argument takes the lowest bits, as in any call; usdt_arg() would say -ERANGE. `ctx` is there as
- * well. */
+/* USDT_PROG(name, type arg, ...) { ... }: a program that has the first arguments of the site as typed parameters, at
+ * most
+ * 12. Its body runs only if all of them could be read; other hits are counted in usdt_unread_hits. A parameter that is
+ * narrower than its argument takes the lowest bits, as in any call in C, where usdt_arg() would say -ERANGE. The body
+ * has `ctx`, too. */
 #define USDT_PROG(name, params...) USDT_PROG_IN("uprobe", name, false, ##params)
 #define USDT_PROG_SLEEPABLE(name, params...) USDT_PROG_IN("uprobe.s", name, true, ##params)
 
@@ -240,8 +250,9 @@ static __always_inline __u32 usdt_site(const struct usdt_ctx *ctx)
 #define USDT_VALUES_10(v) USDT_VALUES_9(v), v[9]
 #define USDT_VALUES_11(v) USDT_VALUES_10(v), v[10]
 #define USDT_VALUES_12(v) USDT_VALUES_11(v), v[11]
-/* Whether one of the first n cannot be read. Written out, since the number of an argument is a constant then, which
- * per-link programs need to find it in their instructions: a loop is left one by compilers that find it too long. */
+/* Whether one of the first n cannot be read. Written out, so that the number of each argument is a constant, which
+ * per-link programs need to have it in their instructions: a loop that a compiler finds too long to unroll stays one.
+ */
 #define USDT_READS_0(ctx, v) ((void)(v), 0)
 #define USDT_READS_1(ctx, v) USDT_READS_0(ctx, v) || usdt_arg_bits(ctx, 0, &v[0])
 #define USDT_READS_2(ctx, v) USDT_READS_1(ctx, v) || usdt_arg_bits(ctx, 1, &v[1])

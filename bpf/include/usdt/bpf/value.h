@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* From an argument's spec to its value. For BPF programs. */
+/* From the spec of an argument to its value: the address, the registers and memory, the steps. */
 #ifndef USDT_BPF_VALUE_H
 #define USDT_BPF_VALUE_H
 
 #include "memory.h"
 #include "slots.h"
 
-/* The address of MEM and ADDR (spec.h) from the words its registers hold. 0, or as usdt_thread_base(). */
+/* The address of MEM and ADDR (spec.h), of which `base` and `index` are the words in its registers. 0, or the error of
+ * usdt_thread_base(). */
 static __always_inline int usdt_address(const struct usdt_ctx *ctx, const struct usdt_arg_spec *spec, __u64 base,
 					__u64 index, __u64 *address)
 {
@@ -32,11 +33,12 @@ static __always_inline int usdt_address(const struct usdt_ctx *ctx, const struct
 	return 0;
 }
 
-/* The value one spec describes, extended to 64 bits by its sign; floats as their bits. The two registers are picked at
- * one place each: every further one would cost the verifier, and so the start of a trace, as much again. */
+/* The value at one entry of a spec, without its steps: extended to 64 bits by its sign; of floats their bits. 0, or the
+ * error as of usdt_arg(). The two registers are loaded in one place each: every further place would cost the verifier,
+ * and so the start of a trace, as much again. */
 static __always_inline int usdt_read(const struct usdt_ctx *ctx, const struct usdt_arg_spec *spec, __u64 *value)
 {
-	/* 1 to 8 in a form that every verifier since 5.15 can see; the planner writes no other. */
+	/* Always 1 to 8, which the planner writes, in a form from which every verifier since Linux 5.15 can tell so. */
 	__u32 size = ((spec->size - 1) & 7) + 1;
 	__u64 base = 0, index = 0, bits = 0;
 	__u8 kind = spec->kind, flags = spec->flags;
@@ -49,7 +51,7 @@ static __always_inline int usdt_read(const struct usdt_ctx *ctx, const struct us
 	}
 	if (kind != USDT_ARG_REG && kind != USDT_ARG_MEM && kind != USDT_ARG_ADDR)
 		return -USDT_EOPNOTSUPP;
-	/* Without bpf_get_func_ret() the slot of the result is read at the entry, too, where it is not yet one. */
+	/* Without bpf_get_func_ret() the slot of the result could be read at the entry, too, where it has none yet. */
 	if (ctx->source == USDT_SOURCE_OLD_SLOTS && flags & USDT_ARG_RESULT && !ctx->returns)
 		return -USDT_ENODATA;
 	if (usdt_in_slots(ctx))
@@ -78,7 +80,7 @@ static __always_inline int usdt_read(const struct usdt_ctx *ctx, const struct us
 	return 0;
 }
 
-/* Entry `n` of a spec in memory, an argument or a step; false if there is none. */
+/* Entry `n` of a spec in memory, an argument or a step; false: there is no such entry. */
 static __always_inline bool usdt_spec_entry(const struct usdt_ctx *ctx, __u32 n, struct usdt_arg_spec *entry)
 {
 	const struct usdt_spec *found = usdt_spec_of(ctx->spec);
@@ -90,7 +92,7 @@ static __always_inline bool usdt_spec_entry(const struct usdt_ctx *ctx, __u32 n,
 	return true;
 }
 
-/* One step (USDT_ARG_STEP) from *value. */
+/* Takes one step (USDT_ARG_STEP of spec.h) from *value. 0, or -EFAULT with the address in *value. */
 static __always_inline int usdt_take_step(const struct usdt_ctx *ctx, const struct usdt_arg_spec *step, __u64 *value)
 {
 	__u64 address = *value + step->value, word = 0;
@@ -117,7 +119,8 @@ static __always_inline int usdt_take_step(const struct usdt_ctx *ctx, const stru
 	return 0;
 }
 
-/* Takes steps from *value, the first of which is number `first` of the spec. 0, or as usdt_value(). */
+/* Takes the steps of one value from *value on, beginning with step `first` of the spec. 0; or a negative errno, as of
+ * usdt_value(). */
 static __always_inline int usdt_follow(const struct usdt_ctx *ctx, __u32 first, __u64 *value, __u32 *failed)
 {
 	const struct usdt_spec *found = usdt_spec_of(ctx->spec);
@@ -140,8 +143,8 @@ static __always_inline int usdt_follow(const struct usdt_ctx *ctx, __u32 first, 
 	return -USDT_ENOENT;
 }
 
-/* Takes from a spec what it says of steps, so that usdt_read() finds what they begin with: the number of the first; -1:
- * there are none. */
+/* The number of the first step of an argument; -1: it has none. What `spec` says of steps is removed from it, so that
+ * usdt_read() reads where they begin. */
 static __always_inline int usdt_split_steps(struct usdt_arg_spec *spec)
 {
 	const __u8 steps = spec->kind >> 7;
@@ -152,9 +155,9 @@ static __always_inline int usdt_split_steps(struct usdt_arg_spec *spec)
 	return first;
 }
 
-/* The value that an argument is: what usdt_read() finds, or what the steps from there lead to, of which `spec` then
- * knows no more. Where a step cannot be taken, *value is the address it could not read and *failed its number, from 1;
- * else *failed is 0. */
+/* The value of an argument: what usdt_read() reads, or what steps lead to from there. 0, or a negative errno. Where a
+ * step could not be taken, *failed is its number, from 1, and *value the address that could not be read; else *failed
+ * is 0. What `spec` says of steps is removed from it. */
 static __always_inline int usdt_value(const struct usdt_ctx *ctx, struct usdt_arg_spec *spec, __u64 *value,
 				      __u32 *failed)
 {

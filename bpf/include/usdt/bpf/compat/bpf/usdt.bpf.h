@@ -14,7 +14,7 @@
 #ifndef __USDT_BPF_H__ /* libbpf's: whichever comes first is the one */
 #define __USDT_BPF_H__
 
-/* Its programs are for USDT sites; the loader refuses them kernel functions. */
+/* These programs are for USDT sites; the loader refuses to attach them to kernel functions (usdt_of_files_only). */
 #define USDT_SITES_ONLY
 #include "../../usdt.bpf.h"
 
@@ -28,19 +28,20 @@ const volatile __u8 usdt_of_files_only __attribute__((weak)) = 1;
 
 struct pt_regs;
 
-/* Stack is scarce (512 bytes with the callers'), so that nothing here keeps windows, which are 88 bytes: neighbouring
- * operands are read one by one. */
+/* Stack is scarce (512 bytes with that of the callers), so that nothing here keeps windows, which take 128:
+ * neighbouring operands are read one by one. */
 static __always_inline struct usdt_ctx usdt_compat_context(struct pt_regs *regs)
 {
 	return usdt_context(regs, (void *)0, false);
 }
 
+/* Whether the hit has a spec. */
 static __always_inline bool usdt_compat_has_spec(const struct usdt_ctx *ctx)
 {
 	return usdt_is_packed(ctx) || ctx->spec;
 }
 
-/* Argument `n` and libbpf's answer; the value is 0 if there is none. */
+/* Argument `n`, with the error that libbpf gives; the value is 0 on error. */
 static __always_inline int usdt_compat_arg(const struct usdt_ctx *ctx, __u32 n, __u64 *bits)
 {
 	struct usdt_arg_spec spec;
@@ -60,7 +61,7 @@ static __always_inline int usdt_compat_arg(const struct usdt_ctx *ctx, __u32 n, 
 	return error == -USDT_EOPNOTSUPP ? -EINVAL : error;
 }
 
-/* Number of arguments of this site, or -ESRCH. */
+/* The number of arguments of this site, or -ESRCH. */
 __weak __hidden int bpf_usdt_arg_cnt(struct pt_regs *ctx)
 {
 	struct usdt_ctx hit = usdt_compat_context(ctx);
@@ -68,7 +69,8 @@ __weak __hidden int bpf_usdt_arg_cnt(struct pt_regs *ctx)
 	return usdt_compat_has_spec(&hit) ? (int)usdt_arg_cnt(&hit) : -ESRCH;
 }
 
-/* Size of argument `arg_num` (from 0) in bytes; 0 for sizes other than 1, 2, 4 and 8. -ESRCH, -ENOENT. */
+/* The size of argument `arg_num`, counted from 0, in bytes; 0 if its note says neither 1, 2, 4 nor 8. Or -ESRCH,
+ * -ENOENT. */
 __weak __hidden int bpf_usdt_arg_size(struct pt_regs *ctx, __u64 arg_num)
 {
 	struct usdt_ctx hit = usdt_compat_context(ctx);
@@ -81,7 +83,7 @@ __weak __hidden int bpf_usdt_arg_size(struct pt_regs *ctx, __u64 arg_num)
 	return spec.size;
 }
 
-/* Argument `arg_num` (from 0), extended to 64 bits by its own sign, into *res, which is 0 on error. */
+/* Reads argument `arg_num`, counted from 0, into *res, extended to 64 bits by its own sign; on error *res is 0. */
 __weak __hidden int bpf_usdt_arg(struct pt_regs *ctx, __u64 arg_num, long *res)
 {
 	struct usdt_ctx hit = usdt_compat_context(ctx);
@@ -93,7 +95,7 @@ __weak __hidden int bpf_usdt_arg(struct pt_regs *ctx, __u64 arg_num, long *res)
 	return error;
 }
 
-/* PlanOptions::user_cookie; 0 where the hit has no spec. */
+/* The application's cookie (PlanOptions::user_cookie); 0 where the hit has no spec. */
 __weak __hidden long bpf_usdt_cookie(struct pt_regs *ctx)
 {
 	struct usdt_ctx hit = usdt_compat_context(ctx);
@@ -101,6 +103,7 @@ __weak __hidden long bpf_usdt_cookie(struct pt_regs *ctx)
 	return (long)usdt_cookie(&hit);
 }
 
+/* The first `count` arguments; those that cannot be read are 0. */
 static __always_inline void usdt_compat_values(struct pt_regs *regs, __u64 *values, __u32 count)
 {
 	struct usdt_ctx hit = usdt_compat_context(regs);
