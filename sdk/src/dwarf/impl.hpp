@@ -176,10 +176,17 @@ struct DebugInfo::Impl {
   [[nodiscard]] const std::vector<DieEntry>& entries_of(Dwarf_Die unit) const;
   /// The unit whose code has `pc`.
   [[nodiscard]] std::optional<Dwarf_Die> unit_at(VirtAddr pc) const;
-  [[nodiscard]] std::optional<FunctionIndex> make_index(const DebugSections& sections, const StopToken& stop,
+  /// Of all units; or of those that `filter`, if it is not null, lets through.
+  [[nodiscard]] FunctionIndex make_index(const DebugSections& sections, const StopToken& stop,
+                                         const FunctionIndex::LetGo& let_go, const NameFilter* filter) const;
+  /// That of all units, from the cache if it is there.
+  [[nodiscard]] std::optional<FunctionIndex> find_index(const DebugSections& sections, const StopToken& stop,
                                                         const FunctionIndex::LetGo& let_go) const;
-  /// The units of `main` that may have code of a function that is `wanted`.
-  [[nodiscard]] UnitSet units_with(const Wanted& wanted, const StopToken& stop) const;
+  /// The units of `main` that may have code of a function that is `wanted`. `hint`: what is known of their names; null:
+  /// nothing.
+  [[nodiscard]] UnitSet units_with(const Wanted& wanted, const NameHint* hint, const StopToken& stop) const;
+  [[nodiscard]] Result<std::vector<FunctionInfo>> functions(const Wanted& wanted, const NameHint* hint,
+                                                            const StopToken& stop) const;
   /// Nothing but once it was stopped, or what functions share is spent.
   [[nodiscard]] Result<void> may_read_on() const;
   /// Why names are not to be had, once they are spent (ScopeNames).

@@ -179,6 +179,8 @@ class UnitReader {
   [[nodiscard]] const Abbreviation* abbreviation(std::uint64_t code) const noexcept {
     return abbreviations_.find(code);
   }
+  /// Where its part of .debug_str_offsets begins; 0: it does not say.
+  [[nodiscard]] std::uint64_t str_offsets_base() const noexcept { return str_offsets_base_; }
   /// .debug_info up to its end.
   [[nodiscard]] SectionBytes bytes() const noexcept { return sections_.info.first(head_.end); }
 
