@@ -235,8 +235,21 @@ FunctionInfo DebugInfo::Impl::describe(Dwarf_Die die) const {
   return info;
 }
 
+/// The unit that .debug_aranges says. Nothing: it says none, or libdw has to be asked.
+std::optional<Dwarf_Die> DebugInfo::Impl::unit_in_aranges(VirtAddr pc) const {
+  if (searches_of_aranges == most_searches_of_aranges) return std::nullopt;
+  ++searches_of_aranges;
+  const DebugSections sections = main.sections();
+  const auto offset = unit_by_aranges(sections.aranges, pc.value);
+  const auto head = offset ? unit_head(sections.info, *offset) : std::nullopt;
+  Dwarf_Die unit;
+  if (!head || dwarf_offdie(main.dwarf.get(), head->first_entry, &unit) == nullptr) return std::nullopt;
+  return unit;
+}
+
 std::optional<Dwarf_Die> DebugInfo::Impl::unit_at(VirtAddr pc) const {
   Dwarf_Die unit;
+  if (const auto listed = unit_in_aranges(pc)) return split.whole(*listed);
   if (dwarf_addrdie(main.dwarf.get(), pc.value, &unit) != nullptr) return split.whole(unit);
   // Clang writes no .debug_aranges: the units themselves are asked.
   if (!unit_ranges) {

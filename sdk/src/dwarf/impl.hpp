@@ -125,6 +125,7 @@ struct KnownType {
 };
 
 struct DebugInfo::Impl {
+  static constexpr unsigned most_searches_of_aranges = 16;
   /// What may be spent on location lists whatever the file's size; besides, Budget's for each byte of it.
   static constexpr std::uint64_t lists_at_first = std::uint64_t{1} << 23;
 
@@ -142,6 +143,8 @@ struct DebugInfo::Impl {
   mutable std::vector<KnownDie> dies;  ///< by DieId
   mutable std::unordered_map<const void*, DieId> die_ids;
   mutable std::optional<std::vector<DieRange>> unit_ranges;
+  /// How often .debug_aranges was gone through. libdw sorts it when it is first asked, in ten times the memory.
+  mutable unsigned searches_of_aranges = 0;
   mutable std::unordered_map<const void*, std::vector<DieRange>> function_ranges;   ///< by unit
   mutable std::unordered_map<const void*, std::vector<DieEntry>> function_entries;  ///< by unit, sorted
   mutable Budget list_entries;  ///< of location lists, which any number of variables may share
@@ -174,6 +177,7 @@ struct DebugInfo::Impl {
 
   /// The functions of `unit` that have code, by where it begins; of several, first the one that the unit has first.
   [[nodiscard]] const std::vector<DieEntry>& entries_of(Dwarf_Die unit) const;
+  [[nodiscard]] std::optional<Dwarf_Die> unit_in_aranges(VirtAddr pc) const;
   /// The unit whose code has `pc`.
   [[nodiscard]] std::optional<Dwarf_Die> unit_at(VirtAddr pc) const;
   /// Of all units; or of those that `filter`, if it is not null, lets through.

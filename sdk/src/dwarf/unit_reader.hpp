@@ -26,6 +26,7 @@ struct DebugSections {
   SectionBytes addr;
   SectionBytes ranges;  ///< before DWARF 5
   SectionBytes rnglists;
+  SectionBytes aranges;
 
   /// There are no more DIEs than that.
   [[nodiscard]] std::uint64_t bytes_of_dies() const noexcept { return info.size() + types.size(); }
@@ -134,6 +135,10 @@ struct UnitHead {
 
 /// The head at `offset`; nothing: there is none that is understood, and where the next one begins is not known.
 [[nodiscard]] std::optional<UnitHead> unit_head(SectionBytes info, std::uint64_t offset);
+
+/// Where the head of the unit is whose code has `address`, by .debug_aranges. Nothing: that has no such unit, or is not
+/// understood.
+[[nodiscard]] std::optional<std::uint64_t> unit_by_aranges(SectionBytes aranges, std::uint64_t address);
 
 /// Bytes of abbreviations that are read if each unit reads its table by itself, as in libdw; where those are more than
 /// `most`, any number above it.
