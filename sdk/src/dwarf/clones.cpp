@@ -35,9 +35,7 @@ bool is_function(const elf::Symbol& symbol) {
   return symbol.section != SHN_UNDEF && (symbol.type == STT_FUNC || symbol.type == STT_GNU_IFUNC);
 }
 
-bool is_symbol_table(const elf::Section& section) {
-  return section.type == SHT_SYMTAB || section.type == SHT_DYNSYM;
-}
+bool is_symbol_table(const elf::Section& section) { return section.type == SHT_SYMTAB || section.type == SHT_DYNSYM; }
 
 /// Functions that are looked up one by one. A pass over the tables costs about as much as to keep a tenth of them.
 constexpr std::size_t most_searches = 8;

@@ -79,9 +79,9 @@ struct Signature {
   bool varargs = false;  ///< more arguments follow, of which nothing is known
 };
 
-/// What is known beforehand of functions that are looked for, so that not all units need to be read. Of each of them its
-/// name as the linker knows it, or where it has none its name as declared, has one of `words` in it as it stands, and is
-/// one that `may_be`. Words of less than three bytes, or too many, make no difference.
+/// What is known beforehand of functions that are looked for, so that not all units need to be read. Of each of them
+/// its name as the linker knows it, or where it has none its name as declared, has one of `words` in it as it stands,
+/// and is one that `may_be`. Words of less than three bytes, or too many, make no difference.
 struct NameHint {
   std::vector<std::string> words;
   std::function<bool(std::string_view name)> may_be;  ///< called for other texts, too

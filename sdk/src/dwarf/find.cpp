@@ -309,12 +309,8 @@ Result<FunctionInfo> DebugInfo::function_at(VirtAddr entry) const {
 
 FunctionIndex DebugInfo::Impl::make_index(const DebugSections& sections, const StopToken& stop_looking,
                                           const FunctionIndex::LetGo& let_go, const NameFilter* filter) const {
-  return {sections,
-          [this](VirtAddr address) { return code.contains(address); },
-          stop_looking,
-          let_go,
-          FunctionIndex::useful_threads(sections.info.size()),
-          filter};
+  return {sections, [this](VirtAddr address) { return code.contains(address); }, stop_looking,
+          let_go,   FunctionIndex::useful_threads(sections.info.size()),         filter};
 }
 
 /// Nothing: it was stopped.
