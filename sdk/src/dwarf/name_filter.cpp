@@ -15,8 +15,12 @@ namespace {
 
 /// Words and places that are searched for in each unit. Reading all entries takes as long as searching for some twenty.
 constexpr std::size_t most_searched = 12;
-/// Names that are compared with what is wanted: a word that is part of more is no help.
+/// Names that are compared with what is wanted, each so many bytes of a long one for itself: a word that is part of
+/// more is no help.
 constexpr std::uint64_t most_compared = 1U << 20;
+constexpr std::size_t compared_as_one = 64;
+/// Places in .debug_str_offsets that lead to such names: one for each unit that has them is usual.
+constexpr std::size_t most_indexed = 1U << 20;
 /// Bytes of a word; what is shorter is found nearly everywhere.
 constexpr std::size_t shortest_word = 3;
 /// Bytes that are searched for one word after the other, so that they come from a cache for all but the first.
@@ -116,7 +120,8 @@ class StringSearch {
     const auto* const text = reinterpret_cast<const char*>(section.data());
     const std::size_t end = place + ::strnlen(text + place, most);
     for (std::size_t begin = place;; --begin) {
-      if (++compared_ > most_compared) return false;
+      compared_ += 1 + (end - begin) / compared_as_one;
+      if (compared_ > most_compared) return false;
       if (hint_.may_be({text + begin, std::min(end - begin, longest_name)}) && !add(begin)) return false;
       if (begin == 0 || text[begin - 1] == 0 || place - begin == longest_name) return true;
     }
@@ -218,10 +223,12 @@ std::optional<NameFilter> NameFilter::make(const DebugSections& sections, const 
     if (stop.stop_requested()) return std::nullopt;
     for (const std::string& offset : filter.offsets_) {
       const auto rest = sections.str_offsets.subspan(at);
-      for_each_place(rest.first(std::min(most_kept + offset.size() - 1, rest.size())), offset, [&](std::size_t place) {
+      const auto part = rest.first(std::min(most_kept + offset.size() - 1, rest.size()));
+      const auto add = [&](std::size_t place) {
         filter.indexed_.push_back(at + place);
-        return true;
-      });
+        return filter.indexed_.size() <= most_indexed;
+      };
+      if (!for_each_place(part, offset, add)) return std::nullopt;
     }
     if (sections.str_offsets.size() > most_kept) let_go();
   }
