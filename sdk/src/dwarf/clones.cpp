@@ -46,8 +46,8 @@ constexpr std::uint64_t longest_symbol = 64U << 10;
 constexpr std::uint64_t most_of_names = 1U << 20;
 
 /// The name of a symbol of `table`, without "@VERSION"; empty where there is none.
-std::string name_of(const elf::File& file, const elf::Image& image, const elf::Section& table,
-                    const elf::Symbol& symbol) {
+std::string symbol_name(const elf::File& file, const elf::Image& image, const elf::Section& table,
+                        const elf::Symbol& symbol) {
   if (table.link >= image.sections.size()) return {};
   const elf::Section& strings = image.sections[table.link];
   if (symbol.name >= strings.size || strings.type == SHT_NOBITS) return {};
@@ -104,7 +104,7 @@ CodeNames::Known CodeNames::search(VirtAddr entry) const {
             image->is64, file->bytes(image->start + section.offset + at, std::min(window, size - at)), nullptr);
         for (std::size_t n = 0; n < part.size(); ++n)
           if (const elf::Symbol symbol = part[n]; symbol.value == entry.value && is_function(symbol))
-            add(names_left == 0 ? std::string() : name_of(*file, *image, section, symbol), symbol.binding);
+            add(names_left == 0 ? std::string() : symbol_name(*file, *image, section, symbol), symbol.binding);
       }
     }
   }
