@@ -234,6 +234,42 @@ int entry{0}(int x) {{ return app{0}::Handler::run(x) {1} + shared::Box<int>{{x}
   EXPECT_THAT(*info->functions_named("no_such_function"), IsEmpty());
 }
 
+/// Debuggers look for such a value in the caller: a probe does not know which one that is.
+TEST(EntryValues, are_an_error_where_the_register_has_something_else_since) {
+  const TempDir dir;
+  dir.write("prog.c", R"(int seen;
+__attribute__((noinline)) void change(int x) { asm volatile("" : : "r"(x) : "rdi", "memory"); }
+__attribute__((noinline)) int late(int gone, int kept) {
+  change(gone);
+  seen = 1;
+  change(2);
+  return kept;
+}
+int main(int argc, char **argv) { return late(argc, 3) + late(argc + 1, 4); }
+)");
+  const auto built = run_in(dir, "gcc -g -O2 prog.c -o prog && readelf --debug-dump=loc prog");
+  ASSERT_EQ(built.status, 0) << built.output;
+  ASSERT_THAT(built.output, HasSubstr("DW_OP_entry_value"));
+  const auto info = DebugInfo::open(*ElfFile::open(dir / "prog")).value();
+  const auto gone_at = [&](std::uint32_t line) {
+    const auto addresses = info.addresses_of_line("prog.c", line);
+    EXPECT_TRUE(addresses && addresses->size() == 1) << line;
+    const FunctionInfo function = info.function_around(addresses->front()).value();
+    const auto variables = info.variables(function, function.instances.front(), line);
+    EXPECT_TRUE(variables && variables->args.size() == 2);
+    return variables->args.front();
+  };
+  const auto reason = [](const Arg& arg) {
+    const auto* unreadable = std::get_if<Unreadable>(&arg.location);
+    return unreadable == nullptr ? std::string() : unreadable->reason;
+  };
+  EXPECT_THAT(reason(gone_at(6)), HasSubstr("in a register when the function began"));
+  const FunctionInfo function = info.functions_named("late").value().front();
+  const auto at_entry = info.signature(function, function.instances.front());
+  ASSERT_TRUE(at_entry);
+  EXPECT_TRUE(at_entry->args.front().readable());
+}
+
 INSTANTIATE_TEST_SUITE_P(Compilers, ProgramOfUnits,
                          testing::Values("g++ -g -O2", "g++ -g -O0", "g++ -g -O2 -gdwarf-4", "g++ -g -O2 -flto",
                                          "g++ -g -O2 -gsplit-dwarf", "g++ -g -O2 -fdebug-types-section",

@@ -221,6 +221,62 @@ TEST_P(SharedInformation, of_dwz_is_what_it_was_before) {
 class Package : public Packages {};
 INSTANTIATE_TEST_SUITE_P(One, Package, testing::Values("g++ -gdwarf-4 -gsplit-dwarf -O2 | dwp"));
 
+/// How a program is compiled into split files, and the form in which its skeletons have the names of those.
+using Split = std::pair<std::string, std::string>;
+
+class NamesOfSplitFiles : public testing::TestWithParam<Split> {
+ protected:
+  void SetUp() override {
+    dir_.write("a.cpp", std::string(kShared) + std::string(kFirst));
+    dir_.write("b.cpp", std::string(kShared) + std::string(kSecond));
+  }
+  void build(const std::string& more) const {
+    const std::string& compile = GetParam().first;
+    const auto done = run_in(dir_, fmt::format("{0} {1} -c a.cpp -o one.o && {0} {1} -c b.cpp -o two.o && {2} one.o "
+                                               "two.o -o prog",
+                                               compile, more, compile.substr(0, compile.find(' '))));
+    ASSERT_EQ(done.status, 0) << done.output;
+  }
+  [[nodiscard]] DebugInfo open() const { return DebugInfo::open(*ElfFile::open(dir_ / "prog")).value(); }
+  TempDir dir_;
+};
+
+TEST_P(NamesOfSplitFiles, are_read_in_every_form) {
+  build("");
+  const std::vector<Known> right = all_of(open());
+  EXPECT_GE(right.size(), 6U);
+  build("-gsplit-dwarf");
+  const auto forms = run_in(dir_, "readelf --debug-dump=abbrev prog | grep dwo_name");
+  EXPECT_THAT(forms.output, HasSubstr(GetParam().second + "\n"));
+  const DebugInfo info = open();
+  EXPECT_EQ(all_of(info), right);
+  EXPECT_EQ(info.missing(), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Compilers, NamesOfSplitFiles,
+                         testing::Values(Split("g++ -gdwarf-4 -O2", "DW_FORM_strp"),
+                                         Split("g++ -gdwarf-5 -O2", "DW_FORM_strp"),
+                                         Split("g++ -gdwarf-4 -gdwarf64 -O2", "DW_FORM_string"),
+                                         Split("g++ -gdwarf-5 -gdwarf64 -O2", "DW_FORM_string"),
+                                         Split("g++ -gdwarf-5 -fno-merge-debug-strings -O2", "DW_FORM_string"),
+                                         Split("clang++ -gdwarf-4 -O2", "DW_FORM_strp"),
+                                         Split("clang++ -gdwarf-5 -O2", "DW_FORM_strx1"),
+                                         Split("clang++ -gdwarf-4 -fsplit-dwarf-inlining -O2", "DW_FORM_strp"),
+                                         Split("clang++ -gdwarf-5 -fsplit-dwarf-inlining -O2", "DW_FORM_strx1")));
+
+class SplitFilesWithoutRoomForAName : public NamesOfSplitFiles {};
+
+TEST_P(SplitFilesWithoutRoomForAName, are_said_to_be_missing) {
+  build("-gsplit-dwarf");
+  const DebugInfo info = open();
+  EXPECT_TRUE(all_of(info).empty());
+  EXPECT_THAT(info.missing(),
+              testing::AllOf(HasSubstr("of 2 units"), HasSubstr("one.dwo"), HasSubstr(GetParam().second)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Compilers, SplitFilesWithoutRoomForAName,
+                         testing::Values(Split("g++ -gdwarf-4 -fno-merge-debug-strings -O2", "DW_FORM_string")));
+
 TEST_P(Package, may_be_compressed) {
   run(build_command(GetParam(), "a.cpp b.cpp"));
   const std::vector<Known> right = all();

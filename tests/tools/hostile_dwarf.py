@@ -100,15 +100,23 @@ def scopes_of_the_smallest_entries(size):
 
 
 def units_whose_siblings_are_their_children(size):
-    """Each leads to a quarter as many entries as the file has bytes."""
+    """Each leads to a quarter as many entries as the file has bytes. The name of its function has in it those that the
+    tests look for: of a name that is nowhere no unit is read."""
     table = (FILE + abbreviation(2, DW_TAG_NAMESPACE, DW_AT_SIBLING, DW_FORM_REF4, children=True) +
-             abbreviation(3, DW_TAG_SUBPROGRAM, *CODE_OF, DW_AT_SPECIFICATION, DW_FORM_REF4) + b"\0")
+             abbreviation(3, DW_TAG_SUBPROGRAM, *CODE_OF, DW_AT_NAME, DW_FORM_STRING, DW_AT_SPECIFICATION, DW_FORM_REF4) +
+             b"\0")
     levels = size.bit_length() - 3
-    function = b"\3" + struct.pack("<I", 0)
+    function = b"\3nothing main _start\0" + struct.pack("<I", 0)
     first = UNIT_HEAD + 1 + len(function)
     nested = b"".join(b"\2" + struct.pack("<I", first + 5 * (i + 1)) for i in range(levels))
     one = unit(b"\1" + function + nested + bytes(levels + 2))
     return with_entries(table, one * (size // len(one)))
+
+
+def strings_with_a_name_at_each_byte(size):
+    """They look mangled from many of their bytes on, and have the name that the tests look for in them."""
+    table = FILE + abbreviation(2, DW_TAG_SUBPROGRAM, *CODE_OF, DW_AT_NAME, DW_FORM_STRP) + b"\0"
+    return with_entries(table, unit(b"\1\2" + struct.pack("<I", 0) + b"\0"), b"_ZN7nothing" * (size // 11) + b"\0")
 
 
 # A file whose code is the whole page that sound() has, and a function somewhere in it.
@@ -180,5 +188,5 @@ DEBUG_INFORMATION = {function.__name__: function for function in (
     abbreviations_far_apart, units_times_abbreviations, units_times_abbreviations_without_end,
     functions_of_one_long_name, functions_at_the_end_of_a_chain, functions_deep_in_long_names,
     functions_of_the_smallest_entries, scopes_of_the_smallest_entries, units_whose_siblings_are_their_children,
-    symbols_times_functions, functions_of_one_location_list, functions_of_one_list_of_ranges,
+    strings_with_a_name_at_each_byte, symbols_times_functions, functions_of_one_location_list, functions_of_one_list_of_ranges,
     functions_of_one_declaration)}

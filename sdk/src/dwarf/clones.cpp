@@ -2,7 +2,12 @@
 #include "dwarf/clones.hpp"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
+#include <utility>
+
+#include "elf/claims.hpp"
+#include "elf/symbol_tables.hpp"
 
 namespace usdt::dwarf {
 namespace {
@@ -26,37 +31,96 @@ CodeName by_suffixes(std::string_view name) {
   return found;
 }
 
-}  // namespace
-
-CodeNames::CodeNames(const elf::OpenedFile& opened, const std::optional<elf::DebugFile>& debug_file) {
-  add(opened.file, opened.image);
-  if (debug_file) add(debug_file->file, debug_file->image);
+bool is_function(const elf::Symbol& symbol) {
+  return symbol.section != SHN_UNDEF && (symbol.type == STT_FUNC || symbol.type == STT_GNU_IFUNC);
 }
 
-void CodeNames::add(const elf::File& file, const elf::Image& image) {
+bool is_symbol_table(const elf::Section& section) { return section.type == SHT_SYMTAB || section.type == SHT_DYNSYM; }
+
+/// Functions that are looked up one by one. A pass over the tables costs about as much as to keep a tenth of them.
+constexpr std::size_t most_searches = 8;
+/// Bytes of a table that are read at once, a multiple of both sizes of symbols.
+constexpr std::uint64_t window = 192U << 10;
+/// Bytes of one name, and of the names of all symbols at one address.
+constexpr std::uint64_t longest_symbol = 64U << 10;
+constexpr std::uint64_t most_of_names = 1U << 20;
+
+/// The name of a symbol of `table`, without "@VERSION"; empty where there is none.
+std::string symbol_name(const elf::File& file, const elf::Image& image, const elf::Section& table,
+                        const elf::Symbol& symbol) {
+  if (table.link >= image.sections.size()) return {};
+  const elf::Section& strings = image.sections[table.link];
+  if (symbol.name >= strings.size || strings.type == SHT_NOBITS) return {};
+  constexpr std::uint64_t step = 256;
+  std::string name;
+  for (std::uint64_t at = symbol.name; at < strings.size && name.size() < longest_symbol; at += step) {
+    const elf::Bytes bytes = file.bytes(image.start + strings.offset + at, std::min(step, strings.size - at));
+    const auto end = std::ranges::find(bytes, 0);
+    name.append(bytes.begin(), end);
+    if (end != bytes.end() || bytes.empty()) break;
+  }
+  return name.substr(0, name.find('@', 1));
+}
+
+}  // namespace
+
+CodeNames::CodeNames(const elf::OpenedFile& opened, const std::optional<elf::DebugFile>& debug_file)
+    : files_{{&opened.file, &opened.image}} {
+  if (debug_file) files_.push_back({&debug_file->file, &debug_file->image});
+}
+
+void CodeNames::Known::add(std::string_view symbol, std::uint8_t binding) {
+  name = std::max(name, by_suffixes(symbol));
+  external |= binding != STB_LOCAL;
+}
+
+void CodeNames::add_all(const elf::File& file, const elf::Image& image) const {
   elf::SymbolTables tables(file, image);
   for (std::uint32_t i = 0; i < image.sections.size(); ++i) {
-    const std::uint32_t type = image.sections[i].type;
-    if (type != SHT_SYMTAB && type != SHT_DYNSYM) continue;
+    if (!is_symbol_table(image.sections[i])) continue;
     const elf::SymbolTable& table = tables.at(i);
-    for (std::size_t n = 0; n < table.size(); ++n) {
-      const elf::Symbol symbol = table[n];
-      if (symbol.section == SHN_UNDEF || (symbol.type != STT_FUNC && symbol.type != STT_GNU_IFUNC)) continue;
-      Known& known = names_[symbol.value];
-      known.name = std::max(known.name, by_suffixes(table.name_of(symbol)));
-      known.external |= symbol.binding != STB_LOCAL;
-    }
+    for (std::size_t n = 0; n < table.size(); ++n)
+      if (const elf::Symbol symbol = table[n]; is_function(symbol))
+        names_[symbol.value].add(table.name_of(symbol), symbol.binding);
   }
 }
 
-CodeName CodeNames::at(VirtAddr entry) const {
-  const auto found = names_.find(entry.value);
-  return found == names_.end() ? CodeName::unknown : found->second.name;
+CodeNames::Known CodeNames::search(VirtAddr entry) const {
+  Known found;
+  std::uint64_t names_left = most_of_names;
+  const auto add = [&](const std::string& name, std::uint8_t binding) {
+    found.add(name, binding);
+    // What is left unread may be the name of a clone.
+    if (names_left < name.size() + 1) found.name = CodeName::other_result;
+    names_left -= std::min<std::uint64_t>(names_left, name.size() + 1);
+  };
+  for (const auto& [file, image] : files_) {
+    elf::Claims claims(*file, *image);
+    for (const elf::Section& section : image->sections) {
+      if (!is_symbol_table(section)) continue;
+      const std::uint64_t size = claims.take(section.offset, section.size);
+      for (std::uint64_t at = 0; at < size; at += window) {
+        const elf::SymbolTable part(
+            image->is64, file->bytes(image->start + section.offset + at, std::min(window, size - at)), nullptr);
+        for (std::size_t n = 0; n < part.size(); ++n)
+          if (const elf::Symbol symbol = part[n]; symbol.value == entry.value && is_function(symbol))
+            add(names_left == 0 ? std::string() : symbol_name(*file, *image, section, symbol), symbol.binding);
+      }
+    }
+  }
+  return found;
 }
 
-bool CodeNames::is_external(VirtAddr entry) const {
-  const auto found = names_.find(entry.value);
-  return found != names_.end() && found->second.external;
+CodeNames::Known CodeNames::known(VirtAddr entry) const {
+  if (const auto found = names_.find(entry.value); found != names_.end()) return found->second;
+  if (!all_ && names_.size() < most_searches) return names_[entry.value] = search(entry);
+  if (!all_) {
+    names_.clear();
+    for (const auto& [file, image] : files_) add_all(*file, *image);
+    all_ = true;
+    return known(entry);
+  }
+  return {};
 }
 
 }  // namespace usdt::dwarf

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "elf/elf_impl.hpp"
 #include "usdt/address.hpp"
@@ -18,22 +21,34 @@ enum class CodeName : std::uint8_t {
   other_result,  ///< and its result may have been removed, or it is a part of the function (NAME.isra.0, NAME.part.0)
 };
 
+/// What the symbol tables of a file and of its debug file say. The first functions that are asked for are looked up
+/// without keeping anything of the tables, whose names may be a large part of a file; for more, all of it is kept.
 class CodeNames {
  public:
-  /// From all symbol tables of both files.
+  /// The files are there as long as this is.
   CodeNames(const elf::OpenedFile& opened, const std::optional<elf::DebugFile>& debug_file);
-  [[nodiscard]] CodeName at(VirtAddr entry) const;
+  [[nodiscard]] CodeName at(VirtAddr entry) const { return known(entry).name; }
   /// Some symbol makes the function known to other files; without one, whatever its source says, whoever saw the whole
   /// program (link-time optimisation) may have changed how it is called.
-  [[nodiscard]] bool is_external(VirtAddr entry) const;
+  [[nodiscard]] bool is_external(VirtAddr entry) const { return known(entry).external; }
 
  private:
   struct Known {
     CodeName name = CodeName::unknown;
     bool external = false;
+    void add(std::string_view symbol, std::uint8_t binding);
   };
-  void add(const elf::File& file, const elf::Image& image);
-  std::unordered_map<std::uint64_t, Known> names_;
+  [[nodiscard]] Known known(VirtAddr entry) const;
+  [[nodiscard]] Known search(VirtAddr entry) const;
+  void add_all(const elf::File& file, const elf::Image& image) const;
+
+  struct Tables {
+    const elf::File* file;
+    const elf::Image* image;
+  };
+  std::vector<Tables> files_;
+  mutable std::unordered_map<std::uint64_t, Known> names_;  ///< of those that were asked for; or of all
+  mutable bool all_ = false;
 };
 
 }  // namespace usdt::dwarf

@@ -79,6 +79,14 @@ struct Signature {
   bool varargs = false;  ///< more arguments follow, of which nothing is known
 };
 
+/// What is known beforehand of functions that are looked for, so that not all units need to be read. Of each of them
+/// its name as the linker knows it, or where it has none its name as declared, has one of `words` in it as it stands,
+/// and is one that `may_be`. Words of less than three bytes, or too many, make no difference.
+struct NameHint {
+  std::vector<std::string> words;
+  std::function<bool(std::string_view name)> may_be;  ///< called for other texts, too
+};
+
 /// The debug information of one file. Move-only. All functions are const and may be called from several threads; one
 /// works at a time.
 class DebugInfo {
@@ -110,6 +118,10 @@ class DebugInfo {
   /// Every function that is `wanted` and has code in the file, its own or inlined, by name. Reads all units. Errors:
   /// malformed, stopped, limit; none found is no error.
   [[nodiscard]] Result<std::vector<FunctionInfo>> functions(const Wanted& wanted, const StopToken& stop = {}) const;
+  /// The same of names about which something is known: `hint` holds for all that is `wanted`. Reads the units that lead
+  /// to such names.
+  [[nodiscard]] Result<std::vector<FunctionInfo>> functions(const Wanted& wanted, const NameHint& hint,
+                                                            const StopToken& stop = {}) const;
   /// Those called `name`: as declared, qualified, or as the linker knows them.
   [[nodiscard]] Result<std::vector<FunctionInfo>> functions_named(std::string_view name,
                                                                   const StopToken& stop = {}) const;

@@ -235,8 +235,21 @@ FunctionInfo DebugInfo::Impl::describe(Dwarf_Die die) const {
   return info;
 }
 
+/// The unit that .debug_aranges says. Nothing: it says none, or libdw has to be asked.
+std::optional<Dwarf_Die> DebugInfo::Impl::unit_in_aranges(VirtAddr pc) const {
+  if (searches_of_aranges == most_searches_of_aranges) return std::nullopt;
+  ++searches_of_aranges;
+  const DebugSections sections = main.sections();
+  const auto offset = unit_by_aranges(sections.aranges, pc.value);
+  const auto head = offset ? unit_head(sections.info, *offset) : std::nullopt;
+  Dwarf_Die unit;
+  if (!head || dwarf_offdie(main.dwarf.get(), head->first_entry, &unit) == nullptr) return std::nullopt;
+  return unit;
+}
+
 std::optional<Dwarf_Die> DebugInfo::Impl::unit_at(VirtAddr pc) const {
   Dwarf_Die unit;
+  if (const auto listed = unit_in_aranges(pc)) return split.whole(*listed);
   if (dwarf_addrdie(main.dwarf.get(), pc.value, &unit) != nullptr) return split.whole(unit);
   // Clang writes no .debug_aranges: the units themselves are asked.
   if (!unit_ranges) {
@@ -294,8 +307,14 @@ Result<FunctionInfo> DebugInfo::function_at(VirtAddr entry) const {
   return info;
 }
 
+FunctionIndex DebugInfo::Impl::make_index(const DebugSections& sections, const StopToken& stop_looking,
+                                          const FunctionIndex::LetGo& let_go, const NameFilter* filter) const {
+  return {sections, [this](VirtAddr address) { return code.contains(address); }, stop_looking,
+          let_go,   FunctionIndex::useful_threads(sections.info.size()),         filter};
+}
+
 /// Nothing: it was stopped.
-std::optional<FunctionIndex> DebugInfo::Impl::make_index(const DebugSections& sections, const StopToken& stop_looking,
+std::optional<FunctionIndex> DebugInfo::Impl::find_index(const DebugSections& sections, const StopToken& stop_looking,
                                                          const FunctionIndex::LetGo& let_go) const {
   std::optional<IndexCache> cache;
   if (sections.info.size() >= IndexCache::smallest) {
@@ -303,21 +322,15 @@ std::optional<FunctionIndex> DebugInfo::Impl::make_index(const DebugSections& se
     cache.emplace(opened->file, debug, elf::build_id(opened->file, opened->image));
     if (auto known = cache->load()) return known;
   }
-  FunctionIndex index(
-      sections, [this](VirtAddr address) { return code.contains(address); }, stop_looking, let_go,
-      FunctionIndex::useful_threads(sections.info.size()));
+  FunctionIndex index = make_index(sections, stop_looking, let_go, nullptr);
   if (stop_looking.stop_requested()) return std::nullopt;
   if (cache) cache->save(index);
   return index;
 }
 
-UnitSet DebugInfo::Impl::units_with(const Wanted& wanted, const StopToken& stop_looking) const {
+UnitSet DebugInfo::Impl::units_with(const Wanted& wanted, const NameHint* hint, const StopToken& stop_looking) const {
   const DebugSections sections = main.sections();
   const auto let_go = [this] { main.bytes.let_go(); };
-  if (!function_index) {
-    function_index = make_index(sections, stop_looking, let_go);
-    if (!function_index) return {};
-  }
   FunctionInfo info;
   const auto is_wanted = [&](const FunctionNames& each) {
     info.name = each.name;
@@ -325,30 +338,49 @@ UnitSet DebugInfo::Impl::units_with(const Wanted& wanted, const StopToken& stop_
     info.qualified = each.qualified;
     return !info.name.empty() && wanted(info);
   };
+  if (!function_index && hint != nullptr) {
+    if (const auto filter = NameFilter::make(sections, *hint, stop_looking, let_go))
+      return make_index(sections, stop_looking, let_go, &*filter).units(sections, is_wanted, stop_looking, let_go);
+  }
+  if (!function_index) {
+    function_index = find_index(sections, stop_looking, let_go);
+    if (!function_index) return {};
+  }
   return function_index->units(sections, is_wanted, stop_looking, let_go);
+}
+
+Result<std::vector<FunctionInfo>> DebugInfo::Impl::functions(const Wanted& wanted, const NameHint* hint,
+                                                             const StopToken& stop_looking) const {
+  Collector collector(*this, wanted);
+  bool circular = false;
+  const auto stopped = [&] { return stop_looking.stop_requested() || stop.stop_requested(); };
+  for_each_unit(main.dwarf.get(), split, units_with(wanted, hint, stop_looking), [&](Dwarf_Die unit) {
+    CodeWalk walk(code, stop_looking, [&](Dwarf_Die die, VirtAddr pc, const Dwarf_Die* inside) {
+      collector.add(die, pc, inside);
+      return !names.spent() && may_read_on().has_value();
+    });
+    walk.walk(unit);
+    circular = walk.in_circles();
+    return !circular && !names.spent() && !shared_reads.spent() && !stopped();
+  });
+  if (stopped())
+    return fail(ErrorKind::stopped, fmt::format("stopped while reading debug information of {}", main.path.string()));
+  if (names.spent()) return fail(names_spent());
+  if (auto may = may_read_on(); !may) return fail(std::move(may.error()));
+  if (circular)
+    return fail(ErrorKind::malformed, fmt::format("{}: debug information leads in circles", main.path.string()));
+  return std::move(collector).take();
 }
 
 Result<std::vector<FunctionInfo>> DebugInfo::functions(const Wanted& wanted, const StopToken& stop) const {
   const std::scoped_lock lock(impl_->mutex);
-  Collector collector(*impl_, wanted);
-  bool circular = false;
-  const auto stopped = [&] { return stop.stop_requested() || impl_->stop.stop_requested(); };
-  for_each_unit(impl_->main.dwarf.get(), impl_->split, impl_->units_with(wanted, stop), [&](Dwarf_Die unit) {
-    CodeWalk walk(impl_->code, stop, [&](Dwarf_Die die, VirtAddr pc, const Dwarf_Die* inside) {
-      collector.add(die, pc, inside);
-      return !impl_->names.spent() && impl_->may_read_on().has_value();
-    });
-    walk.walk(unit);
-    circular = walk.in_circles();
-    return !circular && !impl_->names.spent() && !impl_->shared_reads.spent() && !stopped();
-  });
-  if (stopped())
-    return fail(ErrorKind::stopped, fmt::format("stopped while reading debug information of {}", path().string()));
-  if (impl_->names.spent()) return fail(impl_->names_spent());
-  if (auto may = impl_->may_read_on(); !may) return fail(std::move(may.error()));
-  if (circular)
-    return fail(ErrorKind::malformed, fmt::format("{}: debug information leads in circles", path().string()));
-  return std::move(collector).take();
+  return impl_->functions(wanted, nullptr, stop);
+}
+
+Result<std::vector<FunctionInfo>> DebugInfo::functions(const Wanted& wanted, const NameHint& hint,
+                                                       const StopToken& stop) const {
+  const std::scoped_lock lock(impl_->mutex);
+  return impl_->functions(wanted, &hint, stop);
 }
 
 std::string DebugInfo::missing() const {
@@ -357,11 +389,15 @@ std::string DebugInfo::missing() const {
 }
 
 Result<std::vector<FunctionInfo>> DebugInfo::functions_named(std::string_view name, const StopToken& stop) const {
+  // What a function is declared as may be the end of its qualified name.
+  const std::size_t last = name.rfind("::");
+  const NameHint hint{.words = {std::string(last == name.npos ? name : name.substr(last + 2))},
+                      .may_be = [name](std::string_view each) { return name.ends_with(each); }};
   return functions(
       [name](const FunctionInfo& each) {
         return each.name == name || each.linkage_name == name || each.qualified == name;
       },
-      stop);
+      hint, stop);
 }
 
 }  // namespace usdt::dwarf

@@ -86,13 +86,14 @@ class FunctionIndex::Builder {
  public:
   /// Of the units of `part`. `before_letting_go`: bytes that are read until memory is given back.
   Builder(FunctionIndex& index, const DebugSections& sections, const Part& part, const IsCode& is_code,
-          const StopToken& stop, const LetGo& let_go, std::uint64_t before_letting_go)
+          const StopToken& stop, const LetGo& let_go, std::uint64_t before_letting_go, const NameFilter* filter)
       : index_(index),
         sections_(sections),
         is_code_(is_code),
         stop_(stop),
         let_go_(let_go),
         before_letting_go_(before_letting_go),
+        filter_(filter),
         part_(part),
         work_(work_at_first, part.end - part.begin) {}
 
@@ -148,6 +149,7 @@ class FunctionIndex::Builder {
     const auto unit = static_cast<std::uint32_t>(index_.units_.size());
     index_.units_.push_back(head.offset);
     if (head.kind == DW_UT_type) return;
+    if (filter_ != nullptr && !may_be_meant(head)) return look_at_memory(head.end - head.offset);
     const auto reader = open(head);
     if (!reader || !read_entries(*reader, true)) return place(std::nullopt, unit);
     std::ranges::sort(starts_);
@@ -161,6 +163,23 @@ class FunctionIndex::Builder {
         place(function_at(*reader, start), unit);
     }
     look_at_memory(head.end - head.offset);
+  }
+
+  /// Whether the filter lets a unit through.
+  [[nodiscard]] bool may_be_meant(const UnitHead& head) {
+    if (head.kind != DW_UT_compile && head.kind != DW_UT_partial) return true;
+    if (!forms_ || forms_of_ != head.abbreviations) {
+      forms_ = name_forms(sections_, head, work_.left());
+      forms_of_ = head.abbreviations;
+      work_.spend(forms_->size);
+    }
+    std::uint64_t str_offsets_base = 0;
+    if (forms_->indexed && !forms_->elsewhere) {
+      const auto reader = open(head);
+      if (!reader) return true;
+      str_offsets_base = reader->str_offsets_base();
+    }
+    return filter_->may_be_in(sections_, head, *forms_, str_offsets_base);
   }
 
   void look_at_memory(std::uint64_t read) {
@@ -406,10 +425,13 @@ class FunctionIndex::Builder {
   const StopToken& stop_;
   const LetGo& let_go_;
   const std::uint64_t before_letting_go_;
+  const NameFilter* const filter_;  ///< null: all units are read
   const Part part_;
   Budget work_;
   std::uint64_t kept_ = 0;  ///< bytes read since memory was given back
   std::optional<Abbreviations> abbreviations_;
+  std::optional<NameForms> forms_;  ///< of the abbreviations at `forms_of_`
+  std::uint64_t forms_of_ = 0;
   std::vector<Level> levels_;
   std::vector<Entry> entries_;         ///< of one unit, by offset
   std::vector<std::uint64_t> starts_;  ///< of one unit: entries that have the names of its code
@@ -426,11 +448,11 @@ std::size_t FunctionIndex::useful_threads(std::uint64_t bytes) noexcept {
 }
 
 FunctionIndex::FunctionIndex(const DebugSections& sections, const IsCode& is_code, const StopToken& stop,
-                             const LetGo& let_go, std::size_t threads) {
+                             const LetGo& let_go, std::size_t threads, const NameFilter* filter) {
   const std::vector<Part> parts = parts_of(sections.info, threads, let_go);
   std::vector<FunctionIndex> indexes(parts.size() - 1, FunctionIndex());  // of all but the first
   const auto builder = [&](FunctionIndex& index, const Part& part) {
-    return Builder(index, sections, part, is_code, stop, let_go, most_kept / parts.size());
+    return Builder(index, sections, part, is_code, stop, let_go, most_kept / parts.size(), filter);
   };
   std::vector<std::future<Builder::Rest>> others;
   for (std::size_t i = 1; i < parts.size(); ++i) {

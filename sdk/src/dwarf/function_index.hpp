@@ -14,6 +14,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "dwarf/name_filter.hpp"
 #include "dwarf/unit_reader.hpp"
 #include "usdt/address.hpp"
 #include "usdt/stop.hpp"
@@ -46,9 +47,9 @@ class FunctionIndex {
   [[nodiscard]] static std::size_t useful_threads(std::uint64_t bytes) noexcept;
   /// Reads all of .debug_info, by so many threads, at least 1: the result is the same for any number. Units that are
   /// not understood, or that lead to other files, may have any function. Where `stop` was requested, the result is of
-  /// no use.
+  /// no use. With a `filter` only the units that it lets through are read: of its names alone this is an index then.
   FunctionIndex(const DebugSections& sections, const IsCode& is_code, const StopToken& stop, const LetGo& let_go,
-                std::size_t threads);
+                std::size_t threads, const NameFilter* filter = nullptr);
 
   /// The units that may have code of a function that is `wanted`; all others have none. `sections`: the same.
   /// Where `stop` was requested, the result is of no use.

@@ -125,6 +125,7 @@ struct KnownType {
 };
 
 struct DebugInfo::Impl {
+  static constexpr unsigned most_searches_of_aranges = 16;
   /// What may be spent on location lists whatever the file's size; besides, Budget's for each byte of it.
   static constexpr std::uint64_t lists_at_first = std::uint64_t{1} << 23;
 
@@ -142,6 +143,8 @@ struct DebugInfo::Impl {
   mutable std::vector<KnownDie> dies;  ///< by DieId
   mutable std::unordered_map<const void*, DieId> die_ids;
   mutable std::optional<std::vector<DieRange>> unit_ranges;
+  /// How often .debug_aranges was gone through. libdw sorts it when it is first asked, in ten times the memory.
+  mutable unsigned searches_of_aranges = 0;
   mutable std::unordered_map<const void*, std::vector<DieRange>> function_ranges;   ///< by unit
   mutable std::unordered_map<const void*, std::vector<DieEntry>> function_entries;  ///< by unit, sorted
   mutable Budget list_entries;  ///< of location lists, which any number of variables may share
@@ -174,12 +177,20 @@ struct DebugInfo::Impl {
 
   /// The functions of `unit` that have code, by where it begins; of several, first the one that the unit has first.
   [[nodiscard]] const std::vector<DieEntry>& entries_of(Dwarf_Die unit) const;
+  [[nodiscard]] std::optional<Dwarf_Die> unit_in_aranges(VirtAddr pc) const;
   /// The unit whose code has `pc`.
   [[nodiscard]] std::optional<Dwarf_Die> unit_at(VirtAddr pc) const;
-  [[nodiscard]] std::optional<FunctionIndex> make_index(const DebugSections& sections, const StopToken& stop,
+  /// Of all units; or of those that `filter`, if it is not null, lets through.
+  [[nodiscard]] FunctionIndex make_index(const DebugSections& sections, const StopToken& stop,
+                                         const FunctionIndex::LetGo& let_go, const NameFilter* filter) const;
+  /// That of all units, from the cache if it is there.
+  [[nodiscard]] std::optional<FunctionIndex> find_index(const DebugSections& sections, const StopToken& stop,
                                                         const FunctionIndex::LetGo& let_go) const;
-  /// The units of `main` that may have code of a function that is `wanted`.
-  [[nodiscard]] UnitSet units_with(const Wanted& wanted, const StopToken& stop) const;
+  /// The units of `main` that may have code of a function that is `wanted`. `hint`: what is known of their names; null:
+  /// nothing.
+  [[nodiscard]] UnitSet units_with(const Wanted& wanted, const NameHint* hint, const StopToken& stop) const;
+  [[nodiscard]] Result<std::vector<FunctionInfo>> functions(const Wanted& wanted, const NameHint* hint,
+                                                            const StopToken& stop) const;
   /// Nothing but once it was stopped, or what functions share is spent.
   [[nodiscard]] Result<void> may_read_on() const;
   /// Why names are not to be had, once they are spent (ScopeNames).

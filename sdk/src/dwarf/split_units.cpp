@@ -71,6 +71,7 @@ struct Skeleton {
   std::uint64_t place = 0;  ///< behind the name, in .debug_info
   std::uint64_t str_offsets_base = 0;
   bool has_id = false;
+  bool has_children = false;  ///< what is inlined, said once more without types (Clang's -fsplit-dwarf-inlining)
 };
 
 Skeleton skeleton_of(const DebugSections& sections, const UnitHead& head, const Abbreviations& abbreviations) {
@@ -83,6 +84,7 @@ Skeleton skeleton_of(const DebugSections& sections, const UnitHead& head, const 
   SectionReader entry(unit.bytes(), head.first_entry);
   const Abbreviation* abbreviation = unit.abbreviation(entry.uleb());
   if (abbreviation == nullptr) return skeleton;
+  skeleton.has_children = abbreviation->has_children;
   unit.read(entry, *abbreviation, [&](const FoundAttribute& at) {
     if (at.wanted == Wanted::dwo_id) {
       skeleton.id = at.value;
@@ -96,6 +98,70 @@ Skeleton skeleton_of(const DebugSections& sections, const UnitHead& head, const 
   });
   if (!entry.good() || !skeleton.has_id) skeleton.form = 0;
   return skeleton;
+}
+
+/// The form of an offset to a string in another section, and what is left of a string in place once that is in its
+/// stead: a block that says how long it is. Nothing: the string has not enough room.
+struct InsteadOfString {
+  unsigned form = DW_FORM_strp;
+  std::uint64_t rest = 0;  ///< bytes of the block with its length
+  unsigned length = 0;     ///< bytes of that length; 0: there is no block
+};
+std::optional<InsteadOfString> instead_of_string(unsigned form, std::uint64_t size, unsigned offset_size) {
+  if (size < offset_size) return std::nullopt;
+  const std::uint64_t rest = size - offset_size;
+  const unsigned length = rest == 0 ? 0 : rest <= 256 ? 1 : 4;
+  return InsteadOfString{.form = form, .rest = rest, .length = length};
+}
+
+/// An attribute that nothing has (DW_AT_lo_user to DW_AT_hi_user), for what is passed over.
+constexpr std::uint64_t unknown_attribute = 0x3ffe;
+/// Bytes of the abbreviation of a skeleton's own entry; compilers write some dozens.
+constexpr std::size_t longest_abbreviation = 4096;
+
+void append_uleb(std::vector<std::uint8_t>& to, std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7) to.push_back(static_cast<std::uint8_t>(value | 0x80));
+  to.push_back(static_cast<std::uint8_t>(value));
+}
+
+/// A table of the one abbreviation of a skeleton's own entry, as if that had no children. `name`: what its file's name
+/// is instead of a string in place; nothing: that name stays as it is. Empty: the table is not understood, or `work`,
+/// from which each byte is taken, is spent.
+std::vector<std::uint8_t> table_of_skeleton(const DebugSections& sections, const UnitHead& head,
+                                            const std::optional<InsteadOfString>& name, Budget& work) {
+  const std::uint64_t code = SectionReader(sections.info, head.first_entry).uleb();
+  const auto rest = sections.abbrev.subspan(std::min<std::uint64_t>(head.abbreviations, sections.abbrev.size()));
+  SectionReader bytes(rest.first(std::min<std::uint64_t>(rest.size(), work.left())), 0);
+  std::vector<std::uint8_t> table;
+  while (const std::uint64_t each = bytes.uleb()) {
+    append_uleb(table, each);
+    append_uleb(table, bytes.uleb());
+    table.push_back(0);  // no children
+    bytes.skip(1);
+    for (bool more = true; more && bytes.good() && table.size() <= longest_abbreviation;) {
+      const std::uint64_t attribute = bytes.uleb();
+      const std::uint64_t form = bytes.uleb();
+      const bool is_name = attribute == DW_AT_dwo_name || attribute == DW_AT_GNU_dwo_name;
+      const bool other = name && is_name && form == DW_FORM_string;
+      append_uleb(table, attribute);
+      append_uleb(table, other ? name->form : form);
+      if (other && name->length != 0) {
+        append_uleb(table, unknown_attribute);
+        append_uleb(table, name->length == 1 ? DW_FORM_block1 : DW_FORM_block4);
+      }
+      for (bool constant = form == DW_FORM_implicit_const; constant && bytes.good();) {
+        table.push_back(static_cast<std::uint8_t>(bytes.fixed(1)));
+        constant = table.back() >= 0x80;
+      }
+      more = (attribute | form) != 0;
+    }
+    if (!bytes.good() || table.size() > longest_abbreviation || each == code) break;
+    table.clear();
+  }
+  work.spend(static_cast<std::uint64_t>(bytes.position() - rest.data()));
+  if (!bytes.good() || table.size() > longest_abbreviation) return {};
+  if (!table.empty()) table.push_back(0);
+  return table;
 }
 
 /// A section of a file that is ours to change: a copy, once it is changed.
@@ -150,20 +216,25 @@ class Redirection {
       : sections_(sections),
         name_(std::move(name)),
         info_(main, ".debug_info"),
+        abbrev_(main, ".debug_abbrev"),
         str_(main, ".debug_str"),
         line_str_(main, ".debug_line_str"),
         str_offsets_(main, ".debug_str_offsets") {}
 
   /// Where the name is that it had. Nothing: it still has it, whose form is none that compilers use for it.
-  [[nodiscard]] std::optional<TextPlace> redirect(const Skeleton& skeleton, const UnitHead& head) {
+  [[nodiscard]] std::optional<TextPlace> redirect(const Skeleton& skeleton, const UnitHead& head, Budget& work) {
     const unsigned size = head.offset_size;
+    // libdw takes for no skeleton what has children before DWARF 5.
+    const bool childless = !skeleton.has_children || head.version == 5;
+    if (skeleton.form == DW_FORM_string) return of_string(skeleton, head, work);
+    if (skeleton.form != 0 && !childless && !use_table(head, table_of_skeleton(sections_, head, {}, work)))
+      return std::nullopt;
     switch (skeleton.form) {
       case DW_FORM_strp:
         if (!in_str() || !info_.put(skeleton.place - size, *in_str(), size)) return std::nullopt;
         return TextPlace(TextPlace::str, skeleton.name);
       case DW_FORM_line_strp:
-        if (!in_line_str_) in_line_str_ = line_str_.with(name_);
-        if (!in_line_str_ || !info_.put(skeleton.place - size, *in_line_str_, size)) return std::nullopt;
+        if (!in_line_str() || !info_.put(skeleton.place - size, *in_line_str(), size)) return std::nullopt;
         return TextPlace(TextPlace::line_str, skeleton.name);
       case DW_FORM_strx:
       case DW_FORM_strx1:
@@ -177,7 +248,35 @@ class Redirection {
     }
   }
 
+  /// What is to be done at the end.
+  void finish() {
+    if (!tables_.empty())
+      static_cast<void>(abbrev_.with({reinterpret_cast<const char*>(tables_.data()), tables_.size()}));
+  }
+
  private:
+  /// A string in place becomes an offset to another one, which has less room than a name has.
+  std::optional<TextPlace> of_string(const Skeleton& skeleton, const UnitHead& head, Budget& work) {
+    const std::uint64_t begin = skeleton.name;
+    const unsigned size = head.offset_size;
+    const std::optional<std::uint64_t> offset = in_str() ? in_str() : in_line_str();
+    const auto instead = instead_of_string(in_str() ? DW_FORM_strp : DW_FORM_line_strp, skeleton.place - begin, size);
+    if (!offset || !instead || !use_table(head, table_of_skeleton(sections_, head, instead, work))) return std::nullopt;
+    if (!info_.put(begin, *offset, size) || !info_.put(begin + size, instead->rest - instead->length, instead->length))
+      return std::nullopt;
+    return TextPlace(TextPlace::info, begin);
+  }
+
+  /// The abbreviations of the unit are these from now on.
+  [[nodiscard]] bool use_table(const UnitHead& head, const std::vector<std::uint8_t>& table) {
+    if (table.empty()) return false;
+    // Behind its length and version, in DWARF 5 its kind and the size of addresses, too.
+    const std::uint64_t at = head.offset + (head.offset_size == 8 ? 12 : 4) + (head.version == 5 ? 4 : 2);
+    if (!info_.put(at, sections_.abbrev.size() + tables_.size(), head.offset_size)) return false;
+    tables_.insert(tables_.end(), table.begin(), table.end());
+    return true;
+  }
+
   std::optional<TextPlace> of_index(std::uint64_t at, unsigned size) {
     const std::uint64_t offset = SectionReader(sections_.str_offsets, at).fixed(size);
     if (!in_str() || !str_offsets_.put(at, *in_str(), size)) return std::nullopt;
@@ -188,12 +287,19 @@ class Redirection {
     return in_str_;
   }
 
+  const std::optional<std::uint64_t>& in_line_str() {
+    if (!in_line_str_) in_line_str_ = line_str_.with(name_);
+    return in_line_str_;
+  }
+
   const DebugSections& sections_;
   std::string name_;
   OwnSection info_;
+  OwnSection abbrev_;
   OwnSection str_;
   OwnSection line_str_;
   OwnSection str_offsets_;
+  std::vector<std::uint8_t> tables_;  ///< come behind .debug_abbrev
   std::optional<std::uint64_t> in_str_;
   std::optional<std::uint64_t> in_line_str_;
 };
@@ -245,7 +351,10 @@ struct SplitUnits::Sources {
     std::uint64_t id;
     TextPlace name;
   };
-  std::vector<Named> redirected = {};             ///< by id
+  std::vector<Named> redirected = {};  ///< by id
+  /// Skeletons whose files libdw cannot be led to: the name is too short to be replaced by an offset, or there is no
+  /// section that another could be in.
+  std::vector<Named> unreachable = {};
   std::unordered_set<const void*> provided = {};  ///< skeletons that libdw was asked about
   std::uint64_t missing = 0;                      ///< of those
   TextPlace first_missing = {};
@@ -288,8 +397,12 @@ void SplitUnits::Sources::redirect(DwarfFile& main) {
       work.spend(abbreviations->size());
     }
     const Skeleton skeleton = skeleton_of(named, *head, *abbreviations);
-    if (const auto name = redirection.redirect(skeleton, *head)) redirected.push_back({skeleton.id, *name});
+    if (const auto name = redirection.redirect(skeleton, *head, work))
+      redirected.push_back({skeleton.id, *name});
+    else if (skeleton.form == DW_FORM_string)
+      unreachable.push_back({skeleton.id, TextPlace(TextPlace::info, skeleton.name)});
   }
+  redirection.finish();
   std::ranges::sort(redirected, {}, &Named::id);
 }
 
@@ -326,7 +439,12 @@ SplitUnits::~SplitUnits() = default;
 bool SplitUnits::spent() const noexcept { return sources_ && sources_->budget.spent(); }
 
 std::string SplitUnits::missing() const {
-  if (!sources_ || sources_->missing == 0) return {};
+  if (!sources_ || (sources_->missing == 0 && sources_->unreachable.empty())) return {};
+  if (sources_->missing == 0)
+    return fmt::format(
+        "debug information of {} units is in split files (the first is {}) that cannot be read: their names are in "
+        "DW_FORM_string, and there is no room for others",
+        sources_->unreachable.size(), sources_->unreachable.front().name.in(sources_->named));
   return fmt::format(
       "debug information of {} of {} units is in split files (the first is {}) that are not there or of "
       "another build, nor is there a package with it (.dwp)",
@@ -352,7 +470,7 @@ Result<void> SplitUnits::use(DwarfFile package, DwarfFile& main) {
                                                .is64 = head.e_ident[EI_CLASS] == ELFCLASS64,
                                                .machine = head.e_machine});
   sources_->redirect(main);
-  if (sources_->redirected.empty()) sources_.reset();
+  if (sources_->redirected.empty() && sources_->unreachable.empty()) sources_.reset();
   return {};
 }
 

@@ -241,6 +241,29 @@ std::optional<UnitHead> unit_head(SectionBytes info, std::uint64_t offset) {
   return unit;
 }
 
+std::optional<std::uint64_t> unit_by_aranges(SectionBytes aranges, std::uint64_t address) {
+  for (std::uint64_t at = 0; at < aranges.size();) {
+    SectionReader bytes(aranges, at);
+    const auto extent = read_extent(bytes, aranges);
+    if (!extent || bytes.fixed(2) != 2) return std::nullopt;  // the version of the table, the same in DWARF 2 to 5
+    const std::uint64_t unit = bytes.fixed(extent->offset_size);
+    const auto size = static_cast<unsigned>(bytes.fixed(1));
+    if (bytes.fixed(1) != 0 || (size != 4 && size != 8)) return std::nullopt;
+    // The pairs begin at a multiple of their size, counted from the head (DWARF 5, 6.1.2).
+    const auto read = static_cast<std::uint64_t>(bytes.position() - aranges.data()) - at;
+    bytes.skip((2 * size - read % (2 * size)) % (2 * size));
+    while (bytes.good() && static_cast<std::uint64_t>(bytes.position() - aranges.data()) < extent->end) {
+      const std::uint64_t begin = bytes.fixed(size);
+      const std::uint64_t length = bytes.fixed(size);
+      if (begin == 0 && length == 0) break;
+      if (begin <= address && address - begin < length) return unit;
+    }
+    if (!bytes.good()) return std::nullopt;
+    at = extent->end;
+  }
+  return std::nullopt;
+}
+
 namespace {
 
 /// Where the units' tables begin, sorted.

@@ -26,6 +26,7 @@ struct DebugSections {
   SectionBytes addr;
   SectionBytes ranges;  ///< before DWARF 5
   SectionBytes rnglists;
+  SectionBytes aranges;
 
   /// There are no more DIEs than that.
   [[nodiscard]] std::uint64_t bytes_of_dies() const noexcept { return info.size() + types.size(); }
@@ -135,6 +136,10 @@ struct UnitHead {
 /// The head at `offset`; nothing: there is none that is understood, and where the next one begins is not known.
 [[nodiscard]] std::optional<UnitHead> unit_head(SectionBytes info, std::uint64_t offset);
 
+/// Where the head of the unit is whose code has `address`, by .debug_aranges. Nothing: that has no such unit, or is not
+/// understood.
+[[nodiscard]] std::optional<std::uint64_t> unit_by_aranges(SectionBytes aranges, std::uint64_t address);
+
 /// Bytes of abbreviations that are read if each unit reads its table by itself, as in libdw; where those are more than
 /// `most`, any number above it.
 [[nodiscard]] std::uint64_t bytes_of_all_tables(const DebugSections& sections, std::uint64_t most);
@@ -179,6 +184,8 @@ class UnitReader {
   [[nodiscard]] const Abbreviation* abbreviation(std::uint64_t code) const noexcept {
     return abbreviations_.find(code);
   }
+  /// Where its part of .debug_str_offsets begins; 0: it does not say.
+  [[nodiscard]] std::uint64_t str_offsets_base() const noexcept { return str_offsets_base_; }
   /// .debug_info up to its end.
   [[nodiscard]] SectionBytes bytes() const noexcept { return sections_.info.first(head_.end); }
 

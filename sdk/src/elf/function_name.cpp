@@ -85,7 +85,9 @@ FunctionName::FunctionName(std::string_view text)
       symbol_(text.substr(0, text.find('@', 1))),
       version_(text.substr(std::min(text.find_first_not_of('@', symbol_.size()), text.size()))),
       demangled_(without_needless_spaces(text)),
-      word_(longest_word(text)) {}
+      word_(longest_word(text)),
+      // A text with backslashes means itself, too, which has the backslashes.
+      word_in_symbols_(text.find('\\') == text.npos ? longest_word(symbol_) : std::string()) {}
 
 bool FunctionName::matches_symbol(std::string_view symbol, std::string_view version) const noexcept {
   return is_or_matches(symbol_, symbol) && (version_.empty() || is_or_matches(version_, version));
@@ -103,6 +105,13 @@ bool FunctionName::matches_demangled(const Demangled& names) const {
 
 bool FunctionName::matches_name(std::string_view name) const {
   return matches_symbol(name, {}) || matches_demangled({name, before_parameters(name)});
+}
+
+bool FunctionName::may_match(std::string_view symbol, Demangler& demangler) const {
+  if (matches_symbol(symbol, {})) return true;
+  if (!may_be_mangled(symbol) || !may_match_mangled(symbol)) return false;
+  const Demangled demangled = demangler.demangle(symbol);
+  return demangled.name.empty() || matches_demangled(demangled);
 }
 
 bool FunctionName::matches(const Function& function) const {

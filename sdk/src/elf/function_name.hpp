@@ -24,6 +24,11 @@ class FunctionName {
   [[nodiscard]] bool matches_demangled(const Demangled& names) const;
   /// The same where only the name is left, demangled or not.
   [[nodiscard]] bool matches_name(std::string_view name) const;
+  /// Whether matches() may be true of a function that has this one symbol, without a version: it is, unless
+  /// `demangler` cannot demangle it.
+  [[nodiscard]] bool may_match(std::string_view symbol, Demangler& demangler) const;
+  /// Is in each symbol that matches, mangled or not, as it stands; empty: nothing is known to be.
+  [[nodiscard]] const std::string& word_in_symbols() const noexcept { return word_in_symbols_; }
   /// Whether find_functions() would find `function` for this name.
   [[nodiscard]] bool matches(const Function& function) const;
 
@@ -36,6 +41,7 @@ class FunctionName {
   std::string version_;    ///< a glob; empty: any
   std::string demangled_;  ///< the text without needless spaces
   std::string word_;       ///< is in each mangled symbol that can match
+  std::string word_in_symbols_;
 };
 
 }  // namespace usdt::elf

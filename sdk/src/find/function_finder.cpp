@@ -186,7 +186,7 @@ Result<void> FunctionFinder::add_by_debug_information() {
     const Function function = named(info);
     return std::ranges::any_of(names_, [&](const elf::FunctionName& name) { return name.matches(function); });
   };
-  auto found = debug_->functions(wanted, stop_);
+  auto found = debug_->functions(wanted, names_hint(), stop_);
   if (!found && found.error().kind == ErrorKind::stopped) return fail(std::move(found.error()));
   if (!found) {
     file_.refused = std::move(found.error().message);
@@ -202,6 +202,16 @@ Result<void> FunctionFinder::add_by_debug_information() {
     }
   }
   return {};
+}
+
+dwarf::NameHint FunctionFinder::names_hint() const {
+  dwarf::NameHint hint;
+  for (const elf::FunctionName& name : names_) hint.words.push_back(name.word_in_symbols());
+  hint.may_be = [this, demangler = elf::Demangler(kDemangled)](std::string_view symbol) mutable {
+    return std::ranges::any_of(names_,
+                               [&](const elf::FunctionName& name) { return name.may_match(symbol, demangler); });
+  };
+  return hint;
 }
 
 Function FunctionFinder::named(const dwarf::FunctionInfo& info) {

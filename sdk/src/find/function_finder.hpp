@@ -76,6 +76,8 @@ class FunctionFinder {
   /// Copies inlined into other functions, and functions whose symbol says another name ("handle.isra.0").
   Result<void> add_by_debug_information();
   /// The function as a symbol table would name it.
+  /// What names of debug information have in common with those that are looked for.
+  [[nodiscard]] dwarf::NameHint names_hint() const;
   Function named(const dwarf::FunctionInfo& info);
   void add_instance(const Function& function, const dwarf::FunctionInfo& info, const dwarf::Instance& instance);
   void make_inlined(FunctionPoint& point, const dwarf::Instance& instance, bool go);
