@@ -108,6 +108,18 @@ function(usdt_module name)
   set_property(GLOBAL APPEND PROPERTY USDT_MODULES usdt_${name})
 endfunction()
 
+# usdt_embed_bpf(MODULE BPF SOURCE): SOURCE of usdt_module(MODULE) includes the programs of usdt_add_bpf(BPF). The directory of
+# their headers, which differs from build to build, is in no other's command: ccache knows those of another build at once.
+function(usdt_embed_bpf module bpf source)
+  add_dependencies(usdt_${module} ${bpf}_build)
+  get_target_property(dir ${bpf} INTERFACE_INCLUDE_DIRECTORIES)
+  if(USDT_UNITY)  # what has directories of its own would be compiled alone
+    target_include_directories(usdt_${module} PRIVATE ${dir})
+  else()
+    set_property(SOURCE ${source} APPEND PROPERTY INCLUDE_DIRECTORIES ${dir})
+  endif()
+endfunction()
+
 function(usdt_test name)
   cmake_parse_arguments(ARG "SERIAL" "TIMEOUT;LABEL" "SOURCES;LINK" ${ARGN})
   if(NOT ARG_TIMEOUT)
