@@ -22,6 +22,12 @@ if(USDT_SANITIZE)
   # GCC's manual recommends not to make errors of this warning beside -fsanitize, which makes false ones of it.
   target_compile_options(usdt_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_options(usdt_options INTERFACE -fsanitize=${USDT_SANITIZE})
+  # Coverage leads fuzzers, and nothing else reads it: who is in none of them, with USDT_NOT_FUZZED, is compiled without.
+  if(USDT_SANITIZE MATCHES "fuzzer-no-link")
+    define_property(TARGET PROPERTY USDT_NOT_FUZZED INITIALIZE_FROM_VARIABLE USDT_NOT_FUZZED)
+    target_compile_options(usdt_options INTERFACE
+      $<$<BOOL:$<TARGET_PROPERTY:USDT_NOT_FUZZED>>:-fno-sanitize=fuzzer-no-link>)
+  endif()
 endif()
 
 # usdt_headers(TARGET KIND [LINK libraries...] [MORE headers...]): with USDT_PCH, TARGET has the usual headers and MORE,
