@@ -138,8 +138,14 @@ function(usdt_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})  # "tests/..."
   target_link_libraries(${name} PRIVATE ${ARG_LINK} usdt_options GTest::gtest_main GTest::gmock)
   target_compile_definitions(${name} PRIVATE USDT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  if(USDT_SANITIZE)  # of what is tested it matters how fast it is; optimising the tests is half of the compiler's work
+  # Of what is tested it matters how fast it is; optimising the tests is half of the compiler's work. What measures time, and
+  # what has probes of its own, is compiled as everything else is; so are sources that are traced or make what is traced.
+  if(USDT_SANITIZE)
     target_compile_options(${name} PRIVATE -O0)
+  elseif(NOT ARG_LABEL STREQUAL speed AND NOT "${ARG_LINK}" MATCHES "usdt::provider")
+    set(tests ${ARG_SOURCES})
+    list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+    set_property(SOURCE ${tests} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
   endif()
   usdt_headers(${name} test LINK GTest::gmock MORE <gmock/gmock.h> <gtest/gtest.h>)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
