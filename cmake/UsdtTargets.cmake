@@ -22,6 +22,12 @@ if(USDT_SANITIZE)
   # GCC's manual recommends not to make errors of this warning beside -fsanitize, which makes false ones of it.
   target_compile_options(usdt_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_options(usdt_options INTERFACE -fsanitize=${USDT_SANITIZE})
+  # Coverage leads fuzzers, and nothing else reads it: who is in none of them, with USDT_NOT_FUZZED, is compiled without.
+  if(USDT_SANITIZE MATCHES "fuzzer-no-link")
+    define_property(TARGET PROPERTY USDT_NOT_FUZZED INITIALIZE_FROM_VARIABLE USDT_NOT_FUZZED)
+    target_compile_options(usdt_options INTERFACE
+      $<$<BOOL:$<TARGET_PROPERTY:USDT_NOT_FUZZED>>:-fno-sanitize=fuzzer-no-link>)
+  endif()
 endif()
 
 # usdt_headers(TARGET KIND [LINK libraries...] [MORE headers...]): with USDT_PCH, TARGET has the usual headers and MORE,
@@ -108,6 +114,18 @@ function(usdt_module name)
   set_property(GLOBAL APPEND PROPERTY USDT_MODULES usdt_${name})
 endfunction()
 
+# usdt_embed_bpf(MODULE BPF SOURCE): SOURCE of usdt_module(MODULE) includes the programs of usdt_add_bpf(BPF). The directory of
+# their headers, which differs from build to build, is in no other's command: ccache knows those of another build at once.
+function(usdt_embed_bpf module bpf source)
+  add_dependencies(usdt_${module} ${bpf}_build)
+  get_target_property(dir ${bpf} INTERFACE_INCLUDE_DIRECTORIES)
+  if(USDT_UNITY)  # what has directories of its own would be compiled alone
+    target_include_directories(usdt_${module} PRIVATE ${dir})
+  else()
+    set_property(SOURCE ${source} APPEND PROPERTY INCLUDE_DIRECTORIES ${dir})
+  endif()
+endfunction()
+
 function(usdt_test name)
   cmake_parse_arguments(ARG "SERIAL" "TIMEOUT;LABEL" "SOURCES;LINK" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -120,8 +138,14 @@ function(usdt_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})  # "tests/..."
   target_link_libraries(${name} PRIVATE ${ARG_LINK} usdt_options GTest::gtest_main GTest::gmock)
   target_compile_definitions(${name} PRIVATE USDT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  if(USDT_SANITIZE)  # of what is tested it matters how fast it is; optimising the tests is half of the compiler's work
+  # Of what is tested it matters how fast it is; optimising the tests is half of the compiler's work. What measures time, and
+  # what has probes of its own, is compiled as everything else is; so are sources that are traced or make what is traced.
+  if(USDT_SANITIZE)
     target_compile_options(${name} PRIVATE -O0)
+  elseif(NOT ARG_LABEL STREQUAL speed AND NOT "${ARG_LINK}" MATCHES "usdt::provider")
+    set(tests ${ARG_SOURCES})
+    list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+    set_property(SOURCE ${tests} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
   endif()
   usdt_headers(${name} test LINK GTest::gmock MORE <gmock/gmock.h> <gtest/gtest.h>)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST

@@ -161,9 +161,12 @@ class Unprivileged(tool.TempDirCase):
         self.assertIn(word, rest["assumed"])
 
     def test_own_processes_are_looked_into(self):
-        process = subprocess.Popen([*self.prefix, "sleep", "60"])
-        self.addCleanup(process.wait)
+        process = subprocess.Popen([*self.prefix, "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
+        process.stdin.write(b"up\n")
+        process.stdin.flush()
+        self.assertEqual(process.stdout.readline(), b"up\n")  # until then it may be setpriv, which is still root's
         try:
             *sites, _ = self.explain("uprobe:libc.so.6:getenv", "-p", process.pid)
         except AssertionError as error:

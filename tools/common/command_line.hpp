@@ -2,7 +2,6 @@
 // Command lines of the tools: what CLI11 makes of them, said in our words and written like everything else.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -11,6 +10,12 @@
 #include <vector>
 
 #include "usdt/pattern.hpp"
+
+// <CLI/CLI.hpp> takes a compiler five seconds: who only passes these on is without it.
+namespace CLI {
+class App;
+class Validator;
+}  // namespace CLI
 
 namespace usdt::tools {
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Which options there are, in the order in which --help shows them.
+#include <CLI/CLI.hpp>
 #include <string_view>
 #include <vector>
 
