@@ -45,6 +45,7 @@ void CodeNames::add(const elf::File& file, const elf::Image& image) {
       Known& known = names_[symbol.value];
       known.name = std::max(known.name, by_suffixes(table.name_of(symbol)));
       known.external |= symbol.binding != STB_LOCAL;
+      known.replaceable |= type == SHT_DYNSYM && symbol.binding == STB_GLOBAL && symbol.visibility == STV_DEFAULT;
     }
   }
 }
@@ -57,6 +58,11 @@ CodeName CodeNames::at(VirtAddr entry) const {
 bool CodeNames::is_external(VirtAddr entry) const {
   const auto found = names_.find(entry.value);
   return found != names_.end() && found->second.external;
+}
+
+bool CodeNames::is_replaceable(VirtAddr entry) const {
+  const auto found = names_.find(entry.value);
+  return found != names_.end() && found->second.replaceable;
 }
 
 }  // namespace usdt::dwarf

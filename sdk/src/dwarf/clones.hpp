@@ -26,11 +26,14 @@ class CodeNames {
   /// Some symbol makes the function known to other files; without one, whatever its source says, whoever saw the whole
   /// program (link-time optimisation) may have changed how it is called.
   [[nodiscard]] bool is_external(VirtAddr entry) const;
+  /// The dynamic linker may take another file's in its place.
+  [[nodiscard]] bool is_replaceable(VirtAddr entry) const;
 
  private:
   struct Known {
     CodeName name = CodeName::unknown;
     bool external = false;
+    bool replaceable = false;
   };
   void add(const elf::File& file, const elf::Image& image);
   std::unordered_map<std::uint64_t, Known> names_;

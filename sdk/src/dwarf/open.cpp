@@ -206,6 +206,8 @@ DebugSections DwarfFile::sections() const {
       {".debug_str_offsets", &found.str_offsets},
       {".debug_ranges", &found.ranges},
       {".debug_rnglists", &found.rnglists},
+      {".debug_loc", &found.loc},
+      {".debug_loclists", &found.loclists},
   };
   std::size_t names = 0;
   if (elf_getshdrstrndx(elf.get(), &names) != 0) return found;

@@ -26,6 +26,8 @@ struct DebugSections {
   SectionBytes addr;
   SectionBytes ranges;  ///< before DWARF 5
   SectionBytes rnglists;
+  SectionBytes loc;  ///< before DWARF 5
+  SectionBytes loclists;
 
   /// There are no more DIEs than that.
   [[nodiscard]] std::uint64_t bytes_of_dies() const noexcept { return info.size() + types.size(); }
