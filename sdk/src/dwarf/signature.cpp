@@ -298,7 +298,7 @@ class Signer {
     const std::string reason = checker_.hold(what, type.kind == TypeKind::structure);
     if (reason.empty() && !what.from_list && contradicts_convention(before, number))
       return arch::nowhere(type, "on the stack by a calling convention that debug information does not tell");
-    if (reason.empty() && is_copy_behind_pointer(before) && callers_may_leave_out())
+    if (reason.empty() && type.kind == TypeKind::structure && is_copy_behind_pointer(before) && callers_may_leave_out())
       return arch::nowhere(type, std::string(left_out));
     if (reason.empty()) return locator_.from_pieces(what.pieces, type);
     if (moment_.instance.inlined || !moment_.at_entry) return arch::nowhere(type, reason);
