@@ -81,6 +81,7 @@ class Signer {
  private:
   void read(const std::vector<Parameter>& parameters, Signature& signature) {
     for (const Parameter& each : parameters) stated_.push_back(stated_place(each, moment_));
+    for (const Parameter& each : parameters) destroyed_.push_back(has_destructor(resolved(type_of(each.declared))));
     if (!moment_.instance.inlined) decide_convention(parameters);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       auto [arg, pieces] = argument(parameters[i], i);
@@ -298,7 +299,8 @@ class Signer {
     const std::string reason = checker_.hold(what, type.kind == TypeKind::structure);
     if (reason.empty() && !what.from_list && contradicts_convention(before, number))
       return arch::nowhere(type, "on the stack by a calling convention that debug information does not tell");
-    if (reason.empty() && type.kind == TypeKind::structure && is_copy_behind_pointer(before) && callers_may_leave_out())
+    if (reason.empty() && type.kind == TypeKind::structure && is_copy_behind_pointer(before) && !destroyed_[number] &&
+        callers_may_leave_out())
       return arch::nowhere(type, std::string(left_out));
     if (reason.empty()) return locator_.from_pieces(what.pieces, type);
     if (moment_.instance.inlined || !moment_.at_entry) return arch::nowhere(type, reason);
@@ -312,7 +314,8 @@ class Signer {
     if (unused) return arch::nowhere(type, std::string(left_out));
     using Place = arch::UserPlace::Where;
     const Place place = places_[number].where;
-    if ((place == Place::address_in_register || place == Place::address_on_stack) && callers_may_leave_out())
+    if ((place == Place::address_in_register || place == Place::address_on_stack) && !destroyed_[number] &&
+        callers_may_leave_out())
       return arch::nowhere(type, std::string(left_out));
     return arch::value_at(moment_.arch, places_[number], type);
   }
@@ -330,6 +333,20 @@ class Signer {
       const auto base = address->address.sum.base;
       return address->address.loaded || (base && locator_.id_of(*base) != moment_.arch.stack_pointer);
     });
+  }
+
+  /// Whoever destroys an object reads it.
+  [[nodiscard]] static bool has_destructor(std::optional<Dwarf_Die> type) {
+    constexpr std::uint64_t most = 4096;
+    bool found = false;
+    std::uint64_t steps = most;
+    if (type && is_structure(dwarf_tag(&*type)))
+      for_each_child(*type, steps, [&found](Dwarf_Die child) {
+        found = dwarf_tag(&child) == DW_TAG_subprogram && own_name(child).starts_with('~') &&
+                !own_attribute(child, DW_AT_artificial) && !own_attribute(child, DW_AT_defaulted);
+        return !found;
+      });
+    return found;
   }
 
   /// Whoever calls a function that another file may replace knows nothing of what it uses.
@@ -428,6 +445,7 @@ class Signer {
   const FunctionInfo& function_;
   Language language_;
   std::vector<StatedPlace> stated_;
+  std::vector<bool> destroyed_;  ///< by parameter: its type has a destructor of its own
   arch::UserConvention convention_ = arch::UserConvention::standard;
   std::string no_convention_ = "it is inlined";
   bool only_arguments_differ_ = false;
