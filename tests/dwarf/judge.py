@@ -5,6 +5,7 @@ down what our locations come to with GDB's registers and memory, what GDB itself
 Environment: JUDGE_LOCATIONS (what tests/dwarf/locations printed), JUDGE_CALLS (programs.py), JUDGE_RESULT (written)
 """
 
+import collections
 import json
 import os
 
@@ -188,4 +189,14 @@ for function, calls in EXPECTED["calls"].items():
         for instance in LOCATIONS[name]:
             POINTS.append(At(function, instance, calls, BASE))
 gdb.execute("continue", to_string=True)
+if gdb.convenience_variable("_exitcode") is None:
+    OUTCOMES.append({"function": "main", "unexpected": True, "ended": "by a signal"})
+# A call of an inlined copy is one hit of one of the places that stand for it.
+HITS = collections.Counter()
+for point in POINTS:
+    if point.instance["inlined"]:
+        HITS[point.function, point.instance["line"]] += point.hits
+for (function, line), hits in HITS.items():
+    if hits != 1:
+        OUTCOMES.append({"function": function, "unexpected": True, "line": line, "hits": hits})
 json.dump(OUTCOMES, open(os.environ["JUDGE_RESULT"], "w"))

@@ -16,6 +16,7 @@ SCALARS = {  # name: bytes with 64-bit longs, with 32-bit ones
 }
 POINTERS = ("char *", "const char *", "void *", "struct item *", "callback")
 FLOATS = ("float", "double")
+INLINE = "static inline __attribute__((always_inline)) "
 COLORS = {"RED": 0, "GREEN": 200, "BLUE": -3}
 
 CPP_HEAD = "typedef bool _Bool;"
@@ -65,8 +66,9 @@ class Program:
         for line in HEAD.splitlines():
             self.lines.append(line if self.cpp else line.replace('extern "C" ', "extern "))
         self.lines += [struct.declaration() for struct in self.structs]
+        self.lines.append("volatile int rounds = 3;")
         self.runs = []
-        for number in range(60):
+        for number in range(80):
             self.function(number)
         self.lines.append("int main(void) { " + " ".join(f"{run}();" for run in self.runs) + " return 0; }")
 
@@ -128,12 +130,16 @@ class Program:
         if address_taken and not (isinstance(kind, str) and kind.endswith("&")):
             return f"escape((void *)&{name});"
         if isinstance(kind, Struct):
-            return " ".join(f"use((unsigned long long){name}.m{i});" for i in range(len(kind.members)))
+            return " ".join(self.use_of(member, f"{name}.m{i}") for i, member in enumerate(kind.members))
         if kind.endswith("&"):
             return f"use({name}.number);"
-        if kind in POINTERS:
-            return f"use((unsigned long long)(unsigned long){name});"
-        return f"use((unsigned long long){name});"
+        return self.use_of(kind, name)
+
+    @staticmethod
+    def use_of(kind, name):
+        """A number below 0 is none that a floating one could be converted to without a sign."""
+        through = "(unsigned long)" if kind in POINTERS else "(long long)" if kind in FLOATS else ""
+        return f"use((unsigned long long){through}{name});"
 
     @staticmethod
     def swap(kinds):
@@ -144,8 +150,22 @@ class Program:
                 return [f"{{ {kind} p = p{i}; p{i} = p{j}; p{j} = p; }}"]
         return []
 
+    @staticmethod
+    def never_inline(number):
+        return "static __attribute__((noinline)) " if number % 20 < 10 else "__attribute__((noinline)) "
+
+    @staticmethod
+    def branches(kinds, body):
+        """Some of it is done under a condition, and the rest again and again: the copy's code is not in one piece."""
+        numbers = [f"p{i}" for i, kind in enumerate(kinds) if kind in ("int", "unsigned", "long", "unsigned long", "short")]
+        condition = " + ".join(["rounds", *numbers])
+        half = len(body) // 2
+        return [f"if (({condition}) & 1) {{ {' '.join(body[:half])} use(1); }} else {{ use(2); {' '.join(body[:half])} }}",
+                f"for (int i = 0; i < rounds; i++) {{ {' '.join(body[half:])} use(i); }}"]
+
     def function(self, number):
-        form = ("external", "static", "inline", "address", "changed", "unused", "variadic", "method")[number % 8]
+        form = ("external", "static", "inline", "address", "changed", "unused", "variadic", "method", "inline changed",
+                "inline branches")[number % 10]
         if form == "method" and not self.cpp:
             form = "static"
         name, kinds = f"fn{number}", self.parameter_kinds()
@@ -154,14 +174,16 @@ class Program:
         result = self.random.choice([kind for kind in SCALARS if kind not in FLOATS] + ["float", "void"])
         body = []
         for i, kind in enumerate(kinds):
-            if form == "changed" and kind in ("int", "unsigned", "long", "unsigned long", "short"):
+            if form.endswith("changed") and kind in ("int", "unsigned", "long", "unsigned long", "short"):
                 body.append(f"p{i} = p{i} * 3 + 1;")
             if not (form == "unused" and self.random.random() < 0.5):
                 body.append(self.uses(kind, f"p{i}", form == "address" or self.random.random() < 0.1))
-        if form == "changed":
+        if form.endswith("changed"):
             body[:0] = self.swap(kinds)
         else:
             self.random.shuffle(body)
+        if form == "inline branches":
+            body = self.branches(kinds, body)
         if result != "void":
             text, bits = self.scalar(result)
             self.lines.append(f"{self.spelt(result)} volatile r{number} = {text};")
@@ -170,9 +192,8 @@ class Program:
         parameters = ", ".join(f"{self.spelt(kind)} p{i}" for i, kind in enumerate(kinds))
         if form == "variadic":
             parameters += ", ..."
-        prefix = {"inline": "static inline __attribute__((always_inline)) ", "static": "static __attribute__((noinline)) ",
-                  "unused": "static __attribute__((noinline)) " if number % 16 == 5 else "__attribute__((noinline)) "
-                  }.get(form, "__attribute__((noinline)) ")
+        prefix = {"inline": INLINE, "inline changed": INLINE, "inline branches": INLINE, "static": "static __attribute__((noinline)) ",
+                  "unused": self.never_inline(number), "changed": self.never_inline(number)}.get(form, "__attribute__((noinline)) ")
         where = name
         if form == "method":
             self.lines.append(f"namespace net {{ struct Host{number} {{ int id; {self.spelt(result)} {name}({parameters}); }} "
@@ -182,7 +203,7 @@ class Program:
         else:
             self.lines.append(f"{prefix}{self.spelt(result)} {name}({parameters or 'void'}) {{ {' '.join(body)} }}")
         self.calls[name] = []
-        for _ in range(2 if form in ("inline", "static", "external") else 1):
+        for _ in range(2 if form in ("inline", "inline changed", "inline branches", "static", "external") else 1):
             self.call(number, name, where, kinds, form, result)
 
     def call(self, number, name, where, kinds, form, result):
@@ -190,7 +211,7 @@ class Program:
         texts = [text for text, _ in values] + (["1", "2.5"] if form == "variadic" else [])
         run = f"run{len(self.runs)}"
         used = "" if result == "void" or self.random.random() < 0.3 else "use((unsigned long long)(unsigned long)"
-        self.lines.append(f"__attribute__((noinline)) void {run}(void) {{ use({number}); {used}{where}({', '.join(texts)})"
+        self.lines.append(f"__attribute__((noinline)) void {run}(void) {{ use({1000 + len(self.runs)}); {used}{where}({', '.join(texts)})"
                           f"{')' if used else ''}; use({number}); }}")
         expected = [value for _, value in values]
         if form == "method":

@@ -214,6 +214,114 @@ def what_is_assigned_at_once_is_not_taken_for_what_was_passed(run):
 
 
 @scenario
+def parameters_that_take_each_others_values_in_an_inlined_copy_are_no_arguments(run):
+    """A swap takes no instruction: from the copy's first one each is where the other one was."""
+    source = run.dir / "swapped.c"
+    source.write_text("""
+        void use(unsigned long);
+        static inline __attribute__((always_inline)) void copied(long p, long q, const long kept) {
+            long t = p; p = q; q = t; use(p); use(q); use(kept); }
+        volatile long first = 5, second = 7, third = 9;
+        __attribute__((noinline)) void outer(void) { use(1); copied(first, second, third); use(2); }
+        int main(void) { outer(); return 0; }""")
+    other = run.dir / "use.c"
+    other.write_text('void use(unsigned long x) { __asm__ volatile("" : : "r"(x)); }')
+    kept = 0
+    for compiler in ("gcc", "clang"):
+        link_time = ["-flto", "-fuse-ld=lld"] if compiler == "clang" else ["-flto"]
+        for machine in ([], ["-m32"]):
+            used = run.build(f"use{''.join(machine)}.o", [other], ["-c", *machine])
+            for flags in (["-O0"], ["-O1"], ["-O2"], ["-O3"], ["-Os"], ["-O2", *link_time]):
+                name = f"swapped-{compiler}{''.join([*machine, *flags])}".replace("=", "-")
+                program = run.build(name, [source, used], ["-g", *machine, *flags], compiler)
+                result = run.trace(f"uprobe:{program}:copied", command=[str(program)])
+                result.check_code(0)
+                check(len(result.events) >= 1, f"{name}: {result.describe()}")
+                args = result.events[0]["args"]
+                for value, passed in zip(args, (5, 7, 9)):
+                    check(isinstance(value, dict) or value == passed, f"{name}: {args}")
+                kept += compiler == "clang" and args[2] == 9
+    check(kept >= 8, f"{kept} of Clang's copies have the value of a parameter that is const")
+
+
+@scenario
+def arguments_on_the_stack_of_32_bit_functions_are_read_at_every_level(run):
+    """Clang lists them only behind the instructions that the function begins with."""
+    source = run.dir / "words.c"
+    source.write_text("""
+        void use(unsigned long);
+        struct pair { int first, second; };
+        __attribute__((noinline)) int external(int a, short b, long long c, struct pair *p, const char *text) {
+            use(a); use(b); use(c); use(p->second); use(text[0]); return a; }
+        __attribute__((noinline)) static int local(int a, int b, int c, unsigned d, struct pair *p) {
+            use(a); use(b); use(c); use(d); use(p->first); return c; }
+        __attribute__((noinline, regparm(3))) int by_registers(int a, int b, int c, int d) { use(d); use(c); use(a); return b; }
+        __attribute__((noinline)) int swapped(int a, int b, int c) { int t = a; a = b; b = t; use(a); use(b); use(c); return c; }
+        struct pair object = {1, 2};
+        int main(int count, char **v) {
+            (void)v;
+            external(-5, count - 8, 0x123456789abcdefll, &object, "words"); local(11, 12, count + 12, 14u, &object);
+            return !(by_registers(21, 22, count + 22, 24) + swapped(31, 32, count + 32));
+        }""")
+    other = run.dir / "use.c"
+    other.write_text('void use(unsigned long x) { __asm__ volatile("" : : "r"(x)); }')
+    used = run.build("use32.o", [other], ["-c", "-m32"])
+    wanted = {"external": [-5, -7, 0x123456789abcdef, None, None], "local": [11, 12, 13, 14, None], "by_registers": [21, 22, 23, 24],
+              "swapped": [31, 32, 33]}
+    for compiler in ("gcc", "clang"):
+        for level in ("-O0", "-O1", "-O2", "-O3", "-Os"):
+            name = f"words-{compiler}{level}"
+            program = run.build(name, [source, used], ["-g", "-m32", level], compiler)
+            result = run.trace([f"uprobe:{program}:{function}" for function in wanted], command=[str(program)])
+            result.check_code(0)
+            check_equal(len(result.events), 4, f"{name}: {result.describe()}")
+            for event in result.events:
+                function = event["probe"].rsplit(":", 1)[1]
+                for value, passed in zip(event["args"], wanted[function]):
+                    check(isinstance(value, dict) or passed in (None, value), f"{name}: {function} {event['args']}")
+                if function == "external":
+                    check(not any(isinstance(value, dict) for value in event["args"]), f"{name}: {event['args']}")
+                    check_equal(event["args"][4], "words", f"{name}: text")
+
+
+@scenario
+def members_of_copied_objects_that_callers_leave_out_are_no_arguments(run):
+    """Callers that know what a function reads need not write the rest; those of a function that may be replaced do."""
+    source = run.dir / "copied.cpp"
+    source.write_text("""
+        extern "C" void use(unsigned long);
+        struct Object { long a, b; Object(long x, long y) : a(x), b(y) {} Object(const Object &o) : a(o.a), b(o.b) {} };
+        __attribute__((noinline)) void reads_none(Object) { use(1); }
+        __attribute__((noinline)) void reads_one(Object object) { use(object.b); }
+        __attribute__((noinline)) void calls() { use(3); reads_none(Object(5, 7)); reads_one(Object(5, 7)); use(4); }
+        """)
+    other = run.dir / "use.c"
+    other.write_text('void use(unsigned long x) { __asm__ volatile("" : : "r"(x)); }')
+    start = run.dir / "start.cpp"
+    start.write_text("void calls(); int main() { calls(); }")
+    used = run.build("use.o", [other], ["-c", "-fPIC"])
+    read = collections.Counter()
+    for compiler in ("g++", "clang++"):
+        for level in ("-O0", "-O1", "-O2", "-O3", "-Os"):
+            for pic in ([], ["-fPIC", "-shared"]):
+                name = f"copied-{compiler}{level}{''.join(pic)}".replace("+", "p")
+                if pic:
+                    file = run.build(f"lib{name}.so", [source, used], ["-g", level, *pic], compiler)
+                    program = run.build(name, [start, file], [f"-Wl,-rpath,{run.dir}"], compiler)
+                else:
+                    file = program = run.build(name, [source, start, used], ["-g", level], compiler)
+                result = run.trace(f"uprobe:{file}:reads_*", "--print", "arg0.a, arg0.b", command=[str(program)])
+                result.check_code(0)
+                check_equal(len(result.events), 2, f"{name}: {result.describe()}")
+                for event in result.events:
+                    for value, passed in zip(event["args"], (5, 7)):
+                        check(isinstance(value, dict) or value == passed, f"{name}: {event['probe']} {event['args']}")
+                        read[level == "-O0", compiler, bool(pic)] += value == passed
+    check_equal(read[True, "g++", False], 4, "values without optimisation")
+    check_equal(read[False, "g++", True], 16, "values of a function that may be replaced")
+
+
+@scenario
 def without_debug_information_arguments_are_words_of_registers(run):
     program = build(run, flags=("-s", "-rdynamic"))
     said, shown, result = traced(run, program, "ucall", ["eight", "recursive"], "--print", "arg0, retval")

@@ -45,16 +45,24 @@ class Arrival {
                                [this](const WherePiece& piece) { return number_of(piece.where).has_value(); });
   }
 
-  /// Whether the registers of all that lists tell of are in the order of the convention, each once.
+  /// Whether the registers of all that lists tell of are in the order of the convention, each once. Between those of
+  /// neighbours there is none: it would be that of one of them, which has another one's value.
   [[nodiscard]] bool are_in_order(const std::vector<StatedPlace>& told) const {
     std::optional<std::ptrdiff_t> last;
+    bool neighbour = false;  // nothing that may be in registers not told is between this one and the last
     for (const StatedPlace& each : told) {
+      bool whole = each.from_list && !each.pieces.empty();
       for (const WherePiece& piece : each.pieces) {
         const auto number = each.from_list ? number_of(piece.where) : std::nullopt;
+        whole = whole && number;
         if (!number) continue;
         if (last && *number <= *last) return false;
+        // (AAPCS64 leaves registers out before numbers of 16 bytes.)
+        if (last && neighbour && *number != *last + 1 && moment_.arch.machine == Machine::x86_64) return false;
         last = number;
+        neighbour = true;
       }
+      neighbour = neighbour && whole;
     }
     return true;
   }

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "elf/claims.hpp"
-#include "elf/symbol_tables.hpp"
 
 namespace usdt::dwarf {
 namespace {
@@ -69,9 +68,10 @@ CodeNames::CodeNames(const elf::OpenedFile& opened, const std::optional<elf::Deb
   if (debug_file) files_.push_back({&debug_file->file, &debug_file->image});
 }
 
-void CodeNames::Known::add(std::string_view symbol, std::uint8_t binding) {
-  name = std::max(name, by_suffixes(symbol));
-  external |= binding != STB_LOCAL;
+void CodeNames::Known::add(std::string_view symbol_name, const elf::Symbol& symbol, std::uint32_t table_type) {
+  name = std::max(name, by_suffixes(symbol_name));
+  external |= symbol.binding != STB_LOCAL;
+  replaceable |= table_type == SHT_DYNSYM && symbol.binding == STB_GLOBAL && symbol.visibility == STV_DEFAULT;
 }
 
 void CodeNames::add_all(const elf::File& file, const elf::Image& image) const {
@@ -81,15 +81,15 @@ void CodeNames::add_all(const elf::File& file, const elf::Image& image) const {
     const elf::SymbolTable& table = tables.at(i);
     for (std::size_t n = 0; n < table.size(); ++n)
       if (const elf::Symbol symbol = table[n]; is_function(symbol))
-        names_[symbol.value].add(table.name_of(symbol), symbol.binding);
+        names_[symbol.value].add(table.name_of(symbol), symbol, image.sections[i].type);
   }
 }
 
 CodeNames::Known CodeNames::search(VirtAddr entry) const {
   Known found;
   std::uint64_t names_left = most_of_names;
-  const auto add = [&](const std::string& name, std::uint8_t binding) {
-    found.add(name, binding);
+  const auto add = [&](const std::string& name, const elf::Symbol& symbol, std::uint32_t table_type) {
+    found.add(name, symbol, table_type);
     // What is left unread may be the name of a clone.
     if (names_left < name.size() + 1) found.name = CodeName::other_result;
     names_left -= std::min<std::uint64_t>(names_left, name.size() + 1);
@@ -104,7 +104,7 @@ CodeNames::Known CodeNames::search(VirtAddr entry) const {
             image->is64, file->bytes(image->start + section.offset + at, std::min(window, size - at)), nullptr);
         for (std::size_t n = 0; n < part.size(); ++n)
           if (const elf::Symbol symbol = part[n]; symbol.value == entry.value && is_function(symbol))
-            add(names_left == 0 ? std::string() : symbol_name(*file, *image, section, symbol), symbol.binding);
+            add(names_left == 0 ? std::string() : symbol_name(*file, *image, section, symbol), symbol, section.type);
       }
     }
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "elf/elf_impl.hpp"
+#include "elf/symbol_tables.hpp"
 #include "usdt/address.hpp"
 
 namespace usdt::dwarf {
@@ -31,12 +32,15 @@ class CodeNames {
   /// Some symbol makes the function known to other files; without one, whatever its source says, whoever saw the whole
   /// program (link-time optimisation) may have changed how it is called.
   [[nodiscard]] bool is_external(VirtAddr entry) const { return known(entry).external; }
+  /// The dynamic linker may take another file's in its place.
+  [[nodiscard]] bool is_replaceable(VirtAddr entry) const { return known(entry).replaceable; }
 
  private:
   struct Known {
     CodeName name = CodeName::unknown;
     bool external = false;
-    void add(std::string_view symbol, std::uint8_t binding);
+    bool replaceable = false;
+    void add(std::string_view symbol_name, const elf::Symbol& symbol, std::uint32_t table_type);
   };
   [[nodiscard]] Known known(VirtAddr entry) const;
   [[nodiscard]] Known search(VirtAddr entry) const;

@@ -34,6 +34,14 @@ bool is_unoptimised(Dwarf_Die function) {
   return true;
 }
 
+bool is_replaceable(Dwarf_Die function) {
+  const std::string_view told = producer(function);
+  const bool position = told.find(" -fPIC") != told.npos || told.find(" -fpic") != told.npos;
+  const bool known = told.find("-fno-semantic-interposition") != told.npos ||
+                     told.find("-fwhole-program") != told.npos || told.find("-Ofast") != told.npos;
+  return told.starts_with("GNU C") && position && !known;
+}
+
 bool tells_each_value(Dwarf_Die die) {
   constexpr unsigned first = 8;
   const std::string_view told = producer(die);  // "GNU C17 12.2.0 -mtune=generic ..."; "GNU GIMPLE 12.2.0 ... -flto"

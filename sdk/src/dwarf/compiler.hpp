@@ -14,6 +14,9 @@ namespace usdt::dwarf {
 /// Clang says of functions it optimises, and of no others, that all calls they make are described.
 [[nodiscard]] bool is_optimised(Dwarf_Die function);
 
+/// Whether the compiler took exported functions for ones that another file may replace: GCC with -fPIC.
+[[nodiscard]] bool is_replaceable(Dwarf_Die function);
+
 /// Whether the unit's lists tell all values that a variable has at one address, one after the other: GCC's since
 /// version 8, but not those of link-time optimisation.
 [[nodiscard]] bool tells_each_value(Dwarf_Die die);

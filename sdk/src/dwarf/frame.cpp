@@ -57,4 +57,23 @@ std::optional<std::uint64_t> Frames::known_distance(unsigned reg, VirtAddr start
   return distance;
 }
 
+/// Pushes for a call are taken back behind it. What is taken back below the distance at `body` is the end of a function
+/// then; where more is pushed again from there, `body` was in the midst of a call's pushes.
+std::optional<std::uint64_t> Frames::body_distance(unsigned reg, VirtAddr body, VirtAddr end) const {
+  const auto first = row_at(body);
+  if (!first || first->cfa.base != reg) return std::nullopt;
+  const std::uint64_t distance = first->cfa.displacement;
+  std::uint64_t last = distance;
+  VirtAddr pc = body;
+  for (unsigned i = 0; pc < end; ++i) {
+    const auto row = row_at(pc);
+    if (!row || row->end <= pc.value || i == most_rows || row->cfa.base != reg) return std::nullopt;
+    const std::uint64_t now = row->cfa.displacement;
+    if (last < distance && now > last && now != distance) return std::nullopt;
+    last = now;
+    pc = VirtAddr(row->end);
+  }
+  return distance;
+}
+
 }  // namespace usdt::dwarf

@@ -24,6 +24,10 @@ class Frames {
   /// the call frame address then.
   [[nodiscard]] std::optional<std::uint64_t> known_distance(unsigned reg, VirtAddr start, VirtAddr end) const;
 
+  /// What `reg`, the stack pointer, is short of the call frame address in the body [body, end) of a function whenever
+  /// it pushes nothing for a call. Nothing: `body` may be within such pushes.
+  [[nodiscard]] std::optional<std::uint64_t> body_distance(unsigned reg, VirtAddr body, VirtAddr end) const;
+
  private:
   struct Row {
     Sum cfa;

@@ -147,6 +147,11 @@ struct DebugInfo::Impl {
   mutable unsigned searches_of_aranges = 0;
   mutable std::unordered_map<const void*, std::vector<DieRange>> function_ranges;   ///< by unit
   mutable std::unordered_map<const void*, std::vector<DieEntry>> function_entries;  ///< by unit, sorted
+  mutable std::optional<DebugSections> known_sections;                              ///< of `main`
+  [[nodiscard]] const DebugSections& sections() const {
+    if (!known_sections) known_sections = main.sections();
+    return *known_sections;
+  }
   mutable Budget list_entries;  ///< of location lists, which any number of variables may share
   /// For what any number of functions may share: what they are instances of, and lists of ranges.
   mutable Budget shared_reads{1, 0};

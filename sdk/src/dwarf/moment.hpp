@@ -22,9 +22,10 @@ struct Moment {
   const DebugInfo::Impl& impl;
   const arch::Arch& arch;
   const Instance& instance;
-  Dwarf_Die die;     ///< of the instance
-  Dwarf_Die inside;  ///< of the function whose frame it has
-  bool at_entry;     ///< of that function: its prologue has not run
+  Dwarf_Die die;                ///< of the instance
+  Dwarf_Die inside;             ///< of the function whose frame it has
+  bool at_entry;                ///< of that function: its prologue has not run
+  bool wants_arguments = true;  ///< what was passed is asked for, not what variables have become
 };
 
 }  // namespace usdt::dwarf

@@ -207,6 +207,8 @@ DebugSections DwarfFile::sections() const {
       {".debug_ranges", &found.ranges},
       {".debug_rnglists", &found.rnglists},
       {".debug_aranges", &found.aranges},
+      {".debug_loc", &found.loc},
+      {".debug_loclists", &found.loclists},
   };
   std::size_t names = 0;
   if (elf_getshdrstrndx(elf.get(), &names) != 0) return found;

@@ -76,6 +76,18 @@ std::vector<Parameter> parameters_of(Dwarf_Die instance, const ReadingEnds& ends
   return all;
 }
 
+bool is_never_assigned(Dwarf_Die parameter) {
+  if (flag(attribute(parameter, DW_AT_artificial))) return true;
+  auto type = type_of(parameter);
+  for (unsigned step = 0; type && step < longest_chain; ++step) {
+    const int tag = dwarf_tag(&*type);
+    if (tag == DW_TAG_const_type || tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type) return true;
+    if (tag != DW_TAG_typedef && tag != DW_TAG_volatile_type && tag != DW_TAG_restrict_type) return false;
+    type = type_of(*type);
+  }
+  return false;
+}
+
 std::vector<Parameter> locals_of(Dwarf_Die scope, VirtAddr pc, std::uint32_t line, const ReadingEnds& ends) {
   std::vector<Parameter> found;
   TreeWalk tree(ends.stop, &ends.budget);

@@ -30,6 +30,9 @@ struct ReadingEnds {
 /// is set where more may be passed.
 [[nodiscard]] std::vector<Parameter> parameters_of(Dwarf_Die instance, const ReadingEnds& ends, bool& varargs);
 
+/// Whether the source cannot give it another value than the one that was passed: `this`, references, what is const.
+[[nodiscard]] bool is_never_assigned(Dwarf_Die parameter);
+
 /// Variables of `scope` and of the blocks in it that have `pc`, declared before `line`; the innermost of a name stays.
 [[nodiscard]] std::vector<Parameter> locals_of(Dwarf_Die scope, VirtAddr pc, std::uint32_t line,
                                                const ReadingEnds& ends);

@@ -85,6 +85,41 @@ void PlaceChecker::stack_frame_to_cfa(Sum& sum) const {
   sum.displacement -= cfa->displacement;
 }
 
+std::optional<std::uint64_t> PlaceChecker::from_cfa(Sum sum, std::optional<VirtAddr> at) const {
+  if (sum.index || sum.file) return std::nullopt;
+  if (sum.anchor == Anchor::frame && locator_.id_of(*sum.base) == moment_.arch.stack_pointer) {
+    Dwarf_Addr high = 0;
+    auto function = moment_.inside;
+    const auto body = function_lines(function).prologue_end;
+    if (!body || dwarf_highpc(&function, &high) != 0) return std::nullopt;
+    const auto distance = moment_.impl.frames().body_distance(*sum.base, *body, VirtAddr(high));
+    if (!distance) return std::nullopt;
+    return sum.displacement - *distance;
+  }
+  if (sum.anchor == Anchor::frame) to_cfa(sum);
+  if (sum.anchor == Anchor::cfa && !sum.base) return sum.displacement;
+  if (sum.anchor != Anchor::none || !sum.base || !at) return std::nullopt;
+  const auto cfa = moment_.impl.frames().cfa_at(*at);
+  if (!cfa || cfa->base != sum.base) return std::nullopt;
+  return sum.displacement - cfa->displacement;
+}
+
+std::optional<std::uint64_t> PlaceChecker::callers_bytes(const std::vector<WherePiece>& pieces,
+                                                         std::optional<VirtAddr> at) const {
+  constexpr std::uint64_t most = 1U << 16;
+  std::optional<std::uint64_t> first;
+  std::uint64_t before = 0;
+  for (const WherePiece& piece : pieces) {
+    const auto* address = std::get_if<AtAddress>(&piece.where);
+    if (address == nullptr || address->address.loaded || address->address.width != 0) return std::nullopt;
+    const auto offset = from_cfa(address->address.sum, at);
+    if (!offset || *offset >= most || (first && *offset != *first + before)) return std::nullopt;
+    if (!first) first = offset;
+    before += piece.size;
+  }
+  return first;
+}
+
 /// At a function's first instruction a place said of the whole function is believed if it is one that callers fill.
 bool PlaceChecker::may_hold_argument(unsigned reg) const {
   const RegisterId id = locator_.id_of(reg);

@@ -3,7 +3,10 @@
 // dwarf/.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "dwarf/locator.hpp"
 #include "dwarf/moment.hpp"
@@ -20,8 +23,14 @@ class PlaceChecker {
   [[nodiscard]] std::string hold(StatedPlace& what, bool is_structure) const;
   /// Turns what counts from a frame's base into what counts from the call frame address, where their distance is known.
   void to_cfa(Sum& sum) const;
+  /// Where something is on the stack that only callers write before the function begins: bytes from the call frame
+  /// address on. Nothing: it is elsewhere, or that is not known. `at`: the instruction that it is told of; nothing:
+  /// told of the whole function.
+  [[nodiscard]] std::optional<std::uint64_t> callers_bytes(const std::vector<WherePiece>& pieces,
+                                                           std::optional<VirtAddr> at) const;
 
  private:
+  [[nodiscard]] std::optional<std::uint64_t> from_cfa(Sum sum, std::optional<VirtAddr> at) const;
   [[nodiscard]] bool count_from_registers(Sum& sum, std::string& reason) const;
   void stack_frame_to_cfa(Sum& sum) const;
   [[nodiscard]] bool may_hold_argument(unsigned reg) const;

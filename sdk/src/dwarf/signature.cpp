@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 #include "dwarf/arrival.hpp"
@@ -26,6 +27,7 @@
 namespace usdt::dwarf {
 namespace {
 
+constexpr std::string_view left_out = "left out by some callers if this function does not use it";
 constexpr std::string_view untold_convention = "it has a calling convention that debug information does not tell";
 
 /// Finds the signature of one instance of a function.
@@ -62,6 +64,7 @@ class Signer {
 
   /// Local variables hide parameters of their names.
   [[nodiscard]] Signature variables(std::uint32_t line) {
+    moment_.wants_arguments = false;
     Signature signature;
     std::vector<Parameter> locals;
     if (!moment_.at_entry) locals = locals_of(moment_.die, moment_.instance.pc, line, ends_);
@@ -78,6 +81,7 @@ class Signer {
  private:
   void read(const std::vector<Parameter>& parameters, Signature& signature) {
     for (const Parameter& each : parameters) stated_.push_back(stated_place(each, moment_));
+    for (const Parameter& each : parameters) destroyed_.push_back(has_destructor(resolved(type_of(each.declared))));
     if (!moment_.instance.inlined) decide_convention(parameters);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       auto [arg, pieces] = argument(parameters[i], i);
@@ -98,11 +102,64 @@ class Signer {
       if (moment_.arch.machine == Machine::i386) no_convention_ = why_not_i386(parameters);
     }
     if (language_ != Language::go) found_ = contradictions(moment_, stated_, places_);
+    find_on_stack(parameters);
     result_known_ = no_convention_.empty() || only_arguments_differ_;
     if (!no_convention_.empty() || (!found_.convention && !some_are_above_the_frame(parameters))) return;
     no_convention_ = untold_convention;
     scalar_result_known_ = true;
     result_known_ = moment_.arch.machine == Machine::i386;
+  }
+
+  /// Clang tells of many parameters only behind the first instruction: where it is in the room that callers fill, it
+  /// was passed there, and by callers that passed it, since what a function does not use has no place there (LLVM's
+  /// DeadArgumentElimination; objects have one in any case). A parameter that was given another one's value has that
+  /// one's place: none is believed then. By the convention that shows, and else by the order of the places.
+  void find_on_stack(const std::vector<Parameter>& parameters) {
+    on_stack_.assign(parameters.size(), std::nullopt);
+    const bool is_c = language_ == Language::c || language_ == Language::cpp;
+    if (!is_c || !moment_.at_entry || !is_clang(moment_.die) || !is_optimised(moment_.die)) return;
+    const std::uint64_t word = moment_.arch.word_size;
+    std::uint64_t next = 0;
+    std::array<bool, 2> registers_end{};  // of whole numbers, of others: one was on the stack, as all behind it are
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const FirstPlace first = first_place(parameters[i], stated_[i]);
+      const Type type = types_.type(type_of(parameters[i].declared));
+      const bool is_struct = type.kind == TypeKind::structure;
+      bool agrees = first.bytes || is_struct || !first.in_register || !registers_end[type.is_float()];
+      if (first.bytes) {
+        agrees = *first.bytes >= next && *first.bytes % word == 0 && type.size != 0;
+        if (!places_.empty())
+          agrees = agrees && places_[i].where == arch::UserPlace::Where::stack &&
+                   places_[i].stack == moment_.arch.entry_frame + *first.bytes;
+        next = *first.bytes + (type.size + word - 1) / word * word;
+        registers_end[type.is_float()] |= !is_struct;
+      }
+      if (!agrees) return on_stack_.assign(parameters.size(), std::nullopt);
+      on_stack_[i] = first.bytes;
+    }
+  }
+
+  /// Where a parameter is first, of all that is told of it.
+  struct FirstPlace {
+    std::optional<std::uint64_t> bytes;  ///< on the stack, as callers_bytes()
+    bool in_register = false;
+  };
+  [[nodiscard]] FirstPlace first_place(const Parameter& parameter, const StatedPlace& told) const {
+    const std::vector<ListedPlace> listed = listed_places(parameter, moment_);
+    if (listed.empty() && !told.pieces.empty()) return {checker_.callers_bytes(told.pieces, std::nullopt)};
+    if (listed.empty()) return {};
+    const auto holds = [](const WherePiece& piece) { return std::holds_alternative<InRegister>(piece.where); };
+    return {told.from_list && !told.pieces.empty()
+                ? std::nullopt
+                : checker_.callers_bytes(listed.front().pieces, listed.front().begin),
+            std::ranges::any_of(listed.front().pieces, holds)};
+  }
+
+  [[nodiscard]] Located on_stack(std::size_t number, const Type& type) const {
+    const arch::UserPlace place{.where = arch::UserPlace::Where::stack,
+                                .stack = moment_.arch.entry_frame + static_cast<std::uint32_t>(*on_stack_[number]),
+                                .parts = {}};
+    return arch::value_at(moment_.arch, place, type);
   }
 
   /// Those that contradict the convention by being where only callers write.
@@ -232,6 +289,8 @@ class Signer {
   }
 
   [[nodiscard]] Located locate(StatedPlace what, const Type& type, std::size_t number) {
+    const bool was_on_stack = number < on_stack_.size() && on_stack_[number];
+    if (what.pieces.empty() && was_on_stack) return on_stack(number, type);
     if (what.pieces.empty())
       return arch::nowhere(type,
                            moment_.instance.inlined ? "optimised out in this inlined copy" : "optimised out here");
@@ -240,16 +299,61 @@ class Signer {
     const std::string reason = checker_.hold(what, type.kind == TypeKind::structure);
     if (reason.empty() && !what.from_list && contradicts_convention(before, number))
       return arch::nowhere(type, "on the stack by a calling convention that debug information does not tell");
+    if (reason.empty() && type.kind == TypeKind::structure && is_copy_behind_pointer(before) && !destroyed_[number] &&
+        callers_may_leave_out())
+      return arch::nowhere(type, std::string(left_out));
     if (reason.empty()) return locator_.from_pieces(what.pieces, type);
     if (moment_.instance.inlined || !moment_.at_entry) return arch::nowhere(type, reason);
+    if (!no_convention_.empty() && was_on_stack && type.kind != TypeKind::structure) return on_stack(number, type);
     if (!no_convention_.empty()) return arch::nowhere(type, fmt::format("{}; {}", reason, no_convention_));
     // What a function does not use Clang need not be passed by callers it knows; that it uses a register's value is
     // shown
     // by its having a slot, of what is on the stack anyway nothing is.
     const bool unused = is_clang(moment_.die) && is_optimised(moment_.die) && type.kind == TypeKind::structure &&
                         places_[number].where == arch::UserPlace::Where::stack;
-    if (unused) return arch::nowhere(type, "left out by some callers if this function does not use it");
+    if (unused) return arch::nowhere(type, std::string(left_out));
+    using Place = arch::UserPlace::Where;
+    const Place place = places_[number].where;
+    if ((place == Place::address_in_register || place == Place::address_on_stack) && !destroyed_[number] &&
+        callers_may_leave_out())
+      return arch::nowhere(type, std::string(left_out));
     return arch::value_at(moment_.arch, places_[number], type);
+  }
+
+  /// Of an object that is passed by the address of a copy, that address is passed in any case. What the function reads
+  /// of the object callers write, and of the rest what the optimiser left of it: GCC by ipa-modref and ipa-pure-const,
+  /// LLVM by what it knows of the argument (both delete stores that nobody reads; tests/dwarf/truth_test.py finds it of
+  /// GCC).
+  [[nodiscard]] bool is_copy_behind_pointer(const StatedPlace& what) const {
+    if (!moment_.at_entry || moment_.instance.inlined) return false;
+    if (language_ != Language::c && language_ != Language::cpp) return false;
+    return std::ranges::any_of(what.pieces, [this](const WherePiece& piece) {
+      const auto* address = std::get_if<AtAddress>(&piece.where);
+      if (address == nullptr || address->address.sum.anchor != Anchor::none) return false;
+      const auto base = address->address.sum.base;
+      return address->address.loaded || (base && locator_.id_of(*base) != moment_.arch.stack_pointer);
+    });
+  }
+
+  /// Whoever destroys an object reads it.
+  [[nodiscard]] static bool has_destructor(std::optional<Dwarf_Die> type) {
+    constexpr std::uint64_t most = 4096;
+    bool found = false;
+    std::uint64_t steps = most;
+    if (type && is_structure(dwarf_tag(&*type)))
+      for_each_child(*type, steps, [&found](Dwarf_Die child) {
+        found = dwarf_tag(&child) == DW_TAG_subprogram && own_name(child).starts_with('~') &&
+                !own_attribute(child, DW_AT_artificial) && !own_attribute(child, DW_AT_defaulted);
+        return !found;
+      });
+    return found;
+  }
+
+  /// Whoever calls a function that another file may replace knows nothing of what it uses.
+  [[nodiscard]] bool callers_may_leave_out() const {
+    if (is_unoptimised(moment_.die)) return false;
+    const VirtAddr entry = entry_of(moment_.die).value_or(moment_.instance.pc);
+    return !(is_replaceable(moment_.die) && moment_.impl.code_names().is_replaceable(entry));
   }
 
   /// Said to be where only callers write, while the convention has it in a register: the room that Microsoft's
@@ -341,12 +445,14 @@ class Signer {
   const FunctionInfo& function_;
   Language language_;
   std::vector<StatedPlace> stated_;
+  std::vector<bool> destroyed_;  ///< by parameter: its type has a destructor of its own
   arch::UserConvention convention_ = arch::UserConvention::standard;
   std::string no_convention_ = "it is inlined";
   bool only_arguments_differ_ = false;
   bool result_known_ = false;
   bool scalar_result_known_ = false;  ///< Microsoft's convention has those where others have them
   std::vector<arch::UserPlace> places_;
+  std::vector<std::optional<std::uint64_t>> on_stack_;  ///< by parameter: bytes from the call frame address on
   Contradictions found_;
 };
 

@@ -14,6 +14,9 @@ constexpr unsigned most_entries = 65536;
 /// What is spent for each of them: libdw takes a sixth of a microsecond.
 constexpr std::uint64_t cost_of_entry = 8;
 
+/// Entries of one parameter that are looked at for where it came from.
+constexpr std::size_t most_listed = 16;
+
 constexpr std::string_view lists_again = "told by lists that are read again and again: not read to the end";
 
 /// Whether it is an expression, and not a list of them.
@@ -37,7 +40,8 @@ class Reader {
   [[nodiscard]] StatedPlace read(const Parameter& parameter) {
     if (!parameter.here) return {};
     if (const auto constant = attribute(*parameter.here, DW_AT_const_value)) {
-      const bool certain = (!moment_.at_entry && !moment_.instance.inlined) || tells_each_value(moment_.die);
+      const bool certain = (!moment_.at_entry && !moment_.instance.inlined) || tells_each_value(moment_.die) ||
+                           is_never_assigned(parameter.declared);
       return {{certain ? constant_piece(*constant) : WherePiece{0, Nowhere{std::string(assigned)}}}, true};
     }
     auto at = own_expression(*parameter.here, DW_AT_location);
@@ -50,23 +54,55 @@ class Reader {
       if (!moment_.impl.list_entries.spent()) return {};
       return {{WherePiece{0, Nowhere{std::string(lists_again)}}}, true};
     }
-    const ExpressionContext context{
-        .arch = moment_.arch, .attribute = &*at, .at_entry = moment_.at_entry, .frame_base = [this] {
-          return frame_base();
-        }};
-    StatedPlace found{evaluate({expression, count}, context), !single};
-    if (!single && may_be_assigned(*at, {expression, count})) found.pieces = {{0, Nowhere{std::string(assigned)}}};
+    StatedPlace found{evaluate({expression, count}, context_of(*at)), !single};
+    if (may_be_assigned(parameter, *at, single, {expression, count}))
+      found.pieces = {{0, Nowhere{std::string(assigned)}}};
     return found;
   }
 
+  [[nodiscard]] std::vector<ListedPlace> listed(const Parameter& parameter) {
+    std::vector<ListedPlace> all;
+    auto at = parameter.here ? own_expression(*parameter.here, DW_AT_location) : std::nullopt;
+    if (!at || is_single(*at)) return all;
+    Dwarf_Addr base = 0;
+    Dwarf_Addr begin = 0;
+    Dwarf_Addr end = 0;
+    Dwarf_Op* each = nullptr;
+    std::size_t count = 0;
+    std::ptrdiff_t offset = 0;
+    while (all.size() < most_listed && moment_.impl.list_entries.spend(cost_of_entry)) {
+      offset = dwarf_getlocations(&*at, offset, &base, &begin, &end, &each, &count);
+      if (offset <= 0) break;
+      all.push_back({VirtAddr(begin), evaluate({each, count}, context_of(*at))});
+    }
+    return all;
+  }
+
  private:
+  [[nodiscard]] ExpressionContext context_of(Dwarf_Attribute& at) {
+    return {.arch = moment_.arch, .attribute = &at, .at_entry = moment_.at_entry, .frame_base = [this] {
+              return frame_base();
+            }};
+  }
+
   /// Without an instruction between them, a parameter and what is assigned to it at once are at one address of a list.
   /// Where GCC writes views, an empty entry says so; at a function's first instruction it is what was passed. Others
   /// write the last value alone, and nothing tells that it is another one if it is a constant: what was passed is not
-  /// in a register or in memory then.
-  [[nodiscard]] bool may_be_assigned(Dwarf_Attribute at, std::span<Dwarf_Op> expression) const {
+  /// in a register or in memory then. In a copy that was inlined nothing tells it of any value: no convention says
+  /// where arguments are, and what is assigned may have been worked out before the copy begins
+  /// (tests/dwarf/truth_test.py finds it of Clang and of GCC's link-time optimisation, and that GDB shows what was
+  /// assigned). Only a list with views says it there.
+  [[nodiscard]] bool may_be_assigned(const Parameter& parameter, Dwarf_Attribute at, bool single,
+                                     std::span<Dwarf_Op> expression) const {
     if (!moment_.at_entry && !moment_.instance.inlined) return false;
-    if (tells_each_value(moment_.die)) return moment_.instance.inlined && has_other_value(at, expression);
+    if (tells_each_value(moment_.die))
+      return !single && moment_.instance.inlined && has_other_value(parameter, at, expression);
+    if (is_never_assigned(parameter.declared)) return false;
+    const bool begins = moment_.instance.inlined && entry_of(moment_.die) == moment_.instance.pc;
+    if (begins && moment_.wants_arguments && !is_unoptimised(moment_.inside)) {
+      const bool views = !single && own_attribute(*parameter.here, DW_AT_GNU_locviews);  // of GCC, also at link time
+      if (!views || has_other_value(parameter, at, expression)) return true;
+    }
     return std::ranges::all_of(expression, [](const Dwarf_Op& op) {
       const bool number = op.atom >= DW_OP_const1u && op.atom <= DW_OP_consts;
       return number || (op.atom >= DW_OP_lit0 && op.atom <= DW_OP_lit31) || op.atom == DW_OP_stack_value ||
@@ -74,11 +110,17 @@ class Reader {
     });
   }
 
-  /// Whether an empty entry of the list has something else for the instance's address.
-  [[nodiscard]] bool has_other_value(Dwarf_Attribute at, std::span<Dwarf_Op> expression) const {
+  /// Whether an entry of the list that is empty, or ends here, has something else for the instance's address: it may
+  /// hold up to a view of that address, behind the instruction before it. Or what was passed is nowhere, and this was
+  /// given to the variable at a view behind the one that the copy begins with.
+  [[nodiscard]] bool has_other_value(const Parameter& parameter, Dwarf_Attribute at,
+                                     std::span<Dwarf_Op> expression) const {
     const auto same = [](const Dwarf_Op& a, const Dwarf_Op& b) {
       return a.atom == b.atom && a.number == b.number && a.number2 == b.number2;
     };
+    const std::uint64_t pc = moment_.instance.pc.value;
+    const std::uint64_t entry_view = number(own_attribute(moment_.die, DW_AT_GNU_entry_view)).value_or(0);
+    auto views = views_of(*parameter.here);
     Dwarf_Addr base = 0;
     Dwarf_Addr begin = 0;
     Dwarf_Addr end = 0;
@@ -88,11 +130,44 @@ class Reader {
     for (unsigned i = 0; i < most_entries && moment_.impl.list_entries.spend(cost_of_entry); ++i) {
       offset = dwarf_getlocations(&at, offset, &base, &begin, &end, &each, &length);
       if (offset <= 0) return false;
-      if (begin == end && begin == moment_.instance.pc.value &&
-          !std::ranges::equal(std::span(each, length), expression, same))
-        return true;
+      const std::uint64_t view = views ? views->next() : 0;
+      if (views) views->next();  // where it ends
+      if (begin == pc && pc < end && view > entry_view) return true;
+      if (end == pc && !std::ranges::equal(std::span(each, length), expression, same)) return true;
     }
     return true;
+  }
+
+  /// Numbers of a list of views: two for each entry of the list of places. Behind its end they are as large as can be.
+  class Views {
+   public:
+    explicit Views(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+    std::uint64_t next() {
+      constexpr unsigned bits = 7;
+      std::uint64_t value = 0;
+      for (unsigned shift = 0; shift + bits < 64 && !bytes_.empty(); shift += bits) {
+        const std::uint8_t byte = bytes_.front();
+        bytes_ = bytes_.subspan(1);
+        value |= std::uint64_t{byte & 0x7fU} << shift;
+        if ((byte & 0x80U) == 0) return value;
+      }
+      return UINT64_MAX;
+    }
+
+   private:
+    std::span<const std::uint8_t> bytes_;
+  };
+
+  /// Nothing: the variable has no views, all are the first.
+  [[nodiscard]] std::optional<Views> views_of(Dwarf_Die variable) const {
+    const auto at = own_attribute(variable, DW_AT_GNU_locviews);
+    if (!at) return std::nullopt;
+    const auto offset = number(at);
+    const DebugSections& sections = moment_.impl.sections();
+    const SectionBytes bytes = unit_version(variable) >= 5 ? sections.loclists : sections.loc;
+    const bool is_here = dwarf_cu_getdwarf(variable.cu) == moment_.impl.main.dwarf.get();
+    if (!offset || !is_here || *offset >= bytes.size()) return Views({});
+    return Views(std::span(bytes.data(), bytes.size()).subspan(*offset));
   }
 
   [[nodiscard]] static WherePiece constant_piece(Dwarf_Attribute at) {
@@ -159,5 +234,9 @@ class Reader {
 }  // namespace
 
 StatedPlace stated_place(const Parameter& parameter, const Moment& moment) { return Reader(moment).read(parameter); }
+
+std::vector<ListedPlace> listed_places(const Parameter& parameter, const Moment& moment) {
+  return Reader(moment).listed(parameter);
+}
 
 }  // namespace usdt::dwarf

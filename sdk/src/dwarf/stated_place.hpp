@@ -22,4 +22,12 @@ struct StatedPlace {
 
 [[nodiscard]] StatedPlace stated_place(const Parameter& parameter, const Moment& moment);
 
+/// What a list says of the code from `begin` on.
+struct ListedPlace {
+  VirtAddr begin;
+  std::vector<WherePiece> pieces;
+};
+/// The first entries of a parameter's list, whatever they are of; none: it has no list.
+[[nodiscard]] std::vector<ListedPlace> listed_places(const Parameter& parameter, const Moment& moment);
+
 }  // namespace usdt::dwarf

@@ -27,6 +27,8 @@ struct DebugSections {
   SectionBytes ranges;  ///< before DWARF 5
   SectionBytes rnglists;
   SectionBytes aranges;
+  SectionBytes loc;  ///< before DWARF 5
+  SectionBytes loclists;
 
   /// There are no more DIEs than that.
   [[nodiscard]] std::uint64_t bytes_of_dies() const noexcept { return info.size() + types.size(); }

@@ -17,6 +17,7 @@ Symbol decode_symbol(ByteView raw, std::uint64_t at) noexcept {
   return {.name = little(s.st_name),
           .type = static_cast<std::uint8_t>(ELF64_ST_TYPE(s.st_info)),
           .binding = static_cast<std::uint8_t>(ELF64_ST_BIND(s.st_info)),
+          .visibility = static_cast<std::uint8_t>(ELF64_ST_VISIBILITY(s.st_other)),
           .section = little(s.st_shndx),
           .value = little(s.st_value),
           .size = little(s.st_size)};

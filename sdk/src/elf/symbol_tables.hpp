@@ -39,6 +39,7 @@ struct Symbol {
   std::uint32_t name = 0;  ///< where it is in the string table
   std::uint8_t type = STT_NOTYPE;
   std::uint8_t binding = STB_LOCAL;
+  std::uint8_t visibility = STV_DEFAULT;
   std::uint16_t section = SHN_UNDEF;
   std::uint64_t value = 0;
   std::uint64_t size = 0;
