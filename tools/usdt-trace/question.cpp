@@ -98,6 +98,7 @@ usdt::TraceOptions Question::options() const {
   options.wait_for_pages = flags_.wait_for_pages;
   options.descendants_only = run_.command() && flags_.follow;
   options.cgroups = run_.subjects().cgroups;
+  options.stop = run_.told_over();
   return options;
 }
 
