@@ -222,6 +222,9 @@ usdt::Result<std::size_t> Question::take(std::chrono::milliseconds wait) {
 
 void Question::finish() {
   report_changes();
+  constexpr std::size_t many = 2000;  // files, each with a link of its own: the kernel takes a second or more
+  if (const std::size_t files = tracer_->plan().files.size(); files >= many)
+    notice(flags_, fmt::format("detaching {} files, which takes the kernel a while", files));
   tracer_->detach();
   flush();
   while (shown_ < flags_.max_events) {
