@@ -73,19 +73,6 @@ def processor_ticks(tracing):
     return sum(map(int, stat.rsplit(") ")[-1].split()[11:13]))
 
 
-def attached_breakpoints(many):
-    """In the code of the program's files in memory."""
-    found = 0
-    with open(f"/proc/{many.pid}/maps") as maps, open(f"/proc/{many.pid}/mem", "rb", buffering=0) as memory:
-        for line in maps:
-            if "usdt-many" not in line or " r-xp " not in line:
-                continue
-            start, end = (int(word, 16) for word in line.split()[0].split("-"))
-            memory.seek(start)
-            found += b"\xcc" in memory.read(end - start)
-    return found
-
-
 def limited(soft, hard):
     return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
@@ -149,7 +136,6 @@ def sealed_files_are_not_looked_at_again_and_again(run):
 def that_detaching_takes_a_while_is_said_and_a_second_signal_does_not_wait_for_it(run):
     many = Many(run, MANY)
     tracing = attached(run, many)
-    check_equal(attached_breakpoints(many), MANY, "breakpoints")
     tracing.signal(signal.SIGTERM)
     wait_until(lambda: f"detaching {MANY} files" in tracing.stderr(), "notice")
     began = time.monotonic()
@@ -159,7 +145,6 @@ def that_detaching_takes_a_while_is_said_and_a_second_signal_does_not_wait_for_i
     check(took < 0.5, f"it took {took:.2f} s to end after the second signal")
     time.sleep(3)  # tasks that are not the tracer's go on
     many.fire()
-    check_equal(attached_breakpoints(many), 0, "breakpoints left")
 
 
 if __name__ == "__main__":
