@@ -100,6 +100,7 @@ usdt::TraceOptions Question::options() const {
   options.wait_for_pages = flags_.wait_for_pages;
   options.descendants_only = run_.command() && flags_.follow;
   options.cgroups = run_.subjects().cgroups;
+  options.stop = run_.told_over();
   return options;
 }
 
@@ -223,6 +224,9 @@ usdt::Result<std::size_t> Question::take(std::chrono::milliseconds wait) {
 
 void Question::finish() {
   report_changes();
+  constexpr std::size_t many = 2000;  // files, each with a link of its own: the kernel takes a second or more
+  if (const std::size_t files = tracer_->plan().files.size(); files >= many)
+    notice(flags_, fmt::format("detaching {} files, which takes the kernel a while", files));
   tracer_->detach();
   flush();
   while (shown_ < flags_.max_events) {

@@ -51,8 +51,8 @@ class Question {
   [[nodiscard]] bool nothing_left() const noexcept { return nothing_left_; }
   /// Detaches, hands over what is still in the ring, and accounts for every hit.
   void finish();
-  /// The same of one that still waits.
-  void finish_waiting();
+  /// The same of one that traced nothing; `why` is said.
+  void finish_without_trace(std::string_view why);
   [[nodiscard]] bool finished() const noexcept { return ledger_.has_value(); }
   /// For what is to be traced.
   [[nodiscard]] bool waits() const noexcept { return !tracer_; }

@@ -107,6 +107,7 @@ void Question::take_in_order(std::vector<usdt::FollowEvent> events) {
 
 /// One notice of all, however many they are.
 void Question::let_go(const std::vector<usdt::FollowEvent>& gone) {
+  if (gone.empty()) return;
   // The two sides of a span have opened the same file each for itself.
   const auto inode_of = [](const usdt::ElfFile& elf) {
     struct stat st {};

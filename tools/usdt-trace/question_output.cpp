@@ -77,8 +77,8 @@ void Question::name_stacks_of_slowest() {
   }
 }
 
-void Question::finish_waiting() {
-  notice(flags_, "nothing came that matches");
+void Question::finish_without_trace(std::string_view why) {
+  notice(flags_, std::string(why));
   for (const std::string& line : following_.account()) notice(flags_, line);
   // Who reads it gets the account of a trace that saw nothing; of a script, that of the others.
   if (flags_.format != Format::json || shown() == nullptr || !flags_.question.empty()) return;

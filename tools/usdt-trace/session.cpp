@@ -46,6 +46,10 @@ class Session {
     }
     if (auto planned = plan(); !planned) return usdt::fail(planned.error());
     if (auto attached = attach(); !attached) return usdt::fail(attached.error());
+    if (cut_short_) {
+      finish();
+      return first_tracer_ ? exit_code() : nothing_came();
+    }
     if (auto released = run_.release_command(); !released) return usdt::fail(released.error());
     run_.begin_time();
     auto traced = trace();
@@ -92,6 +96,10 @@ class Session {
   usdt::Result<void> attach() {
     for (Question* question : std::exchange(ready_, {})) {
       const auto attached = question->attach();
+      if (!attached && attached.error().kind == usdt::ErrorKind::stopped) {
+        cut_short_ = true;
+        return {};
+      }
       if (!attached) return about(*question, attached.error());
       if (!*attached) continue;
       if (!std::exchange(first_tracer_, true)) run_.arrival().wakes(&question->tracer());
@@ -171,7 +179,8 @@ class Session {
   void finish() {
     for (const auto& question : questions_) {
       if (question->waits())
-        question->finish_waiting();
+        question->finish_without_trace(cut_short_ ? "ended before everything was attached: nothing was traced"
+                                                  : "nothing came that matches");
       else if (!question->finished())
         question->finish();
     }
@@ -200,6 +209,7 @@ class Session {
   std::map<std::pair<dev_t, ino_t>, const Sink*> written_files_;  ///< by any question
   std::vector<Question*> ready_;                                  ///< to be attached
   bool first_tracer_ = false;                                     ///< some question is traced
+  bool cut_short_ = false;                                        ///< it was to end while something was being attached
   std::optional<int> own_code_;                                   ///< of the command, where it ended by itself
 };
 

@@ -16,6 +16,7 @@
 #include "usdt/link.hpp"
 #include "usdt/plan.hpp"
 #include "usdt/result.hpp"
+#include "usdt/stop.hpp"
 
 namespace usdt {
 inline namespace v1 {
@@ -38,6 +39,9 @@ struct LoadOptions {
   /// each argument of each program, which the start of a trace waits for. Of the programs on its sites, a plan that
   /// names programs (join_plans()) says itself which are loaded.
   std::vector<std::string> programs = {};
+  /// Ends the loading, and later the attaching, early, from another thread: ErrorKind::stopped. Nothing is then loaded,
+  /// or attached.
+  StopToken stop = {};
 };
 
 /// A program of an object that is for attach points.

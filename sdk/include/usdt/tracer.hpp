@@ -111,6 +111,9 @@ struct TraceOptions {
   double max_overhead = 0;
   /// Tracer::add(): how many additions may be there at once; at most Tracer::kMostAdditions.
   std::uint32_t max_additions = 4096;
+  /// Ends Tracer::start() and Tracer::add() early, from another thread: ErrorKind::stopped. Thousands of files take
+  /// seconds. Nothing of what was to be attached stays so.
+  StopToken stop = {};
   static constexpr double kLeastOverhead = 0.0001, kMostOverhead = 10;
 };
 

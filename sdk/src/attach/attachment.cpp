@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <cerrno>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include "attach/attach_table.hpp"
 #include "attach/process_list.hpp"
 #include "backend/table.hpp"
+#include "sys/descriptor_room.hpp"
 #include "sys/uapi.hpp"
 #include "usdt/discover.hpp"
 #include "usdt/privilege.hpp"
@@ -72,7 +74,9 @@ Result<std::unique_ptr<Link::Impl>> Attachment::run() {
   impl_->carrier = object_.carriers.carrier;
   impl_->carrier_text = object_.carriers.describe();
   impl_->program = program_;
+  if (auto room = make_room(); !room) return fail(room.error());
   for (const Index<PlannedLink> number : object_.carriers.links.indices()) {
+    if (stop_.stop_requested()) return fail(ErrorKind::stopped, "not all sites were attached, and none stays so");
     if (!is_wanted(object_.carriers.links[number])) continue;
     if (auto added = add(number); !added) return fail(added.error());
   }
@@ -80,6 +84,25 @@ Result<std::unique_ptr<Link::Impl>> Attachment::run() {
   if (first_refusal_) return fail(*first_refusal_);
   if (impl_->refused.empty()) return fail(ErrorKind::not_found, "the plan has no site to attach");
   return fail(ErrorKind::not_supported, fmt::format("no site could be attached: {}", impl_->refused.front().reason));
+}
+
+Result<void> Attachment::make_room() const {
+  std::size_t needed = 0;
+  for (const PlannedLink& link : object_.carriers.links)
+    if (is_wanted(link))
+      needed += std::holds_alternative<Index<PlannedFile>>(plan_.groups[link.group].of) ? pids_.size() : 1;
+  constexpr std::size_t spare = 64;
+  needed += spare;
+  std::size_t left = sys::descriptors_left();
+  if (left >= needed) return {};
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  sys::make_room_for(static_cast<std::size_t>(limit.rlim_cur) - left + needed);
+  left = sys::descriptors_left();
+  if (left >= needed) return {};
+  return fail(ErrorKind::limit, fmt::format("{} links need as many descriptors, and {} are left: raise `ulimit -n`, or "
+                                            "trace fewer files at once",
+                                            needed - spare, left > spare ? left - spare : 0));
 }
 
 const std::string& Attachment::name_of(Program number) const {

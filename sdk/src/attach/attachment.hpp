@@ -25,14 +25,15 @@ inline namespace v1 {
 /// Makes the links of a plan one after the other, and one Link of them.
 class Attachment {
  public:
-  /// `program`: empty: those that the plan names. `without`: files whose sites are left out.
+  /// `program`: empty: those that the plan names. `without`: files whose sites are left out. `stop` ends it early.
   Attachment(const LoadedObject::Impl& object, std::string_view program, std::vector<pid_t> pids,
-             std::set<Index<PlannedFile>> without = {})
+             std::set<Index<PlannedFile>> without, StopToken stop)
       : object_(object),
         program_(program),
         plan_(*object.plan),
         pids_(std::move(pids)),
         without_(std::move(without)),
+        stop_(std::move(stop)),
         links_(object.carriers.links.size()) {}
 
   Result<std::unique_ptr<Link::Impl>> run();
@@ -48,6 +49,8 @@ class Attachment {
   // --- links: attachment.cpp ---
   /// The C function that sites of program `number` run.
   [[nodiscard]] const std::string& name_of(Program number) const;
+  /// limit: there are not as many descriptors as links, which is known before the first.
+  [[nodiscard]] Result<void> make_room() const;
   [[nodiscard]] bool is_wanted(const PlannedLink& planned) const;
   [[nodiscard]] const bpf_program* program_of(Program number) const;
   [[nodiscard]] Result<int> fd_of(Program number) const;
@@ -84,6 +87,7 @@ class Attachment {
   const AttachPlan& plan_;
   std::vector<pid_t> pids_;  ///< kernel_pid_filter()
   std::set<Index<PlannedFile>> without_;
+  StopToken stop_;
   std::vector<Done> links_;                              ///< by link of the carrier plan
   std::optional<Error> first_refusal_;                   ///< of a program that was loaded for one function
   std::unordered_map<std::uint32_t, std::size_t> kept_;  ///< programs of the object: where among the link's they are

@@ -239,7 +239,8 @@ Result<LoadedObject> BpfObject::Impl::load(std::optional<ObjectCopy>& opened, st
   auto copies = backends::load_copies(recipe, opened, plan, *carriers, backend, options);
   if (!copies) return fail(copies.error());
   return LoadedObject(std::make_unique<LoadedObject::Impl>(std::move(shared), std::move(*carriers), std::move(*copies),
-                                                           backend, backends::license_of(recipe.bytes())));
+                                                           backend, backends::license_of(recipe.bytes()),
+                                                           options.stop));
 }
 
 // --- loaded ----------------------------------------------------------------------------------------------------------

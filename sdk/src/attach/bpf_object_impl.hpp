@@ -109,12 +109,13 @@ struct LoadedObject::Impl {
   };
 
   Impl(std::shared_ptr<const AttachPlan> attach_plan, CarrierPlan carrier_plan, std::vector<ObjectCopy> loaded,
-       Backend of_files, std::string license_text)
+       Backend of_files, std::string license_text, StopToken stop_token)
       : plan(std::move(attach_plan)),
         carriers(std::move(carrier_plan)),
         copies(std::move(loaded)),
         backend(of_files),
-        license(std::move(license_text)) {}
+        license(std::move(license_text)),
+        stop(std::move(stop_token)) {}
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   ~Impl();
@@ -128,6 +129,7 @@ struct LoadedObject::Impl {
   std::vector<ObjectCopy> copies;  ///< one for each program of the carrier plan; they share the first one's maps
   Backend backend;
   std::string license;
+  StopToken stop;    ///< LoadOptions::stop
   std::mutex mutex;  ///< of `mappings`
   std::vector<Mapping> mappings;
 };

@@ -44,7 +44,4 @@ struct KernelProgram {
 /// Makes a link for each tracepoint.
 [[nodiscard]] Result<FileLinks> attach_raw_tp(const KernelProgram& program, const FunctionArrays& functions);
 
-/// Descriptors for `functions` links: raises the soft limit as far as the hard one allows.
-void make_room_for(std::size_t descriptors);
-
 }  // namespace usdt::backends

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // One link for each kernel function or tracepoint: perf kprobes, fentry and its kin, raw tracepoints.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <utility>
 
 #include "attach/kernel_backend.hpp"
+#include "sys/descriptor_room.hpp"
 #include "sys/probe_source.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
@@ -41,7 +40,7 @@ template <class AttachOne>
 Result<FileLinks> attach_each(const char* what, const KernelProgram& program, const FunctionArrays& functions,
                               const AttachOne& attach_one) {
   constexpr std::size_t spare = 256;
-  make_room_for(3 * functions.size() + spare);  // link, perf event, program
+  sys::make_room_for(3 * functions.size() + spare);  // link, perf event, program
   FileLinks links;
   for (std::size_t i = 0; i < functions.size(); ++i) {
     sys::UniqueFd owner;
@@ -63,13 +62,6 @@ Result<FileLinks> attach_each(const char* what, const KernelProgram& program, co
 }
 
 }  // namespace
-
-void make_room_for(std::size_t descriptors) {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= descriptors) return;
-  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, descriptors);
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 Result<FileLinks> attach_perf_kprobe(const KernelProgram& program, const FunctionArrays& functions) {
   auto source = sys::probe_source("kprobe");

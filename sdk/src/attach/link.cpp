@@ -130,7 +130,7 @@ Result<Link> LoadedObject::attach() const {
 Result<Link> LoadedObject::attach_unguarded(std::string_view program) const {
   auto pids = kernel_pid_filter(*impl_->plan, impl_->backend);
   if (!pids) return fail(pids.error());
-  auto attached = Attachment(*impl_, program, std::move(*pids)).run();
+  auto attached = Attachment(*impl_, program, std::move(*pids), {}, impl_->stop).run();
   if (attached) return Link(std::move(*attached));
   // A process that has ended meanwhile is the reason, whatever the kernel called it.
   if (auto there = kernel_pid_filter(*impl_->plan, impl_->backend); !there) return fail(there.error());
@@ -149,7 +149,7 @@ Result<void> LoadedObject::resume(Link& link) const {
                 attached ? "the link is not paused" : "only links to files, of one object, can be attached again");
   auto pids = kernel_pid_filter(*impl_->plan, impl_->backend);
   if (!pids) return fail(pids.error());
-  auto again = Attachment(*impl_, paused.program, std::move(*pids), changed).run();
+  auto again = Attachment(*impl_, paused.program, std::move(*pids), changed, {}).run();
   if (!again) return fail(again.error());
   paused.take_links(**again);
   return {};

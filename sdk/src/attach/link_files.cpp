@@ -6,8 +6,8 @@
 #include <system_error>
 #include <utility>
 
-#include "attach/kernel_backend.hpp"
 #include "attach/link_impl.hpp"
+#include "sys/descriptor_room.hpp"
 
 namespace usdt {
 inline namespace v1 {
@@ -40,7 +40,7 @@ std::vector<backends::GuardedFile> Link::Impl::take_unguarded() {
     files.push_back({plan->files[number].elf, plan->files[number].target.access});
   constexpr std::size_t spare = 256;
   // The files, their leases, the links.
-  if (!files.empty()) backends::make_room_for(2 * files.size() + fds.size() + events.size() + spare);
+  if (!files.empty()) sys::make_room_for(2 * files.size() + fds.size() + events.size() + spare);
   return files;
 }
 

@@ -237,6 +237,7 @@ class Loader {
  private:
   Result<void> load_all() {
     for (const Index<PlannedProgram> number : carriers_.programs.indices()) {
+      if (options_.stop.stop_requested()) return fail(ErrorKind::stopped, "the BPF programs were not all loaded");
       if (auto done = load(number); !done) return done;
     }
     return fill_specs(copies_.front(), plan_, carriers_);

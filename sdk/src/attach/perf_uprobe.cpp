@@ -8,6 +8,7 @@
 
 #include "attach/backend.hpp"
 #include "attach/kernel_backend.hpp"
+#include "sys/descriptor_room.hpp"
 #include "sys/probe_source.hpp"
 #include "sys/syscalls.hpp"
 #include "sys/uapi.hpp"
@@ -40,7 +41,7 @@ Result<FileLinks> attach_each(const AttachTarget& target, bool returns, const Si
   auto source = sys::probe_source("uprobe");
   if (!source) return fail(source.error());
   const std::size_t spare = 256;
-  make_room_for(2 * sites.offsets.size() + spare);
+  sys::make_room_for(2 * sites.offsets.size() + spare);
   FileLinks links;
   for (std::size_t i = 0; i < sites.offsets.size(); ++i) {
     const int error = attach_site(target, *source, returns, sites, i, links);

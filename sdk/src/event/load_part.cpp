@@ -193,7 +193,8 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
                          .arguments = !options.count_only || !plan.filters.empty(),
                          .sleepable = sleepable,
                          .max_programs = options.max_programs,
-                         .programs = plan.spans ? std::vector<std::string>() : std::vector{program}};
+                         .programs = plan.spans ? std::vector<std::string>() : std::vector{program},
+                         .stop = options.stop};
   auto loaded = object->load(shared, load);
   if (!loaded) return fail(explained(std::move(loaded.error()), plan));
   if (plan.table) {

@@ -10,6 +10,7 @@
 
 #include "kernel/selection.hpp"
 #include "parsers/quote.hpp"
+#include "sys/descriptor_room.hpp"
 
 namespace usdt {
 inline namespace v1 {
@@ -95,6 +96,8 @@ Result<void> select_in_files(const Patterns& patterns, const SearchScope& scope,
   FoundFiles found = find_files(patterns, scope);
   if (!found.errors.empty()) return fail(std::move(found.errors.front()));
   if (!found.nowhere.empty()) return fail(ErrorKind::not_found, fmt::format("no ELF file in '{}'", found.nowhere[0]));
+  constexpr std::size_t spare = 256;
+  sys::make_room_for(found.files.size() + spare);  // those with what is meant stay open
   std::set<std::string> not_told;
   for (const FoundFile& each : found.files) {
     if (scope.stop.stop_requested()) return stopped();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sys/separate_task.hpp"
 
-#include <fcntl.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -10,9 +10,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
+#include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -22,7 +25,7 @@ namespace usdt::sys {
 namespace {
 
 constexpr std::size_t kStackBytes = 64 << 10;
-constexpr std::size_t kMostTasks = 32;
+constexpr unsigned kMostBelow = 32;  // tasks that one task starts
 
 // ThreadSanitizer takes a task that shares our memory for a fork, and loses account of all threads: there the calling
 // thread does everything.
@@ -36,7 +39,8 @@ constexpr bool kMayClone = true;
 class Stacks {
  public:
   explicit Stacks(std::size_t count) : length_(count * kStackBytes) {
-    void* start = ::mmap(nullptr, length_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    void* start = ::mmap(nullptr, length_, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
     if (start != MAP_FAILED) start_ = static_cast<std::byte*>(start);
   }
   ~Stacks() {
@@ -74,9 +78,10 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
-/// Waits for a task that was cloned without a termination signal, so that no wait() of the application sees it.
+/// Waits for a task that was cloned without a termination signal, so that no wait() of the application sees it. Other
+/// tasks share this thread's errno: of what they write there nothing is ECHILD.
 void reap(pid_t task) noexcept {
-  while (::waitpid(task, nullptr, __WCLONE) < 0 && errno == EINTR) {
+  while (::syscall(SYS_wait4, task, nullptr, __WCLONE, nullptr) < 0 && errno != ECHILD) {
   }
 }
 
@@ -98,91 +103,189 @@ int call_and_exit(void* argument) {
   return 0;
 }
 
-/// What a task is to keep open until we have closed ours.
-struct Handover {
-  std::span<const int> keep;  ///< in ascending order: its share of the descriptors, and these two
-  int ready = -1;             ///< where it says that it holds them
-  int go = -1;                ///< what it waits for: a byte, or the end of our process
+/// What tasks on one memory tell each other by. It needs no descriptor: there may be none left to have.
+class Bell {
+ public:
+  /// How often it was rung.
+  [[nodiscard]] std::uint32_t times() const noexcept { return value_.load(); }
+  void ring() noexcept {
+    value_.fetch_add(1);
+    ::syscall(SYS_futex, &value_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+  }
+  /// Until it was rung more than `seen` times, or for a moment.
+  void wait(std::uint32_t seen) const noexcept {
+    const struct { long seconds, nanoseconds; } moment{0, 20'000'000};
+    ::syscall(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, seen, &moment, nullptr, 0);
+  }
+
+ private:
+  std::atomic<std::uint32_t> value_ = 0;
 };
 
-/// Its table of descriptors is a copy of ours: all but its share is closed, so that it holds back nothing else of this
-/// process, least of all the pipe's other end.
-int keep_share_then_exit(void* argument) {
-  const auto& handover = *static_cast<const Handover*>(argument);
-  unsigned next = 0;
-  for (const int fd : handover.keep) {
-    const auto kept = static_cast<unsigned>(fd);
-    if (kept > next) ::syscall(SYS_close_range, next, kept - 1, 0U);  // 5.9
-    next = kept + 1;
+/// A task that keeps its share of the descriptors open, by a table of its own, until who started it has closed theirs.
+/// Where it has tasks below it, they keep shares of its share. It allocates nothing and takes no lock: its thread-local
+/// memory is that of the thread that waits for it.
+struct Keeper {
+  std::span<const int> listed = {};  ///< the first keeper's share, in ascending order;
+  unsigned begin = 0, end = 0;       ///< others': these numbers, of their starter's
+  std::span<Keeper> below = {};
+  void* stack = nullptr;
+  Bell* changed = nullptr;   ///< it keeps its share now
+  const Bell* go = nullptr;  ///< what it waits for, or the end of who started it
+  long starter = 0;          ///< a pid
+  pid_t task = -1;
+  std::atomic<bool> keeps = false;
+  std::atomic<bool> ended = false;  ///< and those below it
+};
+
+void close_numbers(unsigned begin, unsigned end) noexcept {
+  if (begin < end) ::syscall(SYS_close_range, begin, end - 1, 0U);  // 5.9
+}
+
+/// To `number`, which is free, or that descriptor's own.
+void move_descriptor(unsigned from, unsigned number) noexcept {
+  if (from == number) return;
+  ::syscall(SYS_dup3, from, number, 0);
+  ::syscall(SYS_close, from);
+}
+
+/// The task's table of descriptors is a copy of its starter's: all but its share is closed, so that it holds back
+/// nothing else of this process. What is shared further gets the lowest numbers: tables are as large as their highest
+/// number wants.
+void keep_share(const Keeper& keeper) noexcept {
+  if (keeper.listed.empty()) {
+    close_numbers(0, keeper.begin);
+    close_numbers(keeper.end, ~0U);
+    for (unsigned fd = keeper.begin; !keeper.below.empty() && fd < keeper.end; ++fd)
+      move_descriptor(fd, fd - keeper.begin);
+    return;
   }
-  ::syscall(SYS_close_range, next, ~0U, 0U);
-  char byte = 0;
-  ::syscall(SYS_write, handover.ready, &byte, 1);
-  ::syscall(SYS_read, handover.go, &byte, 1);
+  unsigned next = 0;
+  for (const int fd : keeper.listed) {
+    close_numbers(next, static_cast<unsigned>(fd));
+    next = static_cast<unsigned>(fd) + 1;
+  }
+  close_numbers(next, ~0U);
+  for (unsigned i = 0; i < keeper.listed.size(); ++i) move_descriptor(static_cast<unsigned>(keeper.listed[i]), i);
+}
+
+/// Starts keepers, one after the other, and waits until they keep their shares. Those that cannot be started, or are
+/// killed, keep nothing.
+class Starter {
+ public:
+  explicit Starter(std::span<Keeper> keepers) noexcept : keepers_(keepers) {}
+
+  void start() noexcept;
+  /// Closes the calling task's own descriptors of what is kept by keepers that are not the first.
+  void close_kept() noexcept {
+    for (const Keeper& each : keepers_)
+      if (each.keeps) close_numbers(each.begin, each.end);
+  }
+  void let_end() noexcept { go_.ring(); }
+  void wait_for_end() noexcept {
+    for (const Keeper& each : keepers_)
+      if (each.task > 0) reap(each.task);
+  }
+
+ private:
+  void look_for_dead() noexcept {
+    for (Keeper& each : keepers_) {
+      if (each.task <= 0 || each.keeps) continue;
+      if (::syscall(SYS_wait4, each.task, nullptr, WNOHANG | __WCLONE, nullptr) == each.task) each.task = 0;
+    }
+  }
+  [[nodiscard]] bool any_awaited() const noexcept {
+    return std::any_of(keepers_.begin(), keepers_.end(),
+                       [](const Keeper& each) { return each.task > 0 && !each.keeps; });
+  }
+
+  std::span<Keeper> keepers_;
+  Bell changed_;
+  Bell go_;
+};
+
+int keep_then_exit(void* argument) {
+  auto& keeper = *static_cast<Keeper*>(argument);
+  keep_share(keeper);
+  Starter below(keeper.below);
+  below.start();
+  below.close_kept();  // what is not is closed by our exit
+  keeper.keeps = true;
+  keeper.changed->ring();
+  while (keeper.go->times() == 0 && ::syscall(SYS_getppid) == keeper.starter) keeper.go->wait(0);
+  below.let_end();
+  below.wait_for_end();
+  keeper.ended = true;
   ::syscall(SYS_exit, 0);
   return 0;
 }
 
-class ExitingTasks {
- public:
-  explicit ExitingTasks(std::span<const int> descriptors)
-      : descriptors_(descriptors), count_(std::min(descriptors.size(), kMostTasks)), stacks_(count_) {}
-  ~ExitingTasks() {
-    for (const int fd : {ready_[0], ready_[1], go_[0], go_[1]}) {
-      if (fd >= 0) ::close(fd);
-    }
+void Starter::start() noexcept {
+  const long self = ::syscall(SYS_getpid);
+  for (Keeper& each : keepers_) {
+    each.changed = &changed_;
+    each.go = &go_;
+    each.starter = self;
+    each.task = ::clone(keep_then_exit, each.stack, CLONE_VM, &each);
+    if (each.task < 0) break;
   }
-  ExitingTasks(const ExitingTasks&) = delete;
-  ExitingTasks& operator=(const ExitingTasks&) = delete;
+  while (true) {
+    const std::uint32_t seen = changed_.times();
+    if (!any_awaited()) return;
+    changed_.wait(seen);
+    if (changed_.times() == seen) look_for_dead();
+  }
+}
 
-  void run() noexcept {
-    start();
-    wait_until_ready();
-    for (const int fd : descriptors_) ::close(fd);
-    const char byte = 0;
-    for (std::size_t i = 0; i < started_; ++i) [[maybe_unused]] const ssize_t told = ::write(go_[1], &byte, 1);
-    for (std::size_t i = 0; i < started_; ++i) reap(tasks_[i]);
+/// One keeper of all descriptors, with up to 32 below it, and as many below each of those: a link's closing waits for
+/// grace periods of the kernel, and tasks wait together.
+class Keepers {
+ public:
+  /// `descriptors`: in ascending order.
+  explicit Keepers(std::vector<int> descriptors)
+      : descriptors_(std::move(descriptors)), all_(count()), stacks_(all_.size()) {
+    if (!stacks_) return;
+    for (std::size_t i = 0; i < all_.size(); ++i) all_[i].stack = stacks_.top(i);
+    std::span<Keeper> rest(all_);
+    all_[0].listed = descriptors_;
+    all_[0].end = size();
+    rest = divide(all_[0], rest.subspan(1));
+    for (Keeper& each : all_[0].below) rest = divide(each, rest);
+  }
+
+  /// None where memory is short.
+  [[nodiscard]] std::span<Keeper> first() noexcept { return std::span(all_).first(stacks_ && kMayClone ? 1 : 0); }
+  /// False where one that others are below was killed: those may still run, on this memory.
+  [[nodiscard]] bool all_ended() const noexcept {
+    return std::all_of(all_.begin(), all_.end(), [](const Keeper& each) { return each.task < 0 || each.ended; });
   }
 
  private:
-  /// What cannot be started is done without: its share is then closed by this thread.
-  void start() noexcept {
-    if (!kMayClone || !stacks_ || ::pipe2(ready_.data(), O_CLOEXEC) != 0 || ::pipe2(go_.data(), O_CLOEXEC) != 0) return;
-    for (; started_ < count_; ++started_) {
-      keep(started_);
-      const pid_t task = ::clone(keep_share_then_exit, stacks_.top(started_), CLONE_VM, &handovers_[started_]);
-      if (task < 0) return;
-      tasks_[started_] = task;
-    }
+  [[nodiscard]] unsigned size() const { return static_cast<unsigned>(descriptors_.size()); }
+  static unsigned parts_of(unsigned share) { return share > 1 ? std::min(share, kMostBelow) : 0; }
+  /// Where part `number` of a share begins.
+  static unsigned begin_of(unsigned number, unsigned share) {
+    return static_cast<unsigned>(std::uint64_t{share} * number / parts_of(share));
   }
-  void keep(std::size_t task) noexcept {
-    std::vector<int>& kept = kept_[task];
-    for (std::size_t i = task; i < descriptors_.size(); i += count_) kept.push_back(descriptors_[i]);
-    kept.push_back(ready_[1]);
-    kept.push_back(go_[0]);
-    std::sort(kept.begin(), kept.end());
-    handovers_[task] = {kept, ready_[1], go_[0]};
+  [[nodiscard]] std::size_t count() const {
+    std::size_t all = 1 + parts_of(size());
+    for (unsigned i = 0; i < parts_of(size()); ++i) all += parts_of(begin_of(i + 1, size()) - begin_of(i, size()));
+    return all;
   }
-  /// Or until none is left that could be: tasks that were killed are no more.
-  void wait_until_ready() noexcept {
-    ::close(std::exchange(ready_[1], -1));
-    char byte = 0;
-    for (std::size_t ready = 0; ready < started_;) {
-      const ssize_t n = ::read(ready_[0], &byte, 1);
-      if (n == 1) ++ready;
-      if (n == 0 || (n < 0 && errno != EINTR)) return;
+  /// Gives its share to keepers of `unused`; those that are left.
+  static std::span<Keeper> divide(Keeper& keeper, std::span<Keeper> unused) {
+    const unsigned share = keeper.end - keeper.begin;
+    keeper.below = unused.first(parts_of(share));
+    for (unsigned i = 0; i < keeper.below.size(); ++i) {
+      keeper.below[i].begin = begin_of(i, share);
+      keeper.below[i].end = begin_of(i + 1, share);
     }
+    return unused.subspan(keeper.below.size());
   }
 
-  std::span<const int> descriptors_;
-  std::size_t count_;
-  std::size_t started_ = 0;
+  std::vector<int> descriptors_;
+  std::vector<Keeper> all_;
   Stacks stacks_;
-  std::array<std::vector<int>, kMostTasks> kept_;
-  std::array<Handover, kMostTasks> handovers_{};
-  std::array<pid_t, kMostTasks> tasks_{};
-  std::array<int, 2> ready_{-1, -1};
-  std::array<int, 2> go_{-1, -1};
 };
 
 // CLONE_VFORK: the thread that starts a task stands still meanwhile, so that the task may use its thread-local memory.
@@ -212,8 +315,18 @@ void make_in_separate_task(SeparateCall& call) noexcept {
 void close_in_exiting_tasks(std::span<const int> descriptors) noexcept {
   if (descriptors.empty()) return;
   const int saved = errno;
-  const SignalsBlocked blocked;
-  ExitingTasks(descriptors).run();
+  std::vector<int> sorted(descriptors.begin(), descriptors.end());
+  std::sort(sorted.begin(), sorted.end());
+  auto keepers = std::make_unique<Keepers>(std::move(sorted));
+  Starter starter(keepers->first());
+  {
+    const SignalsBlocked blocked;
+    starter.start();
+  }
+  for (const int fd : descriptors) ::close(fd);
+  starter.let_end();
+  starter.wait_for_end();
+  if (!keepers->all_ended()) static_cast<void>(keepers.release());
   errno = saved;
 }
 
