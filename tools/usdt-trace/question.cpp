@@ -5,7 +5,11 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <ctime>
+#include <mutex>
+#include <stop_token>
+#include <thread>
 #include <utility>
 
 #include "attached.hpp"
@@ -222,12 +226,29 @@ usdt::Result<std::size_t> Question::take(std::chrono::milliseconds wait) {
   return events;
 }
 
+/// Each file has a link of its own, and thousands of them take the kernel seconds. That is said once it has begun: a
+/// second signal ends us then, and tasks of their own go on.
+void Question::detach() {
+  constexpr std::size_t many = 500;
+  static constexpr std::chrono::milliseconds moment{100};
+  const std::size_t files = tracer_->plan().files.size();
+  std::jthread teller;
+  if (files >= many) {
+    teller = std::jthread([this, files](const std::stop_token& done) {
+      std::mutex mutex;
+      std::condition_variable_any over;
+      std::unique_lock lock(mutex);
+      over.wait_for(lock, done, moment, [] { return false; });
+      if (!done.stop_requested())
+        notice(flags_, fmt::format("detaching {} files, which takes the kernel a while", files));
+    });
+  }
+  tracer_->detach();
+}
+
 void Question::finish() {
   report_changes();
-  constexpr std::size_t many = 2000;  // files, each with a link of its own: the kernel takes a second or more
-  if (const std::size_t files = tracer_->plan().files.size(); files >= many)
-    notice(flags_, fmt::format("detaching {} files, which takes the kernel a while", files));
-  tracer_->detach();
+  detach();
   flush();
   while (shown_ < flags_.max_events) {
     auto events = take(std::chrono::milliseconds(0));

@@ -97,6 +97,7 @@ class Question {
   /// Names the stacks of rows while their processes live; where there are many rows, not all the time.
   void name_new_stacks();
   void flush();
+  void detach();
   [[nodiscard]] Summary summary() const;
   [[nodiscard]] std::vector<Account> accounts() const;
 
