@@ -152,6 +152,12 @@ struct DebugInfo::Impl {
     if (!known_sections) known_sections = main.sections();
     return *known_sections;
   }
+  /// Of the file that libdw has `dwarf` of: `main`, what dwz shares, or a .dwo file, which stay open as long as `main`.
+  [[nodiscard]] const DebugSections& sections_of(Dwarf* dwarf) const;
+  [[nodiscard]] bool is_split(const Dwarf* dwarf) const noexcept {
+    return dwarf != main.dwarf.get() && dwarf != shared.dwarf.get();
+  }
+  mutable std::unordered_map<const void*, DebugSections> other_sections;  ///< but for those of `main`
   mutable Budget list_entries;  ///< of location lists, which any number of variables may share
   /// For what any number of functions may share: what they are instances of, and lists of ranges.
   mutable Budget shared_reads{1, 0};

@@ -194,7 +194,10 @@ void FileBytes::let_go() const noexcept {
   if (mapped_) ::madvise(mapped_.get(), size_, MADV_DONTNEED);
 }
 
-DebugSections DwarfFile::sections() const {
+namespace {
+
+/// Those whose names end with `suffix`.
+DebugSections sections_in(Elf* elf, std::string_view suffix) {
   DebugSections found;
   const std::pair<std::string_view, SectionBytes*> wanted[] = {
       {".debug_info", &found.info},
@@ -211,13 +214,15 @@ DebugSections DwarfFile::sections() const {
       {".debug_loclists", &found.loclists},
   };
   std::size_t names = 0;
-  if (elf_getshdrstrndx(elf.get(), &names) != 0) return found;
-  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf.get(), section)) != nullptr;) {
+  if (elf_getshdrstrndx(elf, &names) != 0) return found;
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr || header.sh_type == SHT_NOBITS) continue;
-    const char* text = elf_strptr(elf.get(), names, header.sh_name);
+    const char* text = elf_strptr(elf, names, header.sh_name);
     std::string name(text == nullptr ? "" : text);
     if (name.starts_with(".z")) name.erase(1, 1);
+    if (!name.ends_with(suffix)) continue;
+    name.resize(name.size() - suffix.size());
     for (const auto& [each, found_bytes] : wanted) {
       if (name != each || !found_bytes->empty()) continue;
       if (const Elf_Data* data = elf_getdata(section, nullptr); data != nullptr && data->d_buf != nullptr)
@@ -225,6 +230,17 @@ DebugSections DwarfFile::sections() const {
     }
   }
   return found;
+}
+
+}  // namespace
+
+DebugSections DwarfFile::sections() const { return sections_in(elf.get(), {}); }
+
+const DebugSections& DebugInfo::Impl::sections_of(Dwarf* of) const {
+  if (of == main.dwarf.get()) return sections();
+  const auto [known, fresh] = other_sections.try_emplace(of);
+  if (fresh) known->second = sections_in(dwarf_getelf(of), is_split(of) ? ".dwo" : "");
+  return known->second;
 }
 
 Result<DwarfFile> open_elf(const elf::File& file, const fs::path& path) {

@@ -163,11 +163,22 @@ class Reader {
     const auto at = own_attribute(variable, DW_AT_GNU_locviews);
     if (!at) return std::nullopt;
     const auto offset = number(at);
-    const DebugSections& sections = moment_.impl.sections();
-    const SectionBytes bytes = unit_version(variable) >= 5 ? sections.loclists : sections.loc;
-    const bool is_here = dwarf_cu_getdwarf(variable.cu) == moment_.impl.main.dwarf.get();
-    if (!offset || !is_here || *offset >= bytes.size()) return Views({});
-    return Views(std::span(bytes.data(), bytes.size()).subspan(*offset));
+    Dwarf* const file = dwarf_cu_getdwarf(variable.cu);
+    const DebugSections& sections = moment_.impl.sections_of(file);
+    const bool lists_have_head = unit_version(variable) >= 5;
+    const SectionBytes bytes = lists_have_head ? sections.loclists : sections.loc;
+    // GCC counts them from the section's beginning, and in .dwo files from behind the head, as indexes of lists are.
+    const std::uint64_t head = lists_have_head && moment_.impl.is_split(file) ? head_of_lists(bytes) : 0;
+    if (!offset || bytes.size() < head || *offset >= bytes.size() - head) return Views({});
+    return Views(bytes.subspan(head + *offset));
+  }
+
+  /// Bytes of the head of .debug_loclists (DWARF 5, 7.29): a length of 4 or, behind four bytes of ones, 8 bytes; 2 of
+  /// version, two sizes, and how many offsets there are.
+  [[nodiscard]] static std::uint64_t head_of_lists(SectionBytes bytes) {
+    constexpr std::uint64_t ones = 4, with_4 = 12, with_8 = 20;
+    const bool large = bytes.size() >= ones && std::ranges::all_of(bytes.first(ones), [](auto b) { return b == 0xff; });
+    return large ? with_8 : with_4;
   }
 
   [[nodiscard]] static WherePiece constant_piece(Dwarf_Attribute at) {
