@@ -25,9 +25,9 @@ struct RingTaker;
 }
 inline namespace v1 {
 
-/// The ring for a trace's events, made ahead: of 32 MiB the kernel clears every page, which takes as long as all the
-/// rest of a small trace's start (15 ms), and a thread of its own does it while the caller looks for probes and plans.
-/// Any thread may make and destroy it; the destructor waits for the kernel.
+/// The ring for a trace's events, made ahead: of 32 MiB the kernel clears every page, which takes 6 ms and more of a
+/// small trace's start, and a thread of its own does it while the caller looks for probes and plans. Any thread may
+/// make and destroy it, in the process that made it; the destructor waits for the kernel.
 class EventRing {
  public:
   /// Begins to make a ring for TraceOptions::ring_bytes `bytes`. Where it cannot be made, Tracer::start() tries again
