@@ -251,7 +251,8 @@ std::optional<std::uint64_t> unit_by_aranges(SectionBytes aranges, std::uint64_t
     if (bytes.fixed(1) != 0 || (size != 4 && size != 8)) return std::nullopt;
     // The pairs begin at a multiple of their size, counted from the head (DWARF 5, 6.1.2).
     const auto read = static_cast<std::uint64_t>(bytes.position() - aranges.data()) - at;
-    bytes.skip((2 * size - read % (2 * size)) % (2 * size));
+    const std::uint64_t pair = std::uint64_t{size} * 2;
+    bytes.skip((pair - read % pair) % pair);
     while (bytes.good() && static_cast<std::uint64_t>(bytes.position() - aranges.data()) < extent->end) {
       const std::uint64_t begin = bytes.fixed(size);
       const std::uint64_t length = bytes.fixed(size);

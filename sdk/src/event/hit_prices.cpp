@@ -44,7 +44,7 @@ TrappedInstruction instruction_at(const FilePlace& place, const ElfFile& file, N
 
 }  // namespace
 
-Result<HitPrices> HitPrices::measure(const LoadedObject& object, std::string program) {
+Result<HitPrices> HitPrices::measure(const LoadedObject& object, const std::string& program) {
   HitPrices prices;
   const AttachPlan& plan = object.plan();
   const NopOptimisation nops = kernel_facts().nops;

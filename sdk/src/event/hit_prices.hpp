@@ -19,7 +19,7 @@ class HitPrices {
  public:
   /// Of the sites of `plan`, for which `object` is loaded, where `program` runs. Takes some 100 ms for each kind of
   /// instruction. Errors: those of features::trap_cost().
-  [[nodiscard]] static Result<HitPrices> measure(const LoadedObject& object, std::string program);
+  [[nodiscard]] static Result<HitPrices> measure(const LoadedObject& object, const std::string& program);
 
   /// Of a hit of that site, ns, without the program.
   [[nodiscard]] double of_trap(std::uint32_t site) const noexcept { return of_traps_[site]; }
