@@ -23,18 +23,7 @@ static __always_inline __u64 register_sum(struct pt_regs* ctx, const __u32 count
   return sum;
 }
 
-#define REGISTERS(count)                           \
-  SEC("uprobe")                                    \
-  int hit_registers_##count(struct pt_regs* ctx) { \
-    __u64 sum = 0;                                 \
-                                                   \
-    HIT_TIMES(t) {                                 \
-      HIT_AGAIN;                                   \
-      sum += register_sum(ctx, count);             \
-    }                                              \
-    hit_sum += sum;                                \
-    return 0;                                      \
-  }
+#define REGISTERS(count) HIT_PROGRAM("uprobe", hit_registers_##count, register_sum(ctx, count))
 HIT_PROGRAMS(REGISTERS)
 
 /* A plain read for each, as everyone writes it. */
@@ -66,30 +55,14 @@ static __always_inline __u64 memory_sum(struct pt_regs* ctx, const __u32 count) 
   return sum;
 }
 
-#define MEMORY(count)                           \
-  SEC("uprobe")                                 \
-  int hit_memory_##count(struct pt_regs* ctx) { \
-    __u64 sum = 0;                              \
-                                                \
-    HIT_TIMES(t) {                              \
-      HIT_AGAIN;                                \
-      sum += memory_sum(ctx, count);            \
-    }                                           \
-    hit_sum += sum;                             \
-    return 0;                                   \
-  }
+#define MEMORY(count) HIT_PROGRAM("uprobe", hit_memory_##count, memory_sum(ctx, count))
 HIT_PROGRAMS(MEMORY)
 
-SEC("uprobe")
-int hit_mixed_12(struct pt_regs* ctx) {
-  __u64 sum = 0;
+static __always_inline __u64 mixed_sum(struct pt_regs* ctx) {
+  __u64 sum = load(ctx->rbp - 8) + load4(ctx->rbp - 16) + load(ctx->rbp - 24) + load4(ctx->rbp - 32);
 
-  HIT_TIMES(t) {
-    HIT_AGAIN;
-    sum += load(ctx->rbp - 8) + load4(ctx->rbp - 16) + load(ctx->rbp - 24) + load4(ctx->rbp - 32);
-    sum += load(ctx->rbp - 40) + load(ctx->r12) + load(ctx->r13 + 16) + 12;
-    sum += ctx->rdi + (__s32)ctx->rsi + ctx->rdx + (__u32)ctx->rcx;
-  }
-  hit_sum += sum;
-  return 0;
+  sum += load(ctx->rbp - 40) + load(ctx->r12) + load(ctx->r13 + 16) + 12;
+  return sum + ctx->rdi + (__s32)ctx->rsi + ctx->rdx + (__u32)ctx->rcx;
 }
+
+HIT_PROGRAM("uprobe", hit_mixed_12, mixed_sum(ctx))

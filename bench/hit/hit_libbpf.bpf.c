@@ -23,18 +23,7 @@ static __always_inline __u64 read_sum(struct pt_regs* ctx, const __u32 count) {
   return sum;
 }
 
-#define READ(count)                           \
-  SEC("usdt")                                 \
-  int hit_read_##count(struct pt_regs* ctx) { \
-    __u64 sum = 0;                            \
-                                              \
-    HIT_TIMES(t) {                            \
-      HIT_AGAIN;                              \
-      sum += read_sum(ctx, count);            \
-    }                                         \
-    hit_sum += sum;                           \
-    return 0;                                 \
-  }
+#define READ(count) HIT_PROGRAM("usdt", hit_read_##count, read_sum(ctx, count))
 HIT_PROGRAMS(READ)
 
 SEC("usdt")
