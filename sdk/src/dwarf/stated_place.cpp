@@ -2,6 +2,9 @@
 #include "dwarf/stated_place.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 
 #include "dwarf/compiler.hpp"
@@ -32,6 +35,40 @@ bool is_single(Dwarf_Attribute at) {
       return false;
   }
 }
+
+/// Goes through the entries of a location list, as far as they are looked at and the budget of all lists goes.
+class ListEntries {
+ public:
+  struct Entry {
+    std::uint64_t begin = 0, end = 0;
+    std::span<Dwarf_Op> expression;
+  };
+  ListEntries(Budget& budget, Dwarf_Attribute list) noexcept : budget_(budget), list_(list) {}
+
+  /// Nothing: there are no more, or no more are looked at.
+  [[nodiscard]] std::optional<Entry> next() {
+    if (left_ == 0 || !budget_.spend(cost_of_entry)) return std::nullopt;
+    --left_;
+    Dwarf_Addr begin = 0;
+    Dwarf_Addr end = 0;
+    Dwarf_Op* expression = nullptr;
+    std::size_t count = 0;
+    offset_ = dwarf_getlocations(&list_, offset_, &base_, &begin, &end, &expression, &count);
+    at_end_ = offset_ <= 0;
+    if (at_end_) return std::nullopt;
+    return Entry{begin, end, {expression, count}};
+  }
+  /// The list has no more, as far as it can be read.
+  [[nodiscard]] bool at_end() const noexcept { return at_end_; }
+
+ private:
+  Budget& budget_;
+  Dwarf_Attribute list_;
+  Dwarf_Addr base_ = 0;
+  std::ptrdiff_t offset_ = 0;
+  unsigned left_ = most_entries;
+  bool at_end_ = false;
+};
 
 class Reader {
  public:
@@ -64,16 +101,11 @@ class Reader {
     std::vector<ListedPlace> all;
     auto at = parameter.here ? own_expression(*parameter.here, DW_AT_location) : std::nullopt;
     if (!at || is_single(*at)) return all;
-    Dwarf_Addr base = 0;
-    Dwarf_Addr begin = 0;
-    Dwarf_Addr end = 0;
-    Dwarf_Op* each = nullptr;
-    std::size_t count = 0;
-    std::ptrdiff_t offset = 0;
-    while (all.size() < most_listed && moment_.impl.list_entries.spend(cost_of_entry)) {
-      offset = dwarf_getlocations(&*at, offset, &base, &begin, &end, &each, &count);
-      if (offset <= 0) break;
-      all.push_back({VirtAddr(begin), evaluate({each, count}, context_of(*at))});
+    ListEntries entries(moment_.impl.list_entries, *at);
+    while (all.size() < most_listed) {
+      const auto entry = entries.next();
+      if (!entry) break;
+      all.push_back({VirtAddr(entry->begin), evaluate(entry->expression, context_of(*at))});
     }
     return all;
   }
@@ -121,21 +153,14 @@ class Reader {
     const std::uint64_t pc = moment_.instance.pc.value;
     const std::uint64_t entry_view = number(own_attribute(moment_.die, DW_AT_GNU_entry_view)).value_or(0);
     auto views = views_of(*parameter.here);
-    Dwarf_Addr base = 0;
-    Dwarf_Addr begin = 0;
-    Dwarf_Addr end = 0;
-    Dwarf_Op* each = nullptr;
-    std::size_t length = 0;
-    std::ptrdiff_t offset = 0;
-    for (unsigned i = 0; i < most_entries && moment_.impl.list_entries.spend(cost_of_entry); ++i) {
-      offset = dwarf_getlocations(&at, offset, &base, &begin, &end, &each, &length);
-      if (offset <= 0) return false;
+    ListEntries entries(moment_.impl.list_entries, at);
+    while (const auto entry = entries.next()) {
       const std::uint64_t view = views ? views->next() : 0;
       if (views) views->next();  // where it ends
-      if (begin == pc && pc < end && view > entry_view) return true;
-      if (end == pc && !std::ranges::equal(std::span(each, length), expression, same)) return true;
+      if (entry->begin == pc && pc < entry->end && view > entry_view) return true;
+      if (entry->end == pc && !std::ranges::equal(entry->expression, expression, same)) return true;
     }
-    return true;
+    return !entries.at_end();
   }
 
   /// Numbers of a list of views: two for each entry of the list of places. Behind its end they are as large as can be.
@@ -198,22 +223,15 @@ class Reader {
   [[nodiscard]] bool find_expression(Dwarf_Attribute& at, bool single, bool arrives, Dwarf_Op*& expression,
                                      std::size_t& count) const {
     if (single) return dwarf_getlocation(&at, &expression, &count) == 0;
-    Dwarf_Addr base = 0;
-    Dwarf_Addr begin = 0;
-    Dwarf_Addr end = 0;
-    Dwarf_Op* each = nullptr;
-    std::size_t length = 0;
-    bool found = false;
-    std::ptrdiff_t offset = 0;
     const std::uint64_t pc = moment_.instance.pc.value;
-    for (unsigned i = 0; i < most_entries && !found && moment_.impl.list_entries.spend(cost_of_entry); ++i) {
-      offset = dwarf_getlocations(&at, offset, &base, &begin, &end, &each, &length);
-      if (offset <= 0) break;
-      found = (begin <= pc && pc < end) || (begin == pc && arrives);
+    ListEntries entries(moment_.impl.list_entries, at);
+    while (const auto entry = entries.next()) {
+      if (!(entry->begin <= pc && pc < entry->end) && !(entry->begin == pc && arrives)) continue;
+      expression = entry->expression.data();
+      count = entry->expression.size();
+      return true;
     }
-    expression = each;
-    count = length;
-    return found;
+    return false;
   }
 
   [[nodiscard]] std::variant<Sum, std::string> frame_base() {
