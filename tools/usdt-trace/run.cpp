@@ -101,11 +101,13 @@ usdt::StopToken Run::told_over() {
     teller_ = std::jthread([this](const std::stop_token& done) {
       constexpr std::chrono::milliseconds moment{20};  // the end of a trace may wait for it so long
       while (!over() && !done.stop_requested()) std::this_thread::sleep_for(moment);
-      told_.request_stop();
+      if (over()) told_.request_stop();
     });
   }
   return told_.get_token();
 }
+
+void Run::stop_telling() { teller_ = {}; }
 
 bool Run::patient() {
   constexpr std::chrono::seconds grace{1};

@@ -60,6 +60,8 @@ class Run {
   [[nodiscard]] bool over() const;
   /// Hears within a moment that it is over, whatever the loop that looks for that is waiting for.
   [[nodiscard]] usdt::StopToken told_over();
+  /// Nobody who asked told_over() waits for anything any more: the thread that looks for the end is done without.
+  void stop_telling();
   /// It shall end.
   void end() { ended_ = true; }
   /// How long it may go on at most.

@@ -106,6 +106,9 @@ class Session {
       if (auto begun = question->begin_following(); !begun) return about(*question, begun.error());
       question->tell_attached();
     }
+    // From here on only who waits for servers of debug files has to be told when it is over.
+    if (std::ranges::none_of(questions_, [](const auto& each) { return each->flags().debuginfod; }))
+      run_.stop_telling();
     return {};
   }
 
