@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <cerrno>
 #include <cstring>
@@ -92,17 +91,11 @@ Result<void> Attachment::make_room() const {
     if (is_wanted(link))
       needed += std::holds_alternative<Index<PlannedFile>>(plan_.groups[link.group].of) ? pids_.size() : 1;
   constexpr std::size_t spare = 64;
-  needed += spare;
-  std::size_t left = sys::descriptors_left();
-  if (left >= needed) return {};
-  rlimit limit{};
-  ::getrlimit(RLIMIT_NOFILE, &limit);
-  sys::make_room_for(static_cast<std::size_t>(limit.rlim_cur) - left + needed);
-  left = sys::descriptors_left();
-  if (left >= needed) return {};
+  const std::size_t room = sys::make_room_for_more(needed + spare);
+  if (room >= needed + spare) return {};
   return fail(ErrorKind::limit, fmt::format("{} links need as many descriptors, and {} are left: raise `ulimit -n`, or "
                                             "trace fewer files at once",
-                                            needed - spare, left > spare ? left - spare : 0));
+                                            needed, room > spare ? room - spare : 0));
 }
 
 const std::string& Attachment::name_of(Program number) const {

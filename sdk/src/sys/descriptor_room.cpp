@@ -17,11 +17,13 @@ void make_room_for(std::size_t descriptors) noexcept {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-std::size_t descriptors_left() noexcept {
-  rlimit limit{};
+std::size_t make_room_for_more(std::size_t descriptors) noexcept {
   const UniqueFd lowest(::open("/", O_PATH | O_CLOEXEC));
-  if (!lowest || ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
-  return static_cast<std::size_t>(limit.rlim_cur) - static_cast<std::size_t>(lowest.get());
+  if (!lowest) return 0;
+  const auto used = static_cast<std::size_t>(lowest.get());
+  make_room_for(used + descriptors);
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? static_cast<std::size_t>(limit.rlim_cur) - used : 0;
 }
 
 }  // namespace usdt::sys

@@ -9,7 +9,8 @@ namespace usdt::sys {
 /// lowered.
 void make_room_for(std::size_t descriptors) noexcept;
 
-/// How many more there may be, at least: the numbers above the lowest one that is free.
-[[nodiscard]] std::size_t descriptors_left() noexcept;
+/// The same for so many more than there are. Returns how many more there can be then, at least: the numbers above the
+/// lowest one that is free.
+[[nodiscard]] std::size_t make_room_for_more(std::size_t descriptors) noexcept;
 
 }  // namespace usdt::sys
