@@ -182,8 +182,8 @@ static __always_inline int count_hit_of(const struct usdt_ctx *ctx)
 	return usdt_calls() && ctx->returns ? 0 : count_hit(usdt_site(ctx));
 }
 
-/* Written out instead of USDT_PROGRAM(), which begins with the hit's context: where there is one site, nothing about the
- * hit is asked, and the verifier removes that. */
+/* Written out instead of USDT_PROGRAM(), which begins with the hit's context: where there is one site, nothing about
+ * the hit is asked, and the verifier removes that. */
 SEC("uprobe")
 int usdt_trace_count(void *regs)
 {
