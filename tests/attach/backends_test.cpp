@@ -3,8 +3,8 @@
 
 #include <set>
 
-#include "attach/backend.hpp"
 #include "fake_syscalls.hpp"
+#include "link/backend.hpp"
 
 namespace usdt::backends {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "attach/file_guard.hpp"
+#include "link/file_guard.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -5,8 +5,8 @@
 
 #include <set>
 
-#include "attach/kernel_backend.hpp"
 #include "fake_syscalls.hpp"
+#include "link/kernel_backend.hpp"
 
 namespace usdt::backends {
 namespace {

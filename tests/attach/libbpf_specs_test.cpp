@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "attach/libbpf_specs.hpp"
+#include "program/libbpf_specs.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "attach/specialise.hpp"
+#include "program/specialise.hpp"
 
 #include <elf.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "attach/verifier_log.hpp"
+#include "program/verifier_log.hpp"
 
 #include <gtest/gtest.h>
 

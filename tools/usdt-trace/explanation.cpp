@@ -300,9 +300,8 @@ usdt::Result<std::vector<ExplainedLinks>> links_of(const Flags& flags, const usd
     links.sites += link.sites.size();
     links.links += usdt::backend_info(backend).one_link ? 1 : link.sites.size();
     programs[backend].insert(link.program.value);
-    // A trampoline's program is for one function.
-    const bool of_one = backend == usdt::Backend::tracing || backend == usdt::Backend::tp_btf;
-    links.programs = of_one ? links.sites : programs[backend].size();
+    const bool of_one_point = usdt::backend_info(backend).tied == usdt::TiedTo::point;
+    links.programs = of_one_point ? links.sites : programs[backend].size();
   }
   std::vector<ExplainedLinks> all;
   for (const auto& [backend, links] : by_backend) all.push_back(links);
@@ -325,23 +324,11 @@ std::vector<ExplainedRefusal> refusals_of(const usdt::AttachPlan& plan) {
 /// Of what this plan depends on, what the kernel does not tell this user.
 std::vector<std::string> assumed_features(const usdt::AttachPlan& plan) {
   std::vector<usdt::Feature> asked;
-  if (!plan.files.empty())
-    asked = {usdt::Feature::uprobe_multi, usdt::Feature::attach_cookie, usdt::Feature::uprobe_session,
-             usdt::Feature::nop5, usdt::Feature::nop10};
-  const auto add_where = [&](auto&& is_meant, std::initializer_list<usdt::Feature> features) {
-    if (std::ranges::any_of(plan.groups, is_meant)) asked.insert(asked.end(), features);
-  };
-  const auto by = [](usdt::Backend backend) {
-    return [backend](const usdt::AttachGroup& group) { return group.backend == backend; };
-  };
-  add_where(by(usdt::Backend::raw_tp), {usdt::Feature::raw_tp_cookie});
-  add_where(by(usdt::Backend::tp_btf), {usdt::Feature::tp_btf_func_arg});
-  add_where(
-      [](const usdt::AttachGroup& group) {
-        return usdt::backend_info(group.backend).points == usdt::PointKind::kernel_function;
-      },
-      {usdt::Feature::kprobe_multi, usdt::Feature::kprobe_session, usdt::Feature::tracing,
-       usdt::Feature::tracing_multi});
+  for (const usdt::AttachGroup& group : plan.groups) {
+    for (const usdt::Feature feature : usdt::backend_info(group.backend).decided_by) {
+      if (std::ranges::find(asked, feature) == asked.end()) asked.push_back(feature);
+    }
+  }
   std::vector<std::string> assumed;
   for (const usdt::Feature feature : asked) {
     const usdt::FeatureState state = usdt::probe_feature(feature);

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "usdt/feature.hpp"
 #include "usdt/moment.hpp"
 #include "usdt/result.hpp"
 
@@ -38,6 +40,9 @@ enum class Misses : std::uint8_t {
   in_kprobe,   ///< the processor was within a BPF program or map call
 };
 
+/// What a program is tied to when it is loaded: the kernel wants another one for each other.
+enum class TiedTo : std::uint8_t { nothing, module, point };
+
 /// One backend, for people and tools to choose from.
 struct BackendInfo {
   std::string_view name;   ///< "uprobe_multi"
@@ -45,8 +50,11 @@ struct BackendInfo {
   PointKind points = PointKind::file;
   bool one_link = false;  ///< for all sites of a file or module; else one each
   Misses misses = Misses::none;
+  TiedTo tied = TiedTo::nothing;
+  /// What decides that a plan takes it and not another one for the same points, and what a hit costs then.
+  std::span<const Feature> decided_by = {};
 };
-/// Of automatic, only the name.
+/// Of automatic, the name and what decides.
 [[nodiscard]] const BackendInfo& backend_info(Backend backend) noexcept;
 
 [[nodiscard]] std::string_view to_string(Backend backend) noexcept;

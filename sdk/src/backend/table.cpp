@@ -10,7 +10,7 @@ namespace usdt {
 inline namespace v1 {
 
 const BackendInfo& backend_info(Backend backend) noexcept {
-  static constexpr BackendInfo automatic{.name = "automatic", .since = {}};
+  static constexpr BackendInfo automatic{.name = "automatic", .since = {}, .decided_by = backends::kOfFiles};
   return backend == Backend::automatic ? automatic : backends::row_of(backend).info;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is known of each backend, in one place. How it is attached is in attach/attach_table.hpp.
+// What is known of each backend, in one place. How it is attached is in link/attach_table.hpp.
 #pragma once
 
 #include <array>
@@ -43,9 +43,6 @@ struct Moments {
   }
 };
 
-/// What a program is tied to when it is loaded, so that it has to be loaded again for each other one.
-enum class TiedTo : std::uint8_t { nothing, module, point };
-
 struct BackendRow {
   Backend backend = Backend::automatic;
   BackendInfo info;
@@ -63,11 +60,18 @@ struct BackendRow {
   Ability cookies = nullptr;   ///< without which it has no attach cookies
   Ability sessions = nullptr;  ///< without which both ends are two programs; null: as `moments` says
   usdt_source source = USDT_SOURCE_USER;
-  Ability slot_helper = nullptr;  ///< USDT_SOURCE_SLOTS: without which it is USDT_SOURCE_OLD_SLOTS
-  TiedTo tied = TiedTo::nothing;
+  Ability slot_helper = nullptr;   ///< USDT_SOURCE_SLOTS: without which it is USDT_SOURCE_OLD_SLOTS
   bool on_perf_event = false;      ///< the link is on a perf event
   std::uint8_t tracer_frames = 0;  ///< PlannedSite::tracer_frames
 };
+
+// BackendInfo::decided_by.
+inline constexpr std::array kOfFiles = {Feature::uprobe_multi, Feature::attach_cookie, Feature::uprobe_session,
+                                        Feature::nop5, Feature::nop10};
+inline constexpr std::array kOfKernelFunctions = {Feature::kprobe_multi, Feature::kprobe_session, Feature::tracing,
+                                                  Feature::tracing_multi};
+inline constexpr std::array kOfRawTracepoints = {Feature::raw_tp_cookie};
+inline constexpr std::array kOfTypedTracepoints = {Feature::tp_btf_func_arg};
 
 // Stacks (tracer_frames) are taken from the registers at a kprobe; elsewhere from within the program: that, and the
 // trampoline that called it. Behind it, a raw tracepoint has the kernel's own helpers, which differ by version
@@ -75,7 +79,7 @@ struct BackendRow {
 /// All of them in the order of their enumerators: of those for the same points, the cheapest first.
 inline constexpr std::array kBackends = {
     BackendRow{.backend = Backend::uprobe_multi,
-               .info = {"uprobe_multi", "Linux 6.6", PointKind::file, true},
+               .info = {"uprobe_multi", "Linux 6.6", PointKind::file, true, Misses::none, TiedTo::nothing, kOfFiles},
                .program_type = sys::bpf_prog_type_kprobe,
                .moments = {.entry = true},
                .attach_types = {.entry = sys::bpf_attach_trace_uprobe_multi},
@@ -83,47 +87,50 @@ inline constexpr std::array kBackends = {
                .exact_pid = Feature::uprobe_multi_pid,
                .at_returns = Backend::uprobe_return},
     BackendRow{.backend = Backend::perf_uprobe,
-               .info = {"perf_uprobe", "Linux 4.17, with cookies 5.15", PointKind::file, false},
+               .info = {"perf_uprobe", "Linux 4.17, with cookies 5.15", PointKind::file, false, Misses::none,
+                        TiedTo::nothing, kOfFiles},
                .program_type = sys::bpf_prog_type_kprobe,
                .moments = {.entry = true},
                .attach_types = {},
                .at_returns = Backend::perf_uretprobe,
                .on_perf_event = true},
     BackendRow{.backend = Backend::perf_uretprobe,
-               .info = {"perf_uretprobe", "Linux 4.17, with cookies 5.15", PointKind::file, false},
+               .info = {"perf_uretprobe", "Linux 4.17, with cookies 5.15", PointKind::file, false, Misses::none,
+                        TiedTo::nothing, kOfFiles},
                .program_type = sys::bpf_prog_type_kprobe,
                .moments = {.exit = true},
                .attach_types = {},
                .on_perf_event = true},
     BackendRow{.backend = Backend::uprobe_return,
-               .info = {"uprobe_return", "Linux 6.6", PointKind::file, true},
+               .info = {"uprobe_return", "Linux 6.6", PointKind::file, true, Misses::none, TiedTo::nothing, kOfFiles},
                .program_type = sys::bpf_prog_type_kprobe,
                .moments = {.exit = true},
                .attach_types = {.exit = sys::bpf_attach_trace_uprobe_multi},
                .feature = Feature::uprobe_multi,
                .exact_pid = Feature::uprobe_multi_pid},
     BackendRow{.backend = Backend::uprobe_session,
-               .info = {"uprobe_session", "Linux 6.13", PointKind::file, true},
+               .info = {"uprobe_session", "Linux 6.13", PointKind::file, true, Misses::none, TiedTo::nothing, kOfFiles},
                .program_type = sys::bpf_prog_type_kprobe,
                .moments = {.both = true},
                .attach_types = {.both = sys::bpf_attach_trace_uprobe_session},
                .feature = Feature::uprobe_session,
                .exact_pid = Feature::uprobe_multi_pid},
-    BackendRow{
-        .backend = Backend::kprobe_session,
-        .info = {"kprobe_session", "Linux 6.10, CONFIG_FPROBE", PointKind::kernel_function, true, Misses::in_kprobe},
-        .program_type = sys::bpf_prog_type_kprobe,
-        .moments = {.both = true},
-        .attach_types = {.both = sys::bpf_attach_trace_kprobe_session},
-        .family = KernelFamily::kprobe,
-        .needs = &KernelAbilities::kprobe_session,
-        .lack = "kprobe sessions (Linux 6.10)",
-        .cookies = &KernelAbilities::perf_cookies,
-        .sessions = &KernelAbilities::kprobe_session,
-        .source = USDT_SOURCE_KERNEL},
+    BackendRow{.backend = Backend::kprobe_session,
+               .info = {"kprobe_session", "Linux 6.10, CONFIG_FPROBE", PointKind::kernel_function, true,
+                        Misses::in_kprobe, TiedTo::nothing, kOfKernelFunctions},
+               .program_type = sys::bpf_prog_type_kprobe,
+               .moments = {.both = true},
+               .attach_types = {.both = sys::bpf_attach_trace_kprobe_session},
+               .family = KernelFamily::kprobe,
+               .needs = &KernelAbilities::kprobe_session,
+               .lack = "kprobe sessions (Linux 6.10)",
+               .cookies = &KernelAbilities::perf_cookies,
+               .sessions = &KernelAbilities::kprobe_session,
+               .source = USDT_SOURCE_KERNEL},
     BackendRow{
         .backend = Backend::kprobe_multi,
-        .info = {"kprobe_multi", "Linux 5.18, CONFIG_FPROBE", PointKind::kernel_function, true, Misses::in_kprobe},
+        .info = {"kprobe_multi", "Linux 5.18, CONFIG_FPROBE", PointKind::kernel_function, true, Misses::in_kprobe,
+                 TiedTo::nothing, kOfKernelFunctions},
         .program_type = sys::bpf_prog_type_kprobe,
         .moments = {.entry = true, .exit = true},
         .attach_types = {.entry = sys::bpf_attach_trace_kprobe_multi, .exit = sys::bpf_attach_trace_kprobe_multi},
@@ -134,7 +141,7 @@ inline constexpr std::array kBackends = {
         .source = USDT_SOURCE_KERNEL},
     BackendRow{.backend = Backend::perf_kprobe,
                .info = {"perf_kprobe", "Linux 4.17, CONFIG_KPROBE_EVENTS", PointKind::kernel_function, false,
-                        Misses::in_kprobe},
+                        Misses::in_kprobe, TiedTo::nothing, kOfKernelFunctions},
                .program_type = sys::bpf_prog_type_kprobe,
                .moments = {.entry = true, .exit = true},
                .attach_types = {},
@@ -145,7 +152,8 @@ inline constexpr std::array kBackends = {
                .source = USDT_SOURCE_KERNEL,
                .on_perf_event = true},
     BackendRow{.backend = Backend::tracing_multi,
-               .info = {"tracing_multi", "Linux 7.2, x86-64", PointKind::kernel_function, true, Misses::in_program},
+               .info = {"tracing_multi", "Linux 7.2, x86-64", PointKind::kernel_function, true, Misses::in_program,
+                        TiedTo::module, kOfKernelFunctions},
                .program_type = sys::bpf_prog_type_tracing,
                .moments = {.entry = true, .exit = true, .both = true},
                .attach_types = {.entry = sys::bpf_attach_trace_fentry_multi,
@@ -158,10 +166,10 @@ inline constexpr std::array kBackends = {
                .sessions = &KernelAbilities::tracing_multi,
                .source = USDT_SOURCE_SLOTS,
                .slot_helper = &KernelAbilities::func_arg,
-               .tied = TiedTo::module,
                .tracer_frames = 2},
     BackendRow{.backend = Backend::tracing,
-               .info = {"tracing", "Linux 5.5, arm64 6.4", PointKind::kernel_function, false, Misses::in_program},
+               .info = {"tracing", "Linux 5.5, arm64 6.4", PointKind::kernel_function, false, Misses::in_program,
+                        TiedTo::point, kOfKernelFunctions},
                .program_type = sys::bpf_prog_type_tracing,
                .moments = {.entry = true, .exit = true, .both = true},
                .attach_types = {.entry = sys::bpf_attach_trace_fentry,
@@ -174,10 +182,10 @@ inline constexpr std::array kBackends = {
                .sessions = &KernelAbilities::tracing_session,
                .source = USDT_SOURCE_SLOTS,
                .slot_helper = &KernelAbilities::func_arg,
-               .tied = TiedTo::point,
                .tracer_frames = 2},
     BackendRow{.backend = Backend::raw_tp,
-               .info = {"raw_tp", "Linux 4.17", PointKind::tracepoint, false, Misses::in_program},
+               .info = {"raw_tp", "Linux 4.17", PointKind::tracepoint, false, Misses::in_program, TiedTo::nothing,
+                        kOfRawTracepoints},
                .program_type = sys::bpf_prog_type_raw_tracepoint,
                .moments = {.entry = true},
                .attach_types = {},
@@ -186,7 +194,8 @@ inline constexpr std::array kBackends = {
                .source = USDT_SOURCE_RAW,
                .tracer_frames = 1},
     BackendRow{.backend = Backend::tp_btf,
-               .info = {"tp_btf", "Linux 5.5, CONFIG_DEBUG_INFO_BTF", PointKind::tracepoint, false, Misses::in_program},
+               .info = {"tp_btf", "Linux 5.5, CONFIG_DEBUG_INFO_BTF", PointKind::tracepoint, false, Misses::in_program,
+                        TiedTo::point, kOfTypedTracepoints},
                .program_type = sys::bpf_prog_type_tracing,
                .moments = {.entry = true},
                .attach_types = {.entry = sys::bpf_attach_trace_raw_tp},
@@ -196,7 +205,6 @@ inline constexpr std::array kBackends = {
                .cookies = &KernelAbilities::raw_tp_cookies,
                .source = USDT_SOURCE_SLOTS,
                .slot_helper = &KernelAbilities::tp_btf_func_arg,
-               .tied = TiedTo::point,
                .tracer_frames = 1},
 };
 

@@ -11,10 +11,10 @@
 #include <iterator>
 #include <utility>
 
-#include "attach/object_copy.hpp"
-#include "attach/process_list.hpp"
 #include "btf/types.hpp"
 #include "follow.bpf.hpp"
+#include "program/object_copy.hpp"
+#include "program/process_list.hpp"
 #include "sys/pid_namespace.hpp"
 #include "usdt/features.hpp"
 

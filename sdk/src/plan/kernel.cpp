@@ -26,7 +26,6 @@ using backends::Ability;
 using backends::BackendRow;
 using backends::kBackends;
 using backends::row_of;
-using backends::TiedTo;
 using resolve::Convention;
 using resolve::KernelSignature;
 
@@ -145,7 +144,7 @@ class KernelPlanner {
                                 tracepoint || function.ftrace);
     if (!method) return fail(method.error());
     std::string refusal = why_not(entry, *method);
-    if (refusal.empty() && entry.kind.family == KernelFamily::any && row_of(method->backend).tied == TiedTo::point)
+    if (refusal.empty() && entry.kind.family == KernelFamily::any && row_of(method->backend).info.tied == TiedTo::point)
       refusal = why_unsure(signature_of(entry, *method));
     if (!refusal.empty() && entry.kind.family == KernelFamily::any && options_.kernel_backend == Backend::automatic) {
       // Trampolines do not take it, kprobes may.

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "link/attachment.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+
+#include "backend/table.hpp"
+#include "link/attach_table.hpp"
+#include "program/process_list.hpp"
+#include "sys/descriptor_room.hpp"
+#include "sys/uapi.hpp"
+#include "usdt/discover.hpp"
+#include "usdt/privilege.hpp"
+
+namespace usdt {
+inline namespace v1 {
+namespace {
+
+std::string errno_text(int os_error) {
+  // Of kprobes: can_probe(), arch/x86/kernel/kprobes/core.c.
+  if (os_error == EILSEQ)
+    return "no instruction begins there, as far as the kernel can tell, or another tool has put a breakpoint there "
+           "(EILSEQ)";
+  return os_error == sys::enotsupp ? "ENOTSUPP" : std::strerror(os_error);
+}
+
+PlannedLink without(const std::unordered_set<std::uint32_t>& sites, const PlannedLink& planned) {
+  PlannedLink link{.group = planned.group, .program = planned.program};
+  for (std::size_t i = 0; i < planned.sites.size(); ++i) {
+    if (sites.contains(planned.sites[i].value)) continue;
+    link.offsets.push_back(planned.offsets[i]);
+    if (!planned.ref_ctr_offsets.empty()) link.ref_ctr_offsets.push_back(planned.ref_ctr_offsets[i]);
+    link.cookies.push_back(planned.cookies[i]);
+    link.sites.push_back(planned.sites[i]);
+  }
+  return link;
+}
+
+/// Those of a link that are at some place at least: of a function that returns at several, one.
+std::size_t count_sites(const PlannedLink& link, const std::vector<backends::Refusal>& refused) {
+  std::vector<bool> taken(link.sites.size(), true);
+  for (const backends::Refusal& each : refused) taken[each.index] = false;
+  std::unordered_set<std::uint32_t> sites;
+  for (std::size_t i = 0; i < taken.size(); ++i)
+    if (taken[i]) sites.insert(link.sites[i].value);
+  return sites.size();
+}
+
+std::string why_refused(const KernelModule& module, int os_error) {
+  if (os_error == ENOENT && !module.name.empty()) return fmt::format("it, or its module '{}', is gone", module.name);
+  return fmt::format("the kernel refuses it: {}", errno_text(os_error));
+}
+std::string why_refused(std::uint64_t file_offset, int os_error) {
+  return fmt::format("the kernel refuses file offset 0x{:x}: {}", file_offset, errno_text(os_error));
+}
+
+}  // namespace
+
+Error Attachment::explain(const Error& error, std::string_view what, Backend backend) {
+  if (error.kind == ErrorKind::no_permission) {
+    if (auto privilege = check_privilege(backend); !privilege) return privilege.error();
+  }
+  return error.within(fmt::format("attach {} by {}", what, to_string(backend)));
+}
+
+Result<std::unique_ptr<Link::Impl>> Attachment::run() {
+  impl_->plan = object_.plan;
+  impl_->backend = object_.backend;
+  impl_->carrier = object_.carriers.carrier;
+  impl_->carrier_text = object_.carriers.describe();
+  impl_->program = program_;
+  if (auto room = make_room(); !room) return fail(room.error());
+  for (const Index<PlannedLink> number : object_.carriers.links.indices()) {
+    if (stop_.stop_requested()) return fail(ErrorKind::stopped, "not all sites were attached, and none stays so");
+    if (!is_wanted(object_.carriers.links[number])) continue;
+    if (auto added = add(number); !added) return fail(added.error());
+  }
+  if (impl_->attached > 0) return std::move(impl_);
+  if (first_refusal_) return fail(*first_refusal_);
+  if (impl_->refused.empty()) return fail(ErrorKind::not_found, "the plan has no site to attach");
+  return fail(ErrorKind::not_supported, fmt::format("no site could be attached: {}", impl_->refused.front().reason));
+}
+
+Result<void> Attachment::make_room() const {
+  std::size_t needed = 0;
+  for (const PlannedLink& link : object_.carriers.links)
+    if (is_wanted(link))
+      needed += std::holds_alternative<Index<PlannedFile>>(plan_.groups[link.group].of) ? pids_.size() : 1;
+  constexpr std::size_t spare = 64;
+  const std::size_t room = sys::make_room_for_more(needed + spare);
+  if (room >= needed + spare) return {};
+  return fail(ErrorKind::limit, fmt::format("{} links need as many descriptors, and {} are left: raise `ulimit -n`, or "
+                                            "trace fewer files at once",
+                                            needed, room > spare ? room - spare : 0));
+}
+
+const std::string& Attachment::name_of(Program number) const {
+  const auto named = object_.carriers.programs[number].kind.program;
+  return named ? plan_.programs[*named] : program_;
+}
+
+bool Attachment::is_wanted(const PlannedLink& planned) const {
+  const auto* file = std::get_if<Index<PlannedFile>>(&plan_.groups[planned.group].of);
+  if (file && without_.contains(*file)) return false;
+  return program_.empty() || name_of(planned.program) == program_;
+}
+
+const bpf_program* Attachment::program_of(Program number) const {
+  return bpf_object__find_program_by_name(object_.copies[number.value].get(), name_of(number).c_str());
+}
+
+Result<int> Attachment::fd_of(Program number) const {
+  const bpf_program* program = program_of(number);
+  const int fd = program ? bpf_program__fd(program) : -1;
+  if (fd < 0)
+    return fail(ErrorKind::not_found, fmt::format("the BPF object has no program '{}' loaded", name_of(number)));
+  return fd;
+}
+
+Result<void> Attachment::add(Index<PlannedLink> number) {
+  if (std::exchange(links_[number.value].added, true)) return {};
+  const PlannedLink& planned = object_.carriers.links[number];
+  if (!planned.ends) return attach(number, planned);
+  if (auto ended = add(*planned.ends); !ended) return ended;
+  const auto& endless = links_[planned.ends->value].refused;
+  return endless.empty() ? attach(number, planned) : attach(number, without(endless, planned));
+}
+
+Result<void> Attachment::attach(Index<PlannedLink> number, const PlannedLink& link) {
+  if (link.sites.empty()) return {};
+  const auto* file = std::get_if<Index<PlannedFile>>(&plan_.groups[link.group].of);
+  if (file && !runs_here(plan_.files[*file].elf->machine())) {
+    refuse_foreign(link, plan_.files[*file]);
+    return {};
+  }
+  auto program_fd = fd_of(link.program);
+  if (!program_fd) return fail(program_fd.error());
+  auto links = file ? attach_file(*program_fd, link, plan_.files[*file]) : attach_kernel(*program_fd, link);
+  if (!links) return fail(links.error());
+  if (!first_refusal_) first_refusal_ = links->first_refusal;
+  const auto probes = file ? std::vector<Index<PlannedProbe>>{} : attached_probes(link, *links);
+  const Backend backend = backend_of(link);
+  impl_->note_served(*links, backend, probes);
+  if (auto kept = keep_program(number, *program_fd, *links, backend, probes); !kept) return kept;
+  take(number, link, std::move(*links));
+  return {};
+}
+
+Backend Attachment::backend_of(const PlannedLink& link) const {
+  const Backend planned = plan_.groups[link.group].backend;
+  const ProgramKind& kind = object_.carriers.programs[link.program].kind;
+  const Moment moment = kind.returns == ReturnBy::probe ? kind.moment : Moment::entry;  // on RET: as anywhere
+  return backends::row_of(planned == Backend::automatic ? object_.backend : planned, moment).backend;
+}
+
+void Attachment::refuse_foreign(const PlannedLink& link, const PlannedFile& file) {
+  for (const Index<PlannedSite> site : link.sites)
+    refuse(site, fmt::format("{} is for {}, which this kernel does not run", file.target.path.string(),
+                             to_string(file.elf->machine())));
+}
+
+std::vector<Index<PlannedProbe>> Attachment::attached_probes(const PlannedLink& link,
+                                                             const backends::FileLinks& links) const {
+  std::vector<Index<PlannedProbe>> probes;
+  std::unordered_set<std::size_t> refused;
+  for (const backends::Refusal& refusal : links.refused) refused.insert(refusal.index);
+  for (std::size_t i = 0; i < link.sites.size(); ++i) {
+    if (!refused.contains(i)) probes.push_back(plan_.sites[link.sites[i]].probe);
+  }
+  return probes;
+}
+
+Result<void> Attachment::keep_program(Index<PlannedLink> link, int fd, backends::FileLinks& links, Backend backend,
+                                      const std::vector<Index<PlannedProbe>>& probes) {
+  std::move(links.programs.begin(), links.programs.end(), std::back_inserter(impl_->programs));
+  if (!links.programs.empty()) return {};
+  const auto [kept, fresh] = kept_.try_emplace(object_.carriers.links[link].program.value, impl_->programs.size());
+  const auto* file = std::get_if<Index<PlannedFile>>(&plan_.groups[object_.carriers.links[link].group].of);
+  impl_->note_program(kept->second, backend, probes, file ? std::optional(*file) : std::nullopt);
+  if (!fresh) return {};
+  sys::UniqueFd duplicate(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!duplicate) return fail(os_failure(ErrorKind::limit, "keep the program", errno));
+  impl_->programs.push_back(std::move(duplicate));
+  return {};
+}
+
+void Attachment::take(Index<PlannedLink> number, const PlannedLink& link, backends::FileLinks links) {
+  const Backend backend = backend_of(link);
+  const AttachGroup& group = plan_.groups[link.group];
+  const auto* file = std::get_if<Index<PlannedFile>>(&group.of);
+  // Of calls that two programs share, the one at the entry is the one that counts.
+  const PlannedProgram& program = object_.carriers.programs[link.program];
+  const bool counts = !program.partner || program.kind.moment == Moment::entry;
+  const std::size_t attached = counts ? count_sites(link, links.refused) : 0;
+  impl_->attached += attached;
+  if (counts) impl_->by_backend[backend] += attached;
+  if (impl_->backend == Backend::automatic) impl_->backend = backend;
+  for (backends::LinkFd& fd : links.fds) {
+    fd.backend = backend;
+    if (file) fd.file = *file;
+    if (!counts) fd.sites = 0;
+  }
+  std::move(links.fds.begin(), links.fds.end(), std::back_inserter(impl_->fds));
+  if (file && counts) impl_->sites_of_file[{*file, backend}] += attached;
+  std::move(links.events.begin(), links.events.end(), std::back_inserter(impl_->events));
+  impl_->event_files.resize(impl_->events.size(), file ? std::optional(*file) : std::nullopt);
+  for (const backends::Refusal& refusal : links.refused) {
+    links_[number.value].refused.insert(link.sites[refusal.index].value);
+    refuse(link.sites[refusal.index], file ? why_refused(link.offsets[refusal.index], refusal.os_error)
+                                           : why_refused(std::get<KernelModule>(group.of), refusal.os_error));
+  }
+}
+
+Result<backends::FileLinks> Attachment::attach_file(int program_fd, const PlannedLink& link,
+                                                    const PlannedFile& file) const {
+  const Backend backend = backend_of(link);
+  const backends::SiteArrays sites{link.offsets, link.ref_ctr_offsets, link.cookies};
+  backends::FileLinks links;
+  bool attached = false;
+  for (const pid_t pid : pids_) {
+    const backends::AttachTarget target{program_fd, fmt::format("/proc/self/fd/{}", file.elf->fd()), pid};
+    auto more = backends::attach_row(backend).to_file(target, sites);
+    if (!more && pids_.size() > 1 && backends::has_ended(pid)) continue;
+    if (!more) return fail(explain(more.error(), file.target.path.string(), backend));
+    attached = true;
+    links.append(std::move(*more));
+  }
+  if (!attached) return fail(ErrorKind::not_found, "the processes to trace have ended");
+  if (!file.elf->unchanged())
+    return fail(ErrorKind::changed,
+                fmt::format("{} changed on disk while it was being attached: is somebody writing it?",
+                            file.target.path.string()));
+  return links;
+}
+
+}  // namespace v1
+}  // namespace usdt

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "usdt/bpf_object.hpp"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "program/bpf_object_impl.hpp"
+#include "program/map_source.hpp"
+#include "program/spec_maps.hpp"
+#include "program/specialise.hpp"
+#include "sys/regular_file.hpp"
+#include "usdt/features.hpp"
+
+namespace usdt {
+inline namespace v1 {
+
+// --- opened ----------------------------------------------------------------------------------------------------------
+BpfObject::BpfObject(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+BpfObject::BpfObject(BpfObject&&) noexcept = default;
+BpfObject& BpfObject::operator=(BpfObject&&) noexcept = default;
+BpfObject::~BpfObject() = default;
+
+namespace {
+
+std::vector<ObjectProgram> programs_of(const ObjectCopy& object) {
+  std::vector<ObjectProgram> all;
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object.get()) {
+    if (!backends::is_site_program(program)) continue;
+    const std::string section = bpf_program__section_name(program);
+    const std::size_t slash = section.find('/');
+    all.push_back({.name = bpf_program__name(program),
+                   .section = section,
+                   .points = slash == std::string::npos ? "" : section.substr(slash + 1)});
+  }
+  return all;
+}
+
+}  // namespace
+
+Result<ObjectCopy> BpfObject::Impl::take() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (auto taken = std::exchange(opened_, std::nullopt)) return std::move(*taken);
+  }
+  auto again = recipe.open(recipe.bytes());
+  if (!again) return again;
+  if (auto set = recipe.set_maps(*again); !set) return fail(set.error());
+  return again;
+}
+
+void BpfObject::Impl::give_back(std::optional<ObjectCopy> unused) {
+  const std::lock_guard lock(mutex_);
+  if (unused) opened_ = std::move(unused);
+}
+
+Result<ObjectCopy*> BpfObject::Impl::opened() {
+  auto taken = take();
+  if (!taken) return fail(taken.error());
+  opened_ = std::move(*taken);
+  return &*opened_;
+}
+
+Result<BpfObject> BpfObject::open(std::span<const std::byte> bytes, std::string_view name) {
+  std::string owned_name(name);
+  auto object = ObjectCopy::open(bytes, owned_name);
+  if (!object) return fail(object.error());
+  backends::Recipe recipe(std::vector(bytes.begin(), bytes.end()), std::move(owned_name));
+  auto programs = programs_of(*object);
+  return BpfObject(std::make_unique<Impl>(std::move(recipe), std::move(*object), std::move(programs)));
+}
+
+Result<BpfObject> BpfObject::open(const std::filesystem::path& path) {
+  constexpr std::size_t kMostBytes = 256U << 20;
+  auto bytes = sys::read_regular(path.string(), kMostBytes);
+  if (!bytes) return fail(Error(bytes.error()).within("BPF object"));
+  return open(*bytes, path.stem().stem().string());
+}
+
+std::vector<ObjectProgram> BpfObject::programs() const { return impl_->programs; }
+
+Result<void> BpfObject::set_constant(std::string_view name, std::span<const std::byte> value) {
+  auto opened = impl_->opened();
+  if (!opened) return fail(opened.error());
+  auto set = (*opened)->set_constant(name, value);
+  if (set) impl_->recipe.add(backends::Recipe::Constant{std::string(name), {value.begin(), value.end()}});
+  return set;
+}
+
+Result<void> BpfObject::set_global(std::string_view name, std::span<const std::byte> value) {
+  auto opened = impl_->opened();
+  if (!opened) return fail(opened.error());
+  auto set = (*opened)->set_variable(name, value);
+  if (set) impl_->recipe.add_variable({std::string(name), {value.begin(), value.end()}});
+  return set;
+}
+
+namespace {
+
+template <class Impl>
+Result<void> add_map_source(Impl& object, backends::Recipe::MapSource source) {
+  auto opened = object.opened();
+  if (!opened) return fail(opened.error());
+  if (auto fits = backends::check_map_source(**opened, source); !fits) return fits;
+  object.recipe.add(std::move(source));
+  return {};
+}
+
+template <class Impl>
+Result<void> add_map_size(Impl& object, backends::Recipe::MapSize size) {
+  auto opened = object.opened();
+  if (!opened) return fail(opened.error());
+  if (auto set = backends::set_map_size(**opened, size); !set) return set;
+  object.recipe.add(std::move(size));
+  return {};
+}
+
+}  // namespace
+
+Result<void> BpfObject::reuse_map(std::string_view map, int fd) {
+  const auto own = std::make_shared<const sys::UniqueFd>(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!*own) return fail(os_failure(ErrorKind::invalid_argument, fmt::format("descriptor of map '{}'", map), errno));
+  backends::Recipe::MapSource source{std::string(map), own, {}};
+  return add_map_source(*impl_, std::move(source));
+}
+
+Result<void> BpfObject::pin_map(std::string_view map, const std::filesystem::path& path) {
+  backends::Recipe::MapSource source{std::string(map), nullptr, path};
+  return add_map_source(*impl_, std::move(source));
+}
+
+Result<void> BpfObject::set_max_entries(std::string_view map, std::uint32_t entries) {
+  return add_map_size(*impl_, {std::string(map), entries, bpf_map__set_max_entries});
+}
+
+Result<void> BpfObject::set_key_size(std::string_view map, std::uint32_t bytes) {
+  return add_map_size(*impl_, {std::string(map), bytes, bpf_map__set_key_size});
+}
+
+Result<void> BpfObject::set_value_size(std::string_view map, std::uint32_t bytes) {
+  return add_map_size(*impl_, {std::string(map), bytes, bpf_map__set_value_size});
+}
+
+}  // namespace v1
+}  // namespace usdt
+
+namespace usdt::backends {
+
+Result<void> set_map_size(const ObjectCopy& object, const Recipe::MapSize& size) {
+  bpf_map* found = object.map(size.map.c_str());
+  if (!found) return fail(ErrorKind::not_found, fmt::format("the BPF object has no map '{}'", size.map));
+  if (const int error = size.set(found, size.value))
+    return fail(
+        os_failure(ErrorKind::invalid_argument, fmt::format("size {} for the map '{}'", size.value, size.map), -error));
+  return {};
+}
+
+Result<ObjectCopy> Recipe::open(std::span<const std::byte> code) const {
+  auto object = ObjectCopy::open(code, name_);
+  if (!object) return object;
+  for (const Constant& each : constants_) {
+    if (auto set = object->set_constant(each.name, std::span<const std::byte>(each.value)); !set)
+      return fail(set.error());
+  }
+  return object;
+}
+
+Result<void> Recipe::set_maps(const ObjectCopy& first) const {
+  for (const Constant& each : variables_) {
+    if (auto set = first.set_variable(each.name, each.value); !set) return set;
+  }
+  for (const MapSize& size : map_sizes_) {
+    if (auto set = set_map_size(first, size); !set) return set;
+  }
+  return {};
+}
+
+Result<void> Recipe::prepare_maps(const ObjectCopy& first) const {
+  if (auto set = set_maps(first); !set) return set;
+  for (const MapSource& source : map_sources_) {
+    if (auto set = set_map_source(first, source); !set) return set;
+  }
+  return {};
+}
+
+}  // namespace usdt::backends
+
+namespace usdt {
+inline namespace v1 {
+
+Result<LoadedObject> BpfObject::load(AttachPlan plan, const LoadOptions& options) const {
+  return load(std::make_shared<const AttachPlan>(std::move(plan)), options);
+}
+
+Result<LoadedObject> BpfObject::load(std::shared_ptr<const AttachPlan> shared, const LoadOptions& options) const {
+  if (!shared) return fail(ErrorKind::invalid_argument, "no plan to load for");
+  const AttachPlan& plan = *shared;
+  const bool any_backend =
+      std::ranges::any_of(plan.groups, [](const AttachGroup& group) { return group.backend == Backend::automatic; });
+  auto backend = any_backend ? choose_backend(options.backend) : Result<Backend>(Backend::automatic);
+  if (!backend) return fail(backend.error());
+  for (const AttachGroup& group : plan.groups) {
+    if (group.backend == Backend::automatic || is_kernel(group.backend)) continue;
+    if (auto can = choose_backend(group.backend); !can) return fail(can.error());
+  }
+  if (!plan.programs.empty() && !options.programs.empty())
+    return fail(ErrorKind::invalid_argument, "LoadOptions::programs: the plan names its programs itself");
+  auto taken = impl_->take();
+  if (!taken) return fail(taken.error());
+  std::optional<ObjectCopy> opened(std::move(*taken));
+  auto loaded = impl_->load(opened, std::move(shared), *backend, options);
+  impl_->give_back(std::move(opened));
+  return loaded;
+}
+
+Result<LoadedObject> BpfObject::Impl::load(std::optional<ObjectCopy>& opened, std::shared_ptr<const AttachPlan> shared,
+                                           Backend backend, const LoadOptions& options) const {
+  const AttachPlan& plan = *shared;
+  if (auto fits = backends::check_sources(*opened, plan); !fits) return fail(fits.error());
+  const bool cookies = probe_feature(Feature::attach_cookie).answer != Answer::no;
+  const auto carrier = backends::carrier_for(*opened, options.carrier, cookies);
+  if (!carrier) return fail(carrier.error());
+  auto carriers = plan_carriers(plan, {.carrier = *carrier,
+                                       .attach_cookies = cookies,
+                                       .site_numbers = options.site_numbers,
+                                       .arguments = options.arguments,
+                                       .max_programs = options.max_programs});
+  if (!carriers) return fail(carriers.error());
+  auto copies = backends::load_copies(recipe, opened, plan, *carriers, backend, options);
+  if (!copies) return fail(copies.error());
+  return LoadedObject(std::make_unique<LoadedObject::Impl>(std::move(shared), std::move(*carriers), std::move(*copies),
+                                                           backend, backends::license_of(recipe.bytes()),
+                                                           options.stop));
+}
+
+// --- loaded ----------------------------------------------------------------------------------------------------------
+LoadedObject::LoadedObject(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+LoadedObject::LoadedObject(LoadedObject&&) noexcept = default;
+LoadedObject& LoadedObject::operator=(LoadedObject&&) noexcept = default;
+LoadedObject::~LoadedObject() = default;
+
+LoadedObject::Impl::~Impl() {
+  for (const Mapping& m : mappings) ::munmap(m.start, m.length);
+}
+
+std::byte* LoadedObject::Impl::mapped(bpf_map* map) {
+  const std::lock_guard lock(mutex);
+  for (const Mapping& m : mappings)
+    if (m.map == map) return m.start;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t length = (bpf_map__value_size(map) + page - 1) / page * page;
+  void* start = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+  if (start == MAP_FAILED) return nullptr;
+  mappings.push_back({map, static_cast<std::byte*>(start), length});
+  return mappings.back().start;
+}
+
+std::span<std::byte> LoadedObject::global_bytes(std::string_view name) const noexcept {
+  for (const char* section : {".bss", ".data"}) {
+    const auto variable = impl_->first().variable(section, name);
+    if (!variable) continue;
+    std::byte* start = impl_->mapped(variable->map);
+    if (start) return {start + variable->offset, variable->size};
+  }
+  return {};
+}
+
+void* LoadedObject::global(std::string_view name) const noexcept { return global_bytes(name).data(); }
+
+Result<void*> LoadedObject::global(std::string_view name, std::size_t size) const {
+  const std::span<std::byte> bytes = global_bytes(name);
+  if (bytes.empty()) return fail(ErrorKind::not_found, fmt::format("the BPF object has no variable '{}'", name));
+  if (bytes.size() != size)
+    return fail(ErrorKind::type_mismatch, fmt::format("variable '{}' has {} bytes, not {}", name, bytes.size(), size));
+  return bytes.data();
+}
+
+const AttachPlan& LoadedObject::plan() const noexcept { return *impl_->plan; }
+Backend LoadedObject::backend() const noexcept { return impl_->backend; }
+const CarrierPlan& LoadedObject::carriers() const noexcept { return impl_->carriers; }
+
+Result<int> LoadedObject::program_fd(std::string_view name, std::size_t copy) const {
+  if (copy >= impl_->copies.size()) return fail(ErrorKind::invalid_argument, fmt::format("no program copy {}", copy));
+  const bpf_program* program = bpf_object__find_program_by_name(impl_->copies[copy].get(), std::string(name).c_str());
+  if (!program) return fail(ErrorKind::not_found, fmt::format("the BPF object has no program '{}'", name));
+  const int fd = bpf_program__fd(program);
+  if (fd < 0) return fail(ErrorKind::invalid_argument, fmt::format("program '{}' is not loaded", name));
+  return fd;
+}
+
+Result<int> LoadedObject::program_fd(std::string_view name) const {
+  for (std::size_t copy = 1; copy < impl_->copies.size(); ++copy) {
+    if (auto fd = program_fd(name, copy)) return fd;
+  }
+  return program_fd(name, 0);
+}
+
+Result<int> LoadedObject::map_fd(std::string_view name) const {
+  const bpf_map* map = impl_->first().map(std::string(name).c_str());
+  if (!map) return fail(ErrorKind::not_found, fmt::format("the BPF object has no map '{}'", name));
+  const int fd = bpf_map__fd(map);
+  if (fd < 0) return fail(ErrorKind::invalid_argument, fmt::format("map '{}' is not loaded", name));
+  return fd;
+}
+
+}  // namespace v1
+}  // namespace usdt

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The copies of an object that are loaded for a plan.
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "backend/table.hpp"
+#include "expr/compile.hpp"
+#include "features/kernel_features.hpp"
+#include "program/bpf_object_impl.hpp"
+#include "program/clone.hpp"
+#include "program/expand_calls.hpp"
+#include "program/libbpf_log.hpp"
+#include "program/spec_maps.hpp"
+#include "program/specialise.hpp"
+#include "program/verifier_log.hpp"
+#include "sys/pid_namespace.hpp"
+#include "sys/uapi.hpp"
+#include "usdt/bpf/pt_regs.h"
+#include "usdt/privilege.hpp"
+
+namespace usdt::backends {
+namespace {
+
+/// A load failed: because of the program itself, of privilege, or a missing feature.
+Error explain_load(int error, const std::string& said) {
+  if (auto report = find_verifier_report(said); !report.log.empty())
+    return verifier_refusal(report.program, std::move(report.log), error);
+  if (error == EPERM || error == EACCES) {
+    if (auto privilege = check_privilege(); !privilege) return privilege.error();
+  }
+  if (error == EMFILE || error == ENFILE) return os_failure(ErrorKind::limit, "load the BPF object", error);
+  const auto lines = lines_of(said);
+  const std::string last = lines.empty() ? "" : fmt::format(": {}", lines.back());
+  return os_failure(ErrorKind::io, fmt::format("load the BPF object{}", last), error);
+}
+
+bool is_sleepable(const bpf_program* program) {
+  const std::string_view section = bpf_program__section_name(program);
+  return section.substr(0, section.find('/')).ends_with(".s");
+}
+
+/// libbpf 1.1 does not know "usdt.s", later ones tie "usdt" to uprobe_multi when they load it: what a section means is
+/// said here, and libbpf forgets its definition of one with the program's type (bpf_program__set_type).
+void set_type(bpf_program* program, const ProgramType& type) {
+  if (is_sleepable(program)) bpf_program__set_flags(program, bpf_program__flags(program) | BPF_F_SLEEPABLE);
+  bpf_program__set_type(program, BPF_PROG_TYPE_UNSPEC);
+  bpf_program__set_type(program, static_cast<bpf_prog_type>(type.type));
+  bpf_program__set_expected_attach_type(program, static_cast<bpf_attach_type>(type.attach_type));
+}
+
+/// Of the programs on sites loads those `wanted`, of others those `asked` for; where nothing is, as their sections say.
+/// Errors: not_found.
+Result<void> choose_programs(const ObjectCopy& object, std::span<const std::string> wanted,
+                             std::span<const std::string> asked) {
+  for (const auto& names : {wanted, asked}) {
+    for (const std::string& name : names) {
+      if (!bpf_object__find_program_by_name(object.get(), name.c_str()))
+        return fail(ErrorKind::not_found, fmt::format("the BPF object has no program '{}'", name));
+    }
+  }
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object.get()) {
+    const auto names = is_site_program(program) ? wanted : asked;
+    if (names.empty()) continue;
+    bpf_program__set_autoload(program, std::ranges::find(names, bpf_program__name(program)) != names.end());
+  }
+  return {};
+}
+
+/// The kernel ties a program to its kind of link when it is loaded; those of trampolines to a function, `tied_to`.
+Result<void> set_types(const ObjectCopy& object, const ProgramKind& kind, Backend files, const std::string& tied_to,
+                       bool with_others) {
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object.get()) {
+    if (!is_site_program(program)) {
+      if (!with_others) bpf_program__set_autoload(program, false);
+      continue;
+    }
+    set_type(program, program_type(kind, files));
+    // Kernel functions are no place to sleep.
+    if (is_kernel(kind.backend) && is_sleepable(program)) bpf_program__set_autoload(program, false);
+    if (tied_to.empty()) continue;
+    const LibbpfLog log;
+    if (const int error = bpf_program__set_attach_target(program, 0, tied_to.c_str()))
+      return fail(os_failure(ErrorKind::io, fmt::format("find the type of '{}'", tied_to), -error));
+  }
+  return {};
+}
+
+/// Applies LoadOptions::sleepable.
+void let_sleep(const ObjectCopy& object) {
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object.get()) {
+    if (is_site_program(program)) bpf_program__set_flags(program, bpf_program__flags(program) | BPF_F_SLEEPABLE);
+  }
+}
+
+/// What `program` is loaded for, where that must be something. What is attached is a clone for each function or
+/// tracepoint: any will do, and the kernel's own stay when modules go.
+std::string tied_to(const AttachPlan& plan, const CarrierPlan& carriers, Index<PlannedProgram> program) {
+  const Backend backend = carriers.programs[program].kind.backend;
+  if (backend == Backend::automatic || backends::row_of(backend).info.tied != TiedTo::point) return {};
+  if (backend_info(backend).points == PointKind::kernel_function) return std::string(features::kTestFunction);
+  std::string name;
+  for (const PlannedLink& link : carriers.links) {
+    if (link.program != program) continue;
+    const PlannedFunction& function = *function_of(plan, plan.sites[link.sites.front()]);
+    if (name.empty() || function.module.empty()) name = function.name;
+  }
+  return name;
+}
+
+/// All maps but the constants are the first copy's.
+Result<void> share_maps(const ObjectCopy& first, const ObjectCopy& copy) {
+  bpf_map* theirs = nullptr;
+  bpf_map* ours = nullptr;
+  while ((theirs = bpf_object__next_map(first.get(), theirs)) != nullptr) {
+    ours = bpf_object__next_map(copy.get(), ours);
+    if (std::string_view(bpf_map__name(theirs)).ends_with(".rodata")) continue;
+    if (const int error = bpf_map__reuse_fd(ours, bpf_map__fd(theirs)))
+      return fail(os_failure(ErrorKind::io, fmt::format("share the map '{}'", bpf_map__name(theirs)), -error));
+  }
+  return {};
+}
+
+/// Maps that the load will pin: where nothing is pinned yet.
+std::vector<bpf_map*> maps_to_pin(const ObjectCopy& object) {
+  std::vector<bpf_map*> all;
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, object.get()) {
+    const char* path = bpf_map__pin_path(map);
+    if (path != nullptr && ::access(path, F_OK) != 0) all.push_back(map);
+  }
+  return all;
+}
+
+Result<void> load_object(const ObjectCopy& object) {
+  const LibbpfLog log;
+  if (const int error = bpf_object__load(object.get())) return fail(explain_load(-error, log.text()));
+  return {};
+}
+
+/// A map with what instructions read.
+Result<sys::UniqueFd> table_map(const std::vector<std::uint64_t>& table) {
+  const auto size = static_cast<std::uint32_t>(table.size() * sizeof(table[0]));
+  sys::UniqueFd map(bpf_map_create(BPF_MAP_TYPE_ARRAY, "usdt_table", sizeof(std::uint32_t), size, 1, nullptr));
+  const std::uint32_t first = 0;
+  if (!map || bpf_map_update_elem(map.get(), &first, table.data(), BPF_ANY) != 0)
+    return fail(os_failure(ErrorKind::io, "make a map for what patterns match", errno));
+  return map;
+}
+
+/// The code of an object, with the maps that it has by their descriptors.
+struct ObjectCode {
+  std::vector<std::byte> bytes;
+  std::vector<sys::UniqueFd> maps;
+};
+
+/// `bytes` with a question of the plan in the program.
+Result<std::vector<std::byte>> with_question(std::span<const std::byte> bytes, usdt_patch placeholder,
+                                             const TypedExpression& question, const ProgramKind& kind, Machine kernel,
+                                             bool sleepable, std::vector<sys::UniqueFd>& maps) {
+  const bool of_span = kind.span == USDT_SPAN_END && placeholder == USDT_PATCH_FILTER;
+  expr::Surroundings surroundings{.may_wait = sleepable && kind.source == USDT_SOURCE_USER, .of_span = of_span};
+  if (kind.source != USDT_SOURCE_USER)
+    surroundings.kernel_half = kernel == Machine::i386 ? USDT_I386_KERNEL_HALF : USDT_X86_KERNEL_HALF;
+  const auto nested = sys::nested_pid_namespace();
+  if (!nested) return fail(nested.error());
+  if (*nested) {
+    surroundings.pidns_dev = (*nested)->device;
+    surroundings.pidns_ino = (*nested)->inode;
+  }
+  auto code = expr::compile(question, surroundings);
+  if (!code) return fail(code.error());
+  if (!code->table.empty()) {
+    auto map = table_map(code->table);
+    if (!map) return fail(map.error());
+    expr::set_table(code->instructions, map->get());
+    maps.push_back(std::move(*map));
+  }
+  auto expanded = expand_calls(bytes, placeholder, code->instructions);
+  if (!expanded && expanded.error().kind == ErrorKind::not_found)
+    return fail(
+        ErrorKind::invalid_argument,
+        "the plan asks about hits (PlanOptions::where), and no program of the BPF object does: see usdt_filter()");
+  return expanded;
+}
+
+/// The object's code, rewritten where `program` wants it; empty: as it is.
+Result<ObjectCode> code_for(std::span<const std::byte> bytes, const PlannedProgram& program, const AttachPlan& plan,
+                            bool sleepable) {
+  ObjectCode made;
+  std::vector<std::byte>& code = made.bytes;
+  if ((program.carriers & USDT_CARRIER_BIT(USDT_CARRIER_LINK)) != 0) {
+    auto special = specialise(bytes, program);
+    if (!special) return fail(special.error());
+    if (std::memcmp(special->data(), bytes.data(), bytes.size()) != 0) code = std::move(*special);
+  }
+  // After that, since numbers of the question could look like placeholders.
+  for (const auto& [question, placeholder] :
+       {std::pair(program.kind.filter, USDT_PATCH_FILTER), {program.kind.pair, USDT_PATCH_PAIR}}) {
+    if (!question) continue;
+    auto asking = with_question(code.empty() ? bytes : code, placeholder, plan.filters[*question], program.kind,
+                                plan.kernel_machine, sleepable, made.maps);
+    if (!asking) return fail(asking.error());
+    code = std::move(*asking);
+  }
+  if (program.kind.moment != Moment::both) return made;
+  auto session = call_session_kfuncs(code.empty() ? bytes : code);
+  if (!session) return fail(session.error());
+  code = std::move(*session);
+  return made;
+}
+
+class Loader {
+ public:
+  Loader(const Recipe& recipe, std::optional<ObjectCopy>& opened, const AttachPlan& plan, const CarrierPlan& carriers,
+         Backend files, const LoadOptions& options)
+      : recipe_(recipe), opened_(opened), plan_(plan), carriers_(carriers), files_(files), options_(options) {}
+
+  Result<std::vector<ObjectCopy>> run() {
+    auto done = load_all();
+    if (done) return std::move(copies_);
+    for (bpf_map* map : to_pin_) {
+      if (bpf_map__is_pinned(map)) bpf_map__unpin(map, nullptr);
+    }
+    return fail(done.error());
+  }
+
+ private:
+  Result<void> load_all() {
+    for (const Index<PlannedProgram> number : carriers_.programs.indices()) {
+      if (options_.stop.stop_requested()) return fail(ErrorKind::stopped, "the BPF programs were not all loaded");
+      if (auto done = load(number); !done) return done;
+    }
+    return fill_specs(copies_.front(), plan_, carriers_);
+  }
+
+  Result<void> load(Index<PlannedProgram> number) {
+    const PlannedProgram& program = carriers_.programs[number];
+    if (auto opened = open(program); !opened) return opened;
+    const ObjectCopy& copy = copies_.back();
+    if (number == 0) {
+      auto kernel = kernel_constants(copy, plan_);
+      if (!kernel) return fail(kernel.error());
+      kernel_ = *kernel;
+    }
+    if (auto set = set_constants(copy, plan_, carriers_, program, kernel_); !set) return set;
+    if (auto found = choose_programs(copy, wanted(program), options_.programs); !found) return found;
+    if (auto typed = set_types(copy, program.kind, files_, tied_to(plan_, carriers_, number),
+                               number == Index<PlannedProgram>(0));
+        !typed)
+      return typed;
+    if (options_.sleepable && !is_kernel(program.kind.backend)) let_sleep(copy);
+    if (auto done = load_object(copy); !done) {
+      if (carriers_.programs.size() == 1) return done;
+      return fail(done.error().within(fmt::format("program {} of {}", number.value + 1, carriers_.programs.size())));
+    }
+    return {};
+  }
+
+  /// The next copy, with the first one's maps where it is not that itself.
+  Result<void> open(const PlannedProgram& program) {
+    auto code = code_for(recipe_.bytes(), program, plan_, options_.sleepable);
+    if (!code) return fail(code.error());
+    auto copy = open_with(code->bytes);
+    if (!copy) return fail(copy.error());
+    copy->keep(std::move(code->maps));
+    const bool is_first = copies_.empty();
+    copies_.push_back(std::move(*copy));
+    if (!is_first) return share_maps(copies_.front(), copies_.back());
+    if (auto prepared = recipe_.prepare_maps(copies_.front()); !prepared) return prepared;
+    to_pin_ = maps_to_pin(copies_.front());
+    return size_specs(copies_.front(), plan_, carriers_);
+  }
+
+  /// An object of `code`; empty: its own, which is open already the first time.
+  Result<ObjectCopy> open_with(std::span<const std::byte> code) {
+    if (!code.empty()) return recipe_.open(code);
+    if (auto taken = std::exchange(opened_, std::nullopt)) return std::move(*taken);
+    return recipe_.open(recipe_.bytes());
+  }
+
+  /// Names of the programs to load in a copy; empty: all.
+  [[nodiscard]] std::span<const std::string> wanted(const PlannedProgram& program) const {
+    if (!program.kind.program) return options_.programs;
+    return {&plan_.programs[*program.kind.program], 1};
+  }
+
+  const Recipe& recipe_;
+  std::optional<ObjectCopy>& opened_;
+  const AttachPlan& plan_;
+  const CarrierPlan& carriers_;
+  Backend files_;
+  const LoadOptions& options_;
+  usdt_kernel_constants kernel_{};
+  std::vector<ObjectCopy> copies_;
+  std::vector<bpf_map*> to_pin_;  ///< of the first copy
+};
+
+}  // namespace
+
+/// Programs that sit on sites. An object may have others.
+bool is_site_program(const bpf_program* program) {
+  const std::string_view section = bpf_program__section_name(program);
+  return section.starts_with("uprobe") || section.starts_with("usdt");
+}
+
+Result<std::vector<ObjectCopy>> load_copies(const Recipe& recipe, std::optional<ObjectCopy>& opened,
+                                            const AttachPlan& plan, const CarrierPlan& carriers, Backend files,
+                                            const LoadOptions& options) {
+  return Loader(recipe, opened, plan, carriers, files, options).run();
+}
+
+}  // namespace usdt::backends
