@@ -77,7 +77,7 @@ if(NOT USDT_ROOMS)
   file(REMOVE_RECURSE ${USDT_ROOMS})
 endif()
 
-function(usdt_link to path)
+function(usdt_symlink to path)
   if(NOT EXISTS ${path})
     file(CREATE_LINK ${to} ${path} SYMBOLIC)
   endif()

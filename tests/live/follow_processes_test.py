@@ -4,6 +4,7 @@
 themselves what they do."""
 
 import collections
+import contextlib
 import os
 import pathlib
 import re
@@ -155,6 +156,36 @@ def a_tracer_that_is_killed_leaves_nothing_held(run):
     children.tracing.signal(signal.SIGKILL)
     check_equal(ready, [], "programs that ran while who holds them did not")
     check_equal(int(wait_line(children.later.process)), 5, "programs that ended well")
+
+
+@scenario
+def a_tracer_that_is_stopped_holds_nothing_for_long(run):
+    """Not what it had read when it was stopped, nor what comes meanwhile; then it goes on as before."""
+    children = Children(run, "--hold-exec", copies=1)
+    children.run(1)
+    children.tracing.signal(signal.SIGSTOP)
+    new = [shutil.copy(children.later.program, run.dir / f"new{n}") for n in range(3)]
+    started = time.monotonic()
+    for path in new:
+        children.later.process.stdin.write(f"run 2 {path}\n".encode())
+    for _ in new:
+        check_equal(int(wait_line(children.later.process, timeout=5)), 2, "programs that ended well")
+    print(f"six programs ran after {time.monotonic() - started:.1f} s, while who holds them was stopped")
+    children.tracing.signal(signal.SIGCONT)
+    children.run(5)
+    result = finish(children.tracing)
+    check(re.search(r"[1-9]\d* programs? went on after a second", result.stderr), result.describe())
+    check_equal(processes_named("usdt-keeper"), [], "processes that are left")
+
+
+def processes_named(name):
+    """Their numbers."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/comm"):
+        with contextlib.suppress(OSError):
+            if path.read_text().strip() == name:
+                found.append(path.parent.name)
+    return found
 
 
 @scenario

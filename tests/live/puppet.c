@@ -2,6 +2,7 @@
 /* Fires its probe exactly as told, so that a test knows every hit. Orders come as arguments (`puppet fire:10 exit:7`)
  * or, without any, as lines on standard input; each order is answered with one line on standard output.
  *     fire:N        N hits: beat(n, "beat text", 3 n), n counting up over the process's life
+ *     take:N        N calls of take(), which fires nothing
  *     threads:T:N   N hits in each of T threads
  *     fork:N        N hits in a forked child
  *     die:SIGNAL    ends by a signal          exit:CODE     ends
@@ -44,6 +45,20 @@ __attribute__((noinline)) static void beat(long long n) {
 
 static void fire(long count) {
   for (long i = 0; i < count; i++) beat(beats++);
+}
+
+struct parcel {
+  long long number;
+};
+
+/* For what is traced by the name of a function. It begins with an instruction that the kernel need not single-step. */
+__attribute__((noinline, noclone)) static void take(const struct parcel* parcel, long long weight) {
+  __asm__ volatile("nop" ::"r"(parcel), "r"(weight) : "memory");
+}
+
+static void take_all(long count) {
+  struct parcel parcel = {0};
+  for (; parcel.number < count; parcel.number++) take(&parcel, 3 * parcel.number);
 }
 
 static void* fire_thread(void* count) {
@@ -114,6 +129,8 @@ static void obey(char* order) {
 
   if (!strncmp(order, "fire:", 5))
     fire(first);
+  else if (!strncmp(order, "take:", 5))
+    take_all(first);
   else if (!strncmp(order, "threads:", 8))
     fire_threads(first, second);
   else if (!strncmp(order, "fork:", 5))

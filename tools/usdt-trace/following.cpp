@@ -163,7 +163,8 @@ std::vector<std::string> Following::account() const {
                                 static_cast<double>(counts.hold_p99_ns) / 1e6,
                                 static_cast<double>(counts.hold_max_ns) / 1e6));
   if (counts.let_go > 0)
-    lines.push_back(fmt::format("  {} of them went on after a second, traced or not", counts.let_go));
+    lines.push_back(
+        fmt::format("  {} went on after a second, traced or not", usdt::tools::counted(counts.let_go, "program")));
   return lines;
 }
 

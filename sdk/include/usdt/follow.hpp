@@ -47,8 +47,9 @@ struct FollowOptions {
   std::function<void()> on_event = {};
   /// A program that one of the scope starts is held in execve(2), a second at most, until what it runs, and the
   /// libraries it needs, have been looked at, and done() was called for what was found. For all others on this machine
-  /// execve(2) takes some 50 us longer. Nothing stays held when the Follower or its process ends. (fanotify(7),
-  /// FAN_OPEN_EXEC_PERM: Linux 5.0, CAP_SYS_ADMIN.)
+  /// execve(2) takes some 50 us longer. Nothing stays held when the Follower or its process ends; while that is stopped
+  /// (SIGSTOP, a debugger), a second process, of which its wait(2) does not know, lets all go after a second.
+  /// (fanotify(7), FAN_OPEN_EXEC_PERM: Linux 5.0, CAP_SYS_ADMIN.)
   bool hold_exec = false;
   /// Whether take() also tells which files, of `known` and of those that were found, are gone (FollowKind::gone). What
   /// is attached to them can then be let go (Tracer::let_go()), which makes room for others. That nobody has a file

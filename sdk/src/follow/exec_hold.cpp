@@ -25,6 +25,7 @@
 
 #include "follow/clock.hpp"
 #include "follow/followed_processes.hpp"
+#include "follow/hold_keeper.hpp"
 #include "sys/blocked_signals.hpp"
 #include "sys/mounts.hpp"
 #include "sys/unique_fd.hpp"
@@ -110,20 +111,32 @@ struct ExecHold::State {
   void run() {
     constexpr int look_every_ms = 100;
     std::array<pollfd, 3> fds{{{fanotify.get(), POLLIN, 0}, {stop.get(), POLLIN, 0}, {mounts.get(), POLLPRI, 0}}};
+    HoldKeeper keeper(fanotify.get());
     while (true) {
+      keeper.beat();
+      count_let_go(keeper);
       const int ready = ::poll(fds.data(), fds.size(), look_every_ms);
       if (ready < 0 && errno != EINTR) return;
       if (ready > 0 && fds[1].revents != 0) return;
       if (ready > 0 && (fds[2].revents & (POLLPRI | POLLERR)) != 0) mark_mounts();
-      if (ready > 0 && fds[0].revents != 0) take_events();
+      if (ready > 0 && fds[0].revents != 0) take_events(keeper);
       let_go_of_old();
     }
   }
 
-  void take_events() {
+  /// Those that went on while this process stood still.
+  void count_let_go(const HoldKeeper& keeper) {
+    const std::uint64_t all = keeper.let_go();
+    if (counted == all) return;
+    const std::lock_guard lock(mutex);
+    for (; counted < all; ++counted) times.add_let_go();
+  }
+
+  void take_events(HoldKeeper& keeper) {
     alignas(fanotify_event_metadata) std::array<char, 8192> buffer;
     bool any = false;
     for (ssize_t length = 0; (length = ::read(fanotify.get(), buffer.data(), buffer.size())) > 0;) {
+      keeper.beat();
       const auto* event = reinterpret_cast<const fanotify_event_metadata*>(buffer.data());
       for (auto rest = static_cast<long>(length); FAN_EVENT_OK(event, rest); event = FAN_EVENT_NEXT(event, rest)) {
         if (event->fd < 0) continue;
@@ -181,7 +194,8 @@ struct ExecHold::State {
   sys::UniqueFd fanotify, mounts, stop;
   std::set<std::string> marked;  ///< devices
   std::thread thread;
-  mutable std::mutex mutex;  ///< of what follows
+  std::uint64_t counted = 0;  ///< the thread's: of HoldKeeper::let_go()
+  mutable std::mutex mutex;   ///< of what follows
   std::map<std::uint64_t, Held> held;
   std::uint64_t next = 1;
   std::set<Looked> known;

@@ -25,8 +25,8 @@ struct HeldExec {
 
 /// fanotify(7): FAN_OPEN_EXEC_PERM (5.0) on every file system that is mounted here. A thread of its own answers at once
 /// for processes that are not followed and for files that have been looked at; the others wait for release(), but never
-/// longer than kLongest. The kernel lets all go that wait when the descriptor is closed: by the destructor, or by the
-/// end of this process, of whatever kind.
+/// longer than kLongest, not even while this process is stopped (HoldKeeper). The kernel lets all go that wait when the
+/// descriptor is closed: by the destructor, or by the end of this process, of whatever kind.
 class ExecHold {
  public:
   static constexpr std::uint64_t kLongest = 1'000'000'000;  ///< ns

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "follow/hold_keeper.hpp"
+
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/fanotify.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <new>
+
+namespace usdt::follow {
+
+struct HoldKeeper::Shared {
+  std::atomic<std::uint64_t> beats = 0;
+  std::atomic<std::uint64_t> let_go = 0;
+};
+
+namespace {
+
+constexpr std::size_t kStackBytes = 64 << 10;
+constexpr int kLookEveryMs = 100;
+constexpr rlim_t kMostDescriptors = 1 << 20;  // sysctl fs.nr_open, where nobody has changed it
+
+// ThreadSanitizer's run time does not live on in a process that was made behind its back.
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kMayClone = false;
+#else
+constexpr bool kMayClone = true;
+#endif
+
+void* map_memory(std::size_t bytes, int flags) noexcept {
+  void* start = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
+  return start == MAP_FAILED ? nullptr : start;
+}
+
+bool allow(int fanotify, int number) noexcept {
+  fanotify_response response{};
+  response.fd = number;
+  response.response = FAN_ALLOW;
+  return ::write(fanotify, &response, sizeof(response)) > 0;
+}
+
+}  // namespace
+
+// The process is a copy of one that has other threads, whose locks it may hold for ever: it makes system calls, and
+// nothing else.
+struct HoldKeeper::Task {
+  HoldKeeper::Shared* shared = nullptr;
+  int fanotify = -1;
+  pid_t starter = 0;
+
+  static int main(void* argument) {
+    auto& task = *static_cast<Task*>(argument);
+    ::setsid();  // a terminal's signals are not for it
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::prctl(PR_SET_NAME, "usdt-keeper");
+    task.keep_descriptor();
+    task.watch();
+    ::_exit(0);
+  }
+
+  /// All others are the starter's alone.
+  void keep_descriptor() noexcept {
+    const auto kept = static_cast<unsigned>(fanotify);
+    if (kept > 0) ::syscall(SYS_close_range, 0U, kept - 1, 0U);
+    ::syscall(SYS_close_range, kept + 1, ~0U, 0U);
+  }
+
+  void watch() noexcept {
+    std::uint64_t seen = shared->beats;
+    int still_ms = 0;
+    while (::getppid() == starter) {
+      const bool stands_still = still_ms >= kPatienceMs;
+      pollfd events{fanotify, static_cast<short>(stands_still ? POLLIN : 0), 0};
+      ::poll(&events, 1, kLookEveryMs);
+      if (const std::uint64_t beats = shared->beats; beats != seen) {
+        seen = beats;
+        still_ms = 0;
+        continue;
+      }
+      if (stands_still) {
+        answer_new();
+      } else if ((still_ms += kLookEveryMs) >= kPatienceMs) {
+        answer_known();
+      }
+    }
+  }
+
+  /// What the starter has read and not answered. By which numbers it has the files, only it knows; the kernel refuses
+  /// those that are none of them. When it goes on it finds, and counts, that they were held too long.
+  void answer_known() const noexcept {
+    rlimit room{};
+    ::syscall(SYS_prlimit64, starter, RLIMIT_NOFILE, nullptr, &room);
+    for (rlim_t number = 0; number < std::min<rlim_t>(room.rlim_cur, kMostDescriptors); ++number)
+      allow(fanotify, static_cast<int>(number));
+  }
+
+  void answer_new() noexcept {
+    alignas(fanotify_event_metadata) std::array<char, 4096> buffer;
+    for (ssize_t length = 0; (length = ::read(fanotify, buffer.data(), buffer.size())) > 0;) {
+      const auto* event = reinterpret_cast<const fanotify_event_metadata*>(buffer.data());
+      for (auto rest = static_cast<long>(length); FAN_EVENT_OK(event, rest); event = FAN_EVENT_NEXT(event, rest)) {
+        if (event->fd < 0) continue;
+        if (allow(fanotify, event->fd)) shared->let_go++;
+        ::close(event->fd);
+      }
+    }
+  }
+};
+
+HoldKeeper::HoldKeeper(int fanotify) {
+  if (!kMayClone) return;
+  auto* shared = static_cast<Shared*>(map_memory(sizeof(Shared), MAP_SHARED));
+  stack_ = map_memory(kStackBytes, MAP_PRIVATE | MAP_STACK);
+  if (shared != nullptr && stack_ != nullptr) {
+    shared_ = new (shared) Shared;
+    Task task{shared_, fanotify, ::getpid()};
+    // Without a termination signal: no wait() of the application sees it.
+    pid_ = ::clone(Task::main, static_cast<std::byte*>(stack_) + kStackBytes, 0, &task);
+  }
+}
+
+HoldKeeper::~HoldKeeper() {
+  if (pid_ > 0) {
+    ::kill(pid_, SIGKILL);
+    while (::waitpid(pid_, nullptr, __WCLONE) < 0 && errno == EINTR) {
+    }
+  }
+  if (shared_ != nullptr) ::munmap(shared_, sizeof(Shared));
+  if (stack_ != nullptr) ::munmap(stack_, kStackBytes);
+}
+
+void HoldKeeper::beat() noexcept {
+  if (shared_ != nullptr) shared_->beats.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::uint64_t HoldKeeper::let_go() const noexcept { return shared_ != nullptr ? shared_->let_go.load() : 0; }
+
+}  // namespace usdt::follow
