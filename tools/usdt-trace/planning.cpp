@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "common/signature.hpp"
 #include "notice.hpp"
 #include "output.hpp"
 #include "words.hpp"
@@ -77,12 +78,10 @@ std::string signature(const std::vector<usdt::Arg>& args) {
   std::string result;
   for (const usdt::Arg& arg : args) {
     if (arg.derived) continue;
-    const std::string type = arg.c_type().empty() ? usdt::type_name(arg.type) : std::string(arg.c_type());
     if (arg.result)
-      result = fmt::format(", {} {}", kReturnValue, type);
+      result = fmt::format(", {} {}", kReturnValue, usdt::tools::type_of(arg));
     else
-      shown.push_back(arg.name().empty() ? type
-                                         : fmt::format("{}{}{}", type, type.back() == '*' ? "" : " ", arg.name()));
+      shown.push_back(usdt::tools::declaration(arg));
   }
   return fmt::format("({}){}", fmt::join(shown, ", "), result);
 }
