@@ -405,7 +405,12 @@ usdt::Result<PlannedTrace> plan_selection(const Flags& flags, const Subjects& su
                 : usdt::plan_attach(selection, kernel, how);
   };
   auto plan = plan_with(*options);
-  if (!plan) return usdt::fail(explained(plan.error(), plan_with, *options));
+  if (!plan) {
+    // What the kernel does not tell for want of privilege looks like what it cannot do.
+    if (plan.error().kind == usdt::ErrorKind::not_supported && !flags.explain)
+      if (const auto may = usdt::check_privilege(); !may) return usdt::fail(may.error());
+    return usdt::fail(explained(plan.error(), plan_with, *options));
+  }
   if (auto sense = check_slowest(flags, *plan); !sense) return usdt::fail(sense.error());
   PlannedTrace trace{std::move(*plan), {}};
   for (ListNumber i = 0; i < choice.count(); ++i) trace.printed.lists.push_back(choice.list(i));
