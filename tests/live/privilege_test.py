@@ -87,6 +87,15 @@ def bpf_and_perfmon_are_enough_for_uprobe_multi(run):
 
 
 @scenario
+def calls_and_returns_without_any_privilege_are_refused_for_that_and_not_for_the_kernel(run):
+    program = puppet.build(run)
+    user = User(run, [])
+    for kind in ("uprobe", "uretprobe", "ucall"):
+        done = user.run(user.bin / "usdt-trace", f"{kind}:{program}:main", "--", program, "fire:3")
+        check_refused(Result(done.returncode, done.stdout, done.stderr), "tracing needs CAP_BPF and CAP_PERFMON", never=["this kernel"])
+
+
+@scenario
 def perf_uprobes_work_or_name_sys_admin_as_the_kernel_has_it(run):
     program = puppet.build(run)
     user = User(run, ["bpf", "perfmon"])

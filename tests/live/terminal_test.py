@@ -342,6 +342,14 @@ def tables_have_each_number_whole_and_cut_words_with_a_mark(run):
 
 
 @scenario
+def a_key_that_is_below_its_numbers_has_the_whole_line(run):
+    options = ["--by", "str(arg0)", "--sum", "arg2", "--min", "arg2", "--max", "arg2"]
+    lines = tables_of(run, build_tables(run), 60, options)
+    keys = [line for line in lines if line.startswith('    "/a/path/')]
+    check_equal([columns_of(key) for key in keys], [59], "the columns that the long key takes, of 59:\n" + "\n".join(lines))
+
+
+@scenario
 def a_table_that_is_too_high_says_what_is_missing_and_that_it_is_an_estimate(run):
     program = build(run)
     probes = [f"usdt:{program}:terminal:{name}" for name in ("numbers", "texts", "a__*")]

@@ -96,6 +96,7 @@ def calls_are_counted_at_their_end_where_only_that_knows_the_answer(run):
         shown = subprocess.run([run.tool, f"ucall:{program}:serve", "--count", "--where", where, "--", program],
                                capture_output=True, text=True, timeout=60)
         check((f" {wanted}  ucall:" in shown.stdout) == (wanted > 0), f"{where}: {wanted} in {shown.stdout}")
+        check(f"{wanted} of 500 hits counted" in shown.stderr, f"{where}: {wanted} in {shown.stderr}")
     # Of a call that does not end there is no answer: it is in no count.
     result, _ = traced(run, program, "ucall:{}:main", "duration < 1h", "--count")
     counts = result.summary["probes"][0]

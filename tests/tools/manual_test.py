@@ -86,6 +86,11 @@ class Completion(unittest.TestCase):
                     judged = subprocess.run([shell, "-n"], input=script, capture_output=True, text=True, timeout=60)
                     self.assertEqual((judged.returncode, judged.stderr), (0, ""), f"{shell} {name}")
 
+    def test_what_a_shell_says_of_an_option_is_more_than_what_it_goes_with(self):
+        script = said_by("usdt-trace", "--completion", "fish")
+        self.assertIn("-d 'With --record: keep only the events of the last while (10s)'", script)
+        self.assertNotIn("-d 'Of spans and calls'", script)
+
     def test_other_shells_are_refused(self):
         for name in TOOLS:
             done = subprocess.run([TOOLS[name], "--completion", "csh"], capture_output=True, text=True, timeout=60)

@@ -55,6 +55,24 @@ class Slips(tool.TempDirCase):
         self.assertIn("there is no option -e: ", said("-e", "usdt:*:app:work { }"))
         self.assertIn("there is no option -l: usdt-list lists probes", said("-l", "app:*"))
 
+    def test_options_of_other_tools(self):
+        for option, hint in (("-lv", "usdt-list -v lists probes"), ("-U", "but --ustack"), ("-K", "but --kstack"),
+                             ("-i", "but --interval"), ("-n", "--where 'comm == "), ("--cmd", "goes behind the probes: -- "),
+                             ("--filter=arg0", "but --where"), ("--group-by", "but --by"), ("--json", "but --format json")):
+            with self.subTest(option):
+                self.assertIn(f"there is no option {option}", said(option, "app:work"))
+                self.assertIn(hint, said(option, "app:work"))
+
+    def test_a_program_instead_of_its_processes(self):
+        self.assertIn("'nginx' is not a process id; those of a program are -p $(pgrep -d, nginx)", said("-p", "nginx", "app:work"))
+        self.assertNotIn("pgrep", said("-p", "0", "app:work"))
+
+    def test_a_function_alone(self):
+        self.assertIn("write PROVIDER:NAME, or uprobe:malloc for a function", said("malloc"))
+
+    def test_a_program_alone_is_one_to_start(self):
+        self.assertIn("a program to start goes behind the probes: -- ls", said("-c", "ls"))
+
     def test_a_command_in_one_word(self):
         self.assertIn("a program to start goes behind the probes: -- ./server 3", said("-c", "./server 3", "app:work"))
 
@@ -68,6 +86,12 @@ class Slips(tool.TempDirCase):
 
     def test_a_function_without_a_prefix(self):
         self.assertIn("a function of a file is uprobe:./server:handle", said("./server:handle", check=1))
+        self.assertIn("a function of a file is uprobe:libc.so.6:malloc", said("libc.so.6:malloc", "--", "true", check=1))
+
+    def test_a_function_as_a_probe_of_a_file_without_probes(self):
+        server = self.server()
+        self.assertIn(f"there are no USDT probes in it; its functions are uprobe:{server}:handle",
+                      said(f"u:{server}:handle", check=1))
 
 
 if __name__ == "__main__":

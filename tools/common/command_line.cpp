@@ -38,12 +38,36 @@ std::string option_of(std::string_view message) {
   return std::string(message.substr(0, message.find_first_of(": ")));
 }
 
+/// What users of bpftrace, bcc, perf and strace write to usdt-trace, and what to write instead.
+std::string_view meant_by_users_of_others(std::string_view written) {
+  using Row = std::pair<std::string_view, std::string_view>;
+  static constexpr std::array<Row, 16> kOthers = {{
+      {"-l", ": usdt-list lists probes"},
+      {"-lv", ": usdt-list -v lists probes with their arguments"},
+      {"--list", ": usdt-list lists probes"},
+      {"-e", ": probes are named as they are, and --print, --where and --count ask about them"},
+      {"-i", ", but --interval"},
+      {"-K", ", but --kstack"},
+      {"-U", ", but --ustack"},
+      {"-n", ": --where 'comm == \"NAME\"' is about programs of that name"},
+      {"--comm", ": --where 'comm == \"NAME\"' is about programs of that name"},
+      {"-t", ": each event has its time, and --format-string says how"},
+      {"-T", ": each event has its time, and --format-string says how"},
+      {"--cmd", ": a program to start goes behind the probes: -- PROGRAM ARGUMENTS"},
+      {"--filter", ", but --where"},
+      {"--group-by", ", but --by"},
+      {"--json", ", but --format json"},
+      {"--limit", ", but --max-events"},
+  }};
+  const auto known = std::ranges::find(kOthers, written.substr(0, written.find('=')), &Row::first);
+  return known == kOthers.end() ? std::string_view() : known->second;
+}
+
 /// ", but --where" for an option that there is none of: those that begin with what was written, or that what
-/// was written begins with, or else one that is spelt nearly so. "-l" and "-e" are what users of bpftrace write.
+/// was written begins with, or else one that is spelt nearly so.
 std::string meant_by(const CLI::App& app, std::string_view written) {
-  if (app.get_name() == "usdt-trace" && written == "-l") return ": usdt-list lists probes";
-  if (app.get_name() == "usdt-trace" && written == "-e")
-    return ": probes are named as they are, and --print, --where and --count ask about them";
+  if (app.get_name() == "usdt-trace")
+    if (const std::string_view answer = meant_by_users_of_others(written); !answer.empty()) return std::string(answer);
   if (!written.starts_with("--")) return {};
   const std::string_view word = written.substr(2, written.find('=') - 2);
   std::vector<std::string> near;
@@ -169,7 +193,10 @@ CLI::Validator seconds() {
 CLI::Validator process_id() {
   const auto judge = [](const std::string& text) {
     std::int32_t number = 0;
-    return read_all(text, number) && number > 0 ? std::string() : fmt::format("'{}' is not a process id", text);
+    if (read_all(text, number) && number > 0) return std::string();
+    const bool name = !text.empty() && text.find_first_not_of("0123456789-+") != text.npos;
+    return fmt::format("'{}' is not a process id{}", text,
+                       name ? fmt::format("; those of a program are -p $(pgrep -d, {})", text) : "");
   };
   return {judge, ""};
 }

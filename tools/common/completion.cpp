@@ -13,12 +13,13 @@ bool is_file(const DocumentedOption& option) { return option.value == "FILE"; }
 bool is_process(const DocumentedOption& option) { return option.value.starts_with("PID"); }
 bool is_positional(const DocumentedOption& option) { return option.word.empty() && option.letter.empty(); }
 
-/// The first clause of a description: what a shell has room for.
+/// The first clause of a description: what a shell has room for. "With --record: " alone says nothing yet.
 std::string in_short(const DocumentedOption& option) {
+  constexpr std::size_t kLeast = 25;
   constexpr std::size_t kMost = 70;
   std::string_view text = option.text;
-  for (const std::string_view end : {": ", ". ", "; ", ", "}) {
-    if (text.size() > kMost) text = text.substr(0, text.find(end));
+  for (const std::string_view end : {". ", "; ", ": ", ", "}) {
+    if (text.size() > kMost) text = text.substr(0, text.find(end, kLeast));
   }
   return std::string(text);
 }

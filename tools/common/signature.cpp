@@ -1,16 +1,41 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "common/signature.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 namespace usdt::tools {
+namespace {
+
+/// Where the name belongs in a type: of pointers and references to functions and arrays behind the "(*" or "(&", else
+/// at its end.
+std::size_t place_of_name(std::string_view type) {
+  for (std::size_t at = type.find('('); at != type.npos; at = type.find('(', at + 1)) {
+    const std::size_t end = type.find_first_not_of("*&", at + 1);
+    const std::string_view before = type.substr(0, at);
+    const bool in_template = std::ranges::count(before, '<') != std::ranges::count(before, '>');
+    if (!in_template && end != type.npos && end > at + 1 && type[end] == ')') return end;
+  }
+  return type.size();
+}
+
+}  // namespace
+
+std::string type_of(const Arg& arg) { return arg.c_type().empty() ? type_name(arg.type) : std::string(arg.c_type()); }
+
+std::string declaration(std::string type, std::string_view name) {
+  if (name.empty()) return type;
+  const std::size_t at = place_of_name(type);
+  const bool touches = at < type.size() || type.ends_with('*') || type.ends_with('&');
+  return type.insert(at, fmt::format("{}{}", touches ? "" : " ", name));
+}
+
+std::string declaration(const Arg& arg) { return declaration(type_of(arg), arg.name()); }
 
 std::string signature(const std::vector<Arg>& args) {
   std::string out = "(";
-  for (const Arg& arg : args) {
-    if (out.size() > 1) out += ", ";
-    const std::string type = arg.c_type().empty() ? type_name(arg.type) : std::string(arg.c_type());
-    out += type;
-    if (!arg.name().empty()) out.append(type.back() == '*' ? "" : " ").append(arg.name());
-  }
+  for (const Arg& arg : args) out.append(out.size() > 1 ? ", " : "").append(declaration(arg));
   return out + ")";
 }
 

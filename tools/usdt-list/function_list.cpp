@@ -14,6 +14,7 @@
 
 #include "common/arg_json.hpp"
 #include "common/json.hpp"
+#include "common/signature.hpp"
 #include "common/terminal.hpp"
 #include "common/width.hpp"
 
@@ -30,11 +31,6 @@ std::string module_name(std::string_view module) { return std::string(module.emp
 
 std::string signature_of(const ListedFunction& point) {
   return point.signature.empty() ? "(untyped)" : point.signature;
-}
-
-/// "struct file *"; without types "u64".
-std::string type_of(const usdt::Arg& arg) {
-  return arg.c_type().empty() ? type_name(arg.type) : std::string(arg.c_type());
 }
 
 class FunctionPrinter {
@@ -113,7 +109,7 @@ class FunctionPrinter {
     std::size_t type_width = 0;
     const auto measure = [&](const usdt::Arg& arg) {
       name_width = std::max(name_width, usdt::tools::shown_width(arg.name()));
-      type_width = std::max(type_width, usdt::tools::shown_width(type_of(arg)));
+      type_width = std::max(type_width, usdt::tools::shown_width(usdt::tools::type_of(arg)));
     };
     for (const usdt::Arg& arg : each.args) measure(arg);
     if (each.result) measure(*each.result);
@@ -136,7 +132,7 @@ class FunctionPrinter {
 
   void print_arg(std::string_view name, const usdt::Arg& arg, const std::pair<std::string, Style>& where,
                  std::size_t name_width, std::size_t type_width) {
-    out_.print("    {:<{}}  {:<{}}  {}\n", name, name_width, type_of(arg), type_width,
+    out_.print("    {:<{}}  {:<{}}  {}\n", name, name_width, usdt::tools::type_of(arg), type_width,
                out_.styled(where.first, where.second));
   }
 
@@ -232,15 +228,11 @@ void write_function(JsonWriter& json, const ListedFunction& each, const usdt::Pr
 /// "int (struct req *r, long n)", as far as types are known.
 std::string signature_text(const usdt::FunctionSignature& signature, bool returns) {
   std::vector<std::string> shown;
-  for (const usdt::Arg& arg : signature.args) {
-    const std::string type = type_of(arg);
-    const bool pointer = type.ends_with('*') || type.ends_with('&');
-    shown.push_back(arg.name().empty() ? type : fmt::format("{}{}{}", type, pointer ? "" : " ", arg.name()));
-  }
+  for (const usdt::Arg& arg : signature.args) shown.push_back(usdt::tools::declaration(arg));
   if (signature.varargs) shown.emplace_back("...");
   const std::string args = shown.empty() ? "void" : fmt::format("{}", fmt::join(shown, ", "));
   if (!returns) return fmt::format("({})", args);
-  return fmt::format("{} ({})", signature.result ? type_of(*signature.result) : "void", args);
+  return fmt::format("{} ({})", signature.result ? usdt::tools::type_of(*signature.result) : "void", args);
 }
 
 /// Whether the point is a line of source, as "@server.c:120" is.

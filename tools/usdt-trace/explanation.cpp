@@ -12,6 +12,7 @@
 #include <set>
 #include <tuple>
 
+#include "common/signature.hpp"
 #include "expression_text.hpp"
 
 namespace usdt_trace {
@@ -233,7 +234,7 @@ class Explainer {
   [[nodiscard]] ExplainedValue value(const usdt::PlannedSite& site, std::size_t n, const std::string& name) const {
     const usdt::Arg& arg = plan_.args[site.args][n];
     ExplainedValue value{.name = name,
-                         .type = arg.c_type().empty() ? usdt::type_name(arg.type) : std::string(arg.c_type()),
+                         .type = usdt::tools::type_of(arg),
                          .where = {},
                          .unreadable = std::string(arg.why_unreadable()),
                          .text = {}};

@@ -101,13 +101,14 @@ usdt::Result<void> check_replay(const CLI::App& app, const Flags& flags) {
   return {};
 }
 
-/// A path among the names is a program that somebody wants to have started.
+/// A word without ':' is what people call a function in other tools, or a program that they want to have started.
 usdt::Error with_hint(usdt::Error error, const std::vector<std::string>& names) {
-  const auto is_command = [](const std::string& name) {
-    return name.find(':') == name.npos && name.find('/') != name.npos;
-  };
-  if (const auto command = std::ranges::find_if(names, is_command); command != names.end())
-    error.message += fmt::format("; a program to start goes behind the probes: -- {}", *command);
+  const auto word = std::ranges::find_if(names, [](const std::string& name) { return name.find(':') == name.npos; });
+  if (word == names.end() || word->empty()) return error;
+  const bool is_path = word->find('/') != word->npos;
+  if (!is_path) error.message += fmt::format(", or uprobe:{} for a function", *word);
+  if (is_path || usdt::find_program(*word))
+    error.message += fmt::format("; a program to start goes behind the probes: -- {}", *word);
   return error;
 }
 

@@ -151,8 +151,8 @@ std::vector<std::string> Following::account() const {
     lines.push_back(fmt::format("  {} of processes too short-lived to be looked at",
                                 usdt::tools::counted(counts.too_short, "mapping")));
   if (counts.lost > 0)
-    lines.push_back(fmt::format(
-        "  {} times the kernel had no room to tell what was mapped; everybody was looked at then", counts.lost));
+    lines.push_back(fmt::format("  {} the kernel had no room to tell what was mapped; everybody was looked at then",
+                                usdt::tools::counted(counts.lost, "time")));
   if (counts.dropped > 0) lines.push_back(fmt::format("  {} files came too fast to be followed", counts.dropped));
   if (counts.gone > 0)
     lines.push_back(fmt::format("  {} let go when {} gone", usdt::tools::counted(counts.gone, "file"),

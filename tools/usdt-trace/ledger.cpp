@@ -66,7 +66,8 @@ std::string Ledger::headline(const Account& total) const {
     const auto silent = std::count_if(facts_.summary.probes.begin(), facts_.summary.probes.end(),
                                       [](const Account& probe) { return probe.hits == 0; });
     const std::uint64_t unasked = total.calls_full + total.unfinished;  // of calls that are asked at their ends
-    return fmt::format("{} counted; {} without hits{}", counted(total.hits, "hit"),
+    const std::string asked = flags_.where != nullptr ? fmt::format("{} of ", total.matched(false)) : "";
+    return fmt::format("{}{} counted; {} without hits{}", asked, counted(total.hits, "hit"),
                        counted(static_cast<std::size_t>(silent), "probe"),
                        unasked > 0 ? "; lost: " + lost_text(total) : "");
   }

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "common/signature.hpp"
 #include "notice.hpp"
 #include "output.hpp"
 #include "words.hpp"
@@ -77,12 +78,10 @@ std::string signature(const std::vector<usdt::Arg>& args) {
   std::string result;
   for (const usdt::Arg& arg : args) {
     if (arg.derived) continue;
-    const std::string type = arg.c_type().empty() ? usdt::type_name(arg.type) : std::string(arg.c_type());
     if (arg.result)
-      result = fmt::format(", {} {}", kReturnValue, type);
+      result = fmt::format(", {} {}", kReturnValue, usdt::tools::type_of(arg));
     else
-      shown.push_back(arg.name().empty() ? type
-                                         : fmt::format("{}{}{}", type, type.back() == '*' ? "" : " ", arg.name()));
+      shown.push_back(usdt::tools::declaration(arg));
   }
   return fmt::format("({}){}", fmt::join(shown, ", "), result);
 }
@@ -406,7 +405,12 @@ usdt::Result<PlannedTrace> plan_selection(const Flags& flags, const Subjects& su
                 : usdt::plan_attach(selection, kernel, how);
   };
   auto plan = plan_with(*options);
-  if (!plan) return usdt::fail(explained(plan.error(), plan_with, *options));
+  if (!plan) {
+    // What the kernel does not tell for want of privilege looks like what it cannot do.
+    if (plan.error().kind == usdt::ErrorKind::not_supported && !flags.explain)
+      if (const auto may = usdt::check_privilege(); !may) return usdt::fail(may.error());
+    return usdt::fail(explained(plan.error(), plan_with, *options));
+  }
   if (auto sense = check_slowest(flags, *plan); !sense) return usdt::fail(sense.error());
   PlannedTrace trace{std::move(*plan), {}};
   for (ListNumber i = 0; i < choice.count(); ++i) trace.printed.lists.push_back(choice.list(i));

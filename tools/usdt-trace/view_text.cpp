@@ -47,8 +47,8 @@ std::string without_blanks_behind(std::string line) {
   return line;
 }
 
-/// Columns beside each other. Where there is no room for them words are cut, numbers never: what then has no room
-/// beside those before it is below them.
+/// Columns beside each other. Where there is no room for them words are cut, numbers never. If that is not enough,
+/// what has no room beside those before it is below them, and is cut no more than a line of its own demands.
 class Grid {
  public:
   Grid(std::vector<Column> columns, std::size_t room, std::string_view gap = kGap)
@@ -57,7 +57,6 @@ class Grid {
   }
 
   void add_row(Lines& lines, std::size_t n) const {
-    constexpr std::size_t kBelow = 4;
     std::string line;
     std::size_t taken = 0;
     for (const Column& column : columns_) {
@@ -76,16 +75,27 @@ class Grid {
   }
 
  private:
-  /// Makes the widest narrower, as far as it can be.
+  static constexpr std::size_t kBelow = 4;  ///< how far lines begin to the right that continue another
+
   void make_fit() {
+    const std::vector<Column> whole = columns_;
+    if (fits_when_cut()) return;
+    columns_ = whole;
+    const std::size_t line = room_ - std::min(room_, kBelow);
+    for (Column& column : columns_) column.width = std::min(column.width, std::max(column.least, line));
+  }
+
+  /// Makes the widest narrower, as far as it can be.
+  bool fits_when_cut() {
     std::size_t taken = gap_.size() * (columns_.size() - 1);
     for (const Column& column : columns_) taken += column.width;
     const auto can_give = [](const Column& column) { return column.width > column.least ? column.width : 0; };
     for (; taken > room_; --taken) {
       Column& widest = *std::ranges::max_element(columns_, {}, can_give);
-      if (can_give(widest) == 0) return;
+      if (can_give(widest) == 0) return false;
       --widest.width;
     }
+    return true;
   }
 
   std::vector<Column> columns_;

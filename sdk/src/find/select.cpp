@@ -36,13 +36,24 @@ std::vector<std::string> texts_of(const Patterns& patterns) {
   return texts;
 }
 
-/// "./server:handle" has what is a path in the place of a provider: what may be meant.
-std::string hint_for_paths(const Patterns& patterns) {
+/// "./server:handle" and "libc.so.6:malloc" have what is a file in the place of a provider: what may be meant.
+std::string hint_for_files(const Patterns& patterns) {
   for (const PointPattern& pattern : patterns) {
     const auto* probe = std::get_if<ProbePattern>(&pattern);
-    if (probe == nullptr || !probe->target.empty() || probe->provider.find('/') == std::string::npos) continue;
+    if (probe == nullptr || !probe->target.empty()) continue;
+    if (probe->provider.find('/') == std::string::npos && probe->provider.find(".so") == std::string::npos) continue;
     return fmt::format("; a function of a file is uprobe:{0}:{1}, a probe is usdt:{0}:PROVIDER:{1}", probe->provider,
                        probe->name);
+  }
+  return {};
+}
+
+/// Of files without probes, where some were named: "usdt:libc.so.6:malloc" is what their functions are not called.
+std::string hint_for_functions(const Patterns& patterns) {
+  for (const PointPattern& pattern : patterns) {
+    const auto* probe = std::get_if<ProbePattern>(&pattern);
+    if (probe == nullptr || probe->target.empty()) continue;
+    return fmt::format("; its functions are uprobe:{0}:{1}", probe->target, probe->name);
   }
   return {};
 }
@@ -57,11 +68,11 @@ Error nothing_matches(const Patterns& patterns, const Selection& selection, cons
     const auto* probe = std::get_if<ProbePattern>(&pattern);
     names.push_back(probe ? fmt::format("{}:{}", probe->provider, probe->name) : to_string(pattern));
   }
-  const std::string there = providers.empty() ? "there are no USDT probes in it"
-                                              : fmt::format("it has providers {}", fmt::join(providers, ", "));
-  return {ErrorKind::not_found,
-          fmt::format("no probe matches {} in {}: {}{}; usdt-list shows what there is", fmt::join(names, ", "),
-                      fmt::join(selection.looked, ", "), there, hint_for_paths(patterns))};
+  const std::string there =
+      providers.empty() ? "there are no USDT probes in it" + hint_for_functions(patterns)
+                        : fmt::format("it has providers {}; usdt-list shows what there is", fmt::join(providers, ", "));
+  return {ErrorKind::not_found, fmt::format("no probe matches {} in {}: {}{}", fmt::join(names, ", "),
+                                            fmt::join(selection.looked, ", "), there, hint_for_files(patterns))};
 }
 
 bool ask_servers(const Patterns& patterns) {

@@ -84,10 +84,13 @@ Result<TypedExpression> typed_over(const Expression& question, const std::vector
     if (!place && may_be_enumerator(path)) place = TypedExpression::kNoArgument;
     const bool argument = path.steps.empty() || path.text.starts_with(kEndPrefix);
     if (!place)
-      return fail(ErrorKind::invalid_argument,
-                  fmt::format("{}: {}", path.text,
-                              argument ? "there is no such argument" + expr::near_names(path.text, args)
-                                       : "it is not among what was recorded"));
+      return fail(
+          ErrorKind::invalid_argument,
+          fmt::format(
+              "{}: {}", path.text,
+              argument
+                  ? "there is no such argument" + expr::near_names(path.text, args)
+                  : "it is not among what was recorded: of members those are that --print names where --record does"));
     places.push_back(*place);
   }
   return TypedExpression::check(question, args, places);

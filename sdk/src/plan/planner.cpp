@@ -80,7 +80,9 @@ void Planner::add_function(const FunctionPoint& point, Current& current) {
   plan_.probes[probe].distance = point.distance;
   std::string refusal = point.refused;
   if (refusal.empty() && point.moment != Moment::entry && !kernel_.abilities.perf_cookies)
-    refusal = "returns are told apart by attach cookies, which this kernel does not have (Linux 5.15)";
+    refusal =
+        "returns are told apart by attach cookies, which this kernel does not have, or does not tell this user of "
+        "(Linux 5.15)";
   if (refusal.empty() && !point.signature) refusal = "nothing is known of its values";
   if (refusal.empty() && decoded_ >= most_arguments_) refusal = too_many_arguments();
   auto placement =
