@@ -16,10 +16,20 @@ const tracing = () => addon('usdt_tracing');
 
 const listOf = (oneOrMore) => (oneOrMore === undefined || oneOrMore === null ? [] : Array.isArray(oneOrMore) ? oneOrMore : [oneOrMore]);
 
+/** Native code would take others modulo 2^32: those of another process. */
+function whole(name, number, least = 0, most = 2 ** 32 - 1) {
+  if (!Number.isInteger(number) || number < least || number > most)
+    throw new TypeError(`${name}: ${number} is no whole number from ${least} to ${most}`);
+  return number;
+}
+
+const processes = (name, numbers) => listOf(numbers).map((pid) => whole(name, pid, 1, 2 ** 31 - 1));
+
 // --- finding and tracing ----------------------------------------------------------------------------------------------
 
 function searchOf({patterns, targets, pids, family, program} = {}) {
-  const only = listOf(pids), related = listOf(family);
+  const only = processes('pids', pids), related = processes('family', family);
+  if (typeof (program ?? '') !== 'string') throw new TypeError('program: no text');
   return {patterns: listOf(patterns), targets: listOf(targets), searched: [...only, ...related], program, pids: only,
           family: related};
 }
@@ -67,7 +77,8 @@ function questionOf({where = null, table = null}) {
   const {numbers: [from, to, step], digits} = decimalOf(linear ?? [0, 0, 0]);
   if (linear && !step) throw new TypeError('linear: ranges of the width 0');
   const flags = REALS | (extremes ? EXTREMES : 0);
-  return {where, table: {by, value, flags, histogram, detail, maxRows, digits, from, to, step}};
+  return {where, table: {by, value, flags, histogram, detail: whole('detail', detail), maxRows: whole('maxRows', maxRows), digits,
+                         from, to, step}};
 }
 
 /** Rows with what the table asks for, and no more. */
@@ -101,8 +112,7 @@ class Tracer {
   static async start(patterns, options = {}) {
     const {texts = 'auto', textArgs, values, openStructs = false, stringSize = 200, ringBytes = 32 << 20, countOnly = false,
            descendants = false, record = null, sample = 1, maxRate = 0, maxOverhead = 0} = options;
-    for (const [name, number] of Object.entries({sample, maxRate}))
-      if (!(number >= 0 && number < 2 ** 32)) throw new TypeError(`${name}: ${number} is no such number`);
+    for (const [name, number] of Object.entries({sample, maxRate, stringSize, ringBytes})) whole(name, number);
     if (sample < 1) throw new TypeError('sample: one in how many hits');
     return new Tracer(await tracing().start({
       ...questionOf(options), record,

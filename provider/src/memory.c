@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifndef MFD_EXEC
@@ -40,6 +41,16 @@ static int make_unnamed(const char* directory) {
   return fd;
 }
 
+/* Never 0, 1 or 2: a program that has closed them prints into whatever file is there. */
+static int behind_standard(int fd) {
+  if (fd < 0 || fd > STDERR_FILENO) return fd;
+  const int moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  const int reason = errno == EINVAL ? EMFILE : errno; /* EINVAL: there may be no such descriptor (RLIMIT_NOFILE) */
+  (void)close(fd);
+  errno = reason;
+  return moved;
+}
+
 static int map_part(const struct usdtp_memory* memory, size_t from, size_t to, int protection) {
   void* there = mmap(memory->address + from, to - from, protection, MAP_PRIVATE | MAP_FIXED, memory->fd, (off_t)from);
   return there == MAP_FAILED ? -errno : 0;
@@ -67,22 +78,50 @@ int usdtp_memory_write(const struct usdtp_memory* memory, size_t offset, const s
   return 0;
 }
 
+/*
+ * There is room for all of the file, or none is made: where a file system is full, the first write to a mapping of what
+ * it has no room for ends a program with SIGBUS. What else may be said here, as by a filter of system calls, is no
+ * reason.
+ */
+static int reserve(const struct usdtp_memory* memory) {
+  if (exceeds_limit(memory->layout.notes)) return -EFBIG;
+  if (ftruncate(memory->fd, (off_t)memory->layout.notes) != 0) return -errno;
+  const int reserved = posix_fallocate(memory->fd, 0, (off_t)memory->layout.notes);
+  return reserved == ENOSPC || reserved == EDQUOT ? -reserved : 0;
+}
+
 /* The text is there from the beginning, so that no order of events leads a thread to where none is. */
 static int fill(const struct usdtp_memory* memory) {
   const struct usdtp_layout* layout = &memory->layout;
   struct usdtp_bytes text = {0};
-  if (exceeds_limit(layout->notes)) return -EFBIG;
-  if (ftruncate(memory->fd, (off_t)layout->notes) != 0) return -errno;
+  const int reserved = reserve(memory);
+  if (reserved != 0) return reserved;
   usdtp_put_stubs(&text, (layout->data - layout->text) / USDTP_STUB_SIZE);
   const int status = usdtp_memory_write(memory, layout->text, &text);
   free(text.data);
   return status;
 }
 
+static int remember(struct usdtp_memory* memory, int fd) {
+  struct stat status;
+  memory->fd = fd;
+  if (fstat(fd, &status) != 0) return -errno;
+  memory->device = status.st_dev;
+  memory->inode = status.st_ino;
+  return 0;
+}
+
+int usdtp_memory_is_open(const struct usdtp_memory* memory) {
+  struct stat status;
+  return memory->fd >= 0 && fstat(memory->fd, &status) == 0 && status.st_dev == memory->device &&
+         status.st_ino == memory->inode;
+}
+
 /* Fills the file and maps it. */
 static int lay_out(struct usdtp_memory* memory, int fd) {
   const size_t size = memory->layout.notes;
-  memory->fd = fd;
+  const int remembered = remember(memory, fd);
+  if (remembered != 0) return remembered;
   const int filled = fill(memory);
   if (filled != 0) return filled;
   void* there = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -93,8 +132,9 @@ static int lay_out(struct usdtp_memory* memory, int fd) {
   return status;
 }
 
-/* Tries the file `fd`, which is closed if it cannot be used, or takes what errno says. */
-static int try_file(struct usdtp_memory* memory, int fd) {
+/* Tries the file `opened`, which is closed if it cannot be used, or takes what errno says. */
+static int try_file(struct usdtp_memory* memory, int opened) {
+  const int fd = behind_standard(opened);
   if (fd < 0) return -errno;
   const int status = lay_out(memory, fd);
   if (status == 0) return 0;
@@ -181,13 +221,13 @@ void usdtp_memory_finish(struct usdtp_memory* memory) {
   if (again != MAP_FAILED) (void)munmap(again, memory->layout.page);
   (void)fcntl(memory->fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL); /* memfds alone */
   (void)snprintf(path, sizeof path, "/proc/self/fd/%d", memory->fd);
-  const int reader = open(path, O_RDONLY | O_CLOEXEC);
+  const int reader = behind_standard(open(path, O_RDONLY | O_CLOEXEC));
   if (reader < 0) return; /* where there is no /proc, tools see nothing of the process anyway */
   (void)close(memory->fd);
   memory->fd = reader;
 }
 
 void usdtp_memory_close(struct usdtp_memory* memory) {
-  if (memory->fd >= 0) (void)close(memory->fd);
+  if (usdtp_memory_is_open(memory)) (void)close(memory->fd);
   memory->fd = -1;
 }

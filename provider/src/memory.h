@@ -4,11 +4,15 @@
 #ifndef USDT_PROVIDER_MEMORY_H
 #define USDT_PROVIDER_MEMORY_H
 
+#include <sys/types.h>
+
 #include "image.h"
 
 /* A file without a name, or with one that only /proc shows, and the parts of it that are mapped. */
 struct usdtp_memory {
   int fd; /* -1: closed */
+  dev_t device;
+  ino_t inode;
   struct usdtp_layout layout;
   unsigned char* address; /* of the head; text and data follow as in the file */
 };
@@ -20,8 +24,14 @@ struct usdtp_memory {
 int usdtp_memory_make(struct usdtp_memory* memory, const char* name, size_t pages);
 
 /*
+ * Whether the descriptor is still of the file. A program that becomes a daemon closes all it has, ours among them, and
+ * its number may be another file's since: that one is never written to, nor closed.
+ */
+int usdtp_memory_is_open(const struct usdtp_memory* memory);
+
+/*
  * The same data at the same addresses, of another file: for a process whose parent has the first
- * one, too. Where it fails, it can be tried again. Returns 0 or a negated errno.
+ * one, too, or that has closed it. Where it fails, it can be tried again. Returns 0 or a negated errno.
  */
 int usdtp_memory_part(struct usdtp_memory* memory, const char* name);
 

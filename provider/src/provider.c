@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <search.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,8 +52,32 @@ struct usdtp_provider {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static usdtp_provider* providers;
 
-static void enter(void) { (void)pthread_mutex_lock(&lock); }
-static void leave(void) { (void)pthread_mutex_unlock(&lock); }
+/*
+ * Whoever has the lock gives it back: no thread is cancelled in one of the system calls that it makes meanwhile, and no
+ * handler of a signal interrupts it, which might call fork() and wait for the lock for ever.
+ */
+static sigset_t signals_before;
+static int cancelled_before;
+
+static void enter(void) {
+  sigset_t all;
+  sigset_t signals;
+  int cancelled;
+  (void)sigfillset(&all);
+  (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelled);
+  (void)pthread_sigmask(SIG_BLOCK, &all, &signals);
+  (void)pthread_mutex_lock(&lock);
+  signals_before = signals;
+  cancelled_before = cancelled;
+}
+
+static void leave(void) {
+  const sigset_t signals = signals_before;
+  const int cancelled = cancelled_before;
+  (void)pthread_mutex_unlock(&lock);
+  (void)pthread_sigmask(SIG_SETMASK, &signals, NULL);
+  (void)pthread_setcancelstate(cancelled, NULL);
+}
 
 /* A child is not born into the middle of another thread's work. */
 static unsigned forks;
@@ -117,10 +142,11 @@ static int open_image(usdtp_provider* provider) {
 
 /*
  * After a fork, parent and child have the same file. Probes that are not published yet move to one of their own in
- * whichever goes on with them: they would fill the same places.
+ * whichever goes on with them: they would fill the same places. So do those whose file the program has closed.
  */
 static int own_image(const usdtp_provider* provider, struct image* image) {
-  if (image->published || (image->owner == getpid() && image->forks == forks)) return 0;
+  const int is_own = image->owner == getpid() && image->forks == forks && usdtp_memory_is_open(&image->memory);
+  if (image->published || is_own) return 0;
   char name[USDTP_MAX_NAME + 8];
   file_name(provider, name);
   const int status = usdtp_memory_part(&image->memory, name);

@@ -150,6 +150,14 @@ if (!live) {
       assert.throws(() => provider.probe(name, declared), TypeError);
     assert.throws(() => provider.probe('one', 'i32 x')(1, 2), TypeError);
     // C would take what is before a NUL for all of it.
+    for (const pid of [process.pid + 2 ** 32, process.pid + 0.5, -1, 0, NaN, String(process.pid)]) {
+      assert.throws(() => usdt.list([], {pids: pid}), /pids: .* is no whole number/);
+      await assert.rejects(usdt.Tracer.start('a:b', {family: [pid]}), /family: .* is no whole number/);
+    }
+    for (const [name, number] of [['stringSize', 2 ** 32 + 200], ['ringBytes', 2 ** 33], ['maxRate', 0.5]])
+      await assert.rejects(usdt.Tracer.start('a:b', {[name]: number}), new RegExp(`${name}: .* is no whole number`));
+    for (const program of [7, ['/bin/true'], Buffer.from('/bin/true')])
+      assert.throws(() => usdt.list([], {program}), /program: no text/);
     assert.throws(() => usdt.list('/bin/true\0x'), TypeError);
     assert.throws(() => usdt.list([], {program: '/bin/true\0x'}), TypeError);
     assert.throws(() => new usdt.Recording('/no\0such'), TypeError);

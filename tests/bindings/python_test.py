@@ -85,6 +85,32 @@ except KeyboardInterrupt:
 """
 
 
+class Interrupted(Exception):
+    """What a handler of signals raises, as that of SIGINT does."""
+
+
+class Interrupts:
+    """A signal that raises Interrupted after so many seconds, if end() was not called before."""
+
+    def __init__(self, after):
+        self.after = after
+
+    def raised(self, *_):
+        raise Interrupted
+
+    def end(self):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def __enter__(self):
+        self.before = signal.signal(signal.SIGALRM, self.raised)
+        signal.setitimer(signal.ITIMER_REAL, self.after)
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+        signal.signal(signal.SIGALRM, self.before)
+
+
 class Child:
     """A Python program that does rounds of calls when it is told to, and says what it did."""
 
@@ -360,6 +386,50 @@ class Live(unittest.TestCase):
                 tracer.take(0)
         asyncio.run(asyncio.wait_for(cancelled(), 60))
 
+    def test_an_interrupted_start_leaves_nothing_attached(self):
+        with self.tracer():
+            pass  # what is loaded once is there
+        before = len(os.listdir("/proc/self/fd"))
+        interrupts = 0
+        for milliseconds in range(2, 120, 6):
+            with Interrupts(milliseconds / 1000) as interrupt:
+                try:
+                    self.tracer().start().close()
+                except Interrupted:
+                    interrupts += 1
+                interrupt.end()
+            gc.collect()
+            self.assertLess(len(os.listdir("/proc/self/fd")), before + 5, f"after {milliseconds} ms")
+        self.assertGreater(interrupts, 0)
+
+    def test_an_interrupted_loop_loses_no_events(self):
+        path = self.child.script.parent / "interrupted.rec"
+        with self.tracer(record=path) as tracer:
+            self.child.do(2000)
+            seen, interrupts = self.interrupted(tracer, tracer.stop)
+        counts = tracer.counts()
+        # One that was handed out and not yet looked at each time, and no more.
+        self.assertLessEqual(counts.delivered - seen, interrupts)
+        self.assertEqual(counts.delivered, counts.hits)
+        with usdt.Recording(path) as recording:
+            seen, interrupts = self.interrupted(recording)
+        self.assertLessEqual(counts.delivered - seen, interrupts)
+
+    def interrupted(self, events, stop=lambda: None):
+        """How many events there were in a loop that was begun anew after each interrupt, and how many of those."""
+        seen = interrupts = 0
+        stop()
+        while True:
+            try:
+                with Interrupts(0.005) as interrupt:
+                    for _ in events:
+                        seen += 1
+                    interrupt.end()
+                self.assertGreater(interrupts, 2)
+                return seen, interrupts
+            except Interrupted:
+                interrupts += 1
+
     def test_a_tracer_that_nobody_refers_to_is_detached(self):
         tracer = self.tracer().start()
         gone = weakref.ref(tracer)
@@ -475,6 +545,46 @@ class Live(unittest.TestCase):
             usdt.Recording("/no/such/file")
         with self.assertRaises(OSError):  # where the file cannot be written, the tracer does not start
             self.tracer(record="/no/such/directory/file").start()
+
+    def test_a_recording_is_for_one_thread_at_a_time(self):
+        path = self.child.script.parent / "threads.rec"
+        with self.tracer(record=path) as tracer:
+            self.child.do(1000)
+            tracer.stop()
+            events = sum(1 for _ in tracer)
+        recording = usdt.Recording(path)
+        taken, refused = [], []
+        def take():
+            while not taken or taken[-1]:
+                try:
+                    taken.append(len(recording.take(100)))
+                except RuntimeError as error:
+                    refused.append(str(error))
+        threads = [threading.Thread(target=take) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for _ in range(100):
+            try:
+                recording.counts()
+            except (RuntimeError, usdt.NotFound) as error:
+                refused.append(str(error))
+        for thread in threads:
+            thread.join()
+        recording.close()
+        self.assertEqual(sum(taken), events)
+        self.assertTrue(any("another thread" in why for why in refused), refused[:3])
+
+    def test_numbers_that_no_process_has_are_refused(self):
+        for pid in (self.child.pid + 2**32, -2**32 + self.child.pid):
+            with self.assertRaises(OverflowError):
+                usdt.list(pids=pid)
+            with self.assertRaises(OverflowError):
+                usdt.Tracer("python:function__return", pids=pid).start()
+        for option in ("string_size", "ring_bytes", "max_open_calls", "user_cookie"):
+            with self.assertRaisesRegex(OverflowError, option):
+                self.tracer(**{option: 2**64 + 4096}).start()
+        with self.assertRaisesRegex(OverflowError, "max_rows"):
+            self.tracer(table=usdt.Table(by="pid", max_rows=2**32 + 1)).start()
 
     def test_usdt_trace_and_the_package_read_each_others_recordings(self):
         tool = os.environ.get("USDT_TRACE")
@@ -777,6 +887,10 @@ class ProviderLive(WithProvider):
                 with self.assertWarns(RuntimeWarning):
                     probe(128, 0, 0, 0, 0, "", "")
                 probe("no number", 0, 0, 0, 0, "", "")
+                for no_text in (3, 10**12, [65, 66]):  # bytes(3) are three zeroes
+                    probe(1, 0, 0, 0, 0, no_text, "")
+                    probe(1, 0, 0, 0, 0, "", no_text)
+                self.assertEqual(probe.unfit, 8)
                 with warnings.catch_warnings():
                     warnings.simplefilter("error")  # tracing is not to end the program either
                     probe.unfit = 0

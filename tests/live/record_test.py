@@ -321,6 +321,11 @@ def a_recording_that_ends_before_its_first_probe_says_that_it_has_none(run):
         result = tool(run, *names, "--replay", cut, "-f", "json", check_code=1)
         check("it has no probes" in result.stderr and "16 bytes were written" in result.stderr, result.stderr)
         check_equal(result.summary["probes"], [], "probes")
+    for view in (["--latency"], ["--distinct", "arg0"], ["--heatmap", "arg0"], ["--hist", "arg0"], ["--top", "3", "--by", "pid"],
+                 ["--sum", "arg0"], ["--slowest", "3"], ["--count"]):
+        for output in ("text", "json"):
+            result = tool(run, "--replay", cut, *view, "-f", output, check_code=1)
+            check("it has no probes" in result.stderr and "16 bytes were written" in result.stderr, f"{view}: {result.stderr}")
 
 
 if __name__ == "__main__":

@@ -116,6 +116,22 @@ class Refusals(unittest.TestCase):
                 done = compile_text(compiler, text, "-Wno-unused-value", language=language)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    def test_programs_that_make_errors_of_every_warning_have_none(self):
+        text = r'''
+        enum e { first = -1 };
+        static int f(int a, const char* b, short c, enum e d) {
+          USDT_PROBE(p, one, a, b, c, d, 1.5, f); USDT_PROBE_LAZY(p, two, a, "b"); USDT_PROBE_STUB(p, three, a, (char)a);
+          return USDT_PROBE_ENABLED(p, two);
+        }
+        int main(void) { return f(1, "b", 2, first); }
+'''
+        strict = ("-Werror", "-Wpedantic", "-Wconversion", "-Wshadow")
+        for compiler in COMPILERS:
+            for language, standard in (("c", "-std=c11"), ("c", "-std=c17"), ("c++", "-std=c++20")):
+                with self.subTest(compiler=compiler, standard=standard):
+                    done = compile_text(compiler, text, standard, *strict, language=language)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_a_probe_made_at_run_time_takes_what_the_others_take(self):
         head = "#include <usdt/provider.h>\nstruct s { int x; }; extern usdtp_probe* p;\n"
         many = "void f(int v) { USDT_PROBE_FIRE(p, v, v, v, v, v, v, v, v, v, v, v, v, v); }"

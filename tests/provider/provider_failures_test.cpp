@@ -3,12 +3,17 @@
 // puts the functions of this file in the place of libc's (--wrap).
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/types.h>
+#include <unistd.h>
 #include <usdt/provider.h>
 
 #include <cerrno>
 #include <cstdarg>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <vector>
 
@@ -16,6 +21,9 @@ namespace {
 
 /// How many more calls are answered before one is refused; none is while this is negative.
 long left = -1;
+
+/// As a filter of system calls refuses them.
+bool no_memory_files = false;
 
 bool refused() {
   if (left < 0 || left-- != 0) return false;
@@ -35,7 +43,10 @@ void* __wrap_tsearch(const void* key, void** root, int (*compare)(const void*, c
   return refused() ? nullptr : __real_tsearch(key, root, compare);
 }
 int __real_memfd_create(const char* name, unsigned flags);
-int __wrap_memfd_create(const char* name, unsigned flags) { return refused() ? -1 : __real_memfd_create(name, flags); }
+int __wrap_memfd_create(const char* name, unsigned flags) {
+  if (no_memory_files) errno = EPERM;
+  return no_memory_files || refused() ? -1 : __real_memfd_create(name, flags);
+}
 int __real_ftruncate(int fd, off_t size);
 int __wrap_ftruncate(int fd, off_t size) { return refused() ? -1 : __real_ftruncate(fd, size); }
 ssize_t __real_pwrite(int fd, const void* from, std::size_t size, off_t offset);
@@ -124,6 +135,35 @@ TEST(RefusedProvider, every_refusal_is_an_error_and_nothing_is_lost) {
               reported);
   EXPECT_GT(calls, 30);
   EXPECT_GT(reported, 20);
+}
+
+/// A file system of one page, in $TMPDIR.
+class SmallFileSystem {
+ public:
+  SmallFileSystem() {
+    EXPECT_NE(::mkdtemp(path_), nullptr);
+    EXPECT_EQ(::mount("tmpfs", path_, "tmpfs", 0, "size=4096"), 0) << std::strerror(errno);
+    ::setenv("TMPDIR", path_, 1);
+  }
+  ~SmallFileSystem() {
+    ::unsetenv("TMPDIR");
+    ::umount2(path_, MNT_DETACH);
+    ::rmdir(path_);
+  }
+  SmallFileSystem(const SmallFileSystem&) = delete;
+  SmallFileSystem& operator=(const SmallFileSystem&) = delete;
+
+ private:
+  char path_[32] = "/tmp/usdt-small-XXXXXX";
+};
+
+/// A page that it has no room for ends who writes to it with SIGBUS.
+TEST(RefusedProvider, a_file_system_that_is_full_is_left_for_another) {
+  if (::geteuid() != 0) GTEST_SKIP() << "not root: cannot mount";
+  const SmallFileSystem small;
+  no_memory_files = true;
+  for (const int status : live()) EXPECT_EQ(status, 0);
+  no_memory_files = false;
 }
 
 }  // namespace

@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // libusdt-provider within one process and untraced: what it takes, what it refuses, what is left of it.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <usdt/provider.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -240,6 +248,107 @@ TEST(Provider, descriptors_go_with_their_provider) {
   usdtp_provider_retire(closed);
   EXPECT_EQ(maps_with("usdt-closed"), 1U) << "the code, for whoever may be in it";
   EXPECT_EQ(probe->semaphore, 0);
+}
+
+/// A file of the test's own, empty, under the number `fd`.
+class OtherFile {
+ public:
+  explicit OtherFile(int fd) : file_(std::tmpfile()), fd_(fd) { EXPECT_EQ(::dup2(::fileno(file_), fd), fd); }
+  ~OtherFile() {
+    ::close(fd_);
+    std::fclose(file_);
+  }
+  OtherFile(const OtherFile&) = delete;
+  OtherFile& operator=(const OtherFile&) = delete;
+  bool is_open() const { return ::fcntl(fd_, F_GETFL) >= 0; }
+  off_t size() const { return ::lseek(::fileno(file_), 0, SEEK_END); }
+
+ private:
+  std::FILE* file_;
+  int fd_;
+};
+
+/// The descriptor that this process would get next.
+int next_descriptor() {
+  const int next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ::close(next);
+  return next;
+}
+
+/// As programs do that become daemons: they close all descriptors, and open others.
+TEST(Provider, a_file_that_took_the_number_of_a_closed_one_is_left_alone) {
+  for (const bool published : {false, true}) {
+    const int fd = next_descriptor();
+    const std::string name = published ? "late" : "early";
+    std::optional<Provider> provider(std::in_place, name.c_str());
+    ASSERT_EQ(provider->add("probe", "i32 a"), 0);
+    if (published) {
+      ASSERT_EQ(provider->publish(), 0);
+    }
+    const OtherFile other(published ? next_descriptor() - 1 : fd);
+    EXPECT_EQ(provider->publish(), 0);
+    EXPECT_EQ(maps_with("usdt-" + name), 3U);
+    provider.reset();
+    EXPECT_TRUE(other.is_open());
+    EXPECT_EQ(other.size(), 0);
+  }
+}
+
+TEST(Provider, no_descriptor_is_in_the_place_of_a_closed_standard_stream) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (const int stream : {0, 1, 2}) ::close(stream);
+    Provider provider;
+    bool taken = provider.add("probe", "i32 a") != 0;
+    for (const int stream : {0, 1, 2}) taken |= ::fcntl(stream, F_GETFL) >= 0;
+    taken |= provider.publish() != 0;
+    for (const int stream : {0, 1, 2}) taken |= ::fcntl(stream, F_GETFL) >= 0;
+    ::_exit(taken);
+  }
+  int status = 1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+void* publish_until_cancelled(void*) {
+  for (;;) {
+    Provider provider;
+    provider.add("probe", "i32 a");
+    provider.publish();
+    ::pthread_testcancel();
+  }
+}
+
+TEST(Provider, a_cancelled_thread_lets_the_others_go_on) {
+  ::alarm(60);  // fork() waited for ever
+  for (int i = 0; i < 50; ++i) {
+    pthread_t thread;
+    ASSERT_EQ(::pthread_create(&thread, nullptr, publish_until_cancelled, nullptr), 0);
+    ::usleep(static_cast<useconds_t>(i % 10 * 100));
+    ASSERT_EQ(::pthread_cancel(thread), 0);
+    ASSERT_EQ(::pthread_join(thread, nullptr), 0);
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(0);
+    ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  }
+  ::alarm(0);
+}
+
+TEST(Provider, a_handler_of_signals_may_fork) {
+  struct sigaction action = {};
+  action.sa_handler = [](int) {
+    if (::fork() == 0) ::_exit(0);
+  };
+  ASSERT_EQ(::sigaction(SIGALRM, &action, nullptr), 0);
+  for (int i = 0; i < 300; ++i) {
+    const itimerval soon = {{0, 0}, {0, 1 + i % 30 * 5}};
+    Provider provider;
+    ASSERT_EQ(::setitimer(ITIMER_REAL, &soon, nullptr), 0);
+    EXPECT_EQ(provider.add("probe", "i32 a"), 0);
+    EXPECT_EQ(provider.publish(), 0);
+  }
+  while (::wait(nullptr) > 0 || errno == EINTR) {
+  }
 }
 
 TEST(Provider, the_interface_is_the_headers) {

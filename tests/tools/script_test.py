@@ -132,6 +132,13 @@ class Scripts(tool.TempDirCase):
             self.assertEqual((done.returncode, done.stdout), (2, ""), file)
             self.assertIn(file, done.stderr)
 
+    def test_values_and_keys_that_are_nested_without_end_are_refused(self):
+        levels = "x = " + "".join("[{a" + ".a" * 250 + " = \n" for _ in range(127)).replace("= \n[", "= [\n")
+        for text in ("x = " + "[" * 500_000, "x = " + "{a = " * 200_000, ".".join("a" * 500_000) + " = 1",
+                     "[" + ".".join("a" * 500_000) + "]", levels):
+            done = self.run_script(text, check=2)
+            self.assertRegex(done.stderr, "256 dots in one line|nested value depth|Error while parsing", text[:20])
+
     def test_damaged_scripts_end_in_order(self):
         """Bytes changed, left out and doubled at random: an answer or a reason each time."""
         whole = GOOD.replace("{app}", self.app).encode()

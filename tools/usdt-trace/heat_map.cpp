@@ -167,7 +167,8 @@ class Drawing {
 }  // namespace
 
 HeatSlice HeatSlicer::cut(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows, std::int64_t to) {
-  HeatSlice slice{.from = from_, .to = to, .counts = {}, .reals = table.keys.back().ranges_of};
+  HeatSlice slice{.from = from_, .to = to, .counts = {}};
+  if (!table.keys.empty()) slice.reals = table.keys.back().ranges_of;  // no site was recorded: View::shown_keys()
   for (const usdt::TableRow& row : rows) {
     const auto* key = std::get_if<std::int64_t>(&row.keys.back());
     if (key == nullptr) continue;

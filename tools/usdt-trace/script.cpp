@@ -200,6 +200,20 @@ usdt::Result<std::string> read_text(const std::string& file) {
   return text;
 }
 
+/// The parser calls itself for each part of a dotted key, and 100,000 of them would be the end of its stack: it bounds
+/// how deep values are nested, and keys from version 3.4 on. A key is within one line. The first that is too long.
+std::optional<ScriptPlace> too_deep_key(std::string_view text) {
+  constexpr std::ptrdiff_t most = 256;  // of 128 arrays of inline tables, each on a line of its own: 4 MiB of stack
+  std::uint32_t line = 1;
+  for (std::size_t at = 0; at < text.size(); ++line) {
+    const std::string_view rest = text.substr(at);
+    const std::string_view here = rest.substr(0, rest.find('\n'));
+    if (std::ranges::count(here, '.') > most) return ScriptPlace{line, 1};
+    at += here.size() + 1;
+  }
+  return std::nullopt;
+}
+
 using Version = std::vector<unsigned>;
 
 /// "6.1.12-amd64": its numbers; nothing: it does not begin with one.
@@ -248,6 +262,9 @@ usdt::Error Script::wrong(ScriptPlace place, std::string_view why) const {
 usdt::Result<Script> read_script(const std::string& file) {
   auto text = read_text(file);
   if (!text) return usdt::fail(text.error());
+  if (const auto place = too_deep_key(*text))
+    return usdt::fail(usdt::ErrorKind::limit,
+                      fmt::format("{}:{}:{}: more than 256 dots in one line", file, place->line, place->column));
   const toml::parse_result parsed = toml::parse(*text, file);
   if (parsed) return Reader(file).read(parsed.table());
   const toml::parse_error& error = parsed.error();

@@ -45,6 +45,10 @@ struct View {
   [[nodiscard]] bool folds_last_key() const {
     return has_buckets() || (!shown.empty() && shown.back() == Shown::distinct);
   }
+  /// How many keys of a table are shown. That of a recording without a site, where no key has a type, has none at all.
+  [[nodiscard]] std::size_t shown_keys(const usdt::PlannedTable& table) const {
+    return table.keys.size() - (folds_last_key() && !table.keys.empty() ? 1 : 0);
+  }
 };
 
 /// The options as they were written.

@@ -126,7 +126,7 @@ void write_slice(JsonWriter& json, const View& view, const HeatSlice& slice) {
 void write_table(JsonWriter& json, const ShownTable& what) {
   const View& view = what.view;
   const std::vector<usdt::TableColumn>& columns = what.table.keys;
-  const std::size_t keys = columns.size() - (view.folds_last_key() ? 1 : 0);
+  const std::size_t keys = view.shown_keys(what.table);
   json_key(json, "by"), json.StartArray();
   for (std::size_t i = 0; i < keys; ++i) json_text(json, columns[i].label);
   json.EndArray();

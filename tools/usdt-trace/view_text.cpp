@@ -121,7 +121,7 @@ std::vector<Column> number_columns(const View& view, const std::vector<ShownRow>
 
 std::vector<Column> key_columns(const ShownTable& what, const std::vector<ShownRow>& rows) {
   const std::vector<usdt::TableColumn>& keys = what.table.keys;
-  const std::size_t shown = keys.size() - (what.view.folds_last_key() ? 1 : 0);
+  const std::size_t shown = what.view.shown_keys(what.table);
   std::vector<Column> columns;
   for (std::size_t i = 0; i < shown; ++i) {
     if (keys[i].type == usdt::ExpressionType::stack) continue;  // below the row

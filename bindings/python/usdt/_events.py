@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import ctypes
 import dataclasses
 from ctypes import c_void_p
@@ -127,13 +128,22 @@ class Reader:
                      results[0] if results else None, derived, shape.names, info.duration, info.address,
                      info.user_cookie, info.wall_time, info.weight)
 
-    def batch(self, batch: c_void_p) -> list[Event]:
-        """Its events; frees it."""
+    def take(self, left: collections.deque[Event], function: str, *arguments: Any) -> list[Event]:
+        """The events of the batch that `function` makes. They count as delivered: where an exception comes between, as
+        KeyboardInterrupt may at any moment, they are in `left`, for whoever asks next."""
+        batch = c_void_p()
         try:
-            event_at = library().usdtc_batch_event
-            return [self.event(event_at(batch, n)) for n in range(library().usdtc_batch_count(batch))]
+            _library.call(function, *arguments, ctypes.byref(batch))
+            return self._events_of(batch)
+        except BaseException:
+            left.extend(self._events_of(batch))
+            raise
         finally:
             library().usdtc_batch_free(batch)
+
+    def _events_of(self, batch: c_void_p) -> list[Event]:
+        event_at = library().usdtc_batch_event
+        return [self.event(event_at(batch, n)) for n in range(library().usdtc_batch_count(batch))]
 
     def _value_of(self, handle: int, n: int, shape: _Shape) -> Value:
         self._get(handle, n, self._value_at, None)

@@ -27,6 +27,9 @@ class _Sized(ctypes.Structure):
 
     def __init__(self, **fields: Any) -> None:
         super().__init__(size=ctypes.sizeof(type(self)), **fields)
+        for name, value in fields.items():
+            if isinstance(value, int) and getattr(self, name) != value:  # ctypes keeps the lower bits: another number
+                raise OverflowError(f"{name}: {value} is out of range")
 
 
 class Search(_Sized):
@@ -261,7 +264,12 @@ def texts_of(words: Sequence[str]) -> Any:
 
 
 def numbers_of(numbers: Sequence[int]) -> Any:
-    return (c_int32 * len(numbers))(*numbers) if numbers else None
+    if not numbers:
+        return None
+    all_of_them = (c_int32 * len(numbers))(*numbers)
+    if list(all_of_them) != list(numbers):  # ctypes keeps the lower bits: another process
+        raise OverflowError(f"{numbers}: no process has such a number")
+    return all_of_them
 
 
 def each_of(one_or_more: Any) -> tuple[Any, ...]:

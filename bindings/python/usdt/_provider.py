@@ -64,7 +64,8 @@ def _integer(is_signed: bool, width: int) -> Callable[[Any], tuple[int]]:
 def _bytes_of(value: Any) -> bytes | None:
     if value is None or isinstance(value, bytes):
         return value
-    return value.encode(errors="surrogateescape") if isinstance(value, str) else bytes(value)
+    # bytes(3) would be three zeroes
+    return value.encode(errors="surrogateescape") if isinstance(value, str) else bytes(memoryview(value))
 
 
 def _sized(value: Any) -> tuple[bytes | None, int]:

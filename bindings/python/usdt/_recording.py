@@ -6,6 +6,7 @@ from __future__ import annotations
 import collections
 import ctypes
 import os
+import threading
 import weakref
 from ctypes import c_void_p
 from typing import Iterator
@@ -15,11 +16,11 @@ from ._events import Event, Reader
 from ._library import c_string, library, made, text
 from ._points import Notice, notices_of
 from ._tables import Row, Table, question_of, rows_of
-from ._tracer import Counts, probes_of, read_ledger
+from ._tracer import Counts, Use, probes_of, read_ledger
 
 
 class Recording:
-    """Events of a trace that was recorded, on any machine; wants no privilege.
+    """Events of a trace that was recorded, on any machine; wants no privilege. One thread at a time.
 
         with usdt.Recording("pg.rec", where="arg1 > 1000") as recording:
             for event in recording:
@@ -30,7 +31,10 @@ class Recording:
         """`where`: only events for which it holds, as if the kernel had been asked. `table`: rows() instead of events."""
         options = _library.ReplayOptions(**question_of(where, table))
         self._handle = made("usdtc_recording_open", c_string(path), ctypes.byref(options))
+        self._in_use = threading.Lock()
+        # Not at the interpreter's end: other threads may be within.
         self._free = weakref.finalize(self, library().usdtc_recording_free, self._handle)
+        self._free.atexit = False
         self._table = table
         self._reader = Reader()
         self._rows: list[Row] | None = None
@@ -38,7 +42,9 @@ class Recording:
 
     def close(self) -> None:
         """Events that were taken stay."""
-        self._free()
+        if self._free.alive:
+            with self._use():
+                self._free()
 
     def __enter__(self) -> Recording:
         return self
@@ -46,17 +52,17 @@ class Recording:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _open(self) -> c_void_p:
+    def _use(self) -> Use:
         if not self._free.alive:
             raise ValueError("the recording is closed")
-        return self._handle
+        return Use(self._in_use, self._handle, "recording")
 
     def take(self, limit: int = 0) -> list[Event]:
         """The next events, at most `limit` (0: all that are left). Empty: there are no more."""
-        handle = self._open()
-        if self._left:
-            return [self._left.popleft() for _ in range(min(limit or len(self._left), len(self._left)))]
-        return self._reader.batch(made("usdtc_recording_take", handle, limit))
+        with self._use() as handle:
+            if self._left:
+                return [self._left.popleft() for _ in range(min(limit or len(self._left), len(self._left)))]
+            return self._reader.take(self._left, "usdtc_recording_take", handle, limit)
 
     def __iter__(self) -> Iterator[Event]:
         while True:
@@ -69,7 +75,8 @@ class Recording:
     def rows(self) -> list[Row]:
         """Those of `table`, over all events of the file."""
         if self._rows is None:
-            self._rows = rows_of(made("usdtc_recording_rows", self._open()), self._table or Table())
+            with self._use() as handle:
+                self._rows = rows_of(made("usdtc_recording_rows", handle), self._table or Table())
         return self._rows
 
     def counts(self) -> Counts:
@@ -81,38 +88,43 @@ class Recording:
         return self._accounts()[1]
 
     def _accounts(self) -> tuple[Counts, dict[str, Counts]]:
-        return read_ledger(made("usdtc_recording_ledger", self._open()), self.probes)
+        probes = self.probes
+        with self._use() as handle:
+            return read_ledger(made("usdtc_recording_ledger", handle), probes)
 
     @property
     def probes(self) -> list[str]:
         """Full names of what was traced."""
-        return probes_of(library().usdtc_recording_plan(self._open()))
+        with self._use() as handle:
+            return probes_of(library().usdtc_recording_plan(handle))
 
     def notices(self) -> list[Notice]:
         """What was said when it was recorded."""
-        return notices_of("usdtc_plan_notice", library().usdtc_recording_plan(self._open()))
+        with self._use() as handle:
+            return notices_of("usdtc_plan_notice", library().usdtc_recording_plan(handle))
 
-    def _info(self) -> _library.RecordingInfo:
+    def _info(self, field: str) -> str | None:
         info = _library.RecordingInfo()
-        _library.call("usdtc_recording_read", self._open(), ctypes.byref(info))
-        return info
+        with self._use() as handle:
+            _library.call("usdtc_recording_read", handle, ctypes.byref(info))
+            return text(getattr(info, field))
 
     @property
     def made_by(self) -> str:
         """"usdt-trace 0.1.0"."""
-        return text(self._info().made_by) or ""
+        return self._info("made_by") or ""
 
     @property
     def kernel(self) -> str:
         """The release of the kernel there."""
-        return text(self._info().kernel) or ""
+        return self._info("kernel") or ""
 
     @property
     def machine(self) -> str:
         """"x86_64"."""
-        return text(self._info().machine) or ""
+        return self._info("machine") or ""
 
     @property
     def cut(self) -> str | None:
         """Where the file ends before its end, and why; None: it is whole, as far as it was read."""
-        return text(self._info().cut)
+        return self._info("cut")

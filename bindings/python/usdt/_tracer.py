@@ -152,25 +152,26 @@ class Tracer:
                 flags=self._plan_flags, text_args=texts_of(self._text_args), text_arg_count=len(self._text_args),
                 values=texts_of(self._values), value_count=len(self._values), **question_of(self._where, self._table))
             plan = made("usdtc_plan_make", selection.handle, ctypes.byref(options))
+        handle = c_void_p()
+        # Who forgets to close it leaves no breakpoints, nor does Ctrl-C, which comes once it is attached. Not at the
+        # interpreter's end: other threads may be within.
+        self._free = weakref.finalize(self, library().usdtc_tracer_free, handle)
+        self._free.atexit = False
         try:
             wanted = _library.TraceOptions(flags=self._flags, family=numbers_of(self._family),
                                            family_count=len(self._family), **self._sizes)
-            handle = made("usdtc_tracer_start", plan, ctypes.byref(wanted))
+            call("usdtc_tracer_start", plan, ctypes.byref(wanted), ctypes.byref(handle))
             self._probes = probes_of(plan)
+            if self._record is not None:
+                call("usdtc_tracer_record", handle, c_string(self._record))
+            self._attachment = text(library().usdtc_tracer_attachment(handle)) or ""
+        except BaseException:
+            self._free()
+            raise
         finally:
             library().usdtc_plan_free(plan)
-        if self._record is not None:
-            try:
-                call("usdtc_tracer_record", handle, c_string(self._record))
-            except BaseException:
-                library().usdtc_tracer_free(handle)
-                raise
         self._reader = Reader()
-        # Who forgets to close it leaves no breakpoints. Not at the interpreter's end: other threads may be within.
-        self._free = weakref.finalize(self, library().usdtc_tracer_free, handle)
-        self._free.atexit = False
         self._stopping = self._detached = False
-        self._attachment = text(library().usdtc_tracer_attachment(handle)) or ""
         self._handle = handle
         return self
 
@@ -228,21 +229,21 @@ class Tracer:
     async def __aexit__(self, *_: object) -> None:
         await asyncio.get_running_loop().run_in_executor(None, self.close)
 
-    def _use(self) -> _Use:
+    def _use(self) -> Use:
         if self._handle is None:
             raise ValueError("the tracer is not running: use it within `with`")
-        return _Use(self._in_use, self._handle)
+        return Use(self._in_use, self._handle)
 
     # ---- events
 
     def take(self, timeout: float | None = None, limit: int = 0) -> list[Event]:
         """The events that are there, at most `limit` (0: all); where there are none, waits `timeout` seconds (None: until
         there are some). Empty: time is up, a signal came, or wake() or stop() was called."""
-        wait = -1 if timeout is None else min(math.ceil(max(timeout, 0) * 1000), 2**31 - 1)
+        wait = -1 if timeout in (None, math.inf) else min(math.ceil(max(timeout, 0) * 1000), 2**31 - 1)
         with self._use() as handle:
             if self._left:
                 return [self._left.popleft() for _ in range(min(limit or len(self._left), len(self._left)))]
-            return self._reader.batch(made("usdtc_tracer_take", handle, wait, limit))
+            return self._reader.take(self._left, "usdtc_tracer_take", handle, wait, limit)
 
     def _fill(self, timeout: float | None, limit: int) -> bool:
         """Whether there are events to hand out."""
@@ -375,15 +376,15 @@ class Tracer:
         return corrected(total, len(self._left)), by_probe
 
 
-class _Use:
+class Use:
     """The handle, for one thread at a time."""
 
-    def __init__(self, lock: threading.Lock, handle: c_void_p) -> None:
-        self._lock, self._handle = lock, handle
+    def __init__(self, lock: threading.Lock, handle: c_void_p, what: str = "tracer") -> None:
+        self._lock, self._handle, self._what = lock, handle, what
 
     def __enter__(self) -> c_void_p:
         if not self._lock.acquire(blocking=False):
-            raise RuntimeError("another thread is using the tracer")
+            raise RuntimeError(f"another thread is using the {self._what}")
         return self._handle
 
     def __exit__(self, *_: object) -> None:

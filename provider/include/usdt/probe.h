@@ -673,7 +673,7 @@ __extension__ typedef unsigned long long usdtp_slot;
                                    __builtin_choose_expr(sizeof(x) == 2, (unsigned short)0, \
                                                          __builtin_choose_expr(sizeof(x) == 4, 0U, (usdtp_slot)0))))
 #define USDTP_TAKE(i, x)                                                                                            \
-  __auto_type usdtp_a##i = (x);                                                                                     \
+  __extension__ __auto_type usdtp_a##i = (x);                                                                       \
   _Static_assert(USDTP_CODE(i) != 0, "argument " #i " cannot be one of a USDT probe: pass an integer, a bool, an "  \
                                      "enum, a float or double, or a pointer; of a struct or union its members, or " \
                                      "its address");
@@ -956,7 +956,7 @@ __extension__ typedef unsigned long long usdtp_slot;
   __extension__({                                                                                                    \
     USDTP_ENABLED_VARIABLES                                                                                          \
     USDTP_ASM(USDTP_READ_SEMAPHORE(symbol) USDTP_SEMAPHORE(symbol) : USDTP_ENABLED_OUTPUTS(usdtp_enabled) : : "cc"); \
-    __builtin_expect(usdtp_enabled != 0, 0);                                                                         \
+    (int)__builtin_expect(usdtp_enabled != 0, 0);                                                                    \
   })
 
 /* ---- What programs use ------------------------------------------------------------------------------------------ */
