@@ -43,7 +43,8 @@ class Slips(tool.TempDirCase):
         server = self.server()
         for question, hint in (("return == 1", "(did you mean retval?)"), ("took > 10ms", "(did you mean duration?)"),
                                ("latency > 10ms", "(did you mean duration?)"), ("retvl == 1", "(did you mean retval?)"),
-                               ("rek == 1", "(did you mean req?)"), ("pdi == 1", "(did you mean pid?)")):
+                               ("rek == 1", "(did you mean req?)"), ("comm == git", 'a text is in quotes: "git"'),
+                               ("function == 1", "(did you mean name?)"), ("pdi == 1", "(did you mean pid?)")):
             with self.subTest(question):
                 self.assertIn(hint, said("--explain", "--where", question, f"ucall:{server}:handle"))
 
