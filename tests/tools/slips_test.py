@@ -34,7 +34,7 @@ class Slips(tool.TempDirCase):
         return program
 
     def test_operators_of_other_languages(self):
-        for question, hint in (("arg0 = 1", "to compare is =="), ("arg0 == 1 and pid == 2", "that is &&"),
+        for question, hint in (("comm == 'git'", "a text in double ones"), ("arg0 = 1", "to compare is =="), ("arg0 == 1 and pid == 2", "that is &&"),
                                ("not arg0", "not is !"), ("strlen(arg0) > 3", "there is no function 'strlen'")):
             with self.subTest(question):
                 self.assertIn(hint, said("--explain", "--where", question, f"usdt:{self.app}:app:work"))
