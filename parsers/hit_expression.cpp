@@ -172,7 +172,9 @@ struct TextParser : x3::parser<TextParser> {
       length = character(rest, node);
     }
     if (length == 0) {
-      if (*first == '"' || *first == '\'') refuse(draft, ErrorKind::syntax, "the quote does not end", first);
+      if (*first == '"') refuse(draft, ErrorKind::syntax, "the quote does not end", first);
+      if (*first == '\'')
+        refuse(draft, ErrorKind::syntax, "one character is in single quotes, a text in double ones", first);
       return false;
     }
     if (!push(draft, std::move(node), first)) return false;

@@ -76,7 +76,7 @@ TEST_F(Hostile, an_empty_file_is_called_empty) {
   EXPECT_THAT(error.message, HasSubstr("empty file"));
 }
 TEST_F(Hostile, text_is_shown_as_text) {
-  EXPECT_THAT(error_of("#!/bin/sh\n").message, HasSubstr("not an ELF file or archive: begins with \"#!/b\""));
+  EXPECT_THAT(error_of("#!/bin/sh\n").message, HasSubstr("not an ELF file or archive: begins with \"#!/b\", a script"));
 }
 TEST_F(Hostile, bytes_are_shown_as_bytes) {
   EXPECT_THAT(error_of("\x89PNG").message, HasSubstr("begins with 89 50 4e 47"));

@@ -43,6 +43,20 @@ def command_that_cannot_run_is_named(run):
 
 
 @scenario
+def the_command_is_executed_once_wherever_it_is_on_the_path(run):
+    puppet.require_root()
+    directory = run.dir / "last"
+    directory.mkdir()
+    (directory / "a-command").symlink_to("/bin/true")
+    path = f"{run.dir}/none:{run.dir}/neither:{directory}"
+    done = subprocess.run([run.tool, "uprobe:libc.so.6:exec*", "uprobe:libc.so.6:getenv", "--by", "comm, str(arg0)", "--", "a-command"],
+                          capture_output=True, text=True, timeout=60, env={**os.environ, "PATH": path})
+    check_equal(done.returncode, 0, done.stderr)
+    check(f'"{directory}/a-command"' in done.stdout, f"it is executed:\n{done.stdout}")
+    check("PATH" not in done.stdout and "/none/" not in done.stdout, f"it is not looked for again:\n{done.stdout}")
+
+
+@scenario
 def nothing_found_in_a_script_names_the_program_that_runs_it(run):
     puppet.require_root()
     script = run.dir / "script.sh"
@@ -50,6 +64,7 @@ def nothing_found_in_a_script_names_the_program_that_runs_it(run):
     script.chmod(0o755)
     result = run.trace("nosuch:probe", command=[script])
     check(f"{script}, which /bin/sh runs, and its libraries" in result.stderr, result.describe())
+    check("--wait --hold-exec" in result.stderr, f"that what it starts can be meant\n{result.describe()}")
 
 
 @scenario

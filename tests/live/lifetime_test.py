@@ -83,6 +83,32 @@ def sigterm_drains_and_summarises(run):
     end_by_signal(run, signal.SIGTERM)
 
 
+def end_by_two_signals(run, seconds_between):
+    """Of a trace whose end takes two seconds, since its command ignores SIGTERM."""
+    program = puppet.build(run)
+    tracer = subprocess.Popen([run.tool, probe_of(program), "--count", "--", "sh", "-c", f"trap '' TERM; {program} fire:3; sleep 60"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(1.5)
+    tracer.send_signal(signal.SIGINT)
+    time.sleep(seconds_between)
+    tracer.send_signal(signal.SIGINT)
+    _, notices = tracer.communicate(timeout=60)
+    return tracer.returncode, notices
+
+
+@scenario
+def two_signals_at_once_are_one_as_timeout_sends_them_to_its_command_and_its_group(run):
+    code, notices = end_by_two_signals(run, seconds_between=0.02)
+    check_equal(code, 0, notices)
+    check("hits counted" in notices, f"the account is there: {notices}")
+
+
+@scenario
+def a_second_ctrl_c_ends_the_tracer_at_once(run):
+    code, notices = end_by_two_signals(run, seconds_between=0.5)
+    check_equal(code, -signal.SIGINT, notices)
+
+
 @scenario
 def ctrl_c_at_a_terminal_ends_child_and_trace(run):
     program = puppet.build(run)

@@ -342,6 +342,11 @@ class ExitCodes(tool.TempDirCase):
         self.assertEqual(usdt_list(plain, check=1).stderr,
                          f"usdt-list: {plain} has no probes; usdt-list 'uprobe:{plain}:*' lists its functions\n")
 
+    def test_1_for_many_files_without_probes(self):
+        plain = [self.binary(f"plain{n}", []) for n in range(6)]
+        self.assertEqual(usdt_list(*plain, check=1).stderr,
+                         "usdt-list: no probes in 6 files; usdt-list 'uprobe:FILE:*' lists functions of one\n")
+
     def test_1_for_a_glob_or_directory_without_binaries(self):
         self.write("text", "hello")
         for target in (self.dir, self.path("*.so")):

@@ -34,7 +34,7 @@ class Slips(tool.TempDirCase):
         return program
 
     def test_operators_of_other_languages(self):
-        for question, hint in (("arg0 = 1", "to compare is =="), ("arg0 == 1 and pid == 2", "that is &&"),
+        for question, hint in (("comm == 'git'", "a text in double ones"), ("arg0 = 1", "to compare is =="), ("arg0 == 1 and pid == 2", "that is &&"),
                                ("not arg0", "not is !"), ("strlen(arg0) > 3", "there is no function 'strlen'")):
             with self.subTest(question):
                 self.assertIn(hint, said("--explain", "--where", question, f"usdt:{self.app}:app:work"))
@@ -43,7 +43,8 @@ class Slips(tool.TempDirCase):
         server = self.server()
         for question, hint in (("return == 1", "(did you mean retval?)"), ("took > 10ms", "(did you mean duration?)"),
                                ("latency > 10ms", "(did you mean duration?)"), ("retvl == 1", "(did you mean retval?)"),
-                               ("rek == 1", "(did you mean req?)"), ("pdi == 1", "(did you mean pid?)")):
+                               ("rek == 1", "(did you mean req?)"), ("comm == git", 'a text is in quotes: "git"'),
+                               ("function == 1", "(did you mean name?)"), ("pdi == 1", "(did you mean pid?)")):
             with self.subTest(question):
                 self.assertIn(hint, said("--explain", "--where", question, f"ucall:{server}:handle"))
 

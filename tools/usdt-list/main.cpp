@@ -194,7 +194,8 @@ class Lister {
     if (found.files.empty()) return;
     constexpr std::size_t kShown = 5;
     if (found.files.size() > kShown) {
-      print_notice(kTool, fmt::format("{} in {} files", nothing(), found.files.size()));
+      const std::string functions = flags_.patterns.empty() ? "; usdt-list 'uprobe:FILE:*' lists functions of one" : "";
+      print_notice(kTool, fmt::format("{} in {} files{}", nothing(), found.files.size(), functions));
       return;
     }
     for (const usdt::FoundFile& file : found.files) explain_file(file);

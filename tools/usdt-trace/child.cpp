@@ -21,14 +21,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// In the child: wait for the word, then become the command. Only async-signal-safe calls.
-[[noreturn]] void run_command(int go, int failure, char* const* argv) {
+[[noreturn]] void run_command(int go, int failure, const char* program, char* const* argv) {
   char word = 0;
   ssize_t n = 0;
   do n = ::read(go, &word, 1);
   while (n < 0 && errno == EINTR);
   if (n != 1) ::_exit(127);  // the tracer gave up
   restore_signals();
-  ::execvp(argv[0], argv);
+  ::execvp(program, argv);  // a path: to search $PATH here is hits of traced functions that are not the command's
   const int error = errno;
   [[maybe_unused]] const ssize_t told = ::write(failure, &error, sizeof(error));
   ::_exit(127);
@@ -36,7 +36,7 @@ using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
-usdt::Result<Child> Child::fork(const std::vector<std::string>& command) {
+usdt::Result<Child> Child::fork(const std::filesystem::path& program, const std::vector<std::string>& command) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   std::vector<char*> argv;
   for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
@@ -53,7 +53,7 @@ usdt::Result<Child> Child::fork(const std::vector<std::string>& command) {
   child.pid_ = ::fork();
   if (child.pid_ == 0) {
     ::close(go[1]);
-    run_command(go[0], failure[1], argv.data());
+    run_command(go[0], failure[1], program.c_str(), argv.data());
   }
   const int error = errno;
   ::close(go[0]);

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,8 +16,10 @@ namespace usdt_trace {
 /// A command held between fork and exec until tracing has begun, so that none of its hits is missed.
 class Child {
  public:
-  /// Forks. The calling process becomes a subreaper: orphaned grandchildren stay its descendants.
-  [[nodiscard]] static usdt::Result<Child> fork(const std::vector<std::string>& command);
+  /// Forks, for `command` run as `program`. The calling process becomes a subreaper: orphaned grandchildren stay its
+  /// descendants.
+  [[nodiscard]] static usdt::Result<Child> fork(const std::filesystem::path& program,
+                                                const std::vector<std::string>& command);
   Child(Child&& other) noexcept;
   Child& operator=(Child&&) = delete;
   /// Kills it if it was not released, or still runs.

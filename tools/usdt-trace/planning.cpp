@@ -284,10 +284,19 @@ usdt::Result<void> check_cgroups(const Flags& flags, const Subjects& subjects, c
                     fmt::format("no process that could be looked at is in {}", subjects.cgroups.front().string()));
 }
 
+/// A command is often one that starts the program which is meant, as scripts, env and shells do.
+usdt::Error with_hint_at_started(usdt::Error error, const Flags& flags,
+                                 const std::vector<usdt::PointPattern>& patterns) {
+  const bool of_command = !flags.command.empty() && std::ranges::any_of(patterns, looks_everywhere);
+  if (of_command && !flags.wait && flags.follow && error.kind == usdt::ErrorKind::not_found)
+    error.message += "; where the command starts another program that has it, --wait --hold-exec waits for that";
+  return error;
+}
+
 usdt::Result<usdt::Selection> select(const Flags& flags, const std::vector<usdt::PointPattern>& patterns,
                                      const usdt::SearchScope& scope) {
   auto selection = usdt::select(patterns, scope);
-  if (!selection) return selection;
+  if (!selection) return usdt::fail(with_hint_at_started(std::move(selection.error()), flags, patterns));
   report_unmatched(flags, patterns, *selection);
   report_copies(flags, *selection);
   for (const usdt::ProbeFile& file : selection->files) {

@@ -37,7 +37,7 @@ usdt::Result<void> Run::hold_command() {
   auto program = usdt::find_program(flags_.command[0]);
   if (!program) return usdt::fail(program.error());
   program_ = *program;
-  auto child = Child::fork(flags_.command);
+  auto child = Child::fork(*program, flags_.command);
   if (!child) return usdt::fail(child.error());
   child_.emplace(std::move(*child));
   return {};

@@ -2,24 +2,40 @@
 #include "signals.hpp"
 
 #include <signal.h>
+#include <time.h>
 
 #include <array>
 #include <atomic>
+#include <cstdint>
 
 namespace usdt_trace {
 namespace {
 
-std::atomic<int> signals_seen{0};
+using Nanoseconds = std::int64_t;
+
+std::atomic<Nanoseconds> first_signal{0};  ///< when it came; 0: none did
+
+Nanoseconds monotonic_now() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * Nanoseconds{1'000'000'000} + now.tv_nsec;
+}
+
+/// timeout(1) signals its command and then its process group, and the command with it; service managers send SIGHUP
+/// behind SIGTERM. Nobody presses Ctrl-C twice so fast.
+constexpr Nanoseconds kOneRequest = 100'000'000;
 
 void on_signal(int number) {
-  if (signals_seen.fetch_add(1) == 0) return;
+  const Nanoseconds now = monotonic_now();
+  Nanoseconds first = 0;
+  if (first_signal.compare_exchange_strong(first, now) || now - first < kOneRequest) return;
   ::signal(number, SIG_DFL);
   ::raise(number);
 }
 
 void on_dump(int) {
-  int none = 0;
-  signals_seen.compare_exchange_strong(none, 1);
+  Nanoseconds none = 0;
+  first_signal.compare_exchange_strong(none, monotonic_now());
 }
 
 /// From when on a signal means something else to the tool than to the command it starts.
@@ -69,7 +85,7 @@ void catch_dump_signal() { change(From::dumped); }
 
 void ignore_stop_signals() { change(From::held); }
 
-bool end_asked_for() noexcept { return signals_seen.load() > 0; }
+bool end_asked_for() noexcept { return first_signal.load() != 0; }
 
 void restore_signals() noexcept {
   for (const Changed& each : all)

@@ -6,9 +6,10 @@ namespace usdt_trace {
 
 /// From here on writing to nobody, or beyond the size limit of files, is an error instead of a signal.
 void ignore_write_signals();
-/// From here on SIGINT, SIGTERM and SIGHUP are counted; the second one ends the tool at once (the kernel then drops its
-/// links). To be called when there is something to detach: until then, while files are read and planned for, the first
-/// one ends the program, however long somebody else's file makes that; a command held back until then ends with us.
+/// From here on SIGINT, SIGTERM and SIGHUP ask for an end; another one, a tenth of a second later or more, ends the
+/// tool at once (the kernel then drops its links). To be called when there is something to detach: until then, while
+/// files are read and planned for, the first one ends the program, however long somebody else's file makes that; a
+/// command held back until then ends with us.
 void catch_signals();
 /// From here on SIGUSR1 asks for an end, however often it comes.
 void catch_dump_signal();

@@ -112,8 +112,11 @@ Result<ElfFile> ElfFile::open(const std::filesystem::path& path, const OpenOptio
                 fmt::format("{}: a thin archive, which holds no code: list its member files instead", label));
   }
   if (magic == Magic::other) {
+    const std::string first = first_bytes(*file);
+    const bool script = first.starts_with("\"#!");
     return fail(ErrorKind::malformed,
-                fmt::format("{}: not an ELF file or archive: begins with {}", label, first_bytes(*file)));
+                fmt::format("{}: not an ELF file or archive: begins with {}{}", label, first,
+                            script ? ", a script: what is to be traced is in the programs that it starts" : ""));
   }
   const bool archive = magic == Magic::archive;
   auto image = archive ? first_member(*file, path) : elf::read_image(*file, 0, file->size(), label);

@@ -82,8 +82,12 @@ std::vector<std::string> hints_for_function(const ElfFile& file, const FunctionN
   }
   if (!table.has_symtab) {
     const std::size_t known = count_addresses(table);
-    std::string hint = fmt::format("{} is stripped: only the {} {} it exports {} known", opened.path.string(), known,
-                                   known == 1 ? "function" : "functions", known == 1 ? "is" : "are");
+    std::string hint = opened.path.string() + " is stripped";
+    if (known == 0)
+      hint += " and exports no function: none is known";
+    else
+      hint += fmt::format(": only the {} {} it exports {} known", known, known == 1 ? "function" : "functions",
+                          known == 1 ? "is" : "are");
     const std::string where = where_symbols_are(package_of(opened.path), build_id(opened.file, opened.image));
     if (!where.empty()) hint += "; " + where;
     hints.push_back(std::move(hint));

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Types of expressions: comparisons of numbers, and what all comparisons begin with.
+#include <fmt/format.h>
+
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -56,7 +58,12 @@ Result<Node> Checker::compared(Op op, const ExpressionNode& a, const ExpressionN
   auto left = check(a);
   if (!left) return left;
   auto right = check(b);
-  if (!right) return right;
+  if (!right) {
+    const bool unknown_name = b.op == Op::value && !is_argument(b);
+    if (unknown_name && (left->type == Type::text || is_declared_text(a)))
+      right.error().message += fmt::format("; a text is in quotes: \"{}\"", expression_.values[b.bits].text);
+    return right;
+  }
   if (left->op == Op::text && right->op != Op::text) {
     if (op != Op::equal && op != Op::not_equal) return wrong(a, "the literal comes second");
     return text_and_literal(op, b, std::move(*right), a, *left);

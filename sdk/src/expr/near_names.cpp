@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kReturnValue = "retval";
 
 /// Words of other tools and of programming languages, and what is meant by them.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kSynonyms{{{"return", kReturnValue},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kSynonyms{{{"return", kReturnValue},
                                                                                    {"ret", kReturnValue},
                                                                                    {"result", kReturnValue},
                                                                                    {"returned", kReturnValue},
@@ -26,7 +26,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kSynonym
                                                                                    {"delta", "duration"},
                                                                                    {"process", "comm"},
                                                                                    {"execname", "comm"},
-                                                                                   {"timestamp", "nsecs"}}};
+                                                                                   {"timestamp", "nsecs"},
+                                                                                   {"stack", "ustack"},
+                                                                                   {"func", "name"},
+                                                                                   {"function", "name"}}};
 constexpr std::array kWords{HitField::pid,      HitField::tid,      HitField::cpu,   HitField::uid,    HitField::gid,
                             HitField::comm,     HitField::cgroup,   HitField::nsecs, HitField::probe,  HitField::name,
                             HitField::provider, HitField::duration, HitField::ip,    HitField::elapsed};

@@ -81,8 +81,9 @@ void Planner::add_function(const FunctionPoint& point, Current& current) {
   std::string refusal = point.refused;
   if (refusal.empty() && point.moment != Moment::entry && !kernel_.abilities.perf_cookies)
     refusal =
-        "returns are told apart by attach cookies, which this kernel does not have, or does not tell this user of "
-        "(Linux 5.15)";
+        "returns are told apart by attach cookies, which this kernel does not have (Linux 5.15), does not tell this "
+        "user "
+        "of, or was not asked about (kernel_facts() takes the patterns)";
   if (refusal.empty() && !point.signature) refusal = "nothing is known of its values";
   if (refusal.empty() && decoded_ >= most_arguments_) refusal = too_many_arguments();
   auto placement =
