@@ -132,7 +132,7 @@ std::string function_name(const TargetFile& file, Moment moment, std::string_vie
     return fmt::format("{}:{}:@{}{}", function_prefix(moment), quote_target(file.access.string()),
                        quote_name(name.substr(1, colon - 1)), name.substr(colon));
   const std::string offset = distance == 0 ? "" : offset_text(distance);
-  name.remove_suffix(offset.size());
+  if (name.ends_with(offset)) name.remove_suffix(offset.size());  // a recording may have any name
   return fmt::format("{}:{}:{}{}", function_prefix(moment), quote_target(file.access.string()), quote_function(name),
                      offset);
 }
