@@ -345,6 +345,21 @@ TEST(Recording, has_the_names_of_stacks) {
   }
 }
 
+TEST(Recording, of_a_function_whose_name_lacks_the_offset_has_a_name_for_it) {
+  AttachPlan plan = plan_of_three_sites();
+  PlannedProbe& probe = plan.probes[Index<PlannedProbe>(0)];
+  probe.function = Moment::entry;
+  probe.distance = 0x1234;
+  probe.name = "f";
+  const File file;
+  auto writer = writer_to(file, plan);
+  EXPECT_TRUE(writer.finish({}));
+  const auto recording = Recording::open(file.path());
+  ASSERT_TRUE(recording) << recording.error().message;
+  const AttachPlan& read = *recording->plan();
+  EXPECT_THAT(full_name(read, read.probes[Index<PlannedProbe>(0)]), ::testing::HasSubstr(":f+0x1234"));
+}
+
 TEST(Recording, of_lists_that_are_within_themselves_is_refused) {
   using Args = std::vector<Arg>;
   const ElementCount count{.most = 9, .size = 4, .first = {}};

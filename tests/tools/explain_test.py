@@ -4,6 +4,7 @@
 
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import unittest
@@ -38,6 +39,19 @@ class Explain(tool.TempDirCase):
     def addresses(self):
         out = subprocess.run(["nm", self.app], capture_output=True, text=True, check=True).stdout
         return {line.split()[2]: int(line.split()[0], 16) for line in out.splitlines()}
+
+    def test_types_by_hand_of_a_function_that_has_types_are_refused_whatever_else_the_file_has(self):
+        program = self.path("typed")
+        provider = pathlib.Path(__file__).resolve().parents[2] / "provider/include"
+        for probe in ("", "USDT_PROBE(app, done);"):
+            source = f"""#include <usdt/probe.h>
+__attribute__((noipa)) int work(int n) {{ return n + 1; }}
+int main(void) {{ {probe} return work(1); }}
+"""
+            subprocess.run(["gcc", "-g", "-O1", f"-I{provider}", "-x", "c", "-", "-o", program], input=source, text=True, check=True)
+            said = explain(f"uprobe:{program}:work", "--args", "i32", check=2).stderr
+            self.assertIn("knows the types of its arguments", said)
+            self.assertNotIn("no function matches", said)
 
     def test_each_signature_of_a_probe_is_told_with_its_places_and_costs(self):
         sites, rest = explained(f"{self.app}:app:work")

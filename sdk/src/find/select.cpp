@@ -60,7 +60,12 @@ std::string hint_for_functions(const Patterns& patterns) {
 
 Error nothing_matches(const Patterns& patterns, const Selection& selection, const std::vector<std::string>& providers) {
   if (!selection.unreadable.empty() && providers.empty()) return selection.unreadable.front();
-  if (std::ranges::all_of(patterns, [](const auto& each) { return std::holds_alternative<FunctionPattern>(each); }))
+  const bool functions =
+      std::ranges::all_of(patterns, [](const auto& each) { return std::holds_alternative<FunctionPattern>(each); });
+  // What is asked of a function that is there may be refused, as types of it that are known.
+  const auto refused = std::ranges::find(selection.unreadable, ErrorKind::invalid_argument, &Error::kind);
+  if (functions && refused != selection.unreadable.end()) return *refused;
+  if (functions)
     return {ErrorKind::not_found, fmt::format("no function matches {} in {}", fmt::join(texts_of(patterns), ", "),
                                               fmt::join(selection.looked, ", "))};
   std::vector<std::string> names;
@@ -125,6 +130,7 @@ Result<void> select_in_files(const Patterns& patterns, const SearchScope& scope,
     return {};
   }
   Error nothing = nothing_matches(patterns, selection, providers_of(found, scope.stop));
+  if (nothing.kind == ErrorKind::invalid_argument) return fail(std::move(nothing));
   for (const std::string& why : not_told) nothing.message += "; " + why;
   for (const std::string& hint : hints_for(patterns, found, scope.stop)) nothing.message += "; " + hint;
   if (scope.stop.stop_requested()) return stopped();
@@ -143,7 +149,7 @@ std::string function_name(const TargetFile& file, Moment moment, std::string_vie
     return fmt::format("{}:{}:@{}{}", function_prefix(moment), quote_target(file.access.string()),
                        quote_name(name.substr(1, colon - 1)), name.substr(colon));
   const std::string offset = distance == 0 ? "" : offset_text(distance);
-  name.remove_suffix(offset.size());
+  if (name.ends_with(offset)) name.remove_suffix(offset.size());  // a recording may have any name
   return fmt::format("{}:{}:{}{}", function_prefix(moment), quote_target(file.access.string()), quote_function(name),
                      offset);
 }
