@@ -51,6 +51,19 @@ void clean_up(std::vector<Class>& classes) {
   }
 }
 
+/// GCC counts bit-fields that have no name, Clang does not, and debug information leaves them out: where there are
+/// others, what nothing else fills may be such.
+bool may_have_nameless_bits(const UserShape& shape, const std::vector<Class>& classes) {
+  if (!shape.bit_fields) return false;
+  for (std::uint32_t i = 0; i < classes.size(); ++i) {
+    std::uint32_t filled = 0;
+    for (const Scalar& each : shape.scalars)
+      if (each.offset < 8 * i + 8 && each.offset + each.size > 8 * i) filled += each.size;
+    if (classes[i] == Class::none || (classes[i] == Class::sse && filled < 8)) return true;
+  }
+  return false;
+}
+
 /// One class for each of a value's eightbytes; a single `memory` or `unknown` says it of the whole.
 std::vector<Class> eightbytes(const UserShape& shape) {
   if (shape.size > 16 || shape.misaligned) return {Class::memory};
@@ -61,6 +74,7 @@ std::vector<Class> eightbytes(const UserShape& shape) {
       classes[at] = merge(classes[at], class_of(scalar, at == first));
   }
   clean_up(classes);
+  if (may_have_nameless_bits(shape, classes)) return {Class::unknown};
   for (const Class whole : {Class::unknown, Class::memory})
     if (std::ranges::find(classes, whole) != classes.end()) return {whole};
   return classes;

@@ -4,10 +4,11 @@
 
 import collections
 import json
+import platform
 import subprocess
 
 from puppet import HERE  # noqa: F401 (finds the harness)
-from harness import check, check_equal, main, require_root, scenario
+from harness import Skip, check, check_equal, main, require_root, scenario
 from said import quiet
 
 FUNCTIONS = ["small_ones", "eight", "texts", "nothing", "with_float", "recursive", "jumps", "local_one"]
@@ -490,6 +491,69 @@ int main() {
   for (int i = 0; i < 10; i++) try { sum += half(thrice(i)); } catch (const std::exception&) { sum += 100; }
   std::printf("%d", sum + jumps(4));
 }"""
+
+
+@scenario
+def copies_in_a_loop_that_was_unrolled_are_said_to_be_more_than_debug_information_tells(run):
+    require_root()
+    source = run.dir / "unrolled.c"
+    source.write_text("""
+        volatile int sink;
+        int numbers[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+        static inline __attribute__((always_inline)) int in_loop(int v) {
+            sink = v;
+            return v * 3;
+        }
+        static inline __attribute__((always_inline)) int once(int v) {
+            sink = v;
+            return v * 5;
+        }
+        int main(void) {
+            int sum = 0;
+            for (int i = 0; i < 8; i++)
+                sum += in_loop(numbers[i]);
+            sum += once(sum);
+            return sum == 0;
+        }""")
+    for compiler, level, function, calls in (("gcc", "-O3", "in_loop", 8), ("clang", "-O2", "in_loop", 8),
+                                             ("gcc", "-O1", "in_loop", 8), ("gcc", "-O3", "once", 1), ("clang", "-O2", "once", 1)):
+        program = run.build(f"unrolled-{compiler}{level}", [source], ["-g", level], compiler)
+        result = run.trace(f"uprobe:{program}:{function}", command=[str(program)])
+        result.check_code(0)
+        said = f"calls may be missed of 1 inlined copy ({function})" in result.stderr
+        check_equal(said, len(result.events) < calls, f"{compiler} {level}: {function}\n{result.describe()}")
+
+
+@scenario
+def rounds_of_a_loop_that_a_function_begins_with_are_no_calls(run):
+    """Compilers begin functions so at -Os, and hand-written locks do."""
+    if platform.machine() != "x86_64":
+        raise Skip("its functions are written for x86-64")
+    source = run.dir / "rounds.c"
+    source.write_text("""
+        #define LOOP(name, pad) asm(".globl " #name "\\n.type " #name ",@function\\n" #name ": " pad \\
+            " 2: cmpl $0,(%rdi)\\n je 1f\\n decl (%rdi)\\n jmp 2b\\n 1: mov $7,%eax\\n ret\\n .size " #name ",.-" #name "\\n");
+        LOOP(bare, "") LOOP(padded, "endbr64\\n")
+        int bare(int *), padded(int *);
+        int main(void) {
+            int rounds = 5, sum = bare(&rounds);
+            rounds = 5, sum += padded(&rounds);
+            return sum - 14;
+        }""")
+    program = run.build("rounds", [source], ["-O1"])
+
+    def hits(name, code=0):
+        result = run.trace(f"{name.split(':')[0]}:{program}:{name.split(':')[1]}", command=[str(program)])
+        result.check_code(code)
+        return len(result.events), result.stderr
+
+    for kind in ("uprobe", "uretprobe", "ucall"):
+        check_equal(hits(f"{kind}:padded")[0], 1, f"{kind}: calls come by the landing pad, rounds do not")
+    check_equal(hits("uretprobe:bare")[0], 1, "returns, by the RET instruction")
+    count, said = hits("uprobe:bare")
+    check_equal(count, 6, "a call and five rounds")
+    check("bare: a loop begins with its first instruction: a hit is a call or a round" in said, said)
+    check("where a call and a round look alike" in hits("ucall:bare", code=1)[1], "the reason of the refusal")
 
 
 @scenario

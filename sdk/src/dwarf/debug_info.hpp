@@ -142,6 +142,11 @@ class DebugInfo {
   /// code the parameters are in their slots then; of other code that promises nothing. Nothing: it does not say.
   [[nodiscard]] std::optional<VirtAddr> body_of(const Instance& instance) const;
 
+  /// Whether the compiler may have made several of an inlined copy, as of one in a loop that it unrolled: debug
+  /// information tells where the first one begins, and as code of the same copy has what is begun elsewhere by the
+  /// statement that the first begins with.
+  [[nodiscard]] bool is_repeated(const FunctionInfo& function, const Instance& instance) const;
+
   /// What runs at `pc`: the innermost inlined function first, at last the one whose code it is. Empty: not known. Reads
   /// one unit.
   [[nodiscard]] std::vector<RunningFunction> functions_at(VirtAddr pc) const;

@@ -167,6 +167,76 @@ std::optional<VirtAddr> DebugInfo::body_of(const Instance& instance) const {
 
 namespace {
 
+/// Statements of a function in one of its inlined copies, by the addresses at which they begin.
+class Statements {
+ public:
+  Statements(const FunctionInfo& function, const Instance& instance) : function_(function), instance_(instance) {}
+
+  /// An empty range is where GCC has a statement that the instructions of the next one belong to.
+  void range(Dwarf_Lines* lines, std::size_t count, Dwarf_Addr begin, Dwarf_Addr end) {
+    end = std::max(end, begin + 1);
+    for (std::size_t i = first_row(lines, count, begin); i < count; ++i) {
+      const Row row = row_of(lines, i);
+      if (row.address >= end || row.end) return;
+      if (is_ours(row)) rows_.push_back({row.address, row.line, column_of(lines, i)});
+    }
+  }
+
+  [[nodiscard]] bool first_is_repeated() const {
+    const auto first =
+        std::ranges::find_if(rows_, [this](const Begun& each) { return each.address >= instance_.pc.value; });
+    return first != rows_.end() && std::ranges::any_of(rows_, [first](const Begun& each) {
+             return each.address != first->address && each.line == first->line && each.column == first->column;
+           });
+  }
+
+ private:
+  struct Begun {
+    std::uint64_t address;
+    int line;
+    int column;
+  };
+
+  /// Of the function itself, as far as lines tell: functions inlined into it are declared before it.
+  [[nodiscard]] bool is_ours(const Row& row) const {
+    if (!row.statement || row.file == nullptr || row.file != function_.declared.file) return false;
+    const auto line = static_cast<std::uint32_t>(std::max(row.line, 0));
+    return line >= function_.declared.line && line != instance_.where_called.line;
+  }
+
+  static int column_of(Dwarf_Lines* lines, std::size_t index) {
+    int column = 0;
+    dwarf_linecol(dwarf_onesrcline(lines, index), &column);
+    return column;
+  }
+
+  const FunctionInfo& function_;
+  const Instance& instance_;
+  std::vector<Begun> rows_;
+};
+
+}  // namespace
+
+bool DebugInfo::is_repeated(const FunctionInfo& function, const Instance& instance) const {
+  const std::scoped_lock lock(impl_->mutex);
+  const auto known = impl_->known(instance.die);
+  Dwarf_Die unit;
+  Dwarf_Lines* lines = nullptr;
+  std::size_t count = 0;
+  if (!known || !instance.inlined) return false;
+  Dwarf_Die die = known->die;
+  if (dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr || dwarf_getsrclines(&unit, &lines, &count) != 0)
+    return false;
+  Statements statements(function, instance);
+  for_each_range(die, impl_->shared_reads, [&](Dwarf_Addr begin, Dwarf_Addr end) {
+    statements.range(lines, count, begin, end);
+    return true;
+  });
+  return statements.first_is_repeated();
+}
+
+namespace {
+
 /// "; did you mean ...?" by the last components of the source files' paths.
 std::string near_files(const DebugInfo::Impl& impl, std::string_view file, const StopToken& stop) {
   NearTexts near(last_component(file));

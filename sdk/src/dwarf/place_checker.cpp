@@ -173,8 +173,15 @@ std::string PlaceChecker::hold(StatedPlace& what, bool is_structure) const {
       memory = value->loaded;
     }
     if (value == nullptr) continue;
-    if (memory && value->sum.anchor != Anchor::none && !slot_is_filled(what, is_structure))
+    const bool by_stack_pointer = value->sum.base && locator_.id_of(*value->sum.base) == moment_.arch.stack_pointer;
+    const bool in_frame = value->sum.anchor != Anchor::none || by_stack_pointer;
+    if (memory && in_frame && !slot_is_filled(what, is_structure))
       return "in a stack slot that may be filled only behind this instruction";
+    // Said of the whole function, by the stack pointer as it is behind the prologue: Clang's slots in a frame that is
+    // aligned to more than the stack is.
+    if (by_stack_pointer && value->sum.anchor == Anchor::none && moment_.at_entry && !moment_.instance.inlined &&
+        !what.from_list)
+      return "in a stack slot that is filled only behind this instruction";
     // The address of a slot is known before it is filled; what is in it is not.
     if (!memory && value->sum.anchor != Anchor::none && moment_.at_entry)
       return "computed from a frame that is not there yet";

@@ -56,6 +56,24 @@ std::optional<std::uint64_t> own_number(Dwarf_Die die, unsigned name) { return n
 
 bool is_signed(std::uint64_t encoding) { return encoding == DW_ATE_signed || encoding == DW_ATE_signed_char; }
 
+/// Whether a number of that encoding is more than its bits as an integer: complex, decimal and fixed-point ones, and
+/// GCC's complex integers (DW_ATE_lo_user).
+bool is_no_integer(std::uint64_t encoding) {
+  switch (encoding) {
+    case DW_ATE_complex_float:
+    case DW_ATE_imaginary_float:
+    case DW_ATE_packed_decimal:
+    case DW_ATE_numeric_string:
+    case DW_ATE_edited:
+    case DW_ATE_signed_fixed:
+    case DW_ATE_unsigned_fixed:
+    case DW_ATE_decimal_float:
+      return true;
+    default:
+      return encoding >= DW_ATE_lo_user;
+  }
+}
+
 /// Whether some enumerator is negative: GCC before 8 and DWARF 2 name no underlying type.
 bool has_negative(Dwarf_Die enumeration) {
   bool negative = false;
@@ -229,7 +247,7 @@ Type Types::type(const std::optional<Dwarf_Die>& declared, unsigned dimension) c
     type.is_signed = is_signed(encoding);
     if (encoding == DW_ATE_boolean && type.size == 1) type.kind = TypeKind::boolean;
     if (encoding == DW_ATE_float) type.kind = TypeKind::floating;
-    if (encoding == DW_ATE_complex_float) type.kind = TypeKind::structure;
+    if (is_no_integer(encoding)) type.kind = TypeKind::structure;
   } else if (tag == DW_TAG_enumeration_type) {
     type.kind = TypeKind::enumeration;
     type.is_signed = enumeration_is_signed(*die);
@@ -476,6 +494,7 @@ void Types::flatten_members(UserShape& shape, Dwarf_Die structure, std::uint64_t
     const auto member = resolved(type_of(child));
     auto at = own_number(child, DW_AT_data_member_location);
     if (const auto bits = own_number(child, DW_AT_bit_size); bits) {
+      shape.bit_fields = true;
       // A bit-field counts as the bytes it touches, without an alignment; where DWARF before 4 counts its bits from the
       // other end, as all bytes of its type.
       const auto first = own_number(child, DW_AT_data_bit_offset);
@@ -511,7 +530,11 @@ void Types::flatten(UserShape& shape, Dwarf_Die die, std::uint64_t offset, unsig
     if (flag(own_attribute(die, DW_AT_GNU_vector))) return flatten_vector(shape, die, offset);
     const auto element = resolved(type_of(die));
     const auto size = element ? size_of(*element, 0) : std::nullopt;
-    std::uint64_t count = array_count(die).value_or(0);
+    const auto told = array_count(die);
+    // Clang passes what ends with a flexible array in memory, GCC as if it had none; larger objects are there anyway.
+    constexpr std::uint32_t in_registers = 16;
+    if (!told && shape.size <= in_registers) shape.scalars.push_back({});
+    std::uint64_t count = told.value_or(0);
     shape.arrays |= count > 1;
     // Of arrays too long to be passed in registers, the first element says what is asked: its alignment.
     if (shape.size > UserShape::flat_size) count = std::min<std::uint64_t>(count, 1);

@@ -29,4 +29,8 @@ struct FunctionFlow {
 [[nodiscard]] Result<FunctionFlow> flow_of(const ElfFile& file, const Function& function,
                                            const std::vector<const Function*>& halves = {});
 
+/// Whether some bytes of `function` could be a jump to `first` or one of the bytes from there to `last`. False is
+/// certain, and quickly told; whether instructions are there says flow_of().
+[[nodiscard]] bool may_jump_to(const ElfFile& file, const Function& function, VirtAddr first, VirtAddr last);
+
 }  // namespace usdt::elf

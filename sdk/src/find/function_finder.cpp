@@ -2,6 +2,7 @@
 #include "find/function_finder.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -201,7 +202,29 @@ Result<void> FunctionFinder::add_by_debug_information() {
       add_instance(function, info, instance);
     }
   }
+  warn_of_repeated(*found);
   return {};
+}
+
+void FunctionFinder::warn_of_repeated(const std::vector<dwarf::FunctionInfo>& functions) {
+  if (go_ || std::ranges::none_of(patterns_, &FunctionPattern::inlined)) return;
+  std::size_t copies = 0;
+  std::vector<std::string> names;
+  for (const dwarf::FunctionInfo& each : functions) {
+    const auto repeated = std::ranges::count_if(
+        each.instances, [&](const dwarf::Instance& one) { return debug_->is_repeated(each, one); });
+    copies += static_cast<std::size_t>(repeated);
+    if (repeated > 0) names.push_back(each.qualified);
+  }
+  if (names.empty()) return;
+  constexpr std::size_t named = 3;
+  const std::string others =
+      names.size() > named ? fmt::format(" and {} other functions", names.size() - named) : std::string();
+  names.resize(std::min(names.size(), named));
+  file_.warnings.push_back({{},
+                            fmt::format("calls may be missed of {} inlined {} ({}{}) that the compiler may have "
+                                        "repeated, as in a loop that it unrolled: debug information tells one place",
+                                        copies, copies == 1 ? "copy" : "copies", fmt::join(names, ", "), others)});
 }
 
 dwarf::NameHint FunctionFinder::names_hint() const {

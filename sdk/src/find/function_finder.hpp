@@ -75,6 +75,8 @@ class FunctionFinder {
   bool is_new(const FunctionPoint& point, VirtAddr start);
   /// Copies inlined into other functions, and functions whose symbol says another name ("handle.isra.0").
   Result<void> add_by_debug_information();
+  /// Inlined copies that are not all there is of them.
+  void warn_of_repeated(const std::vector<dwarf::FunctionInfo>& functions);
   /// The function as a symbol table would name it.
   /// What names of debug information have in common with those that are looked for.
   [[nodiscard]] dwarf::NameHint names_hint() const;
@@ -94,6 +96,11 @@ class FunctionFinder {
   // --- where they return: function_returns.cpp ---
   /// What the instructions of a function say of its entry and returns.
   void follow_code(FunctionPoint& point, const Function& function, bool go, std::optional<bool> ret_probes);
+  /// Where a jump of the function leads to the point, or before it, as that of a loop it begins with does.
+  [[nodiscard]] std::optional<VirtAddr> comes_back_to(const FunctionPoint& point, const Function& function) const;
+  /// Calls come by a landing pad, which such a loop leaves out, and each goes by one RET instruction. Without the
+  /// former nothing tells a call from a round where the function begins.
+  void count_calls_alone(FunctionPoint& point, const Function& function, VirtAddr comes_back_to);
   [[nodiscard]] std::vector<const Function*> halves_of(const Function& function) const;
   /// From an instruction that the kernel steps to one that it emulates, where that is the same. Debug information with
   /// parameters tells that a compiler made the code. Go's functions are entered again where the stack has grown.

@@ -34,6 +34,8 @@ bool has_no_return_address(const Function& function) {
 
 void FunctionFinder::follow_code(FunctionPoint& point, const Function& function, bool go,
                                  std::optional<bool> ret_probes) {
+  if (const auto target = go ? std::nullopt : comes_back_to(point, function))
+    count_calls_alone(point, function, *target);
   const bool by_instructions = point.returns != ReturnBy::probe;
   const bool may_be = !by_instructions && point.moment != Moment::entry && point.refused.empty() && !ret_probes &&
                       may_be_left_by_exceptions();
@@ -42,6 +44,38 @@ void FunctionFinder::follow_code(FunctionPoint& point, const Function& function,
   if (flow && go && flow->checked) place(point, *flow->checked);
   if (may_be) return let_exceptions_pass(point, function, flow);
   if (by_instructions && point.refused.empty()) take_returns(point, function, flow);
+}
+
+std::optional<VirtAddr> FunctionFinder::comes_back_to(const FunctionPoint& point, const Function& function) const {
+  if (!point.refused.empty() || !elf::may_jump_to(*file_.elf, function, function.address, point.pc))
+    return std::nullopt;
+  const auto flow = elf::flow_of(*file_.elf, function, halves_of(function));
+  if (!flow) return std::nullopt;
+  std::optional<VirtAddr> first;
+  for (const VirtAddr target : flow->targets)
+    if (target >= function.address && target <= point.pc) first = std::min(first.value_or(target), target);
+  return first;
+}
+
+void FunctionFinder::count_calls_alone(FunctionPoint& point, const Function& function, VirtAddr comes_back_to) {
+  if (comes_back_to != function.address) {
+    point.moved = 0;
+    return place(point, function.address);
+  }
+  switch (point.moment) {
+    case Moment::exit:
+      if (point.returns == ReturnBy::probe) point.returns = ReturnBy::instruction;
+      return;
+    case Moment::both:
+      point.refused =
+          "a loop begins with its first instruction, where a call and a round look alike: uretprobe: counts its calls";
+      return;
+    case Moment::entry:
+      file_.warnings.push_back({{},
+                                fmt::format("{}: a loop begins with its first instruction: a hit is a call or a "
+                                            "round; uretprobe: counts its calls",
+                                            function.name)});
+  }
 }
 
 std::vector<const Function*> FunctionFinder::halves_of(const Function& function) const {

@@ -57,6 +57,12 @@ Number in_piece(const Piece& piece, std::uint64_t offset, std::uint32_t size, Bi
   return add_bits({piece.location}, range);
 }
 
+/// Bytes of a number that has those bits: of a packed struct they may reach behind one of their own type.
+std::uint32_t size_with(BitRange range, std::uint32_t size) {
+  while (size < 8 && range.shift + range.bits > 8U * size) size *= 2;
+  return size;
+}
+
 }  // namespace
 
 bool is_in_registers(const Place& place) {
@@ -74,10 +80,12 @@ Place moved(Place place, std::uint64_t offset) {
   return place;
 }
 
-Number number_at(const Place& place, std::uint32_t size, BitRange range, const std::string& text,
+Number number_at(const Place& place, std::uint32_t type_size, BitRange range, const std::string& text,
                  const arch::Arch& arch) {
-  if (!is_value_size(size))
-    return nowhere(fmt::format("{}-byte value: only values of 1, 2, 4 and 8 bytes can be read", size));
+  if (!is_value_size(type_size))
+    return nowhere(fmt::format("{}-byte value: only values of 1, 2, 4 and 8 bytes can be read", type_size));
+  const std::uint32_t size = size_with(range, type_size);
+  if (range.shift + range.bits > 64) return nowhere(fmt::format("{} bits in nine bytes", range.bits));
   if (const auto* number = std::get_if<Number>(&place)) return add_bits(*number, range);
   if (const auto* memory = std::get_if<InMemory>(&place)) return in_memory(memory->at, size, range, text);
   if (const auto* behind = std::get_if<BehindPointer>(&place)) {

@@ -47,8 +47,8 @@ struct BitRange {
 [[nodiscard]] bool is_in_registers(const Place& place);
 /// The place `offset` bytes further on. A Number has nothing there.
 [[nodiscard]] Place moved(Place place, std::uint64_t offset);
-/// The `size` bytes there as a number, or those bits of it. `text`: how it is written, for messages.
-[[nodiscard]] Number number_at(const Place& place, std::uint32_t size, BitRange range, const std::string& text,
+/// A number of a type of so many bytes that is there, or those bits of it. `text`: how it is written, for messages.
+[[nodiscard]] Number number_at(const Place& place, std::uint32_t type_size, BitRange range, const std::string& text,
                                const arch::Arch& arch);
 /// The address of the place, where it has one.
 [[nodiscard]] Number address_of(const Place& place, const std::string& text, const arch::Arch& arch);
