@@ -31,7 +31,7 @@ def stage_of(path):
     """The stage whose directory holds a source file; None: of something else."""
     parts = path.parts
     if parts[:2] == ("sdk", "src"):
-        return parts[2]
+        return parts[3] if parts[2] == "attach" else parts[2]
     return parts[0] if parts[0] in drawn_order() or parts[0] in OUTSIDE else None
 
 
@@ -58,7 +58,7 @@ def commands():
 def headers():
     """Stage -> the headers of its own directory, as they are included."""
     found = {}
-    for directory in (ROOT / "sdk/src", ROOT):
+    for directory in (ROOT / "sdk/src", ROOT / "sdk/src/attach", ROOT):
         for stage in drawn_order():
             own = sorted(str(path.relative_to(directory)) for path in (directory / stage).rglob("*.hpp"))
             if own and stage not in OUTSIDE:
@@ -113,12 +113,12 @@ class Rooms(unittest.TestCase):
 
     def test_public_headers_are_there_from_the_stage_on_that_implements_them(self):
         for header, first, before in (("usdt/pattern.hpp", "parsers", "arch"), ("usdt/features.hpp", "features", "backend"),
-                                      ("usdt/plan.hpp", "plan", "find"), ("usdt/tracer.hpp", "event", "attach")):
+                                      ("usdt/plan.hpp", "plan", "find"), ("usdt/tracer.hpp", "event", "link")):
             self.assertIn(header, visible(first))
             self.assertNotIn(header, visible(before))
 
     def test_a_wrong_include_does_not_compile(self):
-        for stage, wrong in (("parsers", "plan/placement.hpp"), ("elf", "usdt/plan.hpp"), ("features", "plan/kernel.hpp")):
+        for stage, wrong in (("parsers", "plan/placement.hpp"), ("elf", "usdt/plan.hpp"), ("features", "plan/kernel.hpp"), ("program", "link/backend.hpp")):
             done = subprocess.run([*commands()[stage], "-fsyntax-only", "-x", "c++", "-"], input=f'#include "{wrong}"\n',
                                   capture_output=True, text=True, cwd="/", check=False)
             self.assertNotEqual(0, done.returncode, f"{stage} includes {wrong}")
