@@ -6,6 +6,7 @@ limits themselves, by medians of runs in pairs."""
 
 import json
 import random
+import re
 import signal
 import statistics
 import subprocess
@@ -67,6 +68,20 @@ def within(number, truth, share, what):
     check(abs(number - truth) <= share * truth, f"{what}: {number}, and not {truth} ({number / truth - 1:+.1%})")
 
 
+def check_between(result, truth):
+    """The last lines say "about N hits in all", "N to M hits in all" or "at least N hits in all"."""
+    said = re.search(r"; (?:(about|at least) )?(\d+)(?: to (\d+))? hits in all", result.stderr)
+    check(said is not None, result.stderr)
+    kind, low, high = said[1], int(said[2]), int(said[3] or said[2])
+    print(said[0], f"; {truth} in truth")
+    share = result.overhead["own_share"]
+    error = (1 - share) / share / 3
+    check_equal(kind, "about" if error < 0.1 else None if error < 1 else "at least", f"own share {share}")
+    # Chance, and a machine that is busy with other tests, on top.
+    check(low * 0.8 < truth, said[0])
+    check(kind == "at least" or truth < high * 1.25, said[0])
+
+
 @scenario
 def a_program_that_is_hit_seldom_is_traced_all_the_time(run):
     hits = 20_000
@@ -79,7 +94,7 @@ def a_program_that_is_hit_seldom_is_traced_all_the_time(run):
 @scenario
 def a_program_that_is_hit_often_is_left_alone_most_of_the_time(run):
     """Unlimited, tracing makes it several times as slow."""
-    program, hits = build(run), 12_000_000
+    program, hits = build(run), 30_000_000  # the account pays a window in two seconds or three
     usual = alone(program, 360, hits)
     result = traced(run, program, 360, hits, "--by", "arg1", "--max-overhead", "20")
     check(result.overhead["windows"] > 1, result.overhead)
@@ -88,8 +103,8 @@ def a_program_that_is_hit_often_is_left_alone_most_of_the_time(run):
     # The semaphore is down while nothing is attached, which the program itself has seen. It is up for a moment before
     # the breakpoint is there, in which a program that is not stopped gets far.
     check(0.95 * result.account["hits"] <= result.listened < hits / 3, f"{result.listened} hits with the semaphore up")
-    # With so many hits what one costs, which is measured while other tests run, makes most of the estimate.
-    check(hits / 4 < result.account["estimated"] < 4 * hits, f"{result.account['estimated']} of {hits} hits")
+    # With so many hits what one costs makes most of the estimate, and the tool says how sure it is.
+    check_between(result, hits)
     within(sum(result.rows.values()), result.account["estimated"], 0.01, "all rows")
     rows = result.rows
     check_equal(sorted(rows), list(range(10)), "keys")
@@ -99,7 +114,7 @@ def a_program_that_is_hit_often_is_left_alone_most_of_the_time(run):
 
 @scenario
 def sums_of_reals_stand_for_as_many_hits_as_counts(run):
-    result = traced(run, build(run), 2000, 2_500_000, "--sum", "half->value", "--max-overhead", "5", probe="uprobe:{}:take")
+    result = traced(run, build(run), 2000, 6_000_000, "--sum", "half->value", "--max-overhead", "5", probe="uprobe:{}:take")
     check(result.overhead["windows"] > 1, result.overhead)
     row = [record for record in result.records if record["type"] == "table"][-1]["rows"][0]
     within(row["sum"], 0.5 * row["count"], 0.001, f"halves: {row}")

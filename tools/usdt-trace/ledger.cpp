@@ -110,10 +110,10 @@ void Ledger::print_overhead(const usdt::Overhead& overhead, const Account& total
                   overhead.of_processors ? "what the processes did" : "one processor's time",
                   counted(total.hits, "hit"), hit_us, overhead.clocked ? "" : " (programs' share a rule of thumb)"));
   if (overhead.looked_at < 1) {
-    say(fmt::format("  looked at {} of {}, in {} of {} together; about {} in all{}", percent_text(overhead.looked_at),
+    say(fmt::format("  looked at {} of {}, in {} of {} together; {}{}", percent_text(overhead.looked_at),
                     overhead.of_processors ? "what they did" : "it", counted(overhead.windows, "window"),
                     usdt::tools::duration_text(static_cast<double>(overhead.looked_for.count())),
-                    counted(total.estimated, "hit"),
+                    estimated_text(total.estimated, overhead),
                     flags_.no_events() ? "" : ": events say how many they stand for (weight)"));
     say(fmt::format("  {} while the sites were being attached or detached were not looked at",
                     counted(total.not_sampled, "hit")));

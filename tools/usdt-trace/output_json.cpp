@@ -232,6 +232,7 @@ class JsonOutput final : public Output {
     json_key(json_, "caused_percent"), json_.Double(overhead.caused * 100);
     json_key(json_, "of"), json_text(json_, overhead.of_processors ? "processes" : "one processor");
     json_key(json_, "looked_at"), json_.Double(overhead.looked_at);
+    json_key(json_, "own_share"), json_.Double(overhead.own_share);
     json_key(json_, "windows"), json_.Uint64(overhead.windows);
     json_key(json_, "looked_for_ns"), json_.Int64(overhead.looked_for.count());
     json_key(json_, "lasted_ns"), json_.Int64(overhead.lasted.count());

@@ -15,6 +15,8 @@ namespace usdt_trace {
 /// What people are told of numbers that are estimates.
 [[nodiscard]] std::string estimated_text(std::uint32_t sample);
 [[nodiscard]] std::string estimated_text(const usdt::Overhead& overhead);
+/// "about 4000 hits in all"; "3000 to 6000 hits in all", where what a hit costs makes much of the estimate.
+[[nodiscard]] std::string estimated_text(std::uint64_t hits, const usdt::Overhead& overhead);
 /// "4.9 %", of 0.049.
 [[nodiscard]] std::string percent_text(double share);
 

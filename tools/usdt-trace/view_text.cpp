@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
 #include "common/escape.hpp"
+#include "common/report.hpp"
 #include "common/width.hpp"
 #include "frames.hpp"
 #include "view_output.hpp"
@@ -247,14 +249,32 @@ Lines folded_lines(const ShownTable& what) {
 
 }  // namespace
 
+/// Errors of estimates that are smaller are no more than chance makes.
+constexpr double kErrorToSay = 0.1;
+
 std::string percent_text(double share) {
   const double percent = share * 100;
   return fmt::format("{:.{}f} %", percent, percent >= 10 ? 0 : percent >= 1 ? 1 : 2);
 }
 
 std::string estimated_text(const usdt::Overhead& overhead) {
-  return fmt::format("estimated from {} of {}", percent_text(overhead.looked_at),
-                     overhead.of_processors ? "what the processes did" : "the time");
+  const double error = overhead.estimate_error();
+  const std::string bound = error < kErrorToSay ? ""
+                            : error < 1         ? fmt::format(", within {:.0f} %", error * 100)
+                                                : fmt::format("; numbers may be {:.0f} times too large", 1 + error);
+  return fmt::format("estimated from {} of {}{}", percent_text(overhead.looked_at),
+                     overhead.of_processors ? "what the processes did" : "the time", bound);
+}
+
+std::string estimated_text(std::uint64_t hits, const usdt::Overhead& overhead) {
+  const double error = overhead.estimate_error();
+  const auto part = [hits](double divisor) {
+    return static_cast<std::uint64_t>(std::llround(static_cast<double>(hits) / divisor));
+  };
+  if (error < kErrorToSay) return fmt::format("about {} in all", usdt::tools::counted(hits, "hit"));
+  if (error < 1) return fmt::format("{} to {} hits in all", part(1 + error), part(1 - error));
+  return fmt::format("at least {} in all, and no telling how many more: hits took {} of the time",
+                     usdt::tools::counted(part(1 + error), "hit"), percent_text(1 - overhead.own_share));
 }
 
 std::string estimated_text(std::uint32_t sample) { return fmt::format("estimated from one in {} hits", sample); }

@@ -37,7 +37,8 @@ struct CarrierOptions {
   bool site_numbers = true;
   /// The program reads arguments. One that does not, nor usdt_cookie(), is the same for sites of all specs.
   bool arguments = true;
-  /// Programs a plan may be loaded as. What is beyond shares programs: cookies and the table.
+  /// Programs a plan may be loaded as. What is beyond shares programs: cookies and the table. (BpfObject::load() makes
+  /// more where a shared one would be too large for the verifier.)
   std::uint32_t max_programs = 64;
 };
 

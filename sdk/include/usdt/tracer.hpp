@@ -119,9 +119,12 @@ struct TraceOptions {
 
 /// What TraceOptions::max_overhead comes to.
 struct Overhead {
-  double allowed = 0;                     ///< the option
-  double caused = 0;                      ///< what hits cost, as a share of what the processes did besides, in the mean
-  double looked_at = 1;                   ///< the share of what they did in which hits were looked at; 1: always
+  double allowed = 0;    ///< the option
+  double caused = 0;     ///< what hits cost, as a share of what the processes did besides, in the mean
+  double looked_at = 1;  ///< the share of what they did in which hits were looked at; 1: always
+  /// While hits were looked at, what the processes did besides, of all their processor time: the rest was taken by
+  /// hits.
+  double own_share = 1;
   std::uint64_t windows = 1;              ///< how often the sites were attached
   std::chrono::nanoseconds of_hit{};      ///< what one costs, in the mean
   std::chrono::nanoseconds looked_for{};  ///< time in which hits were looked at
@@ -129,6 +132,12 @@ struct Overhead {
   bool of_processors = true;              ///< it is a share of processor time; else of one processor's, all the time
   bool clocked = true;       ///< how long programs run was measured, too (BPF_ENABLE_STATS); else it is a rule of thumb
   std::string trouble = {};  ///< why the sites could not be attached again, if they could not
+
+  /// By how much of itself an estimate can be too small or too large if what a hit costs is off by kPriceError; without
+  /// end where hits took nearly all. Chance comes on top, which is sqrt(hits looked at) of them.
+  [[nodiscard]] double estimate_error() const noexcept { return kPriceError * (1 - own_share) / own_share; }
+  /// What the price of a hit was seen to be off by at most, on virtual processors that others used as well.
+  static constexpr double kPriceError = 1.0 / 3;
 };
 
 /// What became of the hits of one probe. These sums always hold:

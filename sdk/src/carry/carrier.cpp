@@ -24,8 +24,10 @@ constexpr std::uint32_t kNoSiteBits = 31;
 /// verify: 8 functions of up to 8 arguments, with texts: 94 ms instead of 676, whole calls of them 204 instead of 871.
 constexpr std::size_t kFewSpecs = 16;
 /// Where a program would have to be ready for specs of so many entries, members of structs most often, verifiers give
-/// up soon after (17,000 instructions a value, of a million): then there is a program for each as long as there may be.
+/// up soon after (17,000 instructions a value, of a million; 50,000 where values have steps): then there is a program
+/// for each as long as there may be.
 constexpr std::uint32_t kManyEntries = 40;
+constexpr std::uint32_t kManyEntriesWithSteps = 12;
 
 /// Texts, steps and calls of two ends multiply what may become of an argument.
 bool is_long_to_verify(const AttachPlan& plan) {
@@ -36,7 +38,8 @@ bool is_long_to_verify(const AttachPlan& plan) {
 Carrier choose(const CarrierSites& sites) {
   if (!sites.options().attach_cookies) return Carrier::ip_hash;
   const std::size_t specs = sites.specs().size();
-  const std::size_t few = sites.plan().max_entries > kManyEntries ? sites.options().max_programs : kFewSpecs;
+  const std::uint32_t many = sites.plan().max_steps > 0 ? kManyEntriesWithSteps : kManyEntries;
+  const std::size_t few = sites.plan().max_entries > many ? sites.options().max_programs : kFewSpecs;
   const bool programs = specs == 1 || (specs <= few && is_long_to_verify(sites.plan()));
   return programs ? Carrier::per_link : Carrier::cookie;
 }

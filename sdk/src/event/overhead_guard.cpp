@@ -158,6 +158,7 @@ void OverheadGuard::advance(const OverheadReading& reading) {
   if (looking_) {
     current_.seen += work;
     seen_work_ += work;
+    if (time_.is_of_processors()) seen_cost_ += reading.cost - last_reading_.cost;
     seen_time_ += reading.now - last_reading_.now;
     const double weight = weights_.back().weight;
     told_ += weight * work;
@@ -252,6 +253,7 @@ Overhead OverheadGuard::account() const {
   all.caused = work > 0 ? cost / work : 0;
   const double less = std::nextafter(1.0, 0.0);
   if (was_detached_) all.looked_at = work > 0 ? std::min(seen_work_ / work, less) : less;
+  if (seen_cost_ > 0) all.own_share = std::max(seen_work_ / (seen_work_ + seen_cost_), 1e-3);
   all.of_hit = hits_so_far_ > 0 ? nanoseconds(std::llround(cost / static_cast<double>(hits_so_far_))) : nanoseconds(0);
   all.looked_for = seen_time_;
   all.lasted = last_reading_.now - first_.now;

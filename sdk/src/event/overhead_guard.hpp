@@ -99,7 +99,7 @@ class OverheadGuard {
   std::uint64_t hits_so_far_ = 0;
   std::chrono::nanoseconds reading_took_{}, not_before_{};
   std::uint64_t windows_ = 1;
-  double seen_work_ = 0;
+  double seen_work_ = 0, seen_cost_ = 0;
   std::chrono::nanoseconds seen_time_{};
   /// Two stretches whose weights may still change, and what was seen before each. All before is in `hits_` and `rows_`.
   Stretch last_, current_;

@@ -223,6 +223,18 @@ Result<LoadedObject> BpfObject::load(std::shared_ptr<const AttachPlan> shared, c
   return loaded;
 }
 
+namespace {
+
+constexpr std::uint32_t kMostPrograms = 4096;
+
+/// Whether a program that has to be ready for the specs of all its sites is more than the verifier goes through, which
+/// is a million instructions. One that knows its only spec is a small part of it.
+bool is_too_much_for_one(const Error& error, const CarrierPlan& carriers) {
+  return error.kind == ErrorKind::verifier && error.os_error == E2BIG && carriers.in_cookie + carriers.in_table > 0;
+}
+
+}  // namespace
+
 Result<LoadedObject> BpfObject::Impl::load(std::optional<ObjectCopy>& opened, std::shared_ptr<const AttachPlan> shared,
                                            Backend backend, const LoadOptions& options) const {
   const AttachPlan& plan = *shared;
@@ -230,13 +242,22 @@ Result<LoadedObject> BpfObject::Impl::load(std::optional<ObjectCopy>& opened, st
   const bool cookies = probe_feature(Feature::attach_cookie).answer != Answer::no;
   const auto carrier = backends::carrier_for(*opened, options.carrier, cookies);
   if (!carrier) return fail(carrier.error());
-  auto carriers = plan_carriers(plan, {.carrier = *carrier,
-                                       .attach_cookies = cookies,
-                                       .site_numbers = options.site_numbers,
-                                       .arguments = options.arguments,
-                                       .max_programs = options.max_programs});
+  CarrierOptions wanted{.carrier = *carrier,
+                        .attach_cookies = cookies,
+                        .site_numbers = options.site_numbers,
+                        .arguments = options.arguments,
+                        .max_programs = options.max_programs};
+  auto carriers = plan_carriers(plan, wanted);
   if (!carriers) return fail(carriers.error());
   auto copies = backends::load_copies(recipe, opened, plan, *carriers, backend, options);
+  if (!copies && *carrier == Carrier::automatic && is_too_much_for_one(copies.error(), *carriers)) {
+    wanted.carrier = Carrier::per_link;
+    wanted.max_programs = std::max(wanted.max_programs, kMostPrograms);
+    if (auto divided = plan_carriers(plan, wanted)) {
+      carriers = std::move(divided);
+      copies = backends::load_copies(recipe, opened, plan, *carriers, backend, options);
+    }
+  }
   if (!copies) return fail(copies.error());
   return LoadedObject(std::make_unique<LoadedObject::Impl>(std::move(shared), std::move(*carriers), std::move(*copies),
                                                            backend, backends::license_of(recipe.bytes()),
