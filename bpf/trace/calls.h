@@ -28,18 +28,15 @@ struct {
 	__uint(value_size, sizeof(struct usdt_event));
 } usdt_blank SEC(".maps");
 
+/* Sessions of trampolines: arguments are still known at the end, so that the entry leaves nothing but the time. */
+static __always_inline bool keeps_arguments(const struct usdt_ctx *ctx)
+{
+	return usdt_in_slots(ctx) && usdt_program()->moment == (USDT_AT_ENTRY | USDT_AT_RETURN);
+}
+
 static __always_inline bool is_session(void)
 {
 	return usdt_program()->moment == (USDT_AT_ENTRY | USDT_AT_RETURN);
-}
-
-/* Sessions at whose end all is known but when they began, so that nothing else waits for it: those of trampolines, which
- * still have the arguments, and those of which only the end is asked. */
-static __always_inline bool needs_only_time(const struct usdt_ctx *ctx, const __u32 can)
-{
-	const bool no_record = (can & (FILLS_TABLE | COUNTS_ONLY)) && !(can & TAKES_STACKS);
-
-	return is_session() && (usdt_in_slots(ctx) || (no_record && usdt_program()->asks_end_only));
 }
 
 /* Calls that begin at one time, by the clock, and are of one thread. Two that are within each other are, where the
@@ -106,7 +103,7 @@ static __always_inline void open_call(const struct usdt_ctx *ctx, const __u32 ca
 	struct usdt_event *event;
 	long error;
 
-	if (needs_only_time(ctx, can)) {
+	if (keeps_arguments(ctx)) {
 		*usdt_session_cookie(ctx) = is_beginning_sampled(can) ? bpf_ktime_get_ns() : 0;
 		if (!*usdt_session_cookie(ctx))
 			count_unsampled(stats);
@@ -151,7 +148,7 @@ static __always_inline void close_call(const struct usdt_ctx *ctx, struct usdt_r
 
 	if (!find_key(ctx, &key))
 		return;
-	if (needs_only_time(ctx, can)) {
+	if (keeps_arguments(ctx)) {
 		if (!key.frame) /* it began before the trace, or did not count */
 			return;
 		if (!is_end_sampled(can)) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* What user space writes into each copy of a program before it is loaded. To the verifier these are constants, so that
- * it removes the code that does not apply. One layout for BPF programs, C and C++; a change raises USDT_SPEC_VERSION,
- * unless it is a new field in place of a reserved one, without which programs do what they did.
+ * it removes the code that does not apply. One layout for BPF programs, C and C++; a change raises USDT_SPEC_VERSION.
  * Zero is what a field has that user space did not write, and means "none" or "not known". */
 #ifndef USDT_BPF_CONSTANTS_H
 #define USDT_BPF_CONSTANTS_H
@@ -42,8 +41,7 @@ struct usdt_program_constants {
 	__u8 first_text;    /* the same for string slots */
 	__u8 at_entry;	    /* its sites are first instructions of functions */
 	__u8 tracer_frames; /* so many innermost frames of the kernel's stack are the program's and its callers' */
-	__u8 asks_end_only; /* calls: the question is about nothing that is known only where they begin */
-	__u8 reserved_too;
+	__u8 reserved_too[2];
 };
 
 /* What the program has to know of the kernel. Every program that includes usdt.bpf.h has these. */

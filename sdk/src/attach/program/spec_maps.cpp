@@ -74,20 +74,6 @@ std::uint8_t tracer_frames(const AttachPlan& plan, const CarrierPlan& carriers, 
   return 0;
 }
 
-/// Whether the program's question about a call is answered by what is known at its end: results, and how long it took.
-bool asks_end_only(const AttachPlan& plan, const CarrierPlan& carriers, const PlannedProgram& program) {
-  if (!program.kind.filter || program.kind.moment != Moment::both) return false;
-  const std::vector<std::uint8_t> values = plan.filters[*program.kind.filter].args();
-  const auto are_results = [&](const Index<PlannedSite> site) {
-    const std::vector<usdt_arg_spec>& args = plan.specs[plan.sites[site].spec].args;
-    return std::ranges::all_of(
-        values, [&](std::uint8_t n) { return n < args.size() && (args[n].flags & USDT_ARG_RESULT) != 0; });
-  };
-  return std::ranges::all_of(carriers.links, [&](const PlannedLink& link) {
-    return &carriers.programs[link.program] != &program || std::ranges::all_of(link.sites, are_results);
-  });
-}
-
 /// What the program is that carries its part of the plan.
 usdt_program_constants constants_of(const AttachPlan& plan, const CarrierPlan& carriers,
                                     const PlannedProgram& program) {
@@ -114,7 +100,6 @@ usdt_program_constants constants_of(const AttachPlan& plan, const CarrierPlan& c
       for (const std::uint8_t fact : expr::beginning_facts(plan.filters[*program.kind.filter])) values.push_back(fact);
     out.filter_values = put_numbers(values, out.filter_args);
   }
-  out.asks_end_only = static_cast<std::uint8_t>(asks_end_only(plan, carriers, program));
   out.at_entry = static_cast<std::uint8_t>(program.kind.source == USDT_SOURCE_USER && is_of_entries(plan));
   out.tracer_frames = tracer_frames(plan, carriers, program);
   if (program.kind.pair) out.pair_values = put_numbers(plan.filters[*program.kind.pair].args(), out.pair_args);
