@@ -57,11 +57,35 @@ static __always_inline long add_session(struct usdt_call_key *key, const struct 
 	return error;
 }
 
-/* The same of a call whose ends are two programs. A record that its stack pointer has left is of a call whose end never
- * came. */
-static __always_inline long add_call(struct usdt_call_key *key, const struct usdt_event *blank)
+/* While a call has not ended its record has in place of the duration: the registers that it was begun with, of a call
+ * of a process that replaced another record; else 0. */
+static __always_inline __u64 mark_of_call(const struct usdt_ctx *ctx)
 {
-	return update_elem(&usdt_open_calls, key, blank, BPF_ANY);
+	return usdt_kept_registers(ctx) | 1;
+}
+
+/* The same of a call whose ends are two programs. A record that is there already is of a call whose end never came; or
+ * of one that still goes on, in a program that copies stacks away and back (greenlets of Python). */
+static __always_inline long add_call(const struct usdt_ctx *ctx, struct usdt_call_key *key,
+				     const struct usdt_event *blank)
+{
+	long error = update_elem(&usdt_open_calls, key, blank, BPF_NOEXIST);
+	struct usdt_event *event;
+
+	if (error != -USDT_EEXIST)
+		return error;
+	error = update_elem(&usdt_open_calls, key, blank, BPF_ANY);
+	event = bpf_map_lookup_elem(&usdt_open_calls, key);
+	if (event && ctx->source == USDT_SOURCE_USER)
+		event->duration = mark_of_call(ctx);
+	return error;
+}
+
+/* Whether this is the end of that other call. */
+static __always_inline bool is_of_another_call(const struct usdt_ctx *ctx, const struct usdt_event *event)
+{
+	return ctx->source == USDT_SOURCE_USER && !is_session() && event->duration &&
+	       event->duration != mark_of_call(ctx);
 }
 
 /* What tells the call apart whose end or beginning this is; of sessions that begin, not yet. False: nothing does. */
@@ -69,16 +93,15 @@ static __always_inline bool find_key(const struct usdt_ctx *ctx, struct usdt_cal
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 
-	key->tid = (__u32)pid_tgid;
+	/* A thread may go on with a call that another one began; they have no address of a stack in common. */
+	key->tid = ctx->source == USDT_SOURCE_USER && !is_session() ? pid_tgid >> 32 : (__u32)pid_tgid;
 	if (is_session()) {
 		if (ctx->returns)
 			key->frame = *usdt_session_cookie(ctx);
 		return true;
 	}
-	if (usdt_program()->return_by == USDT_RETURN_BY_GOROUTINE_RET) {
-		key->tid = pid_tgid >> 32;
+	if (usdt_program()->return_by == USDT_RETURN_BY_GOROUTINE_RET)
 		return usdt_goroutine(ctx, &key->goroutine, &key->frame);
-	}
 	key->frame = usdt_frame(ctx);
 	return true;
 }
@@ -116,7 +139,7 @@ static __always_inline void open_call(const struct usdt_ctx *ctx, const __u32 ca
 		error = add_session(&key, event);
 		*usdt_session_cookie(ctx) = error ? 0 : key.frame;
 	} else {
-		error = add_call(&key, event);
+		error = add_call(ctx, &key, event);
 	}
 	if (error) {
 		__sync_fetch_and_add(&stats->calls_full, 1);
@@ -160,7 +183,7 @@ static __always_inline void close_call(const struct usdt_ctx *ctx, struct usdt_r
 		return;
 	}
 	event = bpf_map_lookup_elem(&usdt_open_calls, &key);
-	if (!event)
+	if (!event || is_of_another_call(ctx, event))
 		return;
 	if (!is_end_sampled(can)) {
 		count_unsampled(stats);

@@ -120,8 +120,8 @@ struct usdt_misreads {
 /* The key of a call that has not ended, in the map that has the records of those. */
 struct usdt_call_key {
 	__u64 frame;	 /* usdt_frame(); of a session the time of its entry, or up to 7 ns later */
-	__u64 goroutine; /* in Go the goroutine; then `frame` is the depth of its stack, and `tid` the process */
-	__u32 tid;
+	__u64 goroutine; /* in Go the goroutine; then `frame` is the depth of its stack */
+	__u32 tid;	 /* of calls of processes that two programs see, the process */
 	__u32 site;
 };
 
