@@ -23,7 +23,7 @@ struct Cause {
   std::string_view counted_since;
 };
 
-constexpr std::array<Cause, 3> kCauses = {
+constexpr std::array<Cause, 4> kCauses = {
     Cause{
         Misses::in_program, PointKind::kernel_function,
         "a task was preempted or interrupted within the program, which is not run again on that processor until it is "
@@ -36,7 +36,10 @@ constexpr std::array<Cause, 3> kCauses = {
         "5.12"},
     Cause{Misses::in_kprobe, PointKind::kernel_function,
           "the processor was within a BPF program or map call, or more calls were under way than the kernel remembers",
-          "6.10"}};
+          "6.10"},
+    Cause{Misses::none, PointKind::file,
+          "a thread was in more calls than the kernel's return probes remember, or a program was hit within itself",
+          "5.12"}};
 
 }  // namespace
 

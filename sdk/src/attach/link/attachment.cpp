@@ -4,12 +4,15 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <iterator>
 
 #include "backend/table.hpp"
+#include "base/symbol_name.hpp"
 #include "link/attach_table.hpp"
+#include "link/return_depth.hpp"
 #include "program/process_list.hpp"
 #include "sys/descriptor_room.hpp"
 #include "sys/uapi.hpp"
@@ -137,16 +140,42 @@ Result<void> Attachment::attach(Index<PlannedLink> number, const PlannedLink& li
     refuse_foreign(link, plan_.files[*file]);
     return {};
   }
+  if (auto may = check_return_places(link); !may) return may;
   auto program_fd = fd_of(link.program);
   if (!program_fd) return fail(program_fd.error());
   auto links = file ? attach_file(*program_fd, link, plan_.files[*file]) : attach_kernel(*program_fd, link);
   if (!links) return fail(links.error());
   if (!first_refusal_) first_refusal_ = links->first_refusal;
-  const auto probes = file ? std::vector<Index<PlannedProbe>>{} : attached_probes(link, *links);
+  const bool counts = !file || std::ranges::any_of(links->fds, [](const backends::LinkFd& each) {
+    return static_cast<bool>(each.deep_calls);
+  });
+  const auto probes = counts ? attached_probes(link, *links) : std::vector<Index<PlannedProbe>>{};
   const Backend backend = backend_of(link);
   impl_->note_served(*links, backend, probes);
-  if (auto kept = keep_program(number, *program_fd, *links, backend, probes); !kept) return kept;
+  if (auto kept =
+          keep_program(number, *program_fd, *links, backend, file ? std::vector<Index<PlannedProbe>>() : probes);
+      !kept)
+    return kept;
   take(number, link, std::move(*links));
+  return {};
+}
+
+/// The kernel's return probe writes to the top of the stack, where the return address is at a function's first
+/// instruction, and anywhere else something that the program computes with.
+Result<void> Attachment::check_return_places(const PlannedLink& link) const {
+  const ProgramKind& kind = object_.carriers.programs[link.program].kind;
+  if (kind.returns != ReturnBy::probe || kind.moment == Moment::entry) return {};
+  for (std::size_t i = 0; i < link.sites.size(); ++i) {
+    const PlannedSite& site = plan_.sites[link.sites[i]];
+    const auto* place = std::get_if<FilePlace>(&site.point);
+    const PlannedProbe& probe = plan_.probes[site.probe];
+    const bool is_function =
+        probe.function && probe.distance == 0 && !probe.name.starts_with('@') && !is_cold_half(probe.name);
+    if (place == nullptr || (is_function && place->offset.value == link.offsets[i])) continue;
+    return fail(ErrorKind::invalid_argument,
+                fmt::format("{}: no return probe can be at file offset {:#x}: no function begins there",
+                            full_name(plan_, probe), link.offsets[i]));
+  }
   return {};
 }
 
@@ -227,6 +256,8 @@ Result<backends::FileLinks> Attachment::attach_file(int program_fd, const Planne
     if (!more && pids_.size() > 1 && backends::has_ended(pid)) continue;
     if (!more) return fail(explain(more.error(), file.target.path.string(), backend));
     attached = true;
+    if (backend == Backend::uprobe_return || backend == Backend::uprobe_session)
+      backends::count_deep_calls(*more, target, sites);
     links.append(std::move(*more));
   }
   if (!attached) return fail(ErrorKind::not_found, "the processes to trace have ended");

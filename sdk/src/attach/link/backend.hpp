@@ -58,6 +58,7 @@ struct LinkFd : sys::AttachedFd {
   Backend backend = Backend::automatic;  ///< these are known to its Link
   std::optional<Index<PlannedFile>> file = {};
   std::filesystem::path pin = {};  ///< where it is pinned
+  sys::UniqueFd deep_calls = {};   ///< of return probes: the map of count_deep_calls(); none: they are not counted
 };
 
 /// Detaches. Closing a link waits until no program of it runs any more (grace periods of RCU, some 50 ms on 6.18):
