@@ -23,8 +23,12 @@ using Role = ExplainedSites::Role;
 /// The cost of points in files, by file and address.
 using Costs = std::map<std::pair<const usdt::ElfFile*, std::uint64_t>, usdt::SiteCost>;
 
-/// A function's first instruction, which has a breakpoint.
-usdt::SiteCost cost_of(usdt::SiteClass entry) {
+/// A function's first instruction, or its RET instructions, which have a breakpoint.
+usdt::SiteCost cost_of(const usdt::FunctionPoint& point, usdt::Machine machine) {
+  const usdt::SiteClass entry = point.site_class;
+  if (!point.rets.empty() && machine != usdt::Machine::aarch64)
+    return {usdt::CostClass::single_step,
+            "breakpoint and single step at each RET instruction, about 10 times a nop (--no-ret-probes: the kernel's)"};
   if (entry == usdt::SiteClass::unknown) return {usdt::CostClass::trap, "breakpoint"};
   if (entry == usdt::SiteClass::single_step)
     return {usdt::CostClass::single_step, "breakpoint and single step, about 10 times a nop"};
@@ -43,7 +47,7 @@ Costs costs_of(const FoundTrace& found, const Flags& flags) {
       for (const usdt::Site& site : file.sites)
         costs.try_emplace({file.elf.get(), site.pc.value}, usdt::site_cost(site, *file.elf, kernel, options));
       for (const usdt::FunctionPoint& point : file.functions)
-        costs.try_emplace({file.elf.get(), point.pc.value}, cost_of(point.site_class));
+        costs.try_emplace({file.elf.get(), point.pc.value}, cost_of(point, file.elf->machine()));
     }
   };
   add(found.selection);
