@@ -34,6 +34,18 @@ struct Instruction {
 /// that knows_instructions() has.
 [[nodiscard]] Instruction decode_instruction(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
 
+/// What tells a switch, which stays in its function, from a call that a jump makes.
+struct SwitchJump {
+  bool by_distance =
+      false;  ///< it goes to a sum of two registers: a distance out of a table, and where that counts from
+  std::optional<std::uint64_t> table = {};  ///< it goes to what a table at this address has
+};
+
+/// Of the jump that `bytes` end with, which does not say itself where it leads. `starts`: where in `bytes` it and the
+/// instructions before it begin.
+[[nodiscard]] SwitchJump switch_jump(Machine machine, std::span<const std::uint8_t> bytes,
+                                     std::span<const std::size_t> starts) noexcept;
+
 /// Bytes of the instruction that `bytes` begin with; 0 where they begin with none, or end within it. What machine
 /// `bytes` are for is one that knows_instructions().
 [[nodiscard]] std::uint8_t instruction_size(Machine machine, std::span<const std::uint8_t> bytes) noexcept;

@@ -409,10 +409,10 @@ TEST(FunctionEntries, are_also_where_the_kernel_emulates_if_each_call_comes_by_t
   ASSERT_EQ(made.status, 0) << made.output;
   const auto file = ElfFile::open(dir / "lib.so");
   ASSERT_TRUE(file);
-  const Function half = functions_of(dir / "lib.so", "jumps_to_its_half.cold").at(0);
+  const elf::FunctionPieces pieces(*file);
   for (const auto& [name, expected] : functions) {
     const Function function = functions_of(dir / "lib.so", name).at(0);
-    const auto found = elf::emulated_start(*file, function, {&half}, function.address);
+    const auto found = elf::emulated_start(*file, function, &pieces, function.address);
     const auto distance = found ? std::optional(found->value - function.address.value) : std::nullopt;
     EXPECT_EQ(distance, expected.first) << name;
   }

@@ -226,13 +226,11 @@ void declare(CLI::App& app, FunctionFlags& flags) {
   app.add_flag("!--no-inline", flags.inlined, "Without the copies of functions that the compiler inlined into others");
   CLI::Option* always = app.add_flag(
       "--ret-probes", flags.ret_probes,
-      "See returns of functions by a probe on each RET instruction, as of Go programs always, instead of by the "
-      "kernel's return probes, by which programs die that move their stacks or whose exceptions leave the function. "
-      "Without it: where exceptions may, and no return is lost by it");
-  app.add_flag(
-         "--no-ret-probes", flags.no_ret_probes,
-         "See returns of functions by the kernel's return probes, which cost less, also where exceptions may leave "
-         "the function")
+      "See returns of functions by a probe on each RET instruction alone, as of Go programs always, also where they "
+      "return by a jump to another function, which is not seen then. Without it the kernel's return probe is taken "
+      "there, unless an exception may pass, which ends the program; so does a change of stacks");
+  app.add_flag("--no-ret-probes", flags.no_ret_probes,
+               "See returns of functions by the kernel's return probes, also where exceptions may leave the function")
       ->excludes(always);
 }
 

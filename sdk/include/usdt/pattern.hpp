@@ -54,8 +54,8 @@ struct FunctionPattern {
   std::uint32_t line = 0;
   bool inlined = true;  ///< copies too that the compiler inlined into other functions
   /// Whether returns are seen by probes on each RET instruction, as those of Go programs always are, or by the kernel's
-  /// return probes. Nothing: by the former where the kernel's would end a program, as an exception leaves the function,
-  /// and all returns are RET instructions; else by the latter.
+  /// return probes. Nothing: by the former where each return is one, and where an exception may leave the function,
+  /// which the kernel's would make the end of the program; else by the latter.
   std::optional<bool> ret_probes = {};
   bool debuginfod = false;  ///< servers are asked for its debug information (OpenOptions::debuginfod)
   /// The types of its arguments, where no debug information has them (parse_types()); empty: they are words.

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/symbol_name.hpp"
 #include "elf/claims.hpp"
 
 namespace usdt::dwarf {
@@ -83,6 +84,26 @@ void CodeNames::add_all(const elf::File& file, const elf::Image& image) const {
       if (const elf::Symbol symbol = table[n]; is_function(symbol))
         names_[symbol.value].add(table.name_of(symbol), symbol, image.sections[i].type);
   }
+}
+
+void CodeNames::add_beginnings(const elf::File& file, const elf::Image& image) const {
+  elf::SymbolTables tables(file, image);
+  for (std::uint32_t i = 0; i < image.sections.size(); ++i) {
+    if (!is_symbol_table(image.sections[i])) continue;
+    const elf::SymbolTable& table = tables.at(i);
+    for (std::size_t n = 0; n < table.size(); ++n)
+      if (const elf::Symbol symbol = table[n]; is_function(symbol) && !is_cold_half(table.name_of(symbol)))
+        beginnings_->push_back(symbol.value);
+  }
+}
+
+bool CodeNames::begins_at(VirtAddr address) const {
+  if (!beginnings_) {
+    beginnings_.emplace();
+    for (const auto& [file, image] : files_) add_beginnings(*file, *image);
+    std::ranges::sort(*beginnings_);
+  }
+  return std::ranges::binary_search(*beginnings_, address.value);
 }
 
 CodeNames::Known CodeNames::search(VirtAddr entry) const {

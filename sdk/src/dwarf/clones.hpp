@@ -34,6 +34,8 @@ class CodeNames {
   [[nodiscard]] bool is_external(VirtAddr entry) const { return known(entry).external; }
   /// The dynamic linker may take another file's in its place.
   [[nodiscard]] bool is_replaceable(VirtAddr entry) const { return known(entry).replaceable; }
+  /// The symbol of a function is there, and not of a part that the compiler put elsewhere.
+  [[nodiscard]] bool begins_at(VirtAddr address) const;
 
  private:
   struct Known {
@@ -45,6 +47,7 @@ class CodeNames {
   [[nodiscard]] Known known(VirtAddr entry) const;
   [[nodiscard]] Known search(VirtAddr entry) const;
   void add_all(const elf::File& file, const elf::Image& image) const;
+  void add_beginnings(const elf::File& file, const elf::Image& image) const;
 
   struct Tables {
     const elf::File* file;
@@ -53,6 +56,7 @@ class CodeNames {
   std::vector<Tables> files_;
   mutable std::unordered_map<std::uint64_t, Known> names_;  ///< of those that were asked for; or of all
   mutable bool all_ = false;
+  mutable std::optional<std::vector<std::uint64_t>> beginnings_;  ///< of functions, sorted
 };
 
 }  // namespace usdt::dwarf

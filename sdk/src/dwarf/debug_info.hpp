@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "usdt/address.hpp"
@@ -36,6 +37,8 @@ enum class DieId : std::uint32_t { none = 0xffffffff };
 struct Instance {
   VirtAddr pc;
   std::uint64_t size = 0;  ///< bytes of code from `pc` on without a gap; 0: not known
+  /// Of one that is not inlined: its other code, each piece with its bytes.
+  std::vector<std::pair<VirtAddr, std::uint64_t>> elsewhere = {};
   bool inlined = false;
   std::string caller = {};       ///< of an inlined one: the qualified name of the function whose code it is in
   SourceLine where_called = {};  ///< of an inlined one: the call that it replaces

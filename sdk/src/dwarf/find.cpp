@@ -37,8 +37,8 @@ bool may_hold_code(int tag) {
 template <class Visit>
 class CodeWalk {
  public:
-  CodeWalk(const CodeRanges& code, const StopToken& stop, Visit visit)
-      : code_(code), tree_(stop), visit_(std::move(visit)) {}
+  CodeWalk(const DebugInfo::Impl& impl, const StopToken& stop, Visit visit)
+      : impl_(impl), tree_(stop), visit_(std::move(visit)) {}
 
   void walk(Dwarf_Die parent, const Dwarf_Die* function = nullptr, unsigned depth = 0) {
     if (depth == deepest_tree || done_) return;
@@ -53,9 +53,9 @@ class CodeWalk {
  private:
   void enter(Dwarf_Die child, int tag, const Dwarf_Die* function, unsigned depth) {
     if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine) {
-      const auto entry = entry_of(child);
+      const auto entry = impl_.entry_of(child);
       // The linker leaves what it discarded at address 0 and the like; so is all that is in it.
-      if (entry && !code_.contains(*entry)) return;
+      if (entry && !impl_.code.contains(*entry)) return;
       if (entry && !visit_(child, *entry, function)) {
         done_ = true;
         return;
@@ -64,7 +64,7 @@ class CodeWalk {
     walk(child, tag == DW_TAG_subprogram ? &child : function, depth + 1);
   }
 
-  const CodeRanges& code_;
+  const DebugInfo::Impl& impl_;
   TreeWalk tree_;
   Visit visit_;
   bool done_ = false;
@@ -82,6 +82,7 @@ class Collector {
     Instance& instance = function->instances.emplace_back();
     instance.pc = entry;
     instance.size = inlined ? 0 : code_size(die, entry, impl_.shared_reads);
+    if (!inlined) instance.elsewhere = code_elsewhere(die, entry, impl_.shared_reads);
     instance.inlined = inlined;
     instance.die = impl_.id_of(die, inlined && inside != nullptr ? *inside : die);
     if (inlined) {
@@ -199,6 +200,8 @@ const Frames& DebugInfo::Impl::frames() const {
   return *call_frames;
 }
 
+std::optional<VirtAddr> DebugInfo::Impl::entry_of(Dwarf_Die die) const { return dwarf::entry_of(die, code_names()); }
+
 const CodeNames& DebugInfo::Impl::code_names() const {
   if (!symbols) symbols.emplace(*opened, debug_file);
   return *symbols;
@@ -280,7 +283,7 @@ const std::vector<DieEntry>& DebugInfo::Impl::entries_of(Dwarf_Die unit) const {
   auto [known, is_new] = function_entries.try_emplace(unit.addr);
   std::vector<DieEntry>& entries = known->second;
   if (!is_new) return entries;
-  CodeWalk walk(code, stop, [&](Dwarf_Die die, VirtAddr pc, const Dwarf_Die*) {
+  CodeWalk walk(*this, stop, [&](Dwarf_Die die, VirtAddr pc, const Dwarf_Die*) {
     if (dwarf_tag(&die) == DW_TAG_subprogram) entries.push_back({pc, die});
     return true;
   });
@@ -303,6 +306,7 @@ Result<FunctionInfo> DebugInfo::function_at(VirtAddr entry) const {
   info.declared = declared_at(found->die);
   Instance& instance = info.instances.emplace_back();
   instance.pc = entry;
+  instance.elsewhere = code_elsewhere(found->die, entry, impl_->shared_reads);
   instance.die = impl_->id_of(found->die, found->die);
   return info;
 }
@@ -355,7 +359,7 @@ Result<std::vector<FunctionInfo>> DebugInfo::Impl::functions(const Wanted& wante
   bool circular = false;
   const auto stopped = [&] { return stop_looking.stop_requested() || stop.stop_requested(); };
   for_each_unit(main.dwarf.get(), split, units_with(wanted, hint, stop_looking), [&](Dwarf_Die unit) {
-    CodeWalk walk(code, stop_looking, [&](Dwarf_Die die, VirtAddr pc, const Dwarf_Die* inside) {
+    CodeWalk walk(*this, stop_looking, [&](Dwarf_Die die, VirtAddr pc, const Dwarf_Die* inside) {
       collector.add(die, pc, inside);
       return !names.spent() && may_read_on().has_value();
     });

@@ -185,6 +185,8 @@ struct DebugInfo::Impl {
 
   [[nodiscard]] const Frames& frames() const;
   [[nodiscard]] const CodeNames& code_names() const;
+  /// Where the code of a function, an inlined copy or a block begins.
+  [[nodiscard]] std::optional<VirtAddr> entry_of(Dwarf_Die die) const;
 
   /// The functions of `unit` that have code, by where it begins; of several, first the one that the unit has first.
   [[nodiscard]] const std::vector<DieEntry>& entries_of(Dwarf_Die unit) const;

@@ -178,7 +178,7 @@ class Signer {
     if (language_ == Language::other) return "its language has a calling convention of its own";
     const auto told_convention = number(attribute(moment_.die, DW_AT_calling_convention));
     if (told_convention && !take_convention(*told_convention)) return "it has a calling convention of its own";
-    const VirtAddr entry = entry_of(moment_.die).value_or(moment_.instance.pc);
+    const VirtAddr entry = moment_.impl.entry_of(moment_.die).value_or(moment_.instance.pc);
     const CodeName name = moment_.impl.code_names().at(entry);
     only_arguments_differ_ = name == CodeName::other_args;
     if (name == CodeName::other_args || name == CodeName::other_result)
@@ -352,7 +352,7 @@ class Signer {
   /// Whoever calls a function that another file may replace knows nothing of what it uses.
   [[nodiscard]] bool callers_may_leave_out() const {
     if (is_unoptimised(moment_.die)) return false;
-    const VirtAddr entry = entry_of(moment_.die).value_or(moment_.instance.pc);
+    const VirtAddr entry = moment_.impl.entry_of(moment_.die).value_or(moment_.instance.pc);
     return !(is_replaceable(moment_.die) && moment_.impl.code_names().is_replaceable(entry));
   }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/symbol_name.hpp"
+
 namespace usdt::elf {
 namespace {
 
@@ -10,6 +12,11 @@ constexpr std::size_t kStopInterval = 1024;
 
 bool is_function(const Symbol& symbol) noexcept {
   return (symbol.type == STT_FUNC || symbol.type == STT_GNU_IFUNC) && symbol.section != SHN_UNDEF &&
+         symbol.section != SHN_ABS;
+}
+
+bool may_be_block(const Symbol& symbol) noexcept {
+  return symbol.type == STT_NOTYPE && symbol.binding == STB_LOCAL && symbol.size > 0 && symbol.section != SHN_UNDEF &&
          symbol.section != SHN_ABS;
 }
 
@@ -52,6 +59,10 @@ void FunctionTable::read_table(const SymbolTable& table, std::uint32_t number, c
   for (std::size_t i = 1; i < table.size(); ++i) {
     if (i % kStopInterval == 0 && stopped()) return;
     const Symbol symbol = table[i];
+    if (may_be_block(symbol)) {
+      const std::string_view name = table.full_name_of(symbol);
+      if (is_cold_half(name)) blocks.push_back({symbol.value + shift, symbol.size, name, {}, symbol.binding, false});
+    }
     if (!is_function(symbol)) continue;
     const std::string_view name = table.full_name_of(symbol);
     if (name.empty()) continue;

@@ -31,6 +31,8 @@ class FunctionTable {
   FunctionTable(const OpenedFile& main, const StopToken& stop);
 
   std::vector<FunctionEntry> entries;
+  /// Parts of functions that are no functions to the symbol table (sections of basic blocks, which Clang makes).
+  std::vector<FunctionEntry> blocks;
   /// Whether there was a .symtab, which has the functions that are not exported too.
   bool has_symtab = false;
 

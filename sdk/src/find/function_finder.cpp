@@ -20,6 +20,12 @@ std::string text_of(const dwarf::SourceLine& line) {
   return line.file.empty() ? std::string("a place not known") : fmt::format("{}:{}", line.file, line.line);
 }
 
+std::vector<elf::CodePart> parts_of(const dwarf::Instance& instance) {
+  std::vector<elf::CodePart> parts;
+  for (const auto& [start, size] : instance.elsewhere) parts.push_back({.address = start, .size = size});
+  return parts;
+}
+
 }  // namespace
 
 Result<void> FunctionFinder::run_lines() {
@@ -35,14 +41,13 @@ Result<void> FunctionFinder::run() {
   if (auto opened = open_debug_information(); !opened) return opened;
   if (go_ && !go_->by_registers)
     file_.no_types = fmt::format("built by {}: arguments are read of Go 1.18 and later", go_version());
-  for (const Function& function : *found)
-    if (const auto other = other_half(function.symbol); !other.empty()) halves_[other].push_back(&function);
   for (const Function& function : *found) {
     if (stop_.stop_requested()) return fail(ErrorKind::stopped, "functions were not looked for to the end");
     if (auto added = add(function); !added) return added;
   }
-  halves_.clear();
-  return debug_ ? add_by_debug_information() : Result<void>{};
+  auto added = debug_ ? add_by_debug_information() : Result<void>{};
+  tell_of_returns();
+  return added;
 }
 
 Result<void> FunctionFinder::open_debug_information() {
@@ -100,11 +105,12 @@ Result<void> FunctionFinder::add(const Function& function) {
 }
 
 FunctionFinder::Known FunctionFinder::look_up(const Function& function) {
-  if (!debug_) return {untyped(), {}, go_.has_value()};
+  if (!debug_) return {untyped(), {}, {}, go_.has_value()};
   auto info = debug_->function_at(function.address);
   if (!info) note_refusal(info.error());
-  if (!info || info->instances.empty()) return {untyped(), {}, go_.has_value()};
-  return {signature_of(*info, info->instances.front()), info->declared, go_ && info->go};
+  if (!info || info->instances.empty()) return {untyped(), {}, {}, go_.has_value()};
+  return {signature_of(*info, info->instances.front()), info->declared, parts_of(info->instances.front()),
+          go_ && info->go};
 }
 
 void FunctionFinder::note_refusal(const Error& error) {
@@ -134,7 +140,7 @@ Result<void> FunctionFinder::add(const Function& function, const Known& known, c
   } else {
     place_at_start(point, function.address);
     move_to_cheaper_start(point, function, known);
-    follow_code(point, function, known.go, pattern.ret_probes);
+    follow_code(point, function, known, pattern.ret_probes);
   }
   file_.functions.push_back(std::move(point));
   return {};
@@ -152,8 +158,6 @@ FunctionPoint FunctionFinder::point_of(const Function& function, const Known& kn
   if (go_ || pattern.ret_probes.value_or(false))
     point.returns = known.go ? ReturnBy::goroutine_ret : ReturnBy::instruction;
   point.refused = why_no_returns(function, point);
-  if (point.refused.empty() && pattern.ret_probes == false && !go_ && may_be_left_by_exceptions())
-    warn_of_exceptions(function.name);
   return point;
 }
 
@@ -247,7 +251,7 @@ Function FunctionFinder::named(const dwarf::FunctionInfo& info) {
 
 void FunctionFinder::add_instance(const Function& function, const dwarf::FunctionInfo& info,
                                   const dwarf::Instance& instance) {
-  const Known known{signature_of(info, instance), info.declared, go_ && info.go};
+  const Known known{signature_of(info, instance), info.declared, parts_of(instance), go_ && info.go};
   for (std::size_t i = 0; i < patterns_.size(); ++i) {
     if (!names_[i].matches(function) || patterns_[i].offset != 0) continue;
     if (instance.inlined && !patterns_[i].inlined) continue;
@@ -257,7 +261,7 @@ void FunctionFinder::add_instance(const Function& function, const dwarf::Functio
     } else {
       if (!is_new(point, instance.pc)) continue;
       place_at_start(point, instance.pc);
-      follow_code(point, function, known.go, patterns_[i].ret_probes);
+      follow_code(point, function, known, patterns_[i].ret_probes);
     }
     if (!instance.inlined || is_new(point, instance.pc)) file_.functions.push_back(std::move(point));
   }

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "dwarf/debug_info.hpp"
@@ -18,6 +19,7 @@
 #include "elf/demangle.hpp"
 #include "elf/elf_impl.hpp"
 #include "elf/function_flow.hpp"
+#include "elf/function_pieces.hpp"
 #include "elf/functions.hpp"
 #include "elf/go_program.hpp"
 #include "usdt/select.hpp"
@@ -50,6 +52,7 @@ class FunctionFinder {
   struct Known {
     Signature signature;
     dwarf::SourceLine declared;
+    std::vector<elf::CodePart> elsewhere;  ///< its code that does not follow its entry
     bool go = false;  ///< a function of a Go program is taken for Go's, unless it is known to be another language's
   };
 
@@ -95,24 +98,28 @@ class FunctionFinder {
 
   // --- where they return: function_returns.cpp ---
   /// What the instructions of a function say of its entry and returns.
-  void follow_code(FunctionPoint& point, const Function& function, bool go, std::optional<bool> ret_probes);
+  void follow_code(FunctionPoint& point, const Function& function, const Known& known, std::optional<bool> ret_probes);
   /// Where a jump of the function leads to the point, or before it, as that of a loop it begins with does.
-  [[nodiscard]] std::optional<VirtAddr> comes_back_to(const FunctionPoint& point, const Function& function) const;
+  [[nodiscard]] std::optional<VirtAddr> comes_back_to(const FunctionPoint& point, const Function& function,
+                                                      const Known& known);
   /// Calls come by a landing pad, which such a loop leaves out, and each goes by one RET instruction. Without the
   /// former nothing tells a call from a round where the function begins.
   void count_calls_alone(FunctionPoint& point, const Function& function, VirtAddr comes_back_to);
-  [[nodiscard]] std::vector<const Function*> halves_of(const Function& function) const;
+  [[nodiscard]] Result<elf::FunctionFlow> flow_of(const Function& function, const Known& known);
+  const elf::FunctionPieces& pieces();
   /// From an instruction that the kernel steps to one that it emulates, where that is the same. Debug information with
   /// parameters tells that a compiler made the code. Go's functions are entered again where the stack has grown.
   void move_to_cheaper_start(FunctionPoint& point, const Function& function, const Known& known);
   void take_returns(FunctionPoint& point, const Function& function, const Result<elf::FunctionFlow>& flow);
   /// Where programs can run before each of its RET instructions.
   Result<std::vector<FileOffset>> rets_of(const elf::FunctionFlow& flow);
-  /// The kernel's probe takes the place of the return address, by which the unwinder of an exception finds callers. RET
-  /// instructions have probes instead, unless a return would be lost by it.
-  void let_exceptions_pass(FunctionPoint& point, const Function& function, const Result<elf::FunctionFlow>& flow);
+  /// RET instructions, where each return is one. Else the kernel's probe, which takes the place of the return address,
+  /// by which the unwinder of an exception finds callers; where one may pass, RET instructions see what they see.
+  void choose_returns(FunctionPoint& point, const Function& function, const Result<elf::FunctionFlow>& flow);
   bool may_be_left_by_exceptions();
-  void warn_of_exceptions(std::string_view name);
+  bool may_switch_stacks();
+  /// Says once for the file what is not seen of returns, or could harm, before anything is attached.
+  void tell_of_returns();
   /// Empty: a program may run where the function returns.
   [[nodiscard]] std::string why_no_returns(const Function& function, const FunctionPoint& point) const;
 
@@ -130,9 +137,13 @@ class FunctionFinder {
   std::optional<dwarf::DebugInfo> debug_;
   Signature untyped_;
   Signature nothing_;
-  std::map<std::string_view, std::vector<const Function*>> halves_;  ///< elsewhere, by the symbol of the function
+  std::optional<elf::FunctionPieces> pieces_;
   std::optional<bool> unwinds_;
-  bool warned_of_exceptions_ = false;
+  std::optional<bool> switches_;
+  std::vector<std::pair<std::string, std::size_t>>
+      unseen_;                               ///< functions seen by RET instructions that jump away, how often
+  std::vector<std::string> by_kernel_;       ///< functions with the kernel's return probe, unasked
+  std::vector<std::string> exceptions_end_;  ///< the same, asked for, that exceptions may leave
   std::set<std::tuple<Moment, std::uint64_t, std::string>> taken_;
 };
 
