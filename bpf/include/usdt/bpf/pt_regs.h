@@ -8,8 +8,8 @@
  *     REG_BITS        width of a register in packed cookies
  *     IP_OFFSET       the instruction pointer
  *     FRAME_OFFSET    a register of the kernel that is different in all calls that a thread is in: usdt_frame()
- *     RETURN_POPS     by how much that one, or the stack pointer of a process, is larger at the return of a call than at its entry; of a 32-bit
- *                     process usdt_address_size() knows it
+ *     RETURN_POPS     by how much that one, or a process's stack pointer, is larger at the return of a call than at its
+ *                     entry; of a 32-bit process usdt_address_size() knows it
  *     STACK_WORD      the stack pointer
  *     KEPT_WORDS      registers that a function leaves as it found them
  *     GOROUTINE_WORD  the register that has the goroutine in Go programs (abi-internal.md of Go's compiler); 255: none
