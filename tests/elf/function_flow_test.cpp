@@ -192,6 +192,45 @@ TEST(FunctionFlow, tells_a_switch_from_a_call_by_a_jump) {
   }
 }
 
+TEST(FunctionFlow, has_the_returns_of_pieces_whose_symbols_were_stripped) {
+  const TempDir dir;
+  dir.write("f.c", kFunctions);
+  dir.write("f.cpp", kFunctions);
+  for (const std::string command : {"gcc -O2", "gcc -O3", "g++ -O2", "g++ -O3"}) {
+    const bool is_cpp = command.find("++") != command.npos;
+    const std::string flags = " -w -shared -fPIC -Wl,-Bsymbolic f." + std::string(is_cpp ? "cpp" : "c") + " -o lib.so";
+    const auto built = run_in(dir, command + flags + " && strip lib.so -o stripped.so");
+    ASSERT_EQ(built.status, 0) << built.output;
+    const auto whole = ElfFile::open(dir / "lib.so");
+    const auto stripped = ElfFile::open(dir / "stripped.so");
+    ASSERT_TRUE(whole && stripped);
+    const elf::FunctionPieces of_whole(*whole);
+    const elf::FunctionPieces of_stripped(*stripped);
+    std::size_t elsewhere = 0;
+    for (const char* name : {"plain", "seldom", "sometimes_away", "switches", "catches", "lets_pass"}) {
+      const std::vector wanted{elf::FunctionName(name)};
+      const auto functions = elf::find_functions(*stripped, wanted);
+      if (!functions || functions->empty()) continue;  // of C++ alone
+      const auto right = elf::flow_of(*whole, functions->front(), &of_whole);
+      const auto flow = elf::flow_of(*stripped, functions->front(), &of_stripped);
+      ASSERT_TRUE(right && flow) << command << " " << name;
+      for (const VirtAddr at : flow->returns)
+        EXPECT_NE(std::ranges::find(right->returns, at), right->returns.end())
+            << command << " " << name << " has another's";
+      if (flow->jumps_away == right->jumps_away) {
+        EXPECT_EQ(flow->returns, right->returns) << command << " " << name;
+      }
+      EXPECT_GE(flow->jumps_away, right->jumps_away) << command << " " << name;
+      elsewhere +=
+          static_cast<std::size_t>(std::ranges::count_if(
+              flow->targets,
+              [&](VirtAddr at) { return at.value - functions->front().address.value >= functions->front().size; })) -
+          flow->jumps_away;
+    }
+    EXPECT_GT(elsewhere, 0U) << command << ": no jump led to a piece without a symbol: nothing is shown";
+  }
+}
+
 /// Functions of one file in assembler, by name.
 class Assembled : public testing::Test {
  protected:

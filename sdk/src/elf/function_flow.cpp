@@ -181,7 +181,7 @@ bool Parts::belongs(const CodePart& part) const {
   return steps && has_jump(*steps, part, [this](VirtAddr target) { return is_own(target); });
 }
 
-/// Adds copies that the part jumps to and nobody else leads to.
+/// Adds copies that the part jumps to and nobody else leads to, and pieces that have no symbol.
 void Parts::add_copies(std::size_t part) {
   for (const Step& step : steps_[part].some) {
     if (pieces_ == nullptr || !step.leaves() || !step.code.target) continue;
@@ -189,6 +189,7 @@ void Parts::add_copies(std::size_t part) {
     if (is_own(target)) continue;
     const auto copy = pieces_->clone_at(target);
     if (copy && copy->size > 0 && is_led_to_by(file_, target, parts_)) add(*copy);
+    if (const auto unnamed = pieces_->unnamed_at(target)) add(*unnamed);
   }
 }
 
