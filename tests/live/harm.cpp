@@ -111,7 +111,8 @@ bool resume(int number) {
 
 void run_fibers() {
   // Above the stack of the thread that resumes them, or below it, and in either order.
-  stacks = static_cast<char*>(mmap(nullptr, kFibers * kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  stacks =
+      static_cast<char*>(mmap(nullptr, kFibers * kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   bool going[kFibers];
   for (int i = 0; i < kFibers; ++i) {
     const int at = how == "reversed" ? kFibers - 1 - i : i;
@@ -161,7 +162,8 @@ void* with_altstack(void* above) {
 }
 
 void run_with_altstack() {
-  char* both = static_cast<char*>(mmap(nullptr, 3 * kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  char* both =
+      static_cast<char*>(mmap(nullptr, 3 * kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstack(&attributes, both, 2 * kStack);
