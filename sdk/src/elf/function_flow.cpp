@@ -114,6 +114,8 @@ Result<FunctionFlow> flow_of(const ElfFile& file, const Function& function,
     for (const Step& step : *steps) {
       if (step.code.flow == arch::Flow::ret) flow.returns.push_back(parts[i]->address + step.at);
       flow.calls |= step.code.flow == arch::Flow::call;
+      if (step.code.flow == arch::Flow::call && step.code.target)
+        flow.called.push_back(parts[i]->address + step.target());
       if (!step.leaves()) continue;
       if (!step.code.target) {
         ++flow.jumps_by_value;

@@ -15,6 +15,7 @@ namespace usdt::elf {
 struct FunctionFlow {
   std::vector<VirtAddr> returns;   ///< its RET instructions
   std::vector<VirtAddr> targets;   ///< of its jumps and branches, inside and away
+  std::vector<VirtAddr> called;    ///< by its calls that say where they lead
   std::size_t jumps_away = 0;      ///< jumps and branches to code of others: what they lead to returns to the caller
   std::size_t jumps_by_value = 0;  ///< jumps to where a register or memory says: within a switch, or away
   bool calls = false;              ///< it calls functions, so that it may be left by their exceptions

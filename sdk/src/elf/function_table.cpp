@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "elf/go_functions.hpp"
+
 namespace usdt::elf {
 namespace {
 
@@ -23,6 +25,20 @@ FunctionTable::FunctionTable(const OpenedFile& main, const StopToken& stop) : ma
   }
   if (has_symtab || stopped()) return;
   if (const auto embedded = embedded_debug_file(main)) read(embedded->file, embedded->image, 0);
+  if (!has_symtab && !stopped()) read_go(main);
+}
+
+void FunctionTable::read_go(const OpenedFile& main) {
+  const GoFunctions functions(main.file, main.image);
+  for (const GoFunction& each : functions.all())
+    entries.push_back({.address = each.address,
+                       .size = each.size,
+                       .symbol = each.name,
+                       .version = {},
+                       .binding = STB_LOCAL,
+                       .ifunc = false});
+  go_names_ = functions.bytes();
+  has_symtab = !functions.all().empty();
 }
 
 void FunctionTable::read(const File& file, const Image& image, std::uint64_t shift) {
