@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "dwarf/debug_info.hpp"
 #include "elf/elf_impl.hpp"
 #include "elf/symbol_tables.hpp"
 #include "usdt/address.hpp"
@@ -32,6 +33,12 @@ class CodeNames {
   /// Some symbol makes the function known to other files; without one, whatever its source says, whoever saw the whole
   /// program (link-time optimisation) may have changed how it is called.
   [[nodiscard]] bool is_external(VirtAddr entry) const { return known(entry).external; }
+  /// How much of a function the symbols there name.
+  [[nodiscard]] FunctionPart part_at(VirtAddr entry) const {
+    const Known there = known(entry);
+    if (there.whole) return FunctionPart::whole;
+    return there.coroutine ? FunctionPart::coroutine : there.split ? FunctionPart::split : FunctionPart::whole;
+  }
   /// The dynamic linker may take another file's in its place.
   [[nodiscard]] bool is_replaceable(VirtAddr entry) const { return known(entry).replaceable; }
 
@@ -40,6 +47,9 @@ class CodeNames {
     CodeName name = CodeName::unknown;
     bool external = false;
     bool replaceable = false;
+    bool split = false;      ///< some symbol names what was split off
+    bool coroutine = false;  ///< some symbol names what goes on with a coroutine
+    bool whole = false;      ///< some symbol names neither
     void add(std::string_view symbol_name, const elf::Symbol& symbol, std::uint32_t table_type);
   };
   [[nodiscard]] Known known(VirtAddr entry) const;

@@ -106,6 +106,12 @@ std::optional<Dwarf_Die> reference(const std::optional<Dwarf_Attribute>& at) {
 
 std::string_view own_name(Dwarf_Die die) { return text(own_attribute(die, DW_AT_name)); }
 
+std::string_view linkage_name_of(Dwarf_Die die) {
+  for (const unsigned name : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name})
+    if (const auto linkage = text(attribute(die, name)); !linkage.empty()) return linkage;
+  return text(attribute(die, DW_AT_name));
+}
+
 std::string_view name_of(Dwarf_Die die) {
   const auto name = text(attribute(die, DW_AT_name));
   const auto in_type_unit = name.empty() ? reference(own_attribute(die, DW_AT_signature)) : std::nullopt;

@@ -41,6 +41,8 @@ constexpr std::size_t longest_name = 64 * 1024;
 
 /// DW_AT_name of `die` itself.
 [[nodiscard]] std::string_view own_name(Dwarf_Die die);
+/// What the linker knows a function as: its linkage name, or where it has none its name.
+[[nodiscard]] std::string_view linkage_name_of(Dwarf_Die die);
 /// The name of a scope or type: its own, or that of what it is the definition of, or stands for (a type unit's).
 [[nodiscard]] std::string_view name_of(Dwarf_Die die);
 /// The declaration that `die` is an instance or the definition of, to the end; itself where it is none.

@@ -9,6 +9,8 @@
 #include "dwarf/die.hpp"
 #include "dwarf/impl.hpp"
 #include "dwarf/index_cache.hpp"
+#include "dwarf/lambdas.hpp"
+#include "dwarf/parts.hpp"
 #include "dwarf/types.hpp"
 
 namespace usdt::dwarf {
@@ -32,36 +34,44 @@ bool may_hold_code(int tag) {
   }
 }
 
-/// Walks a unit for code: calls `visit(die, function it is in)` for each subprogram that has an entry and for each
-/// inlined instance.
+/// What an entry with code is in.
+struct Inside {
+  std::optional<Dwarf_Die> function;  ///< the subprogram
+  std::optional<Dwarf_Die> scope;     ///< that, or the instance inlined into it
+};
+
+/// Walks a unit for code: calls `visit(die, its entry, what it is in)` for each subprogram that has an entry and for
+/// each inlined instance.
 template <class Visit>
 class CodeWalk {
  public:
   CodeWalk(const CodeRanges& code, const StopToken& stop, Visit visit)
       : code_(code), tree_(stop), visit_(std::move(visit)) {}
 
-  void walk(Dwarf_Die parent, const Dwarf_Die* function = nullptr, unsigned depth = 0) {
+  void walk(Dwarf_Die parent, const Inside& inside = {}, unsigned depth = 0) {
     if (depth == deepest_tree || done_) return;
     tree_.children(parent, [&](Dwarf_Die child) {
       const int tag = dwarf_tag(&child);
-      if (may_hold_code(tag)) enter(child, tag, function, depth);
+      if (may_hold_code(tag)) enter(child, tag, inside, depth);
       return !done_;
     });
   }
   [[nodiscard]] bool in_circles() const noexcept { return tree_.in_circles(); }
 
  private:
-  void enter(Dwarf_Die child, int tag, const Dwarf_Die* function, unsigned depth) {
+  void enter(Dwarf_Die child, int tag, Inside inside, unsigned depth) {
     if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine) {
       const auto entry = entry_of(child);
       // The linker leaves what it discarded at address 0 and the like; so is all that is in it.
       if (entry && !code_.contains(*entry)) return;
-      if (entry && !visit_(child, *entry, function)) {
+      if (entry && !visit_(child, *entry, inside)) {
         done_ = true;
         return;
       }
+      inside.scope = child;
+      if (tag == DW_TAG_subprogram) inside.function = child;
     }
-    walk(child, tag == DW_TAG_subprogram ? &child : function, depth + 1);
+    walk(child, inside, depth + 1);
   }
 
   const CodeRanges& code_;
@@ -73,9 +83,10 @@ class CodeWalk {
 /// Collects functions and their instances over all units.
 class Collector {
  public:
-  Collector(const DebugInfo::Impl& impl, const DebugInfo::Wanted& wanted) : impl_(impl), wanted_(wanted) {}
+  Collector(const DebugInfo::Impl& impl, const DebugInfo::Wanted& wanted)
+      : impl_(impl), wanted_(wanted), parts_(impl) {}
 
-  void add(Dwarf_Die die, VirtAddr entry, const Dwarf_Die* inside) {
+  void add(Dwarf_Die die, VirtAddr entry, const Inside& inside) {
     FunctionInfo* function = function_of(die);
     if (function == nullptr) return;
     const bool inlined = dwarf_tag(&die) == DW_TAG_inlined_subroutine;
@@ -83,14 +94,16 @@ class Collector {
     instance.pc = entry;
     instance.size = inlined ? 0 : code_size(die, entry, impl_.shared_reads);
     instance.inlined = inlined;
-    instance.die = impl_.id_of(die, inlined && inside != nullptr ? *inside : die);
+    instance.die = impl_.id_of(die, inlined && inside.function ? *inside.function : die);
     if (inlined) {
-      if (inside != nullptr) instance.caller = impl_.names.qualified(*inside);
+      if (inside.function) instance.caller = impl_.names.qualified(*inside.function);
       instance.where_called = called_at(die);
     }
+    instance.part = parts_.part_of(*function, instance, die, inside.scope);
   }
 
   [[nodiscard]] std::vector<FunctionInfo> take() && {
+    for (FunctionInfo& each : functions_) parts_.finish(each);
     for (FunctionInfo& each : functions_) {
       const auto key = [](const Instance& one) {
         return std::tie(one.inlined, one.pc, one.caller, one.where_called.file, one.where_called.line);
@@ -118,7 +131,7 @@ class Collector {
 
   /// Each unit that includes a header has its functions again: they are one.
   std::size_t number_of(FunctionInfo info, Dwarf_Die die) {
-    info.declared = declared_at(die);
+    info.declared = impl_.place_of(die);
     const auto& called = info.linkage_name.empty() ? info.qualified : info.linkage_name;
     const auto [at, is_new] =
         by_source_.try_emplace(std::tuple(called, info.declared.file, info.declared.line), functions_.size());
@@ -128,6 +141,7 @@ class Collector {
 
   const DebugInfo::Impl& impl_;
   const DebugInfo::Wanted& wanted_;
+  Parts parts_;
   std::vector<FunctionInfo> functions_;
   std::unordered_map<const void*, std::size_t> by_origin_;
   std::map<std::tuple<std::string, std::string, std::uint32_t>, std::size_t> by_source_;
@@ -229,10 +243,19 @@ FunctionInfo DebugInfo::Impl::describe(Dwarf_Die die) const {
   info.linkage_name = text(attribute(die, DW_AT_linkage_name));
   if (info.linkage_name.empty()) info.linkage_name = text(attribute(die, DW_AT_MIPS_linkage_name));
   info.qualified = names.qualified(die);
+  if (info.linkage_name.empty())
+    if (std::string lambda = lambda_name(*this, die); !lambda.empty()) info.qualified = std::move(lambda);
   info.external = flag(attribute(die, DW_AT_external));
   info.noreturn = flag(attribute(die, DW_AT_noreturn));
   info.go = language_of(die) == Language::go;
   return info;
+}
+
+SourceLine DebugInfo::Impl::place_of(Dwarf_Die die) const {
+  SourceLine declared = declared_at(die);
+  if (!declared.file.empty()) return declared;
+  const auto scope = names.scope_of(origin_of(die));
+  return scope ? declared_at(*scope) : declared;
 }
 
 /// The unit that .debug_aranges says. Nothing: it says none, or libdw has to be asked.
@@ -280,7 +303,7 @@ const std::vector<DieEntry>& DebugInfo::Impl::entries_of(Dwarf_Die unit) const {
   auto [known, is_new] = function_entries.try_emplace(unit.addr);
   std::vector<DieEntry>& entries = known->second;
   if (!is_new) return entries;
-  CodeWalk walk(code, stop, [&](Dwarf_Die die, VirtAddr pc, const Dwarf_Die*) {
+  CodeWalk walk(code, stop, [&](Dwarf_Die die, VirtAddr pc, const Inside&) {
     if (dwarf_tag(&die) == DW_TAG_subprogram) entries.push_back({pc, die});
     return true;
   });
@@ -289,18 +312,21 @@ const std::vector<DieEntry>& DebugInfo::Impl::entries_of(Dwarf_Die unit) const {
   return entries;
 }
 
-Result<FunctionInfo> DebugInfo::function_at(VirtAddr entry) const {
+Result<FunctionInfo> DebugInfo::function_at(VirtAddr entry, std::string_view symbol) const {
   const std::scoped_lock lock(impl_->mutex);
   const std::optional<Dwarf_Die> unit = impl_->unit_at(entry);
   const std::vector<DieEntry> none;
   const auto& entries = unit ? impl_->entries_of(*unit) : none;
   if (auto may = impl_->may_read_on(); !may) return fail(std::move(may.error()));
-  const auto found = std::ranges::lower_bound(entries, entry, {}, &DieEntry::pc);
-  if (found == entries.end() || found->pc != entry)
+  const auto there = std::ranges::equal_range(entries, entry, {}, &DieEntry::pc);
+  if (there.empty())
     return fail(ErrorKind::not_found, fmt::format("the debug information in {} has no function that begins at {:#x}",
                                                   path().string(), entry.value));
+  const auto called_so = [symbol](const DieEntry& each) { return linkage_name_of(each.die) == symbol; };
+  auto found = std::ranges::find_if(there, called_so);
+  if (found == there.end()) found = there.begin();
   FunctionInfo info = impl_->describe(found->die);
-  info.declared = declared_at(found->die);
+  info.declared = impl_->place_of(found->die);
   Instance& instance = info.instances.emplace_back();
   instance.pc = entry;
   instance.die = impl_->id_of(found->die, found->die);
@@ -349,13 +375,26 @@ UnitSet DebugInfo::Impl::units_with(const Wanted& wanted, const NameHint* hint, 
   return function_index->units(sections, is_wanted, stop_looking, let_go);
 }
 
+UnitSet DebugInfo::Impl::units_naming(const NameHint& hint, const StopToken& stop_looking) const {
+  const DebugSections sections = main.sections();
+  const auto let_go = [this] { main.bytes.let_go(); };
+  const auto filter = NameFilter::make(sections, hint, stop_looking, let_go);
+  const FunctionIndex index(
+      sections, [](VirtAddr) { return true; }, stop_looking, let_go,
+      FunctionIndex::useful_threads(sections.info.size()), filter ? &*filter : nullptr);
+  const auto is_wanted = [&](const FunctionNames& each) {
+    return hint.may_be(each.linkage_name.empty() ? each.name : each.linkage_name);
+  };
+  return index.units(sections, is_wanted, stop_looking, let_go);
+}
+
 Result<std::vector<FunctionInfo>> DebugInfo::Impl::functions(const Wanted& wanted, const NameHint* hint,
                                                              const StopToken& stop_looking) const {
   Collector collector(*this, wanted);
   bool circular = false;
   const auto stopped = [&] { return stop_looking.stop_requested() || stop.stop_requested(); };
   for_each_unit(main.dwarf.get(), split, units_with(wanted, hint, stop_looking), [&](Dwarf_Die unit) {
-    CodeWalk walk(code, stop_looking, [&](Dwarf_Die die, VirtAddr pc, const Dwarf_Die* inside) {
+    CodeWalk walk(code, stop_looking, [&](Dwarf_Die die, VirtAddr pc, const Inside& inside) {
       collector.add(die, pc, inside);
       return !names.spent() && may_read_on().has_value();
     });
@@ -381,6 +420,23 @@ Result<std::vector<FunctionInfo>> DebugInfo::functions(const Wanted& wanted, con
                                                        const StopToken& stop) const {
   const std::scoped_lock lock(impl_->mutex);
   return impl_->functions(wanted, &hint, stop);
+}
+
+DebugInfo::Code DebugInfo::code_of(const Instance& instance) const {
+  const std::scoped_lock lock(impl_->mutex);
+  const auto known = impl_->known(instance.die);
+  if (!known) return {};
+  const auto ranges_of = [this](Dwarf_Die die) {
+    std::vector<elf::CodeRange> ranges;
+    for_each_range(die, impl_->shared_reads, [&](Dwarf_Addr begin, Dwarf_Addr end) {
+      if (begin < end) ranges.push_back({VirtAddr(begin), VirtAddr(end)});
+      return true;
+    });
+    return ranges;
+  };
+  return {.entry = entry_of(known->function).value_or(VirtAddr()),
+          .function = ranges_of(known->function),
+          .copy = ranges_of(known->die)};
 }
 
 std::string DebugInfo::missing() const {

@@ -124,6 +124,13 @@ struct KnownType {
   unsigned dimension;
 };
 
+/// A call that debug information tells of.
+struct MergedCall {
+  VirtAddr pc;         ///< within the call
+  const void* callee;  ///< the declaration
+  bool merged;         ///< it is at line 0: the compiler made it one of several
+};
+
 struct DebugInfo::Impl {
   static constexpr unsigned most_searches_of_aranges = 16;
   /// What may be spent on location lists whatever the file's size; besides, Budget's for each byte of it.
@@ -147,6 +154,7 @@ struct DebugInfo::Impl {
   mutable unsigned searches_of_aranges = 0;
   mutable std::unordered_map<const void*, std::vector<DieRange>> function_ranges;   ///< by unit
   mutable std::unordered_map<const void*, std::vector<DieEntry>> function_entries;  ///< by unit, sorted
+  mutable std::unordered_map<const void*, std::vector<MergedCall>> calls_of_units;  ///< by unit
   mutable std::optional<DebugSections> known_sections;                              ///< of `main`
   [[nodiscard]] const DebugSections& sections() const {
     if (!known_sections) known_sections = main.sections();
@@ -186,6 +194,10 @@ struct DebugInfo::Impl {
   [[nodiscard]] const Frames& frames() const;
   [[nodiscard]] const CodeNames& code_names() const;
 
+  /// The calls in functions of `unit` that lead to known functions.
+  [[nodiscard]] const std::vector<MergedCall>& calls_of(Dwarf_Die unit) const;
+  /// Where `die`, or the class of a lambda expression that it belongs to, was declared.
+  [[nodiscard]] SourceLine place_of(Dwarf_Die die) const;
   /// The functions of `unit` that have code, by where it begins; of several, first the one that the unit has first.
   [[nodiscard]] const std::vector<DieEntry>& entries_of(Dwarf_Die unit) const;
   [[nodiscard]] std::optional<Dwarf_Die> unit_in_aranges(VirtAddr pc) const;
@@ -200,6 +212,8 @@ struct DebugInfo::Impl {
   /// The units of `main` that may have code of a function that is `wanted`. `hint`: what is known of their names; null:
   /// nothing.
   [[nodiscard]] UnitSet units_with(const Wanted& wanted, const NameHint* hint, const StopToken& stop) const;
+  /// The units of `main` with definitions that have names of `hint`, whether or not their code is in the file.
+  [[nodiscard]] UnitSet units_naming(const NameHint& hint, const StopToken& stop) const;
   [[nodiscard]] Result<std::vector<FunctionInfo>> functions(const Wanted& wanted, const NameHint* hint,
                                                             const StopToken& stop) const;
   /// Nothing but once it was stopped, or what functions share is spent.

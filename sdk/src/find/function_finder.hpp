@@ -15,11 +15,13 @@
 
 #include "dwarf/debug_info.hpp"
 #include "elf/code_reader.hpp"
+#include "elf/code_ways.hpp"
 #include "elf/demangle.hpp"
 #include "elf/elf_impl.hpp"
 #include "elf/function_flow.hpp"
 #include "elf/functions.hpp"
 #include "elf/go_program.hpp"
+#include "find/indirect.hpp"
 #include "usdt/select.hpp"
 
 namespace usdt::find {
@@ -62,9 +64,17 @@ class FunctionFinder {
   void describe(FunctionPoint& point, const dwarf::FunctionInfo& function, const FunctionPattern& pattern);
   Result<void> add(const Function& function);
   Known look_up(const Function& function);
+  /// Other symbols of the address whose names are other ones, too, to who wrote the source.
+  [[nodiscard]] std::vector<std::string> other_names(const Function& function);
+  /// Which of those names are functions of their own, whose code was folded.
+  Result<void> find_folded(const std::vector<Function>& functions);
+  /// A notice of functions that are one in the file. Whether what debug information has there, `info`, is another one.
+  bool tell_folded(const Function& function, const dwarf::FunctionInfo& info);
   /// That what there is was not read, which is not the same as that there is none.
   void note_refusal(const Error& error);
   Result<void> add(const Function& function, const Known& known, const FunctionPattern& pattern);
+  /// The functions that an indirect one chose in running processes.
+  Result<void> add_chosen(const Function& indirect, const Choices& choices, const FunctionPattern& pattern);
   /// A point of `function`, not placed yet.
   [[nodiscard]] FunctionPoint point_of(const Function& function, const Known& known, const FunctionPattern& pattern);
   /// Puts the point on the instruction at `pc`.
@@ -77,6 +87,25 @@ class FunctionFinder {
   Result<void> add_by_debug_information();
   /// Inlined copies that are not all there is of them.
   void warn_of_repeated(const std::vector<dwarf::FunctionInfo>& functions);
+  // --- destructors and constructors: variants.cpp ---
+  /// Of a destructor or constructor that has several symbols, those whose code only leads to another one's.
+  void find_variants(const std::vector<Function>& functions);
+  /// Whether an inlined copy of one only calls another one.
+  [[nodiscard]] bool begins_with_variant(const Function& function, const dwarf::Instance& copy) const;
+  /// The same of those that have a copy of another one inlined, which is a point of its own.
+  void leave_out_variants_around_copies();
+
+  // --- how inlined copies are come to: inlined_copies.cpp ---
+  /// Looks at the ways to each inlined copy, and keeps what is out of the ordinary.
+  void look_at_ways(const dwarf::FunctionInfo& info);
+  /// What was split off and inlined again where nothing else of the function is: calls may have left nothing but that.
+  void look_at_part(const dwarf::FunctionInfo& info, const dwarf::Instance& part);
+  /// Puts the point of a copy that some ways come to behind its beginning to where all of them come by.
+  void come_by_all_ways(FunctionPoint& point, const dwarf::Instance& instance);
+  /// Copies whose hits may not be their calls.
+  void warn_of_ways();
+  /// Coroutines that go on in functions where nothing is known to make them.
+  void warn_of_coroutines(const std::vector<dwarf::FunctionInfo>& functions);
   /// The function as a symbol table would name it.
   /// What names of debug information have in common with those that are looked for.
   [[nodiscard]] dwarf::NameHint names_hint() const;
@@ -128,9 +157,23 @@ class FunctionFinder {
   elf::Demangler demangler_{kDemangled};
   std::vector<elf::FunctionName> names_;  ///< of patterns_
   std::optional<dwarf::DebugInfo> debug_;
+  std::set<std::string> defined_;  ///< names of functions that share their address, and are no aliases
+  std::map<std::string, std::set<VirtAddr>, std::less<>> variants_of_;  ///< destructors and constructors, by name
+  std::set<VirtAddr> outer_variants_;     ///< destructors and constructors that call another one of the same name
+  std::vector<elf::CodeRange> variants_;  ///< of which there are several, and that may have a copy of another one
+  std::set<VirtAddr> told_choices_;       ///< indirect functions of which a notice was given
   Signature untyped_;
   Signature nothing_;
   std::map<std::string_view, std::vector<const Function*>> halves_;  ///< elsewhere, by the symbol of the function
+  /// What is known of the ways to inlined copies, by where they begin, and functions whose copies are told of.
+  struct Ways {
+    std::map<VirtAddr, Result<elf::CodeWays>> of_callers;
+    std::map<dwarf::DieId, VirtAddr> meet;
+    std::set<std::string> missed;
+    std::set<std::string> rounds;
+    std::uint64_t steps = std::uint64_t{1} << 27;  ///< that may still be looked at: some seconds
+  };
+  Ways ways_;
   std::optional<bool> unwinds_;
   bool warned_of_exceptions_ = false;
   std::set<std::tuple<Moment, std::uint64_t, std::string>> taken_;

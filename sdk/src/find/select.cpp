@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "find/moved_code.hpp"
 #include "kernel/selection.hpp"
 #include "parsers/quote.hpp"
 #include "sys/descriptor_room.hpp"
@@ -126,6 +127,7 @@ Result<void> select_in_files(const Patterns& patterns, const SearchScope& scope,
   }
   selection.looked = std::move(found.looked);
   if (!selection.files.empty()) {
+    find::warn_of_moved_code(scope.pids, scope.stop, selection);
     selection.may_be_missing.assign(not_told.begin(), not_told.end());
     return {};
   }
