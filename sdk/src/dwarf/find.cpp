@@ -318,13 +318,14 @@ Result<FunctionInfo> DebugInfo::function_at(VirtAddr entry, std::string_view sym
   const std::vector<DieEntry> none;
   const auto& entries = unit ? impl_->entries_of(*unit) : none;
   if (auto may = impl_->may_read_on(); !may) return fail(std::move(may.error()));
-  const auto there = std::ranges::equal_range(entries, entry, {}, &DieEntry::pc);
-  if (there.empty())
+  const auto first = std::ranges::lower_bound(entries, entry, {}, &DieEntry::pc);
+  const auto last = std::ranges::upper_bound(entries, entry, {}, &DieEntry::pc);
+  if (first == last)
     return fail(ErrorKind::not_found, fmt::format("the debug information in {} has no function that begins at {:#x}",
                                                   path().string(), entry.value));
   const auto called_so = [symbol](const DieEntry& each) { return linkage_name_of(each.die) == symbol; };
-  auto found = std::ranges::find_if(there, called_so);
-  if (found == there.end()) found = there.begin();
+  auto found = std::find_if(first, last, called_so);
+  if (found == last) found = first;
   FunctionInfo info = impl_->describe(found->die);
   info.declared = impl_->place_of(found->die);
   Instance& instance = info.instances.emplace_back();

@@ -18,6 +18,8 @@ class Definitions {
       : names_(names.begin(), names.end()), stop_(std::move(stop)), budget_(budget) {}
 
   void unit(Dwarf_Die die) {
+    // Assemblers make an entry of each name that an address has.
+    if (dwarf_srclang(&die) == DW_LANG_Mips_Assembler) return;
     TreeWalk tree(stop_, &budget_);
     walk(die, tree, 0);
   }
@@ -36,6 +38,8 @@ class Definitions {
 
   void take(Dwarf_Die die) {
     if (flag(own_attribute(die, DW_AT_declaration)) || own_attribute(die, DW_AT_abstract_origin)) return;
+    // What a header defines to be inlined ("extern inline") may have its code under another name.
+    if (own_attribute(die, DW_AT_inline)) return;
     const auto known = names_.find(linkage_name_of(die));
     if (known != names_.end()) found_.insert(*known);
   }
@@ -65,8 +69,10 @@ Result<std::vector<std::string>> DebugInfo::defined(const std::vector<std::strin
     if (!unit) continue;
     read_once(*unit);
     // After link-time optimisation code is in another unit than what the source says of it.
-    for (const DieEntry& each : std::ranges::equal_range(impl_->entries_of(*unit), address, {}, &DieEntry::pc)) {
-      Dwarf_Die origin = origin_of(each.die);
+    const auto& entries = impl_->entries_of(*unit);
+    for (auto at = std::ranges::lower_bound(entries, address, {}, &DieEntry::pc);
+         at != entries.end() && at->pc == address; ++at) {
+      Dwarf_Die origin = origin_of(at->die);
       Dwarf_Die there;
       if (dwarf_diecu(&origin, &there, nullptr, nullptr) != nullptr) read_once(there);
     }

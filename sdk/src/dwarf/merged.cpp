@@ -56,15 +56,20 @@ bool DebugInfo::may_be_merged(const FunctionInfo& function) const {
   const std::scoped_lock lock(impl_->mutex);
   std::map<const void*, std::set<const void*>> called;  // by the unit: what copies in it call
   std::map<const void*, Dwarf_Die> units;
+  // Since LLVM 20 what two calls have in common is a copy of its own, whose call has no column.
+  bool with_column = false;
+  bool without_column = false;
   for (const Instance& each : function.instances) {
     const auto known = each.inlined ? impl_->known(each.die) : std::nullopt;
     Dwarf_Die unit;
     Dwarf_Die die = known ? known->die : Dwarf_Die{};
     if (!known || !is_clang(known->function) || dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr) continue;
     units.emplace(unit.addr, unit);
+    (number(own_attribute(known->die, DW_AT_call_column)).value_or(0) != 0 ? with_column : without_column) = true;
     for (const MergedCall& call : impl_->calls_of(unit))
       if (!call.merged && has_pc(known->die, call.pc, impl_->shared_reads)) called[unit.addr].insert(call.callee);
   }
+  if (with_column && without_column) return true;
   return std::ranges::any_of(called, [&](const auto& of_unit) {
     return std::ranges::any_of(impl_->calls_of(units.at(of_unit.first)), [&](const MergedCall& call) {
       return call.merged && of_unit.second.contains(call.callee);

@@ -6,6 +6,7 @@
 
 #include "base/symbol_name.hpp"
 #include "dwarf/die.hpp"
+#include "elf/demangle.hpp"
 
 namespace usdt::dwarf {
 namespace {
@@ -32,6 +33,10 @@ bool has_coroutine_frame(Dwarf_Die die) {
 
 FunctionPart Parts::part_of(const FunctionInfo& function, const Instance& instance, Dwarf_Die die,
                             const std::optional<Dwarf_Die>& scope) {
+  // (Clang 21 says it in the name for the linker. Where names are not mangled, some languages' own may end so.)
+  const std::string_view piece = piece_suffix(function.linkage_name);
+  if (!piece.empty() && elf::may_be_mangled(function.linkage_name))
+    return piece == ".cold" || piece == ".part" ? FunctionPart::split : FunctionPart::coroutine;
   if (has_coroutine_frame(die)) return FunctionPart::coroutine;
   if (!instance.inlined) return part_of_own_code(function, instance, die);
   if (is_split_off(die, scope)) return FunctionPart::split;

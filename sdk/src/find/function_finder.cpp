@@ -63,6 +63,7 @@ Result<void> FunctionFinder::run() {
     if (stop_.stop_requested()) return fail(ErrorKind::stopped, "functions were not looked for to the end");
     if (auto added = add(function); !added) return added;
   }
+  warn_of_folded();
   halves_.clear();
   return debug_ ? add_by_debug_information() : Result<void>{};
 }
@@ -162,12 +163,20 @@ bool FunctionFinder::tell_folded(const Function& function, const dwarf::Function
   if (others.empty()) return false;
   for (std::string& each : others)
     if (const elf::Demangled demangled = demangler_.demangle(each); !demangled.name.empty()) each = demangled.name;
-  file_.warnings.push_back(
-      {{},
-       fmt::format("{} has the code of {}: their code is equal, and the compiler or the linker made it one; hits are "
-                   "calls of each of them{}",
-                   function.name, fmt::join(others, ", "), is_another ? ", whose types are not told apart" : "")});
+  folded_.push_back(fmt::format("{} has the code of {}", function.name, fmt::join(others, ", ")));
   return is_another;
+}
+
+void FunctionFinder::warn_of_folded() {
+  if (folded_.empty()) return;
+  constexpr std::size_t named = 3;
+  const std::string others =
+      folded_.size() > named ? fmt::format("; and so have {} others", folded_.size() - named) : std::string();
+  folded_.resize(std::min(folded_.size(), named));
+  file_.warnings.push_back({{},
+                            fmt::format("{}{}: their code is equal, and the compiler or the linker made it one; hits "
+                                        "are calls of each of them",
+                                        fmt::join(folded_, "; "), others)});
 }
 
 FunctionFinder::Known FunctionFinder::look_up(const Function& function) {
@@ -175,7 +184,11 @@ FunctionFinder::Known FunctionFinder::look_up(const Function& function) {
   auto info = debug_->function_at(function.address, function.symbol);
   if (!info) note_refusal(info.error());
   if (!info || info->instances.empty()) return {untyped(), {}, go_.has_value()};
-  if (tell_folded(function, *info)) return {untyped(), {}, false};
+  if (tell_folded(function, *info)) {
+    Known known;
+    known.signature = untyped();
+    return known;
+  }
   return {signature_of(*info, info->instances.front()), info->declared, go_ && info->go};
 }
 

@@ -68,8 +68,10 @@ class FunctionFinder {
   [[nodiscard]] std::vector<std::string> other_names(const Function& function);
   /// Which of those names are functions of their own, whose code was folded.
   Result<void> find_folded(const std::vector<Function>& functions);
-  /// A notice of functions that are one in the file. Whether what debug information has there, `info`, is another one.
+  /// Keeps for a notice functions that are one in the file. Whether what debug information has there, `info`, is
+  /// another one.
   bool tell_folded(const Function& function, const dwarf::FunctionInfo& info);
+  void warn_of_folded();
   /// That what there is was not read, which is not the same as that there is none.
   void note_refusal(const Error& error);
   Result<void> add(const Function& function, const Known& known, const FunctionPattern& pattern);
@@ -157,7 +159,8 @@ class FunctionFinder {
   elf::Demangler demangler_{kDemangled};
   std::vector<elf::FunctionName> names_;  ///< of patterns_
   std::optional<dwarf::DebugInfo> debug_;
-  std::set<std::string> defined_;  ///< names of functions that share their address, and are no aliases
+  std::vector<std::string> folded_;  ///< what is to be said of them
+  std::set<std::string> defined_;    ///< names of functions that share their address, and are no aliases
   std::map<std::string, std::set<VirtAddr>, std::less<>> variants_of_;  ///< destructors and constructors, by name
   std::set<VirtAddr> outer_variants_;     ///< destructors and constructors that call another one of the same name
   std::vector<elf::CodeRange> variants_;  ///< of which there are several, and that may have a copy of another one

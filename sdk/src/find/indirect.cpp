@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <ranges>
 
 #include "elf/claims.hpp"
 #include "elf/function_table.hpp"
@@ -66,7 +65,8 @@ Choices choices_of(const ProbeFile& file, const Function& indirect, const StopTo
   const auto slot = slot_of(opened, indirect.address);
   if (!slot) return {{}, "the file itself has no slot in which its choice would be found"};
   std::vector<pid_t> pids{::getpid()};
-  std::ranges::copy(std::views::reverse(proc::numbers_in("/proc")), std::back_inserter(pids));
+  const std::vector<pid_t> others = proc::numbers_in("/proc");
+  pids.insert(pids.end(), others.rbegin(), others.rend());
   std::size_t seen = 0;
   std::vector<std::pair<VirtAddr, std::size_t>> found;
   for (const pid_t pid : pids) {

@@ -34,7 +34,7 @@ void FunctionFinder::find_variants(const std::vector<Function>& functions) {
     if (variants.size() < 2) continue;
     for (const Function* one : variants) variants_of_[std::string(name)].insert(one->address);
     for (const Function* one : variants) {
-      const auto flow = elf::flow_of(*file_.elf, *one, halves_of(*one));
+      const auto flow = elf::flow_of(*file_.elf, *one, {});
       const auto leads_to = [&](const Function* other) {
         if (other == one || !flow) return false;
         return std::ranges::find(flow->called, other->address) != flow->called.end() ||
@@ -56,7 +56,7 @@ bool FunctionFinder::begins_with_variant(const Function& function, const dwarf::
     Function part;
     part.address = copy.pc;
     part.size = range.end.value - copy.pc.value;
-    const auto flow = elf::flow_of(*file_.elf, part);
+    const auto flow = elf::flow_of(*file_.elf, part, {});
     return flow && !flow->called.empty() && variants->second.contains(flow->called.front());
   }
   return false;
