@@ -437,7 +437,8 @@ volatile int sink;
 int adds, stats, other_stats, members, generics;
 template <class F> __attribute__((noinline)) void apply(F f, int x) { f(x); f(x + 1); }
 namespace net { struct host { int k = 2; __attribute__((noinline)) void go(int n) {
-  auto l = [this, n](int x) { members++; sink = sink + x + k + n; }; for (int i = 0; i < n; i++) l(i); apply(l, n); } }; }
+  auto l = [this, n](int x) { members++; sink = sink + x + k + n; };
+  for (int i = 0; i < n; i++) l(i); apply(l, n); } }; }
 static __attribute__((noinline)) void stat(int n) {
   auto a = [](int x) { stats++; sink = sink + x; }; a(n);
   auto b = [&](long y) { other_stats++; sink = sink * 3 + y; }; b(n); apply(b, n); apply(a, n); }

@@ -51,15 +51,16 @@ void FunctionFinder::find_variants(const std::vector<Function>& functions) {
 bool FunctionFinder::begins_with_variant(const Function& function, const dwarf::Instance& copy) const {
   const auto variants = variants_of_.find(function.name);
   if (variants == variants_of_.end()) return false;
-  for (const elf::CodeRange& range : debug_->code_of(copy).copy) {
-    if (!range.contains(copy.pc)) continue;
-    Function part;
-    part.address = copy.pc;
-    part.size = range.end.value - copy.pc.value;
-    const auto flow = elf::flow_of(*file_.elf, part, {});
-    return flow && !flow->called.empty() && variants->second.contains(flow->called.front());
-  }
-  return false;
+  // (GCC's ranges may have an empty one first.)
+  std::vector<elf::CodeRange> ranges = debug_->code_of(copy).copy;
+  std::ranges::sort(ranges, {}, &elf::CodeRange::begin);
+  const auto first = std::ranges::find_if(ranges, [&](const elf::CodeRange& range) { return range.end > copy.pc; });
+  if (first == ranges.end()) return false;
+  Function part;
+  part.address = std::max(first->begin, copy.pc);
+  part.size = first->end.value - part.address.value;
+  const auto flow = elf::flow_of(*file_.elf, part, {});
+  return flow && !flow->called.empty() && variants->second.contains(flow->called.front());
 }
 
 void FunctionFinder::leave_out_variants_around_copies() {
