@@ -143,6 +143,8 @@ std::string_view Event::why_not(std::size_t n) const noexcept {
     return "not known at this end of the call";
   if (slots_[n].error != 0 && slots_[n].text > 0) return failed_step(arg, slots_[n]);
   if (slots_[n].error != 0) return read_error(slots_[n].error);
+  if (arg.type.kind == TypeKind::boolean && arg.type.size == 1 && slots_[n].bits > 1)
+    return "no truth value: neither 0 nor 1";
   return arg.counts ? why_no_count(n) : std::string_view{};
 }
 

@@ -83,20 +83,28 @@ Result<std::uint8_t> Checker::use(std::size_t position, const std::string& name,
     return static_cast<std::uint8_t>(known - used.begin());
   const Arg& arg = args_[position];
   if (!arg.readable()) return wrong(node, fmt::format("{}: {}", name, arg.why_unreadable()));
+  const auto has_length = [](const TypedExpression::OfList& each) {
+    return each.element || (each.counts && each.counts->first);
+  };
   if (used.size() == TypedExpression::kMostValues)
-    return wrong(node, fmt::format("more than {} different values{}", TypedExpression::kMostValues,
-                                   of_lists.empty() ? "" : ", of which a list takes some for its length"));
+    return wrong(
+        node,
+        fmt::format("more than {} different values{}", TypedExpression::kMostValues,
+                    std::ranges::none_of(of_lists, has_length) ? "" : ", of which a list takes some for its length"));
   const auto number = static_cast<std::uint8_t>(used.size());
   used.push_back(static_cast<std::uint8_t>(position));
-  if (!arg.counts && !arg.element) return number;
+  const bool is_truth = arg.type.kind == TypeKind::boolean && arg.type.size == 1;
+  if (!arg.counts && !arg.element && !is_truth) return number;
   TypedExpression::OfList of_list{.value = number, .counts = arg.counts, .element = arg.element};
+  // What is neither 0 nor 1 decides nothing: it is checked as the length of a list is, which may be too large.
+  if (is_truth) of_list.counts = ElementCount{.most = 1, .size = 1};
   if (arg.element) {
     auto length = use(arg.element->length, fmt::format("the length of the list of {}", name), node);
     if (!length) return length;
     of_list.element->length = *length;
   }
-  if (arg.counts && arg.counts->first) {
-    auto first = use(*arg.counts->first, name, node);
+  if (of_list.counts && of_list.counts->first) {
+    auto first = use(*of_list.counts->first, name, node);
     if (!first) return first;
     of_list.counts->first = *first;
   }
