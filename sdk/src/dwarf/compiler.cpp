@@ -34,6 +34,21 @@ bool is_unoptimised(Dwarf_Die function) {
   return true;
 }
 
+bool has_conditions(Dwarf_Die die) {
+  constexpr std::string_view compiler = "GNU C++";  // "GNU C++20 12.2.0 -std=c++20 ...", "GNU C++98 ..."
+  constexpr unsigned first = 20;
+  const std::string_view told = producer(die);
+  if (!told.starts_with(compiler)) return told.starts_with("GNU GIMPLE");
+  unsigned dialect = 0;
+  std::from_chars(told.data() + compiler.size(), told.data() + told.size(), dialect);
+  return dialect >= first && dialect < 98;
+}
+
+bool is_linked_as_whole(Dwarf_Die die) {
+  const std::string_view told = producer(die);
+  return !told.starts_with("GNU C") || told.find(" -flto") != told.npos || told.find(" -fwhole-program") != told.npos;
+}
+
 bool is_replaceable(Dwarf_Die function) {
   const std::string_view told = producer(function);
   const bool position = told.find(" -fPIC") != told.npos || told.find(" -fpic") != told.npos;

@@ -14,8 +14,14 @@ namespace usdt::dwarf {
 /// Clang says of functions it optimises, and of no others, that all calls they make are described.
 [[nodiscard]] bool is_optimised(Dwarf_Die function);
 
+/// Whether the dialect of C++ has functions with conditions ("requires"), by what GCC was told.
+[[nodiscard]] bool has_conditions(Dwarf_Die die);
+
 /// Whether the compiler took exported functions for ones that another file may replace: GCC with -fPIC.
 [[nodiscard]] bool is_replaceable(Dwarf_Die function);
+
+/// Whether the compiler saw other units with this one: GCC's link-time optimisation. Of Clang's nothing tells.
+[[nodiscard]] bool is_linked_as_whole(Dwarf_Die die);
 
 /// Whether the unit's lists tell all values that a variable has at one address, one after the other: GCC's since
 /// version 8, but not those of link-time optimisation.

@@ -219,6 +219,9 @@ struct FunctionLines {
 };
 [[nodiscard]] FunctionLines function_lines(Dwarf_Die function);
 
+/// Where the first line behind `pc` begins, if `pc` is code of no line (0): what compilers add.
+[[nodiscard]] std::optional<VirtAddr> line_behind(Dwarf_Die function, VirtAddr pc);
+
 /// The line that `pc` is of, as debuggers have it; no file and 0: the line table of `unit` does not say.
 [[nodiscard]] SourceLine line_at(Dwarf_Die unit, VirtAddr pc);
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "dwarf/compiler.hpp"
 
@@ -359,7 +360,7 @@ std::vector<Enumerator> Types::enumerators(const std::optional<Dwarf_Die>& decla
 namespace {
 
 /// What the C++ ABI asks of a class, of the functions it declares.
-enum class Special : std::uint8_t { none, destructor, copy, move_assignment, unclear };
+enum class Special : std::uint8_t { none, destructor, copy, move, move_assignment, unclear };
 
 /// Whether `die` is a reference to `structure`, const or not.
 bool refers_to(const std::optional<Dwarf_Die>& die, Dwarf_Die structure, bool only_moved) {
@@ -369,6 +370,12 @@ bool refers_to(const std::optional<Dwarf_Die>& die, Dwarf_Die structure, bool on
   if (tag != DW_TAG_rvalue_reference_type && (only_moved || tag != DW_TAG_reference_type)) return false;
   const auto target = resolved(type_of(*reference));
   return target && target->addr == structure.addr;
+}
+
+/// A constructor from an object of the same class.
+Special copies_by(Dwarf_Die parameter) {
+  auto reference = type_of(parameter);
+  return reference && dwarf_tag(&*reference) == DW_TAG_rvalue_reference_type ? Special::move : Special::copy;
 }
 
 Special special_of(Dwarf_Die function, Dwarf_Die structure) {
@@ -389,8 +396,63 @@ Special special_of(Dwarf_Die function, Dwarf_Die structure) {
   if (is_template || parameters.empty() || !refers_to(type_of(parameters[0]), structure, !constructor))
     return Special::none;
   if (!constructor) return Special::move_assignment;
-  return parameters.size() == 1 ? Special::copy : Special::unclear;  // others may have default arguments
+  return parameters.size() == 1 ? copies_by(parameters[0]) : Special::unclear;  // others may have default arguments
 }
+
+/// The functions of one kind that a class declares. Those with a condition ("~T() requires ...", C++20) are listed
+/// whether it applies or not, and nothing tells which of several counts.
+struct Declared {
+  unsigned trivial = 0;  ///< defaulted where they are declared
+  unsigned deleted = 0;
+  unsigned others = 0;
+
+  [[nodiscard]] bool is_unclear() const { return (trivial != 0) + (deleted != 0) + (others != 0) > 1; }
+};
+
+/// What a class declares of what decides how its objects are passed.
+class SpecialFunctions {
+ public:
+  /// GCC says of functions whether they are defaulted or deleted since it writes DWARF 5.
+  explicit SpecialFunctions(Dwarf_Die structure) : structure_(structure), tells_(unit_version(structure) >= 5) {}
+
+  void add(Dwarf_Die function) {
+    const Special special = special_of(function, structure_);
+    if (special == Special::move_assignment) assigned_ = true;
+    if (special == Special::unclear) unclear_ = true;
+    Declared* of = of_kind(special);
+    if (of == nullptr) return;
+    const bool is_default = own_number(function, DW_AT_defaulted) == std::uint64_t{DW_DEFAULTED_in_class};
+    ++(own_attribute(function, DW_AT_deleted) ? of->deleted : is_default ? of->trivial : of->others);
+  }
+
+  /// Nothing: it is not known. `conditions`: the class may have some.
+  [[nodiscard]] std::optional<bool> are_trivial(bool conditions) const {
+    if (unclear_ || destructor_.deleted != 0) return std::nullopt;
+    for (const Declared& each : {destructor_, copy_, move_})
+      if (each.is_unclear()) return std::nullopt;
+    // GCC 12 counts a constructor whose condition does not apply, GCC 16 does not.
+    const bool mixed = copy_.others + move_.others != 0 && copy_.trivial + move_.trivial != 0;
+    if (mixed && conditions) return std::nullopt;
+    const bool some_copy = copy_.trivial + copy_.others + move_.trivial + move_.others != 0;
+    if (copy_.deleted + move_.deleted != 0 && !some_copy) return false;
+    if (destructor_.others + copy_.others + move_.others != 0) return tells_ ? std::optional(false) : std::nullopt;
+    if (assigned_ && !some_copy) return std::nullopt;  // its copies are deleted without a word
+    return true;
+  }
+
+ private:
+  Declared* of_kind(Special special) {
+    if (special == Special::destructor) return &destructor_;
+    if (special == Special::copy) return &copy_;
+    return special == Special::move ? &move_ : nullptr;
+  }
+
+  Dwarf_Die structure_;
+  bool tells_;
+  Declared destructor_, copy_, move_;
+  bool assigned_ = false;
+  bool unclear_ = false;
+};
 
 }  // namespace
 
@@ -404,22 +466,9 @@ UserShape::Kind Types::passed_as(Dwarf_Die structure, Language language, unsigne
   if (language == Language::c || language == Language::go || convention == std::uint64_t{DW_CC_pass_by_value})
     return Kind::structure;
   if (depth > deepest_declaration) return Kind::unknown;
-  bool trivial = true;
+  bool trivial = true;  // what its members and its base classes make of it
   bool known = true;
-  bool assigned = false;
-  unsigned copies = 0;
-  unsigned deleted = 0;
-  const auto judge_function = [&](Dwarf_Die function) {
-    if (own_number(function, DW_AT_virtuality).value_or(0) != 0) trivial = false;
-    const Special special = special_of(function, structure);
-    if (special == Special::none) return;
-    if (special == Special::move_assignment) return void(assigned = true);
-    const bool is_deleted = own_attribute(function, DW_AT_deleted).has_value();
-    if (special == Special::unclear || (is_deleted && special == Special::destructor)) return void(known = false);
-    if (special == Special::copy) ++(is_deleted ? deleted : copies);
-    if (is_deleted || own_number(function, DW_AT_defaulted) == std::uint64_t{DW_DEFAULTED_in_class}) return;
-    (unit_version(structure) >= 5 ? trivial : known) = false;
-  };
+  SpecialFunctions special(structure);
   const auto judge_part = [&](std::optional<Dwarf_Die> part) {
     auto inner = resolved(std::move(part));
     if (inner && dwarf_tag(&*inner) == DW_TAG_array_type) inner = resolved(type_of(*inner));
@@ -431,21 +480,26 @@ UserShape::Kind Types::passed_as(Dwarf_Die structure, Language language, unsigne
   std::uint64_t steps = most_members;
   for_each_child(structure, steps, [&](Dwarf_Die child) {
     const int tag = dwarf_tag(&child);
-    if (tag == DW_TAG_subprogram) judge_function(child);
-    if (tag == DW_TAG_inheritance && own_number(child, DW_AT_virtuality).value_or(0) != 0) trivial = false;
+    const bool is_virtual = own_number(child, DW_AT_virtuality).value_or(0) != 0;
+    if (is_virtual && (tag == DW_TAG_subprogram || tag == DW_TAG_inheritance)) trivial = false;
+    if (tag == DW_TAG_subprogram) special.add(child);
     const bool is_static = own_attribute(child, DW_AT_external) || own_attribute(child, DW_AT_declaration);
     if (tag == DW_TAG_inheritance || (tag == DW_TAG_member && !is_static)) judge_part(type_of(child));
     return trivial;
   });
-  if (!trivial || (deleted > 0 && copies == 0)) return Kind::by_reference;
-  if (assigned && copies == 0) return Kind::unknown;  // its copies are deleted without a word
-  return known && steps != 0 ? Kind::structure : Kind::unknown;
+  const bool conditions = has_conditions(structure) && names_.qualified(structure).find('<') != std::string::npos;
+  const auto functions = special.are_trivial(conditions);
+  if (!trivial || functions == false) return Kind::by_reference;
+  return known && functions && steps != 0 ? Kind::structure : Kind::unknown;
 }
 
 void Types::flatten_scalar(UserShape& shape, Dwarf_Die die, std::uint64_t offset) const {
   const Type what = type(die);
   const auto encoding = own_number(die, DW_AT_encoding).value_or(0);
-  Scalar scalar{.kind = Scalar::Kind::integer, .offset = static_cast<std::uint32_t>(offset), .size = what.size};
+  Scalar scalar{.kind = Scalar::Kind::integer,
+                .offset = static_cast<std::uint32_t>(offset),
+                .size = what.size,
+                .pointer = what.kind == TypeKind::pointer || what.kind == TypeKind::text};
   const std::string_view name = own_name(die);
   const bool x86 = arch_.machine != Machine::aarch64;
   std::uint32_t alignment = what.size;
@@ -516,6 +570,11 @@ void Types::flatten_members(UserShape& shape, Dwarf_Die structure, std::uint64_t
   });
 }
 
+/// A text or a list of C++'s library is shown by what its pointers lead to.
+bool Types::is_of_library(Dwarf_Die structure) const {
+  return language_of(structure) == Language::cpp && names_.qualified(structure).starts_with("std::");
+}
+
 /// Adds the scalars of `die`, whose first byte is at `offset`.
 void Types::flatten(UserShape& shape, Dwarf_Die die, std::uint64_t offset, unsigned depth, std::uint64_t& steps) const {
   if (depth == deepest_declaration || steps == 0 || offset > UINT32_MAX) {
@@ -525,7 +584,11 @@ void Types::flatten(UserShape& shape, Dwarf_Die die, std::uint64_t offset, unsig
   const int tag = dwarf_tag(&die);
   if (is_structure(tag)) {
     if (own_attribute(die, DW_AT_alignment)) shape.overaligned = true;
+    const std::size_t first = shape.scalars.size();
     flatten_members(shape, die, offset, depth, steps);
+    const std::span added = std::span(shape.scalars).subspan(first);
+    if (std::ranges::any_of(added, &Scalar::pointer) && is_of_library(die))
+      for (Scalar& each : added) each.of_library = each.pointer ? static_cast<std::uint32_t>(offset + 1) : 0;
   } else if (tag == DW_TAG_array_type) {
     if (flag(own_attribute(die, DW_AT_GNU_vector))) return flatten_vector(shape, die, offset);
     const auto element = resolved(type_of(die));

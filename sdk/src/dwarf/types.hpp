@@ -47,6 +47,7 @@ class Types {
                std::uint64_t& steps) const;
   void flatten_members(arch::UserShape& shape, Dwarf_Die structure, std::uint64_t offset, unsigned depth,
                        std::uint64_t& steps) const;
+  [[nodiscard]] bool is_of_library(Dwarf_Die structure) const;
   void flatten_scalar(arch::UserShape& shape, Dwarf_Die resolved, std::uint64_t offset) const;
   void flatten_vector(arch::UserShape& shape, Dwarf_Die resolved, std::uint64_t offset) const;
   [[nodiscard]] arch::UserShape::Kind passed_as(Dwarf_Die structure, Language language, unsigned depth = 0) const;
