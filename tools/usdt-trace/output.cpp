@@ -66,6 +66,35 @@ bool has_members(const usdt::Arg& arg) {
   return arg.type.kind == usdt::TypeKind::structure || arg.type.kind == usdt::TypeKind::array;
 }
 
+namespace {
+
+/// As the types of texts in memory are.
+bool is_character(std::string_view type) {
+  const std::size_t space = type.rfind(' ');
+  const std::string_view last = type.substr(space == type.npos ? 0 : space + 1);
+  return type.find("signed") == type.npos && (last == "char" || last == "char8_t");
+}
+
+}  // namespace
+
+std::optional<std::string> text_of_elements(const usdt::Event& event, std::size_t array) {
+  if (event.arg_info(array).type.kind != usdt::TypeKind::array || event.arg_info(array).is_list()) return std::nullopt;
+  std::optional<std::string> text;
+  for (std::size_t n = 0; n < event.arg_count(); ++n) {
+    const usdt::Arg& arg = event.arg_info(n);
+    if (arg.part_of != array) continue;
+    const usdt::Value value = event.value(n);
+    const auto* character = std::get_if<std::int64_t>(&value);
+    const auto* natural = std::get_if<std::uint64_t>(&value);  // of machines whose characters have no sign
+    if (arg.type.size != 1 || !is_character(arg.c_type()) || (character == nullptr && natural == nullptr))
+      return std::nullopt;
+    if (!text) text.emplace();
+    text->push_back(static_cast<char>(character != nullptr ? *character : static_cast<std::int64_t>(*natural)));
+  }
+  if (text) text->resize(std::min(text->find('\0'), text->size()));
+  return text;
+}
+
 usdt::Result<std::uint64_t> length_of(const usdt::Event& event, std::size_t list) {
   const usdt::Value length = event.value(*event.arg_info(list).length);
   if (const auto* error = std::get_if<usdt::ArgError>(&length))

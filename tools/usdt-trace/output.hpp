@@ -179,6 +179,9 @@ class Columns {
                                                        std::size_t n);
 /// What is shown with its members, where it has any.
 [[nodiscard]] bool has_members(const usdt::Arg& arg);
+/// The text of an array of characters that is not in memory: its elements are values of their own. Nothing: it is none,
+/// or some element could not be read.
+[[nodiscard]] std::optional<std::string> text_of_elements(const usdt::Event& event, std::size_t array);
 
 /// How many elements a list (Arg::is_list()) has at this hit, or why that is not known.
 [[nodiscard]] usdt::Result<std::uint64_t> length_of(const usdt::Event& event, std::size_t list);

@@ -374,6 +374,7 @@ class JsonOutput final : public Output {
     const usdt::Arg& arg = event.arg_info(n);
     if (arg.is_list()) return list(event, n, position);
     if (arg.length) return text(event, n, position);
+    if (const auto characters = text_of_elements(event, n)) return json_text(json_, *characters);
     if (!has_members(arg) || !members(event, n, position)) value(event, n);
   }
 

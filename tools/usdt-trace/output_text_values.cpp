@@ -97,6 +97,8 @@ void TextOutput::show_whole(const usdt::Event& event, std::size_t n, bool hex) {
   const usdt::Arg& arg = event.arg_info(n);
   if (arg.is_list()) return show_list(event, n, hex);
   if (arg.length && !hex) return show_text(event, n);
+  const auto characters = hex ? std::nullopt : text_of_elements(event, n);
+  if (characters) return out_.print("{}", usdt::tools::quoted(*characters));
   if (!has_members(arg) || !show_members(event, n, hex)) show_value(event, n, hex);
 }
 
@@ -122,7 +124,7 @@ bool TextOutput::show_members(const usdt::Event& event, std::size_t whole, bool 
 
 void TextOutput::show_part(const usdt::Event& event, std::size_t n, bool hex) {
   const usdt::Arg& arg = event.arg_info(n);
-  const bool opens = has_members(arg) && !arg.is_list();
+  const bool opens = has_members(arg) && !arg.is_list() && (hex || !text_of_elements(event, n));
   if (!opens) return show_whole(event, n, hex);
   if (!show_members(event, n, hex)) out_.print("{}", arg.type.kind == usdt::TypeKind::array ? "[...]" : "{...}");
 }

@@ -161,6 +161,8 @@ class Follower {
                                           std::uint8_t holder);
   /// For one more member with what belongs to it, and one entry that says what is left out.
   [[nodiscard]] bool has_room() const noexcept { return list_.args.size() + 4 < USDT_MAX_ARGS; }
+  [[nodiscard]] bool has_characters(const TypeInfo& array) const;
+  [[nodiscard]] Result<void> show_characters(const Object& object, const TypeInfo& type, std::uint8_t holder);
   [[nodiscard]] Result<void> show_elements(const Object& object, const TypeInfo& type, unsigned depth,
                                            std::uint8_t holder);
 

@@ -50,7 +50,7 @@ Result<Follower::BytesAt> Follower::bytes_at(const ValuePath& path) const {
     return found;
   }
   found.is_object = true;
-  if (is_in_registers(found.object.place) || std::holds_alternative<Number>(found.object.place))
+  if (!is_in_memory(found.object.place, found.type.type.size))
     return refuse(fmt::format("{} is passed in registers: it has no address", found.object.text), path.steps.back());
   found.address = address_of(found.object.place, found.object.text, arch_);
   return found;

@@ -14,6 +14,17 @@ namespace {
 
 /// Enumerators that are kept of one type: what else is shown is a number.
 constexpr std::size_t kMostEnumerators = 4096;
+
+/// A member that debug information has a number for, which knows nothing of its sign.
+void extend_constant(Arg& arg) {
+  auto* constant = std::get_if<Constant>(&arg.location);
+  if (constant == nullptr || !arg.steps.empty() || arg.type.size == 0 || arg.type.size >= 8) return;
+  const unsigned spare = 64 - 8 * arg.type.size;
+  const std::uint64_t top = constant->bits << spare;
+  const bool is_signed = arg.type.is_signed && !arg.type.is_float();
+  constant->bits = is_signed ? static_cast<std::uint64_t>(static_cast<std::int64_t>(top) >> spare) : top >> spare;
+}
+
 }  // namespace
 
 Result<std::size_t> Follower::append(Arg arg) {
@@ -50,6 +61,7 @@ Arg Follower::make(const Object& object, const TypeInfo& type, Number number) co
   arg.needs = object.needs;
   arg.result = object.result;
   arg.steps = std::move(number.steps);
+  extend_constant(arg);
   if (!arg.readable()) arg.steps.clear();
   if (arg.steps.size() > USDT_MAX_STEPS) {
     arg.location = Unreadable{.reason = fmt::format("more than {} reads to one value", USDT_MAX_STEPS)};
@@ -112,8 +124,10 @@ Result<void> Follower::show(Object object, unsigned depth, std::optional<std::si
       Number{Unreadable{.reason = fmt::format("{} of {} bytes", structure ? "struct" : "array", type->type.size)}});
   holder.part_of = part_of;
   if (auto placed = place_in_list(object.within, holder); !placed) return placed;
-  if (auto stored = put(std::move(holder), at, where); !stored || depth == 0) return stored;
+  const bool text = !structure && has_characters(*type);
+  if (auto stored = put(std::move(holder), at, where); !stored || (depth == 0 && !text)) return stored;
   const auto number = static_cast<std::uint8_t>(where);
+  if (text) return show_characters(object, *type, number);
   if (!structure) return show_elements(object, *type, depth - 1, number);
   Shown shown;
   if (auto counted = count_names(object.type.id, 0, shown); !counted) return counted;
@@ -186,12 +200,32 @@ Result<void> Follower::say_left_out(const Object& object, std::uint64_t all, std
   return appended ? Result<void>{} : fail(std::move(appended.error()));
 }
 
+/// A text that is not in memory: all of it, or why not.
+Result<void> Follower::show_characters(const Object& object, const TypeInfo& type, std::uint8_t holder) {
+  const std::size_t first = list_.args.size();
+  if (auto shown = show_elements(object, type, 0, holder); !shown) return shown;
+  const auto unread = std::find_if(list_.args.begin() + static_cast<std::ptrdiff_t>(first), list_.args.end(),
+                                   [](const Arg& each) { return !each.readable(); });
+  if (unread == list_.args.end()) return {};
+  list_.args[holder].location = Unreadable{.reason = std::string(unread->why_unreadable())};
+  list_.args.resize(first);
+  return {};
+}
+
+bool Follower::has_characters(const TypeInfo& array) const {
+  const auto element = info({array.target});
+  return element && element->is_char && element->type.size == 1;
+}
+
 Result<void> Follower::show_elements(const Object& object, const TypeInfo& type, unsigned depth, std::uint8_t holder) {
   auto element = info({type.target});
   if (!element) return fail(std::move(element.error()));
   const std::uint64_t all = type.count.value_or(0);
   std::uint64_t i = 0;
-  for (; i < std::min<std::uint64_t>(all, depth_.elements) && has_room(); ++i) {
+  // A text in registers is shown as a whole, as in memory.
+  constexpr unsigned kMostInRegisters = 16;
+  const unsigned most = has_characters(type) ? std::max(depth_.elements, kMostInRegisters) : depth_.elements;
+  for (; i < std::min<std::uint64_t>(all, most) && has_room(); ++i) {
     Object one = object;
     one.place = moved(std::move(one.place), i * element->type.size);
     one.type = {type.target};

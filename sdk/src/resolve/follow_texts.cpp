@@ -61,7 +61,8 @@ Result<bool> Follower::show_known_text(const Object& object, const TypeInfo& typ
   if (type.type.kind == TypeKind::array) {
     auto element = info({type.target});
     if (!element) return fail(std::move(element.error()));
-    if (!element->is_char || element->type.size != 1 || !type.count || is_in_registers(object.place)) return false;
+    if (!element->is_char || element->type.size != 1 || !type.count || !is_in_memory(object.place, *type.count))
+      return false;
     Arg text = make(object, shown, address_of(object.place, object.text, arch_));
     text.part_of = part_of;
     auto done = show_text(object, std::move(text), Number{Constant{*type.count}}, at);

@@ -65,12 +65,14 @@ std::uint32_t size_with(BitRange range, std::uint32_t size) {
 
 }  // namespace
 
-bool is_in_registers(const Place& place) {
+bool is_in_memory(const Place& place, std::uint64_t size) {
   const auto* pieces = std::get_if<InPieces>(&place);
-  return pieces != nullptr && std::ranges::any_of(pieces->pieces, [&](const Piece& piece) {
-           return pieces->offset >= piece.offset && pieces->offset < std::uint64_t{piece.offset} + piece.size &&
-                  std::holds_alternative<Register>(piece.location);
-         });
+  if (pieces == nullptr) return !std::holds_alternative<Number>(place);
+  return std::ranges::any_of(pieces->pieces, [&](const Piece& piece) {
+    const auto* memory = std::get_if<Memory>(&piece.location);
+    return memory != nullptr && !memory->is_value && pieces->offset >= piece.offset &&
+           pieces->offset + size <= std::uint64_t{piece.offset} + piece.size;
+  });
 }
 
 Place moved(Place place, std::uint64_t offset) {

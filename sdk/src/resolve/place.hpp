@@ -43,8 +43,8 @@ struct BitRange {
   std::uint8_t bits = 0;  ///< 0: all
 };
 
-/// Whether its first byte is in a register.
-[[nodiscard]] bool is_in_registers(const Place& place);
+/// Whether its `size` bytes are side by side in memory.
+[[nodiscard]] bool is_in_memory(const Place& place, std::uint64_t size);
 /// The place `offset` bytes further on. A Number has nothing there.
 [[nodiscard]] Place moved(Place place, std::uint64_t offset);
 /// A number of a type of so many bytes that is there, or those bits of it. `text`: how it is written, for messages.
