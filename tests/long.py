@@ -52,6 +52,8 @@ ALL = [
          ["node", "{tests}/bindings/node_test.js", "live"], {"USDT_NODE_ADDONS": "{build}/bindings/node"}),
     Long("scripts", "5,000 damaged scripts", [sys.executable, "-B", "{tests}/tools/script_test.py"],
          {"USDT_TRACE": "{bin}/usdt-trace"}),
+    Long("values", "2,000,000 values of functions of programs by chance: 0 wrong (USDT_CHANCE_SYSROOT=DIRECTORY: with the compilers of another system, too)",
+         scenarios("dwarf/chance_test.py")),
     Long("gdb", "126 functions of eight real programs: values equal to GDB's (an hour where sources have to be built)",
          scenarios("live/against_gdb_test.py")),
 ]
