@@ -48,7 +48,7 @@ std::optional<Access> access_of(bool is64, const ZydisDecodedOperand& operand) n
                 .indexed = memory.index != ZYDIS_REGISTER_NONE};
 }
 
-/// "mov reg, reg", "lea reg, [reg + n]", "mov reg, [...]", "mov [...], reg", of whole registers.
+/// "mov reg, reg", "add reg, n", "lea reg, [reg + n]", "mov reg, [...]", "mov [...], reg", of whole registers.
 void add_moves(bool is64, ZydisMnemonic mnemonic, std::span<const ZydisDecodedOperand> operands, Effects& effects) {
   if (operands.size() < 2) return;
   if (mnemonic == ZYDIS_MNEMONIC_MOV && operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY && is_whole(is64, operands[1]))
@@ -57,6 +57,11 @@ void add_moves(bool is64, ZydisMnemonic mnemonic, std::span<const ZydisDecodedOp
   const std::uint8_t to = *number_of(is64, operands[0].reg.value);
   if (mnemonic == ZYDIS_MNEMONIC_MOV && is_whole(is64, operands[1]))
     effects.copies = {.to = to, .from = *number_of(is64, operands[1].reg.value), .displacement = 0};
+  const bool adds = mnemonic == ZYDIS_MNEMONIC_ADD || mnemonic == ZYDIS_MNEMONIC_SUB;
+  if (adds && operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+    const std::int64_t number = operands[1].imm.value.s;
+    effects.copies = {.to = to, .from = to, .displacement = mnemonic == ZYDIS_MNEMONIC_ADD ? number : -number};
+  }
   const auto& first = effects.accesses[0];
   if (mnemonic == ZYDIS_MNEMONIC_LEA && first && !first->indexed)
     effects.copies = {.to = to, .from = first->base, .displacement = first->displacement};

@@ -58,6 +58,10 @@ TEST(Effects, are_the_registers_that_change_and_what_is_copied) {
   ASSERT_TRUE(further.copies);
   EXPECT_EQ(further.copies->from, kSi);
   EXPECT_EQ(further.copies->displacement, 8);
+  const Effects added = effects({0x48, 0x83, 0xc3, 0x08});  // add $0x8,%rbx
+  ASSERT_TRUE(added.copies);
+  EXPECT_EQ(added.copies->from, kBx);
+  EXPECT_EQ(added.copies->displacement, 8);
   EXPECT_EQ(effects({0x48, 0x8b, 0x07}).loads, kAx) << "mov (%rdi),%rax";
   EXPECT_FALSE(effects({0x8b, 0x07}).loads) << "mov (%rdi),%eax is no whole word";
   EXPECT_EQ(effects({0x48, 0x89, 0x7c, 0x24, 0x08}).stores, kDi) << "mov %rdi,0x8(%rsp)";

@@ -43,12 +43,19 @@ __attribute__((noinline)) void unused_string(int n, std::string s) { sink = sink
 __attribute__((noinline)) void unused_vector(int n, std::vector<long> v) { sink = sink + n; }
 __attribute__((noinline)) void unused_own(int n, Own o) { sink = sink + n; }
 __attribute__((noinline)) void unused_number(int n, const int &r) { sink = sink + n; }
+__attribute__((noinline)) void unused_references(int n, const std::string &s, const std::vector<long> &v) { sink = sink + n; }
+__attribute__((noinline)) void sizes_of_references(int n, const std::string &s, const std::vector<long> &v) { sink = sink + n + s.size() + v.size(); }
+__attribute__((noinline)) void used_references(int n, const std::string &s, const std::vector<long> &v) { sink = sink + n + s.size() + s[0] + v.size() + v[1]; }
+__attribute__((noinline)) void refer(int i) {
+  std::string s = "text"; if (i & 1) s = "other"; std::vector<long> v{i, 2, 3};
+  unused_references(i, s, v); dirty(); std::string t("size"); sizes_of_references(i, t, v); dirty(); used_references(i, s, v);
+}
 __attribute__((noinline)) void used_string(int n, std::string s) { sink = sink + n + s.size() + s[0]; }
 __attribute__((noinline)) void used_own(int n, Own o) { sink = sink + n + o.b; }
 __attribute__((noinline)) void used_number(int n, const int &r) { sink = sink + n + r; }
 __attribute__((noinline)) void call(int i) {
   unused_string(i, "text" + std::to_string(i)); dirty(); unused_vector(i, {1, 2, i}); dirty(); unused_own(i, Own{i, 2}); dirty(); unused_number(i, i + 40); dirty();
-  used_string(i, "text" + std::to_string(i)); dirty(); used_own(i, Own{i, 2 * i}); dirty(); used_number(i, i + 50);
+  used_string(i, "text" + std::to_string(i)); dirty(); used_own(i, Own{i, 2 * i}); dirty(); used_number(i, i + 50); refer(i);
 }
 int main() { for (int i = 0; i < 3; i++) { dirty(); call(i); } return 0; }
 """
@@ -148,10 +155,12 @@ def objects_and_numbers_passed_by_reference_are_those_that_callers_wrote(run):
             program = build(run, "strings", STRINGS, compiler, [level])
             wanted = {"unused_string": lambda i: [i, f"text{i}"], "unused_vector": lambda i: [i, [1, 2, i]], "unused_own": lambda i: [i, {"a": i, "b": 2}],
                       "unused_number": lambda i: [i, i + 40], "used_string": lambda i: [i, f"text{i}"], "used_own": lambda i: [i, {"b": 2 * i}],
-                      "used_number": lambda i: [i, i + 50]}
+                      "used_number": lambda i: [i, i + 50], "unused_references": lambda i: [i, "other" if i & 1 else "text", [i, 2, 3]],
+                      "sizes_of_references": lambda i: [i, "size", [i, 2, 3]], "used_references": lambda i: [i, "other" if i & 1 else "text", [i, 2, 3]]}
             right = {name: right_values(run, program, f"uprobe:{program}:{name}", of) for name, of in wanted.items()}
             for name in ("used_own", "used_number", "used_string"):
                 check_equal(right[name], [3, 3], f"{compiler} {level}: {name}, which uses it")
+            check_equal(right["used_references"], [3, 3, 3], f"{compiler} {level}: used_references")
 
 
 @scenario

@@ -22,6 +22,10 @@ using arch::Effects;
 constexpr std::uint64_t longest_function = 1U << 16;
 constexpr std::uint32_t largest_object = 1U << 12;
 constexpr std::size_t most_registers = 16;
+/// Functions that are called which are looked at, too: bytes of each, how many in all, and how deep.
+constexpr std::uint64_t longest_callee = 1U << 12;
+constexpr unsigned most_callees = 32;
+constexpr unsigned deepest_callee = 3;
 
 struct Code {
   std::uint64_t begin = 0;
@@ -124,17 +128,17 @@ class Callees {
 /// Finds out which accesses are to the stack, going through a function forward.
 class StackAccess {
  public:
-  explicit StackAccess(const Moment& moment) : frames_(moment.impl.frames()) {}
+  explicit StackAccess(const Moment& moment) : frames_(&moment.impl.frames()) {}
 
   /// How far from the call frame address on; nothing: elsewhere, or not known.
   [[nodiscard]] std::optional<std::int64_t> from_cfa(std::uint64_t at, const Access& access) {
-    if (at >= known_until_) cfa_ = frames_.cfa_until(VirtAddr(at), known_until_);
+    if (at >= known_until_) cfa_ = frames_->cfa_until(VirtAddr(at), known_until_);
     if (!cfa_ || cfa_->base != access.base) return std::nullopt;
     return access.displacement - static_cast<std::int64_t>(cfa_->displacement);
   }
 
  private:
-  const Frames& frames_;
+  const Frames* frames_;
   std::optional<Sum> cfa_;
   std::uint64_t known_until_ = 0;
 };
@@ -144,7 +148,13 @@ class StackAccess {
 class Follow {
  public:
   Follow(const Moment& moment, const Code& code, const AddressAt& address, std::uint32_t size)
-      : arch_(moment.arch), callees_(moment), stack_(moment), code_(code), slot_(address.stack), read_(size) {
+      : moment_(moment),
+        arch_(moment.arch),
+        callees_(moment),
+        stack_(moment),
+        code_(code),
+        slot_(address.stack),
+        read_(size) {
     if (address.reg) now_.into[*address.reg] = 0;
   }
 
@@ -187,14 +197,42 @@ class Follow {
     const bool calls = code.flow == arch::Flow::call ||
                        (code.flow == arch::Flow::jump && target && (*target < code_.begin || *target >= code_.end()));
     if (!calls) return;
+    Registers passed;
+    bool some = false;
     for (const RegisterId each : arch_.user_calls.arguments) {
       const auto reg =
           static_cast<std::size_t>(std::ranges::find(arch_.dwarf_registers, each) - arch_.dwarf_registers.begin());
       if (reg >= most_registers || !now_.set[reg] || (!now_.into[reg] && !now_.word[reg])) continue;
-      if (!callees_.are_unknown(target)) continue;
-      if (now_.into[reg]) all_ = true;
-      if (now_.word[reg]) followed_.push_back(*now_.word[reg]);
+      if (callees_.are_unknown(target)) {
+        if (now_.into[reg]) all_ = true;
+        if (now_.word[reg]) followed_.push_back(*now_.word[reg]);
+        continue;
+      }
+      passed.into[reg] = now_.into[reg];
+      passed.word[reg] = now_.word[reg];
+      some = true;
     }
+    if (some) into_callee(*target, std::move(passed));
+  }
+
+  /// What is called reads what it is passed, as this function would. Code behind its end is reached by nobody.
+  void into_callee(std::uint64_t target, Registers passed) {
+    if (depth_ == deepest_callee || callees_left_ == 0) return;
+    --callees_left_;
+    ++depth_;
+    const auto slot = std::exchange(slot_, std::nullopt);
+    const Registers now = std::exchange(now_, std::move(passed));
+    const auto ahead = std::exchange(ahead_, {});
+    const StackAccess stack = std::exchange(stack_, StackAccess(moment_));
+    const Code code = std::exchange(code_, code_of(moment_.impl, target, target + longest_callee));
+    for_each_instruction(arch_.machine, Code(code_),
+                         [this](std::uint64_t at, const Effects& effects) { return visit(at, effects); });
+    code_ = code;
+    stack_ = stack;
+    ahead_ = ahead;
+    now_ = now;
+    slot_ = slot;
+    --depth_;
   }
 
   void move(std::uint64_t at, const Registers& before, const Effects& effects) {
@@ -231,10 +269,13 @@ class Follow {
     if (code.flow == arch::Flow::jump || code.flow == arch::Flow::ret) now_ = {};
   }
 
+  const Moment& moment_;
   const arch::Arch& arch_;
   Callees callees_;
   StackAccess stack_;
-  const Code& code_;
+  Code code_;
+  unsigned depth_ = 0;
+  unsigned callees_left_ = most_callees;
   std::optional<std::uint64_t> slot_;
   Registers now_;
   std::map<std::uint64_t, Registers> ahead_;

@@ -283,7 +283,7 @@ class Signer {
     Located located = may_be_spilled(stated_[number], declared_type)
                           ? arch::nowhere(type, "in a stack slot that may be filled only behind this instruction")
                           : locate(stated_[number], type, number);
-    if (may_lack_number(declared_type, located)) located = arch::nowhere(type, std::string(left_out));
+    if (may_lack_referred(declared_type, located)) located = arch::nowhere(type, std::string(left_out));
     const auto name = text(attribute(parameter.declared, DW_AT_name));
     Declaration declaration{.name = name.empty() ? fmt::format("arg{}", number) : std::string(name),
                             .type = types_.text(declared_type),
@@ -292,23 +292,44 @@ class Signer {
     return {make(std::move(located), std::move(declaration)), std::move(pieces)};
   }
 
-  /// What a reference leads to is shown in its place, and callers need not have written it either.
-  [[nodiscard]] bool may_lack_number(const std::optional<Dwarf_Die>& declared, const Located& located) const {
+  /// Numbers, texts and lists are shown in the place of references that lead to them, and callers need not have written
+  /// them either. (Of other objects the address is shown.)
+  [[nodiscard]] bool may_lack_referred(const std::optional<Dwarf_Die>& declared, const Located& located) const {
     auto reference = resolved(declared);
     const int tag = reference ? dwarf_tag(&*reference) : 0;
     if (tag != DW_TAG_reference_type && tag != DW_TAG_rvalue_reference_type) return false;
-    const Type number = types_.type(type_of(*reference));
-    const bool is_number = number.kind != TypeKind::structure && number.kind != TypeKind::array && number.size != 0;
-    if (!is_number || !moment_.at_entry || moment_.instance.inlined || !moment_.wants_arguments) return false;
+    if (!moment_.at_entry || moment_.instance.inlined || !moment_.wants_arguments) return false;
     if (!arch::is_place(located.location) || !callers_may_leave_out()) return false;
+    const auto referred = type_of(*reference);
+    const Type type = types_.type(referred);
+    if (type.kind == TypeKind::array || type.size == 0) return false;
+    const auto addresses = addresses_in(types_.shape(referred, language_));
+    std::uint32_t needed = type.size;
+    if (type.kind == TypeKind::structure) {
+      if (addresses.empty() || addresses.front().object != 1) return false;  // not such an object itself
+      needed = std::min(needed, 2U * moment_.arch.word_size);  // a pointer, and a second one or the length
+    }
+    const ReadBytes read = CodeReads(moment_).behind(address_from(located), type.size, addresses);
+    if (read.size() < needed) return true;
+    return std::find(read.begin(), read.begin() + needed, false) != read.begin() + needed;
+  }
+
+  [[nodiscard]] static std::vector<LibraryAddress> addresses_in(const arch::UserShape& shape) {
+    std::vector<LibraryAddress> addresses;
+    for (const arch::Scalar& each : shape.scalars)
+      if (each.of_library != 0) addresses.push_back({each.offset, each.of_library});
+    return addresses;
+  }
+
+  /// Where the address is that a pointer or a reference has.
+  [[nodiscard]] AddressAt address_from(const Located& located) const {
     AddressAt address;
     if (const auto* reg = std::get_if<Register>(&located.location)) address.reg = dwarf_number(reg->id);
     const auto* memory = std::get_if<Memory>(&located.location);
     if (memory != nullptr && !memory->is_value && memory->base == moment_.arch.stack_pointer &&
         memory->index == RegisterId::none && memory->displacement >= moment_.arch.entry_frame)
       address.stack = memory->displacement - moment_.arch.entry_frame;
-    const ReadBytes read = CodeReads(moment_).behind(address, number.size, {});
-    return std::ranges::find(read, false) != read.end();
+    return address;
   }
 
   /// Go's callers leave room for what they pass in registers beside what they pass on the stack.
@@ -382,9 +403,7 @@ class Signer {
     return read;
   }
   [[nodiscard]] ReadBytes behind(std::optional<unsigned> reg, const Type& type, std::size_t number) const {
-    std::vector<LibraryAddress> addresses;
-    for (const arch::Scalar& each : shapes_[number].scalars)
-      if (each.of_library != 0) addresses.push_back({each.offset, each.of_library});
+    const auto addresses = addresses_in(shapes_[number]);
     return CodeReads(moment_).behind({.reg = reg}, type.size, addresses);
   }
   /// The register that the address of an object is in.
