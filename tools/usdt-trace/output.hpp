@@ -180,6 +180,14 @@ class Columns {
 /// What is shown with its members, where it has any.
 [[nodiscard]] bool has_members(const usdt::Arg& arg);
 
+/// A number of more than 8 bytes, which is read in parts.
+struct WideNumber {
+  std::string text;
+  bool is_error = false;  ///< `text` says why it is not there
+};
+/// Nothing: argument `n` is none, or nothing is read of it.
+[[nodiscard]] std::optional<WideNumber> wide_number(const usdt::Event& event, std::size_t n, bool hex);
+
 /// How many elements a list (Arg::is_list()) has at this hit, or why that is not known.
 [[nodiscard]] usdt::Result<std::uint64_t> length_of(const usdt::Event& event, std::size_t list);
 /// Whether argument `n`, maybe an element of a list, is not behind its last one.

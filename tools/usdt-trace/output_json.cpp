@@ -374,6 +374,8 @@ class JsonOutput final : public Output {
     const usdt::Arg& arg = event.arg_info(n);
     if (arg.is_list()) return list(event, n, position);
     if (arg.length) return text(event, n, position);
+    if (const auto wide = wide_number(event, n, false))
+      return wide->is_error ? error(wide->text) : json_text(json_, wide->text);
     if (!has_members(arg) || !members(event, n, position)) value(event, n);
   }
 
@@ -384,6 +386,7 @@ class JsonOutput final : public Output {
     for (std::size_t n = 0; n < event.arg_count(); ++n) {
       if (event.arg_info(n).part_of != whole) continue;
       if (!std::exchange(any, true)) array ? json_.StartArray() : json_.StartObject();
+      if (event.arg_info(n).hidden || !is_there(event, n)) continue;
       if (!array) json_key(json_, event.label(n));
       this->whole(event, n, position);
     }

@@ -187,15 +187,17 @@ class TypedExpression {
   /// The values that it reads, by their positions in the `args` of check(), each once.
   [[nodiscard]] const std::vector<std::uint8_t>& args() const noexcept { return args_; }
 
-  /// What a value has to do with a list (std::vector, a slice). Numbers of values are numbers in args(), those in
-  /// `counts` and `element` too.
+  /// What a value has to do with a list (std::vector, a slice), or with alternatives, or that it is a _Float16. Numbers
+  /// of values are numbers in args(), those in `counts`, `element` and `alternative` too.
   struct OfList {
     std::uint8_t value = 0;
     std::optional<ElementCount> counts = {};  ///< the value is the length of a list
     std::optional<ElementOf> element = {};    ///< the value is an element, and there only if the list is long enough
+    std::optional<AlternativeOf> alternative = {};  ///< the value is there only while another one has certain values
+    bool half = false;  ///< it is read as the bits of a _Float16, and counts as those of the float of its value
     friend bool operator==(const OfList&, const OfList&) = default;
   };
-  /// Those of its values that are lengths or elements of lists.
+  /// Those of its values of which there is something of that.
   [[nodiscard]] const std::vector<OfList>& of_lists() const noexcept { return of_lists_; }
   friend bool operator==(const TypedExpression&, const TypedExpression&) = default;
 

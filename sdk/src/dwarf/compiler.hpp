@@ -9,6 +9,7 @@ namespace usdt::dwarf {
 /// The version of DWARF that the unit of `die` is written in; 0 if it cannot be told.
 [[nodiscard]] unsigned unit_version(Dwarf_Die die);
 [[nodiscard]] bool is_clang(Dwarf_Die die);
+[[nodiscard]] bool is_rust(Dwarf_Die die);
 /// By what GCC was told, or what Clang says of functions it optimises; false where that is not known.
 [[nodiscard]] bool is_unoptimised(Dwarf_Die function);
 /// Clang says of functions it optimises, and of no others, that all calls they make are described.
@@ -16,6 +17,13 @@ namespace usdt::dwarf {
 
 /// Whether the compiler took exported functions for ones that another file may replace: GCC with -fPIC.
 [[nodiscard]] bool is_replaceable(Dwarf_Die function);
+
+/// Whether the parameters and the result of a function would be told if it had any: not of units with line tables alone
+/// (-g1, -gline-tables-only, rustc's debuginfo=1). `by_unit`: if has_types() says so of the unit it is declared in.
+enum class SignatureTold : std::uint8_t { yes, no, by_unit };
+[[nodiscard]] SignatureTold signature_told(Dwarf_Die function);
+/// Whether a unit tells the type of anything.
+[[nodiscard]] bool has_types(Dwarf_Die unit);
 
 /// Whether the unit's lists tell all values that a variable has at one address, one after the other: GCC's since
 /// version 8, but not those of link-time optimisation.

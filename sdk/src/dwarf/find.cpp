@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "dwarf/compiler.hpp"
 #include "dwarf/die.hpp"
 #include "dwarf/impl.hpp"
 #include "dwarf/index_cache.hpp"
@@ -183,10 +184,22 @@ std::optional<KnownDie> DebugInfo::Impl::known(DieId id) const {
   return dies[number];
 }
 
-TypeId DebugInfo::Impl::type_id(const std::optional<Dwarf_Die>& die, unsigned dimension) const {
+bool DebugInfo::Impl::tells_signature(Dwarf_Die function) const {
+  const SignatureTold told = signature_told(function);
+  if (told != SignatureTold::by_unit) return told == SignatureTold::yes;
+  Dwarf_Die unit;
+  Dwarf_Die declared = origin_of(function);
+  if (dwarf_diecu(&declared, &unit, nullptr, nullptr) == nullptr) return true;
+  const auto [known, fresh] = units_with_types.try_emplace(unit.addr, false);
+  if (fresh) known->second = has_types(unit);
+  return known->second;
+}
+
+TypeId DebugInfo::Impl::type_id(const std::optional<Dwarf_Die>& die, unsigned dimension, bool swapped) const {
   if (!die) return TypeId::none;
-  const auto [at, is_new] = type_ids.try_emplace(std::pair(die->addr, dimension), static_cast<TypeId>(types.size()));
-  if (is_new) types.push_back({*die, dimension});
+  const auto [at, is_new] =
+      type_ids.try_emplace(std::tuple(die->addr, dimension, swapped), static_cast<TypeId>(types.size()));
+  if (is_new) types.push_back({*die, dimension, swapped});
   return at->second;
 }
 

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -52,6 +53,8 @@ class FileBytes {
 
   [[nodiscard]] char* data() const noexcept { return mapped_ ? mapped_.get() : copy_.get(); }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  /// Lets the section headers be written to that `elf` has of it, which is our copy of them. False: that cannot be.
+  [[nodiscard]] bool let_headers_change(Elf* elf) const noexcept;
   /// What was read of a mapped file takes no memory any more, until it is read again.
   void let_go() const noexcept;
 
@@ -118,10 +121,12 @@ void add_ranges(Dwarf_Die die, Budget& budget, std::vector<DieRange>& all);
 /// The one that has `pc`; they are sorted by start.
 [[nodiscard]] std::optional<Dwarf_Die> find_range(const std::vector<DieRange>& all, VirtAddr pc);
 
-/// A type that was handed out: a DIE, of an array what is behind its first `dimension` dimensions.
+/// A type that was handed out: a DIE, of an array what is behind its first `dimension` dimensions. `swapped`: an enum,
+/// or an array of some, in a struct whose numbers are in the other byte order, which GCC before 13 says of them alone.
 struct KnownType {
   Dwarf_Die die;
   unsigned dimension;
+  bool swapped = false;
 };
 
 struct DebugInfo::Impl {
@@ -166,7 +171,8 @@ struct DebugInfo::Impl {
   mutable elf::Demangler demangler{std::size_t{1} << 24};
   mutable std::optional<CodeNames> symbols;
   mutable std::vector<KnownType> types;  ///< by TypeId
-  mutable std::map<std::pair<const void*, unsigned>, TypeId> type_ids;
+  mutable std::map<std::tuple<const void*, unsigned, bool>, TypeId> type_ids;
+  mutable std::unordered_map<const void*, bool> units_with_types;  ///< by unit, of those that were asked for
   mutable std::optional<TypeNames> type_names;
   mutable std::optional<FunctionIndex> function_index;
 
@@ -181,7 +187,10 @@ struct DebugInfo::Impl {
   [[nodiscard]] DieId id_of(const Dwarf_Die& die, const Dwarf_Die& function) const;
   [[nodiscard]] std::optional<KnownDie> known(DieId id) const;
   /// The type's number; `none` where there is no type.
-  [[nodiscard]] TypeId type_id(const std::optional<Dwarf_Die>& die, unsigned dimension = 0) const;
+  [[nodiscard]] TypeId type_id(const std::optional<Dwarf_Die>& die, unsigned dimension = 0, bool swapped = false) const;
+
+  /// What signature_told() says, with each unit looked through once.
+  [[nodiscard]] bool tells_signature(Dwarf_Die function) const;
 
   [[nodiscard]] const Frames& frames() const;
   [[nodiscard]] const CodeNames& code_names() const;

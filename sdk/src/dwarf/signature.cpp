@@ -20,6 +20,7 @@
 #include "dwarf/moment.hpp"
 #include "dwarf/parameters.hpp"
 #include "dwarf/place_checker.hpp"
+#include "dwarf/spilled.hpp"
 #include "dwarf/stated_place.hpp"
 #include "dwarf/types.hpp"
 #include "elf/demangle.hpp"
@@ -37,6 +38,7 @@ class Signer {
          Dwarf_Die inside)
       : moment_(impl, instance, die, inside),
         checker_(moment_),
+        spilled_(moment_),
         types_(impl.names, impl.arch),
         locator_(impl.arch),
         function_(function),
@@ -85,10 +87,40 @@ class Signer {
     if (!moment_.instance.inlined) decide_convention(parameters);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       auto [arg, pieces] = argument(parameters[i], i);
+      if (const auto length = length_among(parameters, i)) make_text(arg, i, *length);
       signature.args.push_back(std::move(arg));
       signature.pieces.push_back(std::move(pieces));
       signature.types.push_back(moment_.impl.type_id(type_of(parameters[i].declared)));
     }
+  }
+
+  /// The parameter that has the length of a text of Fortran, which is passed by its address, if it is one.
+  [[nodiscard]] static std::optional<std::size_t> length_among(const std::vector<Parameter>& parameters,
+                                                               std::size_t n) {
+    auto type = resolved(type_of(parameters[n].declared));
+    if (!type || dwarf_tag(&*type) != DW_TAG_string_type) return std::nullopt;
+    const auto length = reference(own_attribute(*type, DW_AT_string_length));
+    if (!length) return std::nullopt;
+    const auto is_it = [&length](const Parameter& each) {
+      return each.declared.addr == length->addr || (each.here && each.here->addr == length->addr);
+    };
+    const auto found = std::ranges::find_if(parameters, is_it);
+    return found == parameters.end() ? std::nullopt : std::optional<std::size_t>(found - parameters.begin());
+  }
+
+  void make_text(Arg& arg, std::size_t number, std::size_t length) {
+    StatedPlace what = stated_[number];
+    // Without optimisation the address is in a slot, which is filled by the first instructions.
+    if (auto stored = spilled_.at_entry(what, moment_.arch.word_size, false)) what = {std::move(*stored), true};
+    const auto* place = what.pieces.size() == 1 ? std::get_if<AtAddress>(&what.pieces.front().where) : nullptr;
+    if (place == nullptr || place->address.width != 0 || place->address.loaded || length > UINT8_MAX) return;
+    what.pieces = {{0, IsValue{place->address}}};
+    if (!checker_.hold(what, false).empty()) return;
+    const Type address{.size = moment_.arch.word_size, .is_signed = false, .kind = TypeKind::text};
+    Located located = locator_.from_pieces(what.pieces, address);
+    if (!std::holds_alternative<Unreadable>(located.location)) arg.length = static_cast<std::uint8_t>(length);
+    arg.type = address;
+    arg.location = std::move(located.location);
   }
 
   // --- the calling convention ---
@@ -104,6 +136,7 @@ class Signer {
     if (language_ != Language::go) found_ = contradictions(moment_, stated_, places_);
     find_on_stack(parameters);
     result_known_ = no_convention_.empty() || only_arguments_differ_;
+    scalar_result_known_ = is_rust(moment_.die) && is_unoptimised(moment_.inside);
     if (!no_convention_.empty() || (!found_.convention && !some_are_above_the_frame(parameters))) return;
     no_convention_ = untold_convention;
     scalar_result_known_ = true;
@@ -267,12 +300,21 @@ class Signer {
     Located located = may_be_spilled(stated_[number], declared_type)
                           ? arch::nowhere(type, "in a stack slot that may be filled only behind this instruction")
                           : locate(stated_[number], type, number);
+    refuse_number(parameter.declared, declared_type, located);
     const auto name = text(attribute(parameter.declared, DW_AT_name));
     Declaration declaration{.name = name.empty() ? fmt::format("arg{}", number) : std::string(name),
                             .type = types_.text(declared_type),
                             .enumerators = types_.enumerators(declared_type)};
     std::vector<Piece> pieces = std::move(located.pieces);
     return {make(std::move(located), std::move(declaration)), std::move(pieces)};
+  }
+
+  /// What is no number that a place can be read as, wherever it is.
+  void refuse_number(Dwarf_Die variable, const std::optional<Dwarf_Die>& declared_type, Located& located) const {
+    const BaseType number = types_.number_of(declared_type);
+    std::string reason = number.no_number;
+    if (number.swapped || is_swapped(variable)) reason = "a big-endian number that is in no struct";
+    if (!reason.empty()) located = arch::nowhere(located.type, std::move(reason));
   }
 
   /// Go's callers leave room for what they pass in registers beside what they pass on the stack.
@@ -304,6 +346,9 @@ class Signer {
       return arch::nowhere(type, std::string(left_out));
     if (reason.empty()) return locator_.from_pieces(what.pieces, type);
     if (moment_.instance.inlined || !moment_.at_entry) return arch::nowhere(type, reason);
+    if (!no_convention_.empty() && language_ != Language::go)
+      if (const auto stored = spilled_.at_entry(before, type.size, type.kind == TypeKind::structure))
+        return locator_.from_pieces(*stored, type);
     if (!no_convention_.empty() && was_on_stack && type.kind != TypeKind::structure) return on_stack(number, type);
     if (!no_convention_.empty()) return arch::nowhere(type, fmt::format("{}; {}", reason, no_convention_));
     // What a function does not use Clang need not be passed by callers it knows; that it uses a register's value is
@@ -376,9 +421,11 @@ class Signer {
     const auto shape = types_.shape(declared_type, language_);
     if (shape.kind == arch::UserShape::Kind::nothing) return;
     const Type type = types_.type(declared_type);
-    const bool known = result_known_ || (scalar_result_known_ && shape.kind == arch::UserShape::Kind::scalar);
+    const bool is_word = shape.kind == arch::UserShape::Kind::scalar && type.size <= moment_.arch.word_size;
+    const bool known = result_known_ || (scalar_result_known_ && is_word);
     Located located = known ? arch::value_at(moment_.arch, arch::user_result(moment_.arch, shape), type)
                             : arch::nowhere(type, fmt::format("not known where: {}", no_convention_));
+    if (declared_type) refuse_number(*declared_type, declared_type, located);
     signature.result_pieces = std::move(located.pieces);
     signature.result =
         make(std::move(located),
@@ -440,6 +487,7 @@ class Signer {
   Moment moment_;
   ReadingEnds ends_{moment_.impl.stop, moment_.impl.shared_reads};
   PlaceChecker checker_;
+  SpilledPlaces spilled_;
   Types types_;
   Locator locator_;
   const FunctionInfo& function_;
@@ -450,7 +498,7 @@ class Signer {
   std::string no_convention_ = "it is inlined";
   bool only_arguments_differ_ = false;
   bool result_known_ = false;
-  bool scalar_result_known_ = false;  ///< Microsoft's convention has those where others have them
+  bool scalar_result_known_ = false;  ///< Microsoft's and Rust's conventions have those where others have them
   std::vector<arch::UserPlace> places_;
   std::vector<std::optional<std::uint64_t>> on_stack_;  ///< by parameter: bytes from the call frame address on
   Contradictions found_;
@@ -468,6 +516,9 @@ Result<Signature> read_instance(const DebugInfo::Impl& impl, const FunctionInfo&
   // Assemblers describe a function without its parameters.
   if (dwarf_diecu(&die, &unit, nullptr, nullptr) != nullptr && dwarf_srclang(&unit) == DW_LANG_Mips_Assembler)
     return fail(ErrorKind::not_found, fmt::format("'{}' is written in assembler", function.qualified));
+  if (!impl.tells_signature(known->die))
+    return fail(ErrorKind::not_found,
+                fmt::format("debug information tells only the lines of '{}'", function.qualified));
   Signer signer(impl, function, instance, known->die, known->function);
   Signature signature = read(signer);
   // What was not read to the end may lack parameters, or have others in their places.

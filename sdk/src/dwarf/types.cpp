@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "dwarf/base_types.hpp"
 #include "dwarf/compiler.hpp"
 
 namespace usdt::dwarf {
@@ -55,24 +56,6 @@ std::string_view qualifier(int tag) {
 std::optional<std::uint64_t> own_number(Dwarf_Die die, unsigned name) { return number(own_attribute(die, name)); }
 
 bool is_signed(std::uint64_t encoding) { return encoding == DW_ATE_signed || encoding == DW_ATE_signed_char; }
-
-/// Whether a number of that encoding is more than its bits as an integer: complex, decimal and fixed-point ones, and
-/// GCC's complex integers (DW_ATE_lo_user).
-bool is_no_integer(std::uint64_t encoding) {
-  switch (encoding) {
-    case DW_ATE_complex_float:
-    case DW_ATE_imaginary_float:
-    case DW_ATE_packed_decimal:
-    case DW_ATE_numeric_string:
-    case DW_ATE_edited:
-    case DW_ATE_signed_fixed:
-    case DW_ATE_unsigned_fixed:
-    case DW_ATE_decimal_float:
-      return true;
-    default:
-      return encoding >= DW_ATE_lo_user;
-  }
-}
 
 /// Whether some enumerator is negative: GCC before 8 and DWARF 2 name no underlying type.
 bool has_negative(Dwarf_Die enumeration) {
@@ -182,17 +165,88 @@ bool is_pointer(int tag) {
   return tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type;
 }
 
+namespace {
+
+std::optional<std::int64_t> bound(Dwarf_Die range, unsigned name) {
+  const auto at = own_attribute(range, name);
+  const auto bits = at ? constant(*at) : std::nullopt;
+  return bits ? std::optional(static_cast<std::int64_t>(*bits)) : std::nullopt;
+}
+
+/// Elements of one dimension; nothing: that is not told, or only known at run time.
+std::optional<std::uint64_t> count_of(Dwarf_Die range, std::int64_t first) {
+  if (const auto count = own_number(range, DW_AT_count)) return count;
+  const auto last = bound(range, DW_AT_upper_bound);
+  if (!last) return std::nullopt;
+  if (own_attribute(range, DW_AT_lower_bound)) {
+    const auto lower = bound(range, DW_AT_lower_bound);
+    if (!lower) return std::nullopt;
+    first = *lower;
+  }
+  // (No elements: the last is before the first, also as the largest unsigned number of 32 bits.)
+  const std::uint64_t count = static_cast<std::uint64_t>(*last) - static_cast<std::uint64_t>(first) + 1;
+  return static_cast<std::int64_t>(count) < 0 ? 0 : count;
+}
+
+/// Languages whose arrays begin at 1 if nothing is said (DWARF 5, 7.12), and those among them that keep the elements of
+/// the first dimension next to each other.
+struct ArrayRules {
+  std::int64_t first = 0;
+  bool column_major = false;
+};
+ArrayRules array_rules(Dwarf_Die die) {
+  Dwarf_Die unit;
+  if (dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr) return {};
+  switch (dwarf_srclang(&unit)) {
+    case DW_LANG_Fortran77:
+    case DW_LANG_Fortran90:
+    case DW_LANG_Fortran95:
+    case DW_LANG_Fortran03:
+    case DW_LANG_Fortran08:
+    case 0x2d:  // DW_LANG_Fortran18
+      return {1, true};
+    case DW_LANG_Ada83:
+    case DW_LANG_Ada95:
+    case DW_LANG_Cobol74:
+    case DW_LANG_Cobol85:
+    case DW_LANG_Modula2:
+    case DW_LANG_Pascal83:
+    case DW_LANG_PLI:
+      return {1, false};
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
 std::vector<std::optional<std::uint64_t>> dimensions(Dwarf_Die array) {
   std::vector<std::optional<std::uint64_t>> counts;
+  const ArrayRules rules = array_rules(array);
   std::uint64_t steps = most_members;
-  for_each_child(array, steps, [&counts](Dwarf_Die child) {
+  for_each_child(array, steps, [&counts, &rules](Dwarf_Die child) {
     if (dwarf_tag(&child) != DW_TAG_subrange_type) return true;
-    auto count = own_number(child, DW_AT_count);
-    if (const auto last = own_number(child, DW_AT_upper_bound); !count && last) count = *last + 1;
-    counts.push_back(count);
+    counts.push_back(count_of(child, rules.first));
     return counts.size() < most_dimensions;
   });
+  const auto ordering = own_number(array, DW_AT_ordering);
+  if (ordering ? *ordering == DW_ORD_col_major : rules.column_major) std::ranges::reverse(counts);
   return counts;
+}
+
+std::string why_no_array(Dwarf_Die array) {
+  if (own_attribute(array, DW_AT_data_location))
+    return "an array that a descriptor leads to, whose bounds are known only at run time";
+  bool at_run_time = own_attribute(array, DW_AT_bit_stride) || own_attribute(array, DW_AT_byte_stride);
+  std::uint64_t steps = most_members;
+  for_each_child(array, steps, [&at_run_time](Dwarf_Die child) {
+    if (dwarf_tag(&child) != DW_TAG_subrange_type) return true;
+    for (const unsigned name : {DW_AT_count, DW_AT_upper_bound, DW_AT_lower_bound})
+      at_run_time = at_run_time || (own_attribute(child, name) && !bound(child, name));
+    at_run_time = at_run_time || own_attribute(child, DW_AT_byte_stride) || own_attribute(child, DW_AT_bit_stride);
+    return !at_run_time;
+  });
+  return at_run_time ? "an array whose bounds are known only at run time" : "";
 }
 
 std::optional<Dwarf_Die> resolved(std::optional<Dwarf_Die> die) {
@@ -242,18 +296,14 @@ Type Types::type(const std::optional<Dwarf_Die>& declared, unsigned dimension) c
   const auto size = size_of(*die, 0, dimension);
   type.size = size && *size <= UINT32_MAX ? static_cast<std::uint32_t>(*size) : 0;
   const int tag = dwarf_tag(&*die);
-  const auto encoding = own_number(*die, DW_AT_encoding).value_or(0);
   if (tag == DW_TAG_base_type) {
-    type.is_signed = is_signed(encoding);
-    if (encoding == DW_ATE_boolean && type.size == 1) type.kind = TypeKind::boolean;
-    if (encoding == DW_ATE_float) type.kind = TypeKind::floating;
-    if (is_no_integer(encoding)) type.kind = TypeKind::structure;
+    type = base_type(*die, type.size, arch_).type;
   } else if (tag == DW_TAG_enumeration_type) {
     type.kind = TypeKind::enumeration;
     type.is_signed = enumeration_is_signed(*die);
   } else if (is_pointer(tag)) {
     type.kind = tag == DW_TAG_pointer_type && is_char(type_of(*die)) ? TypeKind::text : TypeKind::pointer;
-  } else if (tag == DW_TAG_array_type) {
+  } else if (tag == DW_TAG_array_type || tag == DW_TAG_string_type) {
     type.kind = TypeKind::array;
   } else if (tag == DW_TAG_subroutine_type && size) {
     type.kind = TypeKind::pointer;  // Go: a value of that type leads to a function
@@ -265,6 +315,19 @@ Type Types::type(const std::optional<Dwarf_Die>& declared, unsigned dimension) c
     type = {.size = arch_.word_size, .is_signed = false, .kind = TypeKind::pointer};  // decltype(nullptr)
   }
   return type;
+}
+
+BaseType Types::number_of(const std::optional<Dwarf_Die>& declared, unsigned dimension) const {
+  BaseType found{.type = type(declared, dimension)};
+  auto die = resolved(declared);
+  if (!die) return found;
+  const int tag = dwarf_tag(&*die);
+  if (tag == DW_TAG_base_type) return base_type(*die, found.type.size, arch_);
+  if (tag == DW_TAG_array_type) found.no_number = why_no_array(*die);
+  if (tag == DW_TAG_string_type && own_number(*die, DW_AT_byte_size).value_or(0) == 0)
+    found.no_number = "a text whose length is known only at run time";
+  found.swapped = tag == DW_TAG_enumeration_type && found.type.size > 1 && is_swapped(*die);
+  return found;
 }
 
 std::string Types::spell_named(Dwarf_Die die) const {
@@ -331,6 +394,10 @@ std::string Types::spell(const std::optional<Dwarf_Die>& declared, std::string i
     }
     case DW_TAG_array_type:
       return spell(target, fmt::format("{}{}", inner, array_bounds(die, 0)), depth + 1);
+    case DW_TAG_string_type: {
+      const auto size = own_number(die, DW_AT_byte_size).value_or(0);
+      return joined(size == 0 ? "character(len=*)" : fmt::format("character(len={})", size), inner);
+    }
     case DW_TAG_subroutine_type:
       return spell(target, fmt::format("{}({})", inner, spell_parameters(die, depth)), depth + 1);
     default:
@@ -442,11 +509,20 @@ UserShape::Kind Types::passed_as(Dwarf_Die structure, Language language, unsigne
   return known && steps != 0 ? Kind::structure : Kind::unknown;
 }
 
+namespace {
+
+/// Of a floating-point number of more than 8 bytes of x86: the 80-bit one, and not one of 128 bits.
+bool is_x87(Dwarf_Die die) {
+  const std::string_view name = own_name(die);
+  return name.find("128") == std::string_view::npos && name != "real(kind=16)";
+}
+
+}  // namespace
+
 void Types::flatten_scalar(UserShape& shape, Dwarf_Die die, std::uint64_t offset) const {
   const Type what = type(die);
   const auto encoding = own_number(die, DW_AT_encoding).value_or(0);
   Scalar scalar{.kind = Scalar::Kind::integer, .offset = static_cast<std::uint32_t>(offset), .size = what.size};
-  const std::string_view name = own_name(die);
   const bool x86 = arch_.machine != Machine::aarch64;
   std::uint32_t alignment = what.size;
   if (encoding == DW_ATE_complex_float) {
@@ -456,9 +532,12 @@ void Types::flatten_scalar(UserShape& shape, Dwarf_Die die, std::uint64_t offset
     if (scalar.size != 4 && scalar.size != 8) scalar.kind = Scalar::Kind::other;
     shape.scalars.push_back(scalar);
     scalar.offset += scalar.size;
-  } else if (what.kind == TypeKind::floating) {
-    scalar.kind = what.size == 4 || what.size == 8 ? Scalar::Kind::floating : Scalar::Kind::other;
-    if (x86 && name == "long double" && what.size >= 12) scalar.kind = Scalar::Kind::x87;
+  } else if (encoding == DW_ATE_float) {
+    const bool half = what.size == 2 && arch_.machine != Machine::i386;  // whatever its format
+    scalar.kind = half || what.size == 4 || what.size == 8 ? Scalar::Kind::floating : Scalar::Kind::other;
+    const bool has_parts = what.kind == TypeKind::floating && what.size > 8;
+    if (x86 && has_parts) scalar.kind = is_x87(die) ? Scalar::Kind::x87 : Scalar::Kind::other;
+    if (arch_.machine == Machine::x86_64 && has_parts && !is_x87(die)) scalar.kind = Scalar::Kind::vector;
     if (!x86 && what.size == 16) scalar.kind = Scalar::Kind::floating;  // quad precision, in a vector register
   } else if (dwarf_tag(&die) == DW_TAG_ptr_to_member_type && what.kind == TypeKind::structure) {
     scalar.size = alignment = arch_.word_size;  // to a function: two words

@@ -137,6 +137,11 @@ std::string_view Event::why_not(std::size_t n) const noexcept {
     if (const auto reason = why_not(arg.element->length); !reason.empty()) return reason;
     if (bits(arg.element->length) <= arg.element->index) return "behind the last element";
   }
+  if (arg.alternative) {
+    const std::size_t discriminant = arg.alternative->discriminant;
+    if (const auto reason = why_not(discriminant); !reason.empty()) return reason;
+    if (!arg.alternative->values.has(bits(discriminant))) return arg.alternative->reason;
+  }
   if (const auto reason = arg.why_unreadable(); !reason.empty()) return reason;
   if (n >= layout_.max_args || n >= header_->arg_cnt) return "argument was not recorded";
   if (slots_[n].error == -ENODATA && !std::holds_alternative<FilePlace>(site_->point))

@@ -68,7 +68,7 @@ Result<Node> Checker::argument(std::size_t position, const std::string& name, co
   if (arg.type.kind == TypeKind::structure || arg.type.kind == TypeKind::array)
     return wrong(node, fmt::format("{} is no number: name a member of it", name));
   if (arg.type.is_float()) {
-    made.type = arg.type.size == 4 ? Type::real32 : Type::real64;
+    made.type = arg.type.size <= sizeof(float) ? Type::real32 : Type::real64;
   } else if (arg.type.size == 8 && !arg.type.is_signed) {
     made.type = Type::unsigned_integer;
   }
@@ -85,11 +85,19 @@ Result<std::uint8_t> Checker::use(std::size_t position, const std::string& name,
   if (!arg.readable()) return wrong(node, fmt::format("{}: {}", name, arg.why_unreadable()));
   if (used.size() == TypedExpression::kMostValues)
     return wrong(node, fmt::format("more than {} different values{}", TypedExpression::kMostValues,
-                                   of_lists.empty() ? "" : ", of which a list takes some for its length"));
+                                   of_lists.empty() ? "" : ", of which lists and alternatives take some"));
   const auto number = static_cast<std::uint8_t>(used.size());
   used.push_back(static_cast<std::uint8_t>(position));
-  if (!arg.counts && !arg.element) return number;
-  TypedExpression::OfList of_list{.value = number, .counts = arg.counts, .element = arg.element};
+  const bool half = arg.type.is_float() && arg.type.size == 2;
+  if (!arg.counts && !arg.element && !arg.alternative && !half) return number;
+  TypedExpression::OfList of_list{.value = number, .counts = arg.counts, .element = arg.element, .half = half};
+  if (arg.alternative) {
+    auto discriminant =
+        use(arg.alternative->discriminant, args_[arg.alternative->discriminant].declaration->name, node);
+    if (!discriminant) return discriminant;
+    of_list.alternative = *arg.alternative;
+    of_list.alternative->discriminant = *discriminant;
+  }
   if (arg.element) {
     auto length = use(arg.element->length, fmt::format("the length of the list of {}", name), node);
     if (!length) return length;

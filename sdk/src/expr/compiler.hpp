@@ -51,6 +51,8 @@ class Compiler : private Assembler {
   void leaf(const Node& node, std::uint8_t to);
   void read(std::uint64_t value, std::uint8_t to);
   void count(const ElementCount& counts, std::uint8_t to);
+  void require(const AlternativeValues& values, std::uint8_t reg);
+  void widen_half(std::uint8_t reg);
   void value(const Node& node);
   static bool is_truth(const Node& node);
   void truth(const Node& node);

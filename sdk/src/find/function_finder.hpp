@@ -89,6 +89,7 @@ class FunctionFinder {
   [[nodiscard]] Signature shared(dwarf::Signature&& found) const;
   [[nodiscard]] Signature typed_by_hand(std::vector<Type> types) const;
   const Signature& untyped();
+  [[nodiscard]] const std::shared_ptr<const TypeGraph>& types() const;
   /// Behind the first instructions, registers and stack are no longer as the caller left them. Go has a calling
   /// convention of its own.
   const Signature& nothing();
@@ -129,6 +130,7 @@ class FunctionFinder {
   std::vector<elf::FunctionName> names_;  ///< of patterns_
   std::optional<dwarf::DebugInfo> debug_;
   Signature untyped_;
+  mutable std::shared_ptr<const TypeGraph> types_;
   Signature nothing_;
   std::map<std::string_view, std::vector<const Function*>> halves_;  ///< elsewhere, by the symbol of the function
   std::optional<bool> unwinds_;

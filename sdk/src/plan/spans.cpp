@@ -315,6 +315,8 @@ class SpanMaker {
     shift(arg.length);
     if (arg.counts) shift(arg.counts->first);
     if (arg.element) arg.element->length = static_cast<std::uint8_t>(arg.element->length + spans_.first_arg);
+    if (arg.alternative)
+      arg.alternative->discriminant = static_cast<std::uint8_t>(arg.alternative->discriminant + spans_.first_arg);
     return arg;
   }
 

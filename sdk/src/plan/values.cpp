@@ -39,9 +39,11 @@ ValueAdder::ValueAdder(const Expression* where, const TableQuestion* table, cons
 }
 
 ValueAdder::Filter ValueAdder::add(resolve::TypedArgs& list, const TypeGraph* types, Machine machine,
-                                   const ValueOptions& options, std::span<const resolve::TextAndLength> lengths) {
+                                   const ValueOptions& options, const TextOptions& texts,
+                                   std::span<const resolve::TextAndLength> lengths) {
   if (!options.open && options.paths.empty() && !question_) return {};
   resolve::Follower follower(list, types, machine, {.structures = options.depth});
+  judge_texts(follower, texts);
   add_wanted(list, follower, options);
   if (!question_) return {};
   auto typed = ask(list, follower, lengths);
@@ -51,6 +53,17 @@ ValueAdder::Filter ValueAdder::add(resolve::TypedArgs& list, const TypeGraph* ty
   }
   if (!refused_) refused_ = typed.error();
   return {.refusal = typed.error().message};
+}
+
+void ValueAdder::judge_texts(const resolve::Follower& follower, const TextOptions& texts) {
+  const auto judge = [&](const ValuePath& path) {
+    const std::string why = follower.why_no_text(path);
+    if (!why.empty() && !no_text_) no_text_ = Error{ErrorKind::invalid_argument, why};
+  };
+  for (const std::string& name : texts.names)
+    if (const auto path = parse_value_path(name)) judge(*path);
+  for (const std::uint8_t number : texts.numbers)
+    judge({.text = fmt::format("arg{}", number), .root = number, .steps = {}});
 }
 
 void ValueAdder::add_wanted(resolve::TypedArgs& list, resolve::Follower& follower, const ValueOptions& options) {
@@ -78,10 +91,19 @@ void ValueAdder::add_wanted(resolve::TypedArgs& list, resolve::Follower& followe
   }
 }
 
+Result<void> ValueAdder::check_texts(const ExpressionNode& node, const resolve::Follower& follower) const {
+  for (const ExpressionNode& each : node.of)
+    if (auto checked = check_texts(each, follower); !checked) return checked;
+  if (node.op != Operator::text_of || node.of[0].op != Operator::value) return {};
+  const std::string why = follower.why_no_text(question_->values[node.of[0].bits]);
+  return why.empty() ? Result<void>{} : fail(Error{ErrorKind::invalid_argument, why, 0, node.column});
+}
+
 /// What it is about is read without being shown.
 Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::Follower& follower,
                                         std::span<const resolve::TextAndLength> lengths) {
   const std::size_t shown = list.args.size();
+  if (auto texts = check_texts(question_->root, follower); !texts) return fail(texts.error());
   std::vector<std::size_t> places;
   for (const ValuePath& path : question_->values) {
     auto place = find_value(list.args, path);
@@ -135,6 +157,7 @@ Result<void> ValueAdder::check() const {
     return fail(
         Error{ErrorKind::invalid_argument, outcome.fault->message, 0, outcome.fault->column}.within(path->text));
   }
+  if (no_text_) return fail(*no_text_);
   if (!asked_ && refused_) {
     Error refusal{ErrorKind::invalid_argument, refused_->message, 0, refused_->column};
     return fail(question_->text.empty() ? refusal : refusal.within(question_->text));  // a row's parts name themselves

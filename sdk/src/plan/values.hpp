@@ -35,7 +35,7 @@ class ValueAdder {
   /// Where a path has a fault at this point, an unreadable argument of its name says so.
   /// `lengths`: texts among the arguments themselves that come with one.
   Filter add(resolve::TypedArgs& list, const TypeGraph* types, Machine machine, const ValueOptions& options,
-             std::span<const resolve::TextAndLength> lengths = {});
+             const TextOptions& texts, std::span<const resolve::TextAndLength> lengths = {});
   /// Paths that led nowhere at any point where their argument is: the first fault of one. Errors: invalid_argument.
   [[nodiscard]] Result<void> check() const;
   /// What is asked, typed for each kind of point.
@@ -48,7 +48,9 @@ class ValueAdder {
     bool found = false;
     std::optional<Error> fault = {};
   };
+  void judge_texts(const resolve::Follower& follower, const TextOptions& texts);
   void add_wanted(resolve::TypedArgs& list, resolve::Follower& follower, const ValueOptions& options);
+  [[nodiscard]] Result<void> check_texts(const ExpressionNode& node, const resolve::Follower& follower) const;
   [[nodiscard]] Result<TypedExpression> ask(resolve::TypedArgs& list, resolve::Follower& follower,
                                             std::span<const resolve::TextAndLength> lengths);
   [[nodiscard]] Index<TypedExpression> intern(TypedExpression filter);
@@ -60,6 +62,7 @@ class ValueAdder {
   const TableQuestion* table_question_;
   std::optional<PlannedTable> table_ = {};
   std::map<const ValuePath*, Outcome> outcomes_;
+  std::optional<Error> no_text_ = {};  ///< why what is wanted as text is none, at the first of such points
   Table<TypedExpression> filters_;
   std::optional<Error> refused_ = {};  ///< why it cannot be asked, at the first of such points
   bool asked_ = false;

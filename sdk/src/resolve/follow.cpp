@@ -131,8 +131,16 @@ Result<Follower::Object> Follower::without_reference(Object object) const {
   return object;
 }
 
+Number Follower::number_of(const Object& object, std::uint32_t size) const {
+  const auto type = info(object.type);
+  if (type && !type->no_number.empty()) return {Unreadable{.reason = type->no_number}};
+  BitRange range = object.range;
+  range.swapped = type && type->swapped;
+  return number_at(object.place, size, range, object.text, arch_);
+}
+
 Follower::Object Follower::dereferenced(Object object, TypeRef target) const {
-  BehindPointer place{number_at(object.place, arch_.word_size, object.range, object.text, arch_), 0, object.text};
+  BehindPointer place{number_of(object, arch_.word_size), 0, object.text};
   object.place = std::move(place);
   object.type = target;
   object.range = {};
@@ -170,6 +178,9 @@ Result<std::optional<MemberInfo>> Follower::find_member(TypeId type, std::string
       if (!*inner) continue;
       (*inner)->offset += each.offset;
       (*inner)->is_virtual |= each.is_virtual;
+      if ((*inner)->variant && each.variant) continue;  // of two at once nothing is told
+      if ((*inner)->variant) (*inner)->variant->offset += each.offset;
+      if (each.variant) (*inner)->variant = each.variant;
       if (found) {
         auto one = one_of(*std::move(found), **std::move(inner));
         if (!one) return fail(std::move(one.error()));
@@ -226,6 +237,7 @@ Result<Follower::Object> Follower::take_member(Object object, const PathStep& st
     type = info(object.type);
     if (!type) return fail(std::move(type.error()));
   }
+  if (!type->parts.empty()) return take_part(std::move(object), *type, step);
   if (type->type.kind != TypeKind::structure || object.type.pointers > 0)
     return refuse(fmt::format("{} has no members: it is {}", arrow ? "*" + object.text : object.text,
                               type->text.empty() ? "void" : type->text),
@@ -252,11 +264,30 @@ Result<Follower::Object> Follower::take_member(Object object, const PathStep& st
   const MemberInfo& member = **found;
   if (member.is_virtual)
     return refuse(fmt::format("{} is in a virtual base class, whose place is known only at run time", text), step);
+  object.alternative = alternative_in(object, member);
   object.place = moved(std::move(object.place), member.offset);
   object.type = {member.type};
   object.range = {member.shift, member.bits};
   object.text = std::move(text);
   object.is_sum = false;
+  return object;
+}
+
+/// "low" of a number of 16 bytes, "real" of a complex one.
+Result<Follower::Object> Follower::take_part(Object object, const TypeInfo& type, const PathStep& step) const {
+  const auto part = std::ranges::find(type.parts, step.name, &NumberPart::name);
+  if (part == type.parts.end())
+    return refuse(fmt::format("{} has no part '{}'; it has {} and {}", type.text, step.name, type.parts.front().name,
+                              type.parts.back().name),
+                  step);
+  const BasicType* basic = basic_type_of(part->type);
+  if (basic == nullptr || type.swapped)
+    return refuse(fmt::format("'{}' of {} cannot be asked for by itself", step.name, type.text), step);
+  object.text = object.followed_by("." + step.name);
+  object.is_sum = false;
+  object.place = moved(std::move(object.place), part->offset);
+  object.type = {.basic = basic};
+  object.range = {};
   return object;
 }
 
@@ -274,6 +305,7 @@ Result<Follower::Object> Follower::take_element(Object object, const PathStep& s
   object = without_wrapper(std::move(object));
   auto type = info(object.type);
   if (!type) return fail(std::move(type.error()));
+  if (!type->no_number.empty()) return refuse(fmt::format("{} is {}", object.text, type->no_number), step);
   if (const auto list = list_of(object)) return take_list_element(object, *list, step);
   const bool star = step.kind == PathStep::Kind::dereference;
   std::string text = star ? "*" + object.text : object.followed_by(fmt::format("[{}]", step.index));
@@ -314,7 +346,7 @@ Result<Follower::Object> Follower::take_cast(Object object, const PathStep& step
     if (!found) return refuse(found.error().message, step);
     target = {found->id, pointers, found->basic};
   }
-  object.place = number_at(object.place, arch_.word_size, object.range, object.text, arch_);
+  object.place = number_of(object, arch_.word_size);
   object.type = target;
   object.range = {};
   object.text = fmt::format("({}){}", step.name, object.is_sum ? fmt::format("({})", object.text) : object.text);

@@ -37,10 +37,11 @@ struct InPieces {
 /// Where an object is. A Number is all there is of one that is no object.
 using Place = std::variant<Number, InMemory, BehindPointer, InPieces>;
 
-/// Some bits of a number.
+/// Some bits of a number, or how it is stored.
 struct BitRange {
-  std::uint8_t shift = 0;
-  std::uint8_t bits = 0;  ///< 0: all
+  std::uint8_t shift = 0;  ///< as MemberInfo::shift
+  std::uint8_t bits = 0;   ///< 0: all
+  bool swapped = false;    ///< TypeInfo::swapped
 };
 
 /// Whether its first byte is in a register.

@@ -7,7 +7,7 @@
 
 #include "types.h"
 
-#define USDT_SPEC_VERSION 9
+#define USDT_SPEC_VERSION 10
 
 /* Where an argument is: the kind of an entry (struct usdt_arg_spec), which says what its other fields mean. */
 enum usdt_arg_kind {
@@ -26,10 +26,13 @@ enum usdt_arg_kind {
 /* A step (USDT_ARG_STEP) takes the value so far for an address and adds a distance. Its fields:
  *     value   the distance in bytes, in two's complement; with ADDR32 the sum wraps at 2^32
  *     size    how many bytes are read at the sum, extended by their sign with SIGNED; 0: none, the sum is the result
+ *     window  USDT_STEP_SWAPPED | N: of that the lowest N bytes alone count, turned around, before they are extended;
+ *             N is 2, 4 or 8, and `size` or less
  *     shift   the result is shifted right by so many bits, and then
  *     index   so many of its lowest bits are kept, those of a bit-field; 0: all of them
  *     reg     how many more steps follow this one */
 #define USDT_MAX_STEPS 16 /* the most steps of one value */
+#define USDT_STEP_SWAPPED 0x80
 
 /* The address of MEM and ADDR is, modulo 2^64 (2^32 with ADDR32):
  *     value + (IP ? instruction pointer : 0) + (reg) + (index << shift) + (THREAD ? thread pointer : 0) */
