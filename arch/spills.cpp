@@ -72,6 +72,8 @@ class Walk {
         break;
       case ZYDIS_MNEMONIC_MOV:
         return move();
+      case ZYDIS_MNEMONIC_LEA:
+        return take_address();
       case ZYDIS_MNEMONIC_AND:
         // How compilers store a bool: its lowest bit, which is all that it has.
         if (keeps_bit()) return true;
@@ -101,6 +103,7 @@ class Walk {
     const ZydisDecodedOperand& from = operands_[1];
     const std::uint32_t bytes = to.size / 8U;
     if (to.type == ZYDIS_OPERAND_TYPE_MEMORY) {
+      if (may_be_in_frame(to.mem)) return false;
       const auto at = place_of(to.mem);
       return at ? store(*at, bytes, from) : true;  // what is behind a pointer is no slot of this frame yet
     }
@@ -108,11 +111,31 @@ class Walk {
     if (to.type != ZYDIS_OPERAND_TYPE_REGISTER || !number) return to.type == ZYDIS_OPERAND_TYPE_REGISTER;
     const auto source = from.type == ZYDIS_OPERAND_TYPE_REGISTER ? number_of(from.reg.value) : std::nullopt;
     if (*number == kStackPointer) return false;
+    if (from.type == ZYDIS_OPERAND_TYPE_MEMORY) {
+      frame_[*number].reset();
+      held_[*number] = is_high(to.reg.value) ? Held{} : loaded(from.mem, bytes);
+      return true;
+    }
     frame_[*number] = source && bytes == 8 ? frame_[*source] : std::nullopt;
     held_[*number] = source && !is_high(from.reg.value) && !is_high(to.reg.value)
                          ? Held{held_[*source].of, std::min(held_[*source].bytes, bytes)}
                          : Held{};
     return true;
+  }
+
+  bool take_address() {
+    const auto number = number_of(operands_[0].reg.value);
+    if (!number || *number == kStackPointer || may_be_in_frame(operands_[1].mem)) return false;
+    held_[*number] = {};
+    frame_[*number] = operands_[0].size == 64 ? place_of(operands_[1].mem) : std::nullopt;
+    return true;
+  }
+
+  /// At a place of the frame that is not known.
+  [[nodiscard]] bool may_be_in_frame(const ZydisDecodedOperandMem& memory) const {
+    const auto base = number_of(memory.base);
+    const auto index = number_of(memory.index);
+    return index && ((base && frame_[*base]) || frame_[*index]);
   }
 
   bool keeps_bit() {
@@ -129,10 +152,12 @@ class Walk {
   bool other() {
     for (unsigned i = 0; i < decoded_.operand_count; ++i) {
       const ZydisDecodedOperand& operand = operands_[i];
+      const auto read = operand.type == ZYDIS_OPERAND_TYPE_REGISTER ? number_of(operand.reg.value) : std::nullopt;
+      if (read && *read != kStackPointer && frame_[*read]) return false;  // another address in the frame is computed
+      if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY && may_be_in_frame(operand.mem)) return false;
       if ((operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0) continue;
       if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY) {
-        const auto at = place_of(operand.mem);
-        if (at) spills_.push_back({*at, operand.size / 8U, RegisterId::none});
+        if (const auto at = place_of(operand.mem)) keep(*at, operand.size / 8U, {});
         continue;
       }
       const auto number = operand.type == ZYDIS_OPERAND_TYPE_REGISTER ? number_of(operand.reg.value) : std::nullopt;
@@ -145,14 +170,31 @@ class Walk {
   }
 
   bool store(std::int64_t at, std::uint32_t bytes, const ZydisDecodedOperand& from) {
-    Spill spill{at, bytes, RegisterId::none};
     const auto number = from.type == ZYDIS_OPERAND_TYPE_REGISTER ? number_of(from.reg.value) : std::nullopt;
-    if (number && !is_high(from.reg.value) && held_[*number].bytes >= bytes) {
-      const Register* reg = arch_.find(kNames64[held_[*number].of]);
-      if (reg != nullptr) spill.reg = arch_.id(*reg);
-    }
-    spills_.push_back(spill);
+    const bool whole = number && !is_high(from.reg.value) && held_[*number].bytes >= bytes;
+    keep(at, bytes, whole ? held_[*number] : Held{});
     return true;
+  }
+
+  /// These bytes of the frame have what `held` says from now on.
+  void keep(std::int64_t at, std::uint32_t bytes, Held held) {
+    Spill spill{at, bytes, RegisterId::none};
+    const Register* reg = held.bytes >= bytes ? arch_.find(kNames64[held.of]) : nullptr;
+    if (reg != nullptr) spill.reg = arch_.id(*reg);
+    spills_.push_back(spill);
+    stored_.push_back({at, bytes, reg != nullptr ? held : Held{}});
+  }
+
+  /// What a register has that is loaded from the frame: what was stored there last, by one store.
+  [[nodiscard]] Held loaded(const ZydisDecodedOperandMem& memory, std::uint32_t bytes) const {
+    const auto at = place_of(memory);
+    if (!at) return {};
+    for (auto last = stored_.rbegin(); last != stored_.rend(); ++last) {
+      if (last->at >= *at + bytes || last->at + last->bytes <= *at) continue;
+      if (last->at != *at || last->bytes < bytes || last->held.bytes < bytes) return {};
+      return {last->held.of, bytes};
+    }
+    return {};
   }
 
   /// From the stack pointer at the first instruction; nothing: not in the frame, or where is not known.
@@ -179,6 +221,12 @@ class Walk {
   std::array<ZydisDecodedOperand, ZYDIS_MAX_OPERAND_COUNT> operands_{};
   std::array<Held, kGeneral> held_{};
   std::array<std::optional<std::int64_t>, kGeneral> frame_{};  ///< registers that point into the frame, and where
+  struct Stored {
+    std::int64_t at;
+    std::uint32_t bytes;
+    Held held;
+  };
+  std::vector<Stored> stored_;
   std::vector<Spill> spills_;
 };
 

@@ -223,5 +223,31 @@ def every_half_is_the_number_that_it_is(run):
         check_equal(len(result.events), count, f"{question}\n{result.stderr}")
 
 
+ODD = """
+struct odd { _Decimal64 d; _Complex int c; int last; };
+struct odd odd = { 2.5DD, 1, 9 };
+__attribute__((noinline)) void f(struct odd *o, _Decimal64 d, int n) { __asm__ volatile("" : : "r"(o), "r"(n) : "memory"); }
+int main(void) { f(&odd, odd.d, 5); return 0; }
+"""
+
+
+@scenario
+def numbers_of_unknown_formats_say_what_they_are(run):
+    require_root()
+    source = run.dir / "odd.c"
+    source.write_text(ODD)
+    if subprocess.run(["gcc", "-fsyntax-only", source], capture_output=True).returncode != 0:
+        raise Skip("gcc has no decimal numbers")
+    built = run.build("odd", [source], ["-g", "-O1"])
+    traced = run.trace(f"uprobe:{built}:f", "--print", "*o, d", command=quiet(built))
+    decimal = {"error": "a decimal number"}
+    check_equal([event["args"] for event in traced.events],
+                [[{"d": decimal, "c": {"error": "a number in an encoding that is not known (0x80)"}, "last": 9}, decimal]], traced.stderr)
+    text = subprocess.run(run.tool_argv(f"uprobe:{built}:f", ["--print", "*o"], quiet(built), "text"), capture_output=True, text=True).stdout
+    check("*o={d=<a decimal number> c=<a number in an encoding that is not known (0x80)> last=9}" in text, text)
+    refused = run.trace(f"uprobe:{built}:f", "--where", "o->d == 1", command=quiet(built))
+    check_equal(refused.code, 2, refused.stderr)
+
+
 if __name__ == "__main__":
     main()

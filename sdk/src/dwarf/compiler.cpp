@@ -61,6 +61,26 @@ bool has_types_in(Dwarf_Die die, TreeWalk& tree, unsigned depth) {
   return found;
 }
 
+/// Variables of a unit by how their places are told.
+struct PlacesTold {
+  std::uint64_t lists = 0;
+  std::uint64_t slots = 0;
+};
+void count_places(Dwarf_Die die, TreeWalk& tree, unsigned depth, PlacesTold& told) {
+  tree.children(die, [&](Dwarf_Die child) {
+    if (auto at = own_attribute(child, DW_AT_location)) {
+      Dwarf_Op* expression = nullptr;
+      std::size_t count = 0;
+      const bool single = dwarf_whatform(&*at) == DW_FORM_exprloc;
+      if (!single) ++told.lists;
+      if (single && dwarf_getlocation(&*at, &expression, &count) == 0 && count > 0 && expression->atom == DW_OP_fbreg)
+        ++told.slots;
+    }
+    if (depth < deepest_tree) count_places(child, tree, depth + 1, told);
+    return true;
+  });
+}
+
 /// "GNU C17 12.2.0 -mtune=generic -g1 -O2": the last of its options that says how much is told.
 bool only_lines_by_options(std::string_view told) {
   bool only_lines = false;
@@ -94,6 +114,15 @@ SignatureTold signature_told(Dwarf_Die function) {
   if (is_clang(declared) && !is_rust(declared))
     return told_if(attribute(function, DW_AT_decl_line) || flag(attribute(function, DW_AT_artificial)));
   return SignatureTold::by_unit;
+}
+
+bool looks_unoptimised(Dwarf_Die unit) {
+  constexpr std::uint64_t fewest = 16;
+  constexpr std::uint64_t for_each_list = 8;
+  PlacesTold told;
+  TreeWalk tree;
+  count_places(unit, tree, 0, told);
+  return told.slots >= fewest && told.slots >= for_each_list * told.lists;
 }
 
 bool has_types(Dwarf_Die unit) {

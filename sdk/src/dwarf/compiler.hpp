@@ -22,6 +22,10 @@ namespace usdt::dwarf {
 /// (-g1, -gline-tables-only, rustc's debuginfo=1). `by_unit`: if has_types() says so of the unit it is declared in.
 enum class SignatureTold : std::uint8_t { yes, no, by_unit };
 [[nodiscard]] SignatureTold signature_told(Dwarf_Die function);
+/// Whether a unit is not optimised, by how its variables are told of: nearly all by one place, a slot. Rust's compiler
+/// does not say what it was told; of its units of three programs 25 to 75 variables are so for each that has a list at
+/// opt-level 0, and less than one at any other.
+[[nodiscard]] bool looks_unoptimised(Dwarf_Die unit);
 /// Whether a unit tells the type of anything.
 [[nodiscard]] bool has_types(Dwarf_Die unit);
 

@@ -195,6 +195,16 @@ bool DebugInfo::Impl::tells_signature(Dwarf_Die function) const {
   return known->second;
 }
 
+bool DebugInfo::Impl::is_surely_unoptimised(Dwarf_Die function) const {
+  if (!is_unoptimised(function)) return false;
+  if (!is_rust(function)) return true;
+  Dwarf_Die unit;
+  if (dwarf_diecu(&function, &unit, nullptr, nullptr) == nullptr) return false;
+  const auto [known, fresh] = unoptimised_units.try_emplace(unit.addr, false);
+  if (fresh) known->second = looks_unoptimised(unit);
+  return known->second;
+}
+
 TypeId DebugInfo::Impl::type_id(const std::optional<Dwarf_Die>& die, unsigned dimension, bool swapped) const {
   if (!die) return TypeId::none;
   const auto [at, is_new] =

@@ -172,7 +172,8 @@ struct DebugInfo::Impl {
   mutable std::optional<CodeNames> symbols;
   mutable std::vector<KnownType> types;  ///< by TypeId
   mutable std::map<std::tuple<const void*, unsigned, bool>, TypeId> type_ids;
-  mutable std::unordered_map<const void*, bool> units_with_types;  ///< by unit, of those that were asked for
+  mutable std::unordered_map<const void*, bool> units_with_types;   ///< by unit, of those that were asked for
+  mutable std::unordered_map<const void*, bool> unoptimised_units;  ///< likewise
   mutable std::optional<TypeNames> type_names;
   mutable std::optional<FunctionIndex> function_index;
 
@@ -191,6 +192,8 @@ struct DebugInfo::Impl {
 
   /// What signature_told() says, with each unit looked through once.
   [[nodiscard]] bool tells_signature(Dwarf_Die function) const;
+  /// Whether a function has been compiled without optimisation; false where that is not known.
+  [[nodiscard]] bool is_surely_unoptimised(Dwarf_Die function) const;
 
   [[nodiscard]] const Frames& frames() const;
   [[nodiscard]] const CodeNames& code_names() const;

@@ -136,7 +136,6 @@ class Signer {
     if (language_ != Language::go) found_ = contradictions(moment_, stated_, places_);
     find_on_stack(parameters);
     result_known_ = no_convention_.empty() || only_arguments_differ_;
-    scalar_result_known_ = is_rust(moment_.die) && is_unoptimised(moment_.inside);
     if (!no_convention_.empty() || (!found_.convention && !some_are_above_the_frame(parameters))) return;
     no_convention_ = untold_convention;
     scalar_result_known_ = true;
@@ -421,8 +420,7 @@ class Signer {
     const auto shape = types_.shape(declared_type, language_);
     if (shape.kind == arch::UserShape::Kind::nothing) return;
     const Type type = types_.type(declared_type);
-    const bool is_word = shape.kind == arch::UserShape::Kind::scalar && type.size <= moment_.arch.word_size;
-    const bool known = result_known_ || (scalar_result_known_ && is_word);
+    const bool known = result_known_ || (scalar_result_known_ && shape.kind == arch::UserShape::Kind::scalar);
     Located located = known ? arch::value_at(moment_.arch, arch::user_result(moment_.arch, shape), type)
                             : arch::nowhere(type, fmt::format("not known where: {}", no_convention_));
     if (declared_type) refuse_number(*declared_type, declared_type, located);
@@ -498,7 +496,7 @@ class Signer {
   std::string no_convention_ = "it is inlined";
   bool only_arguments_differ_ = false;
   bool result_known_ = false;
-  bool scalar_result_known_ = false;  ///< Microsoft's and Rust's conventions have those where others have them
+  bool scalar_result_known_ = false;  ///< Microsoft's convention has those where others have them
   std::vector<arch::UserPlace> places_;
   std::vector<std::optional<std::uint64_t>> on_stack_;  ///< by parameter: bytes from the call frame address on
   Contradictions found_;

@@ -19,13 +19,14 @@ constexpr std::uint64_t longest_prologue = 512;
 std::optional<std::vector<WherePiece>> SpilledPlaces::at_entry(const StatedPlace& told, std::uint64_t size,
                                                                bool is_structure) {
   if (told.from_list || !moment_.at_entry || moment_.instance.inlined || told.pieces.size() != 1) return std::nullopt;
-  if (!is_unoptimised(moment_.inside) || size == 0) return std::nullopt;
+  if (!moment_.impl.is_surely_unoptimised(moment_.inside) || size == 0) return std::nullopt;
   const auto* place = std::get_if<AtAddress>(&told.pieces.front().where);
   constexpr std::uint64_t most = 64;
   if (place == nullptr || (!place->address.loaded && size > most)) return std::nullopt;
   if (place->address.width != 0 && place->address.width != moment_.arch.word_size) return std::nullopt;
   const auto slot = slot_of(place->address.sum);
   if (!slot) return std::nullopt;
+  if (!place->address.loaded && *slot >= moment_.arch.entry_frame) return passed_on_stack(*slot);
   std::vector<WherePiece> pieces;
   const bool behind_pointer = place->address.loaded;
   if (!add_pieces(*slot, behind_pointer ? moment_.arch.word_size : size, pieces)) return std::nullopt;
@@ -38,6 +39,15 @@ std::optional<std::vector<WherePiece>> SpilledPlaces::at_entry(const StatedPlace
   Value address;
   address.sum.base = pointer->number;
   return std::vector<WherePiece>{{0, AtAddress{address}}};
+}
+
+/// Above the return address only callers write before the function begins.
+std::vector<WherePiece> SpilledPlaces::passed_on_stack(std::int64_t slot) const {
+  const auto& all = moment_.arch.dwarf_registers;
+  Value address;
+  address.sum.base = static_cast<unsigned>(std::ranges::find(all, moment_.arch.stack_pointer) - all.begin());
+  address.sum.displacement = static_cast<std::uint64_t>(slot);
+  return {{0, AtAddress{address}}};
 }
 
 /// Bytes from the stack pointer at the first instruction. Slots count from a register as it is behind the prologue.

@@ -24,6 +24,7 @@ class SpilledPlaces {
 
  private:
   [[nodiscard]] const std::vector<arch::Spill>& spills();
+  [[nodiscard]] std::vector<WherePiece> passed_on_stack(std::int64_t slot) const;
   [[nodiscard]] std::optional<std::int64_t> slot_of(Sum sum) const;
   [[nodiscard]] bool add_pieces(std::int64_t at, std::uint64_t size, std::vector<WherePiece>& pieces);
   [[nodiscard]] const arch::Spill* first_store_to(std::int64_t byte);

@@ -237,16 +237,21 @@ std::vector<std::optional<std::uint64_t>> dimensions(Dwarf_Die array) {
 std::string why_no_array(Dwarf_Die array) {
   if (own_attribute(array, DW_AT_data_location))
     return "an array that a descriptor leads to, whose bounds are known only at run time";
-  bool at_run_time = own_attribute(array, DW_AT_bit_stride) || own_attribute(array, DW_AT_byte_stride);
+  const auto has_stride = [](Dwarf_Die die) {
+    return own_attribute(die, DW_AT_byte_stride) || own_attribute(die, DW_AT_bit_stride);
+  };
+  bool apart = has_stride(array);
+  bool at_run_time = false;
   std::uint64_t steps = most_members;
-  for_each_child(array, steps, [&at_run_time](Dwarf_Die child) {
+  for_each_child(array, steps, [&](Dwarf_Die child) {
     if (dwarf_tag(&child) != DW_TAG_subrange_type) return true;
+    apart = apart || has_stride(child);
     for (const unsigned name : {DW_AT_count, DW_AT_upper_bound, DW_AT_lower_bound})
       at_run_time = at_run_time || (own_attribute(child, name) && !bound(child, name));
-    at_run_time = at_run_time || own_attribute(child, DW_AT_byte_stride) || own_attribute(child, DW_AT_bit_stride);
-    return !at_run_time;
+    return true;
   });
-  return at_run_time ? "an array whose bounds are known only at run time" : "";
+  if (at_run_time) return "an array whose bounds are known only at run time";
+  return apart ? "an array whose elements are not next to each other" : "";
 }
 
 std::optional<Dwarf_Die> resolved(std::optional<Dwarf_Die> die) {

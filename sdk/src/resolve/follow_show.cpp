@@ -104,6 +104,7 @@ Result<void> Follower::show(Object object, unsigned depth, std::optional<std::si
   if (!type->parts.empty()) return show_number_parts(object, *type, at, part_of);
   if ((!structure && type->type.kind != TypeKind::array) || !type->no_number.empty()) {
     Arg arg = make(object, *type, number_of(object, type->type.size));
+    if (!type->no_number.empty()) arg.type.kind = TypeKind::integer;  // nothing in it is shown
     arg.part_of = part_of;
     if (auto placed = place_in_whole(object, arg); !placed) return placed;
     return put(std::move(arg), at, where);
