@@ -85,7 +85,7 @@ Result<std::uint8_t> Checker::use(std::size_t position, const std::string& name,
   if (!arg.readable()) return wrong(node, fmt::format("{}: {}", name, arg.why_unreadable()));
   if (used.size() == TypedExpression::kMostValues)
     return wrong(node, fmt::format("more than {} different values{}", TypedExpression::kMostValues,
-                                   of_lists.empty() ? "" : ", of which lists and alternatives take some"));
+                                   of_lists.empty() ? "" : ", of which a list takes some for its length"));
   const auto number = static_cast<std::uint8_t>(used.size());
   used.push_back(static_cast<std::uint8_t>(position));
   const bool half = arg.type.is_float() && arg.type.size == 2;

@@ -91,7 +91,8 @@ class JoinedTypes final : public TypeGraph {
   [[nodiscard]] Place defined(TypeId type) const {
     const Place place = place_of(type);
     const auto info = graphs_[place.graph]->info(place.type);
-    if (!info || info->type.kind != TypeKind::structure || info->type.size != 0 || !info->no_number.empty()) return place;
+    if (!info || info->type.kind != TypeKind::structure || info->type.size != 0 || !info->no_number.empty())
+      return place;
     const auto members = graphs_[place.graph]->members(place.type);
     if (!members || !members->empty() || info->text.empty()) return place;
     const auto found = in_libraries(tag_of(info->text));

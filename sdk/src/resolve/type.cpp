@@ -13,7 +13,7 @@ inline namespace v1 {
 
 std::string type_name(const Type& type) {
   const std::uint64_t bits = 8 * static_cast<std::uint64_t>(type.size);
-  if (type.is_float()) return fmt::format("{}{}", resolve::is_float_size(type.size) ? 'f' : '?', bits);
+  if (type.is_float()) return fmt::format("{}{}", type.size == 4 || type.size == 8 ? 'f' : '?', bits);
   if (!resolve::is_value_size(type.size)) return fmt::format("?{}", bits);
   return fmt::format("{}{}", type.is_signed ? 'i' : 'u', bits);
 }

@@ -8,7 +8,4 @@ namespace usdt::resolve {
 
 /// Bytes that BPF programs read a value of.
 constexpr bool is_value_size(std::uint32_t size) noexcept { return size == 1 || size == 2 || size == 4 || size == 8; }
-/// Of those, sizes of floats.
-constexpr bool is_float_size(std::uint32_t size) noexcept { return size == 2 || size == 4 || size == 8; }
-
 }  // namespace usdt::resolve
