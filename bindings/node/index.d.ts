@@ -167,6 +167,8 @@ export interface Counts {
   unpaired: number;
   /** With `maxOverhead` how many hits there were, as far as can be told; in no other number. */
   estimated: number;
+  /** Calls and spans that had not ended when others needed their room; among `lost`. */
+  abandoned: number;
 }
 
 export class Tracer implements AsyncIterable<Event> {

@@ -9,24 +9,10 @@
 #include "counts.h"
 #include "guards.h"
 #include "hits.h"
+#include "open.h"
 #include "record.h"
+#include "threads.h"
 #include "wanted.h"
-
-/* Records of calls that have not ended; the loader gives it the size of a record. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__uint(key_size, sizeof(struct usdt_call_key));
-	__uint(value_size, sizeof(struct usdt_event));
-} usdt_open_calls SEC(".maps");
-
-/* One record of zeros, what a new entry of usdt_open_calls is made from. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(struct usdt_event));
-} usdt_blank SEC(".maps");
 
 /* Sessions of trampolines: arguments are still known at the end, so that the entry leaves nothing but the time. */
 static __always_inline bool keeps_arguments(const struct usdt_ctx *ctx)
@@ -140,6 +126,26 @@ static __always_inline void open_call(const struct usdt_ctx *ctx, const __u32 ca
 		keep_stacks(ctx, event);
 }
 
+/* The record of a call that ends goes to the ring. Only once it is taken out is it known that it was the call's to the
+ * last: a full map may have given its place to another one meanwhile. */
+static __always_inline void record_call(const struct usdt_event *event, const struct usdt_call_key *key,
+					struct usdt_site_stats *stats)
+{
+	void *record = bpf_ringbuf_reserve(&usdt_events, usdt_stock()->record_size, 0);
+
+	if (record)
+		bpf_probe_read_kernel(record, usdt_stock()->record_size, event);
+	if (!take_call(key, stats)) {
+		if (record)
+			bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
+		return;
+	}
+	if (record)
+		bpf_ringbuf_submit(record, wake_flags());
+	else
+		count_lost(stats);
+}
+
 static __always_inline void close_call(const struct usdt_ctx *ctx, struct usdt_row *row, const __u32 can, __u32 site,
 				       struct usdt_site_stats *stats)
 {
@@ -163,26 +169,24 @@ static __always_inline void close_call(const struct usdt_ctx *ctx, struct usdt_r
 	if (!event)
 		return;
 	if (!is_end_sampled(can)) {
-		count_unsampled(stats);
+		if (!bpf_map_delete_elem(&usdt_open_calls, &key))
+			count_unsampled(stats);
+		return;
+	}
+	/* A blank record is of a call that was not sampled. */
+	if ((!(can & FILLS_TABLE) && usdt_stock()->sample && !event->ts) ||
+	    (!is_session() && is_of_namesake(event->ts, key.goroutine))) {
 		bpf_map_delete_elem(&usdt_open_calls, &key);
 		return;
 	}
-	if (!(can & FILLS_TABLE) && usdt_stock()->sample && !event->ts) {
-		bpf_map_delete_elem(&usdt_open_calls, &key);
-		return;
-	}
-	__sync_fetch_and_add(&stats->ended, 1);
 	event->duration = bpf_ktime_get_ns() - event->ts;
 	fill_args(event, ctx, for_records(can), true);
-	if (is_call_wanted(ctx, row, can, event, stats) && !(can & COUNTS_ONLY)) {
-		if (!is_slow_enough(event->duration))
-			count_faster(stats);
-		else if (!may_pass())
-			count_held_back(stats);
-		else if (bpf_ringbuf_output(&usdt_events, event, usdt_stock()->record_size, wake_flags()))
-			count_lost(stats);
-	}
-	bpf_map_delete_elem(&usdt_open_calls, &key);
+	if (!is_call_wanted(ctx, row, can, event, &key, stats))
+		return;
+	if (!(can & COUNTS_ONLY) && is_slow_enough(event->duration) && may_pass())
+		record_call(event, &key, stats);
+	else if (take_call(&key, stats) && !(can & COUNTS_ONLY))
+		is_slow_enough(event->duration) ? count_held_back(stats) : count_faster(stats);
 }
 
 #endif /* USDT_TRACE_CALLS_H */

@@ -17,6 +17,8 @@ Account Summary::total() const {
     sum.ring_full += probe.ring_full;
     sum.calls_full += probe.calls_full;
     sum.unfinished += probe.unfinished;
+    sum.abandoned += probe.abandoned;
+    sum.given_up += probe.given_up;
     sum.discarded += probe.discarded;
     sum.not_written += probe.not_written;
     sum.table_full += probe.table_full;

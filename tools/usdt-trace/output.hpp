@@ -23,12 +23,16 @@ struct Account : usdt::ProbeCounts {
   std::uint64_t not_written = 0;  ///< lost: the event's line could not be written; not among `delivered`
 
   [[nodiscard]] std::uint64_t lost() const noexcept {
-    return ring_full + calls_full + unfinished + discarded + not_written + table_full;
+    return ring_full + calls_full + unfinished + abandoned + discarded + not_written + table_full;
   }
   /// Hits that were looked at, or spans: not calls of which the end is not known.
   [[nodiscard]] std::uint64_t sampled(bool spans = false) const noexcept {
-    return spans ? paired : hits - not_sampled - calls_full - unfinished;
+    return spans ? paired : hits - not_sampled - calls_full - unfinished - abandoned;
   }
+  /// Calls without an end, as far as there was room for them: what else was abandoned of these was left by its thread.
+  [[nodiscard]] std::uint64_t without_end() const noexcept { return unfinished + abandoned - given_up; }
+  /// Spans that began, whatever became of them.
+  [[nodiscard]] std::uint64_t begun() const noexcept { return paired + unfinished + abandoned + calls_full; }
   /// Those of them for which --where holds.
   [[nodiscard]] std::uint64_t matched(bool spans = false) const noexcept {
     return sampled(spans) - rejected - undecided;

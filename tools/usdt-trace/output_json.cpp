@@ -258,10 +258,14 @@ class JsonOutput final : public Output {
     json_key(json_, "discarded"), json_.Uint64(counts.discarded);
     json_key(json_, "not_written"), json_.Uint64(counts.not_written);
     if (view_.question) json_key(json_, "table_full"), json_.Uint64(counts.table_full);
-    if (plan().spans) json_key(json_, "calls_full"), json_.Uint64(counts.calls_full);
+    if (plan().spans) {
+      json_key(json_, "calls_full"), json_.Uint64(counts.calls_full);
+      json_key(json_, "abandoned"), json_.Uint64(counts.abandoned);
+    }
     if (has_calls_) {
       json_key(json_, "calls_full"), json_.Uint64(counts.calls_full);
-      json_key(json_, "unfinished"), json_.Uint64(counts.unfinished);
+      json_key(json_, "unfinished"), json_.Uint64(counts.without_end());
+      json_key(json_, "abandoned"), json_.Uint64(counts.given_up);
     }
     json_.EndObject();
     if (!plan().spans) return;

@@ -187,6 +187,7 @@ usdt::Result<std::size_t> Question::step(std::chrono::milliseconds wait) {
     written_ &= sink.output().flush([this](std::chrono::milliseconds) { return !run_.over(); }) == Output::Flushed::all;
   if (!written_) return events;
   report_changes();
+  report_given_up();
   if (tracer_->find_cgroups()) tell("followed: a cgroup went, or came again");
   take_followed();
   if (recorder_ != nullptr && recorder_->account_due()) recorder_->account(summary());

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What a question shows of all its hits: tables, the slowest, and its account.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <ctime>
 #include <utility>
 
 #include "attached.hpp"
@@ -9,6 +12,17 @@
 #include "question.hpp"
 
 namespace usdt_trace {
+namespace {
+
+/// What this thread has worked, as far as it did not wait.
+std::chrono::nanoseconds own_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+}  // namespace
+
 void Question::begin_output() {
   around_.emplace(flags_, flags_.debuginfod ? run_.told_over() : usdt::StopToken());
   if (!flags_.record.empty()) {
@@ -33,11 +47,33 @@ usdt::Result<void> Question::show_table_so_far() {
 }
 
 void Question::name_new_stacks() {
-  constexpr int pause_of_work = 10;
+  constexpr int pause_of_work = 4;
   if (!flags_.view.has_stacks() || Clock::now() < next_naming_ || !tracer_->table_grew()) return;
-  const auto began = Clock::now();
+  const auto began = own_time();
+  if (flags_.view.user_stacks) keep_rows_of_ended();
   if (auto rows = tracer_->table()) around_->name(*rows, tracer_->plan());
-  next_naming_ = Clock::now() + pause_of_work * (Clock::now() - began);
+  next_naming_ = Clock::now() + pause_of_work * (own_time() - began);
+}
+
+/// By their names they are few, however many processes there were.
+void Question::keep_rows_of_ended() {
+  auto rows = tracer_->take_rows_of_ended();
+  if (!rows) return;
+  around_->name(*rows, tracer_->plan());
+  for (usdt::TableRow& row : *rows) {
+    usdt::TableRow& whole = ended_[row.keys];
+    if (whole.keys.empty()) whole.keys = row.keys;
+    whole.add(row);
+  }
+}
+
+usdt::Result<std::vector<usdt::TableRow>> Question::rows() {
+  if (flags_.view.user_stacks) keep_rows_of_ended();
+  auto rows = tracer_->table();
+  if (!rows) return rows;
+  if (flags_.view.has_stacks()) around_->name(*rows, tracer_->plan());
+  for (const auto& [keys, row] : ended_) rows->push_back(row);
+  return rows;
 }
 
 usdt::Result<void> Question::show_table(bool last) {
@@ -46,9 +82,8 @@ usdt::Result<void> Question::show_table(bool last) {
       if (sink.is_written()) sink.output().slowest(slowest_);
     return {};
   }
-  auto rows = tracer_->table();
+  auto rows = this->rows();
   if (!rows) return usdt::fail(rows.error());
-  if (flags_.view.has_stacks()) around_->name(*rows, tracer_->plan());
   if (flags_.view.heat_map) {
     const HeatSlice slice = slicer_.cut(*plan_->table, *rows, wall_time());
     for (Sink& sink : sinks_)
@@ -75,6 +110,25 @@ void Question::name_stacks_of_slowest() {
     if (stacks.kernel) kept.kernel_stack = *stacks.kernel;
     if (stacks.user) kept.user_stack = *stacks.user;
   }
+}
+
+/// Who waits for the end of a trace would learn too late that it has no room.
+void Question::report_given_up() {
+  constexpr std::chrono::seconds pause{1};
+  constexpr int pause_of_work = 20;
+  if (told_given_up_ || Clock::now() < next_account_ || (!plan_->spans && !has_calls(*plan_))) return;
+  const auto began = Clock::now();
+  const bool first = next_account_ == Clock::time_point();
+  std::uint64_t given_up = 0;
+  if (!first)
+    for (const usdt::ProbeCounts& probe : tracer_->counts()) given_up += probe.given_up;
+  next_account_ = Clock::now() + std::max<Clock::duration>(pause, pause_of_work * (Clock::now() - began));
+  if (given_up == 0) return;
+  told_given_up_ = true;
+  tell(
+      fmt::format("more {} have begun and not ended than there is room for: the oldest are given up ({} so far), and "
+                  "counted as abandoned",
+                  plan_->spans ? "spans" : "calls", given_up));
 }
 
 void Question::finish_without_trace(std::string_view why) {

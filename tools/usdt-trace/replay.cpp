@@ -313,6 +313,8 @@ class Replay {
     account.ring_full += then.ring_full;
     account.calls_full += then.calls_full;
     account.unfinished += then.unfinished;
+    account.abandoned += then.abandoned;
+    account.given_up += then.given_up;
     account.rejected += then.rejected;
     account.undecided += then.undecided;
     account.discarded += then.discarded;

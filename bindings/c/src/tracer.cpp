@@ -93,10 +93,10 @@ usdtc_counts counts_of(const usdt::ProbeCounts& counted) {
   usdtc_counts out{};
   out.hits = counted.hits;
   out.delivered = counted.delivered;
-  out.lost = counted.ring_full + counted.calls_full + counted.table_full;
+  out.lost = counted.ring_full + counted.calls_full + counted.table_full + counted.given_up;
   out.ring_full = counted.ring_full;
   out.calls_full = counted.calls_full;
-  out.unfinished = counted.unfinished;
+  out.unfinished = counted.unfinished + counted.abandoned - counted.given_up;
   out.discarded = counted.discarded;
   out.missed = counted.missed.value_or(UINT64_MAX);
   out.rejected = counted.rejected;
@@ -109,6 +109,7 @@ usdtc_counts counts_of(const usdt::ProbeCounts& counted) {
   out.unmatched = counted.unmatched;
   out.unpaired = counted.unpaired;
   out.estimated = counted.estimated;
+  out.abandoned = counted.given_up;
   return out;
 }
 
@@ -185,7 +186,7 @@ usdtc_ledger ledger_of(std::span<const usdt::ProbeCounts> probes, std::optional<
       &usdtc_counts::calls_full, &usdtc_counts::unfinished, &usdtc_counts::discarded,   &usdtc_counts::rejected,
       &usdtc_counts::unanswered, &usdtc_counts::table_full, &usdtc_counts::not_sampled, &usdtc_counts::held_back,
       &usdtc_counts::faster,     &usdtc_counts::paired,     &usdtc_counts::unmatched,   &usdtc_counts::unpaired,
-      &usdtc_counts::estimated};
+      &usdtc_counts::estimated,  &usdtc_counts::abandoned};
   usdtc_ledger ledger;
   for (const usdt::ProbeCounts& counted : probes) {
     const usdtc_counts& probe = ledger.probes.emplace_back(counts_of(counted));

@@ -11,6 +11,7 @@
 
 #include "event/site_counts.hpp"
 #include "event/trace_options.hpp"
+#include "event/unfinished.hpp"
 #include "usdt/bpf_object.hpp"
 #include "usdt/event.hpp"
 #include "usdt/plan.hpp"
@@ -23,6 +24,7 @@ struct Part {
   std::optional<LoadedObject> object;  ///< of the first; of others, what is attached keeps what it needs
   EventLayout layout;
   SiteCounts counts;
+  Unfinished unfinished;
   std::uint32_t first_site = 0;  ///< in the tracer's plan
   std::uint32_t sites = 0;       ///< places
   std::uint32_t begins = 0;      ///< of spans, the first so many of them

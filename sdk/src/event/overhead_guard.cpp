@@ -176,7 +176,7 @@ OverheadGuard::Seen OverheadGuard::seen_so_far() const {
     seen.hits.push_back(stats.hits - stats.not_sampled - stats.rejected - stats.undecided);
   }
   if (trace_.object.plan().table)
-    if (auto rows = read_rows(trace_.object, trace_.object.plan())) seen.rows = std::move(*rows);
+    if (auto rows = read_rows(trace_.object, trace_.object.plan(), {})) seen.rows = std::move(*rows);
   return seen;
 }
 
@@ -223,7 +223,7 @@ std::vector<double> OverheadGuard::hits() const {
 
 Result<std::vector<TableRow>> OverheadGuard::rows() const {
   const std::lock_guard lock(mutex_);
-  auto seen = read_rows(trace_.object, trace_.object.plan());
+  auto seen = read_rows(trace_.object, trace_.object.plan(), {});
   if (!seen) return seen;
   const StretchWeights weights(last_, current_);
   auto all = rows_;

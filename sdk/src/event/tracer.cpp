@@ -52,6 +52,7 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   // Where forks cannot be watched, the walk of bpf/descends.h finds descendants, and counts where it does not know.
   auto marks =
       event::follows_family(options) ? event::ForkMarks::start(object, loaded->constants) : Result<event::ForkMarks>();
+  auto ends = loaded->part.unfinished.any() ? event::ThreadEnds::start() : Result<event::ThreadEnds>();
   auto events = object.map_fd("usdt_events");
   if (!events) return fail(events.error());
   if (!options.cgroups.empty()) event::set_cgroups(object, options.cgroups);
@@ -68,6 +69,7 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
   auto impl =
       std::make_unique<Impl>(std::move(loaded->part), std::move(shared), std::move(*link), std::move(*ring), options);
   if (marks) impl->marks = std::move(*marks);
+  if (ends) impl->ends = std::move(*ends);
   impl->rate_start = common.rate_start;
   if (options.max_overhead > 0) {
     const event::Part& part = impl->parts.front();
@@ -156,6 +158,7 @@ void Tracer::leave_out_faster(std::chrono::nanoseconds than) noexcept {
 }
 
 Result<std::size_t> Tracer::poll(const Callback& callback, std::chrono::milliseconds wait, std::size_t limit) {
+  impl_->make_room();
   impl_->in_callback = true;
   const auto leave = [](bool* in_callback) { *in_callback = false; };
   const std::unique_ptr<bool, decltype(leave)> within(&impl_->in_callback, leave);
@@ -188,7 +191,18 @@ Result<std::vector<TableRow>> Tracer::table() const {
   const AttachPlan& plan = *impl_->shared_plan;
   if (!plan.table) return fail(ErrorKind::invalid_argument, "the plan has no table");
   if (impl_->guard) return impl_->guard->rows();
-  auto rows = event::read_rows(impl_->object(), plan);
+  auto rows = event::read_rows(impl_->object(), plan, impl_->kept_stacks);
+  if (rows && impl_->options.sample > 1)
+    for (TableRow& row : *rows) row.scale(impl_->options.sample);
+  return rows;
+}
+
+Result<std::vector<TableRow>> Tracer::take_rows_of_ended() {
+  const AttachPlan& plan = *impl_->shared_plan;
+  if (!plan.table) return fail(ErrorKind::invalid_argument, "the plan has no table");
+  if (impl_->guard || !event::has_stacks(*plan.table)) return std::vector<TableRow>();
+  const auto ended = [](std::uint32_t pid) { return !event::ThreadEnds::exists(pid); };
+  auto rows = event::take_rows_of_ended(impl_->object(), plan, ended, impl_->kept_stacks);
   if (rows && impl_->options.sample > 1)
     for (TableRow& row : *rows) row.scale(impl_->options.sample);
   return rows;

@@ -60,9 +60,9 @@ class BlockFile {
 /// numbers.
 std::uint64_t not_events(const ProbeCounts& counts) {
   std::uint64_t sum = 0;
-  for (const std::uint64_t part :
-       {counts.ring_full, counts.calls_full, counts.unfinished, counts.rejected, counts.undecided, counts.discarded,
-        counts.paired, counts.unmatched, counts.unpaired, counts.not_sampled, counts.held_back, counts.faster})
+  for (const std::uint64_t part : {counts.ring_full, counts.calls_full, counts.unfinished, counts.rejected,
+                                   counts.undecided, counts.discarded, counts.paired, counts.unmatched, counts.unpaired,
+                                   counts.not_sampled, counts.held_back, counts.faster, counts.abandoned})
     if (__builtin_add_overflow(sum, part, &sum)) return UINT64_MAX;
   return sum;
 }

@@ -210,8 +210,9 @@ void DefinitionWriter::counts(std::uint32_t probe, const ProbeCounts& counts) {
                                     counts.unfinished, counts.rejected, counts.undecided, counts.discarded})
     entry_.varint(count);
   put(entry_, counts.missed);
-  for (const std::uint64_t count : {counts.paired, counts.unmatched, counts.unpaired, counts.not_sampled,
-                                    counts.held_back, counts.estimated, counts.faster})
+  for (const std::uint64_t count :
+       {counts.paired, counts.unmatched, counts.unpaired, counts.not_sampled, counts.held_back, counts.estimated,
+        counts.faster, counts.abandoned, counts.given_up})
     entry_.varint(count);
   end(Tag::counts);
 }
