@@ -287,6 +287,10 @@ class Tracer {
   /// What became of the hits of each probe, in the order of AttachPlan::probes (those that add() brought come last).
   /// The numbers are exact after drain().
   [[nodiscard]] std::vector<ProbeCounts> counts() const;
+  /// Calls and spans that have begun and not ended by now, the oldest first: events of their beginnings, whose
+  /// duration() is for how long they have been open, and which lack what only an end has. Empty where no beginnings are
+  /// kept: a trace that only counts them, calls of the kernel by trampolines.
+  [[nodiscard]] std::vector<OwnedEvent> in_flight();
   /// The rows of PlanOptions::table by now, in the order of their keys; exact after detach(). Errors: invalid_argument
   /// (no table was asked for), io. With TraceOptions::sample counts and sums are estimates: of what was looked at,
   /// times that.

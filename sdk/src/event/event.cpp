@@ -139,7 +139,7 @@ std::string_view Event::why_not(std::size_t n) const noexcept {
   }
   if (const auto reason = arg.why_unreadable(); !reason.empty()) return reason;
   if (n >= layout_.max_args || n >= header_->arg_cnt) return "argument was not recorded";
-  if (slots_[n].error == -ENODATA && !std::holds_alternative<FilePlace>(site_->point))
+  if (slots_[n].error == -ENODATA && (arg.result || !std::holds_alternative<FilePlace>(site_->point)))
     return "not known at this end of the call";
   if (slots_[n].error != 0 && slots_[n].text > 0) return failed_step(arg, slots_[n]);
   if (slots_[n].error != 0) return read_error(slots_[n].error);
