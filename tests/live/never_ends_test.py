@@ -154,5 +154,52 @@ def a_program_ends_nothing_of_what_its_process_was_before(run):
     check_equal([span["args"] + span["end_args"] for span in trace.events], [[444, 555]], "spans of the process")
 
 
+def in_flight(run, program, mode, *words):
+    """What is in flight when the time is over."""
+    done = subprocess.run([run.tool, *(word.format(program) for word in words), "-f", "json", "--in-flight", "-d", "1.5", "--",
+                           program, *mode.split()], capture_output=True, text=True, timeout=120)
+    check_equal(done.returncode, 0, done.stderr) if "hang" not in mode else None
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    shown = [line["events"] for line in lines if line["type"] == "in_flight"]
+    check(shown, f"{done.stdout} {done.stderr}")
+    return shown, lines[-1], done.stderr
+
+
+@scenario
+def what_hangs_is_shown_with_what_it_began_with(run):
+    program, threads = build(run), 6
+    shown, summary, notices = in_flight(run, program, f"hang {threads}", *SPAN)
+    check_equal(sorted(each["args"][0] for each in shown[-1]), [5000 + n for n in range(threads)], f"spans: {shown}")
+    ages = [each["duration_ns"] for each in shown[-1]]
+    check_equal(ages, sorted(ages, reverse=True), "the oldest first")
+    check(all(0.2e9 < age < 60e9 for age in ages), f"how long they have been open: {ages}")
+    check_equal(len({each["tid"] for each in shown[-1]}), threads, "threads")
+    check_equal(summary["probes"][0]["in_flight"], threads, f"the account: {notices}")
+    calls, _, _ = in_flight(run, program, f"hang {threads}", "ucall:libc.so.6:pause", "--ustack")
+    check_equal(len(calls[-1]), threads + 1, "calls of all threads and of main()")
+    for call in calls[-1]:
+        check("return" not in call, f"{call}")
+        check(call["ustack"][0].get("function", "").endswith("pause"), f"its stack: {call['ustack']}")
+
+
+@scenario
+def what_ended_is_not_in_flight(run):
+    program = build(run)
+    for mode in ("skip 400", "threads 20"):
+        shown, summary, notices = in_flight(run, program, mode, *SPAN)
+        check_equal((shown[-1], summary["probes"][0]["in_flight"]), ([], 0), f"{mode}: {notices}")
+
+
+@scenario
+def tables_of_latencies_are_ordered_by_the_time_in_all(run):
+    trace = Traced(run, build(run), "skip 3000", "--latency", "--by", "arg0 % 7", probes=SPAN)
+    totals = [row["total"] for row in trace.rows]
+    check_equal(totals, sorted(totals, reverse=True), "rows")
+    spans = Traced(run, build(run), "skip 3000", "--by", "arg0 % 7", "--sum", "duration", probes=SPAN)
+    check_equal(len(spans.rows), len(trace.rows), "rows")
+    for row in trace.rows:
+        check(row["count"] * row["p50"] / 2.2 <= row["total"] <= row["count"] * row["max"], f"a total: {row}")
+
+
 if __name__ == "__main__":
     main()

@@ -278,6 +278,12 @@ void declare_view(CLI::App& app, RawView& raw) {
                  "the kernel hands over no others but those that were among them for a while")
       ->check(whole_number(1, 1000))
       ->type_name("N");
+  app.add_option("--in-flight", raw.in_flight,
+                 "Of spans and calls the N (100 if it is left out) that have begun and not ended, the oldest first, "
+                 "with what was known then: "
+                 "at the end, and each --interval")
+      ->check(whole_number(1, 1000))
+      ->type_name("N");
   app.add_flag("--folded", raw.folded,
                "One line for each stack, as programs that draw flame graphs take them: 'comm;main;serve 17'. The keys "
                "are those of --by, 'comm, ustack' by default, and of hits in the kernel 'comm, ustack, kstack'");
@@ -291,7 +297,7 @@ void declare_view(CLI::App& app, RawView& raw) {
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--interval", raw.interval,
-                 "Show the table, or what is slowest, so far each TIME: 2 (seconds), 500ms, 1m")
+                 "Show the table, or what is slowest or in flight, so far each TIME: 2 (seconds), 500ms, 1m")
       ->transform(seconds())
       ->type_name("TIME");
 }

@@ -277,6 +277,7 @@ void complete_stacks(std::vector<std::string>& words) {
     const bool method = next == "fp" || next == "dwarf" || next.starts_with("fp,") || next.starts_with("dwarf,");
     if (words[i] == "--kstack" && !is_number(next)) words[i] = fmt::format("--kstack={}", kUsualKernelStack);
     if (words[i] == "--ustack" && !is_number(next) && !method) words[i] = "--ustack=dwarf";
+    if (words[i] == "--in-flight" && !is_number(next)) words[i] = "--in-flight=100";
   }
 }
 

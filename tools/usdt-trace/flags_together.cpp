@@ -47,13 +47,21 @@ usdt::Result<void> check_view(const Flags& flags, const RawFlags& raw) {
       Rule{none && !flags.format_string.empty(), "--format-string is of events: --count and tables show none"},
       Rule{view.question && records(flags), "--record is of events, and a table has none"},
       Rule{view.interval && !view.question && view.slowest == 0,
-           "--interval is about a table (see --by, --sum and --hist) or --slowest"},
+           "--interval is about a table (see --by, --sum and --hist), --slowest or --in-flight"},
   });
 }
 
 /// Of what leaves events out, and what wants all of them.
 usdt::Result<void> check_slowest(const Flags& flags) {
   if (flags.view.slowest == 0) return {};
+  if (flags.view.in_flight)
+    return check(std::array{
+        Rule{flags.count_only, "--in-flight shows beginnings, and --count keeps none"},
+        Rule{records(flags) || !flags.replay.empty(), "--in-flight: a recording has no beginnings without an end"},
+        Rule{flags.sample > 1 || flags.max_rate > 0 || flags.max_overhead > 0,
+             "--in-flight looks at all of them: --sample, --max-rate and --max-overhead do not go with it"},
+        Rule{has_limit(flags), "--in-flight shows so many beginnings: --max-events does not go with it"},
+    });
   return check(std::array{
       Rule{flags.count_only, "--slowest shows events, and --count has none"},
       Rule{records(flags), "--record takes all events: --slowest goes with its --replay"},

@@ -80,6 +80,11 @@ std::string Ledger::headline(const Account& total) const {
                        lost_text(total));
   if (flags_.view.question)
     return fmt::format("{} of {} in the table; lost: {}", total.delivered, all, lost_text(total));
+  if (flags_.view.in_flight) {
+    const std::uint64_t begun = plan_.spans ? total.begun() : total.hits;
+    return fmt::format("{} in flight of {}; lost: {}", total.unfinished, counted(begun, plan_.spans ? "span" : "call"),
+                       lost_text(total));
+  }
   if (flags_.view.slowest > 0)
     return fmt::format("the {} slowest of {}; lost: {}", std::min<std::uint64_t>(total.delivered, flags_.view.slowest),
                        plan_.spans ? counted(total.begun(), "span") : counted(total.hits, "call"), lost_text(total));

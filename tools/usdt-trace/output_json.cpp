@@ -65,7 +65,7 @@ class JsonOutput final : public Output {
   void slowest(const usdt::SlowestEvents& events) override {
     json_.Reset(object_);
     json_.StartObject();
-    head("slowest");
+    head(view_.in_flight ? "in_flight" : "slowest");
     json_key(json_, "events"), json_.StartArray();
     for (const usdt::KeptEvent& kept : events.events()) {
       around_.begin(kept);
@@ -434,7 +434,7 @@ class JsonOutput final : public Output {
   /// The end of a call of a kernel function.
   void returned(const usdt::Event& event) {
     for (std::size_t n = 0; printed_.of(event.site()).empty() && n < event.arg_count(); ++n) {
-      if (!event.arg_info(n).result || event.arg_info(n).derived) continue;
+      if (!event.arg_info(n).result || event.arg_info(n).derived || view_.in_flight) continue;
       json_key(json_, "return");
       unasked(event, n);
     }

@@ -86,7 +86,8 @@ void TextOutput::show_line(const usdt::Event& event) {
   const PrintList& list = printed_.of(event.site());
   if (list.empty()) {
     for (std::size_t n = 0; n < event.arg_count(); ++n)
-      if (!event.arg_info(n).derived) show_piece([&] { show_named(event, n); });
+      if (!event.arg_info(n).derived && !(view_.in_flight && event.arg_info(n).result))
+        show_piece([&] { show_named(event, n); });
   }
   for (std::size_t i = 0; i < list.size(); ++i) show_piece([&] { show_item(event, list[i], i); });
   if (event.duration() > 0 && !ranked) show_piece([&] { out_.print(" took={}", took()); });

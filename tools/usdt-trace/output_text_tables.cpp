@@ -30,8 +30,8 @@ void TextOutput::slowest(const usdt::SlowestEvents& events) {
   if (!redraws()) show_when();
   const std::uint64_t at = out_.printed();
   if (format_.empty())
-    out_.print("{:>10} {:<15} {:<15} {:<7} {:<7} {:<{}} ARGUMENTS\n", "TOOK", "TIME", "COMMAND", "PID", "TID", "PROBE",
-               terminal.interactive ? probe_width_ : 0);
+    out_.print("{:>10} {:<15} {:<15} {:<7} {:<7} {:<{}} ARGUMENTS\n", view_.in_flight ? "OPEN" : "TOOK", "TIME",
+               "COMMAND", "PID", "TID", "PROBE", terminal.interactive ? probe_width_ : 0);
   for (const usdt::KeptEvent& kept : events.events()) {
     around_.begin(kept);
     show_event(*kept.event);

@@ -137,7 +137,7 @@ usdt::Result<void> add_histogram(const RawView& raw, View& view, usdt::TableQues
 usdt::Result<void> add_latency(View& view, usdt::TableQuestion& question) {
   view.latency = true;
   view.value = "duration";
-  view.shown = {Shown::count, Shown::p50, Shown::p90, Shown::p99, Shown::p999, Shown::maximum};
+  view.shown = {Shown::count, Shown::p50, Shown::p90, Shown::p99, Shown::p999, Shown::maximum, Shown::sum};
   auto duration = parse(view.value, "--latency");
   if (!duration) return usdt::fail(duration.error());
   question.value = *duration;
@@ -202,7 +202,12 @@ usdt::Result<View> parse_view(const RawView& raw) {
     return usdt::fail(ErrorKind::invalid_argument,
                       "--slowest shows events, and a table has none: --by, --sum, --hist, --latency and their like do "
                       "not go with it");
-  view.slowest = raw.slowest;
+  if (raw.in_flight > 0 && (wanted || raw.slowest > 0))
+    return usdt::fail(ErrorKind::invalid_argument,
+                      "--in-flight shows what has not ended: neither tables (--by, --sum, --hist, --latency and their "
+                      "like) nor --slowest go with it");
+  view.in_flight = raw.in_flight > 0;
+  view.slowest = std::max(raw.slowest, raw.in_flight);
   if (!wanted && raw.top)
     return usdt::fail(ErrorKind::invalid_argument, "--top is about a table: see --by, --sum and --hist");
   if (raw.top) view.top = *raw.top;

@@ -162,6 +162,7 @@ usdt::Result<void> Question::attach_once() {
   auto tracer = start(std::move(options));
   if (!tracer) return usdt::fail(tracer.error());
   tracer_.emplace(std::move(*tracer));
+  if (flags_.view.in_flight) tracer_->leave_out_faster(std::chrono::nanoseconds::max());
   begin_output();
   return {};
 }
@@ -244,6 +245,7 @@ void Question::detach() {
 
 void Question::finish() {
   report_changes();
+  find_in_flight();  // while it can be told who goes on
   detach();
   flush();
   while (shown_ < flags_.max_events) {

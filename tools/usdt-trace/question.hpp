@@ -92,6 +92,7 @@ class Question {
   void report_given_up();
   void keep_if_slow(const usdt::Event& event);
   void name_stacks_of_slowest();
+  void find_in_flight();
   usdt::Result<std::size_t> take(std::chrono::milliseconds wait);
   void pause_while_recording(std::size_t events) const;
   usdt::Result<void> show_table_so_far();

@@ -43,7 +43,9 @@ usdt::Result<void> Question::show_table_so_far() {
   const bool first = next_table_ == Clock::time_point();
   next_table_ = first || now - next_table_ > interval ? now + interval : next_table_ + interval;
   if (first) slicer_ = HeatSlicer(wall_time());
-  return first ? usdt::Result<void>() : show_table(false);
+  if (first) return {};
+  find_in_flight();
+  return show_table(false);
 }
 
 void Question::name_new_stacks() {
@@ -97,7 +99,19 @@ usdt::Result<void> Question::show_table(bool last) {
 
 /// What is kept decides what the kernel leaves out from now on: stacks, which take a while, are for later.
 void Question::keep_if_slow(const usdt::Event& event) {
+  if (flags_.view.in_flight) return;
   if (slowest_.add(event, around_->wall_offset())) tracer_->leave_out_faster(slowest_.least());
+}
+
+/// With --in-flight these are what is shown, in the place of the slowest.
+void Question::find_in_flight() {
+  if (!flags_.view.in_flight) return;
+  slowest_ = usdt::SlowestEvents(flags_.view.slowest);
+  for (const usdt::OwnedEvent& open : tracer_->in_flight()) {
+    around_->begin(*open);
+    slowest_.add(*open, around_->wall_offset());
+  }
+  name_stacks_of_slowest();
 }
 
 /// While their processes live.

@@ -117,7 +117,7 @@ bool View::is_about_durations() const {
 }
 
 usdt::Int128 weight_of(const View& view, const ShownRow& row) {
-  const Shown by = view.shown.size() > 1 ? view.shown[1] : Shown::count;
+  const Shown by = view.latency ? Shown::sum : view.shown.size() > 1 ? view.shown[1] : Shown::count;
   if (const auto real = row.real(by)) return order_of(*real);
   switch (by) {
     case Shown::count:
@@ -198,7 +198,7 @@ std::string header_of(Shown shown, const View& view) {
     case Shown::count:
       return "COUNT";
     case Shown::sum:
-      return fmt::format("SUM({})", view.value);
+      return view.latency ? "TOTAL" : fmt::format("SUM({})", view.value);
     case Shown::average:
       return fmt::format("AVG({})", view.value);
     case Shown::minimum:

@@ -35,6 +35,7 @@ struct View {
   std::size_t top = SIZE_MAX;                           ///< rows that are shown
   std::optional<double> interval;                       ///< seconds from one look at it to the next
   std::size_t slowest = 0;                              ///< so many events are shown; 0: a table, or all of them
+  bool in_flight = false;                               ///< these are beginnings of what has not ended
   /// Stacks are among the keys.
   bool user_stacks = false, kernel_stacks = false;
   [[nodiscard]] bool has_stacks() const { return user_stacks || kernel_stacks; }
@@ -60,6 +61,7 @@ struct RawView {
   std::uint32_t max_rows = 4096;
   std::optional<std::uint64_t> top;
   std::size_t slowest = 0;
+  std::size_t in_flight = 0;
   std::optional<double> interval;
 };
 

@@ -142,7 +142,7 @@ void write_table(JsonWriter& json, const ShownTable& what) {
     truncated(json, row.keys);
     stack_end(json, row.keys);
     for (const Shown each : view.shown) {
-      json_key(json, member_of(each));
+      json_key(json, view.latency && each == Shown::sum ? "total" : member_of(each));
       const auto real = row.real(each);
       real ? json_real(json, *real) : number(json, number_of(each, row));
     }
