@@ -53,6 +53,10 @@ struct TableQuestion {
 /// linear_buckets() of a real: at most so many between `min` and `max`.
 inline constexpr std::size_t kMostRealBuckets = 1024;
 
+/// A key that tells the values of `value` apart, of texts too that begin alike for longer than a key has room: for who
+/// counts values and does not show them (KeyForm::fingerprint).
+[[nodiscard]] Expression fingerprint(Expression value);
+
 /// Numbers from `first` to `last`, both of them. Those of the ends of linear buckets are INT64_MIN and UINT64_MAX.
 struct Bucket {
   Int128 first = 0;
@@ -81,7 +85,10 @@ struct RealBucket {
 /// How a number that is a key is shown.
 enum class KeyForm : std::uint8_t {
   decimal,
-  hex,   ///< "hex(x)"
+  hex,  ///< "hex(x)"
+  /// fingerprint() of a text, a TableText: 16 bytes in its place. Of a text beyond 511 bytes they are of the first 511,
+  /// and it is `truncated`.
+  fingerprint,
   ipv4,  ///< "ntop(x)": the bytes of the number as they are in memory
 };
 

@@ -119,6 +119,7 @@ TableKey key_of(const TableColumn& column, const usdt_row& row, const AttachPlan
     std::memcpy(&key, at, sizeof(key));
     return stacks.of(key, *column.field);
   }
+  if (column.form == KeyForm::fingerprint) return expr::Fingerprint::key_of(at);
   const bool of_site = column.field && expr::is_site_word(*column.field);
   if (column.type == ExpressionType::text && !of_site) return text_of(at, column);
   std::uint64_t bits = 0;

@@ -179,15 +179,30 @@ void Compiler::both(const Node& node) {
     move(1, 0);
     return leaf(left, 0);
   }
-  value(left);
-  const int spill = kSpills + 8 * std::min(spilled_, kMostSpills - 1);
-  nested_ |= spilled_ >= kMostSpills;
-  store(kFrame, spill, 0);
+  // What needs more room comes first, while there is most of it: there is no order in which operands are looked at.
+  const bool right_first = room_for(right) > room_for(left);
+  value(right_first ? right : left);
+  const int kept = spill(0);
+  store(kFrame, kept, 0);
   ++spilled_;
-  value(right);
+  value(right_first ? left : right);
   --spilled_;
+  if (right_first) return load(BPF_LDX | BPF_MEM | kDouble, 1, kFrame, kept);
   move(1, 0);
-  load(BPF_LDX | BPF_MEM | kDouble, 0, kFrame, spill);
+  load(BPF_LDX | BPF_MEM | kDouble, 0, kFrame, kept);
+}
+
+/// How many words of the scratch room the value of `node` takes, while others wait there.
+int Compiler::room_for(const Node& node) {
+  const bool of_texts = is_comparison(node.op) && node.of[0].type == ExpressionType::text;
+  if (of_texts) return kRoomForTexts;
+  if (node.op == Op::matches) return static_cast<TextMatch>(node.bits) == TextMatch::glob ? kRoomForPattern : 0;
+  if (is_leaf(node) || node.of.empty()) return 0;
+  int most = 0;
+  for (const Node& each : node.of) most = std::max(most, room_for(each));
+  const bool waits = node.of.size() == 2 && node.op != Op::logical_and && node.op != Op::logical_or &&
+                     !is_leaf(node.of[0]) && !is_leaf(node.of[1]);
+  return waits ? std::max(most, 1 + std::min(room_for(node.of[0]), room_for(node.of[1]))) : most;
 }
 
 /// r0 = r0 OP r1

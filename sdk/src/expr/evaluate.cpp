@@ -44,6 +44,7 @@ class Evaluator {
       case Op::linear_bucket:
         return linear_bucket(node);
       case Op::part:
+      case Op::fingerprint:
       case Op::hex:
       case Op::ntop:
         return value(node.of[0]);

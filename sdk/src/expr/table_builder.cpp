@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "expr/glob.hpp"
 #include "expr/numbers.hpp"
 #include "expr/row.hpp"
 #include "expr/site_words.hpp"
@@ -69,6 +70,15 @@ std::optional<TableKey> key_of(const Node& key, std::uint32_t size, const TypedE
   if (key.type == ExpressionType::text && expr::is_site_word(key)) {
     auto text = facts.site_text(static_cast<HitField>(key.bits));
     return text ? std::optional<TableKey>(TableText{std::move(*text), false}) : std::nullopt;
+  }
+  if (key.op == Operator::fingerprint) {
+    const Node& of = key.of[0];
+    auto text = facts.text(question.args()[of.bits]);
+    if (!text) return std::nullopt;
+    const std::size_t nul = expr::ends_at_nul(of) ? text->find('\0') : text->npos;
+    const bool cut = nul == text->npos && facts.is_cut(question.args()[of.bits]);
+    text = text->substr(0, std::min(nul, expr::kLongestLook));
+    return expr::Fingerprint::of(*text, cut || text->size() == expr::kLongestLook).key();
   }
   if (key.type == ExpressionType::text) {
     const bool name = key.op == Operator::field;

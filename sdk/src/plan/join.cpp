@@ -140,6 +140,7 @@ Result<AttachPlan> append_plan(AttachPlan whole, AttachPlan part) {
   if (whole.table) {
     if (std::string why = expr::why_other_rows(*whole.table, *part.table); !why.empty())
       return fail(ErrorKind::invalid_argument, std::move(why));
+    for (TypedExpression& each : part.filters) each = each.with_signs_of(*whole.table);
   }
   append(whole, std::move(part));
   return whole;

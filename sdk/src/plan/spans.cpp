@@ -353,6 +353,9 @@ class SpanMaker {
         return wrong("what is asked about is of another type at one beginning than at another");
       filter = typed->second;
     }
+    if (plan_.table) {
+      for (TypedExpression& each : plan_.filters) each = each.with_signs_of(*plan_.table);
+    }
     return {};
   }
 
@@ -380,6 +383,8 @@ class SpanMaker {
         plan_.table = std::move(*table);
       else if (const auto why = expr::why_other_rows(*plan_.table, *table); !why.empty())
         return wrong(why);
+      else if (!options_.rows)
+        expr::join_signs(*plan_.table, *table);
     }
     const auto same = std::ranges::find(plan_.filters, *typed);
     if (same != plan_.filters.end())

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "expr/compile.hpp"
 #include "expr/near_names.hpp"
 #include "expr/row.hpp"
 #include "plan/find_value.hpp"
@@ -29,7 +30,7 @@ void take_lengths(const ExpressionNode& node, const std::vector<std::size_t>& pl
 }  // namespace
 
 ValueAdder::ValueAdder(const Expression* where, const TableQuestion* table, const PlannedTable* rows)
-    : table_question_(table) {
+    : table_question_(table), rows_are_made_(rows != nullptr) {
   if (table != nullptr && rows != nullptr) table_ = *rows;
   if (table != nullptr) {
     question_ = expr::row_of(where, *table);
@@ -107,7 +108,10 @@ Result<TypedExpression> ValueAdder::ask(resolve::TypedArgs& list, resolve::Follo
   }
   take_lengths(question_->root, places, asked);
   auto typed = TypedExpression::check(*question_, asked, places);
-  if (!typed || typed->root().op != Operator::row) return typed;
+  if (!typed) return typed;
+  // Whether programs have room for it does not depend on where they run.
+  if (auto code = expr::compile(*typed, {}); !code) return fail(code.error());
+  if (typed->root().op != Operator::row) return typed;
   if (auto same = add_row(*typed, list.args); !same) return fail(same.error());
   return typed;
 }
@@ -119,7 +123,16 @@ Result<void> ValueAdder::add_row(const TypedExpression& row, const std::vector<A
     table_ = std::move(*table);
   else if (auto why = expr::why_other_rows(*table_, *table); !why.empty())
     return fail(ErrorKind::invalid_argument, std::move(why));
+  else if (!rows_are_made_)
+    expr::join_signs(*table_, *table);
   return {};
+}
+
+void ValueAdder::take(AttachPlan& plan) && {
+  plan.filters = std::move(filters_);
+  plan.table = std::move(table_);
+  if (!plan.table) return;
+  for (TypedExpression& each : plan.filters) each = each.with_signs_of(*plan.table);
 }
 
 Index<TypedExpression> ValueAdder::intern(TypedExpression filter) {

@@ -38,10 +38,8 @@ class ValueAdder {
              std::span<const resolve::TextAndLength> lengths = {});
   /// Paths that led nowhere at any point where their argument is: the first fault of one. Errors: invalid_argument.
   [[nodiscard]] Result<void> check() const;
-  /// What is asked, typed for each kind of point.
-  [[nodiscard]] Table<TypedExpression> take_filters() && { return std::move(filters_); }
-  /// The table that all of them make rows of.
-  [[nodiscard]] std::optional<PlannedTable> take_table() && { return std::move(table_); }
+  /// Moves to the plan what is asked, typed for each kind of point, and the table that all of them make rows of.
+  void take(AttachPlan& plan) &&;
 
  private:
   struct Outcome {
@@ -58,6 +56,7 @@ class ValueAdder {
 
   std::optional<Expression> question_;
   const TableQuestion* table_question_;
+  bool rows_are_made_;  ///< already, with columns as they are
   std::optional<PlannedTable> table_ = {};
   std::map<const ValuePath*, Outcome> outcomes_;
   Table<TypedExpression> filters_;
