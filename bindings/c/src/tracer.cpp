@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <ctime>
 #include <deque>
 #include <utility>
 
@@ -168,14 +167,7 @@ usdt::Result<std::unique_ptr<usdtc_tracer>> start(const usdtc_plan& plan, const 
 
 }  // namespace
 
-std::int64_t wall_offset_now() noexcept {
-  const auto nanoseconds = [](clockid_t clock) {
-    timespec now{};
-    ::clock_gettime(clock, &now);
-    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-  };
-  return nanoseconds(CLOCK_REALTIME) - nanoseconds(CLOCK_MONOTONIC);
-}
+std::int64_t wall_offset_now() noexcept { return usdt::read_clocks().wall_offset; }
 
 usdtc_ledger ledger_of(std::span<const usdt::ProbeCounts> probes, std::optional<std::uint64_t> missed,
                        std::uint64_t undecided) {

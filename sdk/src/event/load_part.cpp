@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <ctime>
 #include <iterator>
 #include <utility>
 
@@ -15,6 +14,7 @@
 #include "event/stock_program.hpp"
 #include "trace.bpf.hpp"
 #include "usdt/bpf/filter.h"
+#include "usdt/clock.hpp"
 
 namespace usdt::event {
 namespace {
@@ -213,11 +213,7 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
                 .constants = constants};
 }
 
-std::uint64_t rate_start_now() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return (static_cast<std::uint64_t>(now.tv_sec) - 1) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
-}
+std::uint64_t rate_start_now() { return event_clock() - 1'000'000'000; }
 
 bool follows_family(const TraceOptions& options) { return options.descendants_only || options.family_of; }
 

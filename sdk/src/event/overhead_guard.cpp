@@ -10,13 +10,13 @@
 
 #include "event/row_map.hpp"
 #include "sys/blocked_signals.hpp"
+#include "usdt/clock.hpp"
 
 namespace usdt::event {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
-using Clock = std::chrono::steady_clock;  // CLOCK_MONOTONIC, as that of events
 
 /// How often the account is looked at; to look takes a hundredth of the time at most.
 constexpr nanoseconds kOften = milliseconds(10), kSeldom = milliseconds(200);
@@ -30,7 +30,7 @@ constexpr double kSurelySeen = 0.7;
 /// Weights that are remembered, for events that are still in the ring.
 constexpr std::size_t kMostWeights = 8192;
 
-nanoseconds now() { return Clock::now().time_since_epoch(); }
+nanoseconds now() { return nanoseconds(event_clock()); }
 
 }  // namespace
 

@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +19,7 @@
 #include <utility>
 
 #include "follow/changing_files.hpp"
+#include "follow/clock.hpp"
 #include "follow/exec_hold.hpp"
 #include "follow/file_looks.hpp"
 #include "follow/followed_processes.hpp"
@@ -58,11 +58,7 @@ using follow::MappedFile;
 using follow::TaskEvent;
 using Kind = sys::TaskRecord::Kind;
 
-std::uint64_t now() noexcept {
-  timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
-}
+using follow::now;
 
 }  // namespace
 

@@ -447,7 +447,7 @@ struct usdtc_event_info {
   uint32_t probe; /* its number in the plan */
   uint32_t site;  /* its number in the plan; events of one site have the same arguments */
   uint32_t arg_count;
-  uint64_t time;     /* of the hit, of a call that of its entry: ns of CLOCK_MONOTONIC */
+  uint64_t time;     /* of the hit, of a call that of its entry: ns of CLOCK_MONOTONIC, of the initial time namespace */
   uint64_t duration; /* of calls ("ucall:", "fsession:") from entry to return, ns; else 0 */
   uint32_t pid;      /* the process, as the tracer's pid namespace numbers it */
   uint32_t tid;      /* the thread, likewise */
