@@ -205,4 +205,20 @@ bool ends_with_call(Machine machine, std::span<const std::uint8_t> bytes) noexce
   return false;
 }
 
+bool returns_from_signal(Machine machine, std::span<const std::uint8_t> bytes) noexcept {
+  const auto begins_with = [&](std::initializer_list<std::uint8_t> code) {
+    return bytes.size() >= code.size() && std::equal(code.begin(), code.end(), bytes.begin());
+  };
+  switch (machine) {
+    case Machine::x86_64:  // mov $15,%rax or %eax; syscall
+      return begins_with({0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}) ||
+             begins_with({0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05});
+    case Machine::i386:  // mov $173,%eax; int $0x80, and pop %eax; mov $119,%eax; int $0x80
+      return begins_with({0xb8, 0xad, 0, 0, 0, 0xcd, 0x80}) || begins_with({0x58, 0xb8, 0x77, 0, 0, 0, 0xcd, 0x80});
+    case Machine::aarch64:  // mov x8, #139; svc #0
+      return begins_with({0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4});
+  }
+  return false;
+}
+
 }  // namespace usdt::arch

@@ -51,4 +51,9 @@ struct Instruction {
 constexpr std::size_t kLongestCall = 8;
 [[nodiscard]] bool ends_with_call(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
 
+/// Whether `bytes` are where a signal handler returns to: they begin with the system call that ends a signal, as C
+/// libraries and vDSOs have it (which debuggers go by, too), and nothing called it.
+constexpr std::size_t kLongestSignalReturn = 9;
+[[nodiscard]] bool returns_from_signal(Machine machine, std::span<const std::uint8_t> bytes) noexcept;
+
 }  // namespace usdt::arch
