@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <utility>
 
@@ -21,6 +22,9 @@ constexpr std::uint64_t kMostLookedAt = 1 << 20;
 tl::unexpected<Error> refuse(std::string message, const PathStep& step) {
   return fail(Error{ErrorKind::invalid_argument, std::move(message), 0, step.column});
 }
+
+/// The index of an element as it was written.
+std::int64_t index_of(const PathStep& step) noexcept { return static_cast<std::int64_t>(step.index); }
 
 /// "foo *" of "struct foo **" and so on: the type's name, and how many pointers to it.
 std::pair<std::string, unsigned> split_pointers(std::string_view text) {
@@ -217,17 +221,14 @@ Result<Follower::Object> Follower::take_member(Object object, const PathStep& st
     return refuse(fmt::format("{} is no pointer but {}: write {}.{}", object.text, type->text, object.text, step.name),
                   step);
   if (arrow && !pointer) return refuse(fmt::format("{} is no pointer but {}", object.text, type->text), step);
-  if (!arrow && pointer)
-    return refuse(fmt::format("{} is a pointer ({}): write {}->{}", object.text, type->text, object.text, step.name),
-                  step);
-  if (arrow) {
+  if (pointer) {  // of which "." is taken for "->", as by debuggers
     const TypeRef target = target_of(object.type, *type);
     object = dereferenced(std::move(object), target);
     type = info(object.type);
     if (!type) return fail(std::move(type.error()));
   }
   if (type->type.kind != TypeKind::structure || object.type.pointers > 0)
-    return refuse(fmt::format("{} has no members: it is {}", arrow ? "*" + object.text : object.text,
+    return refuse(fmt::format("{} has no members: it is {}", pointer ? "*" + object.text : object.text,
                               type->text.empty() ? "void" : type->text),
                   step);
   auto found = find_member(object.type.id, step.name);
@@ -264,7 +265,8 @@ Result<Follower::Object> Follower::take_list_element(const Object& object, const
                                                      const PathStep& step) const {
   if (step.kind == PathStep::Kind::dereference)
     return refuse(fmt::format("{} is no pointer but a list: write {}[0]", object.text, object.text), step);
-  if (step.index >= list.length->most(arch_.word_size)) return refuse("an element beyond any list", step);
+  if (step.index >= list.length->most(arch_.word_size))
+    return refuse(index_of(step) < 0 ? "a list has no elements before its first" : "an element beyond any list", step);
   Object element = element_of(object, list, step.index);
   element.text = object.followed_by(fmt::format("[{}]", step.index));
   return element;
@@ -276,7 +278,7 @@ Result<Follower::Object> Follower::take_element(Object object, const PathStep& s
   if (!type) return fail(std::move(type.error()));
   if (const auto list = list_of(object)) return take_list_element(object, *list, step);
   const bool star = step.kind == PathStep::Kind::dereference;
-  std::string text = star ? "*" + object.text : object.followed_by(fmt::format("[{}]", step.index));
+  std::string text = star ? "*" + object.text : object.followed_by(fmt::format("[{}]", index_of(step)));
   const bool array = type->type.kind == TypeKind::array;
   if (!array && type->type.kind != TypeKind::pointer && type->type.kind != TypeKind::text)
     return refuse(fmt::format("{} is no pointer{} but {}", object.text, star ? "" : " or array", type->text), step);
@@ -289,7 +291,7 @@ Result<Follower::Object> Follower::take_element(Object object, const PathStep& s
     return refuse(fmt::format("{} has {} elements, the last one [{}]", object.text, *type->count,
                               *type->count == 0 ? 0 : *type->count - 1),
                   step);
-  if (step.index > (std::uint64_t{1} << 40) / std::max<std::uint32_t>(element->type.size, 1))
+  if (std::abs(index_of(step)) > (std::int64_t{1} << 40) / std::max<std::int64_t>(element->type.size, 1))
     return refuse("an element beyond any array", step);
   if (!array) object = dereferenced(std::move(object), target);
   object.place = moved(std::move(object.place), step.index * element->type.size);
