@@ -32,12 +32,18 @@ usdt::Result<void> check_view(const Flags& flags, const RawFlags& raw) {
   const View& view = flags.view;
   const bool none = flags.no_events();
   const bool replays = !flags.replay.empty();
+  const bool csv = flags.format == Format::csv;
   // A live table is looked at some 20 times a second; the events of a recording have their own times.
   constexpr double shortest = 0.1;
   return check(std::array{
       Rule{replays && view.interval && !view.heat_map,
            "--interval does not go with --replay but for --heatmap: a table of it is of all of a recording"},
       Rule{view.folded && flags.format == Format::json, "--folded is text: JSON has the stacks anyway"},
+      Rule{csv && (view.folded || !flags.format_string.empty()),
+           "--format csv has columns: --folded and --format-string are lines of their own"},
+      Rule{csv && !flags.print.for_probes.empty(),
+           "--format csv has the same columns for all probes: one --print LIST"},
+      Rule{csv && !flags.question.empty(), "--format csv is of one question: those of a script have different columns"},
       Rule{view.heat_map && !replays && *view.interval < shortest,
            "--heatmap: of less than 100 ms a live trace does not know what came when; --record and --replay do"},
       Rule{flags.count_only && records(flags), "--count has no events to record"},

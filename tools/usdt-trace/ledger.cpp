@@ -58,6 +58,7 @@ void Ledger::print() const {
   if (total.ring_full > 0) say(fmt::format("  a larger --ring-size than {} MiB loses fewer", flags_.ring_megabytes));
   if (total.table_full > 0) say(fmt::format("  more --max-rows than {} lose fewer", flags_.view.question->max_rows));
   hint_at_children();
+  hint_at_command();
 }
 
 /// What became of all hits, in one line.
@@ -175,6 +176,34 @@ void Ledger::hint_at_children() const {
                   children.size() == 1 ? "a child" : fmt::format("{} descendants", children.size()),
                   fmt::join(children.begin(), children.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
                   shown < children.size() ? ", ..." : ""));
+}
+
+/// A command that ran something else than what is traced had no hits for that reason.
+void Ledger::hint_at_command() const {
+  if (!facts_.command_ended || plan_.files.empty() || facts_.summary.total().hits > 0) return;
+  const std::string& word = flags_.command.front();
+  std::error_code unknown;
+  std::filesystem::path program = word;
+  if (word.find('/') == word.npos) {
+    auto found = usdt::find_program(word);
+    if (!found) return;
+    program = std::move(*found);
+  }
+  std::vector<std::string> traced;
+  for (const usdt::PlannedFile& file : plan_.files) {
+    // Libraries are for whoever opens them.
+    if (file.target.path.filename().native().find(".so") != std::string::npos) return;
+    if (std::filesystem::equivalent(file.target.access, program, unknown)) return;
+    traced.push_back(file.target.path.native());
+  }
+  std::ranges::sort(traced);
+  traced.erase(std::unique(traced.begin(), traced.end()), traced.end());
+  constexpr std::size_t most = 3;
+  const std::size_t shown = std::min(traced.size(), most);
+  say(fmt::format("  the command ran {}; what is traced is in {}{}, which nothing that it started came by",
+                  program.native(),
+                  fmt::join(traced.begin(), traced.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                  shown < traced.size() ? fmt::format(" and {}", counted(traced.size() - shown, "more file")) : ""));
 }
 
 /// Why there are fewer events than hits where that was asked for.

@@ -106,10 +106,21 @@ ShortNames::ShortNames(const usdt::AttachPlan& plan, std::size_t probes) : plan_
   know(probes);
 }
 
+namespace {
+
+/// Whether the name of a USDT probe, pasted, would mean a function: its provider is called as a prefix is.
+bool means_something_else(const std::string& name) {
+  const auto pattern = usdt::parse_pattern(name);
+  return pattern && !std::holds_alternative<usdt::ProbePattern>(*pattern);
+}
+
+}  // namespace
+
 void ShortNames::know(std::size_t probes) {
   for (; known_ < std::min(probes, names_.size()); ++known_) {
     const usdt::PlannedProbe& probe = plan_->probes[usdt::Index<usdt::PlannedProbe>(known_)];
     std::string name = fmt::format("{}:{}", probe.provider, probe.name);
+    if (probe.file && !probe.function && means_something_else(name)) name = usdt::full_name(*plan_, probe);
     const auto [first, is_new] = first_of_.try_emplace(name, known_);
     if (is_new)
       names_[known_] = std::move(name);
@@ -159,6 +170,7 @@ void Output::give_up() {
 
 std::unique_ptr<Output> line_output(const usdt::AttachPlan& plan, const Printed& printed, const Flags& flags,
                                     Surroundings& around, usdt::tools::Stream& out) {
+  if (flags.format == Format::csv) return csv_output(plan, printed, flags, around, out);
   return flags.format == Format::json ? json_output(plan, printed, flags, around, out)
                                       : text_output(plan, printed, flags, around, out);
 }

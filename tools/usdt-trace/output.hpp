@@ -12,6 +12,7 @@
 #include "flags.hpp"
 #include "following.hpp"
 #include "heat_map.hpp"
+#include "rates.hpp"
 #include "surroundings.hpp"
 #include "usdt/usdt.hpp"
 
@@ -75,21 +76,26 @@ class Output {
   /// Something that came while the trace runs.
   void followed(const usdt::Followed& followed) { write_followed(followed); }
   void summary(const Summary& summary) { write_summary(summary); }
-  /// The rows of Flags::view so far, or in the end, and how they are estimated. Recordings have none: they are of
-  /// events.
-  virtual void table(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows,
-                     const std::optional<usdt::Overhead>& overhead) {
-    static_cast<void>(table);
-    static_cast<void>(rows);
-    static_cast<void>(overhead);
-  }
+  /// A look at the rows of Flags::view.
+  struct TableLook {
+    const usdt::PlannedTable& table;
+    const std::vector<usdt::TableRow>& rows;
+    const std::optional<usdt::Overhead>& overhead;  ///< how they are estimated
+    const Rates* rates = nullptr;                   ///< null: they are not known
+    bool last = true;                               ///< there will be no further one
+  };
+  /// The rows so far, or in the end. Recordings have none: they are of events.
+  virtual void table(const TableLook& look) { static_cast<void>(look); }
   /// With --heatmap instead of that: what came since the slice before. `last`: there will be no further one.
   virtual void heat(const HeatSlice& slice, bool last) {
     static_cast<void>(slice);
     static_cast<void>(last);
   }
-  /// With --slowest instead of events: those that took longest so far, or in the end.
-  virtual void slowest(const usdt::SlowestEvents& events) { static_cast<void>(events); }
+  /// With --slowest instead of events: those that took longest so far, or in the end (`last`).
+  virtual void slowest(const usdt::SlowestEvents& events, bool last) {
+    static_cast<void>(events);
+    static_cast<void>(last);
+  }
   /// Bytes that are buffered.
   [[nodiscard]] std::uint64_t pending() const noexcept { return out_.printed() - out_.written(); }
   /// Hands them to the kernel.
@@ -201,6 +207,8 @@ class Columns {
                                                   const Flags& flags, Surroundings& around, usdt::tools::Stream& out);
 [[nodiscard]] std::unique_ptr<Output> text_output(const usdt::AttachPlan& plan, const Printed& printed,
                                                   const Flags& flags, Surroundings& around, usdt::tools::Stream& out);
+[[nodiscard]] std::unique_ptr<Output> csv_output(const usdt::AttachPlan& plan, const Printed& printed,
+                                                 const Flags& flags, Surroundings& around, usdt::tools::Stream& out);
 [[nodiscard]] std::unique_ptr<Output> json_output(const usdt::AttachPlan& plan, const Printed& printed,
                                                   const Flags& flags, Surroundings& around, usdt::tools::Stream& out);
 

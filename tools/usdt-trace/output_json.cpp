@@ -62,7 +62,7 @@ class JsonOutput final : public Output {
     Output::printed(1);
   }
 
-  void slowest(const usdt::SlowestEvents& events) override {
+  void slowest(const usdt::SlowestEvents& events, bool /*last*/) override {
     json_.Reset(object_);
     json_.StartObject();
     head("slowest");
@@ -105,14 +105,13 @@ class JsonOutput final : public Output {
     if (!names(list, usdt::HitField::ustack)) user_stack();
   }
 
-  void table(const usdt::PlannedTable& table, const std::vector<usdt::TableRow>& rows,
-             const std::optional<usdt::Overhead>& overhead) override {
+  void table(const TableLook& look) override {
     json_.Reset(object_);
     json_.StartObject();
     head("table");
     sampled();
-    if (overhead) write_overhead(*overhead);
-    write_table(json_, {view_, plan(), table, rows});
+    if (look.overhead) write_overhead(*look.overhead);
+    write_table(json_, {view_, plan(), look.table, look.rows, look.rates});
     json_.EndObject();
     put_line();
   }

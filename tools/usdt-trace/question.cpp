@@ -14,6 +14,7 @@
 #include "common/report.hpp"
 #include "notice.hpp"
 #include "output.hpp"
+#include "rivals.hpp"
 #include "signals.hpp"
 
 namespace usdt_trace {
@@ -260,11 +261,13 @@ void Question::finish() {
                   Ledger::Facts{.summary = summary(),
                                 .shown = shown_,
                                 .followed = following_.begun(),
-                                .nothing_left = nothing_left_ && !run_.command()});
+                                .nothing_left = nothing_left_ && !run_.command(),
+                                .command_ended = run_.command_ended().has_value()});
   for (Sink& sink : sinks_)
     if (sink.is_written()) sink.output().summary(ledger_->summary());
   flush();
   ledger_->print();
+  for (const std::string& line : hints_at_rivals(flags_, tracer_->plan(), ledger_->summary())) notice(flags_, line);
   for (const std::string& line : following_.account()) notice(flags_, line);
 }
 

@@ -125,6 +125,7 @@ class Question {
   Clock::time_point next_table_;
   Clock::time_point next_naming_;
   HeatSlicer slicer_{0};
+  Rates rates_;
   usdt::SlowestEvents slowest_{flags_.view.slowest};
 };
 

@@ -10,6 +10,7 @@
 
 namespace usdt_trace {
 void Question::begin_output() {
+  rates_.begin(Clock::now());
   around_.emplace(flags_, flags_.debuginfod ? run_.told_over() : usdt::StopToken());
   if (!flags_.record.empty()) {
     auto recorder = make_recorder(*tracer_, printed_, flags_, *around_, sinks_.back().stream());
@@ -43,7 +44,7 @@ void Question::name_new_stacks() {
 usdt::Result<void> Question::show_table(bool last) {
   if (flags_.view.slowest > 0) {
     for (Sink& sink : sinks_)
-      if (sink.is_written()) sink.output().slowest(slowest_);
+      if (sink.is_written()) sink.output().slowest(slowest_, last);
     return {};
   }
   auto rows = tracer_->table();
@@ -55,8 +56,15 @@ usdt::Result<void> Question::show_table(bool last) {
       if (sink.is_written()) sink.output().heat(slice, last);
     return {};
   }
+  if (flags_.view.rates) rates_.look(flags_.view, *rows, Clock::now(), last);
+  const auto overhead = tracer_->overhead();
+  const Output::TableLook look{.table = *plan_->table,
+                               .rows = *rows,
+                               .overhead = overhead,
+                               .rates = flags_.view.rates ? &rates_ : nullptr,
+                               .last = last};
   for (Sink& sink : sinks_)
-    if (sink.is_written()) sink.output().table(*plan_->table, *rows, tracer_->overhead());
+    if (sink.is_written()) sink.output().table(look);
   return {};
 }
 

@@ -25,10 +25,10 @@ constexpr std::array<std::string_view, 20> kOfRun = {
     "max-followed", "wait",     "disable-feature", "wait-for-pages", "no-wait-for-pages", "replay",
     "explain",      "script"};
 /// Of one question alone.
-constexpr std::array<std::string_view, 23> kOfQuestion = {
-    "where",   "pair-by",    "print", "format-string", "count",   "by",       "sum",     "avg",
-    "min",     "max",        "hist",  "lhist",         "top",     "distinct", "heatmap", "record",
-    "latency", "max-events", "args",  "hist-detail",   "slowest", "last",     "dump-on"};
+constexpr std::array<std::string_view, 24> kOfQuestion = {
+    "where", "pair-by", "print",      "format-string", "count",       "by",       "sum",     "avg",
+    "min",   "max",     "hist",       "lhist",         "top",         "distinct", "heatmap", "record",
+    "rate",  "latency", "max-events", "args",          "hist-detail", "slowest",  "last",    "dump-on"};
 /// Of neither.
 constexpr std::array<std::string_view, 8> kOfCommandLine = {"replay",  "explain",    "script", "help",
                                                             "version", "completion", "manual", "verifier-log"};

@@ -68,10 +68,13 @@ bool Module::returns_at_once(VirtAddr address) const {
   return arch::returns_at_once(machine(), std::span(code.bytes.data).first(code.bytes.size));
 }
 
-bool Module::returns_from_signal(VirtAddr address) const {
+bool Module::returns_from_signal(VirtAddr address) {
+  if (const auto known = signal_returns_.find(address.value); known != signal_returns_.end()) return known->second;
+  if (signal_returns_.size() >= most_known) signal_returns_.clear();
   const elf::OpenedFile& opened = *elf::Inside::of(file_);
   const elf::Code code = elf::CodeReader(opened.file, opened.image).at(address);
-  return arch::returns_from_signal(machine(), std::span(code.bytes.data).first(code.bytes.size));
+  const bool returns = arch::returns_from_signal(machine(), std::span(code.bytes.data).first(code.bytes.size));
+  return signal_returns_[address.value] = returns;
 }
 
 /// Where a function ends that begins at `start`, and whose symbol has no size, at `next` at the latest: behind a return

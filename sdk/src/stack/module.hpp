@@ -40,7 +40,7 @@ class Module {
   [[nodiscard]] bool returns_at_once(VirtAddr address) const;
 
   /// Whether a signal handler returns to the code at `address`, so that the frame there is one that a signal made.
-  [[nodiscard]] bool returns_from_signal(VirtAddr address) const;
+  [[nodiscard]] bool returns_from_signal(VirtAddr address);
 
   /// The functions at `lookup`, inlined ones first, at least one frame. What depends on the process is not set. Good
   /// until the next call.
@@ -65,6 +65,7 @@ class Module {
   const SymbolizerOptions& options_;
   std::string build_id_;
   std::unique_ptr<elf::FunctionTable> symbols_;
+  std::unordered_map<std::uint64_t, bool> signal_returns_;
   std::unordered_map<std::uint64_t, std::uint64_t> ends_;  ///< of functions whose symbols have no size, by their start
   elf::Demangler demangler_;
   bool debug_asked_ = false;
