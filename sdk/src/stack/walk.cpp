@@ -147,7 +147,7 @@ class Walk {
   }
   /// Also where nothing describes that code, as in musl.
   [[nodiscard]] bool returns_from_signal(std::uint64_t address) {
-    const Area* area = process_.find(address);
+    const Area* area = process_.known(address);
     if (area == nullptr || !area->module || area->module->machine() != hit_.machine) return false;
     const auto at = linked(*area, address);
     return at && area->module->returns_from_signal(*at);
