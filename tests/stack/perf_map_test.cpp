@@ -42,10 +42,10 @@ TEST(PerfMap, of_all_addresses_the_last_line_that_has_them_counts_whatever_was_t
   std::string text;
   std::vector<std::uint32_t> line_of(4096, 0);  // as written, address by address
   for (std::uint32_t line = 1; line <= 400; ++line) {
-    const std::uint32_t start = random() % 4000;
-    const std::uint32_t size = 1 + random() % (line % 5 == 0 ? 2000 : 30);
+    const std::uint64_t start = random() % 4000;
+    const std::uint64_t size = 1 + random() % (line % 5 == 0 ? 2000 : 30);
     text += fmt::format("{:x} {:x} {}\n", start, size, line);
-    for (std::uint32_t at = start; at < std::min<std::uint32_t>(start + size, 4096); ++at) line_of[at] = line;
+    for (std::uint64_t at = start; at < std::min<std::uint64_t>(start + size, 4096); ++at) line_of[at] = line;
   }
   const auto entries = parse_perf_map(text);
   for (std::uint32_t at = 0; at < line_of.size(); ++at) {
