@@ -57,7 +57,12 @@ std::string_view keys_of(std::string_view body) {
 /// `text` for a shell.
 std::string in_quotes(std::string_view text) {
   std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  for (const char c : text) {
+    if (c == '\'')
+      out.append("'\\''");
+    else
+      out.push_back(c);
+  }
   return out + "'";
 }
 
