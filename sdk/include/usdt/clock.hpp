@@ -27,6 +27,7 @@ struct ClockReading {
 /// before has the time of day from before.
 class WallClock {
  public:
+  /// What reads both clocks.
   using Reader = ClockReading (*)();
   /// Asks `read` for the clocks; a test has its own.
   explicit WallClock(Reader read = &read_clocks);
