@@ -21,7 +21,8 @@ if (live && process.geteuid() !== 0) {
   console.log('SKIP live: needs root (attaching uprobes)');
   process.exit(77);
 }
-const kind = (expected) => (error) => error.kind === expected;
+const kind = (expected) => (error) => error instanceof usdt.UsdtError && error instanceof Error && error.name === 'UsdtError' &&
+    error.kind === expected && Number.isInteger(error.errno) && error.errno < 0;
 
 // A program that waits for a word before it does what it is for, and prints what it says of it as one line.
 class Child {
