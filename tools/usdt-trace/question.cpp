@@ -12,6 +12,7 @@
 
 #include "attached.hpp"
 #include "common/report.hpp"
+#include "common/thread.hpp"
 #include "notice.hpp"
 #include "output.hpp"
 #include "signals.hpp"
@@ -231,7 +232,7 @@ void Question::detach() {
   const std::size_t files = tracer_->plan().files.size();
   std::jthread teller;
   if (files >= many) {
-    teller = std::jthread([this, files](const std::stop_token& done) {
+    teller = usdt::tools::start_helper([this, files](const std::stop_token& done) {
       constexpr std::chrono::milliseconds moment{10};  // the end of a trace may wait for it so long
       for (int i = 0; i < 10 && !done.stop_requested(); ++i) std::this_thread::sleep_for(moment);
       if (!done.stop_requested())

@@ -5,11 +5,10 @@
 #include <atomic>
 #include <cmath>
 #include <functional>
-#include <system_error>
 #include <utility>
 
 #include "event/row_map.hpp"
-#include "sys/blocked_signals.hpp"
+#include "sys/thread.hpp"
 
 namespace usdt::event {
 namespace {
@@ -47,12 +46,9 @@ Result<std::unique_ptr<OverheadGuard>> OverheadGuard::start(const GuardedTrace& 
   guard->used_ = guard->time_.read();
   guard->first_ = guard->last_reading_ = guard->read();
   guard->budget_.emplace(share, guard->first_);
-  try {
-    const sys::BlockedSignals none;
-    guard->thread_ = std::thread([raw = guard.get()] { raw->run(); });
-  } catch (const std::system_error&) {
-    return fail(ErrorKind::limit, "no thread to keep the overhead within its limit");
-  }
+  auto thread = sys::start_thread("that keeps the overhead within its limit", [raw = guard.get()] { raw->run(); });
+  if (!thread) return fail(thread.error());
+  guard->thread_ = std::move(*thread);
   return guard;
 }
 

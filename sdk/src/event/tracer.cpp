@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <utility>
 
+#include "base/no_memory.hpp"
 #include "event/event_copies.hpp"
 #include "event/row_map.hpp"
 #include "event/tracer_impl.hpp"
@@ -43,7 +45,7 @@ Result<Tracer> Tracer::start(AttachPlan plan, const TraceOptions& options) {
   return start(std::make_shared<const AttachPlan>(std::move(plan)), options);
 }
 
-Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const TraceOptions& options) {
+Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const TraceOptions& options) try {
   if (!shared) return fail(ErrorKind::invalid_argument, "no plan to trace");
   const event::Shared common{.rate_start = event::rate_start_now()};
   auto loaded = event::load_part(shared, options, common);
@@ -77,9 +79,11 @@ Result<Tracer> Tracer::start(std::shared_ptr<const AttachPlan> shared, const Tra
     impl->guard = std::move(*guard);
   }
   return Tracer(std::move(impl));
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
-Result<AddedSites> Tracer::add(AttachPlan more) {
+Result<AddedSites> Tracer::add(AttachPlan more) try {
   if (impl_->in_callback)
     return fail(ErrorKind::invalid_argument, "sites added by a callback of the same trace's poll()");
   const std::size_t most = std::min<std::size_t>(impl_->options.max_additions, kMostAdditions);
@@ -119,9 +123,11 @@ Result<AddedSites> Tracer::add(AttachPlan more) {
   }
   added.attached = impl_->link.attached() - before_it;
   return added;
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
-Result<std::size_t> Tracer::let_go(const std::vector<Index<PlannedFile>>& files) {
+Result<std::size_t> Tracer::let_go(const std::vector<Index<PlannedFile>>& files) try {
   if (impl_->in_callback)
     return fail(ErrorKind::invalid_argument, "files let go by a callback of the same trace's poll()");
   if (impl_->guard)
@@ -140,6 +146,8 @@ Result<std::size_t> Tracer::let_go(const std::vector<Index<PlannedFile>>& files)
   const std::size_t sites = impl_->link.let_go(held, impl_->shared_plan);
   for (const Index<PlannedFile> number : held) impl_->note_let_go(number);
   return sites;
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 bool Tracer::find_cgroups() {
@@ -162,11 +170,13 @@ Result<std::size_t> Tracer::poll(const Callback& callback, std::chrono::millisec
   return impl_->ring.poll([&](std::span<const std::byte> record) { impl_->deliver(record, callback); }, wait, limit);
 }
 
-Result<std::vector<OwnedEvent>> Tracer::take(std::chrono::milliseconds wait, std::size_t limit) {
+Result<std::vector<OwnedEvent>> Tracer::take(std::chrono::milliseconds wait, std::size_t limit) try {
   EventCopies copies;
   auto polled = poll([&](const Event& event) { copies.add(event); }, wait, limit);
   if (!polled) return fail(polled.error());
   return std::move(copies).take();
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 void Tracer::wake() const noexcept { impl_->ring.wake(); }
@@ -184,7 +194,7 @@ void Tracer::drain(const Callback& callback) {
   }
 }
 
-Result<std::vector<TableRow>> Tracer::table() const {
+Result<std::vector<TableRow>> Tracer::table() const try {
   const AttachPlan& plan = *impl_->shared_plan;
   if (!plan.table) return fail(ErrorKind::invalid_argument, "the plan has no table");
   if (impl_->guard) return impl_->guard->rows();
@@ -192,6 +202,8 @@ Result<std::vector<TableRow>> Tracer::table() const {
   if (rows && impl_->options.sample > 1)
     for (TableRow& row : *rows) row.scale(impl_->options.sample);
   return rows;
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 bool Tracer::table_grew() noexcept {

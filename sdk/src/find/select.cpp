@@ -5,9 +5,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <new>
 #include <set>
 #include <utility>
 
+#include "base/no_memory.hpp"
 #include "kernel/selection.hpp"
 #include "parsers/quote.hpp"
 #include "sys/descriptor_room.hpp"
@@ -154,7 +156,7 @@ std::string function_name(const TargetFile& file, Moment moment, std::string_vie
                      offset);
 }
 
-Result<Selection> select(const std::vector<PointPattern>& patterns, const SearchScope& scope) {
+Result<Selection> select(const std::vector<PointPattern>& patterns, const SearchScope& scope) try {
   if (patterns.empty()) return fail(ErrorKind::invalid_argument, "no patterns of probes: write PROVIDER:NAME, or *:*");
   const auto [of_files, of_kernel] = split(patterns);
   Selection selection;
@@ -167,6 +169,8 @@ Result<Selection> select(const std::vector<PointPattern>& patterns, const Search
   if (!kernel) return fail(std::move(kernel.error()));
   selection.kernel = std::move(*kernel);
   return selection;
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 }  // namespace v1

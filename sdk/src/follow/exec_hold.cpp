@@ -14,11 +14,11 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -26,8 +26,8 @@
 #include "follow/clock.hpp"
 #include "follow/followed_processes.hpp"
 #include "follow/hold_keeper.hpp"
-#include "sys/blocked_signals.hpp"
 #include "sys/mounts.hpp"
+#include "sys/thread.hpp"
 #include "sys/unique_fd.hpp"
 
 namespace usdt::follow {
@@ -83,12 +83,9 @@ struct ExecHold::State {
   }
 
   Result<void> start() {
-    try {
-      const sys::BlockedSignals blocked;
-      thread = std::thread([this] { run(); });
-    } catch (const std::system_error& error) {
-      return fail(os_failure(ErrorKind::limit, "start a thread that holds programs", error.code().value()));
-    }
+    auto started = sys::start_thread("that holds programs", [this] { run(); });
+    if (!started) return fail(started.error());
+    thread = std::move(*started);
     return {};
   }
 
@@ -147,7 +144,7 @@ struct ExecHold::State {
   }
 
   /// True: it is held.
-  bool take(sys::UniqueFd file, pid_t pid) {
+  bool take(sys::UniqueFd file, pid_t pid) try {
     const std::uint64_t since = now();
     const auto what = looked(file.get());
     const std::lock_guard lock(mutex);
@@ -156,9 +153,13 @@ struct ExecHold::State {
       if (what && known.contains(*what)) times.add(now() - since);
       return false;
     }
-    held.emplace(next, Held{std::move(file), pid, since, false});
+    // The place first: while there is none, `file` stays what the handler below answers by.
+    held.try_emplace(next).first->second = Held{std::move(file), pid, since, false};
     ++next;
     return true;
+  } catch (const std::bad_alloc&) {
+    answer(file.get());  // nobody waits for memory of ours
+    return false;
   }
 
   void let_go_of_old() {
@@ -182,10 +183,10 @@ struct ExecHold::State {
   }
 
   struct Held {
-    sys::UniqueFd file;
-    pid_t pid;
-    std::uint64_t since;
-    bool told;
+    sys::UniqueFd file = {};
+    pid_t pid = 0;
+    std::uint64_t since = 0;
+    bool told = false;
   };
   static constexpr std::size_t most_known = 1 << 16;
 

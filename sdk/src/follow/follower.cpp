@@ -12,13 +12,14 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <set>
-#include <system_error>
 #include <thread>
 #include <tuple>
 #include <utility>
 
+#include "base/no_memory.hpp"
 #include "follow/changing_files.hpp"
 #include "follow/exec_hold.hpp"
 #include "follow/file_looks.hpp"
@@ -27,7 +28,7 @@
 #include "follow/path_watch.hpp"
 #include "follow/task_rings.hpp"
 #include "follow/unread_files.hpp"
-#include "sys/blocked_signals.hpp"
+#include "sys/thread.hpp"
 #include "sys/unique_fd.hpp"
 #include "usdt/discover.hpp"
 #include "usdt/follow.hpp"
@@ -100,12 +101,9 @@ struct Follower::Impl {
       if (!started) return fail(started.error());
       hold.emplace(std::move(*started));
     }
-    try {
-      const sys::BlockedSignals blocked;
-      thread = std::thread([this] { run(); });
-    } catch (const std::system_error& error) {
-      return fail(os_failure(ErrorKind::limit, "start a thread that follows what comes", error.code().value()));
-    }
+    auto started = sys::start_thread("that follows what comes", [this] { run(); });
+    if (!started) return fail(started.error());
+    thread = std::move(*started);
     return {};
   }
 
@@ -449,7 +447,7 @@ Follower::Follower(Follower&&) noexcept = default;
 Follower& Follower::operator=(Follower&&) noexcept = default;
 Follower::~Follower() = default;
 
-Result<Follower> Follower::open() {
+Result<Follower> Follower::open() try {
   auto impl = std::make_unique<Impl>();
   auto rings = follow::TaskRings::open();
   if (rings)
@@ -457,6 +455,8 @@ Result<Follower> Follower::open() {
   else
     impl->no_rings = rings.error().message;
   return Follower(std::move(impl));
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 Result<void> Follower::begin(FollowOptions options) { return impl_->begin(std::move(options)); }

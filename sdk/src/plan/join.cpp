@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "base/no_memory.hpp"
 #include "expr/row.hpp"
 #include "usdt/plan.hpp"
 
@@ -127,7 +129,7 @@ Result<void> check(const std::vector<ProgramPlan>& parts) {
 
 }  // namespace
 
-Result<AttachPlan> append_plan(AttachPlan whole, AttachPlan part) {
+Result<AttachPlan> append_plan(AttachPlan whole, AttachPlan part) try {
   if (whole.spans.has_value() != part.spans.has_value())
     return fail(ErrorKind::invalid_argument, "only one of the plans is of spans");
   // Those of spans are the tracer's own, and the same of every plan about one question.
@@ -143,9 +145,11 @@ Result<AttachPlan> append_plan(AttachPlan whole, AttachPlan part) {
   }
   append(whole, std::move(part));
   return whole;
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
-Result<AttachPlan> join_plans(std::vector<ProgramPlan> parts) {
+Result<AttachPlan> join_plans(std::vector<ProgramPlan> parts) try {
   if (auto possible = check(parts); !possible) return fail(possible.error());
   AttachPlan whole;
   whole.scope = parts.front().plan.scope;
@@ -155,6 +159,8 @@ Result<AttachPlan> join_plans(std::vector<ProgramPlan> parts) {
     append(whole, std::move(part));
   }
   return whole;
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 }  // namespace v1

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <new>
 #include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <variant>
 
+#include "base/no_memory.hpp"
 #include "expr/beginning.hpp"
 #include "expr/row.hpp"
 #include "expr/site_words.hpp"
@@ -433,7 +435,7 @@ std::uint32_t bytes_of(const PlannedTable& keys) { return keys.keys.back().offse
 }  // namespace
 
 Result<AttachPlan> plan_spans(const Selection& begins, const Selection& ends, const KernelFacts& kernel,
-                              const PlanOptions& options, const SpanPairing& pairing) {
+                              const PlanOptions& options, const SpanPairing& pairing) try {
   SpanPairing by = pairing;
   if (by.begin.empty()) by.begin.push_back(*parse_expression("tid"));
   if (by.end.empty()) by.end = by.begin;
@@ -470,6 +472,8 @@ Result<AttachPlan> plan_spans(const Selection& begins, const Selection& ends, co
   whole->spans->key_bytes = key_bytes;
   name_programs(*whole);
   return whole;
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 }  // namespace v1

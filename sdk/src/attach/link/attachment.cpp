@@ -93,9 +93,12 @@ Result<void> Attachment::make_room() const {
   constexpr std::size_t spare = 64;
   const std::size_t room = sys::make_room_for_more(needed + spare);
   if (room >= needed + spare) return {};
-  return fail(ErrorKind::limit, fmt::format("{} links need as many descriptors, and {} are left: raise `ulimit -n`, or "
-                                            "trace fewer files at once",
-                                            needed, room > spare ? room - spare : 0));
+  return fail(ErrorKind::limit,
+              fmt::format("{} need {} descriptors, and {} are left: raise `ulimit -n`, or trace fewer "
+                          "files at once",
+                          needed == 1 ? "1 link and what is opened on the way"
+                                      : fmt::format("{} links and what is opened on the way", needed),
+                          needed + spare, room));
 }
 
 const std::string& Attachment::name_of(Program number) const {

@@ -11,10 +11,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 #include <vector>
 
+#include "base/no_memory.hpp"
 #include "program/bpf_object_impl.hpp"
+#include "program/libbpf_log.hpp"
 #include "program/map_source.hpp"
 #include "program/spec_maps.hpp"
 #include "program/specialise.hpp"
@@ -71,20 +74,24 @@ Result<ObjectCopy*> BpfObject::Impl::opened() {
   return &*opened_;
 }
 
-Result<BpfObject> BpfObject::open(std::span<const std::byte> bytes, std::string_view name) {
+Result<BpfObject> BpfObject::open(std::span<const std::byte> bytes, std::string_view name) try {
   std::string owned_name(name);
   auto object = ObjectCopy::open(bytes, owned_name);
   if (!object) return fail(object.error());
   backends::Recipe recipe(std::vector(bytes.begin(), bytes.end()), std::move(owned_name));
   auto programs = programs_of(*object);
   return BpfObject(std::make_unique<Impl>(std::move(recipe), std::move(*object), std::move(programs)));
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
-Result<BpfObject> BpfObject::open(const std::filesystem::path& path) {
+Result<BpfObject> BpfObject::open(const std::filesystem::path& path) try {
   constexpr std::size_t kMostBytes = 256U << 20;
   auto bytes = sys::read_regular(path.string(), kMostBytes);
   if (!bytes) return fail(Error(bytes.error()).within("BPF object"));
   return open(*bytes, path.stem().stem().string());
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 std::vector<ObjectProgram> BpfObject::programs() const { return impl_->programs; }
@@ -157,6 +164,7 @@ Result<void> BpfObject::set_value_size(std::string_view map, std::uint32_t bytes
 namespace usdt::backends {
 
 Result<void> set_map_size(const ObjectCopy& object, const Recipe::MapSize& size) {
+  const LibbpfLog quiet;
   bpf_map* found = object.map(size.map.c_str());
   if (!found) return fail(ErrorKind::not_found, fmt::format("the BPF object has no map '{}'", size.map));
   if (const int error = size.set(found, size.value))
@@ -202,7 +210,7 @@ Result<LoadedObject> BpfObject::load(AttachPlan plan, const LoadOptions& options
   return load(std::make_shared<const AttachPlan>(std::move(plan)), options);
 }
 
-Result<LoadedObject> BpfObject::load(std::shared_ptr<const AttachPlan> shared, const LoadOptions& options) const {
+Result<LoadedObject> BpfObject::load(std::shared_ptr<const AttachPlan> shared, const LoadOptions& options) const try {
   if (!shared) return fail(ErrorKind::invalid_argument, "no plan to load for");
   const AttachPlan& plan = *shared;
   const bool any_backend =
@@ -221,6 +229,8 @@ Result<LoadedObject> BpfObject::load(std::shared_ptr<const AttachPlan> shared, c
   auto loaded = impl_->load(opened, std::move(shared), *backend, options);
   impl_->give_back(std::move(opened));
   return loaded;
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 namespace {
