@@ -3,11 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -111,9 +109,10 @@ struct TableText {
   std::string bytes;
   bool truncated = false;
   friend bool operator==(const TableText&, const TableText&) = default;
-  /// In the order of their bytes. (libc++ 14 has no <=> of texts.)
+  /// In the order of their bytes.
   friend bool operator<(const TableText& a, const TableText& b) {
-    return std::tie(a.bytes, a.truncated) < std::tie(b.bytes, b.truncated);
+    const int order = a.bytes.compare(b.bytes);
+    return order < 0 || (order == 0 && !a.truncated && b.truncated);
   }
 };
 /// A key that is a stack, of HitField::ustack or kstack: addresses as the kernel found them by frame pointers, and once
@@ -201,7 +200,10 @@ class TableBuilder {
   };
 
   /// For rows of that kind.
-  explicit TableBuilder(PlannedTable table) : table_(std::move(table)) {}
+  explicit TableBuilder(PlannedTable table);
+  ~TableBuilder();
+  TableBuilder(TableBuilder&&) noexcept;
+  TableBuilder& operator=(TableBuilder&&) noexcept;
 
   /// Adds a hit by the question of its site, one of AttachPlan::filters. HitFacts::field() has the number of its probe.
   /// It stands for `weight` of them (Event::weight()); rows() then has estimates, rounded.
@@ -211,7 +213,8 @@ class TableBuilder {
 
  private:
   PlannedTable table_;
-  std::map<std::vector<TableKey>, TableRow> rows_;  ///< counts and sums in fractions of a hit
+  struct Rows;
+  std::unique_ptr<Rows> rows_;
 };
 
 }  // namespace v1

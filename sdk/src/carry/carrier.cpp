@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <tuple>
 
 #include "carry/carrying.hpp"
 #include "carry/windows.hpp"
@@ -111,6 +112,12 @@ Result<CarrierPlan> plan_carriers(const AttachPlan& plan, const CarrierOptions& 
   // older.
   made.windows = options.attach_cookies && has_windows(made, sites);
   return std::move(made);
+}
+
+bool operator<(const ProgramKind& a, const ProgramKind& b) noexcept {
+  // libc++ 14 has no three-way comparison of std::optional.
+  return std::tie(a.backend, a.source, a.moment, a.calls, a.returns, a.program, a.filter, a.pair, a.span) <
+         std::tie(b.backend, b.source, b.moment, b.calls, b.returns, b.program, b.filter, b.pair, b.span);
 }
 
 }  // namespace v1

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "dwarf/frame.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace usdt::dwarf {

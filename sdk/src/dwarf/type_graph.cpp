@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/bit_field.hpp"
 #include "dwarf/die.hpp"
 #include "dwarf/type_names.hpp"

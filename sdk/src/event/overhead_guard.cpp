@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <utility>
 
 #include "event/row_map.hpp"

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -129,6 +131,14 @@ void TableRow::scale(double weight) {
   real_sum.scale(weight);
 }
 
+/// By their keys; counts and sums in fractions of a hit.
+struct TableBuilder::Rows : std::map<std::vector<TableKey>, TableRow> {};
+
+TableBuilder::TableBuilder(PlannedTable table) : table_(std::move(table)), rows_(std::make_unique<Rows>()) {}
+TableBuilder::~TableBuilder() = default;
+TableBuilder::TableBuilder(TableBuilder&&) noexcept = default;
+TableBuilder& TableBuilder::operator=(TableBuilder&&) noexcept = default;
+
 TableBuilder::Added TableBuilder::add(const TypedExpression& question, const HitFacts& facts, double weight) {
   const Node& root = question.root();
   const auto counts = evaluate(question, root.of[0], facts);
@@ -156,10 +166,10 @@ TableBuilder::Added TableBuilder::add(const TypedExpression& question, const Hit
       real = expr::real_of(value.type, *bits);
   }
   multiply(hit, parts_of(weight));
-  auto row = rows_.find(keys);
-  if (row == rows_.end()) {
-    if (rows_.size() >= table_.max_rows) return Added::table_full;
-    row = rows_.emplace(keys, TableRow{.keys = keys}).first;
+  auto row = rows_->find(keys);
+  if (row == rows_->end()) {
+    if (rows_->size() >= table_.max_rows) return Added::table_full;
+    row = rows_->emplace(keys, TableRow{.keys = keys}).first;
   }
   row->second.add(hit);
   if (real) row->second.real_sum.add(*real * weight);
@@ -168,7 +178,7 @@ TableBuilder::Added TableBuilder::add(const TypedExpression& question, const Hit
 
 std::vector<TableRow> TableBuilder::rows() const {
   std::vector<TableRow> all;
-  for (const auto& [keys, row] : rows_) round_parts(all.emplace_back(row));
+  for (const auto& [keys, row] : *rows_) round_parts(all.emplace_back(row));
   return all;
 }
 

@@ -2,6 +2,7 @@
 #include "stack/module.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "arch/instructions.hpp"

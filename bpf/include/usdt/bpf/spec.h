@@ -117,7 +117,9 @@ struct usdt_spec {
 	__u64 user_cookie; /* the application's cookie, for usdt_cookie() */
 	__u32 arg_cnt;
 	__u8 window_size[1 + USDT_WINDOWS]; /* sizes of windows 1 to 3 in bytes; [0] is 0 */
-	struct usdt_arg_spec args[];	    /* arg_cnt arguments, and the steps behind them */
+#ifndef __cplusplus /* whose standard has no such members: there they are what is behind this struct */
+	struct usdt_arg_spec args[]; /* arg_cnt arguments, and the steps behind them */
+#endif
 };
 
 /* How a spec reaches the program at a hit. A constant of each program says which it is, and the verifier removes the
@@ -217,6 +219,8 @@ USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_arg_spec, reg) == 11);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_arg_spec, capture) == 14);
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_spec, window_size) == 12);
 USDT_STATIC_ASSERT(sizeof(struct usdt_spec) == 16);
+#ifndef __cplusplus
 USDT_STATIC_ASSERT(__builtin_offsetof(struct usdt_spec, args) == 16);
+#endif
 
 #endif /* USDT_BPF_SPEC_H */
