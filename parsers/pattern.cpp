@@ -258,9 +258,27 @@ std::string safe_name(const std::string& name) {
   return fmt::format("{}{}\\{}", begin, name.substr(0, offset->plus), name.substr(offset->plus));
 }
 
+/// Where "~~" stands alone and in no quotes, as between the two probes of a span; npos: nowhere.
+std::size_t span_sign_in(std::string_view text) {
+  bool quoted = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '"') quoted = !quoted;
+    if (!quoted && text.substr(at).starts_with(" ~~ ")) return at + 1;
+    if (text[at] == '\\') ++at;
+  }
+  return text.npos;
+}
+
 }  // namespace
 
 Result<PointPattern> parse_pattern(std::string_view text) {
+  if (const std::size_t sign = span_sign_in(text); sign != text.npos)
+    return fail(
+        Error{ErrorKind::not_supported,
+              fmt::format("'{}' is a span, from one probe to another, and one probe is meant here: usdt-trace has "
+                          "spans, and in C++ plan_spans()",
+                          text),
+              0, static_cast<std::uint32_t>(sign)});
   const Prefix* prefix = find_prefix(text);
   if (prefix == nullptr) return parse_probe(text, 0);
   const std::size_t start = prefix->text.size() + 1;

@@ -143,6 +143,7 @@ if (!live) {
   test('says what is wrong', async () => {
     assert.throws(() => usdt.list('/no/such/file'), kind('not_found'));
     assert.throws(() => usdt.list([], {patterns: 'nonsense'}), kind('syntax'));
+    assert.throws(() => usdt.list([], {patterns: 'apm:request ~~ apm:response'}), kind('not_supported'));
     await assert.rejects(usdt.Tracer.start('nobody:none', {targets: '/bin/true'}), kind('not_found'));
     await assert.rejects(usdt.Tracer.start('a:b', {texts: 'handwritten'}), TypeError);
     const provider = new usdt.Provider('jtest2', {required: true});
