@@ -54,7 +54,9 @@ struct ProgramKind {
   usdt_span_side span = USDT_NO_SPAN;                 ///< usdt_program_constants::span_side
   friend bool operator==(const ProgramKind&, const ProgramKind&) = default;
   /// An order for maps.
-  friend bool operator<(const ProgramKind& a, const ProgramKind& b) noexcept;
+  [[nodiscard]] bool is_before(const ProgramKind& other) const noexcept;
+  /// is_before()
+  friend bool operator<(const ProgramKind& a, const ProgramKind& b) noexcept { return a.is_before(b); }
 };
 
 static_assert(static_cast<int>(Moment::entry) == USDT_AT_ENTRY && static_cast<int>(Moment::exit) == USDT_AT_RETURN &&

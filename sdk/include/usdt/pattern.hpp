@@ -120,7 +120,7 @@ using PointPattern = std::variant<ProbePattern, FunctionPattern, KernelPattern>;
 /// has; outside of quotes a '\' takes the next character's meaning away, and "\n", "\t" and "\xHH" are the newline, the
 /// tab and the byte of that number.
 /// Errors: syntax with the column ("empty probe name", "no ':' in 'x': write PROVIDER:NAME"); not_supported for kinds
-/// that bpftrace has and this library has not, with what there is instead.
+/// that bpftrace has and this library has not, with what there is instead, and for a span, "A ~~ B" (plan_spans()).
 [[nodiscard]] Result<PointPattern> parse_pattern(std::string_view text);
 /// The same of several. The first error is that of all.
 [[nodiscard]] Result<std::vector<PointPattern>> parse_patterns(const std::vector<std::string>& texts);

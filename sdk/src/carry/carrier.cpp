@@ -114,10 +114,13 @@ Result<CarrierPlan> plan_carriers(const AttachPlan& plan, const CarrierOptions& 
   return std::move(made);
 }
 
-bool operator<(const ProgramKind& a, const ProgramKind& b) noexcept {
+bool ProgramKind::is_before(const ProgramKind& other) const noexcept {
   // libc++ 14 has no three-way comparison of std::optional.
-  return std::tie(a.backend, a.source, a.moment, a.calls, a.returns, a.program, a.filter, a.pair, a.span) <
-         std::tie(b.backend, b.source, b.moment, b.calls, b.returns, b.program, b.filter, b.pair, b.span);
+  const auto all = [](const ProgramKind& kind) {
+    return std::tie(kind.backend, kind.source, kind.moment, kind.calls, kind.returns, kind.program, kind.filter,
+                    kind.pair, kind.span);
+  };
+  return all(*this) < all(other);
 }
 
 }  // namespace v1
