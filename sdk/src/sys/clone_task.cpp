@@ -9,7 +9,7 @@
 #include <cerrno>
 
 // Defined by the run-time library of ThreadSanitizer, where the program has it.
-extern "C" void __tsan_init() __attribute__((weak));
+extern "C" void __tsan_init() __attribute__((weak));  // NOLINT(bugprone-reserved-identifier): its name
 
 namespace usdt::sys {
 namespace {
