@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -286,12 +287,14 @@ class Explainer {
 
 /// How many of which backend.
 usdt::Result<std::vector<ExplainedLinks>> links_of(const Flags& flags, const usdt::AttachPlan& plan,
-                                                   const usdt::CarrierPlan& carriers) {
+                                                   const usdt::CarrierPlan& carriers, bool family) {
   std::map<usdt::Backend, ExplainedLinks> by_backend;
   std::map<usdt::Backend, std::set<std::uint32_t>> programs;
   for (const usdt::PlannedLink& link : carriers.links) {
     usdt::Backend backend = plan.groups[link.group].backend;
-    if (backend == usdt::Backend::automatic) {
+    if (backend == usdt::Backend::automatic && family) {
+      backend = usdt::Backend::uprobe_family;
+    } else if (backend == usdt::Backend::automatic) {
       auto chosen = usdt::choose_backend(flags.backend);
       if (!chosen) return usdt::fail(chosen.error());
       backend = *chosen;
@@ -339,6 +342,19 @@ std::vector<std::string> assumed_features(const usdt::AttachPlan& plan) {
   return assumed;
 }
 
+/// Whose hits count, as a trace would be started.
+usdt::TraceOptions options_of(const Flags& flags, const Subjects& subjects) {
+  usdt::TraceOptions options;
+  options.backend = flags.backend;
+  options.max_overhead = flags.max_overhead;
+  options.cgroups = subjects.cgroups;
+  options.descendants_only = !flags.command.empty() && flags.follow;
+  options.command = ::getpid();  // there is none yet
+  if (!flags.children) return options;
+  if (auto family = usdt::Processes::of(subjects.pids)) options.family_of = std::move(*family);
+  return options;
+}
+
 std::string kernel_name() {
   utsname name{};
   return ::uname(&name) == 0 ? fmt::format("{} {}", name.sysname, name.release) : "an unknown kernel";
@@ -357,9 +373,13 @@ usdt::Result<Explanation> explain_trace(const Flags& flags, const Subjects& subj
                    .links = {},
                    .carriers = {},
                    .refused = {},
+                   .others_pay = {},
                    .kernel = kernel_name(),
                    .assumed = {},
                    .no_privilege = {}};
+  const usdt::TraceOptions options = options_of(flags, subjects);
+  made.others_pay = usdt::Tracer::would_others_pay(made.plan, options).value_or("");
+  const bool family = (options.descendants_only || options.family_of) && made.others_pay.empty();
   const bool arguments = !flags.count_only || !made.plan.filters.empty();
   auto carriers = usdt::plan_carriers(
       made.plan, {.carrier = flags.carrier,
@@ -368,7 +388,7 @@ usdt::Result<Explanation> explain_trace(const Flags& flags, const Subjects& subj
                   .max_programs = flags.max_programs});
   if (!carriers) return usdt::fail(carriers.error());
   made.carriers = carriers->describe();
-  auto links = links_of(flags, made.plan, *carriers);
+  auto links = links_of(flags, made.plan, *carriers, family);
   if (!links) return usdt::fail(links.error());
   made.links = std::move(*links);
   const Costs costs = costs_of(*found, flags);

@@ -510,6 +510,8 @@ usdt::Result<PlannedTrace> plan_first(const Flags& flags, const Subjects& subjec
 usdt::KernelFacts facts_for(const Flags& flags) {
   usdt::KernelFacts kernel = usdt::kernel_facts(all_patterns(flags), flags.kernel_backend);
   if (flags.backend != usdt::Backend::automatic) kernel.abilities.uprobe_session = false;  // another one is wanted
+  // Sessions are everybody's, or one process's: a command's and its children's calls have two programs.
+  if (flags.children || (!flags.command.empty() && flags.follow)) kernel.abilities.uprobe_session = false;
   return kernel;
 }
 

@@ -101,6 +101,7 @@ usdt::TraceOptions Question::options() const {
   options.slow_only = flags_.view.slowest > 0;
   options.wait_for_pages = flags_.wait_for_pages;
   options.descendants_only = run_.command() && flags_.follow;
+  if (options.descendants_only) options.command = *run_.command();
   options.cgroups = run_.subjects().cgroups;
   options.stop = run_.told_over();
   return options;
@@ -173,6 +174,8 @@ void Question::tell_attached() {
   const std::string carriers =
       flags_.verbose ? fmt::format(", specs by {}", tracer_->link().carrier_text()) : std::string();
   tell(fmt::format("attached {}{}, after {:.1f} ms", attached_text(flags_, *tracer_), carriers, took));
+  if (const auto& why = tracer_->others_pay())
+    tell(fmt::format("processes that are not traced have the breakpoints, too, and pay for each hit: {}", *why));
   flush();  // the heading, before what the command says
   if (first_) tell(followed_and_attached(*first_, *plan_, tracer_->link().attached()));
 }

@@ -58,6 +58,10 @@ struct TraceOptions {
   /// Count only hits of processes that descend from the calling process: a command it started, and its children.
   /// Needs kernel BTF, for offsets in task_struct; inside a pid namespace also Linux 5.10.
   bool descendants_only = false;
+  /// With descendants_only: the only child of the calling process whose descendants are meant. It waits until the trace
+  /// has begun, so that breakpoints can be put into its memory and its descendants' alone, and others pay nothing
+  /// (Tracer::others_pay()). 0: the caller may start more.
+  pid_t command = 0;
   /// Count only hits of these processes and of their descendants; the plan's scope then is AllProcesses. A descendant
   /// whose parent had ended before the trace began cannot be told to be one, and does not count.
   std::optional<Processes> family_of = std::nullopt;
@@ -293,6 +297,11 @@ class Tracer {
   [[nodiscard]] std::uint64_t undecided() const noexcept;
   /// What hits have cost so far, with TraceOptions::max_overhead; nothing: there is no limit. From any thread.
   [[nodiscard]] std::optional<Overhead> overhead() const;
+  /// Why processes whose hits do not count have the breakpoints, too, each of which costs them some microsecond;
+  /// nothing: they have none.
+  [[nodiscard]] const std::optional<std::string>& others_pay() const noexcept;
+  /// The same before it begins, as far as the plan and the options tell; what the kernel refuses then comes to it.
+  [[nodiscard]] static std::optional<std::string> would_others_pay(const AttachPlan& plan, const TraceOptions& options);
   /// Link::missed().
   [[nodiscard]] std::optional<std::uint64_t> missed() const;
   /// Link::missed_hits().

@@ -186,7 +186,9 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
   if (has_likely_texts(plan)) {
     if (auto set = object->set_max_entries("usdt_misreads", sites); !set) return fail(set.error());
   }
-  if (auto set = object->set_constant("usdt_stock_constants", constants); !set) return fail(set.error());
+  usdt_stock_constants told = constants;
+  if (!common.family.empty()) told.ancestors.count = 0;
+  if (auto set = object->set_constant("usdt_stock_constants", told); !set) return fail(set.error());
   std::string program = plan.spans ? "" : program_for(plan, options, sleepable);  // the plan names those of spans
   const LoadOptions load{.backend = options.backend,
                          .carrier = options.carrier,
@@ -194,6 +196,8 @@ Result<Loaded> load_part(const std::shared_ptr<const AttachPlan>& shared, const 
                          .sleepable = sleepable,
                          .max_programs = options.max_programs,
                          .programs = plan.spans ? std::vector<std::string>() : std::vector{program},
+                         .family = common.family,
+                         .family_held = options.command != 0,
                          .stop = options.stop};
   auto loaded = object->load(shared, load);
   if (!loaded) return fail(explained(std::move(loaded.error()), plan));

@@ -2,6 +2,8 @@
 // How the sites of a plan are loaded: the stock programs with their constants and maps. Private to event/.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -37,6 +39,8 @@ struct Shared {
   const LoadedObject* with = nullptr;  ///< null: this is the first part
   std::uint32_t first_site = 0;
   std::uint64_t rate_start = 0;  ///< usdt_stock_constants
+  /// LoadOptions::family: the programs then need not ask whose hits count.
+  std::vector<pid_t> family = {};
 };
 
 /// What is loaded, and the constants it was loaded with.

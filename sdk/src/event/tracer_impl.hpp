@@ -9,7 +9,9 @@
 #include <deque>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -83,6 +85,7 @@ struct Tracer::Impl {
   event::ForkMarks marks;
   std::vector<ProbeCounts> counts;  // delivered and discarded; the rest is in the kernel
   std::uint64_t rate_start = 0;
+  std::optional<std::string> others_pay;  ///< Tracer::others_pay()
   std::size_t additions = 0;  ///< that have files which were not let go
   std::uint64_t rows_seen = 0;
   bool in_callback = false;

@@ -2,6 +2,7 @@
 #include "follow/exec_hold.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/fanotify.h>
@@ -12,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -42,6 +44,9 @@ std::optional<Looked> looked(int file) noexcept {
   return Looked(st.st_dev, st.st_ino, st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
 }
 
+/// "/memfd:NAME (deleted)", by which a link of /proc/PID/fd begins.
+constexpr std::string_view kMemory = "/memfd:";
+
 /// Nothing is run from these, or others decide how long a look takes.
 bool holds_programs(const sys::Mount& mount) {
   constexpr std::string_view without[] = {"proc",    "sysfs",      "devpts",   "cgroup", "cgroup2", "debugfs",
@@ -51,6 +56,19 @@ bool holds_programs(const sys::Mount& mount) {
 }
 
 }  // namespace
+
+std::vector<MemoryFile> memory_files_of(pid_t pid) {
+  std::vector<MemoryFile> files;
+  const std::filesystem::path directory = fmt::format("/proc/{}/fd", pid);
+  std::error_code none;
+  for (auto each = std::filesystem::directory_iterator(directory, none); !none && each != end(each);
+       each.increment(none)) {
+    std::error_code gone;
+    const std::filesystem::path link = std::filesystem::read_symlink(each->path(), gone);
+    if (!gone && link.native().starts_with(kMemory)) files.push_back({link, each->path()});
+  }
+  return files;
+}
 
 struct ExecHold::State {
   explicit State(FollowScope wanted) : scope(std::move(wanted)) {}
@@ -151,9 +169,10 @@ struct ExecHold::State {
     const std::uint64_t since = now();
     const auto what = looked(file.get());
     const std::lock_guard lock(mutex);
-    if (!what || known.contains(*what) || !is_followed(scope, pid)) {
+    const bool seen = what && known.contains(*what);
+    if (!what || !is_followed(scope, pid) || (seen && memory_files_of(pid).empty())) {
       answer(file.get());
-      if (what && known.contains(*what)) times.add(now() - since);
+      if (seen) times.add(now() - since);
       return false;
     }
     held.emplace(next, Held{std::move(file), pid, since, false});

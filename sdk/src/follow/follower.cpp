@@ -209,6 +209,8 @@ struct Follower::Impl {
       outstanding[exec.id] = 1;
       lock.unlock();
       for (std::size_t i = 0; i < files->size(); ++i) hold_for((*files)[i], exec, i == 0);
+      for (const follow::MemoryFile& file : follow::memory_files_of(exec.pid))
+        hold_for({file.name, file.path.string()}, exec, true);
       lock.lock();
       finish_one(exec.id);
     }

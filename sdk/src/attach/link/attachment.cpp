@@ -207,6 +207,7 @@ void Attachment::take(Index<PlannedLink> number, const PlannedLink& link, backen
   std::move(links.fds.begin(), links.fds.end(), std::back_inserter(impl_->fds));
   if (file && counts) impl_->sites_of_file[{*file, backend}] += attached;
   std::move(links.events.begin(), links.events.end(), std::back_inserter(impl_->events));
+  std::move(links.definitions.begin(), links.definitions.end(), std::back_inserter(impl_->definitions));
   impl_->event_files.resize(impl_->events.size(), file ? std::optional(*file) : std::nullopt);
   for (const backends::Refusal& refusal : links.refused) {
     links_[number.value].refused.insert(link.sites[refusal.index].value);
@@ -222,7 +223,8 @@ Result<backends::FileLinks> Attachment::attach_file(int program_fd, const Planne
   backends::FileLinks links;
   bool attached = false;
   for (const pid_t pid : pids_) {
-    const backends::AttachTarget target{program_fd, fmt::format("/proc/self/fd/{}", file.elf->fd()), pid};
+    const backends::AttachTarget target{program_fd, fmt::format("/proc/self/fd/{}", file.elf->fd()), pid,
+                                        object_.family.roots.empty() ? nullptr : &object_.family};
     auto more = backends::attach_row(backend).to_file(target, sites);
     if (!more && pids_.size() > 1 && backends::has_ended(pid)) continue;
     if (!more) return fail(explain(more.error(), file.target.path.string(), backend));

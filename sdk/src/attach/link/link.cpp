@@ -64,6 +64,7 @@ void Link::detach() noexcept {
   impl_->guard.reset();
   if (!impl_->fds.empty()) impl_->missed_by_links = impl_->ask_links();
   backends::close_together(impl_->fds, impl_->events);
+  impl_->definitions.clear();
   impl_->attached = 0;
 }
 

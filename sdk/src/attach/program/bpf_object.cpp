@@ -198,6 +198,22 @@ Result<void> Recipe::prepare_maps(const ObjectCopy& first) const {
 namespace usdt {
 inline namespace v1 {
 
+namespace {
+
+/// What cannot be attached to a family alone.
+Result<void> check_family(const AttachPlan& plan, const LoadOptions& options) {
+  if (options.family.empty()) return {};
+  if (!pids_of(plan.scope).empty())
+    return fail(ErrorKind::invalid_argument, "a family, and a plan for some processes: one of them");
+  for (const AttachGroup& group : plan.groups)
+    if (group.backend != Backend::automatic && !is_kernel(group.backend))
+      return fail(ErrorKind::not_supported,
+                  fmt::format("{} is for everybody, or one process", to_string(group.backend)));
+  return {};
+}
+
+}  // namespace
+
 Result<LoadedObject> BpfObject::load(AttachPlan plan, const LoadOptions& options) const {
   return load(std::make_shared<const AttachPlan>(std::move(plan)), options);
 }
@@ -207,7 +223,9 @@ Result<LoadedObject> BpfObject::load(std::shared_ptr<const AttachPlan> shared, c
   const AttachPlan& plan = *shared;
   const bool any_backend =
       std::ranges::any_of(plan.groups, [](const AttachGroup& group) { return group.backend == Backend::automatic; });
-  auto backend = any_backend ? choose_backend(options.backend) : Result<Backend>(Backend::automatic);
+  if (auto fits = check_family(plan, options); !fits) return fail(fits.error());
+  const Backend wanted = options.family.empty() ? options.backend : Backend::uprobe_family;
+  auto backend = any_backend ? choose_backend(wanted) : Result<Backend>(Backend::automatic);
   if (!backend) return fail(backend.error());
   for (const AttachGroup& group : plan.groups) {
     if (group.backend == Backend::automatic || is_kernel(group.backend)) continue;
@@ -259,9 +277,9 @@ Result<LoadedObject> BpfObject::Impl::load(std::optional<ObjectCopy>& opened, st
     }
   }
   if (!copies) return fail(copies.error());
-  return LoadedObject(std::make_unique<LoadedObject::Impl>(std::move(shared), std::move(*carriers), std::move(*copies),
-                                                           backend, backends::license_of(recipe.bytes()),
-                                                           options.stop));
+  return LoadedObject(std::make_unique<LoadedObject::Impl>(
+      std::move(shared), std::move(*carriers), std::move(*copies), backend,
+      backends::Family{options.family, options.family_held}, backends::license_of(recipe.bytes()), options.stop));
 }
 
 // --- loaded ----------------------------------------------------------------------------------------------------------
